@@ -1,0 +1,147 @@
+# rampipe: make all | check | bench | demo | install | uninstall | clean | format | lint
+#               | check-asan. A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+PROGRAM_PREFIX ?=
+DESTDIR ?=
+BUILD ?= build
+
+CC ?= gcc
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+override CFLAGS += -std=c17 -ffp-contract=off -MMD -MP
+CPPFLAGS += -D_GNU_SOURCE -Iinclude
+LIBS := -Wl,--as-needed -lcsv -lz -lgsl -lgslcblas -lm
+
+TOOLS := $(filter-out common,$(basename $(notdir $(wildcard tools/*.ggo))))
+LIB_SRC := $(sort $(wildcard lib/*/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+LIB := $(BUILD)/librampipe.a
+BIN := $(TOOLS:%=$(BUILD)/bin/%)
+MAN := $(TOOLS:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
+DEPS := build/dependencies
+
+.PHONY: all check bench demo install uninstall clean format lint check-asan fuzz man traces
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BIN) $(LIB)
+
+# ---- what the build needs from Debian ------------------------------------------------
+$(DEPS): scripts/bootstrap
+	@scripts/bootstrap
+	@mkdir -p $(@D) && touch $@
+
+# ---- compiling ------------------------------------------------------------------------
+$(BUILD)/lib/%.o: lib/%.c Makefile | $(DEPS)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -c $< -o $@
+
+$(LIB): $(LIB_OBJ)
+	rm -f $@ && ar rcs $@ $^
+
+# The option parsers. They are made in build/, once for all variants of the build.
+build/ggo/%.c: tools/%.ggo tools/common.ggo Makefile | $(DEPS)
+	@mkdir -p $(@D)
+	cat tools/$*.ggo tools/common.ggo | gengetopt --output-dir=$(@D) \
+	    --file-name=$* --set-package=$* --set-version=$(VERSION) \
+	    --unamed-opts=FILE --conf-parser
+build/ggo/%.h: build/ggo/%.c ;
+
+$(BUILD)/ggo/%.o: build/ggo/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $< -o $@
+GGO_H := $(TOOLS:%=build/ggo/%.h)
+$(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Ibuild $(CFLAGS) $(WARN) -c $< -o $@
+# tools/NAME_*.c belong to tools/NAME.c.
+parts = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c))
+.SECONDEXPANSION:
+$(BUILD)/bin/%: $(BUILD)/tools/%.o $$(call parts,$$*) $(BUILD)/ggo/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+-include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/tools/*.d $(BUILD)/tests/*/*.d)
+
+# ---- manual pages ----------------------------------------------------------------------
+man: $(MAN)
+$(BUILD)/man/%.1: $(BUILD)/bin/% $(wildcard tools/*.h2m)
+	@mkdir -p $(@D)
+	help2man --no-info --section=1 --output=$@ \
+	    $(if $(wildcard tools/$*.h2m),--include=tools/$*.h2m) $<
+$(BUILD)/man/rampipe.5: $(BUILD)/bin/reccheck
+	@mkdir -p $(@D)
+	$< --man >$@
+
+# ---- tests ------------------------------------------------------------------------------
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
+BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+$(BUILD)/bench/%: tests/bench/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+
+check: all man $(UNIT) $(BENCH)
+	@BUILD=$(BUILD) tests/run
+
+SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
+            -fno-omit-frame-pointer
+check-asan:
+	$(MAKE) BUILD=build/asan CFLAGS='$(SANITIZE)' check
+
+bench: all $(BENCH)
+	@BUILD=$(BUILD) tests/bench/run
+
+# libFuzzer needs clang. SECONDS_EACH=60 make fuzz
+FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+build/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
+	@mkdir -p $(@D)
+	clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=all $< $(LIB_SRC) $(LIBS) -o $@
+fuzz: $(FUZZ)
+	@tests/fuzz/run $(FUZZ)
+
+demo: all
+	@BUILD=$(BUILD) scripts/demo
+
+traces: all
+	$(MAKE) -C traces BIN=$(CURDIR)/$(BUILD)/bin
+
+# ---- installing -------------------------------------------------------------------------
+HEADERS := $(wildcard include/rampipe/*.h)
+INSTALL := install -D
+bindir = $(DESTDIR)$(PREFIX)/bin
+install: all man
+	for t in $(TOOLS); do \
+	    $(INSTALL) $(BUILD)/bin/$$t $(bindir)/$(PROGRAM_PREFIX)$$t && \
+	    $(INSTALL) -m 644 $(BUILD)/man/$$t.1 \
+	        $(DESTDIR)$(PREFIX)/share/man/man1/$(PROGRAM_PREFIX)$$t.1 || exit 1; done
+	$(INSTALL) -m 644 $(BUILD)/man/rampipe.5 $(DESTDIR)$(PREFIX)/share/man/man5/rampipe.5
+	$(INSTALL) -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/librampipe.a
+	for h in $(HEADERS); do \
+	    $(INSTALL) -m 644 $$h $(DESTDIR)$(PREFIX)/$$h || exit 1; done
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/rampipe.pc.in \
+	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rampipe.pc
+uninstall:
+	for t in $(TOOLS); do rm -f $(bindir)/$(PROGRAM_PREFIX)$$t \
+	    $(DESTDIR)$(PREFIX)/share/man/man1/$(PROGRAM_PREFIX)$$t.1; done
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/rampipe.5 \
+	    $(DESTDIR)$(PREFIX)/lib/librampipe.a $(DESTDIR)$(PREFIX)/lib/pkgconfig/rampipe.pc
+	rm -rf $(DESTDIR)$(PREFIX)/include/rampipe
+
+# ---- housekeeping -----------------------------------------------------------------------
+SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.c)
+format:
+	clang-format -i $(SOURCES)
+lint: $(TOOLS:%=build/ggo/%.h)
+	clang-format --dry-run --Werror $(SOURCES)
+	cppcheck --quiet --std=c17 --enable=warning,performance,portability \
+	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
+	    -Iinclude -Ibuild lib tools
+	$(MAKE) BUILD=build/clang CC=clang all
+clean:
+	rm -rf build

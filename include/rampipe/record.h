@@ -1,0 +1,299 @@
+/*
+ * rampipe/record.h - the record stream: one reader and one writer for every tool.
+ *
+ * A stream is text, one record a line, fields separated by one TAB:
+ *
+ *     #rampipe<TAB>1                    header: the format and its version
+ *     #@<TAB>pd2graph 0.1.0<TAB>...     provenance, one line per stage, oldest first
+ *     op<TAB>g<TAB>1<TAB>forward<TAB>0.5<TAB>1024<TAB>type=Linear
+ *     ^type   ^fixed fields, in order                ^key=value fields, in any order
+ *     #end                              trailer: the stream is whole
+ *
+ * The reader hides header, provenance and trailer (and copies them to the writer tied
+ * to it, in place); a stage sees records and comments only. A stream that opens with
+ * "#rampipe" and stops without "#end" was cut: the reader reports REC_IO and the stage
+ * must not finish its output. What a stage does not consume it passes on with
+ * rec_put_line(), which is exact. See rampipe(5).
+ */
+#ifndef RAMPIPE_RECORD_H
+#define RAMPIPE_RECORD_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define REC_VERSION 1
+#define REC_MUST_CHECK __attribute__((warn_unused_result))
+#define REC_PRINTF(f, a) __attribute__((format(printf, f, a)))
+
+/* ---- errors ---------------------------------------------------------------------- */
+
+/** What went wrong; the values are the exit status of the tools. */
+enum rec_code {
+    REC_OK = 0,    /* done */
+    REC_NO = 1,    /* a well-formed "no": nothing feasible */
+    REC_USAGE = 2, /* the command line is wrong */
+    REC_DATA = 3,  /* the data are wrong */
+    REC_IO = 4,    /* input or output failed, or the input was cut */
+    REC_BUG = 70   /* a bug of rampipe */
+};
+
+/** An error: its kind and one line for a person, usually "FILE:LINE: what is wrong". */
+struct rec_error {
+    enum rec_code code;
+    char text[1000];
+};
+
+/** Fills *err (may be NULL) and returns false, so that callers `return rec_fail(...)`. */
+bool rec_fail(struct rec_error *err, enum rec_code code, const char *format, ...)
+    REC_PRINTF(3, 4);
+
+/** "FILE:LINE: " is put before the formatted message. Returns false. */
+bool rec_fail_at(struct rec_error *err, const char *file, uint64_t line,
+                 const char *format, ...) REC_PRINTF(4, 5);
+
+/** REC_IO "out of memory". Returns false. */
+bool rec_fail_memory(struct rec_error *err);
+
+/**
+ * Makes room for `need` elements of `size` bytes in *array, whose capacity is *capacity
+ * elements; grows by doubling. *array is owned by the caller (free()). New elements are
+ * not initialised. False: out of memory, *err filled, *array unchanged.
+ */
+bool rec_grow(void *array, size_t *capacity, size_t need, size_t size,
+              struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- strings and numbers --------------------------------------------------------- */
+
+/** A view of text inside somebody else's buffer; not NUL-terminated. */
+struct rec_str {
+    const char *ptr;
+    size_t len;
+};
+
+static inline struct rec_str
+rec_str(const char *text)
+{
+    return (struct rec_str){text, strlen(text)};
+}
+
+static inline bool
+rec_str_eq(struct rec_str a, struct rec_str b)
+{
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+static inline bool
+rec_str_is(struct rec_str a, const char *b)
+{
+    return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
+}
+
+/** A 64-bit hash of the bytes (wyhash's mixing step); the same on every machine. */
+uint64_t rec_hash(struct rec_str s);
+
+/** Splits off *rest up to the next `mark`; false when *rest is used up (ptr == NULL). */
+bool rec_str_split(struct rec_str *rest, char mark, struct rec_str *part);
+
+/**
+ * Reads a decimal number: [-]digits[.digits][e[+-]digits], or inf, -inf. No blanks, no
+ * leading +, no hexadecimal, no nan, and nothing after it. Rounds correctly.
+ */
+bool rec_parse_num(struct rec_str s, double *value) REC_MUST_CHECK;
+
+/** Reads an unsigned decimal integer without sign; false on overflow too. */
+bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
+
+/** Room for any number that rec_format_num writes, with its NUL. */
+#define REC_NUM_MAX 32
+
+/**
+ * Writes the shortest decimal that reads back as the same double: 0.1, 44302336, 5e-8,
+ * inf. Returns its length. Algorithm: R. Giulietti, "The Schubfach way to render
+ * doubles" (2020).
+ */
+size_t rec_format_num(char text[REC_NUM_MAX], double value);
+
+/* ---- the table of records -------------------------------------------------------- */
+
+/**
+ * The known record types. REC_OTHER is any other lower-case word, REC_COMMENT a # line or
+ * an empty one, REC_MARK the end of one of several concatenated streams: it has no line
+ * (rec_put_line() of it writes nothing), it only says that what is open must be closed.
+ */
+enum rec_type {
+    REC_OTHER,
+    REC_COMMENT,
+    REC_MARK,
+#define REC_TYPE(upper, lower) REC_##upper,
+#include "rampipe/record_types.h"
+#undef REC_TYPE
+    REC_NTYPES
+};
+
+/** What a field or the value of a key holds; the checker enforces it. */
+enum rec_kind {
+    REC_KIND_ID,       /* an id: not empty, no comma, no '=' */
+    REC_KIND_IDS,      /* ids separated by commas */
+    REC_KIND_NUMBER,   /* a finite number */
+    REC_KIND_AMOUNT,   /* a finite number >= 0 */
+    REC_KIND_LIMIT,    /* a number >= 0, or inf */
+    REC_KIND_COUNT,    /* an integer >= 0 */
+    REC_KIND_FRACTION, /* a number in [0, 1] (1e-9 of rounding allowed) */
+    REC_KIND_PART,     /* I/N, 1 <= I <= N */
+    REC_KIND_PASS,     /* forward, backward or task */
+    REC_KIND_TEXT      /* anything */
+};
+
+struct rec_field_spec {
+    const char *name; /* NULL ends the list */
+    enum rec_kind kind;
+    const char *about;
+};
+
+/** One row of the table that rampipe(5), reccheck and the tests share. */
+struct rec_spec {
+    const char *name;                 /* "op" */
+    const char *about;                /* one or two sentences, with units */
+    const char *example;              /* a valid record, TABs written as TABs */
+    struct rec_field_spec fields[12]; /* the fixed fields, in order */
+    struct rec_field_spec keys[28];   /* the known keys (others may appear) */
+};
+
+/** The table's row for a type; NULL for REC_OTHER and REC_COMMENT. */
+const struct rec_spec *rec_spec(enum rec_type type);
+
+/** What a kind demands, in words: "a number >= 0". */
+const char *rec_kind_text(enum rec_kind kind);
+
+/* ---- reading --------------------------------------------------------------------- */
+
+struct rec_reader;
+struct rec_writer;
+
+/** One record, valid until the next rec_next() on the same reader. */
+struct rec {
+    enum rec_type type;
+    struct rec_str line;         /* the whole line without its end */
+    const struct rec_str *field; /* field[0] is the type */
+    size_t nfields;
+};
+
+/** How a reader treats its input. */
+struct rec_reader_options {
+    bool partial;           /* accept a cut stream, with a warning */
+    struct rec_writer *tie; /* header, provenance and trailer go there; may be NULL */
+    void (*warn)(void *context, const char *text); /* may be NULL */
+    void *context;
+};
+
+/**
+ * Opens a reader over `count` files, read in order ("-" is standard input; count 0 means
+ * standard input). gzip is recognised by content. The names are kept, not copied.
+ * NULL: *err is filled.
+ */
+struct rec_reader *rec_reader_open(const char *const *files, size_t count,
+                                   const struct rec_reader_options *options,
+                                   struct rec_error *err) REC_MUST_CHECK;
+
+/** Reads the next record or comment. 1: *rec filled; 0: the end, stream whole; -1: *err.
+ */
+int rec_next(struct rec_reader *reader, struct rec *rec,
+             struct rec_error *err) REC_MUST_CHECK;
+
+/** The next line as it is (no header, comment or field rules); for foreign text. */
+int rec_next_line(struct rec_reader *reader, struct rec_str *line,
+                  struct rec_error *err) REC_MUST_CHECK;
+
+/** The file being read ("<stdin>" for standard input), and the line of the last record.
+ */
+const char *rec_reader_file(const struct rec_reader *reader);
+uint64_t rec_reader_line(const struct rec_reader *reader);
+
+/** How many bytes were read so far, before decompression (for progress). */
+uint64_t rec_reader_bytes(const struct rec_reader *reader);
+
+/** The provenance of the stream being read: its #@ lines, each with LF; "" if none. */
+const char *rec_reader_provenance(const struct rec_reader *reader);
+
+void rec_reader_close(struct rec_reader *reader);
+
+/** rec_fail_at() with the reader's file and line. Returns false. */
+bool rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
+                     const char *format, ...) REC_PRINTF(3, 4);
+
+/* Fields. `index` counts from 1 (0 is the type). All fill *err with file and line. */
+
+/** Checks that the record has its type's fixed fields. */
+bool rec_need(const struct rec_reader *reader, const struct rec *rec,
+              struct rec_error *err) REC_MUST_CHECK;
+/** A number >= 0; inf only if allow_inf. `what` names the field in messages. */
+bool rec_get_amount(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                    const char *what, bool allow_inf, double *value,
+                    struct rec_error *err) REC_MUST_CHECK;
+bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                   const char *what, uint64_t *value,
+                   struct rec_error *err) REC_MUST_CHECK;
+
+/** Checks a record against the table: fields, known keys, UTF-8. Others pass. */
+bool rec_check(const struct rec_reader *reader, const struct rec *rec,
+               struct rec_error *err) REC_MUST_CHECK;
+
+/**
+ * Iterates over the key=value fields after the fixed ones: *at starts at 0. A field
+ * without '=' is an error. Returns 1 with key and value, 0 at the end, -1 with *err.
+ */
+int rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
+                 struct rec_str *key, struct rec_str *value,
+                 struct rec_error *err) REC_MUST_CHECK;
+/** The value of one key; false when the record does not have it. */
+bool rec_find_key(const struct rec *rec, const char *key, struct rec_str *value);
+/** A key whose value is a number >= 0. Absent: *value is left, true. */
+bool rec_key_amount(const struct rec_reader *reader, const struct rec *rec,
+                    const char *key, bool allow_inf, double *value,
+                    struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- writing --------------------------------------------------------------------- */
+
+/**
+ * Opens a writer on a file, or on standard output (path NULL or "-"); a path that ends
+ * in .gz is compressed. `provenance` is this stage's own line without its end ("#@ TAB
+ * tool version TAB command"); NULL makes a plain text file without header and trailer.
+ * It is copied. Writing fails late: rec_writer_close() reports what went wrong.
+ */
+struct rec_writer *rec_writer_open(const char *path, const char *provenance,
+                                   struct rec_error *err) REC_MUST_CHECK;
+
+/** True once a write has failed: a stage may stop early, the result is lost. */
+bool rec_writer_failed(const struct rec_writer *writer);
+
+/** Pushes what is buffered to the operating system. */
+void rec_writer_flush(struct rec_writer *writer);
+
+/**
+ * Closes and frees the writer. `whole` writes the trailer; false leaves the stream cut.
+ * False: *err says what failed (REC_IO).
+ */
+bool rec_writer_close(struct rec_writer *writer, bool whole,
+                      struct rec_error *err) REC_MUST_CHECK;
+
+/** Writes a record or comment exactly as it was read. */
+void rec_put_line(struct rec_writer *writer, struct rec_str line);
+/** Starts a record; fields follow, each preceded by a TAB, then rec_end(). */
+void rec_begin(struct rec_writer *writer, const char *type);
+void rec_str_field(struct rec_writer *writer, struct rec_str s);
+void rec_text_field(struct rec_writer *writer, const char *text);
+void rec_num_field(struct rec_writer *writer, double value);
+void rec_uint_field(struct rec_writer *writer, uint64_t value);
+/** key=value fields. */
+void rec_str_key(struct rec_writer *writer, const char *key, struct rec_str value);
+void rec_text_key(struct rec_writer *writer, const char *key, const char *value);
+void rec_num_key(struct rec_writer *writer, const char *key, double value);
+void rec_uint_key(struct rec_writer *writer, const char *key, uint64_t value);
+/** Raw bytes inside the current field or line (lists, tables); no TAB is added. */
+void rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len);
+void rec_end(struct rec_writer *writer);
+
+#endif

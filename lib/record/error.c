@@ -1,0 +1,128 @@
+/* Errors, growth of arrays, hashing: what every room needs before it can say anything. */
+#include "rampipe/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void
+set_error(struct rec_error *err, enum rec_code code, const char *file, uint64_t line,
+          const char *format, va_list args)
+{
+    size_t used = 0;
+    if (!err)
+        return;
+    err->code = code;
+    if (file) {
+        int n = snprintf(err->text, sizeof err->text, "%s:%llu: ", file,
+                         (unsigned long long)line);
+        used = n < 0 ? 0 : (size_t)n;
+        if (used >= sizeof err->text)
+            used = sizeof err->text - 1;
+    }
+    vsnprintf(err->text + used, sizeof err->text - used, format, args);
+    /* An error is one line, whatever bytes a hostile input put into it. */
+    for (unsigned char *p = (unsigned char *)err->text; *p; p++)
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+}
+
+bool
+rec_fail(struct rec_error *err, enum rec_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(err, code, NULL, 0, format, args);
+    va_end(args);
+    return false;
+}
+
+bool
+rec_fail_at(struct rec_error *err, const char *file, uint64_t line, const char *format,
+            ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(err, REC_DATA, file, line, format, args);
+    va_end(args);
+    return false;
+}
+
+bool
+rec_fail_memory(struct rec_error *err)
+{
+    return rec_fail(err, REC_IO, "out of memory");
+}
+
+bool
+rec_grow(void *array, size_t *capacity, size_t need, size_t size, struct rec_error *err)
+{
+    void *old, *grown;
+    size_t room = *capacity ? *capacity : 16;
+
+    if (need <= *capacity)
+        return true;
+    while (room < need) {
+        if (room > SIZE_MAX / 2)
+            return rec_fail_memory(err);
+        room *= 2;
+    }
+    if (room > SIZE_MAX / size)
+        return rec_fail_memory(err);
+    memcpy(&old, array, sizeof old);
+    grown = realloc(old, room * size);
+    if (!grown)
+        return rec_fail_memory(err);
+    memcpy(array, &grown, sizeof grown);
+    *capacity = room;
+    return true;
+}
+
+static uint64_t
+mix(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Little-endian reading, so that the hash is the same on every machine. */
+static uint64_t
+load(const unsigned char *p, size_t n)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++)
+        value |= (uint64_t)p[i] << (8 * i);
+    return value;
+}
+
+uint64_t
+rec_hash(struct rec_str s)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    size_t left = s.len;
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ s.len;
+
+    for (; left >= 8; p += 8, left -= 8)
+        hash = mix(hash ^ load(p, 8), 0xa0761d6478bd642fu);
+    return mix(hash ^ load(p, left), 0xe7037ed1a0b428dbu);
+}
+
+bool
+rec_str_split(struct rec_str *rest, char mark, struct rec_str *part)
+{
+    const char *end;
+    if (!rest->ptr)
+        return false;
+    end = rest->len ? memchr(rest->ptr, mark, rest->len) : NULL;
+    if (!end) {
+        *part = *rest;
+        rest->ptr = NULL;
+        rest->len = 0;
+        return true;
+    }
+    part->ptr = rest->ptr;
+    part->len = (size_t)(end - rest->ptr);
+    rest->len -= part->len + 1;
+    rest->ptr = end + 1;
+    return true;
+}

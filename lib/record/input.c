@@ -1,0 +1,184 @@
+/*
+ * Bytes from a file, a pipe or a gzip of either. zlib's gzFile would do the inflating,
+ * but hides whether the end was whole behind gzclose() and drops what follows the last
+ * member; its inflate() says both plainly.
+ */
+#include "private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { RAW_SIZE = 1 << 16 };
+
+struct rec_input {
+    const char *name;
+    int fd;
+    bool may_block;
+    enum { UNKNOWN, PLAIN, GZIP } format;
+    bool member_open; /* gzip: inside a member */
+    bool file_ended;
+    z_stream z;
+    unsigned char *raw; /* gzip: compressed bytes */
+};
+
+const char *
+rec_input_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "<stdin>" : path;
+}
+
+struct rec_input *
+rec_input_open(const char *path, struct rec_error *err)
+{
+    struct rec_input *input = calloc(1, sizeof *input);
+    struct stat status;
+
+    if (!input) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    input->name = rec_input_name(path);
+    input->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (input->fd < 0) {
+        rec_fail(err, REC_IO, "%s: %s", input->name, strerror(errno));
+        free(input);
+        return NULL;
+    }
+    input->may_block = fstat(input->fd, &status) != 0 || !S_ISREG(status.st_mode);
+    return input;
+}
+
+bool
+rec_input_may_block(const struct rec_input *input)
+{
+    return input->may_block;
+}
+
+void
+rec_input_close(struct rec_input *input)
+{
+    if (!input)
+        return;
+    if (input->format == GZIP)
+        inflateEnd(&input->z);
+    if (input->fd != STDIN_FILENO)
+        close(input->fd);
+    free(input->raw);
+    free(input);
+}
+
+static ptrdiff_t
+read_file(struct rec_input *input, void *to, size_t room, struct rec_error *err)
+{
+    ssize_t n;
+    do
+        n = read(input->fd, to, room);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        rec_fail(err, REC_IO, "%s: %s", input->name, strerror(errno));
+    return n;
+}
+
+static ptrdiff_t
+start_gzip(struct rec_input *input, const char *bytes, size_t n, struct rec_error *err)
+{
+    input->raw = malloc(RAW_SIZE);
+    if (!input->raw || inflateInit2(&input->z, 15 + 16) != Z_OK) {
+        rec_fail_memory(err);
+        return -1;
+    }
+    memcpy(input->raw, bytes, n);
+    input->format = GZIP;
+    input->member_open = true;
+    input->z.next_in = input->raw;
+    input->z.avail_in = (unsigned)n;
+    return 0;
+}
+
+/* After a member: another one, padding with zero bytes, or something that is neither. */
+static ptrdiff_t
+next_member(struct rec_input *input, struct rec_error *err)
+{
+    while (input->z.avail_in > 0 && *input->z.next_in == 0) {
+        input->z.next_in++;
+        input->z.avail_in--;
+    }
+    if (input->z.avail_in == 0)
+        return 0;
+    if (*input->z.next_in != 0x1f) {
+        rec_fail(err, REC_IO, "%s: garbage after the end of the gzip data", input->name);
+        return -1;
+    }
+    inflateReset(&input->z);
+    input->member_open = true;
+    return 0;
+}
+
+static ptrdiff_t
+read_gzip(struct rec_input *input, char *to, size_t room, struct rec_error *err)
+{
+    input->z.next_out = (unsigned char *)to;
+    input->z.avail_out = (unsigned)(room < 1u << 30 ? room : 1u << 30);
+    for (;;) {
+        size_t got;
+        int status;
+        if (!input->member_open && next_member(input, err) != 0)
+            return -1;
+        if (input->z.avail_in == 0 && !input->file_ended) {
+            ptrdiff_t n = read_file(input, input->raw, RAW_SIZE, err);
+            if (n < 0)
+                return -1;
+            input->file_ended = n == 0;
+            input->z.next_in = input->raw;
+            input->z.avail_in = (unsigned)n;
+            continue;
+        }
+        if (!input->member_open)
+            return 0;
+        if (input->z.avail_in == 0) {
+            rec_fail(err, REC_IO, "%s: the gzip data are cut", input->name);
+            return -1;
+        }
+        status = inflate(&input->z, Z_NO_FLUSH);
+        got = (size_t)((char *)input->z.next_out - to);
+        if (status == Z_STREAM_END)
+            input->member_open = false;
+        else if (status != Z_OK) {
+            rec_fail(err, REC_IO, "%s: the gzip data are damaged (%s)", input->name,
+                     input->z.msg ? input->z.msg : "zlib error");
+            return -1;
+        }
+        if (got > 0)
+            return (ptrdiff_t)got;
+    }
+}
+
+ptrdiff_t
+rec_input_read(struct rec_input *input, char *to, size_t room, struct rec_error *err)
+{
+    if (input->format == UNKNOWN) {
+        ptrdiff_t n = 0, more;
+        if (room > RAW_SIZE)
+            room = RAW_SIZE;
+        do {
+            more = read_file(input, to + n, room - (size_t)n, err);
+            if (more < 0)
+                return -1;
+            n += more;
+        } while (n == 1 && more > 0);
+        if (n < 2 || to[0] != '\x1f' || to[1] != '\x8b') {
+            input->format = PLAIN;
+            return n;
+        }
+        if (start_gzip(input, to, (size_t)n, err) != 0)
+            return -1;
+        room = RAW_SIZE;
+    }
+    if (input->format == PLAIN)
+        return read_file(input, to, room, err);
+    return read_gzip(input, to, room, err);
+}

@@ -1,0 +1,316 @@
+/*
+ * Numbers as text. Reading is strict and correctly rounded; writing gives the shortest
+ * decimal that reads back as the same double (R. Giulietti, "The Schubfach way to render
+ * doubles", 2020; the names below are the paper's).
+ */
+#include "rampipe/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+/* ---- reading --------------------------------------------------------------------- */
+
+static const double exact_pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+static inline bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The slow way, for long mantissas and large exponents: the C library. The tools never
+ * call setlocale(), so strtod() reads a point whatever the user's locale. */
+static bool
+parse_slow(struct rec_str s, double *value)
+{
+    char small[64], *text = small, *end;
+    bool ok;
+
+    if (s.len >= sizeof small && !(text = malloc(s.len + 1)))
+        return false;
+    memcpy(text, s.ptr, s.len);
+    text[s.len] = '\0';
+    *value = strtod(text, &end);
+    ok = *end == '\0' && isfinite(*value);
+    if (text != small)
+        free(text);
+    return ok;
+}
+
+bool
+rec_parse_num(struct rec_str s, double *value)
+{
+    const char *p = s.ptr, *end = s.ptr + s.len;
+    uint64_t mantissa = 0;
+    int ndigits = 0, scale = 0, exponent = 0, seen = 0;
+    bool negative = false, negative_exponent = false;
+
+    if (p < end && *p == '-') {
+        negative = true;
+        p++;
+    }
+    if (end - p == 3 && memcmp(p, "inf", 3) == 0) {
+        *value = negative ? -(double)INFINITY : (double)INFINITY;
+        return true;
+    }
+    for (; p < end && is_digit(*p); p++, seen++) {
+        if (ndigits || *p != '0')
+            ndigits++;
+        if (ndigits <= 19)
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+    }
+    if (seen == 0)
+        return false;
+    if (p < end && *p == '.') {
+        const char *point = ++p;
+        for (; p < end && is_digit(*p); p++) {
+            if (ndigits || *p != '0')
+                ndigits++;
+            if (ndigits <= 19) {
+                mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+                scale--;
+            }
+        }
+        if (p == point)
+            return false;
+    }
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        const char *first;
+        p++;
+        if (p < end && (*p == '-' || *p == '+'))
+            negative_exponent = *p++ == '-';
+        for (first = p; p < end && is_digit(*p); p++)
+            if (exponent < 100000)
+                exponent = exponent * 10 + (*p - '0');
+        if (p == first)
+            return false;
+    }
+    if (p != end)
+        return false;
+    exponent = (negative_exponent ? -exponent : exponent) + scale;
+    /* Both factors are exact doubles here, so one operation rounds once (Clinger). */
+    if (ndigits <= 19 && mantissa <= (uint64_t)1 << 53 && exponent >= -22 &&
+        exponent <= 22) {
+        double x = (double)mantissa;
+        x = exponent < 0 ? x / exact_pow10[-exponent] : x * exact_pow10[exponent];
+        *value = negative ? -x : x;
+        return true;
+    }
+    return parse_slow(s, value);
+}
+
+bool
+rec_parse_uint(struct rec_str s, uint64_t *value)
+{
+    uint64_t n = 0;
+    if (s.len == 0)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.ptr[i] - '0';
+        if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+            return false;
+        n = n * 10 + digit;
+    }
+    *value = n;
+    return true;
+}
+
+/* ---- writing --------------------------------------------------------------------- */
+
+enum { POW10_MIN = -292, POW10_MAX = 324 };
+
+struct pow10 {
+    uint64_t hi, lo;
+};
+
+static inline int
+floor_log2_pow10(int e)
+{
+    return (e * 1741647) >> 19;
+}
+
+static inline int
+floor_log10_pow2(int e)
+{
+    return (e * 1262611) >> 22;
+}
+
+/* The number of 32-bit limbs that hold 10^324, or 2^(127 + 970) for 10^-292. */
+enum { LIMBS = 40 };
+
+/* The 128 leading bits of 10^k, rounded up unless exact: by plain long arithmetic, once
+ * for each k that is used, so that no table of 617 entries needs to be trusted. */
+static struct pow10
+compute_pow10(int k)
+{
+    uint32_t limb[LIMBS] = {0};
+    int bits = floor_log2_pow10(k) + 1, shift;
+    bool inexact = false;
+    uint64_t out[2] = {0, 0};
+
+    if (k >= 0) {
+        limb[0] = 1;
+        for (int i = 0; i < k; i++) {
+            uint64_t carry = 0;
+            for (int j = 0; j < LIMBS; j++) {
+                carry += (uint64_t)limb[j] * 10;
+                limb[j] = (uint32_t)carry;
+                carry >>= 32;
+            }
+        }
+        shift = bits - 128; /* drop this many low bits; negative: move up */
+    } else {
+        int top = 128 - bits; /* 2^top / 10^-k has exactly 128 bits */
+        limb[top / 32] = (uint32_t)1 << (top % 32);
+        for (int i = 0; i < -k; i++) {
+            uint64_t rest = 0;
+            for (int j = LIMBS - 1; j >= 0; j--) {
+                rest = rest << 32 | limb[j];
+                limb[j] = (uint32_t)(rest / 10);
+                rest %= 10;
+            }
+        }
+        inexact = true;
+        shift = 0;
+    }
+    for (int b = 127; b >= 0; b--) {
+        int from = b + shift;
+        uint64_t bit = from < 0 ? 0 : (limb[from / 32] >> (from % 32)) & 1;
+        out[b / 64] |= bit << (b % 64);
+    }
+    for (int b = 0; b < shift && !inexact; b++)
+        inexact = (limb[b / 32] >> (b % 32)) & 1;
+    if (inexact && ++out[0] == 0)
+        out[1]++;
+    return (struct pow10){out[1], out[0]};
+}
+
+static struct pow10
+pow10_bits(int k)
+{
+    static _Thread_local struct pow10 table[POW10_MAX - POW10_MIN + 1];
+    struct pow10 *entry = &table[k - POW10_MIN];
+    if (entry->hi == 0)
+        *entry = compute_pow10(k);
+    return *entry;
+}
+
+static inline uint64_t
+round_to_odd(struct pow10 g, uint64_t cp)
+{
+    uint64_t x1 = (uint64_t)(((wide)g.lo * cp) >> 64);
+    wide y = (wide)g.hi * cp + x1;
+    return (uint64_t)(y >> 64) | ((uint64_t)y > 1);
+}
+
+/* The shortest decimal digits d and exponent e with d * 10^e == value. */
+static void
+shortest(uint64_t bits, uint64_t *digits, int *exponent)
+{
+    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+    int e = (int)(bits >> 52 & 0x7ff);
+    uint64_t c = e ? fraction | (uint64_t)1 << 52 : fraction;
+    int q = (e ? e : 1) - 1075;
+    bool even = (c & 1) == 0, lower_is_closer = fraction == 0 && e > 1;
+    uint64_t cbl, cb, cbr, vbl, vb, vbr, lower, upper, s;
+    int k, h;
+    struct pow10 g;
+
+    if (q <= 0 && q > -53 && (c & (((uint64_t)1 << -q) - 1)) == 0) {
+        *digits = c >> -q; /* a small integer */
+        *exponent = 0;
+        return;
+    }
+    cbl = 4 * c - 2 + lower_is_closer;
+    cb = 4 * c;
+    cbr = 4 * c + 2;
+    k = lower_is_closer ? (q * 1262611 - 524031) >> 22 : floor_log10_pow2(q);
+    h = q + floor_log2_pow10(-k) + 1;
+    g = pow10_bits(-k);
+    vbl = round_to_odd(g, cbl << h);
+    vb = round_to_odd(g, cb << h);
+    vbr = round_to_odd(g, cbr << h);
+    lower = vbl + !even;
+    upper = vbr - !even;
+    s = vb / 4;
+    if (s >= 10) {
+        uint64_t sp = s / 10;
+        bool up = lower <= 40 * sp, wp = 40 * sp + 40 <= upper;
+        if (up != wp) {
+            *digits = sp + wp;
+            *exponent = k + 1;
+            return;
+        }
+    }
+    {
+        bool u = lower <= 4 * s, w = 4 * s + 4 <= upper;
+        uint64_t middle = 4 * s + 2;
+        bool round_up = u != w ? w : vb > middle || (vb == middle && (s & 1));
+        *digits = s + round_up;
+        *exponent = k;
+    }
+}
+
+size_t
+rec_format_num(char text[REC_NUM_MAX], double value)
+{
+    char digit[24], *p = text;
+    uint64_t bits, digits;
+    int n = 0, exponent, point;
+
+    memcpy(&bits, &value, sizeof bits);
+    if (value == 0) { /* also -0, which nobody means */
+        memcpy(text, "0", 2);
+        return 1;
+    }
+    if (bits >> 63)
+        *p++ = '-';
+    if (!isfinite(value)) {
+        memcpy(p, isnan(value) ? "nan" : "inf", 4);
+        return (size_t)(p - text) + 3;
+    }
+    shortest(bits & ~((uint64_t)1 << 63), &digits, &exponent);
+    for (; digits % 10 == 0; digits /= 10)
+        exponent++;
+    for (uint64_t d = digits; d; d /= 10)
+        digit[n++] = (char)('0' + d % 10); /* reversed */
+    point = n + exponent;                  /* digits before the decimal point */
+    if (point > 0 && point <= 17) {
+        for (int i = 0; i < point; i++)
+            *p++ = i < n ? digit[n - 1 - i] : '0';
+        if (n > point)
+            *p++ = '.';
+        for (int i = point; i < n; i++)
+            *p++ = digit[n - 1 - i];
+    } else if (point <= 0 && point > -4) {
+        *p++ = '0';
+        *p++ = '.';
+        for (int i = point; i < 0; i++)
+            *p++ = '0';
+        for (int i = 0; i < n; i++)
+            *p++ = digit[n - 1 - i];
+    } else {
+        int shown = point - 1;
+        *p++ = digit[n - 1];
+        if (n > 1)
+            *p++ = '.';
+        for (int i = 1; i < n; i++)
+            *p++ = digit[n - 1 - i];
+        *p++ = 'e';
+        if (shown < 0) {
+            *p++ = '-';
+            shown = -shown;
+        }
+        if (shown >= 100)
+            *p++ = (char)('0' + shown / 100);
+        if (shown >= 10)
+            *p++ = (char)('0' + shown / 10 % 10);
+        *p++ = (char)('0' + shown % 10);
+    }
+    *p = '\0';
+    return (size_t)(p - text);
+}

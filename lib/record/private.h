@@ -1,0 +1,27 @@
+/* What the files of lib/record share with each other and with nobody else. */
+#ifndef RAMPIPE_RECORD_PRIVATE_H
+#define RAMPIPE_RECORD_PRIVATE_H
+
+#include "rampipe/record.h"
+
+/* A source of bytes: a file or standard input, inflated if it is gzip. */
+struct rec_input;
+
+struct rec_input *rec_input_open(const char *path, struct rec_error *err);
+/* > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. */
+ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room,
+                         struct rec_error *err);
+/* True when reading may wait for another process. */
+bool rec_input_may_block(const struct rec_input *input);
+void rec_input_close(struct rec_input *input);
+
+/* "-" is shown as <stdin>. */
+const char *rec_input_name(const char *path);
+
+/* The reader tells the writer tied to it what it saw around the records. */
+void rec_writer_header(struct rec_writer *writer);
+void rec_writer_provenance(struct rec_writer *writer, struct rec_str line);
+/* Everything that comes before the first record, unless already written. */
+void rec_writer_begin(struct rec_writer *writer);
+
+#endif

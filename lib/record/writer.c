@@ -1,0 +1,284 @@
+/* The writer: one buffer, errors that stick, header, own provenance and trailer. */
+#include "private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { BUFFER_SIZE = 1 << 16 };
+
+struct rec_writer {
+    char *name;
+    int fd;
+    gzFile gz;        /* NULL unless compressing */
+    char *provenance; /* NULL: plain text without header and trailer */
+    bool header_written, own_written;
+    int failed; /* errno of the first failure; 0 while all is well */
+    size_t used;
+    char buffer[BUFFER_SIZE];
+};
+
+static bool
+ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+struct rec_writer *
+rec_writer_open(const char *path, const char *provenance, struct rec_error *err)
+{
+    struct rec_writer *writer = calloc(1, sizeof *writer);
+    bool standard = !path || strcmp(path, "-") == 0;
+
+    if (!writer || !(writer->name = strdup(standard ? "<stdout>" : path)) ||
+        (provenance && !(writer->provenance = strdup(provenance)))) {
+        rec_fail_memory(err);
+        goto failed;
+    }
+    writer->fd = standard ? STDOUT_FILENO
+                          : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (writer->fd < 0) {
+        rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
+        goto failed;
+    }
+    if (!standard && ends_with(path, ".gz") &&
+        !(writer->gz = gzdopen(writer->fd, "wb"))) {
+        rec_fail_memory(err);
+        close(writer->fd);
+        goto failed;
+    }
+    return writer;
+failed:
+    if (writer) {
+        free(writer->name);
+        free(writer->provenance);
+    }
+    free(writer);
+    return NULL;
+}
+
+bool
+rec_writer_failed(const struct rec_writer *writer)
+{
+    return writer->failed != 0;
+}
+
+static void
+write_out(struct rec_writer *writer, const char *bytes, size_t len)
+{
+    if (writer->gz) {
+        errno = 0;
+        if (len > 0 && !writer->failed && gzwrite(writer->gz, bytes, (unsigned)len) == 0)
+            writer->failed = errno ? errno : EIO;
+        return;
+    }
+    while (len > 0 && !writer->failed) {
+        ssize_t n = write(writer->fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            writer->failed = errno;
+        else {
+            bytes += n;
+            len -= (size_t)n;
+        }
+    }
+}
+
+void
+rec_writer_flush(struct rec_writer *writer)
+{
+    write_out(writer, writer->buffer, writer->used);
+    writer->used = 0;
+}
+
+void
+rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
+{
+    if (len > BUFFER_SIZE - writer->used) {
+        rec_writer_flush(writer);
+        if (len >= BUFFER_SIZE) {
+            for (; len > 1u << 30; bytes += 1u << 30, len -= 1u << 30)
+                write_out(writer, bytes, 1u << 30);
+            write_out(writer, bytes, len);
+            return;
+        }
+    }
+    if (len > 0)
+        memcpy(writer->buffer + writer->used, bytes, len);
+    writer->used += len;
+}
+
+static inline void
+put_byte(struct rec_writer *writer, char byte)
+{
+    if (writer->used == BUFFER_SIZE)
+        rec_writer_flush(writer);
+    writer->buffer[writer->used++] = byte;
+}
+
+static void
+put_text(struct rec_writer *writer, const char *text)
+{
+    rec_put_bytes(writer, text, strlen(text));
+}
+
+void
+rec_writer_header(struct rec_writer *writer)
+{
+    if (!writer->provenance)
+        return;
+    if (writer->header_written)
+        put_text(writer, "#end\n"); /* another stream follows the one before */
+    put_text(writer, "#rampipe\t1\n");
+    writer->header_written = true;
+    writer->own_written = false;
+}
+
+void
+rec_writer_provenance(struct rec_writer *writer, struct rec_str line)
+{
+    if (!writer->provenance)
+        return;
+    if (!writer->header_written)
+        rec_writer_header(writer);
+    rec_put_bytes(writer, line.ptr, line.len);
+    put_byte(writer, '\n');
+}
+
+void
+rec_writer_begin(struct rec_writer *writer)
+{
+    if (!writer->provenance || writer->own_written)
+        return;
+    if (!writer->header_written)
+        rec_writer_header(writer);
+    put_text(writer, writer->provenance);
+    put_byte(writer, '\n');
+    writer->own_written = true;
+}
+
+bool
+rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
+{
+    int failed;
+    if (whole) {
+        rec_writer_begin(writer);
+        if (writer->provenance)
+            put_text(writer, "#end\n");
+    }
+    rec_writer_flush(writer);
+    if (writer->gz) {
+        errno = 0;
+        if (gzclose(writer->gz) != Z_OK && !writer->failed)
+            writer->failed = errno ? errno : EIO;
+    } else if (close(writer->fd) != 0 && !writer->failed)
+        writer->failed = errno;
+    failed = writer->failed;
+    if (failed)
+        rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(failed));
+    free(writer->name);
+    free(writer->provenance);
+    free(writer);
+    return failed == 0;
+}
+
+/* ---- records ----------------------------------------------------------------------- */
+
+void
+rec_put_line(struct rec_writer *writer, struct rec_str line)
+{
+    if (!line.ptr)
+        return; /* a mark */
+    if (!writer->own_written)
+        rec_writer_begin(writer);
+    rec_put_bytes(writer, line.ptr, line.len);
+    put_byte(writer, '\n');
+}
+
+void
+rec_begin(struct rec_writer *writer, const char *type)
+{
+    if (!writer->own_written)
+        rec_writer_begin(writer);
+    put_text(writer, type);
+}
+
+void
+rec_str_field(struct rec_writer *writer, struct rec_str s)
+{
+    put_byte(writer, '\t');
+    rec_put_bytes(writer, s.ptr, s.len);
+}
+
+void
+rec_text_field(struct rec_writer *writer, const char *text)
+{
+    rec_str_field(writer, rec_str(text));
+}
+
+void
+rec_num_field(struct rec_writer *writer, double value)
+{
+    char text[REC_NUM_MAX];
+    size_t len = rec_format_num(text, value);
+    rec_str_field(writer, (struct rec_str){text, len});
+}
+
+void
+rec_uint_field(struct rec_writer *writer, uint64_t value)
+{
+    char text[24], *p = text + sizeof text;
+    do
+        *--p = (char)('0' + value % 10);
+    while (value /= 10);
+    rec_str_field(writer, (struct rec_str){p, (size_t)(text + sizeof text - p)});
+}
+
+/* A key writes as a field whose text starts with "key=". */
+static void
+put_key(struct rec_writer *writer, const char *key)
+{
+    put_byte(writer, '\t');
+    put_text(writer, key);
+    put_byte(writer, '=');
+}
+
+void
+rec_str_key(struct rec_writer *writer, const char *key, struct rec_str value)
+{
+    put_key(writer, key);
+    rec_put_bytes(writer, value.ptr, value.len);
+}
+
+void
+rec_text_key(struct rec_writer *writer, const char *key, const char *value)
+{
+    rec_str_key(writer, key, rec_str(value));
+}
+
+void
+rec_num_key(struct rec_writer *writer, const char *key, double value)
+{
+    char text[REC_NUM_MAX];
+    size_t len = rec_format_num(text, value);
+    rec_str_key(writer, key, (struct rec_str){text, len});
+}
+
+void
+rec_uint_key(struct rec_writer *writer, const char *key, uint64_t value)
+{
+    char text[24];
+    int len = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    rec_str_key(writer, key, (struct rec_str){text, (size_t)len});
+}
+
+void
+rec_end(struct rec_writer *writer)
+{
+    put_byte(writer, '\n');
+}

@@ -1,0 +1,160 @@
+/* reccheck [FILE...] - validates a stream against the table; prints the table. */
+#include "ggo/reccheck.h"
+#include "main.h"
+
+static void put(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+
+static void
+put(struct cli *cli, const char *format, ...)
+{
+    char text[2000];
+    va_list args;
+    int n;
+    va_start(args, format);
+    n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n > 0)
+        rec_put_bytes(cli->writer, text,
+                      (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+static void
+put_rows(struct cli *cli, const char *type, const char *what,
+         const struct rec_field_spec *row)
+{
+    for (; row->name; row++)
+        put(cli, "%s\t%s\t%s\t%s\t%s\n", type, what, row->name, rec_kind_text(row->kind),
+            row->about);
+}
+
+static void
+put_list(struct cli *cli)
+{
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type);
+        put_rows(cli, spec->name, "field", spec->fields);
+        put_rows(cli, spec->name, "key", spec->keys);
+    }
+}
+
+static const char man_head[] =
+    ".TH RAMPIPE 5 \"\" \"rampipe " CMDLINE_PARSER_VERSION "\" \"File Formats\"\n"
+    ".SH NAME\nrampipe \\- the record stream of the rampipe suite, version 1\n"
+    ".SH DESCRIPTION\n"
+    "One record a line, fields separated by one TAB, the first field is the type, a "
+    "lower-case word. After a type's fixed fields come optional key=value fields in any "
+    "order. UTF-8; lines end in LF, CR LF is read. Ids hold no comma and no '='. Times "
+    "are seconds, sizes bytes, rates bytes per second, money US$; numbers are decimal, "
+    "inf is allowed where a limit may be absent. A printed number reads back as the same "
+    "IEEE double.\n"
+    ".PP\n.nf\n"
+    "#rampipe<TAB>1         first line: the format and its version\n"
+    "#@<TAB>partition 0.1.0<TAB>partition \\-\\-degree=4\n"
+    "                       one per stage so far, oldest first\n"
+    "# anything             comment; so is an empty line\n"
+    "#end                   last line: the stream is whole\n"
+    ".fi\n.PP\n"
+    "A stream that opens with #rampipe and stops without #end was cut: every tool then "
+    "ends with status 4, unless \\-\\-partial. Streams may be concatenated. A stream "
+    "without #rampipe is taken as made by hand and needs no #end. Every tool forwards "
+    "unchanged what it does not consume or change, also types and keys that are not "
+    "listed here. A file or pipe may be compressed with gzip.\n"
+    ".PP\nThe records of one graph stand together, in any order. A record that refers "
+    "to another (a job to its graphs, an alloc to its job, graph and layout) comes after "
+    "it. Jobs, allocs and blocks come in the order of their times.\n"
+    ".SH RECORDS\n";
+
+static const char man_tail[] =
+    ".SH EXIT STATUS\nOf every tool: 0 done; 1 a well-formed \"no\"; 2 wrong usage; 3 "
+    "bad "
+    "data; 4 input or output failed, or the input is cut; 70 a bug.\n"
+    ".SH SEE ALSO\npd2graph(1), partition(1), ramp-alloc(1), sim(1), metrics(1), "
+    "reccheck(1)\n";
+
+/* Text as roff: a backslash and a leading point or quote would be commands. */
+static void
+put_roff(struct cli *cli, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        put(cli, "\\&");
+    for (; *text; text++) {
+        if (*text == '\\' || *text == '-')
+            put(cli, "\\");
+        put(cli, *text == '\t' ? "    " : "%c", *text);
+    }
+}
+
+static void
+put_man_rows(struct cli *cli, const struct rec_field_spec *row, const char *after)
+{
+    for (; row->name; row++) {
+        put(cli, ".TP\n\\fB");
+        put_roff(cli, row->name);
+        put(cli, "\\fR%s\n", after);
+        put_roff(cli, row->about);
+        put(cli, " (%s)\n", rec_kind_text(row->kind));
+    }
+}
+
+static void
+put_man(struct cli *cli)
+{
+    put(cli, "%s", man_head);
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type);
+        put(cli, ".SS %s\n", spec->name);
+        put_roff(cli, spec->about);
+        put(cli, "\n");
+        put_man_rows(cli, spec->fields, "");
+        put_man_rows(cli, spec->keys, "=");
+        put(cli, ".PP\nExample:\n.PP\n.nf\n.RS 2\n");
+        put_roff(cli, spec->example);
+        put(cli, "\n.RE\n.fi\n");
+    }
+    put(cli, "%s", man_tail);
+}
+
+static bool
+check(struct cli *cli, bool pass)
+{
+    uint64_t count[REC_NTYPES] = {0}, total = 0;
+    struct rec rec;
+    bool ok = true;
+    int status = 0;
+
+    while (ok && (status = cli_next(cli, &rec)) > 0) {
+        ok = rec_check(cli->reader, &rec, &cli->err);
+        count[rec.type]++;
+        total += rec.type > REC_MARK || rec.type == REC_OTHER;
+        if (ok && pass)
+            rec_put_line(cli->writer, rec.line);
+    }
+    if (!ok || status < 0)
+        return false;
+    if (pass)
+        return true;
+    put(cli, "ok: %llu records", (unsigned long long)total);
+    for (enum rec_type type = REC_OTHER; type < REC_NTYPES; type++)
+        if (count[type] && type != REC_COMMENT && type != REC_MARK)
+            put(cli, ", %llu %s", (unsigned long long)count[type],
+                type == REC_OTHER ? "other" : rec_spec(type)->name);
+    put(cli, "\n");
+    return true;
+}
+
+static bool
+run(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    if (args->man_given || args->list_given) {
+        if (!cli_open_writer(cli, false))
+            return false;
+        if (args->man_given)
+            put_man(cli);
+        else
+            put_list(cli);
+        return true;
+    }
+    if (args->pass_given)
+        return cli_open_filter(cli) && check(cli, true);
+    return cli_open_writer(cli, false) && cli_open_reader(cli) && check(cli, false);
+}
