@@ -187,4 +187,27 @@ bool graph_split(const struct graph *from, const struct graph_split *split,
                  struct rec_str id, const char *extra, struct graph *to,
                  struct rec_error *err) REC_MUST_CHECK;
 
+struct graph_split_op {
+    struct rec_str op;
+    uint32_t parts;
+};
+
+/** How much to split. */
+struct graph_partition {
+    uint32_t degree; /* every op gets graph_parts(compute, quantum, degree) parts */
+    double quantum;  /* no part shorter than this, seconds */
+    const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
+    uint32_t nlist;
+    uint32_t copies;
+    enum graph_sizes sizes;
+};
+
+/**
+ * graph_split() by degree or list. The new graph is called ID/DEGREE (ID/DEGREExCOPIES),
+ * DEGREE of a list being its largest number, and carries the keys of=, degree=, parts=,
+ * demand_memory= and demand_bytes= (sums over the graph before).
+ */
+bool graph_partition(const struct graph *from, const struct graph_partition *how,
+                     struct graph *to, struct rec_error *err) REC_MUST_CHECK;
+
 #endif
