@@ -99,6 +99,8 @@ bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
+/** The value of a key of the graph record; false if it has no such key. */
+bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
 /** The op of that name, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *graph, struct rec_str id);
 

@@ -102,6 +102,16 @@ define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
     return extra.len == 0 || (op->extra = arena_copy(&graph->arena, extra, err));
 }
 
+bool
+graph_key(const struct graph *graph, const char *key, struct rec_str *value)
+{
+    struct rec_str rest = rec_str(graph->extra), name;
+    while (rec_str_split(&rest, '\t', value))
+        if (rec_str_split(value, '=', &name) && value->ptr && rec_str_is(name, key))
+            return true;
+    return false;
+}
+
 uint32_t
 graph_find(const struct graph *graph, struct rec_str id)
 {
