@@ -137,11 +137,13 @@ take_job(struct ramp_alloc *r, const struct rec *rec)
     struct sim_job job;
     struct rec_error inner = {.code = REC_OK};
 
-    rec_put_line(cli->writer, rec->line);
     if (!sim_read_job(cli->reader, rec, &job, &cli->err))
         return false;
-    if (sim_admission_arrive(r->admission, &job, &inner))
-        return true;
+    if (sim_admission_advance(r->admission, &job, &inner)) {
+        rec_put_line(cli->writer, rec->line);
+        if (sim_admission_arrive(r->admission, &job, &inner))
+            return true;
+    }
     if (inner.code == REC_DATA)
         return rec_reader_fail(cli->reader, &cli->err, "%s", inner.text);
     cli->err = inner;

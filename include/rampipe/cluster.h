@@ -133,7 +133,10 @@ struct sim_admission *sim_admission_new(const struct sim_admission_options *opti
                                         struct sim_store *store, sim_decide *decide,
                                         void *context,
                                         struct rec_error *err) REC_MUST_CHECK;
-/** A job arrives; arrivals must come in order of time. Its texts are copied. */
+/** Lets time pass: jobs end, jobs that wait are decided. Before the arrival of `job`. */
+bool sim_admission_advance(struct sim_admission *admission, const struct sim_job *job,
+                           struct rec_error *err) REC_MUST_CHECK;
+/** A job arrives, at the time that sim_admission_advance() was called with. */
 bool sim_admission_arrive(struct sim_admission *admission, const struct sim_job *job,
                           struct rec_error *err) REC_MUST_CHECK;
 /** No more arrivals: jobs that wait are decided as the others end. */
@@ -142,5 +145,45 @@ bool sim_admission_end(struct sim_admission *admission,
 /** The job on each server: 0 none, else its number, counted from 1 in order of starts. */
 const uint64_t *sim_admission_owners(const struct sim_admission *admission);
 void sim_admission_free(struct sim_admission *admission);
+
+/* ---- replay (sim)
+ * ----------------------------------------------------------------------- */
+
+/** A job that is complete; valid during the call. */
+struct sim_done {
+    struct sim_job job;
+    const struct sim_layout *layout;
+    const struct sim_cost *cost;
+    double start, finish; /* seconds */
+};
+
+struct sim_replay;
+
+/** What a replay tells; any of the functions may be NULL. */
+struct sim_replay_sink {
+    bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
+    /* A job that is not complete at `until`; its layout is NULL if it still waits. */
+    bool (*unfinished)(void *context, const struct sim_done *done, double time,
+                       struct rec_error *err);
+    /* A job starts, on these servers. */
+    bool (*started)(void *context, const struct sim_done *done,
+                    const struct ramp_cluster *cluster, const uint32_t *servers,
+                    struct rec_error *err);
+    void *context;
+};
+
+/** `until`: the end of the simulated time, seconds; inf: when all jobs are complete. */
+struct sim_replay *sim_replay_new(const struct sim_replay_sink *sink, double until,
+                                  struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Takes a record of any type that ramp-alloc writes (others are ignored), in order of
+ * time. The sink hears of what ends before the record's time first. Checks RAMP's rules,
+ * and names the one that a stream breaks.
+ */
+bool sim_replay_take(struct sim_replay *replay, const struct rec_reader *reader,
+                     const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** The stream is over: all jobs that run end. */
+bool sim_replay_end(struct sim_replay *replay, struct rec_error *err) REC_MUST_CHECK;
+void sim_replay_free(struct sim_replay *replay);
 
 #endif

@@ -467,18 +467,23 @@ wait(struct sim_admission *a, const struct sim_job *job, uint32_t graph,
 }
 
 bool
-sim_admission_arrive(struct sim_admission *a, const struct sim_job *job,
-                     struct rec_error *err)
+sim_admission_advance(struct sim_admission *a, const struct sim_job *job,
+                      struct rec_error *err)
 {
-    struct verdict v;
     if (job->arrival < a->now)
         return rec_fail(
             err, REC_DATA,
             "jobs must come in order of arrival: job '%.*s' arrives at %.17g, "
             "before %.17g",
             (int)job->id.len, job->id.ptr, job->arrival, a->now);
-    if (!advance(a, job->arrival, err))
-        return false;
+    return advance(a, job->arrival, err);
+}
+
+bool
+sim_admission_arrive(struct sim_admission *a, const struct sim_job *job,
+                     struct rec_error *err)
+{
+    struct verdict v;
     if (a->nwaiting) { /* nobody overtakes without the order's leave */
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
