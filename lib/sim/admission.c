@@ -96,6 +96,12 @@ sim_admission_new(const struct sim_admission_options *options, struct sim_store 
         sim_admission_free(a);
         return NULL;
     }
+    for (uint32_t i = 0; i < options->ndown; i++) {
+        uint32_t server = options->down[i];
+        a->nfree -= !a->taken[server];
+        a->taken[server] = true;
+        a->owner[server] = SIM_DOWN;
+    }
     return a;
 }
 

@@ -1,12 +1,11 @@
 /*
- * One training step. Deps that leave an op together and take equally long are one event (a
- * "batch"); deps that are no flow are delivered at once, ops of no length end at once; so
- * the queue holds only what takes time. Equal instants are processed whole before a server
- * chooses what to run, which makes the result independent of the order within an instant.
- * Ends of ops and arrivals have a queue each: most arrivals are soon, and need not wander
- * through the ends.
- * What an event touches stands together: a batch of one dep names its destination, a task
- * has all that is asked of an op in half a cache line.
+ * One training step. Deps that leave an op together and take equally long are one event
+ * (a "batch"); deps that are no flow are delivered at once, ops of no length end at once;
+ * so the queue holds only what takes time. Equal instants are processed whole before a
+ * server chooses what to run, which makes the result independent of the order within an
+ * instant. Ends of ops and arrivals have a queue each: most arrivals are soon, and need
+ * not wander through the ends. What an event touches stands together: a batch of one dep
+ * names its destination, a task has all that is asked of an op in half a cache line.
  */
 #include "rampipe/sim.h"
 
@@ -25,7 +24,8 @@ struct batch {
 };
 
 struct task {
-    double rank; /* lower runs first on its server: compute, unless priorities are given */
+    double
+        rank; /* lower runs first on its server: compute, unless priorities are given */
     double remaining; /* seconds */
     uint32_t waiting; /* parents' deps that have not arrived */
     uint32_t server;
@@ -70,7 +70,8 @@ struct machine {
     size_t ops_left, deps_left;
 };
 
-/* ---- ready ops of a server ---------------------------------------------------------------- */
+/* ---- ready ops of a server
+ * ---------------------------------------------------------------- */
 
 static inline bool
 runs_before(struct ready a, struct ready b)
@@ -105,7 +106,8 @@ pop_ready(struct machine *m, struct server *server)
     return first;
 }
 
-/* ---- what happens at one instant ------------------------------------------------------------ */
+/* ---- what happens at one instant
+ * ------------------------------------------------------------ */
 
 static void
 mark_dirty(struct machine *m, uint32_t server)
@@ -296,7 +298,8 @@ simulate(struct machine *m, struct rec_error *err)
     return true;
 }
 
-/* ---- before and after ------------------------------------------------------------------------ */
+/* ---- before and after
+ * ------------------------------------------------------------------------ */
 
 static int
 by_seconds(const void *a, const void *b, void *context)
