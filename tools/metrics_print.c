@@ -142,8 +142,9 @@ format_value(char text[32], double value, const char *unit)
     else if (strcmp(unit, "s") == 0 && size >= 1)
         snprintf(text, 32, size < 1e7 ? "%.7g s" : "%.4g s", value);
     else {
-        size_t i = 0;
-        while (i + 1 < sizeof prefix / sizeof *prefix && size < prefix[i].from)
+        /* Only seconds have thousandths; 0.5 B/s is that. */
+        size_t i = 0, last = strcmp(unit, "s") == 0 ? 8 : 5;
+        while (i < last && size < prefix[i].from)
             i++;
         if (size == 0)
             snprintf(text, 32, "0 %s", unit);

@@ -1,6 +1,6 @@
 /* partition [OPTION]... [FILE]... - graphs and jobs -> partitioned graphs and jobs. */
 #include "ggo/partition.h"
-#define CLI_SEED
+#define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
 #include "main.h"
 
 #include "partition_policy.h"
@@ -68,8 +68,9 @@ read_options(struct partition *p, const struct gengetopt_args_info *args,
     p->how.degree = (uint32_t)degree;
     p->how.copies = (uint32_t)copies;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
-    if (!args->policy_given && (args->max_degree_given || args->shape_given))
-        return cli_usage(cli, "--max-degree and --shape are for --policy");
+    if (!args->policy_given &&
+        (args->max_degree_given || args->shape_given || args->seed_given))
+        return cli_usage(cli, "--max-degree, --shape and --seed are for --policy");
     return !args->split_given || read_list(p, args->split_arg, list);
 }
 

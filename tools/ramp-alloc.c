@@ -169,19 +169,14 @@ take_job(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
     struct sim_job job;
-    struct rec_error inner = {.code = REC_OK};
 
     if (!sim_read_job(cli->reader, rec, &job, &cli->err))
         return false;
-    if (sim_admission_advance(r->admission, &job, &inner)) {
-        rec_put_line(cli->writer, rec->line);
-        if (sim_admission_arrive(r->admission, &job, &inner))
-            return true;
-    }
-    if (inner.code == REC_DATA)
-        return rec_reader_fail(cli->reader, &cli->err, "%s", inner.text);
-    cli->err = inner;
-    return false;
+    if (!sim_admission_advance(r->admission, &job, &cli->err))
+        return rec_locate(cli->reader, &cli->err);
+    rec_put_line(cli->writer, rec->line);
+    return sim_admission_arrive(r->admission, &job, &cli->err) ||
+           rec_locate(cli->reader, &cli->err);
 }
 
 static bool

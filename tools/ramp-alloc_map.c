@@ -60,7 +60,7 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
     for (uint32_t r = 0; r < n[1]; r++) {
         char title[32];
         snprintf(title, sizeof title, "rack %u", r);
-        fprintf(stderr, "  %*s", -width, title);
+        fprintf(stderr, "  %*s", r + 1 < n[1] ? -width : 0, title);
     }
     for (uint32_t c = 0; c < n[0]; c++) {
         fprintf(stderr, "\n  group %-*u", label - 6, c);
@@ -68,10 +68,10 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
             fputs("  ", stderr);
             for (uint32_t s = 0; s < n[2]; s++) {
                 fputc(letter(owners[(c * n[1] + r) * n[2] + s]), stderr);
-                if (s + 1 < n[2] || r + 1 < n[1])
+                if (s + 1 < n[2])
                     fputc(' ', stderr);
             }
-            for (int i = cells + 1; i < width + 1 && r + 1 < n[1]; i++)
+            for (int i = cells; i < width && r + 1 < n[1]; i++)
                 fputc(' ', stderr);
         }
     }

@@ -172,16 +172,11 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
 static bool
 close_layout(struct sim_replay *r, const struct rec_reader *reader, struct rec_error *err)
 {
-    struct rec_error inner = {.code = REC_OK};
     if (!r->layout_open)
         return true;
     r->layout_open = false;
-    if (sim_layout_seal(r->layout[r->nlayouts - 1], &inner))
-        return true;
-    if (inner.code == REC_DATA && reader)
-        return rec_reader_fail(reader, err, "%s", inner.text);
-    *err = inner;
-    return false;
+    return sim_layout_seal(r->layout[r->nlayouts - 1], err) ||
+           (reader ? rec_locate(reader, err) : false);
 }
 
 /* ---- jobs
