@@ -47,16 +47,21 @@ model_name(const char *path, char *name, size_t room)
     const char *end = path + strlen(path), *base, *dot;
     base = strrchr(path, '/');
     base = base ? base + 1 : path;
-    if (base > path + 1 && strncmp(base, "graph.txt", 9) == 0) {
-        end = base - 1;
-        for (base = end; base > path && base[-1] != '/'; base--)
+    if (end - base > 3 && strcmp(end - 3, ".gz") == 0)
+        end -= 3;
+    dot = memrchr(base, '.', (size_t)(end - base));
+    if (dot && dot > base)
+        end = dot;
+    if (strncmp(base, "graph.txt", 9) == 0 && end - base == 5) {
+        const char *folder_end = base, *folder;
+        while (folder_end > path && folder_end[-1] == '/')
+            folder_end--;
+        for (folder = folder_end; folder > path && folder[-1] != '/'; folder--)
             ;
-    } else {
-        if (end - base > 3 && strcmp(end - 3, ".gz") == 0)
-            end -= 3;
-        dot = memrchr(base, '.', (size_t)(end - base));
-        if (dot && dot > base)
-            end = dot;
+        if (folder_end > folder && *folder != '.') { /* not of ., .. or / */
+            base = folder;
+            end = folder_end;
+        }
     }
     snprintf(name, room, "%.*s", (int)(end - base), base);
     for (char *p = name; *p; p++)

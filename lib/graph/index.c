@@ -33,6 +33,16 @@ join_twins(struct graph *graph, struct rec_error *err)
             return graph_fail(graph, op->line, err,
                               "op '%s' has pair=%s, but that op is not its twin", op->id,
                               op->pair_id);
+        if ((op->pass == GRAPH_BACKWARD) == (twin->pass == GRAPH_BACKWARD))
+            return graph_fail(graph, op->line, err,
+                              "op '%s' has pair=%s, but one of two twins is backward and "
+                              "the other is not",
+                              op->id, op->pair_id);
+        if (twin->pair != GRAPH_NONE && twin->pair != i)
+            return graph_fail(graph, op->line, err,
+                              "op '%s' has pair=%s, but that op is not its twin: it is "
+                              "that of '%s'",
+                              op->id, op->pair_id, graph->op[twin->pair].id);
         twin->pair = i;
     }
     return true;
@@ -103,20 +113,29 @@ add_unit(struct graph *graph, struct map *names, size_t *next, struct graph_op *
     return true;
 }
 
+/* The parts of an op, all there by now, are alike: one pass, and twins in one unit. */
 static bool
 check_units(struct graph *graph, const struct map *names, struct rec_error *err)
 {
     for (size_t i = 0; i < graph->nops; i++) {
-        const struct graph_op *op = &graph->op[i];
+        const struct graph_op *op = &graph->op[i], *first;
         struct graph_unit *unit = &graph->unit[op->unit];
         uint32_t twin;
-        for (uint32_t j = 0; j < unit->parts; j++)
-            if (graph->member[unit->first + j] == GRAPH_NONE)
-                return graph_fail(graph, op->line, err, "op '%s' lacks its part %u/%u",
-                                  op->of, j + 1, unit->parts);
         if (!op->of && names->used && map_get(names, rec_str(op->id)) != MAP_NONE)
             return graph_fail(graph, op->line, err,
                               "op '%s' is whole, but other ops are parts of it", op->id);
+        first = &graph->op[graph->member[unit->first]];
+        if (op->pass != first->pass)
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' is of another pass than '%s', a part of the same op", op->id,
+                first->id);
+        if ((op->pair == GRAPH_NONE) != (first->pair == GRAPH_NONE))
+            return graph_fail(
+                graph, op->line, err,
+                "of '%s' and '%s', parts of the same op, one has a twin and "
+                "the other has none",
+                op->id, first->id);
         if (op->pair == GRAPH_NONE)
             continue;
         twin = graph->op[op->pair].unit;
@@ -127,6 +146,10 @@ check_units(struct graph *graph, const struct map *names, struct rec_error *err)
                 graph, op->line, err,
                 "op '%s' has pair=%s, but its other parts have another twin", op->id,
                 graph->op[op->pair].id);
+        if (graph->unit[twin].parts != unit->parts)
+            return graph_fail(
+                graph, op->line, err, "op '%s' is one of %u, but its twin '%s' one of %u",
+                op->id, unit->parts, graph->op[op->pair].id, graph->unit[twin].parts);
     }
     return true;
 }

@@ -67,20 +67,45 @@ plan_list(const struct graph *graph, const struct graph_partition *how, uint32_t
     return true;
 }
 
+/* True for a key that partitioning sets; an earlier partitioning's must not stay. */
+static bool
+is_own_key(struct rec_str field)
+{
+    static const char *const own[] = {"of",     "degree",        "parts",
+                                      "copies", "demand_memory", "demand_bytes"};
+    struct rec_str name;
+    rec_str_split(&field, '=', &name);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (rec_str_is(name, own[i]))
+            return true;
+    return false;
+}
+
 /* The keys of the partitioned graph: those of the old one and how it was made. */
 static char *
 make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t copies)
 {
-    char memory[REC_NUM_MAX], bytes[REC_NUM_MAX], *text = NULL, more[40] = "";
+    char memory[REC_NUM_MAX], bytes[REC_NUM_MAX], *text = NULL;
+    struct rec_str rest = rec_str(from->extra), field;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    bool first = true;
+
+    if (!out)
+        return NULL;
+    for (; rec_str_split(&rest, '\t', &field); first = false)
+        if (!first && !is_own_key(field)) /* each key brings its TAB */
+            fprintf(out, "\t%.*s", (int)field.len, field.ptr);
+    fprintf(out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
+    if (copies > 1)
+        fprintf(out, "\tcopies=%u", copies);
     rec_format_num(memory, graph_memory_sum(from));
     rec_format_num(bytes, graph_dep_bytes(from));
-    if (copies > 1)
-        snprintf(more, sizeof more, "\tcopies=%u", copies);
-    if (asprintf(&text,
-                 "%s\tof=%s\tdegree=%u\tparts=%u%s\tdemand_memory=%s\tdemand_bytes=%s",
-                 from->extra, from->id, degree, most, more, memory, bytes) < 0)
-        return NULL;
-    return text;
+    fprintf(out, "\tdemand_memory=%s\tdemand_bytes=%s", memory, bytes);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 bool

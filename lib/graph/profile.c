@@ -190,6 +190,8 @@ read_node(struct profile *p, struct rec_str line, struct rec_error *err)
     op.memory = op.activation;
     if (p->options->memory == GRAPH_MEMORY_TOTAL)
         op.memory += op.param;
+    if (!isfinite(op.memory))
+        return rec_reader_fail(p->reader, err, "node %s: its memory is too large", id);
     if (!rec_grow(&p->backward, &p->backward_room, p->graph.nops + 1, sizeof *p->backward,
                   err))
         return false;
