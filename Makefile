@@ -51,7 +51,7 @@ build/ggo/%.c: tools/%.ggo tools/common.ggo Makefile | $(DEPS)
 	@mkdir -p $(@D)
 	$(call quiet,GENGETOPT)cat tools/$*.ggo tools/common.ggo | gengetopt --output-dir=$(@D) \
 	    --file-name=$* --set-package=$* --set-version=$(VERSION) \
-	    --unamed-opts=FILE --conf-parser
+	    --unamed-opts=FILE --conf-parser --no-handle-error
 build/ggo/%.h: build/ggo/%.c ;
 
 $(BUILD)/ggo/%.o: build/ggo/%.c
