@@ -1,0 +1,218 @@
+/* tracegen jobs: jobs drawn over the graphs of a stream. */
+#include "tracegen_modes.h"
+
+#include "ggo/tracegen.h"
+#include "rampipe/distribution.h"
+#include "rampipe/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STILL_MAX = 1000000 }; /* arrivals at one instant before --until gives up */
+
+enum sampling { CYCLE, REPLACE, REMOVE, REMOVE_AND_REPEAT };
+
+struct pool_graph {
+    const char *id;
+    double sequential; /* seconds a step */
+};
+
+struct drawing {
+    struct cli *cli;
+    uint64_t jobs; /* how many; UINT64_MAX with --until */
+    double until;
+    bool exact; /* the number was asked for */
+    const char *prefix;
+    enum sampling sampling;
+    struct trace_dist *interarrival, *steps, *deadline, *choice;
+    struct graph graph; /* being read */
+    struct pool_graph *pool;
+    size_t npool, room;
+    struct arena arena;
+    uint32_t *order; /* of the pool, for sampling without replacement */
+    size_t left;     /* of this round */
+};
+
+/* A distribution option; its message names the option. */
+static bool
+read_dist(struct drawing *d, const char *option, const char *text, uint32_t seed,
+          uint32_t stream, struct trace_dist **dist)
+{
+    struct rec_error err;
+    *dist = trace_dist_new(text, seed, stream, &err);
+    if (*dist)
+        return true;
+    if (err.code != REC_USAGE) {
+        d->cli->err = err;
+        return false;
+    }
+    return cli_usage(d->cli, "--%s: %s", option, err.text);
+}
+
+static bool
+read_options(struct drawing *d, const struct gengetopt_args_info *args)
+{
+    static const char *const hows[] = {"cycle", "replace", "remove", "remove-and-repeat",
+                                       NULL};
+    struct cli *cli = d->cli;
+    uint64_t seed;
+    size_t how = 0;
+
+    d->jobs = 100;
+    d->until = INFINITY;
+    d->exact = args->jobs_given;
+    d->prefix = args->prefix_arg;
+    if (args->jobs_given && args->until_given)
+        return cli_usage(cli, "give --jobs or --until, not both");
+    if (strpbrk(d->prefix, ",=\t\r\n"))
+        return cli_usage(cli, "--prefix must have no comma, '=' or TAB");
+    if (args->until_given) {
+        d->jobs = UINT64_MAX;
+        if (!cli_amount(cli, "until", args->until_arg, false, &d->until))
+            return false;
+    }
+    if ((args->jobs_given &&
+         !cli_count(cli, "jobs", args->jobs_arg, 0, UINT64_MAX - 1, &d->jobs)) ||
+        !cli_choice(cli, "sampling", args->sampling_arg, hows, &how) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
+        !read_dist(d, "interarrival", args->interarrival_arg, (uint32_t)seed, 1,
+                   &d->interarrival) ||
+        !read_dist(d, "steps", args->steps_arg, (uint32_t)seed, 2, &d->steps) ||
+        (args->deadline_fraction_given &&
+         !read_dist(d, "deadline-fraction", args->deadline_fraction_arg, (uint32_t)seed,
+                    3, &d->deadline)))
+        return false;
+    d->sampling = (enum sampling)how;
+    return read_dist(d, "seed", "fixed:0", (uint32_t)seed, 4, &d->choice);
+}
+
+static bool
+end_graph(struct drawing *d)
+{
+    struct rec_error *err = &d->cli->err;
+    if (!d->graph.open)
+        return true;
+    if (!graph_close(&d->graph, err) ||
+        !rec_grow(&d->pool, &d->room, d->npool + 1, sizeof *d->pool, err))
+        return false;
+    d->pool[d->npool].id = arena_copy(&d->arena, rec_str(d->graph.id), err);
+    d->pool[d->npool].sequential = graph_sequential(&d->graph);
+    return d->pool[d->npool++].id != NULL;
+}
+
+static bool
+take(struct drawing *d, const struct rec *rec)
+{
+    struct cli *cli = d->cli;
+    if (rec->type == REC_JOB)
+        return rec_reader_fail(cli->reader, &cli->err,
+                               "the stream has jobs already (pd2graph --no-job makes one "
+                               "that has none)");
+    if (!graph_continues(rec) && !end_graph(d))
+        return false;
+    rec_put_line(cli->writer, rec->line);
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return graph_read(&d->graph, cli->reader, rec, &cli->err);
+    return true;
+}
+
+/* The next graph to train, NULL when there is none left. */
+static const struct pool_graph *
+choose(struct drawing *d, uint64_t job)
+{
+    uint32_t i;
+    if (d->sampling == CYCLE)
+        return &d->pool[job % d->npool];
+    if (d->sampling == REPLACE)
+        return &d->pool[trace_dist_index(d->choice, (uint32_t)d->npool)];
+    if (d->left == 0) {
+        if (d->sampling == REMOVE && job > 0)
+            return NULL;
+        d->left = d->npool;
+        for (i = 0; i < d->npool; i++)
+            d->order[i] = i;
+    }
+    i = trace_dist_index(d->choice, (uint32_t)d->left);
+    {
+        uint32_t chosen = d->order[i];
+        d->order[i] = d->order[--d->left];
+        return &d->pool[chosen];
+    }
+}
+
+static void
+write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, double time)
+{
+    struct rec_writer *writer = d->cli->writer;
+    double steps = fmax(1, round(trace_dist_draw(d->steps))), deadline = INFINITY;
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+
+    if (d->deadline)
+        deadline = trace_dist_draw(d->deadline) * (graph->sequential * steps);
+    rec_begin(writer, "job");
+    rec_text_field(writer, d->prefix);
+    rec_put_bytes(writer, digits, (size_t)len);
+    rec_text_field(writer, graph->id);
+    rec_num_field(writer, time);
+    rec_num_field(writer, steps);
+    rec_num_field(writer, deadline);
+    rec_end(writer);
+}
+
+static bool
+write_jobs(struct drawing *d)
+{
+    struct cli *cli = d->cli;
+    double time = 0, gap;
+    uint64_t still = 0;
+
+    if (d->npool == 0)
+        return rec_fail(&cli->err, REC_DATA,
+                        "the stream has no graphs to draw jobs over");
+    if (!(d->order = calloc(d->npool, sizeof *d->order)))
+        return rec_fail_memory(&cli->err);
+    for (uint64_t i = 0; i < d->jobs && time < d->until; i++) {
+        const struct pool_graph *graph = choose(d, i);
+        if (!graph)
+            return !d->exact ||
+                   rec_fail(&cli->err, REC_NO,
+                            "--sampling remove ends after %llu jobs, one a graph",
+                            (unsigned long long)i);
+        if (rec_writer_failed(cli->writer))
+            return rec_fail(&cli->err, REC_IO, "%s", "");
+        write_job(d, i, graph, time);
+        gap = trace_dist_draw(d->interarrival);
+        still = gap > 0 ? 0 : still + 1;
+        if (still > STILL_MAX && d->jobs == UINT64_MAX)
+            return rec_fail(&cli->err, REC_DATA,
+                            "--interarrival is always 0: --until never comes");
+        time += gap;
+        if ((i & 0xffff) == 0xffff)
+            cli_progress(cli, i, "jobs");
+    }
+    return true;
+}
+
+bool
+tracegen_jobs(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct drawing d = {.cli = cli};
+    struct rec rec;
+    int status = 0;
+    bool ok = read_options(&d, args) && cli_open_filter(cli);
+
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(&d, &rec);
+    ok = ok && status == 0 && end_graph(&d) && write_jobs(&d);
+    trace_dist_free(d.interarrival);
+    trace_dist_free(d.steps);
+    trace_dist_free(d.deadline);
+    trace_dist_free(d.choice);
+    graph_free(&d.graph);
+    arena_free(&d.arena);
+    free(d.pool);
+    free(d.order);
+    return ok;
+}
