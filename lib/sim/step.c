@@ -1,12 +1,11 @@
 /*
- * One training step. Deps that leave an op together and take equally long are one event (a
- * "batch"); deps that are no flow are delivered at once, ops of no length end at once; so
- * the queue holds only what takes time. Equal instants are processed whole before a server
- * chooses what to run, which makes the result independent of the order within an instant.
- * Ends of ops and arrivals have a queue each: most arrivals are soon, and need not wander
- * through the ends.
- * What an event touches stands together: a batch of one dep names its destination, a task
- * has all that is asked of an op in half a cache line.
+ * One training step. Deps that leave an op together and take equally long are one event
+ * (a "batch"); deps that are no flow are delivered at once, ops of no length end at once;
+ * so the queue holds only what takes time. Equal instants are processed whole before a
+ * server chooses what to run, which makes the result independent of the order within an
+ * instant. Ends of ops and arrivals have a queue each: most arrivals are soon, and need
+ * not wander through the ends. What an event touches stands together: a batch of one dep
+ * names its destination, a task has all that is asked of an op in half a cache line.
  */
 #include "rampipe/sim.h"
 
@@ -25,7 +24,8 @@ struct batch {
 };
 
 struct task {
-    double rank; /* lower runs first on its server: compute, unless priorities are given */
+    double
+        rank; /* lower runs first on its server: compute, unless priorities are given */
     double remaining; /* seconds */
     uint32_t waiting; /* parents' deps that have not arrived */
     uint32_t server;
@@ -70,7 +70,8 @@ struct machine {
     size_t ops_left, deps_left;
 };
 
-/* ---- ready ops of a server ---------------------------------------------------------------- */
+/* ---- ready ops of a server
+ * ---------------------------------------------------------------- */
 
 static inline bool
 runs_before(struct ready a, struct ready b)
@@ -105,7 +106,8 @@ pop_ready(struct machine *m, struct server *server)
     return first;
 }
 
-/* ---- what happens at one instant ------------------------------------------------------------ */
+/* ---- what happens at one instant
+ * ------------------------------------------------------------ */
 
 static void
 mark_dirty(struct machine *m, uint32_t server)
@@ -197,32 +199,35 @@ static bool
 choose(struct machine *m, uint32_t index, struct rec_error *err)
 {
     struct server *server = &m->server[index];
+    struct ready op;
+    double remaining;
+
     server->dirty = false;
     if (server->nready == 0)
         return true;
     if (server->running.op != NONE) {
-        struct ready op = server->running;
-        struct task *task = &m->task[op.op];
+        struct task *task = &m->task[server->running.op];
+        op = server->running;
         if (!runs_before(m->ready[server->first], op))
             return true;
         task->remaining = fmax(0, task->remaining - (m->now - server->started));
         stop_running(m, server);
         push_ready(m, server, op);
     }
-    while (server->nready) {
-        struct ready op = pop_ready(m, server);
-        double remaining = m->task[op.op].remaining;
-        if (remaining > 0) {
-            struct sim_event end = {m->now + remaining,
-                                    (uint64_t)server->version << 32 | index};
-            server->running = op;
-            server->started = m->now;
-            m->nrunning++;
-            __builtin_prefetch(&m->batch[m->task[op.op].batch]);
-            return sim_queue_push(&m->ends, end, err);
-        }
-        end_op(m, op.op);
+    op = pop_ready(m, server);
+    remaining = m->task[op.op].remaining;
+    if (remaining > 0) {
+        struct sim_event end = {m->now + remaining,
+                                (uint64_t)server->version << 32 | index};
+        server->running = op;
+        server->started = m->now;
+        m->nrunning++;
+        __builtin_prefetch(&m->batch[m->task[op.op].batch]);
+        return sim_queue_push(&m->ends, end, err);
     }
+    end_op(m, op.op); /* of no length: what it releases may go before the next one */
+    if (server->nready)
+        mark_dirty(m, index);
     return true;
 }
 
@@ -230,14 +235,16 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
 static bool
 settle(struct machine *m, struct rec_error *err)
 {
+    uint32_t n;
     while (m->nended || m->ndirty) {
         while (m->nended)
             if (!send_off(m, m->ended[--m->nended], err))
                 return false;
-        for (uint32_t i = 0; i < m->ndirty; i++)
+        n = m->ndirty;
+        m->ndirty = 0; /* a server that must choose once more comes again, behind i */
+        for (uint32_t i = 0; i < n; i++)
             if (!choose(m, m->dirty[i], err))
                 return false;
-        m->ndirty = 0;
     }
     return true;
 }
@@ -296,7 +303,8 @@ simulate(struct machine *m, struct rec_error *err)
     return true;
 }
 
-/* ---- before and after ------------------------------------------------------------------------ */
+/* ---- before and after
+ * ------------------------------------------------------------------------ */
 
 static int
 by_seconds(const void *a, const void *b, void *context)
@@ -457,6 +465,11 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
         return rec_fail_memory(err);
     ok = graph_order(m->graph, order, &why);
     free(order);
+    if (ok && (m->ends.n || m->arrivals.n))
+        return rec_fail(err, REC_DATA,
+                        "graph '%s': the times of a step add up to more than a number "
+                        "holds",
+                        m->graph->id);
     if (ok)
         return rec_fail(err, REC_BUG, "graph '%s': the step stopped with %zu ops left",
                         m->graph->id, m->ops_left);
