@@ -268,10 +268,34 @@ test_overflow(void **state)
     graph_free(&run.graph);
 }
 
+/*
+ * What happens at an instant is complete before a server chooses: z (no length) ends at 0
+ * and releases p (priority 2) at once, which therefore goes before y (no length, 1).
+ */
+static void
+test_instant(void **state)
+{
+    struct run run = {
+        .nservers = 1, .has_priority = true, .placed = {0, 1, 2}, .priority = {3, 1, 2}};
+    struct rec_error err;
+    (void)state;
+    run.graph = graph_text("graph g m\nop g z forward 0 0\nop g y forward 0 0\n"
+                           "op g p forward 1 0\nop g x forward 1 0\ndep g z p 0\n"
+                           "dep g y x 0\n");
+    run.server[3] = 1;
+    run.nservers = 2;
+    run.placed[3] = 3;
+    run.priority[3] = NAN;
+    assert_true(step(&run, &err));
+    assert_same(run.end[2], 1);
+    assert_same(run.end[3], 2);
+    graph_free(&run.graph);
+}
+
 /* ---- the plain simulator -------------------------------------------------------------
  * Section 7.4 of the reference with the rules of section 9: at every tick each server
  * runs its first ready op, all ready deps progress, and the clock goes to the next
- * completion; what takes no time is completed before time passes.
+ * completion; deps that are no flow arrive before a server chooses.
  */
 
 static bool
@@ -315,6 +339,7 @@ plain_step(const struct run *r)
         uint32_t runs[4];
         size_t left = 0, sending = 0, running = 0;
         double tick = INFINITY;
+        bool arrives;
 
         for (uint32_t s = 0; s < 4; s++)
             runs[s] = GRAPH_NONE;
@@ -335,6 +360,7 @@ plain_step(const struct run *r)
                 tick = fmin(tick, dep_left[d]);
             }
         }
+        arrives = tick == 0;
         for (int s = 0; s < 4; s++)
             if (runs[s] != GRAPH_NONE) {
                 running++;
@@ -343,7 +369,7 @@ plain_step(const struct run *r)
         if (left == 0)
             return result;
         assert_true(tick < (double)INFINITY);
-        for (int s = 0; s < 4; s++)
+        for (int s = 0; s < 4 && !arrives; s++)
             if (runs[s] != GRAPH_NONE && (op_left[runs[s]] -= tick) == 0)
                 op_state[runs[s]] = DONE;
         for (size_t d = 0; d < g->ndeps; d++)
@@ -480,7 +506,7 @@ main(void)
         cmocka_unit_test(test_zero),       cmocka_unit_test(test_sync),
         cmocka_unit_test(test_overlap),    cmocka_unit_test(test_deadlock),
         cmocka_unit_test(test_overflow),   cmocka_unit_test(test_random),
-        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_queue),      cmocka_unit_test(test_instant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
