@@ -238,7 +238,9 @@ try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
                          err))
         return false;
     t->finish = a->now + t->cost.step.seconds * job->steps;
-    if (t->finish - job->arrival > job->deadline * (1 + 1e-9))
+    /* Not finish - arrival: late in a simulation, times are rounded more than 1e-9. */
+    if (a->now - job->arrival + t->cost.step.seconds * job->steps >
+        job->deadline * (1 + 1e-9))
         t->cause = "deadline";
     return true;
 }
