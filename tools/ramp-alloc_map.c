@@ -58,7 +58,7 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
     for (uint32_t r = 0; r < n[1]; r++) {
         char title[32];
         snprintf(title, sizeof title, "rack %u", r);
-        fprintf(stderr, "  %*s", -width, title);
+        fprintf(stderr, "  %*s", r + 1 < n[1] ? -width : 0, title);
     }
     for (uint32_t c = 0; c < n[0]; c++) {
         fprintf(stderr, "\n  group %-*u", label - 6, c);
@@ -66,11 +66,11 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
             fputs("  ", stderr);
             for (uint32_t s = 0; s < n[2]; s++) {
                 fputc(letter(owners[(c * n[1] + r) * n[2] + s]), stderr);
-                if (s + 1 < n[2] || r + 1 < n[1])
+                if (s + 1 < n[2])
                     fputc(' ', stderr);
             }
-            for (int i = cells + 1; i < width + 1 && r + 1 < n[1]; i++)
-                fputc(' ', stderr);
+            if (r + 1 < n[1])
+                fprintf(stderr, "%*s", width - cells, "");
         }
     }
     fputc('\n', stderr);
@@ -91,8 +91,8 @@ list_ops(const struct sim_layout *layout, const uint32_t *order, uint32_t slot)
             used += (size_t)fprintf(stderr, " %s", id);
     }
     if (hidden)
-        fprintf(stderr, " and %zu more", hidden);
-    fputs(used ? "\n" : " reserved\n", stderr);
+        fprintf(stderr, "%s %zu more", used ? " and" : "", hidden);
+    fputs(used || hidden ? "\n" : " reserved\n", stderr);
 }
 
 static bool

@@ -242,6 +242,9 @@ try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
     if (a->now - job->arrival + t->cost.step.seconds * job->steps >
         job->deadline * (1 + 1e-9))
         t->cause = "deadline";
+    else if (!isfinite(t->finish))
+        return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
+                        (int)job->id.len, job->id.ptr);
     return true;
 }
 
