@@ -93,9 +93,6 @@ remember(struct partition *p)
     const char *new = arena_copy(&p->arena, rec_str(p->result.id), &p->cli->err);
     if (!old || !new)
         return false;
-    if (map_get(&p->names, rec_str(old)) != MAP_NONE)
-        return rec_fail(&p->cli->err, REC_DATA, "%s: graph '%s' is there twice",
-                        p->graph.file, old);
     if (!rec_grow(&p->new_name, &p->name_room, p->nnames + 1, sizeof *p->new_name,
                   &p->cli->err))
         return false;
@@ -154,6 +151,11 @@ take(struct partition *p, const struct rec *rec)
 {
     if (!graph_continues(rec) && !end_graph(p))
         return false;
+    if (rec->type == REC_GRAPH && rec->nfields > 1 &&
+        map_get(&p->names, rec->field[1]) != MAP_NONE)
+        return rec_reader_fail(p->cli->reader, &p->cli->err,
+                               "graph '%.*s' is there twice", (int)rec->field[1].len,
+                               rec->field[1].ptr);
     if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
         return graph_read(&p->graph, p->cli->reader, rec, &p->cli->err);
     if (rec->type == REC_JOB)

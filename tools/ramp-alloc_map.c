@@ -93,8 +93,8 @@ list_ops(const struct sim_layout *layout, const uint32_t *order, uint32_t slot)
             used += (size_t)fprintf(stderr, " %s", id);
     }
     if (hidden)
-        fprintf(stderr, " and %zu more", hidden);
-    fputs(used ? "\n" : " reserved\n", stderr);
+        fprintf(stderr, "%s %zu more", used ? " and" : "", hidden);
+    fputs(used || hidden ? "\n" : " reserved\n", stderr);
 }
 
 static bool

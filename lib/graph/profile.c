@@ -244,7 +244,8 @@ read_lines(struct profile *p, struct edge **edge, size_t *nedges, struct rec_err
             return false;
     }
     if (status == 0 && p->graph.nops == 0)
-        return rec_reader_fail(p->reader, err, "the profile is empty: it has no nodes");
+        return rec_fail_at(err, rec_reader_file(p->reader), 1,
+                           "the profile is empty: it has no nodes");
     return status == 0;
 }
 

@@ -278,6 +278,9 @@ try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
     t->finish = a->now + t->trial->cost.step.seconds * job->steps;
     if (t->finish - job->arrival > job->deadline * (1 + 1e-9))
         t->cause = "deadline";
+    else if (!isfinite(t->finish))
+        return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
+                        (int)job->id.len, job->id.ptr);
     return true;
 }
 

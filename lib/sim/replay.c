@@ -81,6 +81,23 @@ sim_replay_free(struct sim_replay *r)
     free(r);
 }
 
+static const char every_op_once[] = "every op is placed once";
+
+static bool broken(const struct rec_reader *reader, struct rec_error *err,
+                   const char *rule, const char *format, ...) REC_PRINTF(4, 5);
+
+static bool
+broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
+       const char *format, ...)
+{
+    struct rec_error what;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what.text, sizeof what.text, format, args);
+    va_end(args);
+    return rec_reader_fail(reader, err, "the rule '%s' is broken: %s", rule, what.text);
+}
+
 /* ---- layouts
  * ------------------------------------------------------------------------------ */
 
@@ -161,8 +178,8 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
                                (int)rec->field[2].len, rec->field[2].ptr,
                                (unsigned long long)slot, layout->nslots - 1);
     if (layout->slot[op] != MAP_NONE)
-        return rec_reader_fail(reader, err, "op '%.*s' is placed twice",
-                               (int)rec->field[2].len, rec->field[2].ptr);
+        return broken(reader, err, every_op_once, "op '%.*s' is placed twice",
+                      (int)rec->field[2].len, rec->field[2].ptr);
     layout->slot[op] = (uint32_t)slot;
     layout->placed[op] = layout->nplaced++;
     return !rec_find_key(rec, "priority", &priority) ||
@@ -282,21 +299,6 @@ pending_job(struct sim_replay *r, const struct rec_reader *reader, const struct 
 
 /* ---- RAMP's rules
  * ------------------------------------------------------------------------------ */
-
-static bool broken(const struct rec_reader *reader, struct rec_error *err,
-                   const char *rule, const char *format, ...) REC_PRINTF(4, 5);
-
-static bool
-broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
-       const char *format, ...)
-{
-    struct rec_error what;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what.text, sizeof what.text, format, args);
-    va_end(args);
-    return rec_reader_fail(reader, err, "the rule '%s' is broken: %s", rule, what.text);
-}
 
 static bool
 read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_str list,
@@ -443,6 +445,9 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
                    : false;
     }
     live->finish = time + live->cost.step.seconds * live->job.steps;
+    if (!isfinite(live->finish))
+        return rec_reader_fail(reader, err,
+                               "job '%s' would run longer than a number holds", live->id);
     for (uint32_t i = 0; i < layout->nslots; i++)
         r->free_at[r->servers[i]] = live->finish;
     r->pending--;

@@ -199,32 +199,35 @@ static bool
 choose(struct machine *m, uint32_t index, struct rec_error *err)
 {
     struct server *server = &m->server[index];
+    struct ready op;
+    double remaining;
+
     server->dirty = false;
     if (server->nready == 0)
         return true;
     if (server->running.op != NONE) {
-        struct ready op = server->running;
-        struct task *task = &m->task[op.op];
+        struct task *task = &m->task[server->running.op];
+        op = server->running;
         if (!runs_before(m->ready[server->first], op))
             return true;
         task->remaining = fmax(0, task->remaining - (m->now - server->started));
         stop_running(m, server);
         push_ready(m, server, op);
     }
-    while (server->nready) {
-        struct ready op = pop_ready(m, server);
-        double remaining = m->task[op.op].remaining;
-        if (remaining > 0) {
-            struct sim_event end = {m->now + remaining,
-                                    (uint64_t)server->version << 32 | index};
-            server->running = op;
-            server->started = m->now;
-            m->nrunning++;
-            __builtin_prefetch(&m->batch[m->task[op.op].batch]);
-            return sim_queue_push(&m->ends, end, err);
-        }
-        end_op(m, op.op);
+    op = pop_ready(m, server);
+    remaining = m->task[op.op].remaining;
+    if (remaining > 0) {
+        struct sim_event end = {m->now + remaining,
+                                (uint64_t)server->version << 32 | index};
+        server->running = op;
+        server->started = m->now;
+        m->nrunning++;
+        __builtin_prefetch(&m->batch[m->task[op.op].batch]);
+        return sim_queue_push(&m->ends, end, err);
     }
+    end_op(m, op.op); /* of no length: what it releases may go before the next one */
+    if (server->nready)
+        mark_dirty(m, index);
     return true;
 }
 
@@ -232,14 +235,16 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
 static bool
 settle(struct machine *m, struct rec_error *err)
 {
+    uint32_t n;
     while (m->nended || m->ndirty) {
         while (m->nended)
             if (!send_off(m, m->ended[--m->nended], err))
                 return false;
-        for (uint32_t i = 0; i < m->ndirty; i++)
+        n = m->ndirty;
+        m->ndirty = 0; /* a server that must choose once more comes again, behind i */
+        for (uint32_t i = 0; i < n; i++)
             if (!choose(m, m->dirty[i], err))
                 return false;
-        m->ndirty = 0;
     }
     return true;
 }
@@ -460,6 +465,11 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
         return rec_fail_memory(err);
     ok = graph_order(m->graph, order, &why);
     free(order);
+    if (ok && (m->ends.n || m->arrivals.n))
+        return rec_fail(err, REC_DATA,
+                        "graph '%s': the times of a step add up to more than a number "
+                        "holds",
+                        m->graph->id);
     if (ok)
         return rec_fail(err, REC_BUG, "graph '%s': the step stopped with %zu ops left",
                         m->graph->id, m->ops_left);

@@ -1,0 +1,1 @@
+PK nonsense

@@ -1,0 +1,1 @@
+	node1 -- node2

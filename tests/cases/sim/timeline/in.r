@@ -1,0 +1,16 @@
+cluster	ramp	2	2	1	4e9	100	propagation=0	io=0
+graph	g	m	degree=1	color=red
+op	g	1	forward	2	5	pair=4
+op	g	2	forward	3	6	pair=3
+op	g	4	backward	2	5
+op	g	3	backward	3	6
+dep	g	1	2	2e9
+dep	g	2	3	0
+dep	g	3	4	4e9
+job	a	g	0	10	inf
+layout	L	g	2
+place	L	1	0
+place	L	4	0
+place	L	2	1
+place	L	3	1
+alloc	a	g	L	0	0-0-0,1-0-0

@@ -1,0 +1,147 @@
+/*
+ * Any records as graphs: stored, partitioned, placed on a small cluster and run for a
+ * step. Refused with a message, or the invariants hold.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rampipe/cluster.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct ramp_cluster cluster = {{3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9};
+
+static void
+require(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "broken: %s\n", what);
+    abort();
+}
+
+/* A failure must say what is wrong, and may not be rampipe's. */
+static void
+require_message(const struct rec_error *err)
+{
+    if (err->text[0] == '\0' || err->code == REC_OK || err->code == REC_BUG) {
+        fprintf(stderr, "message: %s\n", err->text);
+        abort();
+    }
+}
+
+static void
+run_step(const struct graph *graph, const struct ramp_placement *placement)
+{
+    struct rec_error err = {.code = REC_OK, .text = ""};
+    struct sim_layout *layout =
+        sim_layout_new(rec_str("L"), graph, placement->nheld, &err);
+    struct sim_cost cost;
+
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        uint32_t server = placement->server[i], slot = 0;
+        while (slot < placement->nheld && placement->held[slot] != server)
+            slot++;
+        require(slot < placement->nheld,
+                "an op is on a server that the job does not hold");
+        layout->slot[graph->member[i]] = slot;
+        layout->placed[graph->member[i]] = i;
+    }
+    require(sim_layout_seal(layout, &err), "the layout is whole");
+    require(layout->memory <= cluster.memory * (1 + 1e-9), "memory is enough");
+    if (sim_layout_cost(layout, &cluster, placement->held, &cost, &err)) {
+        const struct sim_step *s = &cost.step;
+        double close = 1e-9 * (s->seconds + s->sequential);
+        require(fabs(s->busy - s->sequential) <= close, "busy is the sum of compute");
+        require(s->comm <= s->seconds + close, "comm is a part of the step");
+        require(s->comp <= s->seconds + close, "comp is a part of the step");
+        require(s->seconds <= s->comm + s->comp + close, "nothing waits for nothing");
+        require(s->busy <= s->seconds * s->used + close,
+                "a server runs one op at a time");
+    } else
+        require_message(&err);
+    sim_layout_free(layout);
+}
+
+static void
+place(const struct graph *graph, enum ramp_heuristic heuristic)
+{
+    static const uint32_t meta[3] = {2, 2, 2};
+    struct rec_error err = {.code = REC_OK, .text = ""};
+    bool taken[12] = {[1] = true};
+    struct ramp_allocator *allocator =
+        ramp_allocator_new(&cluster, heuristic, meta, &err);
+    struct ramp_placement placement;
+    enum ramp_outcome outcome;
+    struct ramp_plan plan;
+
+    if (ramp_plan_make(graph, &plan, &err)) {
+        require(ramp_allocate(allocator, &plan, taken, &outcome, &placement, &err),
+                "allocation needs little memory");
+        for (uint32_t i = 0; outcome == RAMP_PLACED && i < placement.nheld; i++)
+            require(placement.held[i] < 12 && !taken[placement.held[i]], "it is free");
+        if (outcome == RAMP_PLACED)
+            run_step(graph, &placement);
+        ramp_plan_free(&plan);
+    } else
+        require_message(&err);
+    ramp_allocator_free(allocator);
+}
+
+static void
+split(const struct graph *graph)
+{
+    static const struct graph_partition ways[] = {
+        {.degree = 4, .quantum = 1, .copies = 1},
+        {.degree = 2, .quantum = 0, .copies = 2, .sizes = GRAPH_SIZES_GRADIENT}};
+    for (size_t i = 0; i < 2; i++) {
+        struct rec_error err = {.code = REC_OK, .text = ""};
+        struct graph parts = {0};
+        if (graph_partition(graph, &ways[i], &parts, &err)) {
+            double before = graph_sequential(graph) * ways[i].copies;
+            double after = graph_sequential(&parts);
+            require(!(fabs(before - after) > 1e-9 * before), "compute is conserved");
+            place(&parts, RAMP_FIRST_FIT);
+            place(&parts, RAMP_BLOCK);
+        } else
+            require_message(&err);
+        graph_free(&parts);
+    }
+    place(graph, RAMP_FIRST_FIT);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[64];
+    const char *name = path;
+    int fd = memfd_create("fuzz", 0), status = 0;
+    struct rec_error err = {.code = REC_OK, .text = ""};
+    struct rec_reader *reader;
+    struct sim_store store = {0};
+    struct rec rec;
+    bool ok = true;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    reader = rec_reader_open(&name, 1, NULL, &err);
+    while (ok && reader && (status = rec_next(reader, &rec, &err)) > 0) {
+        if (!graph_continues(&rec))
+            ok = sim_store_end(&store, &err);
+        if (ok && (rec.type == REC_GRAPH || rec.type == REC_OP || rec.type == REC_DEP))
+            ok = sim_store_read(&store, reader, &rec, &err);
+    }
+    ok = ok && reader && status == 0 && sim_store_end(&store, &err);
+    if (!ok)
+        require_message(&err);
+    for (size_t i = 0; ok && i < store.ngraphs; i++)
+        split(store.graph[i]);
+    sim_store_free(&store);
+    rec_reader_close(reader);
+    close(fd);
+    return 0;
+}

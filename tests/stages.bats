@@ -1,0 +1,324 @@
+# The whole pipeline: stages swapped for scripts, all models at once, order, repetition,
+# and every example of README, --help and man pages.
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export LC_ALL=C
+    if [ -d "$ROOT/../shared/data/pipedream" ]; then
+        profiles=("$ROOT"/../shared/data/pipedream/*.txt)
+    else
+        profiles=("$ROOT"/traces/*.txt)
+    fi
+    one=${profiles[0]}
+    [ -e "$one" ] || skip "no profiles are here"
+}
+
+# Records without header, provenance and trailer.
+records() { grep -v '^#'; }
+
+# The results of a stream, in an order that depends on nothing.
+results() { grep '^done\|^block' | sort; }
+
+same() {
+    diff "$1" "$2" | head -n 20
+    cmp -s "$1" "$2" && [ -s "$1" ]
+}
+
+# The n-th example of README that mentions a word.
+readme_block() {
+    awk -v word="$1" '/^```sh/ { block = ""; inside = 1; next }
+        /^```/ { if (inside && index(block, word)) { printf "%s", block; exit }
+                 inside = 0 }
+        inside { block = block $0 "\n" }' "$ROOT/README.md"
+}
+
+@test "swap: partition of degree 1 in awk" {
+    cat >identity.awk <<'AWK'
+BEGIN { FS = OFS = "\t" }
+/^#/ { next }
+$1 == "graph" { $2 = $2 "/1"; $0 = $0 "\tof=x\tdegree=1" }
+$1 == "op" || $1 == "dep" { $2 = $2 "/1" }
+$1 == "op" { memory[$2, $3] = $6 }
+$1 == "dep" { $5 = memory[$2, $3] }
+$1 == "job" { $3 = $3 "/1" }
+{ print }
+AWK
+    for f in "${profiles[@]}"; do
+        pd2graph "$f" | awk -f identity.awk | ramp-alloc | sim | results |
+            sed 's/\tdemand_[^\t]*//g' >theirs
+        pd2graph "$f" | partition --degree 1 | ramp-alloc | sim | results |
+            sed 's/\tdemand_[^\t]*//g' >ours
+        same ours theirs
+    done
+}
+
+@test "swap: splitting all ops in two, in Python" {
+    cat >halves.py <<'PYTHON'
+"""Every op that takes time in two parts; dep sizes by the published rule."""
+import sys
+
+ops, deps = {}, []
+for line in sys.stdin:
+    field = line.rstrip("\n").split("\t")
+    if field[0] == "graph":
+        print(f"graph\t{field[1]}/2\t{field[2]}\tdegree=2")
+    elif field[0] == "op":
+        keys = dict(k.split("=", 1) for k in field[6:])
+        ops[field[2]] = (field[3], float(field[4]), float(field[5]), keys["pair"])
+    elif field[0] == "dep":
+        deps.append((field[2], field[3]))
+    elif field[0] == "job":
+        job = field
+graph = job[2] + "/2"
+parts, turn = {}, {}
+for op, (kind, compute, memory, pair) in ops.items():
+    if kind == "forward":
+        parts[op] = parts[pair] = "ab" if compute > 0 else [""]
+        turn[op] = len(turn)
+        turn[pair] = len(turn)
+for op, (kind, compute, memory, pair) in ops.items():
+    k = len(parts[op])
+    for i, part in enumerate(parts[op]):
+        print("op", graph, op + part, kind, repr(compute / k), repr(memory / k),
+              f"pair={pair}{part}", *([f"of={op}", f"part={i + 1}/2"] if k > 1 else []),
+              sep="\t")
+for u, v in deps:
+    ku, kv = len(parts[u]), len(parts[v])
+    if ku == 1:
+        size = ops[u][2] / kv
+    elif kv == 1:
+        size = ops[v][2] / ku
+    else:
+        size = ops[u if turn[u] < turn[v] else v][2] / ku / kv
+    for i in parts[u]:
+        for j in parts[v]:
+            print("dep", graph, u + i, v + j, repr(size), sep="\t")
+for op, (kind, compute, memory, pair) in ops.items():
+    if kind == "backward" and len(parts[op]) > 1:
+        for i, j in ("ab", "ba"):
+            print("dep", graph, op + i, op + j, repr(memory / 2), "kind=sync", sep="\t")
+print("job", job[1], graph, *job[3:], sep="\t")
+PYTHON
+    for f in "${profiles[@]}"; do
+        pd2graph "$f" | python3 halves.py | ramp-alloc | sim | results |
+            sed 's/\tdemand_[^\t]*//g' >theirs
+        pd2graph "$f" | partition --degree 2 --quantum 0 | ramp-alloc | sim | results |
+            sed 's/\tdemand_[^\t]*//g' >ours
+        same ours theirs
+    done
+}
+
+@test "swap: README's allocator in awk" {
+    readme_block alloc.awk | sed -n '/^cat/,/^AWK/p' >make
+    grep -q BEGIN make
+    bash make
+    # With degree 1 one server has all, as in first fit; ops are placed in another order.
+    for f in "${profiles[@]}"; do
+        pd2graph "$f" | partition --degree 1 >graphs
+        ramp-alloc graphs | sim | results >ours
+        awk -f alloc.awk graphs | sim | results >theirs
+        same ours theirs
+        pd2graph "$f" | partition --degree 4 | awk -f alloc.awk | tee placed |
+            reccheck >/dev/null
+        sim placed | grep -q '^done'
+    done
+}
+
+@test "swap: pd2graph in Python, for simple profiles" {
+    cat >read.py <<'PYTHON'
+import re
+import sys
+
+op, edges = {}, []
+for line in open(sys.argv[1]):
+    field = line.strip().split(" -- ")
+    if len(field) == 2:
+        edges.append([int(n[4:]) for n in field])
+    else:
+        f = dict(re.findall(r"(\w+)=(\[.*?\]|[^,\s]+)", line[line.rindex("forward_comp"):]))
+        size = f["activation_size"].strip("[]")
+        op[int(field[0][4:])] = (
+            float(f["forward_compute_time"]) * 1e-3,
+            float(f["backward_compute_time"]) * 1e-3,
+            sum(float(x) for x in size.split(";")) if size else 0.0,
+            float(f["parameter_size"]))
+n, name = max(op), sys.argv[2]
+print("graph", name, name, sep="\t")
+for which, kind in ((0, "forward"), (1, "backward")):
+    for i in op:
+        me, twin = (i, 2 * n - i + 1)[::1 - 2 * which]
+        print("op", name, me, kind, repr(op[i][which]), repr(op[i][2] + op[i][3]),
+              f"pair={twin}", sep="\t")
+for u in op:
+    for v in [b for a, b in edges if a == u] + ([n + 1] if u == n else []):
+        print("dep", name, u, v, repr(op[u][2]), sep="\t")
+at = {i: k for k, i in enumerate(op)}
+for v in op:
+    for u in sorted((a for a, b in edges if b == v), key=at.get):
+        print("dep", name, 2 * n - v + 1, 2 * n - u + 1, repr(op[v][2]), sep="\t")
+print("job", name, name, 0, 50, "inf", sep="\t")
+PYTHON
+    for f in "${profiles[@]}"; do
+        name=$(basename "$f" .txt)
+        python3 read.py "$f" "$name" >theirs.rec
+        reccheck theirs.rec
+        partition --degree 4 theirs.rec | ramp-alloc | sim | results >theirs
+        pd2graph "$f" | partition --degree 4 | ramp-alloc | sim | results >ours
+        same ours theirs
+    done
+}
+
+@test "all models at once are each model alone" {
+    pd2graph "${profiles[@]}" | partition --degree 8 >graphs
+    awk -F'\t' -v OFS='\t' '$1 == "job" { $4 = 1e9 * n++ } { print }' graphs |
+        ramp-alloc --shape 4x4x2 | sim | tee done.rec | reccheck >/dev/null
+    [ "$(grep -c '^done' done.rec)" -eq ${#profiles[@]} ]
+    for f in "${profiles[@]}"; do
+        pd2graph "$f" | partition --degree 8 | ramp-alloc --shape 4x4x2 | sim |
+            grep '^done' | cut -f 2,7- >>alone
+    done
+    grep '^done' done.rec | cut -f 2,7- | sort >ours
+    sort alone >theirs
+    same ours theirs
+    # On one cluster at one time: every job ends or is blocked.
+    ramp-alloc --shape 4x4x2 graphs | sim >full
+    [ "$(results <full | wc -l)" -eq ${#profiles[@]} ]
+}
+
+@test "order: records of a graph may be shuffled" {
+    # Dep sizes and times stay the same; which of two equal ops goes first may not, so the
+    # ops keep their order and the deps are turned round, before and between the ops.
+    cat >shuffle.py <<'PYTHON'
+import random
+import sys
+
+random.seed(int(sys.argv[1]))
+head, ops, deps, tail = [], [], [], []
+for line in sys.stdin:
+    kind = line.split("\t")[0]
+    {"op": ops, "dep": deps, "job": tail}.get(kind, head).append(line)
+mixed = ops
+for line in random.sample(deps, len(deps)):
+    mixed.insert(random.randint(0, len(mixed)), line)
+sys.stdout.writelines(head + mixed + tail)
+PYTHON
+    cat >any.py <<'PYTHON'
+import random
+import sys
+
+random.seed(1)
+head, body, tail = [], [], []
+for line in sys.stdin:
+    kind = line.split("\t")[0]
+    {"op": body, "dep": body, "job": tail}.get(kind, head).append(line)
+random.shuffle(body)
+sys.stdout.writelines(head + body + tail)
+PYTHON
+    for f in "${profiles[@]}"; do
+        pd2graph "$f" | records >graph
+        partition --degree 1 graph | ramp-alloc | sim | results >ours
+        # On one server nothing depends on any order, but rounding does.
+        python3 any.py <graph | partition --degree 1 | ramp-alloc | sim | results |
+            cut -f 1-4 >any
+        cut -f 1-4 ours >first
+        same first any
+        partition --degree 1 graph | records | sort >sorted
+        python3 shuffle.py 7 <graph | partition --degree 1 | records | sort >shuffled
+        same sorted shuffled
+    done
+}
+
+@test "reccheck accepts what every stage writes" {
+    pd2graph "${profiles[@]}" >1
+    partition --degree 4 1 >2
+    partition --degree 2 --sizes gradient 1 >2g
+    ramp-alloc 2 >3
+    ramp-alloc --heuristic block 2 >3b
+    sim --timeline 3 >4
+    sim --until 1e-3 3 >4u
+    pd2graph --pass forward --memory activation "$one" >1f
+    for f in 1 1f 2 2g 3 3b 4 4u; do
+        reccheck $f
+    done
+}
+
+@test "repetition: two runs are the same bytes" {
+    for run in a b; do
+        pd2graph "${profiles[@]}" | partition --degree 8 | ramp-alloc --map 2>map.$run |
+            sim --timeline >out.$run
+    done
+    same out.a out.b
+    same map.a map.b
+}
+
+@test "provenance: its lines, run again, make the same stream" {
+    mkdir files
+    cp "${profiles[@]}" files
+    cd files
+    cp "$(basename "$one")" "it's a file.txt"
+    pd2graph --time-unit s --steps 3 "it's a file.txt" |
+        partition --quantum 0.01 --degree 4 | ramp-alloc --shape 4x2x4 --io 1e-6 |
+        sim --timeline >../first
+    pipe=$(sed -n 's/^#@\t[^\t]*\t//p' ../first | paste -sd '|')
+    echo "$pipe"
+    bash -c "$pipe" >../second
+    cd ..
+    same first second
+}
+
+# Runs a script in a scratch copy of what README assumes: traces/ and the tools.
+run_example() {
+    rm -rf example
+    mkdir example
+    cp -r "$ROOT/traces" example
+    (cd example && bash -eo pipefail ../script >../example.out 2>../example.err </dev/null) || {
+        echo "failed with $?:"
+        cat script example.err
+        return 1
+    }
+}
+
+# What is there to run the examples with.
+need_traces() {
+    [ -e "$ROOT/traces/vgg16.txt" ] || skip "traces/vgg16.txt is not here yet"
+    command -v pdgen >/dev/null || skip "pdgen is not here yet"
+    command -v metrics >/dev/null || skip "metrics is not here yet"
+}
+
+@test "README: every sh block runs" {
+    need_traces
+    csplit -sz -f block- <(awk '/^```sh/ { print "%%"; inside = 1; next }
+        /^```/ { inside = 0 } inside' "$ROOT/README.md") '/^%%$/' '{*}'
+    for block in block-*; do
+        grep -v '^%%$' "$block" >script
+        # head closes the pipe early, which is no failure
+        grep -q '| head' script && sed -i '1i set +o pipefail' script
+        run_example
+    done
+}
+
+@test "--help: every example runs" {
+    need_traces
+    for tool in "$BUILD"/bin/*; do
+        "$tool" --help | sed -n '/^Examples\{0,1\}:/,/^$/s/^  *\([a-z].*|.*\|[a-z].*\.txt.*\)/\1/p' \
+            >examples
+        while IFS= read -r line; do
+            case $line in *"dot "* | *gnuplot*) command -v dot >/dev/null || continue ;; esac
+            case $line in *"model.txt"*) line=${line/model.txt/traces\/vgg16.txt} ;; esac
+            echo "$line" >script
+            grep -q '| head' script && sed -i '1i set +o pipefail' script
+            run_example
+        done <examples
+    done
+}
+
+@test "man pages: every example runs" {
+    need_traces
+    for page in "$ROOT"/tools/*.h2m; do
+        sed -n '/^\[EXAMPLES\]/,/^\[/p' "$page" | sed -n '/^\.nf/,/^\.fi/p' |
+            sed -e '/^\./d' -e 's/\\-/-/g' -e 's/\\e/\\/g' >script
+        [ -s script ] || continue
+        grep -q '| head' script && sed -i '1i set +o pipefail' script
+        run_example
+    done
+}

@@ -1,0 +1,556 @@
+/* RAMP: shapes, blocks, memory, collectives and their times. */
+#include "graphs.h"
+
+#include "rampipe/ramp.h"
+
+static const struct ramp_cluster published = {
+    {4, 4, 2}, RAMP_BANDWIDTH, RAMP_MEMORY, RAMP_PROPAGATION, RAMP_IO};
+
+static struct ramp_cluster
+cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
+{
+    struct ramp_cluster made = published;
+    made.shape[0] = c;
+    made.shape[1] = r;
+    made.shape[2] = s;
+    made.memory = memory;
+    return made;
+}
+
+/* One placement, made anew: outcome and the servers of the ops as "2a=0-0-1 ...". */
+struct placed {
+    enum ramp_outcome outcome;
+    char text[4000];
+    uint32_t nheld, nused;
+};
+
+/* `text`: the graph's records; `taken`: names of servers of other jobs. */
+static struct placed
+place(struct ramp_cluster on, enum ramp_heuristic heuristic, const char *meta,
+      const char *text, const char *taken)
+{
+    struct graph g = graph_text(text);
+    struct placed result = {.text = ""};
+    struct ramp_plan plan;
+    struct ramp_placement placement;
+    struct rec_error err = {.text = ""};
+    uint32_t m[3] = {0}, server;
+    bool *busy = calloc(ramp_servers(&on), sizeof *busy);
+    struct ramp_allocator *allocator;
+    struct rec_str rest = rec_str(taken), name;
+
+    sscanf(meta, "%ux%ux%u", &m[0], &m[1], &m[2]);
+    while (*taken && rec_str_split(&rest, ' ', &name)) {
+        assert_true(ramp_parse_server(&on, name, &server));
+        busy[server] = true;
+    }
+    allocator = ramp_allocator_new(&on, heuristic, m, &err);
+    if (!ramp_plan_make(&g, &plan, &err))
+        fail_msg("%s", err.text);
+    assert_true(ramp_allocate(allocator, &plan, busy, &result.outcome, &placement, &err));
+    if (result.outcome == RAMP_PLACED) {
+        result.nheld = placement.nheld;
+        result.nused = placement.nused;
+        for (size_t u = 0; u < g.nunits; u++)
+            for (uint32_t j = 0; j < g.unit[u].parts; j++) {
+                uint32_t member = g.unit[u].first + j;
+                char at[RAMP_NAME_MAX];
+                assert_false(busy[placement.server[member]]);
+                ramp_format_server(&on, placement.server[member], at);
+                sprintf(result.text + strlen(result.text), "%s%s=%s",
+                        *result.text ? " " : "", g.op[g.member[member]].id, at);
+            }
+    }
+    ramp_allocator_free(allocator);
+    ramp_plan_free(&plan);
+    graph_free(&g);
+    free(busy);
+    return result;
+}
+
+/* The records of an op of k parts, memory `each` a part. */
+static const char *
+parts_of(const char *op, int k, double each)
+{
+    static char text[2][6000];
+    static int turn;
+    char *at = text[turn ^= 1];
+    at[0] = '\0';
+    for (int j = 0; j < k; j++) {
+        char letters[GRAPH_LETTERS_MAX];
+        graph_part_letters((uint32_t)j, letters);
+        if (k == 1)
+            at += sprintf(at, "op g %s forward 1 %g\n", op, each);
+        else
+            at += sprintf(at, "op g %s%s forward 1 %g of=%s part=%d/%d\n", op, letters,
+                          each, op, j + 1, k);
+    }
+    return text[turn];
+}
+
+static const char *
+graph_with(const char *first, const char *second, const char *third)
+{
+    static char text[20000];
+    snprintf(text, sizeof text, "graph g m\n%s%s%s", first, second, third);
+    return text;
+}
+
+/* The servers of one op with k parts on an empty cluster. */
+static void
+expect_servers(struct ramp_cluster on, enum ramp_heuristic heuristic, const char *meta,
+               int k, const char *taken, const char *servers)
+{
+    struct placed p =
+        place(on, heuristic, meta, graph_with(parts_of("x", k, 1), "", ""), taken);
+    char ours[2000] = "";
+    for (char *at = p.text; (at = strchr(at, '='));) {
+        sprintf(ours + strlen(ours), "%s%.*s", *ours ? " " : "",
+                (int)strcspn(at + 1, " "), at + 1);
+        at++;
+    }
+    if (p.outcome != RAMP_PLACED)
+        strcpy(ours, ramp_outcome_name(p.outcome));
+    if (strcmp(ours, servers) != 0)
+        fail_msg("%d parts (taken: %s): got %s, expected %s", k, taken, ours, servers);
+}
+
+/*
+ * First fit, 4x4x2: factor pairs (k/i, i). 4: i=1, p=4=2*2 -> (2,2,1): c outer, then r.
+ * 2: i=1: p=2 no square; flat needs 2<=C, 2<=R, 1<=S -> (2,1,1). 8: i=1: p=8 no square,
+ * 8 > 4; i=2: p=4 -> (2,2,2). 6: i=1: 6 > 4; i=2: p=3 -> (3,1,2). 16: i=1: (4,4,1).
+ */
+static void
+test_shapes_first_fit(void **state)
+{
+    struct ramp_cluster c = cluster(4, 4, 2, 100);
+    (void)state;
+    expect_servers(c, RAMP_FIRST_FIT, "", 1, "", "0-0-0");
+    expect_servers(c, RAMP_FIRST_FIT, "", 2, "", "0-0-0 1-0-0");
+    expect_servers(c, RAMP_FIRST_FIT, "", 4, "", "0-0-0 0-1-0 1-0-0 1-1-0");
+    expect_servers(c, RAMP_FIRST_FIT, "", 6, "", "0-0-0 0-0-1 1-0-0 1-0-1 2-0-0 2-0-1");
+    expect_servers(c, RAMP_FIRST_FIT, "", 8, "",
+                   "0-0-0 0-0-1 0-1-0 0-1-1 1-0-0 1-0-1 1-1-0 1-1-1");
+    expect_servers(c, RAMP_FIRST_FIT, "", 16, "",
+                   "0-0-0 0-1-0 0-2-0 0-3-0 1-0-0 1-1-0 1-2-0 1-3-0 "
+                   "2-0-0 2-1-0 2-2-0 2-3-0 3-0-0 3-1-0 3-2-0 3-3-0");
+    expect_servers(c, RAMP_FIRST_FIT, "", 10, "", "no_block"); /* (5,..) > 4 */
+    expect_servers(c, RAMP_FIRST_FIT, "", 34, "", "no_block"); /* more than servers */
+}
+
+/*
+ * The next shape is tried when the first has no free place: on 2x2x2 four parts are
+ * (2,2,1), then of i=1 (4,..) no, of i=2 (p=2 no square) (2,1,2), then (2,2,1) again.
+ * With 0-0-0 taken (2,2,1) stands at l=1; with 0-0-1 too, (2,1,2) at rack 1.
+ */
+static void
+test_next_shape(void **state)
+{
+    struct ramp_cluster c = cluster(2, 2, 2, 100);
+    (void)state;
+    expect_servers(c, RAMP_FIRST_FIT, "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
+    expect_servers(c, RAMP_FIRST_FIT, "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
+    expect_servers(c, RAMP_FIRST_FIT, "", 4, "0-0-0 1-1-1", "no_block");
+}
+
+/*
+ * The notebook's order: flat shapes of all pairs first, then the square ones. Four parts
+ * on 4x4x2: flat of i=1: 4<=4 -> (4,1,1), where first fit has (2,2,1). Eight parts in
+ * 2x2x2 have no flat shape and take the square one that the notebook lacks.
+ */
+static void
+test_shapes_block(void **state)
+{
+    (void)state;
+    expect_servers(cluster(4, 4, 2, 100), RAMP_BLOCK, "4x4x2", 4, "",
+                   "0-0-0 1-0-0 2-0-0 3-0-0");
+    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "2x2x2", 4, "",
+                   "0-0-0 0-0-1 1-0-0 1-0-1");
+    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "2x2x2", 8, "",
+                   "0-0-0 0-0-1 0-1-0 0-1-1 1-0-0 1-0-1 1-1-0 1-1-1");
+    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "2x1x1", 4, "", "no_block");
+    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "4x4x2", 1, "", "no_block");
+}
+
+/*
+ * A 2x2x2 meta-block in 3x3x3 with only 2-0-2 and what it wraps to free: origin (2,2,2)
+ * wraps in all three coordinates, to {2,0}x{2,0}x{2,0}.
+ */
+static void
+test_wrap_around(void **state)
+{
+    char taken[400] = "";
+    struct ramp_cluster c = cluster(3, 3, 3, 100);
+    struct placed p;
+    (void)state;
+    for (int i = 0; i < 27; i++)
+        if (i / 9 == 1 || i / 3 % 3 == 1 || i % 3 == 1)
+            sprintf(taken + strlen(taken), "%s%d-%d-%d", *taken ? " " : "", i / 9,
+                    i / 3 % 3, i % 3);
+    expect_servers(c, RAMP_BLOCK, "2x2x2", 2, taken, "2-2-2 0-2-2");
+    expect_servers(c, RAMP_BLOCK, "2x2x2", 8, taken,
+                   "2-2-2 2-2-0 2-0-2 2-0-0 0-2-2 0-2-0 0-0-2 0-0-0");
+    p = place(c, RAMP_BLOCK, "2x2x2", graph_with(parts_of("x", 2, 1), "", ""), taken);
+    assert_int_equal(p.nused, 2);
+    assert_int_equal(p.nheld, 8); /* all of the meta-block is the job's */
+    /* First fit's own blocks do not wrap: only single servers are left to it. */
+    expect_servers(c, RAMP_FIRST_FIT, "", 2, taken, "no_block");
+}
+
+/*
+ * The diagonal: k servers (i+t, j+t, l). Two parts on 2x2x1 with 0-1-0 and 1-0-0 taken:
+ * no (2,1,1) and no (1,2,1) is free, but 0-0-0 and 1-1-0 are.
+ */
+static void
+test_diagonal(void **state)
+{
+    struct ramp_cluster c = cluster(2, 2, 1, 100);
+    (void)state;
+    expect_servers(c, RAMP_FIRST_FIT, "", 2, "0-1-0 1-0-0", "0-0-0 1-1-0");
+    expect_servers(c, RAMP_FIRST_FIT, "", 2, "0-1-0 1-0-0 0-0-0", "no_block");
+    /* k <= R limits the diagonal: three parts need (3,1,1) on 3x1x1, and there is one. */
+    expect_servers(cluster(3, 1, 1, 100), RAMP_FIRST_FIT, "", 3, "", "0-0-0 1-0-0 2-0-0");
+    expect_servers(cluster(4, 2, 1, 100), RAMP_FIRST_FIT, "", 3, "0-0-0 1-1-0 2-0-0",
+                   "no_block");
+}
+
+/*
+ * Memory is per server. x takes 6 of 10 on 0-0-0; its child y (5) does not fit there,
+ * though 0-0-0 and others together have plenty: it goes to the next free server. With
+ * memory 5 for y on a cluster of one server the job has no memory.
+ */
+static void
+test_memory(void **state)
+{
+    struct placed p;
+    (void)state;
+    p = place(cluster(2, 1, 1, 10), RAMP_FIRST_FIT, "",
+              graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
+    assert_string_equal(p.text, "x=0-0-0 y=1-0-0");
+    p = place(cluster(1, 1, 1, 10), RAMP_FIRST_FIT, "",
+              graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
+    assert_int_equal(p.outcome, RAMP_NO_MEMORY);
+    p = place(cluster(1, 1, 1, 10), RAMP_FIRST_FIT, "",
+              graph_with(parts_of("x", 1, 6), parts_of("y", 1, 4), "dep g x y 1\n"), "");
+    assert_string_equal(p.text, "x=0-0-0 y=0-0-0"); /* 6 + 4 = 10: just */
+    p = place(cluster(1, 1, 1, 10), RAMP_FIRST_FIT, "",
+              graph_with(parts_of("x", 1, 6), "", ""), "0-0-0");
+    assert_int_equal(p.outcome, RAMP_NO_SERVERS);
+    /* Ten parts of 0.1 in 1: their rounded sum may not be refused. */
+    p = place(cluster(1, 1, 1, 1), RAMP_FIRST_FIT, "",
+              "graph g m\nop g 1 forward 1 0.1\nop g 2 forward 1 0.1\n"
+              "op g 3 forward 1 0.1\nop g 4 forward 1 0.1\nop g 5 forward 1 0.1\n"
+              "op g 6 forward 1 0.1\nop g 7 forward 1 0.1\nop g 8 forward 1 0.1\n"
+              "op g 9 forward 1 0.1\nop g 10 forward 1 0.1\n",
+              "");
+    assert_int_equal(p.outcome, RAMP_PLACED);
+}
+
+/*
+ * Rollback of a parent: x's two parts lie on 0-0-0 and 1-0-0 (4 of 10 each), w's one (5)
+ * on 0-0-0 too. y (two parts of 5) would fit 1-0-0 but not 0-0-0 (1 left), so nothing of
+ * it may stay there: it takes the next block (2,1,1), at rack 1. z (6) then finds 1 left
+ * on 0-0-0, 5 on 0-1-0, but 6 on 1-0-0.
+ */
+static void
+test_parent_rollback(void **state)
+{
+    char text[2000];
+    struct placed p;
+    (void)state;
+    snprintf(text, sizeof text, "graph g m\n%s%s", parts_of("x", 2, 4),
+             parts_of("w", 1, 5));
+    strcat(text, parts_of("y", 2, 5));
+    strcat(text, parts_of("z", 1, 6));
+    strcat(text, "dep g xa ya 1\ndep g xb ya 1\ndep g xa yb 1\ndep g xb yb 1\n"
+                 "dep g ya z 1\ndep g yb z 1\n");
+    p = place(cluster(2, 2, 1, 10), RAMP_FIRST_FIT, "", text, "");
+    assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 w=0-0-0 ya=0-1-0 yb=1-1-0 z=1-0-0");
+}
+
+/*
+ * A failed placement leaves the allocator clean: the same allocator then places a job
+ * that needs all the memory of every server.
+ */
+static void
+test_job_rollback(void **state)
+{
+    struct ramp_cluster on = cluster(2, 1, 1, 10);
+    struct graph bad = graph_text("graph g m\nop g 1 forward 1 9\nop g 2 forward 1 9\n"
+                                  "op g 3 forward 1 9\n");
+    struct graph good =
+        graph_text("graph g m\nop g 1 forward 1 10\nop g 2 forward 1 10\n");
+    struct ramp_plan plan_bad, plan_good;
+    struct ramp_placement placement;
+    enum ramp_outcome outcome;
+    bool taken[2] = {false, false};
+    struct rec_error err;
+    struct ramp_allocator *a = ramp_allocator_new(&on, RAMP_FIRST_FIT, on.shape, &err);
+    (void)state;
+    assert_true(ramp_plan_make(&bad, &plan_bad, &err));
+    assert_true(ramp_plan_make(&good, &plan_good, &err));
+    for (int i = 0; i < 3; i++) {
+        assert_true(ramp_allocate(a, &plan_bad, taken, &outcome, &placement, &err));
+        assert_int_equal(outcome, RAMP_NO_MEMORY);
+        assert_true(ramp_allocate(a, &plan_good, taken, &outcome, &placement, &err));
+        assert_int_equal(outcome, RAMP_PLACED);
+        assert_int_equal(placement.nheld, 2);
+    }
+    ramp_allocator_free(a);
+    ramp_plan_free(&plan_bad);
+    ramp_plan_free(&plan_good);
+    graph_free(&bad);
+    graph_free(&good);
+}
+
+#define DEPS_2_4                                                   \
+    "dep g xa ya 1\ndep g xb ya 1\ndep g xa yb 1\ndep g xb yb 1\n" \
+    "dep g xa yc 1\ndep g xb yc 1\ndep g xa yd 1\ndep g xb yd 1\n"
+
+/*
+ * Four parts after a parent of two. block: they go round the parent's servers evenly.
+ * first-fit asks for equally many: they get a block of their own, (2,2,1).
+ * Three after two: no multiple, a block of its own in both.
+ */
+static void
+test_multiple_of_parent(void **state)
+{
+    char text[3000];
+    struct placed p;
+    (void)state;
+    snprintf(text, sizeof text, "graph g m\n%s", parts_of("x", 2, 1));
+    strcat(text, parts_of("y", 4, 1));
+    strcat(text, DEPS_2_4);
+    p = place(cluster(4, 4, 2, 10), RAMP_BLOCK, "4x4x2", text, "");
+    assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=1-0-0 yc=0-0-0 yd=1-0-0");
+    p = place(cluster(4, 4, 2, 10), RAMP_FIRST_FIT, "", text, "");
+    assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=0-1-0 yc=1-0-0 yd=1-1-0");
+    snprintf(text, sizeof text, "graph g m\n%s", parts_of("x", 2, 1));
+    strcat(text, parts_of("y", 3, 1));
+    strcat(text, "dep g xa ya 1\ndep g xa yb 1\ndep g xa yc 1\n");
+    p = place(cluster(4, 4, 2, 10), RAMP_BLOCK, "4x4x2", text, "");
+    assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=1-0-0 yc=2-0-0");
+}
+
+/* A twin goes where its op is; its memory counts once, the larger of the two. */
+static void
+test_twins(void **state)
+{
+    struct placed p =
+        place(cluster(2, 1, 1, 10), RAMP_FIRST_FIT, "",
+              "graph g m\nop g 1 forward 1 6 pair=4\n"
+              "op g 2 forward 1 4 pair=3\nop g 4 backward 1 3\n"
+              "op g 3 backward 1 2\ndep g 1 2 1\ndep g 2 3 1\ndep g 3 4 1\n",
+              "");
+    (void)state;
+    assert_string_equal(p.text, "1=0-0-0 2=0-0-0 4=0-0-0 3=0-0-0");
+}
+
+/* The published lists of valid degrees (reference 8.2; 18 and 32 have shapes too). */
+static void
+test_has_shape(void **state)
+{
+    static const struct {
+        uint32_t shape[3];
+        const char *degrees;
+    } table[] = {{{4, 4, 2}, " 1 2 4 6 8 16 18 32 "},
+                 {{4, 2, 4}, " 1 2 4 6 8 12 16 "},
+                 {{2, 2, 2}, " 1 2 4 8 "}};
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        for (uint32_t k = 1; k <= 40; k += k == 1 ? 1 : 2) {
+            char word[20];
+            snprintf(word, sizeof word, " %u ", k);
+            if (ramp_has_shape(table[i].shape, k) !=
+                (strstr(table[i].degrees, word) != NULL))
+                fail_msg("shape %zu, %u parts", i, k);
+        }
+}
+
+/* ---- communication ------------------------------------------------------------------
+ */
+
+/*
+ * x = C = 4, rate = 1.6e12/4 = 4e11 bytes/s, per transceiver 1e11. Latency of a sub-step
+ * 50e-9 + 2*100e-9 = 250e-9. Two servers in two groups, one rack, one position, 8000 B:
+ * sub = [2, min(2,1) = 1, 1, ceil(1/4) = 1]. d = 2: m = 4000, transceivers 4/(2-1) = 4,
+ * comm = 250e-9 + 4000/4e11 = 260e-9. Reduction: n = log2 2 = 1, AI = 1/6, flops =
+ * 2e12/6 (< 130e12), 1*4000/2 = 2000 -> 6e-9. T = 2*260e-9 + 6e-9 = 526e-9.
+ *
+ * Four groups, two racks, two positions, 1000 B: sub = [4, 2, 2, 1].
+ *   d=4: m=250, trx 4/3=1: 250e-9 + 250/1e11 = 252.5e-9; n=2, AI=2/10, 2*250/2=250 ->
+ *        250/4e11 = 0.625e-9.
+ *   d=2: m=125, trx 4: 250e-9 + 125/4e11 = 250.3125e-9; 62.5/(2e12/6) = 0.1875e-9.
+ *   d=2: m=ceil(62.5)=63: 250e-9 + 63/4e11 = 250.1575e-9; 31.5/(2e12/6) = 0.0945e-9.
+ *   T = 2*752.97e-9 + 0.907e-9 = 1506.847e-9.
+ *
+ * Only the third coordinate differs, at most x of them: all sub are 1, T = 0. Five
+ * positions: ceil(5/4) = 2 gives one sub-step after all: as the first case with m = 500.
+ */
+static void
+test_collective(void **state)
+{
+    (void)state;
+    assert_near(ramp_collective_seconds(&published, 2, 1, 1, 8000), 526e-9);
+    assert_near(ramp_collective_seconds(&published, 4, 2, 2, 1000), 1506.847e-9);
+    assert_same(ramp_collective_seconds(&published, 1, 1, 1, 8000), 0);
+    assert_same(ramp_collective_seconds(&published, 1, 1, 2, 8000), 0);
+    assert_same(ramp_collective_seconds(&published, 1, 1, 4, 8000), 0);
+    assert_near(ramp_collective_seconds(&published, 1, 1, 5, 1000),
+                2 * (250e-9 + 500 / 4e11) + 250 / (2e12 / 6));
+    /* 4e11 bytes/s, two io: 250e-9 + 4000/4e11 = 260e-9 */
+    assert_near(ramp_one_to_one_seconds(&published, 4000), 260e-9);
+}
+
+#define PAIR(deps)                                                                  \
+    "graph g m\n"                                                                   \
+    "op g 1a forward 1 1 of=1 part=1/2 pair=4a\nop g 1b forward 1 1 of=1 part=2/2 " \
+    "pair=4b\n"                                                                     \
+    "op g 2a forward 1 1 of=2 part=1/2 pair=3a\nop g 2b forward 1 1 of=2 part=2/2 " \
+    "pair=3b\n"                                                                     \
+    "op g 3a backward 1 1 of=3 part=1/2\nop g 3b backward 1 1 of=3 part=2/2\n"      \
+    "op g 4a backward 1 1 of=4 part=1/2\nop g 4b backward 1 1 of=4 part=2/2\n" deps
+
+#define FULL(u, v, bytes)                                                           \
+    "dep g " #u "a " #v "a " #bytes "\ndep g " #u "a " #v "b " #bytes "\ndep g " #u \
+    "b " #v "a " #bytes "\ndep g " #u "b " #v "b " #bytes "\n"
+#define SYNC(u, bytes)                                                          \
+    "dep g " #u "a " #u "b " #bytes " kind=sync\ndep g " #u "b " #u "a " #bytes \
+    " kind=sync\n"
+
+static void
+times(const char *text, const char *const *servers, double *seconds,
+      struct ramp_traffic *traffic, struct graph *g)
+{
+    uint32_t server[20];
+    struct rec_error err;
+    *g = graph_text(text);
+    for (size_t i = 0; i < g->nops; i++)
+        assert_true(ramp_parse_server(&published, rec_str(servers[i]), &server[i]));
+    assert_true(ramp_transfer_times(&published, g, server, seconds, traffic, &err));
+}
+
+/*
+ * All on the same two servers, 0-0-0 and 1-0-0. 1 -> 2 (forward), 2 -> 3 (join) and
+ * 3 -> 4 (backward) are one collective each, of all 4 deps' bytes; the join is seen from
+ * both sides. Two sync pairs. Of each four deps two stay on their server: no flow, 0.
+ */
+static void
+test_collectives(void **state)
+{
+    static const char *const where[] = {"0-0-0", "1-0-0", "0-0-0", "1-0-0",
+                                        "0-0-0", "1-0-0", "0-0-0", "1-0-0"};
+    struct ramp_traffic traffic;
+    struct graph g;
+    double t[40];
+    (void)state;
+    times(
+        PAIR(FULL(1, 2, 2000) FULL(2, 3, 4000) FULL(3, 4, 0) SYNC(3, 500) SYNC(4, 1000)),
+        where, t, &traffic, &g);
+    assert_same(t[0], 0); /* 1a -> 2a: the same server */
+    assert_near(t[1], 526e-9);
+    assert_same(t[1], t[2]);
+    assert_same(t[3], 0);
+    assert_near(t[5], ramp_collective_seconds(&published, 2, 1, 1, 16000));
+    assert_same(t[9], 0); /* 3a -> 4b: nothing to move */
+    assert_near(t[12], ramp_collective_seconds(&published, 2, 1, 1, 1000));
+    assert_same(t[12], t[13]);
+    assert_near(t[14], ramp_collective_seconds(&published, 2, 1, 1, 2000));
+    /* F(1), F(2), B(3) = the join again, B(4), 2 sync pairs */
+    assert_int_equal(traffic.collectives, 6);
+    assert_int_equal(traffic.flows, 2 + 2 + 0 + 4);
+    assert_same(traffic.flow_bytes, 4000 + 8000 + 2 * 500 + 2 * 1000);
+    graph_free(&g);
+}
+
+/*
+ * 2 lies elsewhere: its sources and destinations are not the same servers, so 1 -> 2 and
+ * 2 -> 3 are one to one, 250e-9 + 2000/4e11 = 255e-9. Unsplit ops have no collectives.
+ */
+static void
+test_one_to_one(void **state)
+{
+    static const char *const where[] = {"0-0-0", "1-0-0", "0-1-0", "1-0-0",
+                                        "0-0-0", "1-0-0", "0-0-0", "1-0-0"};
+    struct ramp_traffic traffic;
+    struct graph g;
+    double t[40];
+    (void)state;
+    times(PAIR(FULL(1, 2, 2000) FULL(2, 3, 2000) FULL(3, 4, 2000)), where, t, &traffic,
+          &g);
+    for (int d = 0; d < 8; d++)
+        assert_near(t[d], d == 3 || d == 7 ? 0 : 255e-9);
+    assert_near(t[9], 526e-9);
+    assert_int_equal(traffic.collectives, 1);
+    graph_free(&g);
+}
+
+/* Servers that differ only in their position: a collective of flows that takes 0. */
+static void
+test_same_rack(void **state)
+{
+    static const char *const where[] = {"0-0-0", "0-0-1", "0-0-0", "0-0-1",
+                                        "0-0-0", "0-0-1", "0-0-0", "0-0-1"};
+    struct ramp_traffic traffic;
+    struct graph g;
+    double t[40];
+    (void)state;
+    times(PAIR(FULL(1, 2, 2000)), where, t, &traffic, &g);
+    for (int d = 0; d < 4; d++)
+        assert_same(t[d], 0);
+    assert_int_equal(traffic.flows, 2);
+    graph_free(&g);
+}
+
+/* A split sink without forward deps is no collective (published: division by zero). */
+static void
+test_empty_group(void **state)
+{
+    static const char *const where[] = {"0-0-0", "1-0-0", "0-0-0", "1-0-0",
+                                        "0-0-0", "1-0-0", "0-0-0", "1-0-0"};
+    struct ramp_traffic traffic;
+    struct graph g;
+    double t[1];
+    (void)state;
+    times(PAIR(""), where, t, &traffic, &g);
+    assert_int_equal(traffic.collectives, 0);
+    graph_free(&g);
+}
+
+static void
+test_server_names(void **state)
+{
+    static const char *const bad[] = {"",      "0",      "0-0",     "0-0-2",
+                                      "4-0-0", "0-4-0",  "0-0-0-0", "0-0-0 ",
+                                      "a-0-0", "-1-0-0", "0--0",    "0-0-"};
+    char name[RAMP_NAME_MAX];
+    uint32_t server;
+    (void)state;
+    for (uint32_t i = 0; i < 32; i++) {
+        ramp_format_server(&published, i, name);
+        assert_true(ramp_parse_server(&published, rec_str(name), &server));
+        assert_int_equal(server, i);
+    }
+    assert_int_equal(ramp_format_server(&published, 31, name), 5);
+    assert_string_equal(name, "3-3-1");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (ramp_parse_server(&published, rec_str(bad[i]), &server))
+            fail_msg("'%s' is no server", bad[i]);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes_first_fit),   cmocka_unit_test(test_next_shape),
+        cmocka_unit_test(test_shapes_block),       cmocka_unit_test(test_wrap_around),
+        cmocka_unit_test(test_diagonal),           cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_parent_rollback),    cmocka_unit_test(test_job_rollback),
+        cmocka_unit_test(test_multiple_of_parent), cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_has_shape),          cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_collectives),        cmocka_unit_test(test_one_to_one),
+        cmocka_unit_test(test_same_rack),          cmocka_unit_test(test_empty_group),
+        cmocka_unit_test(test_server_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
