@@ -1,6 +1,7 @@
 /* The reader: lines, fields without copying, header, provenance, trailer, cut streams. */
 #include "private.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -8,8 +9,9 @@
 
 enum {
     BUFFER_SIZE = 1 << 18,
-    PAD = 32,                /* scanning may read so far past the data */
+    PAD = 64,                /* scanning may read so far past the data */
     LINE_MAX_SIZE = 1 << 28, /* a longer line is no record */
+    TYPE_SLOTS = 256,        /* a power of two, several times the number of types */
 };
 
 struct rec_reader {
@@ -29,13 +31,56 @@ struct rec_reader {
 
     struct rec_str *field;
     size_t nfields, field_room;
-    enum rec_type last_type;
+    uint64_t packed[TYPE_SLOTS]; /* hash table of the known types' names */
+    enum rec_type type[TYPE_SLOTS];
 
     bool headed;  /* inside a stream that opened with #rampipe */
     bool opening; /* header and provenance may still come */
     char *provenance;
     size_t provenance_len, provenance_room;
 };
+
+/* ---- types ------------------------------------------------------------------------ */
+
+/*
+ * A word of at most 8 bytes as a number, 0 for a longer one; no type's name is longer.
+ * 8 bytes are read, whatever its length: names have a copy, lines have PAD behind them.
+ */
+static inline uint64_t
+pack_word(struct rec_str word)
+{
+    uint64_t packed;
+    if (word.len == 0 || word.len > 8 || word.ptr[0] == '\0')
+        return 0; /* (a leading NUL would look like a shorter word) */
+    memcpy(&packed, word.ptr, 8);
+    return le64toh(packed) << (64 - 8 * word.len);
+}
+
+static inline size_t
+type_slot(uint64_t packed)
+{
+    return (size_t)(packed * 0x9e3779b97f4a7c15u >> 32) % TYPE_SLOTS;
+}
+
+static void
+fill_types(struct rec_reader *reader)
+{
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const char *name = rec_spec(type)->name;
+        char copy[9] = "";
+        uint64_t packed;
+        size_t slot;
+        memcpy(copy, name, strnlen(name, 8));
+        packed = pack_word(rec_str(copy));
+        slot = type_slot(packed);
+        while (reader->type[slot] != REC_OTHER)
+            slot = (slot + 1) % TYPE_SLOTS;
+        reader->type[slot] = type;
+        reader->packed[slot] = packed;
+    }
+}
+
+/* ---- opening and closing ---------------------------------------------------------- */
 
 static const char *const standard_input[] = {"-"};
 
@@ -54,6 +99,7 @@ rec_reader_open(const char *const *files, size_t count,
     reader->nfiles = count ? count : 1;
     reader->name = rec_input_name(reader->files[0]);
     reader->opening = true;
+    fill_types(reader);
     if (options)
         reader->options = *options;
     return reader;
@@ -131,19 +177,28 @@ fill(struct rec_reader *reader, struct rec_error *err)
     reader->end += (size_t)n;
     reader->bytes += (uint64_t)n;
     reader->ended = n == 0;
+    memset(reader->buffer + reader->end, 0, PAD);
     return true;
 }
 
-static bool
-add_field(struct rec_reader *reader, const char *from, const char *to,
-          struct rec_error *err)
+/* Bit i of the result says that byte i of the 64 at `p` is a TAB or an LF. */
+static inline uint64_t
+match_marks(const char *p)
 {
-    if (reader->nfields == reader->field_room &&
-        !rec_grow(&reader->field, &reader->field_room, reader->nfields + 1,
-                  sizeof *reader->field, err))
-        return false;
-    reader->field[reader->nfields++] = (struct rec_str){from, (size_t)(to - from)};
-    return true;
+    uint64_t mask = 0;
+#ifdef __SSE2__
+    const __m128i tab = _mm_set1_epi8('\t'), one = _mm_set1_epi8('\n' - '\t');
+    for (int i = 48; i >= 0; i -= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        bytes = _mm_sub_epi8(bytes, tab); /* now 0 or 1, unsigned */
+        bytes = _mm_cmpeq_epi8(_mm_min_epu8(bytes, one), bytes);
+        mask = mask << 16 | (unsigned)_mm_movemask_epi8(bytes);
+    }
+#else
+    for (int i = 63; i >= 0; i--)
+        mask = mask << 1 | (p[i] == '\t' || p[i] == '\n');
+#endif
+    return mask;
 }
 
 /*
@@ -154,63 +209,60 @@ static const char *
 split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
 {
     const char *from = p;
-    reader->nfields = 0;
-#ifdef __SSE2__
-    const __m128i tabs = _mm_set1_epi8('\t'), ends = _mm_set1_epi8('\n');
-    for (;; p += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i marks =
-            _mm_or_si128(_mm_cmpeq_epi8(bytes, tabs), _mm_cmpeq_epi8(bytes, ends));
-        unsigned mask = (unsigned)_mm_movemask_epi8(marks);
-        for (; mask; mask &= mask - 1) {
-            const char *mark = p + __builtin_ctz(mask);
-            if (!add_field(reader, from, mark, err))
-                return NULL;
-            if (*mark == '\n')
+    size_t n = 0;
+
+    for (;; p += 64) {
+        uint64_t marks = match_marks(p);
+        struct rec_str *field;
+        if (reader->field_room - n <= 64 &&
+            !rec_grow(&reader->field, &reader->field_room, n + 65, sizeof *field, err))
+            return NULL;
+        field = reader->field + n;
+        for (; marks; marks &= marks - 1) {
+            const char *mark = p + __builtin_ctzll(marks);
+            *field++ = (struct rec_str){from, (size_t)(mark - from)};
+            if (*mark == '\n') {
+                reader->nfields = (size_t)(field - reader->field);
                 return mark;
+            }
             from = mark + 1;
         }
+        n = (size_t)(field - reader->field);
     }
-#else
-    for (;; p++) {
-        if (*p != '\t' && *p != '\n')
-            continue;
-        if (!add_field(reader, from, p, err))
-            return NULL;
-        if (*p == '\n')
-            return p;
-        from = p + 1;
-    }
-#endif
 }
 
-/* The next line of the current input. 1, 0 at its end, -1. Fields are split if `split`.
+/*
+ * The next line of the current input, without its end. 1, 0 at the end of the input, -1.
+ * Fields are split if `split`.
  */
 static int
 next_line(struct rec_reader *reader, struct rec_str *line, bool split,
           struct rec_error *err)
 {
+    size_t searched = 0; /* so many bytes of the line are known to hold no LF */
+
     for (;;) {
         char *from = reader->buffer + reader->start;
         char *stop = reader->buffer + reader->end;
-        const char *lf = NULL;
+        const char *lf;
 
-        if (reader->start < reader->end || reader->ended) {
-            if (reader->start == reader->end)
-                return 0;
-            *stop = '\n';
-            if (split)
-                lf = split_line(reader, from, err);
-            else
-                lf = memchr(from, '\n', (size_t)(stop - from) + 1);
-            if (!lf)
-                return -1;
-        }
-        if (!lf || (lf == stop && !reader->ended)) {
+        if (from == stop && reader->ended)
+            return 0;
+        *stop = '\n';
+        if (split && searched == 0) /* most often the whole line is there */
+            lf = split_line(reader, from, err);
+        else
+            lf = memchr(from + searched, '\n', (size_t)(stop - from) - searched + 1);
+        if (lf == stop && !reader->ended) {
+            searched = (size_t)(stop - from);
             if (!fill(reader, err))
                 return -1;
             continue;
         }
+        if (split && searched > 0)
+            lf = split_line(reader, from, err);
+        if (!lf)
+            return -1;
         reader->unterminated = lf == stop;
         reader->start = (size_t)(lf - reader->buffer) + !reader->unterminated;
         reader->line++;
@@ -333,20 +385,17 @@ static bool
 find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 {
     struct rec_str word = rec->field[0];
-    const struct rec_spec *last = rec_spec(reader->last_type);
+    uint64_t packed = pack_word(word);
+    size_t slot = type_slot(packed);
 
-    if (!last || !rec_str_is(word, last->name)) {
-        enum rec_type type = REC_MARK + 1;
-        while (type < REC_NTYPES && !rec_str_is(word, rec_spec(type)->name))
-            type++;
-        reader->last_type = type < REC_NTYPES ? type : REC_OTHER;
-        if (type == REC_NTYPES && !is_word(word))
-            return rec_reader_fail(reader, err,
-                                   "a record starts with its type, a lower-case word, "
-                                   "got '%.*s'",
-                                   (int)(word.len < 40 ? word.len : 40), word.ptr);
-    }
-    rec->type = reader->last_type;
+    while (reader->type[slot] != REC_OTHER && reader->packed[slot] != packed)
+        slot = (slot + 1) % TYPE_SLOTS;
+    rec->type = reader->type[slot];
+    if (rec->type == REC_OTHER && !is_word(word))
+        return rec_reader_fail(reader, err,
+                               "a record starts with its type, a lower-case word, "
+                               "got '%.*s'",
+                               (int)(word.len < 40 ? word.len : 40), word.ptr);
     return true;
 }
 

@@ -113,6 +113,28 @@ rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
     writer->used += len;
 }
 
+/* memcpy() for the short fields that records are made of, without a call. */
+static inline void
+copy_short(char *to, const char *from, size_t len)
+{
+    if (len > 32)
+        memcpy(to, from, len);
+    else if (len >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + len - 16, from + len - 16, 16);
+    } else if (len >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + len - 8, from + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + len - 4, from + len - 4, 4);
+    } else if (len > 0) {
+        to[0] = from[0];
+        to[len / 2] = from[len / 2];
+        to[len - 1] = from[len - 1];
+    }
+}
+
 static inline void
 put_byte(struct rec_writer *writer, char byte)
 {
@@ -211,6 +233,13 @@ rec_begin(struct rec_writer *writer, const char *type)
 void
 rec_str_field(struct rec_writer *writer, struct rec_str s)
 {
+    if (s.len < BUFFER_SIZE - writer->used) {
+        char *to = writer->buffer + writer->used;
+        *to = '\t';
+        copy_short(to + 1, s.ptr, s.len);
+        writer->used += s.len + 1;
+        return;
+    }
     put_byte(writer, '\t');
     rec_put_bytes(writer, s.ptr, s.len);
 }
