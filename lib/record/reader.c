@@ -21,9 +21,9 @@ struct rec_reader {
 
     struct rec_input *input; /* NULL between files */
     const char *name;
-    bool ended;    /* no more bytes in this input */
-    uint64_t line; /* number of the last line returned */
-    uint64_t bytes;
+    bool ended;     /* no more bytes in this input */
+    uint64_t line;  /* number of the last line returned */
+    uint64_t bytes; /* read from the files before this one */
 
     char *buffer;
     size_t size, start, end; /* unread bytes are buffer[start..end) */
@@ -132,7 +132,7 @@ rec_reader_line(const struct rec_reader *reader)
 uint64_t
 rec_reader_bytes(const struct rec_reader *reader)
 {
-    return reader->bytes;
+    return reader->bytes + (reader->input ? rec_input_bytes(reader->input) : 0);
 }
 
 const char *
@@ -175,7 +175,6 @@ fill(struct rec_reader *reader, struct rec_error *err)
     if (n < 0)
         return false;
     reader->end += (size_t)n;
-    reader->bytes += (uint64_t)n;
     reader->ended = n == 0;
     memset(reader->buffer + reader->end, 0, PAD);
     return true;
@@ -292,6 +291,14 @@ next_file(struct rec_reader *reader, struct rec_error *err)
     return 1;
 }
 
+static void
+close_file(struct rec_reader *reader)
+{
+    reader->bytes += rec_input_bytes(reader->input);
+    rec_input_close(reader->input);
+    reader->input = NULL;
+}
+
 int
 rec_next_line(struct rec_reader *reader, struct rec_str *line, struct rec_error *err)
 {
@@ -302,8 +309,7 @@ rec_next_line(struct rec_reader *reader, struct rec_str *line, struct rec_error 
         status = next_line(reader, line, false, err);
         if (status != 0)
             return status;
-        rec_input_close(reader->input);
-        reader->input = NULL;
+        close_file(reader);
     }
 }
 
@@ -399,6 +405,19 @@ find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
     return true;
 }
 
+/*
+ * True if the last line of the input, which has no LF, may be all that is left of a
+ * header: nothing but a part of "#rampipe", or the whole word. (Not a hand-made "#
+ * note".)
+ */
+static bool
+is_cut_header(const struct rec_reader *reader, struct rec_str line)
+{
+    static const char header[] = "#rampipe\t";
+    return reader->unterminated && line.len > 0 && line.len < sizeof header &&
+           memcmp(line.ptr, header, line.len) == 0;
+}
+
 /* Header lines. 1: the line was one; 2: the trailer; 0: a comment; -1: *err. */
 static int
 control_line(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
@@ -421,8 +440,7 @@ end_file(struct rec_reader *reader, struct rec_error *err)
     if (reader->input) {
         if (reader->headed && !accept_cut(reader, err))
             return -1;
-        rec_input_close(reader->input);
-        reader->input = NULL;
+        close_file(reader);
     }
     return next_file(reader, err);
 }
@@ -446,6 +464,10 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
             if (!accept_cut(reader, err))
                 return -1;
             continue; /* the half line is dropped, the warning said so */
+        }
+        if (is_cut_header(reader, rec->line)) {
+            reader->headed = true;
+            continue; /* to the end of the file, which is a cut */
         }
         rec->field = reader->field;
         rec->nfields = reader->nfields;
