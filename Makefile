@@ -21,6 +21,12 @@ BIN := $(TOOLS:%=$(BUILD)/bin/%)
 MAN := $(TOOLS:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
 DEPS := build/dependencies
 
+# make V=1 shows the commands.
+V ?= 0
+quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@);,)
+# Manual pages carry the date of the release, not of the build.
+export SOURCE_DATE_EPOCH ?= 1795219200
+
 .PHONY: all check bench demo install uninstall clean format lint check-asan fuzz man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -35,54 +41,55 @@ $(DEPS): scripts/bootstrap
 # ---- compiling ------------------------------------------------------------------------
 $(BUILD)/lib/%.o: lib/%.c Makefile | $(DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -c $< -o $@
+	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -c $< -o $@
 
 $(LIB): $(LIB_OBJ)
-	rm -f $@ && ar rcs $@ $^
+	$(call quiet,AR)rm -f $@ && ar rcs $@ $^
 
 # The option parsers. They are made in build/, once for all variants of the build.
 build/ggo/%.c: tools/%.ggo tools/common.ggo Makefile | $(DEPS)
 	@mkdir -p $(@D)
-	cat tools/$*.ggo tools/common.ggo | gengetopt --output-dir=$(@D) \
+	$(call quiet,GENGETOPT)cat tools/$*.ggo tools/common.ggo | gengetopt --output-dir=$(@D) \
 	    --file-name=$* --set-package=$* --set-version=$(VERSION) \
 	    --unamed-opts=FILE --conf-parser --no-handle-error
 build/ggo/%.h: build/ggo/%.c ;
 
 $(BUILD)/ggo/%.o: build/ggo/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $< -o $@
+	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $< -o $@
 GGO_H := $(TOOLS:%=build/ggo/%.h)
 $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Ibuild $(CFLAGS) $(WARN) -c $< -o $@
+	$(call quiet,CC)$(CC) $(CPPFLAGS) -Ibuild $(CFLAGS) $(WARN) -c $< -o $@
 # tools/NAME_*.c belong to tools/NAME.c.
 parts = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c))
 .SECONDEXPANSION:
 $(BUILD)/bin/%: $(BUILD)/tools/%.o $$(call parts,$$*) $(BUILD)/ggo/%.o $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call quiet,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
 -include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/tools/*.d $(BUILD)/tests/*/*.d)
 
 # ---- manual pages ----------------------------------------------------------------------
 man: $(MAN)
-$(BUILD)/man/%.1: $(BUILD)/bin/% $(wildcard tools/*.h2m)
+$(BUILD)/man/%.1: $(BUILD)/bin/% $(wildcard tools/*.h2m) scripts/man-help
 	@mkdir -p $(@D)
-	help2man --no-info --section=1 --output=$@ \
-	    $(if $(wildcard tools/$*.h2m),--include=tools/$*.h2m) $<
+	$(call quiet,MAN)help2man --no-info --section=1 --output=$@ --source='rampipe $(VERSION)' \
+	    --name="$$(sed -n 's/^purpose "\(.*\)\."$$/\1/p' tools/$*.ggo | sed 's/^./\l&/')" \
+	    $(if $(wildcard tools/$*.h2m),--include=tools/$*.h2m) 'scripts/man-help $<'
 $(BUILD)/man/rampipe.5: $(BUILD)/bin/reccheck
 	@mkdir -p $(@D)
-	$< --man >$@
+	$(call quiet,MAN)$< --man >$@
 
 # ---- tests ------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
+	$(call quiet,LINK)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+	$(call quiet,LINK)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
 
 check: all man $(UNIT) $(BENCH)
 	@BUILD=$(BUILD) tests/run
@@ -99,7 +106,7 @@ bench: all $(BENCH)
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
 	@mkdir -p $(@D)
-	clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
+	$(call quiet,FUZZ)clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
 	    -fno-sanitize-recover=all $< $(LIB_SRC) $(LIBS) -o $@
 fuzz: $(FUZZ)
 	@tests/fuzz/run $(FUZZ)

@@ -1,53 +1,29 @@
-# One command case, tests/cases/TOOL/NAME; sourced by the .bats files that tests/run makes.
-#
-#     cmd          a bash script, run in a copy of the directory; standard input: empty
-#     in.*         whatever it reads
-#     expout       what standard output must be (absent: anything)
-#     experr       what standard error must be (absent: empty, if `exit` is 0)
-#     exit         the status it must end with (absent: 0)
-#     needs-shared the case reads $ROOT/../shared; skipped where that is not
+# run_case TOOL/NAME: runs one folder of tests/cases and compares. See tests/run.
 
-# Shows a difference readably: TABs visible, not endless.
-show_diff() {
-    diff -a -u --label "expected $3" --label "got $3" "$1" "$2" | sed 's/\t/<TAB>/g' |
-        head -n 40
+same() { # expected, got
+    diff -u "$1" "$2" >difference || { head -n 40 difference; return 1; }
 }
 
 run_case() {
-    local source=$ROOT/tests/cases/$1 dir=$BUILD/tests/cases/$1 want=0 status=0 bad=0
-    if [ -e "$source/needs-shared" ] && ! [ -d "$ROOT/../shared" ]; then
+    local from=$ROOT/tests/cases/$1 at=$BUILD/tests/run/cases/$1 want=0 status=0
+    if [ -e "$from/needs-shared" ] && [ ! -d "$ROOT/../shared" ]; then
         skip "../shared is not here"
     fi
-    mkdir -p "${dir%/*}"
-    rm -rf "$dir"
-    cp -r "$source" "$dir"
-    cd "$dir" || return 1
-    [ -e exit ] && want=$(cat exit)
-    timeout "${CASE_SECONDS:-120}" bash ./cmd >"$dir.stdout" 2>"$dir.stderr" \
-        </dev/null 3>&- || status=$?
+    rm -rf "$at" && mkdir -p "$at" && cp -r "$from/." "$at/"
+    cd "$at" || return 1
+    [ ! -e exit ] || want=$(cat exit)
+    bash ./cmd >out 2>err </dev/null || status=$?
     if [ "$status" != "$want" ]; then
-        echo "exit status: expected $want, got $status"
-        bad=1
+        echo "exit status $status, expected $want"
+        head -n 20 err
+        return 1
     fi
-    if [ -e expout ] && ! cmp -s expout "$dir.stdout"; then
-        show_diff expout "$dir.stdout" stdout
-        bad=1
-    fi
+    [ ! -e expout ] || same expout out || return 1
     if [ -e experr ]; then
-        cmp -s experr "$dir.stderr" || {
-            show_diff experr "$dir.stderr" stderr
-            bad=1
-        }
-    elif [ "$want" = 0 ] && [ -s "$dir.stderr" ]; then
-        echo "standard error must be empty, got:"
-        head -n 20 "$dir.stderr"
-        bad=1
-    elif [ "$bad" = 1 ]; then
-        head -n 20 "$dir.stderr"
-    fi
-    if [ "$bad" = 1 ]; then
-        echo "in $dir, command:"
-        head -n 20 cmd
+        same experr err
+    elif [ "$want" = 0 ] && [ -s err ]; then
+        echo "it succeeded, but said on standard error:"
+        head -n 20 err
         return 1
     fi
 }

@@ -1,7 +1,7 @@
 /*
  * The main() of every tool. Include it once, after the header that gengetopt made from
- * the tool's .ggo; it needs the tool's own run(). Define CLI_SEED before if the tool has
- * --seed, so that the seed in effect is part of the provenance.
+ * the tool's .ggo; it needs the tool's own run(). A tool that has --seed defines CLI_SEED
+ * before, a condition on `args`: when it holds, the seed in effect is in the provenance.
  */
 #ifndef RAMPIPE_MAIN_H
 #define RAMPIPE_MAIN_H
@@ -58,7 +58,7 @@ main(int argc, char **argv)
         return REC_USAGE; /* the parser said why */
     }
 #ifdef CLI_SEED
-    if (!args.seed_given) {
+    if (CLI_SEED && !args.seed_given) {
         args.seed_given = 1;
         args.seed_orig = strdup(args.seed_arg);
     }

@@ -43,6 +43,7 @@ enum rec_code {
 /** An error: its kind and one line for a person, usually "FILE:LINE: what is wrong". */
 struct rec_error {
     enum rec_code code;
+    bool located; /* the text names file and line */
     char text[1000];
 };
 
@@ -223,6 +224,9 @@ void rec_reader_close(struct rec_reader *reader);
 /** rec_fail_at() with the reader's file and line. Returns false. */
 bool rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
                      const char *format, ...) REC_PRINTF(3, 4);
+
+/** Puts file and line before an error in the data that names none. Returns false. */
+bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
 
 /* Fields. `index` counts from 1 (0 is the type). All fill *err with file and line. */
 

@@ -297,7 +297,9 @@ cli_choice(struct cli *cli, const char *option, const char *text,
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
                                      i ? ", " : "", words[i]);
     }
-    return cli_usage(cli, "--%s must be one of %s, got '%s'", option, list, text);
+    /* Operands are named in capitals, and have no dashes. */
+    return cli_usage(cli, "%s%s must be one of %s, got '%s'",
+                     *option >= 'A' && *option <= 'Z' ? "" : "--", option, list, text);
 }
 
 bool

@@ -1,0 +1,215 @@
+/*
+ * rampipe/graph.h - computation graphs: build, read, index, mirror, split, write.
+ *
+ * A graph is a DAG of ops (nodes) and deps (edges). An op that was split appears as its
+ * parts; the parts of one op form a unit:
+ *
+ *     forward   1 --> 2 --> 3          1 --> 2a 2b --> 3       units 1, {2a 2b}, 3,
+ *                           |    split 2 into 2     |              6, {5a 5b}, 4
+ *     backward  6 <-- 5 <-- 4          6 <-- 5a 5b <-- 4       5a <-> 5b: sync deps
+ *
+ * Backward op 2n-i+1 is the twin of forward op i (n forward ops). Compute is in seconds,
+ * memory and deps in bytes. Units, twins and deps are indexes into the graph's arrays.
+ * See rampipe(5) for the records. Sources: the ddls
+ * simulator of "Partitioning Distributed Compute Jobs with Reinforcement Learning and
+ * Graph Neural Networks" (PAC-ML) and PipeDream's profile format.
+ */
+#ifndef RAMPIPE_GRAPH_H
+#define RAMPIPE_GRAPH_H
+
+#include "rampipe/map.h"
+#include "rampipe/record.h"
+
+#define GRAPH_NONE UINT32_MAX
+
+enum graph_pass { GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_TASK };
+
+struct graph_op {
+    const char *id;    /* owned by the graph's arena */
+    const char *of;    /* the op it is a part of; NULL: whole */
+    const char *extra; /* keys that the room does not read, each with its TAB in front */
+    const char *pair_id;  /* the name of its twin, resolved by graph_close() */
+    double compute;       /* seconds */
+    double memory;        /* bytes */
+    double activation;    /* bytes; NAN if not given */
+    double param;         /* bytes; NAN if not given */
+    uint32_t pair;        /* its twin, GRAPH_NONE if it has none */
+    uint32_t part, parts; /* I of N, counted from 1; 1 of 1 when whole */
+    uint32_t unit;        /* index into units */
+    uint32_t line;        /* where it was defined; 0: only named so far */
+    enum graph_pass pass;
+};
+
+struct graph_dep {
+    uint32_t src, dst; /* ops */
+    uint32_t line;
+    bool sync; /* exchange among parts: gates only the end of the step */
+    double bytes;
+    const char *extra;
+};
+
+/** The parts of one op, in order of part; a whole op is a unit of one. */
+struct graph_unit {
+    uint32_t first; /* member[first] to member[first + parts - 1] */
+    uint32_t parts;
+    uint32_t twin; /* the unit of the other pass, or GRAPH_NONE */
+};
+
+struct graph {
+    const char *id, *model;
+    const char *extra; /* keys of the graph record */
+    const char *file;  /* where it was read; for messages */
+    struct graph_op *op;
+    struct graph_dep *dep;
+    size_t nops, op_room, ndeps, dep_room;
+    struct map index; /* op id -> op */
+    struct arena arena;
+    bool open;
+    /* After graph_close(): */
+    uint32_t *out_start,
+        *out;                /* deps that leave op i: out[out_start[i]..out_start[i+1]) */
+    uint32_t *in_start, *in; /* deps that enter it */
+    struct graph_unit *unit; /* in order of the first part's appearance */
+    uint32_t *member;        /* ops of the units */
+    size_t nunits;
+};
+
+/** Starts as {0}; graph_clear() makes it so again, graph_free() gives memory back too. */
+void graph_free(struct graph *graph);
+
+/* ---- building ---------------------------------------------------------------------- */
+
+/** Opens an empty graph. Texts are copied; extra may be "". */
+bool graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
+                 const char *extra, struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Adds an op with the fields of *op except pair and unit; its texts are copied, `pair`
+ * names its twin (may come later; NULL: none). The op's line, if not 0, and graph->file
+ * name the place in messages.
+ */
+bool graph_add_op(struct graph *graph, const struct graph_op *op, const char *pair,
+                  struct rec_error *err) REC_MUST_CHECK;
+/** Adds a dep between two ops by id; they may be added later. `extra` is copied. */
+bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
+                   double bytes, bool sync, const char *extra, uint32_t line,
+                   struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Closes the graph: resolves names, checks that every op is defined once, deps join
+ * defined ops and are not repeated, parts are complete; builds the indexes.
+ */
+bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
+
+/** The value of a key of the graph record; false if it has no such key. */
+bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
+/** The op of that name, or GRAPH_NONE. */
+uint32_t graph_find(const struct graph *graph, struct rec_str id);
+
+/* ---- records ------------------------------------------------------------------------
+ */
+
+/**
+ * Takes a record: `graph` opens it (an open one must be closed before), op and dep are
+ * added. The caller closes the graph at the next record of another known type.
+ */
+bool graph_read(struct graph *graph, const struct rec_reader *reader,
+                const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** True if the record belongs to an open graph or cannot end one (comments, others). */
+bool graph_continues(const struct rec *rec);
+/** Writes graph, op and dep records. */
+void graph_write(const struct graph *graph, struct rec_writer *writer);
+/** Writes the graph in Graphviz's language. */
+void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
+
+/* ---- profiles -----------------------------------------------------------------------
+ */
+
+enum graph_memory { GRAPH_MEMORY_TOTAL, GRAPH_MEMORY_ACTIVATION };
+
+struct graph_profile_options {
+    double time_unit; /* seconds per unit of the profile's times */
+    enum graph_memory memory;
+    bool mirror; /* forward + backward; false: the forward graph alone */
+};
+
+/**
+ * Reads one PipeDream profile, the next file of the reader, into *graph (closed). The
+ * format: "node1 -- Conv2d(3, 64) -- forward_compute_time=0.5, backward_compute_time=1,
+ * activation_size=[8; 8], parameter_size=4[, stage_id=0]", and "\tnode1 -- node2".
+ * Mirrors as the reference: op i's twin is 2n-i+1 (n = the largest id), dep u->v gives
+ * b(v)->b(u), and n -> n+1 joins the passes.
+ */
+bool graph_read_profile(struct graph *graph, struct rec_reader *reader,
+                        const struct graph_profile_options *options, struct rec_str id,
+                        struct rec_str model, struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- walking ------------------------------------------------------------------------
+ */
+
+/**
+ * Kahn's order of the ops, first in first out, sync deps left out: order[nops]. False:
+ * the graph has a cycle, *err names an op on it.
+ */
+bool graph_order(const struct graph *graph, uint32_t *order,
+                 struct rec_error *err) REC_MUST_CHECK;
+/** Sum of the ops' compute: the time of a step on one server, seconds. */
+double graph_sequential(const struct graph *graph);
+double graph_memory_sum(const struct graph *graph);
+double graph_dep_bytes(const struct graph *graph);
+
+/* ---- splitting ----------------------------------------------------------------------
+ */
+
+enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };
+
+/** The SiP-ML rule: max(1, min(2*ceil(ceil(compute/quantum)/2), degree)). */
+uint32_t graph_parts(double compute, double quantum, uint32_t degree);
+
+/** Room for any name that graph_part_name() writes after the op's id. */
+#define GRAPH_LETTERS_MAX 8
+/** The letters of part i (from 0): a, b, ... z, aa, ab, ... as spreadsheet columns. */
+void graph_part_letters(uint32_t i, char letters[GRAPH_LETTERS_MAX]);
+
+struct graph_split {
+    const uint32_t *parts; /* per op, >= 1; a twin's number is its forward op's */
+    const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
+    uint32_t copies;       /* data-parallel copies, >= 1 */
+    enum graph_sizes sizes;
+};
+
+/**
+ * Builds *to as *from (closed, of whole ops) with every op u in parts[u] parts; closed.
+ * Compute, memory, activation and param are divided evenly; every part of u is joined to
+ * every part of v; the parts of a backward op are joined to each other by sync deps.
+ * Sizes: GRAPH_SIZES_REFERENCE is the published rule, in which the op that is split
+ * later decides; GRAPH_SIZES_GRADIENT lets a forward dep carry its source's activation,
+ * a backward dep the gradient of the same size, each divided among the pairs of parts,
+ * and sync deps the parts' parameters.
+ */
+bool graph_split(const struct graph *from, const struct graph_split *split,
+                 struct rec_str id, const char *extra, struct graph *to,
+                 struct rec_error *err) REC_MUST_CHECK;
+
+struct graph_split_op {
+    struct rec_str op;
+    uint32_t parts;
+};
+
+/** How much to split. */
+struct graph_partition {
+    uint32_t degree; /* every op gets graph_parts(compute, quantum, degree) parts */
+    double quantum;  /* no part shorter than this, seconds */
+    const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
+    uint32_t nlist;
+    uint32_t copies;
+    enum graph_sizes sizes;
+};
+
+/**
+ * graph_split() by degree or list. The new graph is called ID/DEGREE (ID/DEGREExCOPIES),
+ * DEGREE of a list being its largest number, and carries the keys of=, degree=, parts=,
+ * demand_memory= and demand_bytes= (sums over the graph before).
+ */
+bool graph_partition(const struct graph *from, const struct graph_partition *how,
+                     struct graph *to, struct rec_error *err) REC_MUST_CHECK;
+
+#endif

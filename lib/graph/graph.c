@@ -1,0 +1,339 @@
+/* Building and reading graphs. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+graph_free(struct graph *graph)
+{
+    free(graph->op);
+    free(graph->dep);
+    free(graph->out_start);
+    free(graph->out);
+    free(graph->in_start);
+    free(graph->in);
+    free(graph->unit);
+    free(graph->member);
+    map_free(&graph->index);
+    arena_free(&graph->arena);
+    *graph = (struct graph){0};
+}
+
+bool
+graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
+           const char *format, ...)
+{
+    char text[500];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (graph->file && line)
+        return rec_fail_at(err, graph->file, line, "%s", text);
+    return rec_fail(err, REC_DATA, "graph '%s': %s", graph->id, text);
+}
+
+bool
+graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
+            const char *extra, struct rec_error *err)
+{
+    graph_free(graph);
+    graph->open = true;
+    graph->id = arena_copy(&graph->arena, id, err);
+    graph->model = arena_copy(&graph->arena, model, err);
+    graph->extra = arena_copy(&graph->arena, rec_str(extra), err);
+    return graph->id && graph->model && graph->extra;
+}
+
+/* The op of that name, made if it is new. GRAPH_NONE: *err. */
+static uint32_t
+intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
+{
+    uint32_t i = map_get(&graph->index, id);
+    struct graph_op *op;
+    if (i != MAP_NONE)
+        return i;
+    if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len)) {
+        graph_fail(graph, line, err, "'%.*s' is no name for an op", (int)id.len, id.ptr);
+        return GRAPH_NONE;
+    }
+    if (graph->nops == GRAPH_NONE - 1 ||
+        !rec_grow(&graph->op, &graph->op_room, graph->nops + 1, sizeof *graph->op, err))
+        return GRAPH_NONE;
+    op = &graph->op[graph->nops];
+    *op = (struct graph_op){.id = arena_copy(&graph->arena, id, err),
+                            .pair = GRAPH_NONE,
+                            .compute = NAN}; /* NAN: named, not defined */
+    op->line = line;
+    if (!op->id || !map_add(&graph->index, (struct rec_str){op->id, id.len},
+                            (uint32_t)graph->nops, err))
+        return GRAPH_NONE;
+    return (uint32_t)graph->nops++;
+}
+
+/* Defines the op `id` as *from; the texts are copied, those with ptr NULL are absent. */
+static bool
+define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
+          struct rec_str pair, struct rec_str of, struct rec_str extra,
+          struct rec_error *err)
+{
+    uint32_t i = intern(graph, id, from->line, err);
+    struct graph_op *op;
+    const char *name;
+
+    if (i == GRAPH_NONE)
+        return false;
+    if (!isnan(graph->op[i].compute))
+        return graph_fail(graph, from->line, err, "op '%.*s' is defined twice",
+                          (int)id.len, id.ptr);
+    op = &graph->op[i];
+    name = op->id;
+    *op = *from;
+    op->id = name;
+    op->pair = GRAPH_NONE;
+    op->pair_id = op->of = NULL;
+    op->extra = "";
+    if (pair.ptr && !(op->pair_id = arena_copy(&graph->arena, pair, err)))
+        return false;
+    if (of.ptr && !(op->of = arena_copy(&graph->arena, of, err)))
+        return false;
+    return extra.len == 0 || (op->extra = arena_copy(&graph->arena, extra, err));
+}
+
+bool
+graph_key(const struct graph *graph, const char *key, struct rec_str *value)
+{
+    struct rec_str rest = rec_str(graph->extra), name;
+    while (rec_str_split(&rest, '\t', value))
+        if (rec_str_split(value, '=', &name) && value->ptr && rec_str_is(name, key))
+            return true;
+    return false;
+}
+
+uint32_t
+graph_find(const struct graph *graph, struct rec_str id)
+{
+    uint32_t i = map_get(&graph->index, id);
+    return i == MAP_NONE ? GRAPH_NONE : i;
+}
+
+static struct rec_str
+optional(const char *text)
+{
+    return text ? rec_str(text) : (struct rec_str){NULL, 0};
+}
+
+bool
+graph_add_op(struct graph *graph, const struct graph_op *op, const char *pair,
+             struct rec_error *err)
+{
+    return define_op(graph, rec_str(op->id), op, optional(pair), optional(op->of),
+                     optional(op->extra), err);
+}
+
+bool
+graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, double bytes,
+              bool sync, const char *extra, uint32_t line, struct rec_error *err)
+{
+    uint32_t from = intern(graph, src, line, err), to;
+    const char *kept = "";
+    if (from == GRAPH_NONE)
+        return false;
+    to = intern(graph, dst, line, err);
+    if (to == GRAPH_NONE)
+        return false;
+    if (from == to)
+        return graph_fail(graph, line, err, "op '%.*s' depends on itself", (int)src.len,
+                          src.ptr);
+    if (*extra && !(kept = arena_copy(&graph->arena, rec_str(extra), err)))
+        return false;
+    if (graph->ndeps == GRAPH_NONE - 1 ||
+        !rec_grow(&graph->dep, &graph->dep_room, graph->ndeps + 1, sizeof *graph->dep,
+                  err))
+        return false;
+    graph->dep[graph->ndeps++] = (struct graph_dep){.src = from,
+                                                    .dst = to,
+                                                    .line = line,
+                                                    .sync = sync,
+                                                    .bytes = bytes,
+                                                    .extra = kept};
+    return true;
+}
+
+/* ---- records ------------------------------------------------------------------------
+ */
+
+/* Collects the keys nobody interprets; a buffer that lives from record to record. */
+struct extras {
+    char *text;
+    size_t len, room;
+};
+
+static bool
+keep_extra(struct extras *extras, struct rec_str key, struct rec_str value,
+           struct rec_error *err)
+{
+    size_t need = extras->len + key.len + value.len + 3;
+    if (!rec_grow(&extras->text, &extras->room, need, 1, err))
+        return false;
+    extras->text[extras->len] = '\t';
+    memcpy(extras->text + extras->len + 1, key.ptr, key.len + 1 + value.len);
+    extras->len = need - 1;
+    extras->text[extras->len] = '\0';
+    return true;
+}
+
+static bool
+read_part(const struct rec_reader *reader, struct rec_str value, struct graph_op *op,
+          struct rec_error *err)
+{
+    struct rec_str rest = value, first;
+    uint64_t i, n;
+    if (!rec_str_split(&rest, '/', &first) || !rec_parse_uint(first, &i) || !rest.ptr ||
+        !rec_parse_uint(rest, &n) || i < 1 || i > n || n >= GRAPH_NONE)
+        return rec_reader_fail(reader, err,
+                               "part must be I/N with 1 <= I <= N, got '%.*s'",
+                               (int)(value.len < 60 ? value.len : 60), value.ptr);
+    op->part = (uint32_t)i;
+    op->parts = (uint32_t)n;
+    return true;
+}
+
+static bool
+read_pass(const struct rec_reader *reader, struct rec_str s, enum graph_pass *pass,
+          struct rec_error *err)
+{
+    if (rec_str_is(s, "forward"))
+        *pass = GRAPH_FORWARD;
+    else if (rec_str_is(s, "backward"))
+        *pass = GRAPH_BACKWARD;
+    else if (rec_str_is(s, "task"))
+        *pass = GRAPH_TASK;
+    else
+        return rec_reader_fail(reader, err,
+                               "the pass must be forward, backward or task, got '%.*s'",
+                               (int)(s.len < 60 ? s.len : 60), s.ptr);
+    return true;
+}
+
+/* A key of an op: one that the room reads, or one that is kept as text. */
+static bool
+read_op_key(const struct rec_reader *reader, const struct rec *rec, struct rec_str key,
+            struct rec_str value, struct graph_op *op, struct rec_str *pair,
+            struct rec_str *of, struct extras *extras, struct rec_error *err)
+{
+    if (rec_str_is(key, "pair"))
+        *pair = value;
+    else if (rec_str_is(key, "of"))
+        *of = value;
+    else if (rec_str_is(key, "part"))
+        return read_part(reader, value, op, err);
+    else if (rec_str_is(key, "activation"))
+        return rec_key_amount(reader, rec, "activation", false, &op->activation, err);
+    else if (rec_str_is(key, "param"))
+        return rec_key_amount(reader, rec, "param", false, &op->param, err);
+    else
+        return keep_extra(extras, key, value, err);
+    return true;
+}
+
+static bool
+read_op(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+        struct extras *extras, struct rec_error *err)
+{
+    struct graph_op op = {.activation = NAN, .param = NAN, .part = 1, .parts = 1};
+    struct rec_str key, value, pair = {NULL, 0}, of = {NULL, 0};
+    char what[100];
+    size_t at = 0;
+    int status;
+
+    op.line = (uint32_t)rec_reader_line(reader);
+    snprintf(what, sizeof what, "op '%.*s': compute",
+             (int)(rec->field[2].len < 60 ? rec->field[2].len : 60), rec->field[2].ptr);
+    if (!read_pass(reader, rec->field[3], &op.pass, err) ||
+        !rec_get_amount(reader, rec, 4, what, false, &op.compute, err))
+        return false;
+    memcpy(strrchr(what, ' ') + 1, "memory", 7);
+    if (!rec_get_amount(reader, rec, 5, what, false, &op.memory, err))
+        return false;
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
+        if (!read_op_key(reader, rec, key, value, &op, &pair, &of, extras, err))
+            return false;
+    if (status < 0)
+        return false;
+    if (!of.ptr && op.parts > 1)
+        return rec_reader_fail(reader, err, "a part needs of=OP, the op it belongs to");
+    return define_op(graph, rec->field[2], &op, pair, of,
+                     (struct rec_str){extras->text, extras->len}, err);
+}
+
+static bool
+read_dep(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+         struct extras *extras, struct rec_error *err)
+{
+    struct rec_str key, value;
+    double bytes;
+    bool sync = false;
+    size_t at = 0;
+    int status;
+
+    if (!rec_get_amount(reader, rec, 4, "bytes of a dep", false, &bytes, err))
+        return false;
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0) {
+        if (rec_str_is(key, "kind") && rec_str_is(value, "sync"))
+            sync = true;
+        else if (!keep_extra(extras, key, value, err))
+            return false;
+    }
+    return status == 0 && graph_add_dep(graph, rec->field[2], rec->field[3], bytes, sync,
+                                        extras->len ? extras->text : "",
+                                        (uint32_t)rec_reader_line(reader), err);
+}
+
+static bool
+read_graph(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+           struct extras *extras, struct rec_error *err)
+{
+    struct rec_str key, value;
+    size_t at = 0;
+    int status;
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
+        if (!keep_extra(extras, key, value, err))
+            return false;
+    if (status < 0 || !graph_start(graph, rec->field[1], rec->field[2],
+                                   extras->len ? extras->text : "", err))
+        return false;
+    graph->file = rec_reader_file(reader);
+    return true;
+}
+
+bool
+graph_read(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    struct extras extras = {0};
+    bool ok;
+    if (!rec_need(reader, rec, err))
+        return false;
+    if (rec->type == REC_GRAPH)
+        ok = read_graph(graph, reader, rec, &extras, err);
+    else if (!graph->open || !rec_str_is(rec->field[1], graph->id))
+        ok = rec_reader_fail(
+            reader, err, "a record of graph '%.*s' must stand with its graph record",
+            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+    else if (rec->type == REC_OP)
+        ok = read_op(graph, reader, rec, &extras, err);
+    else
+        ok = read_dep(graph, reader, rec, &extras, err);
+    free(extras.text);
+    return ok;
+}
+
+bool
+graph_continues(const struct rec *rec)
+{
+    return rec->type == REC_OP || rec->type == REC_DEP || rec->type == REC_COMMENT ||
+           rec->type == REC_OTHER;
+}

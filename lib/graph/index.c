@@ -1,0 +1,291 @@
+/* Closing a graph: twins, adjacency, units; and walking it. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool
+check_ops(const struct graph *graph, struct rec_error *err)
+{
+    for (size_t i = 0; i < graph->nops; i++)
+        if (isnan(graph->op[i].compute))
+            return graph_fail(graph, graph->op[i].line, err,
+                              "op '%s' is named here, but the graph has no such op",
+                              graph->op[i].id);
+    return true;
+}
+
+static bool
+join_twins(struct graph *graph, struct rec_error *err)
+{
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        struct graph_op *op = &graph->op[i], *twin;
+        if (!op->pair_id)
+            continue;
+        op->pair = graph_find(graph, rec_str(op->pair_id));
+        if (op->pair == GRAPH_NONE)
+            return graph_fail(graph, op->line, err,
+                              "op '%s' has pair=%s, but the graph has no such op", op->id,
+                              op->pair_id);
+        twin = &graph->op[op->pair];
+        if (op->pair == i || (twin->pair_id && strcmp(twin->pair_id, op->id) != 0))
+            return graph_fail(graph, op->line, err,
+                              "op '%s' has pair=%s, but that op is not its twin", op->id,
+                              op->pair_id);
+        if ((op->pass == GRAPH_BACKWARD) == (twin->pass == GRAPH_BACKWARD))
+            return graph_fail(graph, op->line, err,
+                              "op '%s' has pair=%s, but one of two twins is backward and "
+                              "the other is not",
+                              op->id, op->pair_id);
+        if (twin->pair != GRAPH_NONE && twin->pair != i)
+            return graph_fail(graph, op->line, err,
+                              "op '%s' has pair=%s, but that op is not its twin: it is "
+                              "that of '%s'",
+                              op->id, op->pair_id, graph->op[twin->pair].id);
+        twin->pair = i;
+    }
+    return true;
+}
+
+/* Fills start[nops + 1] and list[ndeps]: the deps by source, or by destination. */
+static void
+group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *list)
+{
+    memset(start, 0, (graph->nops + 1) * sizeof *start);
+    for (size_t d = 0; d < graph->ndeps; d++)
+        start[(by_src ? graph->dep[d].src : graph->dep[d].dst) + 1]++;
+    for (size_t i = 0; i < graph->nops; i++)
+        start[i + 1] += start[i];
+    for (size_t d = 0; d < graph->ndeps; d++)
+        list[start[by_src ? graph->dep[d].src : graph->dep[d].dst]++] = (uint32_t)d;
+    for (size_t i = graph->nops; i > 0; i--)
+        start[i] = start[i - 1];
+    start[0] = 0;
+}
+
+static bool
+check_repeats(const struct graph *graph, struct rec_error *err)
+{
+    uint32_t *seen = calloc(graph->nops + 1, sizeof *seen);
+    bool ok = true;
+    if (!seen)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < graph->nops; i++)
+        for (uint32_t j = graph->out_start[i]; ok && j < graph->out_start[i + 1]; j++) {
+            const struct graph_dep *dep = &graph->dep[graph->out[j]];
+            if (seen[dep->dst] == i + 1)
+                ok = graph_fail(graph, dep->line, err,
+                                "the dep from '%s' to '%s' is there twice",
+                                graph->op[i].id, graph->op[dep->dst].id);
+            seen[dep->dst] = i + 1;
+        }
+    free(seen);
+    return ok;
+}
+
+static bool
+add_unit(struct graph *graph, struct map *names, size_t *next, struct graph_op *op,
+         struct rec_error *err)
+{
+    uint32_t u = op->of ? map_get(names, rec_str(op->of)) : MAP_NONE;
+    if (u == MAP_NONE) {
+        u = (uint32_t)graph->nunits++;
+        graph->unit[u] = (struct graph_unit){(uint32_t)*next, op->parts, GRAPH_NONE};
+        *next += op->parts;
+        if (*next > graph->nops)
+            return graph_fail(graph, op->line, err,
+                              "op '%s' is part %u of %u, but the graph has not so many",
+                              op->id, op->part, op->parts);
+        for (uint32_t j = 0; j < op->parts; j++)
+            graph->member[graph->unit[u].first + j] = GRAPH_NONE;
+        if (op->of && !map_add(names, rec_str(op->of), u, err))
+            return false;
+    }
+    op->unit = u;
+    if (graph->unit[u].parts != op->parts ||
+        graph->member[graph->unit[u].first + op->part - 1] != GRAPH_NONE)
+        return graph_fail(graph, op->line, err,
+                          "op '%s' is part %u/%u of '%s', which does not fit its other "
+                          "parts",
+                          op->id, op->part, op->parts, op->of);
+    graph->member[graph->unit[u].first + op->part - 1] = (uint32_t)(op - graph->op);
+    return true;
+}
+
+/* The parts of an op, all there by now, are alike: one pass, and twins in one unit. */
+static bool
+check_units(struct graph *graph, const struct map *names, struct rec_error *err)
+{
+    for (size_t i = 0; i < graph->nops; i++) {
+        const struct graph_op *op = &graph->op[i], *first;
+        struct graph_unit *unit = &graph->unit[op->unit];
+        uint32_t twin;
+        if (!op->of && names->used && map_get(names, rec_str(op->id)) != MAP_NONE)
+            return graph_fail(graph, op->line, err,
+                              "op '%s' is whole, but other ops are parts of it", op->id);
+        first = &graph->op[graph->member[unit->first]];
+        if (op->pass != first->pass)
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' is of another pass than '%s', a part of the same op", op->id,
+                first->id);
+        if ((op->pair == GRAPH_NONE) != (first->pair == GRAPH_NONE))
+            return graph_fail(
+                graph, op->line, err,
+                "of '%s' and '%s', parts of the same op, one has a twin and "
+                "the other has none",
+                op->id, first->id);
+        if (op->pair == GRAPH_NONE)
+            continue;
+        twin = graph->op[op->pair].unit;
+        if (unit->twin == GRAPH_NONE)
+            unit->twin = twin;
+        if (unit->twin != twin || twin == op->unit)
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' has pair=%s, but its other parts have another twin", op->id,
+                graph->op[op->pair].id);
+        if (graph->unit[twin].parts != unit->parts)
+            return graph_fail(
+                graph, op->line, err, "op '%s' is one of %u, but its twin '%s' one of %u",
+                op->id, unit->parts, graph->op[op->pair].id, graph->unit[twin].parts);
+    }
+    return true;
+}
+
+static bool
+find_units(struct graph *graph, struct rec_error *err)
+{
+    struct map names = {0};
+    size_t next = 0;
+    bool ok = true;
+
+    graph->nunits = 0;
+    for (size_t i = 0; ok && i < graph->nops; i++)
+        ok = add_unit(graph, &names, &next, &graph->op[i], err);
+    ok = ok && check_units(graph, &names, err);
+    map_free(&names);
+    return ok;
+}
+
+bool
+graph_close(struct graph *graph, struct rec_error *err)
+{
+    size_t nops = graph->nops, ndeps = graph->ndeps;
+
+    graph->open = false;
+    if (!check_ops(graph, err) || !join_twins(graph, err))
+        return false;
+    graph->out_start = calloc(nops + 1, sizeof *graph->out_start);
+    graph->in_start = calloc(nops + 1, sizeof *graph->in_start);
+    graph->out = calloc(ndeps + 1, sizeof *graph->out);
+    graph->in = calloc(ndeps + 1, sizeof *graph->in);
+    graph->unit = calloc(nops + 1, sizeof *graph->unit);
+    graph->member = calloc(nops + 1, sizeof *graph->member);
+    if (!graph->out_start || !graph->in_start || !graph->out || !graph->in ||
+        !graph->unit || !graph->member)
+        return rec_fail_memory(err);
+    group_deps(graph, true, graph->out_start, graph->out);
+    group_deps(graph, false, graph->in_start, graph->in);
+    return check_repeats(graph, err) && find_units(graph, err);
+}
+
+/* Walks back from an op that Kahn's order did not reach until an op comes again. */
+static bool
+fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
+           struct rec_error *err)
+{
+    char text[400];
+    uint32_t *step = calloc(graph->nops + 1, sizeof *step), n = 0, first;
+    size_t used = 0;
+
+    if (!step)
+        return rec_fail_memory(err);
+    while (!step[at]) {
+        step[at] = ++n;
+        for (uint32_t j = graph->in_start[at]; j < graph->in_start[at + 1]; j++) {
+            const struct graph_dep *dep = &graph->dep[graph->in[j]];
+            if (!dep->sync && waiting[dep->src]) {
+                at = dep->src;
+                break;
+            }
+        }
+    }
+    first = at;
+    n = 0;
+    do { /* the same way again, now on the cycle only */
+        if (used < sizeof text && n++ < 12)
+            used += (size_t)snprintf(text + used, sizeof text - used, "'%s' waits for ",
+                                     graph->op[at].id);
+        for (uint32_t j = graph->in_start[at]; j < graph->in_start[at + 1]; j++) {
+            const struct graph_dep *dep = &graph->dep[graph->in[j]];
+            if (!dep->sync && waiting[dep->src]) {
+                at = dep->src;
+                break;
+            }
+        }
+    } while (at != first);
+    free(step);
+    return graph_fail(graph, graph->op[first].line, err,
+                      "graph '%s' has a cycle: %s%s'%s'", graph->id, text,
+                      n > 12 ? "... " : "", graph->op[first].id);
+}
+
+bool
+graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
+{
+    uint32_t *waiting = calloc(graph->nops + 1, sizeof *waiting);
+    size_t head = 0, tail = 0;
+    bool ok = true;
+
+    if (!waiting)
+        return rec_fail_memory(err);
+    for (size_t d = 0; d < graph->ndeps; d++)
+        waiting[graph->dep[d].dst] += !graph->dep[d].sync;
+    for (uint32_t i = 0; i < graph->nops; i++)
+        if (waiting[i] == 0)
+            order[tail++] = i;
+    for (; head < tail; head++) {
+        uint32_t i = order[head];
+        for (uint32_t j = graph->out_start[i]; j < graph->out_start[i + 1]; j++) {
+            const struct graph_dep *dep = &graph->dep[graph->out[j]];
+            if (!dep->sync && --waiting[dep->dst] == 0)
+                order[tail++] = dep->dst;
+        }
+    }
+    for (uint32_t i = 0; tail < graph->nops && i < graph->nops; i++)
+        if (waiting[i]) {
+            ok = fail_cycle(graph, waiting, i, err);
+            break;
+        }
+    free(waiting);
+    return ok;
+}
+
+double
+graph_sequential(const struct graph *graph)
+{
+    double sum = 0;
+    for (size_t i = 0; i < graph->nops; i++)
+        sum += graph->op[i].compute;
+    return sum;
+}
+
+double
+graph_memory_sum(const struct graph *graph)
+{
+    double sum = 0;
+    for (size_t i = 0; i < graph->nops; i++)
+        sum += graph->op[i].memory;
+    return sum;
+}
+
+double
+graph_dep_bytes(const struct graph *graph)
+{
+    double sum = 0;
+    for (size_t d = 0; d < graph->ndeps; d++)
+        sum += graph->dep[d].bytes;
+    return sum;
+}

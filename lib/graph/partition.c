@@ -1,0 +1,141 @@
+/* How much to split: one degree for all ops, or an explicit list. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Room for parts and ranks of a graph's ops; all whole. */
+static bool
+start_plan(const struct graph *graph, uint32_t **parts, uint32_t **rank,
+           struct rec_error *err)
+{
+    *parts = calloc(graph->nops + 1, sizeof **parts);
+    *rank = calloc(graph->nops + 1, sizeof **rank);
+    if (!*parts || !*rank)
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < graph->nops; i++)
+        (*parts)[i] = 1;
+    return true;
+}
+
+static void
+plan_op(const struct graph *graph, uint32_t op, uint32_t k, uint32_t position,
+        uint32_t *parts, uint32_t *rank)
+{
+    uint32_t twin = graph->op[op].pair;
+    parts[op] = k;
+    rank[op] = 2 * position;
+    if (twin != GRAPH_NONE) {
+        parts[twin] = k;
+        rank[twin] = 2 * position + 1;
+    }
+}
+
+/* A backward op that has a twin follows its forward op. */
+static bool
+follows(const struct graph_op *op)
+{
+    return op->pass == GRAPH_BACKWARD && op->pair != GRAPH_NONE;
+}
+
+static bool
+plan_degree(const struct graph *graph, const struct graph_partition *how, uint32_t *parts,
+            uint32_t *rank)
+{
+    for (uint32_t i = 0; i < graph->nops; i++)
+        if (!follows(&graph->op[i]))
+            plan_op(graph, i,
+                    graph_parts(graph->op[i].compute, how->quantum, how->degree), i,
+                    parts, rank);
+    return true;
+}
+
+static bool
+plan_list(const struct graph *graph, const struct graph_partition *how, uint32_t *parts,
+          uint32_t *rank, struct rec_error *err)
+{
+    for (uint32_t n = 0; n < how->nlist; n++) {
+        uint32_t op = graph_find(graph, how->list[n].op);
+        if (op == GRAPH_NONE || follows(&graph->op[op]))
+            return rec_fail(err, REC_DATA, "graph '%s' has no %sop '%.*s' to split%s",
+                            graph->id, op == GRAPH_NONE ? "" : "forward ",
+                            (int)how->list[n].op.len, how->list[n].op.ptr,
+                            op == GRAPH_NONE ? "" : "; its twin decides for it");
+        plan_op(graph, op, how->list[n].parts, n, parts, rank);
+    }
+    return true;
+}
+
+/* True for a key that partitioning sets; an earlier partitioning's must not stay. */
+static bool
+is_own_key(struct rec_str field)
+{
+    static const char *const own[] = {"of",     "degree",        "parts",
+                                      "copies", "demand_memory", "demand_bytes"};
+    struct rec_str name;
+    rec_str_split(&field, '=', &name);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (rec_str_is(name, own[i]))
+            return true;
+    return false;
+}
+
+/* The keys of the partitioned graph: those of the old one and how it was made. */
+static char *
+make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t copies)
+{
+    char memory[REC_NUM_MAX], bytes[REC_NUM_MAX], *text = NULL;
+    struct rec_str rest = rec_str(from->extra), field;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    bool first = true;
+
+    if (!out)
+        return NULL;
+    for (; rec_str_split(&rest, '\t', &field); first = false)
+        if (!first && !is_own_key(field)) /* each key brings its TAB */
+            fprintf(out, "\t%.*s", (int)field.len, field.ptr);
+    fprintf(out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
+    if (copies > 1)
+        fprintf(out, "\tcopies=%u", copies);
+    rec_format_num(memory, graph_memory_sum(from));
+    rec_format_num(bytes, graph_dep_bytes(from));
+    fprintf(out, "\tdemand_memory=%s\tdemand_bytes=%s", memory, bytes);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+bool
+graph_partition(const struct graph *from, const struct graph_partition *how,
+                struct graph *to, struct rec_error *err)
+{
+    uint32_t *parts = NULL, *rank = NULL, most = 1, degree;
+    char *extra = NULL, *id = NULL, copies[20] = "";
+    bool ok = start_plan(from, &parts, &rank, err) &&
+              (how->list ? plan_list(from, how, parts, rank, err)
+                         : plan_degree(from, how, parts, rank));
+
+    for (size_t i = 0; ok && i < from->nops; i++)
+        if (parts[i] > most)
+            most = parts[i];
+    degree = how->list ? most : how->degree;
+    if (how->copies > 1)
+        snprintf(copies, sizeof copies, "x%u", how->copies);
+    if (ok && (!(extra = make_extra(from, degree, most, how->copies)) ||
+               asprintf(&id, "%s/%u%s", from->id, degree, copies) < 0)) {
+        id = NULL;
+        ok = rec_fail_memory(err);
+    }
+    if (ok) {
+        struct graph_split split = {parts, rank, how->copies, how->sizes};
+        ok = graph_split(from, &split, rec_str(id), extra, to, err);
+    }
+    free(parts);
+    free(rank);
+    free(extra);
+    free(id);
+    return ok;
+}

@@ -1,0 +1,19 @@
+/* What the files of lib/graph share with each other and with nobody else. */
+#ifndef RAMPIPE_GRAPH_PRIVATE_H
+#define RAMPIPE_GRAPH_PRIVATE_H
+
+#include "rampipe/graph.h"
+
+/* An error about this graph, with file and line if it was read from a file. */
+bool graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
+                const char *format, ...) REC_PRINTF(4, 5);
+
+/*
+ * Builds *to from a closed forward graph whose ids are integers: forward ops, and if
+ * `backward` (the backward compute of each op, seconds) is not NULL their twins, the
+ * mirrored deps and the join.
+ */
+bool graph_mirror(const struct graph *forward, const double *backward, struct graph *to,
+                  struct rec_error *err) REC_MUST_CHECK;
+
+#endif

@@ -1,0 +1,287 @@
+/* PipeDream profile text -> graph. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct rec_str dashes = {" -- ", 4};
+
+struct profile {
+    struct rec_reader *reader;
+    const struct graph_profile_options *options;
+    struct graph graph; /* forward ops */
+    double *backward;   /* compute of their twins, seconds */
+    size_t backward_room;
+};
+
+static struct rec_str
+trim(struct rec_str s)
+{
+    while (s.len && (*s.ptr == ' ' || *s.ptr == '\t')) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
+        s.len--;
+    return s;
+}
+
+/* Splits *rest at the last " -- " (or the first); false if there is none. */
+static bool
+cut_last(struct rec_str *rest, struct rec_str *last)
+{
+    for (size_t i = rest->len; i >= dashes.len; i--)
+        if (memcmp(rest->ptr + i - dashes.len, dashes.ptr, dashes.len) == 0) {
+            *last = (struct rec_str){rest->ptr + i, rest->len - i};
+            rest->len = i - dashes.len;
+            return true;
+        }
+    return false;
+}
+
+static bool
+cut_first(struct rec_str *rest, struct rec_str *first)
+{
+    const char *at = memmem(rest->ptr, rest->len, dashes.ptr, dashes.len);
+    if (!at)
+        return false;
+    *first = (struct rec_str){rest->ptr, (size_t)(at - rest->ptr)};
+    rest->ptr = at + dashes.len;
+    rest->len -= first->len + dashes.len;
+    return true;
+}
+
+static bool
+fail(const struct profile *p, struct rec_error *err, const char *what, struct rec_str s)
+{
+    return rec_reader_fail(p->reader, err, "%s, got '%.*s'", what,
+                           (int)(s.len < 80 ? s.len : 80), s.ptr);
+}
+
+/* node12 -> 12 */
+static bool
+read_node_id(const struct profile *p, struct rec_str s, char id[16],
+             struct rec_error *err)
+{
+    uint64_t n;
+    s = trim(s);
+    if (s.len <= 4 || memcmp(s.ptr, "node", 4) != 0 ||
+        !rec_parse_uint((struct rec_str){s.ptr + 4, s.len - 4}, &n) || n > 1000000000)
+        return fail(p, err, "a node is called 'node' and a number", s);
+    snprintf(id, 16, "%llu", (unsigned long long)n);
+    return true;
+}
+
+/* A number >= 0, or a list of them, [a; b; c], which counts as its sum. */
+static bool
+read_figure(struct rec_str s, double *value)
+{
+    struct rec_str part;
+    double x;
+    s = trim(s);
+    *value = 0;
+    if (s.len >= 2 && *s.ptr == '[' && s.ptr[s.len - 1] == ']') {
+        s.ptr++;
+        s.len -= 2;
+        if (trim(s).len == 0)
+            return true;
+        while (rec_str_split(&s, ';', &part)) {
+            if (!rec_parse_num(trim(part), &x) || !isfinite(x) || x < 0)
+                return false;
+            *value += x;
+        }
+        return isfinite(*value);
+    }
+    return rec_parse_num(s, value) && isfinite(*value) && *value >= 0;
+}
+
+enum { FORWARD, BACKWARD, ACTIVATION, PARAMETER, NFIGURES };
+static const char *const figure_name[NFIGURES] = {
+    "forward_compute_time", "backward_compute_time", "activation_size", "parameter_size"};
+
+/* "forward_compute_time=0.5, backward_compute_time=1, ..., stage_id=0" */
+static bool
+read_figures(const struct profile *p, struct rec_str s, const char *id,
+             double figure[NFIGURES], struct rec_str *stage, struct rec_error *err)
+{
+    struct rec_str part, name;
+    bool seen[NFIGURES] = {false};
+    int i;
+
+    while (rec_str_split(&s, ',', &part)) {
+        part = trim(part);
+        if (!rec_str_split(&part, '=', &name) || !part.ptr)
+            return fail(p, err, "the figures of a node are name=value", name);
+        if (rec_str_is(name, "stage_id")) {
+            *stage = part;
+            continue;
+        }
+        for (i = 0; i < NFIGURES && !rec_str_is(name, figure_name[i]); i++)
+            ;
+        if (i == NFIGURES)
+            return fail(p, err,
+                        "the figures of a node are forward_compute_time, "
+                        "backward_compute_time, activation_size, parameter_size and "
+                        "stage_id",
+                        name);
+        if (seen[i])
+            return fail(p, err, "a figure may stand only once", name);
+        seen[i] = true;
+        if (!read_figure(part, &figure[i]))
+            return rec_reader_fail(
+                p->reader, err, "node %s: %s must be a number >= 0, got '%.*s'", id,
+                figure_name[i], (int)(part.len < 60 ? part.len : 60), part.ptr);
+    }
+    for (i = 0; i < NFIGURES; i++)
+        if (!seen[i])
+            return rec_reader_fail(p->reader, err, "node %s: %s is missing", id,
+                                   figure_name[i]);
+    return true;
+}
+
+/* Keys of the op: "Conv2d(3, 64)" -> "\ttype=Conv2d", and the stage if there is one. */
+static void
+make_extra(struct rec_str type, struct rec_str stage, char *text, size_t room)
+{
+    const char *end = type.len ? memchr(type.ptr, '(', type.len) : NULL;
+    int n = 0;
+    type = trim(end ? (struct rec_str){type.ptr, (size_t)(end - type.ptr)} : type);
+    text[0] = '\0';
+    if (type.len)
+        n = snprintf(text, room, "\ttype=%.*s", (int)(type.len < 100 ? type.len : 100),
+                     type.ptr);
+    for (int i = 1; i < n; i++)
+        if ((unsigned char)text[i] < ' ')
+            text[i] = ' ';
+    if (stage.len)
+        snprintf(text + n, room - (size_t)n, "\tstage=%.*s", (int)stage.len, stage.ptr);
+}
+
+static bool
+read_node(struct profile *p, struct rec_str line, struct rec_error *err)
+{
+    struct rec_str name, figures, stage = {NULL, 0};
+    struct graph_op op = {.part = 1, .parts = 1, .pass = GRAPH_FORWARD};
+    double figure[NFIGURES];
+    char id[16], extra[256];
+    uint64_t n;
+
+    if (!cut_first(&line, &name) || !read_node_id(p, name, id, err))
+        return false;
+    if (!cut_last(&line, &figures))
+        return fail(p, err, "a node is 'nodeN -- Type -- figures'", line);
+    if (figures.len > 9 && memcmp(figures.ptr, "stage_id=", 9) == 0) {
+        stage = trim((struct rec_str){figures.ptr + 9, figures.len - 9});
+        if (!cut_last(&line, &figures))
+            return fail(p, err, "a node is 'nodeN -- Type -- figures'", line);
+    }
+    if (!read_figures(p, figures, id, figure, &stage, err))
+        return false;
+    if (stage.ptr && (stage.len > 18 || !rec_parse_uint(stage, &n)))
+        return fail(p, err, "stage_id must be an integer >= 0", stage);
+    make_extra(line, stage, extra, sizeof extra);
+    op.id = id;
+    op.extra = extra;
+    op.line = (uint32_t)rec_reader_line(p->reader);
+    op.compute = figure[FORWARD] * p->options->time_unit;
+    op.activation = figure[ACTIVATION];
+    op.param = figure[PARAMETER];
+    op.memory = op.activation;
+    if (p->options->memory == GRAPH_MEMORY_TOTAL)
+        op.memory += op.param;
+    if (!isfinite(op.memory))
+        return rec_reader_fail(p->reader, err, "node %s: its memory is too large", id);
+    if (!rec_grow(&p->backward, &p->backward_room, p->graph.nops + 1, sizeof *p->backward,
+                  err))
+        return false;
+    p->backward[p->graph.nops] = figure[BACKWARD] * p->options->time_unit;
+    return graph_add_op(&p->graph, &op, NULL, err);
+}
+
+/* Edges may name nodes that come later, so they wait until all nodes are known. */
+struct edge {
+    char src[16], dst[16];
+    uint32_t line;
+};
+
+static bool
+read_edge(const struct profile *p, struct rec_str line, struct edge *edge,
+          struct rec_error *err)
+{
+    struct rec_str src;
+    edge->line = (uint32_t)rec_reader_line(p->reader);
+    if (!cut_first(&line, &src))
+        return fail(p, err, "a line is 'nodeN -- Type -- figures' or 'nodeA -- nodeB'",
+                    line);
+    return read_node_id(p, src, edge->src, err) && read_node_id(p, line, edge->dst, err);
+}
+
+/* Two " -- " make a node, one makes an edge. */
+static bool
+is_node(struct rec_str line)
+{
+    struct rec_str part;
+    return cut_first(&line, &part) && cut_first(&line, &part);
+}
+
+static bool
+read_lines(struct profile *p, struct edge **edge, size_t *nedges, struct rec_error *err)
+{
+    struct rec_str line;
+    size_t room = 0;
+    int status;
+
+    while ((status = rec_next_line(p->reader, &line, err)) > 0) {
+        line = trim(line);
+        if (line.len == 0)
+            continue;
+        if (is_node(line)) {
+            if (!read_node(p, line, err))
+                return false;
+        } else if (!rec_grow(edge, &room, *nedges + 1, sizeof **edge, err) ||
+                   !read_edge(p, line, &(*edge)[(*nedges)++], err))
+            return false;
+    }
+    if (status == 0 && p->graph.nops == 0)
+        return rec_reader_fail(p->reader, err, "the profile is empty: it has no nodes");
+    return status == 0;
+}
+
+static bool
+build_forward(struct profile *p, const struct edge *edge, size_t nedges,
+              struct rec_error *err)
+{
+    uint32_t *order;
+    bool ok;
+    for (size_t i = 0; i < nedges; i++)
+        if (!graph_add_dep(&p->graph, rec_str(edge[i].src), rec_str(edge[i].dst), 0,
+                           false, "", edge[i].line, err))
+            return false;
+    if (!graph_close(&p->graph, err))
+        return false;
+    order = calloc(p->graph.nops, sizeof *order);
+    ok = order ? graph_order(&p->graph, order, err) : rec_fail_memory(err);
+    free(order);
+    return ok;
+}
+
+bool
+graph_read_profile(struct graph *graph, struct rec_reader *reader,
+                   const struct graph_profile_options *options, struct rec_str id,
+                   struct rec_str model, struct rec_error *err)
+{
+    struct profile p = {.reader = reader, .options = options};
+    struct edge *edge = NULL;
+    size_t nedges = 0;
+    bool ok = graph_start(&p.graph, id, model, "", err);
+
+    p.graph.file = rec_reader_file(reader);
+    ok = ok && read_lines(&p, &edge, &nedges, err) &&
+         build_forward(&p, edge, nedges, err) && graph_start(graph, id, model, "", err) &&
+         graph_mirror(&p.graph, options->mirror ? p.backward : NULL, graph, err);
+    free(edge);
+    free(p.backward);
+    graph_free(&p.graph);
+    return ok;
+}

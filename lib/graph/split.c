@@ -1,0 +1,231 @@
+/* Splitting ops into parts: the SiP-ML rule, the published dep sizes and the right ones.
+ */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+uint32_t
+graph_parts(double compute, double quantum, uint32_t degree)
+{
+    double parts = 2 * ceil(ceil(compute / quantum) / 2);
+    if (!(parts < degree)) /* also when quantum is 0 */
+        parts = compute > 0 ? degree : 1;
+    return parts < 1 ? 1 : (uint32_t)parts;
+}
+
+void
+graph_part_letters(uint32_t i, char letters[GRAPH_LETTERS_MAX])
+{
+    char reversed[GRAPH_LETTERS_MAX];
+    int n = 0;
+    for (uint64_t rest = (uint64_t)i + 1; rest > 0; rest = (rest - 1) / 26)
+        reversed[n++] = (char)('a' + (rest - 1) % 26);
+    for (int j = 0; j < n; j++)
+        letters[j] = reversed[n - 1 - j];
+    letters[n] = '\0';
+}
+
+/* One run of graph_split(). */
+struct splitter {
+    const struct graph *from;
+    const struct graph_split *split;
+    struct graph *to;
+    uint32_t copy;
+    unsigned long shift; /* added to the ids of each copy after the first */
+    char src[300], dst[300], pair[300], of[300];
+};
+
+enum { NAME_ROOM = 300 };
+
+static bool
+check_input(struct splitter *s, struct rec_error *err)
+{
+    for (size_t i = 0; i < s->from->nops; i++) {
+        const struct graph_op *op = &s->from->op[i];
+        uint64_t id;
+        if (op->of)
+            return graph_fail(s->from, op->line, err,
+                              "op '%s' is already a part of '%s'; partition takes graphs "
+                              "that are not partitioned",
+                              op->id, op->of);
+        if (strlen(op->id) > NAME_ROOM - 40)
+            return graph_fail(s->from, op->line, err,
+                              "the name of op '%.30s...' is too "
+                              "long to split it",
+                              op->id);
+        if (s->split->copies == 1)
+            continue;
+        if (!rec_parse_uint(rec_str(op->id), &id) || id > 1000000000)
+            return graph_fail(s->from, op->line, err,
+                              "copies of a graph are numbered on, so its ops must have "
+                              "integer names, got '%s'",
+                              op->id);
+        if (id > s->shift)
+            s->shift = (unsigned long)id;
+    }
+    return true;
+}
+
+/* The name of an op in this copy. */
+static void
+base_name(const struct splitter *s, uint32_t op, char name[NAME_ROOM])
+{
+    const char *id = s->from->op[op].id;
+    if (s->copy == 0)
+        snprintf(name, NAME_ROOM, "%s", id);
+    else
+        snprintf(name, NAME_ROOM, "%lu", strtoul(id, NULL, 10) + s->copy * s->shift);
+}
+
+/* The name of part j of an op in this copy. */
+static void
+part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM])
+{
+    base_name(s, op, name);
+    if (s->split->parts[op] > 1)
+        graph_part_letters(j, name + strlen(name));
+}
+
+static bool
+add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
+{
+    const struct graph_op *op = &s->from->op[i];
+    uint32_t k = s->split->parts[i];
+    struct graph_op part = *op;
+
+    part.compute /= k;
+    part.memory /= k;
+    part.activation /= k;
+    part.param /= k;
+    part.parts = k;
+    part.id = s->src;
+    part.of = NULL;
+    if (k > 1) {
+        base_name(s, i, s->of);
+        part.of = s->of;
+    }
+    for (uint32_t j = 0; j < k; j++) {
+        part_name(s, i, j, s->src);
+        part.part = j + 1;
+        if (op->pair != GRAPH_NONE)
+            part_name(s, op->pair, j, s->pair);
+        if (!graph_add_op(s->to, &part, op->pair != GRAPH_NONE ? s->pair : NULL, err))
+            return false;
+    }
+    return true;
+}
+
+/* The published sizes: memory of the end that is split later, as it was just before. */
+static double
+reference_bytes(const struct splitter *s, const struct graph_dep *dep)
+{
+    uint32_t u = dep->src, v = dep->dst;
+    uint32_t ku = s->split->parts[u], kv = s->split->parts[v];
+    double mu = s->from->op[u].memory, mv = s->from->op[v].memory;
+    if (ku == 1)
+        return kv == 1 ? mu : mu / kv;
+    if (kv == 1)
+        return mv / ku;
+    return s->split->rank[u] < s->split->rank[v] ? mu / ku / kv : mv / kv / ku;
+}
+
+/* A forward dep carries its source's activation, a backward one the gradient of it. */
+static bool
+dep_bytes(const struct splitter *s, const struct graph_dep *dep, double *bytes,
+          struct rec_error *err)
+{
+    const struct graph_op *src = &s->from->op[dep->src], *dst = &s->from->op[dep->dst];
+    const struct graph_op *carries = src;
+
+    if (s->split->sizes == GRAPH_SIZES_REFERENCE) {
+        *bytes = reference_bytes(s, dep);
+        return true;
+    }
+    if (src->pass == GRAPH_BACKWARD && dst->pass == GRAPH_BACKWARD)
+        carries = dst->pair == GRAPH_NONE ? dst : &s->from->op[dst->pair];
+    if (isnan(carries->activation))
+        return graph_fail(s->from, carries->line, err,
+                          "--sizes gradient needs activation= of op '%s'", carries->id);
+    *bytes = carries->activation / s->split->parts[dep->src] / s->split->parts[dep->dst];
+    return true;
+}
+
+static bool
+add_deps(struct splitter *s, const struct graph_dep *dep, struct rec_error *err)
+{
+    double bytes = 0;
+    if (!dep_bytes(s, dep, &bytes, err))
+        return false;
+    for (uint32_t i = 0; i < s->split->parts[dep->src]; i++) {
+        part_name(s, dep->src, i, s->src);
+        for (uint32_t j = 0; j < s->split->parts[dep->dst]; j++) {
+            part_name(s, dep->dst, j, s->dst);
+            if (!graph_add_dep(s->to, rec_str(s->src), rec_str(s->dst), bytes, dep->sync,
+                               dep->extra, 0, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool
+add_sync(struct splitter *s, uint32_t op, struct rec_error *err)
+{
+    const struct graph_op *from = &s->from->op[op];
+    uint32_t k = s->split->parts[op];
+    double bytes = s->split->sizes == GRAPH_SIZES_GRADIENT ? from->param : from->memory;
+
+    if (from->pass != GRAPH_BACKWARD || k == 1)
+        return true;
+    if (isnan(bytes))
+        return graph_fail(s->from, from->line, err,
+                          "--sizes gradient needs param= of op '%s'", from->id);
+    for (uint32_t i = 0; i < k; i++) {
+        part_name(s, op, i, s->src);
+        for (uint32_t j = 0; j < k; j++) {
+            part_name(s, op, j, s->dst);
+            if (i != j && !graph_add_dep(s->to, rec_str(s->src), rec_str(s->dst),
+                                         bytes / k, true, "", 0, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool
+add_copy(struct splitter *s, struct rec_error *err)
+{
+    for (uint32_t i = 0; i < s->from->nops; i++)
+        if (!add_parts(s, i, err))
+            return false;
+    for (size_t d = 0; d < s->from->ndeps; d++)
+        if (!add_deps(s, &s->from->dep[d], err))
+            return false;
+    for (uint32_t i = 0; i < s->from->nops; i++)
+        if (!add_sync(s, i, err))
+            return false;
+    return true;
+}
+
+bool
+graph_split(const struct graph *from, const struct graph_split *split, struct rec_str id,
+            const char *extra, struct graph *to, struct rec_error *err)
+{
+    struct splitter *s = calloc(1, sizeof *s);
+    bool ok;
+
+    if (!s)
+        return rec_fail_memory(err);
+    s->from = from;
+    s->split = split;
+    s->to = to;
+    ok = check_input(s, err) && graph_start(to, id, rec_str(from->model), extra, err);
+    if (ok)
+        to->file = from->file;
+    for (; ok && s->copy < split->copies; s->copy++)
+        ok = add_copy(s, err);
+    free(s);
+    return ok && graph_close(to, err);
+}

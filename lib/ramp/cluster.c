@@ -1,0 +1,98 @@
+/* The cluster's record and the names of its servers. */
+#include "rampipe/ramp.h"
+
+#include <stdio.h>
+
+bool
+ramp_check_cluster(const struct ramp_cluster *cluster, struct rec_error *err)
+{
+    const uint32_t *n = cluster->shape;
+    if (n[1] > n[0])
+        return rec_fail(err, REC_DATA,
+                        "a RAMP has at most as many racks as communication groups "
+                        "(R <= C), got %ux%ux%u",
+                        n[0], n[1], n[2]);
+    if (cluster->bandwidth <= 0)
+        return rec_fail(err, REC_DATA, "the bandwidth of a node must be > 0");
+    return true;
+}
+
+uint32_t
+ramp_servers(const struct ramp_cluster *cluster)
+{
+    return cluster->shape[0] * cluster->shape[1] * cluster->shape[2];
+}
+
+size_t
+ramp_format_server(const struct ramp_cluster *cluster, uint32_t server,
+                   char name[RAMP_NAME_MAX])
+{
+    uint32_t s = server % cluster->shape[2], rack = server / cluster->shape[2];
+    return (size_t)snprintf(name, RAMP_NAME_MAX, "%u-%u-%u", rack / cluster->shape[1],
+                            rack % cluster->shape[1], s);
+}
+
+bool
+ramp_parse_server(const struct ramp_cluster *cluster, struct rec_str name,
+                  uint32_t *server)
+{
+    struct rec_str part;
+    uint64_t n;
+    uint32_t index = 0;
+    for (int i = 0; i < 3; i++) {
+        if (!rec_str_split(&name, '-', &part) || !rec_parse_uint(part, &n) ||
+            n >= cluster->shape[i])
+            return false;
+        index = index * cluster->shape[i] + (uint32_t)n;
+    }
+    *server = index;
+    return !name.ptr;
+}
+
+bool
+ramp_read_cluster(const struct rec_reader *reader, const struct rec *rec,
+                  struct ramp_cluster *cluster, struct rec_error *err)
+{
+    static const char *const what[] = {"communication groups", "racks", "servers"};
+    struct rec_error inner;
+    uint64_t n, all = 1;
+
+    if (!rec_need(reader, rec, err))
+        return false;
+    if (!rec_str_is(rec->field[1], "ramp"))
+        return rec_reader_fail(reader, err,
+                               "a cluster of kind '%.*s' is not known here, only ramp",
+                               (int)rec->field[1].len, rec->field[1].ptr);
+    for (size_t i = 0; i < 3; i++) {
+        if (!rec_get_count(reader, rec, 2 + i, what[i], &n, err))
+            return false;
+        if (n < 1 || n > 1u << 20 || (all *= n) > 1u << 24)
+            return rec_reader_fail(reader, err,
+                                   "a cluster has from 1 to %u servers, got %llu %s",
+                                   1u << 24, (unsigned long long)n, what[i]);
+        cluster->shape[i] = (uint32_t)n;
+    }
+    cluster->propagation = RAMP_PROPAGATION;
+    cluster->io = RAMP_IO;
+    if (!rec_get_amount(reader, rec, 5, "bandwidth", false, &cluster->bandwidth, err) ||
+        !rec_get_amount(reader, rec, 6, "memory", true, &cluster->memory, err) ||
+        !rec_key_amount(reader, rec, "propagation", false, &cluster->propagation, err) ||
+        !rec_key_amount(reader, rec, "io", false, &cluster->io, err))
+        return false;
+    return ramp_check_cluster(cluster, &inner) ||
+           rec_reader_fail(reader, err, "%s", inner.text);
+}
+
+void
+ramp_write_cluster(const struct ramp_cluster *cluster, struct rec_writer *writer)
+{
+    rec_begin(writer, "cluster");
+    rec_text_field(writer, "ramp");
+    for (int i = 0; i < 3; i++)
+        rec_uint_field(writer, cluster->shape[i]);
+    rec_num_field(writer, cluster->bandwidth);
+    rec_num_field(writer, cluster->memory);
+    rec_num_key(writer, "propagation", cluster->propagation);
+    rec_num_key(writer, "io", cluster->io);
+    rec_end(writer);
+}

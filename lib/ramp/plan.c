@@ -1,0 +1,151 @@
+/* The order in which the units of a graph are placed, and the parents of each. */
+#include "rampipe/ramp.h"
+
+#include <stdlib.h>
+
+/* A unit is placed by itself unless it is the backward twin of another. */
+static bool
+is_placed(const struct graph *graph, uint32_t unit)
+{
+    const struct graph_op *op = &graph->op[graph->member[graph->unit[unit].first]];
+    return op->pass != GRAPH_BACKWARD || graph->unit[unit].twin == GRAPH_NONE;
+}
+
+struct planner {
+    const struct graph *graph;
+    uint32_t *seen;    /* per unit: the last one that looked at it, + 1 */
+    uint32_t *waiting; /* per unit: parents not yet ordered */
+    uint32_t *order;   /* units */
+    uint32_t *place;   /* per unit: its position in the order */
+};
+
+/* The distinct units before (or after) a unit, in order of deps. Returns their number. */
+static uint32_t
+neighbours(struct planner *p, uint32_t unit, bool before, uint32_t *list)
+{
+    const struct graph *graph = p->graph;
+    const uint32_t *start = before ? graph->in_start : graph->out_start;
+    const uint32_t *deps = before ? graph->in : graph->out;
+    uint32_t n = 0;
+
+    for (uint32_t j = 0; j < graph->unit[unit].parts; j++) {
+        uint32_t op = graph->member[graph->unit[unit].first + j];
+        for (uint32_t i = start[op]; i < start[op + 1]; i++) {
+            const struct graph_dep *dep = &graph->dep[deps[i]];
+            uint32_t other = graph->op[before ? dep->src : dep->dst].unit;
+            if (dep->sync || other == unit || p->seen[other] == unit + 1 ||
+                !is_placed(graph, other))
+                continue;
+            p->seen[other] = unit + 1;
+            list[n++] = other;
+        }
+    }
+    return n;
+}
+
+/* Kahn's algorithm over the placed units. False: they have a cycle. */
+static bool
+order_units(struct planner *p, uint32_t *list, uint32_t *nparents, uint32_t *nsteps)
+{
+    uint32_t head = 0, tail = 0, placed = 0, n;
+
+    *nparents = 0;
+    for (uint32_t u = 0; u < p->graph->nunits; u++) {
+        if (!is_placed(p->graph, u))
+            continue;
+        placed++;
+        p->waiting[u] = neighbours(p, u, true, list);
+        *nparents += p->waiting[u];
+        if (p->waiting[u] == 0)
+            p->order[tail++] = u;
+    }
+    memset(p->seen, 0, p->graph->nunits * sizeof *p->seen);
+    for (; head < tail; head++) {
+        p->place[p->order[head]] = head;
+        n = neighbours(p, p->order[head], false, list);
+        for (uint32_t i = 0; i < n; i++)
+            if (--p->waiting[list[i]] == 0)
+                p->order[tail++] = list[i];
+    }
+    *nsteps = tail;
+    return tail == placed;
+}
+
+static double
+part_memory(const struct graph *graph, uint32_t unit)
+{
+    double most = 0;
+    for (uint32_t j = 0; j < graph->unit[unit].parts; j++) {
+        const struct graph_op *op =
+            &graph->op[graph->member[graph->unit[unit].first + j]];
+        if (op->memory > most)
+            most = op->memory;
+        if (op->pair != GRAPH_NONE && graph->op[op->pair].memory > most)
+            most = graph->op[op->pair].memory;
+    }
+    return most;
+}
+
+static void
+fill_steps(struct planner *p, struct ramp_plan *plan)
+{
+    uint32_t next = 0;
+    memset(p->seen, 0, p->graph->nunits * sizeof *p->seen);
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        struct ramp_step *step = &plan->step[i];
+        step->unit = p->order[i];
+        step->memory = part_memory(p->graph, step->unit);
+        step->first_parent = next;
+        step->nparents = neighbours(p, step->unit, true, plan->parent + next);
+        for (uint32_t j = 0; j < step->nparents; j++)
+            plan->parent[next + j] = p->place[plan->parent[next + j]];
+        next += step->nparents;
+    }
+}
+
+bool
+ramp_plan_make(const struct graph *graph, struct ramp_plan *plan, struct rec_error *err)
+{
+    size_t n = graph->nunits + 1;
+    struct planner p = {graph, calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
+                        calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t))};
+    uint32_t *list = calloc(n, sizeof *list), nparents = 0;
+    bool ok = p.seen && p.waiting && p.order && p.place && list;
+
+    *plan = (struct ramp_plan){.graph = graph};
+    if (!ok)
+        rec_fail_memory(err);
+    else if (!order_units(&p, list, &nparents, &plan->nsteps)) {
+        uint32_t *order = calloc(graph->nops + 1, sizeof *order);
+        ok = order ? graph_order(graph, order, err) : rec_fail_memory(err);
+        free(order);
+        if (ok)
+            ok = rec_fail(err, REC_DATA,
+                          "graph '%s': ops depend on each other's parts in a cycle",
+                          graph->id);
+    } else {
+        plan->step = calloc(plan->nsteps + 1, sizeof *plan->step);
+        plan->parent = calloc((size_t)nparents + 1, sizeof *plan->parent);
+        ok = plan->step && plan->parent;
+        if (ok)
+            fill_steps(&p, plan);
+        else
+            rec_fail_memory(err);
+    }
+    free(p.seen);
+    free(p.waiting);
+    free(p.order);
+    free(p.place);
+    free(list);
+    if (!ok)
+        ramp_plan_free(plan);
+    return ok;
+}
+
+void
+ramp_plan_free(struct ramp_plan *plan)
+{
+    free(plan->step);
+    free(plan->parent);
+    *plan = (struct ramp_plan){0};
+}

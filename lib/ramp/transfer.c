@@ -1,0 +1,216 @@
+/* How long data take: collectives, one-to-one transfers, and which dep is which. */
+#include "rampipe/ramp.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double
+ramp_one_to_one_seconds(const struct ramp_cluster *cluster, double bytes)
+{
+    double rate = cluster->bandwidth / cluster->shape[0];
+    return cluster->propagation + 2 * cluster->io + bytes / rate;
+}
+
+double
+ramp_collective_seconds(const struct ramp_cluster *cluster, uint32_t g, uint32_t r,
+                        uint32_t s, double bytes)
+{
+    uint32_t x = cluster->shape[0];
+    uint32_t sub[4] = {g, g < s ? g : s, r, (s + x - 1) / x};
+    double rate = cluster->bandwidth / x, communicate = 0, compute = 0;
+
+    for (int i = 0; i < 4; i++) {
+        uint32_t d = sub[i], transceivers;
+        double hops, intensity, flops;
+        bytes = ceil(bytes / d);
+        if (d < 2)
+            continue;
+        transceivers = x / (d - 1);
+        if (transceivers < 1)
+            transceivers = 1;
+        communicate +=
+            cluster->propagation + 2 * cluster->io + bytes / (transceivers * rate / x);
+        hops = ceil(log2(d));
+        intensity = hops / ((d + 1) * 2.0); /* two bytes a number */
+        flops = fmin(2e12 * intensity, 130e12);
+        compute += hops * bytes / 2 / flops;
+    }
+    return 2 * communicate + compute;
+}
+
+/* One pass over the deps of a placed graph. */
+struct traffic {
+    const struct ramp_cluster *cluster;
+    const struct graph *graph;
+    const uint32_t *server; /* of each op */
+    double *seconds;
+    struct ramp_traffic *count;
+    int32_t *balance;  /* per server: sources minus destinations */
+    uint32_t *seen[3]; /* per coordinate: the last collective that had it */
+    uint32_t stamp;
+    uint32_t *dep; /* deps of the group at hand */
+    size_t ndeps, room;
+};
+
+/* Distinct coordinates of the servers of the group's deps. */
+static void
+count_geometry(struct traffic *t, uint32_t distinct[3])
+{
+    const uint32_t *n = t->cluster->shape;
+    t->stamp++;
+    memset(distinct, 0, 3 * sizeof *distinct);
+    for (size_t i = 0; i < 2 * t->ndeps; i++) {
+        const struct graph_dep *dep = &t->graph->dep[t->dep[i / 2]];
+        uint32_t server = t->server[i % 2 ? dep->dst : dep->src];
+        uint32_t at[3] = {server / n[2] / n[1], server / n[2] % n[1], server % n[2]};
+        for (int d = 0; d < 3; d++)
+            if (t->seen[d][at[d]] != t->stamp) {
+                t->seen[d][at[d]] = t->stamp;
+                distinct[d]++;
+            }
+    }
+}
+
+/* All deps of the group are one collective operation. */
+static void
+set_collective(struct traffic *t)
+{
+    uint32_t distinct[3];
+    double bytes = 0, seconds;
+    for (size_t i = 0; i < t->ndeps; i++)
+        bytes += t->graph->dep[t->dep[i]].bytes;
+    count_geometry(t, distinct);
+    seconds =
+        ramp_collective_seconds(t->cluster, distinct[0], distinct[1], distinct[2], bytes);
+    for (size_t i = 0; i < t->ndeps; i++)
+        t->seconds[t->dep[i]] = seconds;
+    t->count->collectives++;
+}
+
+/* Sources and destinations are the same servers, equally often. */
+static bool
+is_collective(struct traffic *t)
+{
+    bool balanced = true;
+    for (size_t i = 0; i < t->ndeps; i++) {
+        const struct graph_dep *dep = &t->graph->dep[t->dep[i]];
+        t->balance[t->server[dep->src]]++;
+        t->balance[t->server[dep->dst]]--;
+    }
+    for (size_t i = 0; i < t->ndeps; i++) {
+        const struct graph_dep *dep = &t->graph->dep[t->dep[i]];
+        uint32_t both[2] = {t->server[dep->src], t->server[dep->dst]};
+        for (int e = 0; e < 2; e++) {
+            balanced = balanced && t->balance[both[e]] == 0;
+            t->balance[both[e]] = 0;
+        }
+    }
+    return balanced && t->ndeps > 0;
+}
+
+/* The deps, sync deps left out, that leave (or enter) the parts of a unit. */
+static bool
+collect(struct traffic *t, const struct graph_unit *unit, bool leaving,
+        struct rec_error *err)
+{
+    const uint32_t *start = leaving ? t->graph->out_start : t->graph->in_start;
+    const uint32_t *list = leaving ? t->graph->out : t->graph->in;
+    t->ndeps = 0;
+    for (uint32_t j = 0; j < unit->parts; j++) {
+        uint32_t op = t->graph->member[unit->first + j];
+        if (!rec_grow(&t->dep, &t->room, t->ndeps + start[op + 1] - start[op] + 1,
+                      sizeof *t->dep, err))
+            return false;
+        for (uint32_t i = start[op]; i < start[op + 1]; i++)
+            if (!t->graph->dep[list[i]].sync)
+                t->dep[t->ndeps++] = list[i];
+    }
+    return true;
+}
+
+/* Each pair of sync deps x -> y, y -> x is a collective of its own. */
+static void
+set_sync(struct traffic *t, uint32_t op)
+{
+    const struct graph *graph = t->graph;
+    uint32_t pair[2], *group = t->dep;
+    size_t room = t->room;
+
+    t->dep = pair;
+    for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
+        uint32_t dep = graph->out[i], other = graph->dep[dep].dst, back = GRAPH_NONE;
+        if (!graph->dep[dep].sync)
+            continue;
+        for (uint32_t j = graph->out_start[other];
+             j < graph->out_start[other + 1] && back == GRAPH_NONE; j++)
+            if (graph->dep[graph->out[j]].dst == op && graph->dep[graph->out[j]].sync)
+                back = graph->out[j];
+        if (back != GRAPH_NONE && other < op)
+            continue; /* done from the other side */
+        pair[0] = dep;
+        pair[1] = back;
+        t->ndeps = back == GRAPH_NONE ? 1 : 2;
+        set_collective(t);
+    }
+    t->dep = group;
+    t->room = room;
+}
+
+static bool
+set_groups(struct traffic *t, struct rec_error *err)
+{
+    const struct graph *graph = t->graph;
+    for (size_t u = 0; u < graph->nunits; u++) {
+        const struct graph_unit *unit = &graph->unit[u];
+        bool backward = graph->op[graph->member[unit->first]].pass == GRAPH_BACKWARD;
+        if (unit->parts == 1 || (backward && unit->twin == GRAPH_NONE))
+            continue;
+        if (!collect(t, unit, !backward, err))
+            return false;
+        if (is_collective(t))
+            set_collective(t);
+        for (uint32_t j = 0; j < unit->parts; j++)
+            set_sync(t, graph->member[unit->first + j]);
+    }
+    return true;
+}
+
+bool
+ramp_transfer_times(const struct ramp_cluster *cluster, const struct graph *graph,
+                    const uint32_t *server_of_op, double *seconds,
+                    struct ramp_traffic *traffic, struct rec_error *err)
+{
+    struct traffic t = {.cluster = cluster,
+                        .graph = graph,
+                        .server = server_of_op,
+                        .seconds = seconds,
+                        .count = traffic};
+    bool ok;
+
+    *traffic = (struct ramp_traffic){0};
+    t.balance = calloc(ramp_servers(cluster), sizeof *t.balance);
+    ok = t.balance != NULL;
+    for (int d = 0; d < 3; d++) {
+        t.seen[d] = calloc(cluster->shape[d], sizeof *t.seen[d]);
+        ok = ok && t.seen[d];
+    }
+    if (!ok)
+        rec_fail_memory(err);
+    for (size_t d = 0; ok && d < graph->ndeps; d++)
+        seconds[d] = ramp_one_to_one_seconds(cluster, graph->dep[d].bytes);
+    ok = ok && set_groups(&t, err);
+    for (size_t d = 0; ok && d < graph->ndeps; d++) {
+        const struct graph_dep *dep = &graph->dep[d];
+        if (server_of_op[dep->src] == server_of_op[dep->dst] || dep->bytes == 0)
+            seconds[d] = 0;
+        else {
+            traffic->flows++;
+            traffic->flow_bytes += dep->bytes;
+        }
+    }
+    free(t.balance);
+    free(t.dep);
+    for (int d = 0; d < 3; d++)
+        free(t.seen[d]);
+    return ok;
+}

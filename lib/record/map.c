@@ -1,0 +1,128 @@
+/* Open addressing with linear probing; deletion moves the followers back. */
+#include "rampipe/map.h"
+
+#include <stdlib.h>
+
+static size_t
+find(const struct map *map, struct rec_str key)
+{
+    size_t i = (size_t)rec_hash(key) & (map->nslots - 1);
+    for (; map->slot[i].key; i = (i + 1) & (map->nslots - 1))
+        if (map->slot[i].len == key.len &&
+            memcmp(map->slot[i].key, key.ptr, key.len) == 0)
+            break;
+    return i;
+}
+
+uint32_t
+map_get(const struct map *map, struct rec_str key)
+{
+    size_t i;
+    if (map->used == 0)
+        return MAP_NONE;
+    i = find(map, key);
+    return map->slot[i].key ? map->slot[i].value : MAP_NONE;
+}
+
+static bool
+grow(struct map *map, struct rec_error *err)
+{
+    struct map old = *map;
+    map->nslots = old.nslots ? old.nslots * 2 : 16;
+    map->slot = calloc(map->nslots, sizeof *map->slot);
+    if (!map->slot) {
+        *map = old;
+        return rec_fail_memory(err);
+    }
+    for (size_t i = 0; i < old.nslots; i++)
+        if (old.slot[i].key)
+            map->slot[find(map, (struct rec_str){old.slot[i].key, old.slot[i].len})] =
+                old.slot[i];
+    free(old.slot);
+    return true;
+}
+
+bool
+map_add(struct map *map, struct rec_str key, uint32_t value, struct rec_error *err)
+{
+    if ((map->used + 1) * 3 > map->nslots * 2 && !grow(map, err))
+        return false;
+    map->slot[find(map, key)] = (struct map_slot){key.ptr, (uint32_t)key.len, value};
+    map->used++;
+    return true;
+}
+
+void
+map_remove(struct map *map, struct rec_str key)
+{
+    size_t mask = map->nslots - 1, hole, i;
+    if (map->used == 0 || !map->slot[hole = find(map, key)].key)
+        return;
+    map->used--;
+    for (i = (hole + 1) & mask; map->slot[i].key; i = (i + 1) & mask) {
+        struct rec_str other = {map->slot[i].key, map->slot[i].len};
+        size_t home = (size_t)rec_hash(other) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue; /* it may not stand before its home */
+        map->slot[hole] = map->slot[i];
+        hole = i;
+    }
+    map->slot[hole].key = NULL;
+}
+
+void
+map_clear(struct map *map)
+{
+    if (map->nslots)
+        memset(map->slot, 0, map->nslots * sizeof *map->slot);
+    map->used = 0;
+}
+
+void
+map_free(struct map *map)
+{
+    free(map->slot);
+    *map = (struct map){0};
+}
+
+enum { CHUNK_SIZE = 1 << 16 };
+
+struct arena_chunk {
+    struct arena_chunk *before;
+    size_t size;
+    char bytes[];
+};
+
+const char *
+arena_copy(struct arena *arena, struct rec_str text, struct rec_error *err)
+{
+    char *to;
+    if (text.len + 1 > arena->left) {
+        size_t size = text.len + 1 > CHUNK_SIZE ? text.len + 1 : CHUNK_SIZE;
+        struct arena_chunk *chunk = malloc(sizeof *chunk + size);
+        if (!chunk) {
+            rec_fail_memory(err);
+            return NULL;
+        }
+        *chunk = (struct arena_chunk){arena->chunk, size};
+        arena->chunk = chunk;
+        arena->left = size;
+    }
+    to = arena->chunk->bytes + (arena->chunk->size - arena->left);
+    arena->left -= text.len + 1;
+    if (text.len)
+        memcpy(to, text.ptr, text.len);
+    to[text.len] = '\0';
+    return to;
+}
+
+void
+arena_free(struct arena *arena)
+{
+    while (arena->chunk) {
+        struct arena_chunk *before = arena->chunk->before;
+        free(arena->chunk);
+        arena->chunk = before;
+    }
+    arena->left = 0;
+}

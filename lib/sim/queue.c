@@ -1,0 +1,74 @@
+/* The event queue: a heap with four children a node, which halves the cache misses of
+ * two. */
+#include "rampipe/sim.h"
+
+#include <stdlib.h>
+
+/*
+ * Times are >= 0, so their bits order as integers do, and time and key together make one
+ * wide integer: comparing is free of branches, which nobody could predict.
+ */
+__extension__ typedef unsigned __int128 wide;
+
+static inline wide
+rank(struct sim_event event)
+{
+    uint64_t bits;
+    memcpy(&bits, &event.time, sizeof bits);
+    return (wide)bits << 64 | event.key;
+}
+
+static inline bool
+before(struct sim_event a, struct sim_event b)
+{
+    return rank(a) < rank(b);
+}
+
+bool
+sim_queue_push(struct sim_queue *queue, struct sim_event event, struct rec_error *err)
+{
+    size_t i = queue->n;
+    if (i == queue->room &&
+        !rec_grow(&queue->event, &queue->room, i + 1, sizeof *queue->event, err))
+        return false;
+    queue->n++;
+    for (; i > 0 && before(event, queue->event[(i - 1) / 4]); i = (i - 1) / 4)
+        queue->event[i] = queue->event[(i - 1) / 4];
+    queue->event[i] = event;
+    return true;
+}
+
+struct sim_event
+sim_queue_pop(struct sim_queue *queue)
+{
+    struct sim_event *event = queue->event, first = event[0];
+    struct sim_event last = event[--queue->n];
+    size_t i = 0, n = queue->n, child;
+
+    /* The hole sinks to the bottom, where the last event most likely belongs. */
+    while ((child = 4 * i + 1) + 3 < n) {
+        size_t left = child + before(event[child + 1], event[child]);
+        size_t right = child + 2 + before(event[child + 3], event[child + 2]);
+        child = before(event[right], event[left]) ? right : left;
+        event[i] = event[child];
+        i = child;
+    }
+    if (child < n) {
+        size_t least = child;
+        for (child++; child < n; child++)
+            least = before(event[child], event[least]) ? child : least;
+        event[i] = event[least];
+        i = least;
+    }
+    for (; i > 0 && before(last, event[(i - 1) / 4]); i = (i - 1) / 4)
+        event[i] = event[(i - 1) / 4];
+    event[i] = last;
+    return first;
+}
+
+void
+sim_queue_free(struct sim_queue *queue)
+{
+    free(queue->event);
+    *queue = (struct sim_queue){0};
+}

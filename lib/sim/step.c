@@ -1,0 +1,488 @@
+/*
+ * One training step. Deps that leave an op together and take equally long are one event
+ * (a "batch"); deps that are no flow are delivered at once, ops of no length end at once;
+ * so the queue holds only what takes time. Equal instants are processed whole before a
+ * server chooses what to run, which makes the result independent of the order within an
+ * instant. Ends of ops and arrivals have a queue each: most arrivals are soon, and need
+ * not wander through the ends. What an event touches stands together: a batch of one dep
+ * names its destination, a task has all that is asked of an op in half a cache line.
+ */
+#include "rampipe/sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+/* Destinations of sync deps are marked. */
+#define SYNC ((uint32_t)1 << 31)
+
+struct batch {
+    double seconds;
+    uint32_t first; /* n == 1: the destination itself; else the first of target[] */
+    uint32_t n;
+};
+
+struct task {
+    double
+        rank; /* lower runs first on its server: compute, unless priorities are given */
+    double remaining; /* seconds */
+    uint32_t waiting; /* parents' deps that have not arrived */
+    uint32_t server;
+    uint32_t placed; /* among equal ranks the higher one runs first */
+    uint32_t batch;  /* its first batch; the next task's is the end */
+};
+
+struct ready {
+    double rank;
+    uint32_t placed, op;
+};
+
+struct server {
+    struct ready running; /* op NONE: nothing */
+    double started;
+    uint32_t version;       /* counts starts: the end of an older one is void */
+    uint32_t nready, first; /* a heap: ready[first..first + nready) */
+    bool dirty;
+};
+
+struct machine {
+    const struct sim_placed *placed;
+    const struct graph *graph;
+    const struct sim_observer *observer;
+    struct sim_step *result;
+    struct sim_queue ends;     /* key: the server's version, the server (32 bits each) */
+    struct sim_queue arrivals; /* key: the batch */
+    double now;
+
+    struct task *task;
+    struct batch *batch;
+    uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
+    uint32_t *dep;    /* the deps in the same order; only for an observer */
+
+    struct server *server;
+    struct ready *ready;
+    uint32_t *dirty; /* servers that must choose anew */
+    uint32_t ndirty;
+    uint32_t *ended; /* ops that ended now and whose deps must leave */
+    uint32_t nended;
+    uint32_t nrunning;
+    size_t ops_left, deps_left;
+};
+
+/* ---- ready ops of a server
+ * ---------------------------------------------------------------- */
+
+static inline bool
+runs_before(struct ready a, struct ready b)
+{
+    return a.rank < b.rank || (a.rank == b.rank && a.placed > b.placed);
+}
+
+static void
+push_ready(struct machine *m, struct server *server, struct ready op)
+{
+    struct ready *heap = m->ready + server->first;
+    uint32_t i = server->nready++;
+    for (; i > 0 && runs_before(op, heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = op;
+}
+
+static struct ready
+pop_ready(struct machine *m, struct server *server)
+{
+    struct ready *heap = m->ready + server->first, first = heap[0];
+    uint32_t n = --server->nready, i = 0;
+    struct ready last = heap[n];
+    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && runs_before(heap[child + 1], heap[child]))
+            child++;
+        if (!runs_before(heap[child], last))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = last;
+    return first;
+}
+
+/* ---- what happens at one instant
+ * ------------------------------------------------------------ */
+
+static void
+mark_dirty(struct machine *m, uint32_t server)
+{
+    if (m->server[server].dirty)
+        return;
+    m->server[server].dirty = true;
+    m->dirty[m->ndirty++] = server;
+}
+
+static void
+make_ready(struct machine *m, uint32_t op)
+{
+    const struct task *task = &m->task[op];
+    push_ready(m, &m->server[task->server], (struct ready){task->rank, task->placed, op});
+    mark_dirty(m, task->server);
+}
+
+static inline void
+deliver(struct machine *m, uint32_t target)
+{
+    if (!(target & SYNC) && --m->task[target].waiting == 0)
+        make_ready(m, target);
+}
+
+static void
+observe_batch(const struct machine *m, const struct batch *batch, uint32_t op)
+{
+    uint32_t d = m->graph->out_start[op];
+    for (const struct batch *b = m->batch + m->task[op].batch; b < batch; b++)
+        d += b->n;
+    for (uint32_t i = 0; i < batch->n; i++)
+        m->observer->send(m->observer->context, m->dep[d + i], m->now,
+                          m->now + batch->seconds);
+}
+
+static void
+arrive(struct machine *m, const struct batch *batch)
+{
+    m->deps_left -= batch->n;
+    if (batch->n == 1)
+        deliver(m, batch->first);
+    else
+        for (uint32_t i = 0; i < batch->n; i++)
+            deliver(m, m->target[batch->first + i]);
+}
+
+/* The deps of an op that has ended set out. */
+static bool
+send_off(struct machine *m, uint32_t op, struct rec_error *err)
+{
+    for (uint32_t b = m->task[op].batch; b < m->task[op + 1].batch; b++) {
+        const struct batch *batch = &m->batch[b];
+        if (batch->seconds == 0) {
+            arrive(m, batch);
+            continue;
+        }
+        if (m->observer && m->observer->send)
+            observe_batch(m, batch, op);
+        if (batch->n == 1)
+            __builtin_prefetch(&m->task[batch->first & ~SYNC]);
+        if (!sim_queue_push(&m->arrivals, (struct sim_event){m->now + batch->seconds, b},
+                            err))
+            return false;
+    }
+    return true;
+}
+
+static void
+stop_running(struct machine *m, struct server *server)
+{
+    if (m->observer && m->observer->run && m->now > server->started)
+        m->observer->run(m->observer->context, server->running.op, server->started,
+                         m->now);
+    server->running.op = NONE;
+    server->version++;
+    m->nrunning--;
+}
+
+static void
+end_op(struct machine *m, uint32_t op)
+{
+    m->ended[m->nended++] = op;
+    m->ops_left--;
+}
+
+/* A server whose ready ops changed chooses what to run. */
+static bool
+choose(struct machine *m, uint32_t index, struct rec_error *err)
+{
+    struct server *server = &m->server[index];
+    server->dirty = false;
+    if (server->nready == 0)
+        return true;
+    if (server->running.op != NONE) {
+        struct ready op = server->running;
+        struct task *task = &m->task[op.op];
+        if (!runs_before(m->ready[server->first], op))
+            return true;
+        task->remaining = fmax(0, task->remaining - (m->now - server->started));
+        stop_running(m, server);
+        push_ready(m, server, op);
+    }
+    while (server->nready) {
+        struct ready op = pop_ready(m, server);
+        double remaining = m->task[op.op].remaining;
+        if (remaining > 0) {
+            struct sim_event end = {m->now + remaining,
+                                    (uint64_t)server->version << 32 | index};
+            server->running = op;
+            server->started = m->now;
+            m->nrunning++;
+            __builtin_prefetch(&m->batch[m->task[op.op].batch]);
+            return sim_queue_push(&m->ends, end, err);
+        }
+        end_op(m, op.op);
+    }
+    return true;
+}
+
+/* Lets everything happen that takes no time. */
+static bool
+settle(struct machine *m, struct rec_error *err)
+{
+    while (m->nended || m->ndirty) {
+        while (m->nended)
+            if (!send_off(m, m->ended[--m->nended], err))
+                return false;
+        for (uint32_t i = 0; i < m->ndirty; i++)
+            if (!choose(m, m->dirty[i], err))
+                return false;
+        m->ndirty = 0;
+    }
+    return true;
+}
+
+/* True for the end of an op that was preempted meanwhile. */
+static inline bool
+is_void(const struct machine *m, struct sim_event event)
+{
+    const struct server *server = &m->server[(uint32_t)event.key];
+    return server->running.op == NONE || event.key >> 32 != server->version;
+}
+
+static void
+end_running(struct machine *m, struct sim_event event)
+{
+    struct server *server = &m->server[(uint32_t)event.key];
+    if (is_void(m, event))
+        return;
+    end_op(m, server->running.op);
+    stop_running(m, server);
+    mark_dirty(m, (uint32_t)event.key);
+}
+
+/* The time of the next event; infinity if there is none. */
+static double
+next_time(struct machine *m)
+{
+    double end, arrival = m->arrivals.n ? m->arrivals.event[0].time : (double)INFINITY;
+    while (m->ends.n && is_void(m, m->ends.event[0]))
+        sim_queue_pop(&m->ends);
+    end = m->ends.n ? m->ends.event[0].time : (double)INFINITY;
+    return end < arrival ? end : arrival;
+}
+
+static bool
+simulate(struct machine *m, struct rec_error *err)
+{
+    double time;
+    if (!settle(m, err))
+        return false;
+    while ((time = next_time(m)) < (double)INFINITY) {
+        double elapsed = time - m->now;
+        if (m->arrivals.n)
+            m->result->comm += elapsed;
+        if (m->nrunning)
+            m->result->comp += elapsed;
+        m->result->busy += m->nrunning * elapsed;
+        m->now = time;
+        while (m->arrivals.n && m->arrivals.event[0].time == time)
+            arrive(m, &m->batch[sim_queue_pop(&m->arrivals).key]);
+        while (m->ends.n && m->ends.event[0].time == time)
+            end_running(m, sim_queue_pop(&m->ends));
+        if (!settle(m, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- before and after
+ * ------------------------------------------------------------------------ */
+
+static int
+by_seconds(const void *a, const void *b, void *context)
+{
+    const double *seconds = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (seconds[x] != seconds[y])
+        return seconds[x] < seconds[y] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts the few deps of an op, or the many. */
+static void
+sort_deps(uint32_t *dep, uint32_t n, const double *seconds)
+{
+    if (n > 32) {
+        qsort_r(dep, n, sizeof *dep, by_seconds, (void *)(uintptr_t)seconds);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t d = dep[i], j = i;
+        for (; j > 0 && seconds[dep[j - 1]] > seconds[d]; j--)
+            dep[j] = dep[j - 1];
+        dep[j] = d;
+    }
+}
+
+/* Groups each op's deps that take equally long. */
+static void
+make_batches(struct machine *m)
+{
+    const struct graph *graph = m->graph;
+    const double *seconds = m->placed->dep_seconds;
+    uint32_t n = 0, *dep = m->dep; /* target holds the deps until they are grouped */
+
+    if (!dep)
+        dep = m->target;
+    memcpy(dep, graph->out, graph->ndeps * sizeof *dep);
+    for (size_t i = 0; i < graph->nops; i++) {
+        uint32_t first = graph->out_start[i], end = graph->out_start[i + 1];
+        sort_deps(dep + first, end - first, seconds);
+        m->task[i].batch = n;
+        for (uint32_t j = first; j < end; j++) {
+            const struct graph_dep *d = &graph->dep[dep[j]];
+            double time = seconds[dep[j]];
+            m->target[j] = d->dst | (d->sync ? SYNC : 0);
+            m->task[d->dst].waiting += !d->sync;
+            if (j == first || time != m->batch[n - 1].seconds)
+                m->batch[n++] = (struct batch){time, m->target[j], 1};
+            else if (m->batch[n - 1].n++ == 1)
+                m->batch[n - 1].first = j - 1;
+        }
+    }
+    m->task[graph->nops].batch = n;
+}
+
+static int
+by_priority(const void *a, const void *b, void *context)
+{
+    const struct machine *m = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    double p = m->placed->priority[x], q = m->placed->priority[y];
+    double s = m->graph->op[x].compute, t = m->graph->op[y].compute;
+    if (isnan(p) != isnan(q))
+        return isnan(p) ? 1 : -1;
+    if (p != q && !isnan(p))
+        return p > q ? -1 : 1;
+    return s < t ? -1 : s > t;
+}
+
+/* Ops with a priority run first, highest first; then, or without any, the shortest. */
+static void
+make_ranks(struct machine *m)
+{
+    uint32_t *order = m->ended; /* not in use yet */
+    double rank = 0;
+    for (uint32_t i = 0; i < m->graph->nops; i++) {
+        m->task[i].rank = m->graph->op[i].compute;
+        order[i] = i;
+    }
+    if (!m->placed->priority)
+        return;
+    qsort_r(order, m->graph->nops, sizeof *order, by_priority, m);
+    for (size_t i = 0; i < m->graph->nops; i++) {
+        rank += i > 0 && by_priority(&order[i - 1], &order[i], m) != 0;
+        m->task[order[i]].rank = rank;
+    }
+}
+
+static bool
+prepare(struct machine *m, struct rec_error *err)
+{
+    const struct graph *graph = m->graph;
+    size_t nops = graph->nops, ndeps = graph->ndeps;
+    uint32_t nservers = m->placed->nservers, next = 0;
+
+    m->task = calloc(nops + 1, sizeof *m->task);
+    m->batch = malloc((ndeps + 1) * sizeof *m->batch);
+    m->target = malloc((ndeps + 1) * sizeof *m->target);
+    m->server = calloc((size_t)nservers + 1, sizeof *m->server);
+    m->ready = malloc((nops + 1) * sizeof *m->ready);
+    m->dirty = malloc(((size_t)nservers + 1) * sizeof *m->dirty);
+    m->ended = malloc((nops + 1) * sizeof *m->ended);
+    if (m->observer)
+        m->dep = malloc((ndeps + 1) * sizeof *m->dep);
+    if (!m->task || !m->batch || !m->target || !m->server || !m->ready || !m->dirty ||
+        !m->ended || (m->observer && !m->dep))
+        return rec_fail_memory(err);
+    make_batches(m);
+    make_ranks(m);
+    m->ops_left = nops;
+    m->deps_left = ndeps;
+    for (size_t i = 0; i < nops; i++) {
+        struct task *task = &m->task[i];
+        task->remaining = graph->op[i].compute;
+        task->server = m->placed->server[i];
+        task->placed = m->placed->placed[i];
+        m->result->sequential += task->remaining;
+        m->server[task->server].first++;
+    }
+    for (uint32_t s = 0; s < nservers; s++) {
+        uint32_t count = m->server[s].first;
+        m->result->used += count > 0;
+        m->server[s].first = next;
+        m->server[s].running.op = NONE;
+        next += count;
+    }
+    for (uint32_t i = 0; i < nops; i++)
+        if (m->task[i].waiting == 0)
+            make_ready(m, i);
+    return true;
+}
+
+static void
+release(struct machine *m)
+{
+    sim_queue_free(&m->ends);
+    sim_queue_free(&m->arrivals);
+    free(m->task);
+    free(m->batch);
+    free(m->target);
+    free(m->dep);
+    free(m->server);
+    free(m->ready);
+    free(m->dirty);
+    free(m->ended);
+}
+
+/* Nothing can happen any more and ops are left: only a cycle does that. */
+static bool
+fail_deadlock(const struct machine *m, struct rec_error *err)
+{
+    struct rec_error why;
+    uint32_t *order = calloc(m->graph->nops + 1, sizeof *order);
+    bool ok;
+
+    if (!order)
+        return rec_fail_memory(err);
+    ok = graph_order(m->graph, order, &why);
+    free(order);
+    if (ok)
+        return rec_fail(err, REC_BUG, "graph '%s': the step stopped with %zu ops left",
+                        m->graph->id, m->ops_left);
+    return rec_fail(err, why.code, "deadlock with %zu of %zu ops left to run: %s",
+                    m->ops_left, m->graph->nops, why.text);
+}
+
+bool
+sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
+         struct sim_step *step, struct rec_error *err)
+{
+    struct machine m = {
+        .placed = placed, .graph = placed->graph, .observer = observer, .result = step};
+    bool ok;
+
+    *step = (struct sim_step){0};
+    if (placed->graph->nops >= SYNC)
+        return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
+    ok = prepare(&m, err) && simulate(&m, err);
+    if (ok && (m.ops_left || m.deps_left))
+        ok = fail_deadlock(&m, err);
+    step->seconds = m.now;
+    step->events = m.graph->nops + m.graph->ndeps;
+    release(&m);
+    return ok;
+}

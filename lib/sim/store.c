@@ -1,0 +1,76 @@
+/* The graphs of a stream, kept for the jobs that refer to them. */
+#include "rampipe/cluster.h"
+
+#include <stdlib.h>
+
+bool
+sim_store_read(struct sim_store *store, const struct rec_reader *reader,
+               const struct rec *rec, struct rec_error *err)
+{
+    if (rec->type == REC_GRAPH) {
+        if (rec->nfields > 1 && sim_store_find(store, rec->field[1]) != MAP_NONE)
+            return rec_reader_fail(reader, err, "graph '%.*s' is there twice",
+                                   (int)rec->field[1].len, rec->field[1].ptr);
+        store->reading = calloc(1, sizeof *store->reading);
+        if (!store->reading)
+            return rec_fail_memory(err);
+    }
+    if (!store->reading)
+        return rec_reader_fail(reader, err, "%.*s before its graph record",
+                               (int)rec->field[0].len, rec->field[0].ptr);
+    return graph_read(store->reading, reader, rec, err);
+}
+
+bool
+sim_store_end(struct sim_store *store, struct rec_error *err)
+{
+    struct graph *graph = store->reading;
+    if (!graph)
+        return true;
+    if (!graph_close(graph, err) ||
+        !rec_grow(&store->graph, &store->room, store->ngraphs + 1, sizeof *store->graph,
+                  err))
+        return false;
+    store->reading = NULL;
+    store->graph[store->ngraphs] = graph;
+    return map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs++, err);
+}
+
+uint32_t
+sim_store_find(const struct sim_store *store, struct rec_str id)
+{
+    return map_get(&store->index, id);
+}
+
+void
+sim_store_free(struct sim_store *store)
+{
+    for (size_t i = 0; i < store->ngraphs; i++) {
+        graph_free(store->graph[i]);
+        free(store->graph[i]);
+    }
+    if (store->reading)
+        graph_free(store->reading);
+    free(store->reading);
+    free(store->graph);
+    map_free(&store->index);
+    *store = (struct sim_store){0};
+}
+
+bool
+sim_read_job(const struct rec_reader *reader, const struct rec *rec, struct sim_job *job,
+             struct rec_error *err)
+{
+    uint64_t steps;
+    if (!rec_need(reader, rec, err) ||
+        !rec_get_amount(reader, rec, 3, "arrival", false, &job->arrival, err) ||
+        !rec_get_count(reader, rec, 4, "steps", &steps, err) ||
+        !rec_get_amount(reader, rec, 5, "deadline", true, &job->deadline, err))
+        return false;
+    if (rec->field[1].len == 0)
+        return rec_reader_fail(reader, err, "a job needs a name");
+    job->id = rec->field[1];
+    job->graphs = rec->field[2];
+    job->steps = (double)steps;
+    return true;
+}

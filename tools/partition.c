@@ -1,0 +1,190 @@
+/* partition [OPTION]... [FILE]... - graphs and jobs -> partitioned graphs and jobs. */
+#include "ggo/partition.h"
+#define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
+#include "main.h"
+
+#include "partition_policy.h"
+
+struct partition {
+    struct cli *cli;
+    struct graph_partition how;
+    struct graph graph, result;
+    struct map names;      /* graph as it was called -> index into new_name */
+    const char **new_name; /* what it is called now */
+    size_t nnames, name_room;
+    struct arena arena;
+    char *held; /* comments and unknown records met inside a graph */
+    size_t held_len, held_room;
+};
+
+/* OP:N,OP:N */
+static bool
+read_list(struct partition *p, const char *text, struct graph_split_op **list)
+{
+    struct rec_str rest = rec_str(text), item, parts;
+    size_t room = 0;
+    while (rec_str_split(&rest, ',', &item)) {
+        const char *colon = item.len ? memrchr(item.ptr, ':', item.len) : NULL;
+        uint64_t n;
+        if (!colon || colon == item.ptr)
+            goto bad;
+        parts = (struct rec_str){colon + 1, item.len - (size_t)(colon + 1 - item.ptr)};
+        item.len = (size_t)(colon - item.ptr);
+        if (!rec_parse_uint(parts, &n) || n < 1 || n > 65536)
+            goto bad;
+        if (!rec_grow(list, &room, p->how.nlist + 1, sizeof **list, &p->cli->err))
+            return false;
+        for (uint32_t i = 0; i < p->how.nlist; i++)
+            if (rec_str_eq((*list)[i].op, item))
+                return cli_usage(p->cli, "--split names op '%.*s' twice", (int)item.len,
+                                 item.ptr);
+        (*list)[p->how.nlist++] = (struct graph_split_op){item, (uint32_t)n};
+    }
+    p->how.list = *list;
+    return true;
+bad:
+    return cli_usage(
+        p->cli, "--split must be OP:N,OP:N... with N from 1 to 65536, got '%s'", text);
+}
+
+static bool
+read_options(struct partition *p, const struct gengetopt_args_info *args,
+             struct graph_split_op **list)
+{
+    static const char *const sizes[] = {"reference", "gradient", NULL};
+    struct cli *cli = p->cli;
+    uint64_t degree, copies;
+    size_t size;
+
+    if (!cli_count(cli, "degree", args->degree_arg, 1, 65536, &degree) ||
+        !cli_count(cli, "data-parallel", args->data_parallel_arg, 1, 65536, &copies) ||
+        !cli_amount(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
+        !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size))
+        return false;
+    if (degree > 1 && degree % 2)
+        return cli_usage(cli, "--degree must be 1 or even, got '%s'", args->degree_arg);
+    if (args->split_given && (args->degree_given || args->quantum_given))
+        return cli_usage(cli, "--split decides alone: give no --degree or --quantum");
+    p->how.degree = (uint32_t)degree;
+    p->how.copies = (uint32_t)copies;
+    p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
+    if (!args->policy_given &&
+        (args->max_degree_given || args->shape_given || args->seed_given))
+        return cli_usage(cli, "--max-degree, --shape and --seed are for --policy");
+    return !args->split_given || read_list(p, args->split_arg, list);
+}
+
+/* What stood inside the graph and is not ours comes after it. */
+static bool
+hold(struct partition *p, struct rec_str line)
+{
+    if (!rec_grow(&p->held, &p->held_room, p->held_len + line.len + 1, 1, &p->cli->err))
+        return false;
+    memcpy(p->held + p->held_len, line.ptr, line.len);
+    p->held_len += line.len;
+    p->held[p->held_len++] = '\n';
+    return true;
+}
+
+static bool
+remember(struct partition *p)
+{
+    const char *old = arena_copy(&p->arena, rec_str(p->graph.id), &p->cli->err);
+    const char *new = arena_copy(&p->arena, rec_str(p->result.id), &p->cli->err);
+    if (!old || !new)
+        return false;
+    if (map_get(&p->names, rec_str(old)) != MAP_NONE)
+        return rec_fail(&p->cli->err, REC_DATA, "%s: graph '%s' is there twice",
+                        p->graph.file, old);
+    if (!rec_grow(&p->new_name, &p->name_room, p->nnames + 1, sizeof *p->new_name,
+                  &p->cli->err))
+        return false;
+    p->new_name[p->nnames] = new;
+    return map_add(&p->names, rec_str(old), (uint32_t)p->nnames++, &p->cli->err);
+}
+
+static bool
+end_graph(struct partition *p)
+{
+    if (!p->graph.open)
+        return true;
+    if (!graph_close(&p->graph, &p->cli->err) ||
+        !graph_partition(&p->graph, &p->how, &p->result, &p->cli->err) || !remember(p))
+        return false;
+    diag_note(p->cli, "%s: %zu ops and %zu deps", p->result.id, p->result.nops,
+              p->result.ndeps);
+    graph_write(&p->result, p->cli->writer);
+    rec_put_bytes(p->cli->writer, p->held, p->held_len);
+    p->held_len = 0;
+    return true;
+}
+
+static bool
+write_job(struct partition *p, const struct rec *rec)
+{
+    struct rec_writer *writer = p->cli->writer;
+    struct rec_str rest, id;
+    bool first = true;
+
+    if (!rec_need(p->cli->reader, rec, &p->cli->err))
+        return false;
+    rec_begin(writer, "job");
+    rec_str_field(writer, rec->field[1]);
+    rest = rec->field[2];
+    while (rec_str_split(&rest, ',', &id)) {
+        uint32_t i = map_get(&p->names, id);
+        if (i == MAP_NONE)
+            return rec_reader_fail(p->cli->reader, &p->cli->err,
+                                   "job '%.*s' refers to graph '%.*s', which has not "
+                                   "come before",
+                                   (int)rec->field[1].len, rec->field[1].ptr, (int)id.len,
+                                   id.ptr);
+        rec_put_bytes(writer, first ? "\t" : ",", 1);
+        rec_put_bytes(writer, p->new_name[i], strlen(p->new_name[i]));
+        first = false;
+    }
+    for (size_t i = 3; i < rec->nfields; i++)
+        rec_str_field(writer, rec->field[i]);
+    rec_end(writer);
+    return true;
+}
+
+static bool
+take(struct partition *p, const struct rec *rec)
+{
+    if (!graph_continues(rec) && !end_graph(p))
+        return false;
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return graph_read(&p->graph, p->cli->reader, rec, &p->cli->err);
+    if (rec->type == REC_JOB)
+        return write_job(p, rec);
+    if (p->graph.open)
+        return hold(p, rec->line);
+    rec_put_line(p->cli->writer, rec->line);
+    return true;
+}
+
+static bool
+run(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct partition p = {.cli = cli};
+    struct graph_split_op *list = NULL;
+    struct rec rec;
+    int status = 0;
+    bool ok = read_options(&p, args, &list);
+
+    if (ok && args->policy_given)
+        return partition_by_policy(cli, args, &p.how);
+    ok = ok && cli_open_filter(cli);
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(&p, &rec);
+    ok = ok && status == 0 && end_graph(&p);
+    free(list);
+    free(p.held);
+    free(p.new_name);
+    map_free(&p.names);
+    arena_free(&p.arena);
+    graph_free(&p.graph);
+    graph_free(&p.result);
+    return ok;
+}

@@ -1,0 +1,226 @@
+/* ramp-alloc [OPTION]... [FILE]... - jobs -> layouts, allocs and blocks. */
+#include "ggo/ramp-alloc.h"
+#include "main.h"
+
+#include "ramp-alloc_map.h"
+#include "rampipe/cluster.h"
+
+struct ramp_alloc {
+    struct cli *cli;
+    struct sim_admission_options options;
+    struct sim_store store;
+    struct sim_admission *admission;
+    uint32_t *down;
+    struct map_view *view; /* NULL without --map */
+    bool cluster_written;
+};
+
+/* --down c-r-s,c-r-s */
+static bool
+read_down(struct ramp_alloc *r, const char *text)
+{
+    struct rec_str rest = rec_str(text), name;
+    size_t room = 0;
+    while (rec_str_split(&rest, ',', &name)) {
+        if (!rec_grow(&r->down, &room, r->options.ndown + 1, sizeof *r->down,
+                      &r->cli->err))
+            return false;
+        if (!ramp_parse_server(&r->options.cluster, name, &r->down[r->options.ndown++]))
+            return cli_usage(r->cli,
+                             "--down names server '%.*s', which is not in the cluster",
+                             (int)name.len, name.ptr);
+    }
+    r->options.down = r->down;
+    return true;
+}
+
+static bool
+read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
+{
+    static const char *const heuristics[] = {"first-fit", "block", NULL};
+    static const char *const choices[] = {"first", "first-degree", "fastest",
+                                          "fewest-servers", NULL};
+    static const char *const orders[] = {"fifo", "shortest", NULL};
+    struct cli *cli = r->cli;
+    struct ramp_cluster *cluster = &r->options.cluster;
+    struct rec_error wrong;
+    size_t heuristic, choice, order;
+    uint64_t queue;
+
+    if (!cli_shape(cli, "shape", args->shape_arg, cluster->shape) ||
+        !cli_amount(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
+        !cli_amount(cli, "propagation", args->propagation_arg, false,
+                    &cluster->propagation) ||
+        !cli_amount(cli, "io", args->io_arg, false, &cluster->io) ||
+        !cli_amount(cli, "memory", args->memory_arg, true, &cluster->memory) ||
+        !cli_choice(cli, "heuristic", args->heuristic_arg, heuristics, &heuristic) ||
+        !cli_shape(cli, "meta", args->meta_arg, r->options.meta) ||
+        !cli_choice(cli, "choose", args->choose_arg, choices, &choice) ||
+        !cli_choice(cli, "order", args->order_arg, orders, &order) ||
+        !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
+        return false;
+    if (!ramp_check_cluster(cluster, &wrong))
+        return cli_usage(cli, "%s", wrong.text);
+    r->options.heuristic = heuristic ? RAMP_BLOCK : RAMP_FIRST_FIT;
+    r->options.choose = (enum sim_choose)choice;
+    r->options.order = (enum sim_order)order;
+    r->options.queue = (size_t)queue;
+    if (args->order_given && queue == 0)
+        return cli_usage(cli, "--order is for --queue");
+    if (args->down_given && !read_down(r, args->down_arg))
+        return false;
+    if (args->meta_given && r->options.heuristic != RAMP_BLOCK)
+        return cli_usage(cli, "--meta is for --heuristic block");
+    return true;
+}
+
+static void
+write_layout(struct rec_writer *writer, const struct sim_layout *layout,
+             const uint32_t *order)
+{
+    rec_begin(writer, "layout");
+    rec_text_field(writer, layout->id);
+    rec_text_field(writer, layout->graph->id);
+    rec_uint_field(writer, layout->nslots);
+    rec_end(writer);
+    for (size_t i = 0; i < layout->graph->nops; i++) {
+        rec_begin(writer, "place");
+        rec_text_field(writer, layout->id);
+        rec_text_field(writer, layout->graph->op[order[i]].id);
+        rec_uint_field(writer, layout->slot[order[i]]);
+        rec_end(writer);
+    }
+}
+
+static void
+write_alloc(struct rec_writer *writer, const struct ramp_cluster *cluster,
+            const struct sim_decision *decision)
+{
+    char name[RAMP_NAME_MAX];
+    rec_begin(writer, "alloc");
+    rec_str_field(writer, decision->job.id);
+    rec_text_field(writer, decision->graph->id);
+    rec_text_field(writer, decision->layout->id);
+    rec_num_field(writer, decision->time);
+    for (uint32_t i = 0; i < decision->layout->nslots; i++) {
+        size_t len = ramp_format_server(cluster, decision->servers[i], name);
+        rec_put_bytes(writer, i ? "," : "\t", 1);
+        rec_put_bytes(writer, name, len);
+    }
+    rec_end(writer);
+}
+
+/* A key of the graph, passed on under its own name if it is there. */
+static void
+pass_key(struct rec_writer *writer, const struct graph *graph, const char *key)
+{
+    struct rec_str value;
+    if (graph_key(graph, key, &value))
+        rec_str_key(writer, key, value);
+}
+
+static void
+write_block(struct rec_writer *writer, const struct sim_decision *decision)
+{
+    const struct graph *graph = decision->graph;
+    rec_begin(writer, "block");
+    rec_str_field(writer, decision->job.id);
+    rec_num_field(writer, decision->time);
+    rec_text_field(writer, decision->cause);
+    rec_text_key(writer, "graph", graph->id);
+    rec_text_key(writer, "model", graph->model);
+    rec_num_key(writer, "arrival", decision->job.arrival);
+    pass_key(writer, graph, "degree");
+    rec_num_key(writer, "sequential", graph_sequential(graph));
+    rec_num_key(writer, "steps", decision->job.steps);
+    rec_num_key(writer, "deadline", decision->job.deadline);
+    pass_key(writer, graph, "demand_memory");
+    pass_key(writer, graph, "demand_bytes");
+    rec_end(writer);
+}
+
+static bool
+decide(void *context, const struct sim_decision *decision, struct rec_error *err)
+{
+    struct ramp_alloc *r = context;
+    struct rec_writer *writer = r->cli->writer;
+
+    if (decision->cause)
+        write_block(writer, decision);
+    else {
+        if (decision->new_layout) {
+            size_t n = decision->graph->nops;
+            uint32_t *order = malloc((n + 1) * sizeof *order);
+            if (!order)
+                return rec_fail_memory(err);
+            for (uint32_t i = 0; i < n; i++)
+                order[decision->layout->placed[i]] = i;
+            write_layout(writer, decision->layout, order);
+            free(order);
+        }
+        write_alloc(writer, &r->options.cluster, decision);
+    }
+    return !r->view ||
+           map_view_show(r->view, decision, sim_admission_owners(r->admission), err);
+}
+
+static bool
+take_job(struct ramp_alloc *r, const struct rec *rec)
+{
+    struct cli *cli = r->cli;
+    struct sim_job job;
+
+    if (!sim_read_job(cli->reader, rec, &job, &cli->err))
+        return false;
+    if (!sim_admission_advance(r->admission, &job, &cli->err))
+        return rec_locate(cli->reader, &cli->err);
+    rec_put_line(cli->writer, rec->line);
+    return sim_admission_arrive(r->admission, &job, &cli->err) ||
+           rec_locate(cli->reader, &cli->err);
+}
+
+static bool
+take(struct ramp_alloc *r, const struct rec *rec)
+{
+    struct cli *cli = r->cli;
+    bool data = rec->type != REC_COMMENT && rec->type != REC_MARK;
+
+    if (rec->type == REC_CLUSTER)
+        return rec_reader_fail(cli->reader, &cli->err,
+                               "the stream has a cluster already: it has been through an "
+                               "allocator");
+    if (data && !r->cluster_written) {
+        ramp_write_cluster(&r->options.cluster, cli->writer);
+        r->cluster_written = true;
+    }
+    if (!graph_continues(rec) && !sim_store_end(&r->store, &cli->err))
+        return false;
+    if (rec->type == REC_JOB)
+        return take_job(r, rec);
+    rec_put_line(cli->writer, rec->line);
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return sim_store_read(&r->store, cli->reader, rec, &cli->err);
+    return true;
+}
+
+static bool
+run(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct ramp_alloc r = {.cli = cli};
+    struct rec rec;
+    int status = 0;
+    bool ok =
+        read_options(&r, args) && cli_open_filter(cli) &&
+        (r.admission = sim_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
+        (!args->map_given || (r.view = map_view_new(&r.options.cluster, &cli->err)));
+
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(&r, &rec);
+    ok = ok && status == 0 && sim_store_end(&r.store, &cli->err) &&
+         sim_admission_end(r.admission, &cli->err);
+    free(r.down);
+    map_view_free(r.view);
+    sim_admission_free(r.admission);
+    sim_store_free(&r.store);
+    return ok;
+}

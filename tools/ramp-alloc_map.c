@@ -1,0 +1,137 @@
+/*
+ * The map: one row a communication group, one column a rack, one letter a server (a
+ * job's, . if it is free, x if it is out of service).
+ *
+ *     time 0: job alexnet runs alexnet/8 on 8 servers (A)
+ *              rack 0  rack 1  rack 2  rack 3
+ *     group 0    A A     A A     . .     . .
+ *     group 1    A A     A A     . .     . .
+ *       0-0-0 A  1a 46a 2a 45a ...
+ */
+#include "ramp-alloc_map.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMES_SHOWN = 60 }; /* columns of op names after a server */
+
+struct map_view {
+    struct ramp_cluster cluster;
+    uint64_t started; /* jobs so far: the number owners[] has for the newest one */
+};
+
+struct map_view *
+map_view_new(const struct ramp_cluster *cluster, struct rec_error *err)
+{
+    struct map_view *view = calloc(1, sizeof *view);
+    if (!view)
+        rec_fail_memory(err);
+    else
+        view->cluster = *cluster;
+    return view;
+}
+
+void
+map_view_free(struct map_view *view)
+{
+    free(view);
+}
+
+/* Jobs are A to Z, a to w, and again. */
+static char
+letter(uint64_t job)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw";
+    if (job == SIM_DOWN)
+        return 'x';
+    return job ? letters[(job - 1) % (sizeof letters - 1)] : '.';
+}
+
+static void
+draw_grid(const struct map_view *view, const uint64_t *owners)
+{
+    const uint32_t *n = view->cluster.shape;
+    int label = snprintf(NULL, 0, "group %u", n[0] - 1);
+    int column = snprintf(NULL, 0, "rack %u", n[1] - 1);
+    int cells = (int)(2 * n[2]) - 1;
+    int width = column > cells ? column : cells;
+
+    fprintf(stderr, "  %*s", label, "");
+    for (uint32_t r = 0; r < n[1]; r++) {
+        char title[32];
+        snprintf(title, sizeof title, "rack %u", r);
+        fprintf(stderr, "  %*s", r + 1 < n[1] ? -width : 0, title);
+    }
+    for (uint32_t c = 0; c < n[0]; c++) {
+        fprintf(stderr, "\n  group %-*u", label - 6, c);
+        for (uint32_t r = 0; r < n[1]; r++) {
+            fputs("  ", stderr);
+            for (uint32_t s = 0; s < n[2]; s++) {
+                fputc(letter(owners[(c * n[1] + r) * n[2] + s]), stderr);
+                if (s + 1 < n[2])
+                    fputc(' ', stderr);
+            }
+            for (int i = cells; i < width && r + 1 < n[1]; i++)
+                fputc(' ', stderr);
+        }
+    }
+    fputc('\n', stderr);
+}
+
+/* The ops of one slot in the order they were placed. */
+static void
+list_ops(const struct sim_layout *layout, const uint32_t *order, uint32_t slot)
+{
+    size_t used = 0, hidden = 0;
+    for (size_t i = 0; i < layout->graph->nops; i++) {
+        const char *id = layout->graph->op[order[i]].id;
+        if (layout->slot[order[i]] != slot)
+            continue;
+        if (hidden || used + strlen(id) + 1 > NAMES_SHOWN)
+            hidden++;
+        else
+            used += (size_t)fprintf(stderr, " %s", id);
+    }
+    if (hidden)
+        fprintf(stderr, " and %zu more", hidden);
+    fputs(used ? "\n" : " reserved\n", stderr);
+}
+
+static bool
+list_servers(const struct map_view *view, const struct sim_decision *decision,
+             struct rec_error *err)
+{
+    const struct sim_layout *layout = decision->layout;
+    uint32_t *order = malloc((layout->graph->nops + 1) * sizeof *order);
+    char name[RAMP_NAME_MAX];
+
+    if (!order)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < layout->graph->nops; i++)
+        order[layout->placed[i]] = i;
+    for (uint32_t slot = 0; slot < layout->nslots; slot++) {
+        ramp_format_server(&view->cluster, decision->servers[slot], name);
+        fprintf(stderr, "  %s", name);
+        list_ops(layout, order, slot);
+    }
+    free(order);
+    return true;
+}
+
+bool
+map_view_show(struct map_view *view, const struct sim_decision *decision,
+              const uint64_t *owners, struct rec_error *err)
+{
+    char time[REC_NUM_MAX];
+    rec_format_num(time, decision->time);
+    fprintf(stderr, "time %s: job %.*s ", time, (int)decision->job.id.len,
+            decision->job.id.ptr);
+    if (decision->cause)
+        fprintf(stderr, "is blocked (%s)\n", decision->cause);
+    else
+        fprintf(stderr, "runs %s on %u server%s (%c)\n", decision->graph->id,
+                decision->layout->nslots, decision->layout->nslots == 1 ? "" : "s",
+                letter(++view->started));
+    draw_grid(view, owners);
+    return decision->cause || list_servers(view, decision, err);
+}

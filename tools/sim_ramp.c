@@ -1,0 +1,169 @@
+/* The default model of sim: jobs on a RAMP cluster. */
+#include "ggo/sim.h"
+#include "sim_models.h"
+
+#include "rampipe/cluster.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A timeline of a first step: what the observer hears, with the job's servers at hand. */
+struct timeline {
+    struct rec_writer *writer;
+    const struct sim_done *job;
+    const struct ramp_cluster *cluster;
+    const uint32_t *servers;
+};
+
+static void
+put_server(const struct timeline *t, uint32_t op)
+{
+    char name[RAMP_NAME_MAX];
+    ramp_format_server(t->cluster, t->servers[t->job->layout->slot[op]], name);
+    rec_text_field(t->writer, name);
+}
+
+static void
+write_run(void *context, uint32_t op, double start, double end)
+{
+    const struct timeline *t = context;
+    rec_begin(t->writer, "run");
+    rec_str_field(t->writer, t->job->job.id);
+    rec_text_field(t->writer, t->job->layout->graph->op[op].id);
+    put_server(t, op);
+    rec_num_field(t->writer, t->job->start + start);
+    rec_num_field(t->writer, t->job->start + end);
+    rec_end(t->writer);
+}
+
+static void
+write_send(void *context, uint32_t d, double start, double end)
+{
+    const struct timeline *t = context;
+    const struct graph *graph = t->job->layout->graph;
+    const struct graph_dep *dep = &graph->dep[d];
+    rec_begin(t->writer, "send");
+    rec_str_field(t->writer, t->job->job.id);
+    rec_text_field(t->writer, graph->op[dep->src].id);
+    rec_text_field(t->writer, graph->op[dep->dst].id);
+    put_server(t, dep->src);
+    put_server(t, dep->dst);
+    rec_num_field(t->writer, t->job->start + start);
+    rec_num_field(t->writer, t->job->start + end);
+    rec_num_field(t->writer, dep->bytes);
+    rec_end(t->writer);
+}
+
+static bool
+write_timeline(void *context, const struct sim_done *done,
+               const struct ramp_cluster *cluster, const uint32_t *servers,
+               struct rec_error *err)
+{
+    struct cli *cli = context;
+    struct timeline timeline = {cli->writer, done, cluster, servers};
+    struct sim_observer observer = {write_run, write_send, &timeline};
+    struct sim_cost again;
+    return sim_layout_observe(done->layout, cluster, servers, &observer, &again, err);
+}
+
+/* A key of the graph, passed on under its own name if it is there. */
+static void
+pass_key(struct rec_writer *writer, const struct graph *graph, const char *key)
+{
+    struct rec_str value;
+    if (graph_key(graph, key, &value))
+        rec_str_key(writer, key, value);
+}
+
+static bool
+write_done(void *context, const struct sim_done *done, struct rec_error *err)
+{
+    struct cli *cli = context;
+    struct rec_writer *w = cli->writer;
+    const struct sim_layout *layout = done->layout;
+    const struct sim_step *step = &done->cost->step;
+    double busy = step->seconds > 0 ? step->busy / (layout->nslots * step->seconds) : 0;
+
+    (void)err;
+    rec_begin(w, "done");
+    rec_str_field(w, done->job.id);
+    rec_text_field(w, layout->graph->id);
+    rec_num_field(w, done->job.arrival);
+    rec_num_field(w, done->start);
+    rec_num_field(w, done->finish);
+    rec_text_key(w, "model", layout->graph->model);
+    pass_key(w, layout->graph, "degree");
+    rec_num_key(w, "steps", done->job.steps);
+    rec_num_key(w, "step", step->seconds);
+    rec_num_key(w, "comm", step->comm);
+    rec_num_key(w, "comp", step->comp);
+    rec_uint_key(w, "servers", layout->nslots);
+    rec_num_key(w, "busy", busy);
+    rec_num_key(w, "sequential", step->sequential);
+    rec_uint_key(w, "flows", done->cost->traffic.flows);
+    rec_uint_key(w, "collectives", done->cost->traffic.collectives);
+    rec_num_key(w, "deadline", done->job.deadline);
+    rec_num_key(w, "memory", layout->memory_sum);
+    rec_num_key(w, "dep_bytes", layout->dep_bytes);
+    rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
+    pass_key(w, layout->graph, "demand_memory");
+    pass_key(w, layout->graph, "demand_bytes");
+    rec_end(w);
+    return true;
+}
+
+static bool
+write_unfinished(void *context, const struct sim_done *done, double time,
+                 struct rec_error *err)
+{
+    struct cli *cli = context;
+    struct rec_writer *w = cli->writer;
+
+    (void)err;
+    rec_begin(w, "block");
+    rec_str_field(w, done->job.id);
+    rec_num_field(w, time);
+    rec_text_field(w, "unfinished");
+    if (done->layout) {
+        rec_text_key(w, "graph", done->layout->graph->id);
+        rec_text_key(w, "model", done->layout->graph->model);
+    }
+    rec_num_key(w, "arrival", done->job.arrival);
+    rec_num_key(w, "steps", done->job.steps);
+    rec_num_key(w, "deadline", done->job.deadline);
+    rec_end(w);
+    return true;
+}
+
+/* Records that say what was planned end here; all others go on. */
+static bool
+is_consumed(enum rec_type type)
+{
+    return type == REC_GRAPH || type == REC_OP || type == REC_DEP || type == REC_JOB ||
+           type == REC_LAYOUT || type == REC_PLACE || type == REC_ALLOC;
+}
+
+bool
+sim_ramp(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct sim_replay_sink sink = {.done = write_done,
+                                   .unfinished = write_unfinished,
+                                   .started =
+                                       args->timeline_given ? write_timeline : NULL,
+                                   .context = cli};
+    struct sim_replay *replay = NULL;
+    struct rec rec;
+    double until;
+    int status = 0;
+    bool ok = cli_amount(cli, "until", args->until_arg, true, &until) &&
+              cli_open_filter(cli) && (replay = sim_replay_new(&sink, until, &cli->err));
+
+    while (ok && (status = cli_next(cli, &rec)) > 0) {
+        ok = sim_replay_take(replay, cli->reader, &rec, &cli->err);
+        if (ok && !is_consumed(rec.type))
+            rec_put_line(cli->writer, rec.line);
+    }
+    ok = ok && status == 0 && sim_replay_end(replay, &cli->err);
+    sim_replay_free(replay);
+    return ok;
+}
