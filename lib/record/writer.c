@@ -113,13 +113,13 @@ rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
     writer->used += len;
 }
 
-/* memcpy() for the short fields that records are made of, without a call. */
+/* memcpy() of at most SHORT bytes, without a call: most fields are that short. */
+enum { SHORT = 32 };
+
 static inline void
 copy_short(char *to, const char *from, size_t len)
 {
-    if (len > 32)
-        memcpy(to, from, len);
-    else if (len >= 16) {
+    if (len >= 16) {
         memcpy(to, from, 16);
         memcpy(to + len - 16, from + len - 16, 16);
     } else if (len >= 8) {
@@ -230,18 +230,24 @@ rec_begin(struct rec_writer *writer, const char *type)
     put_text(writer, type);
 }
 
+static void
+put_long_field(struct rec_writer *writer, struct rec_str s)
+{
+    put_byte(writer, '\t');
+    rec_put_bytes(writer, s.ptr, s.len);
+}
+
 void
 rec_str_field(struct rec_writer *writer, struct rec_str s)
 {
-    if (s.len < BUFFER_SIZE - writer->used) {
-        char *to = writer->buffer + writer->used;
-        *to = '\t';
-        copy_short(to + 1, s.ptr, s.len);
-        writer->used += s.len + 1;
+    char *to = writer->buffer + writer->used;
+    if (s.len > SHORT || writer->used + SHORT >= BUFFER_SIZE) {
+        put_long_field(writer, s);
         return;
     }
-    put_byte(writer, '\t');
-    rec_put_bytes(writer, s.ptr, s.len);
+    writer->used += s.len + 1;
+    to[0] = '\t';
+    copy_short(to + 1, s.ptr, s.len);
 }
 
 void
