@@ -141,12 +141,12 @@ uninstall:
 	rm -rf $(DESTDIR)$(PREFIX)/include/rampipe
 
 # ---- housekeeping -----------------------------------------------------------------------
-SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.c)
+SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(SOURCES)
 lint: $(TOOLS:%=build/ggo/%.h)
-	clang-format --dry-run --Werror $(SOURCES)
-	cppcheck --quiet --std=c17 --enable=warning,performance,portability \
+	@clang-format --dry-run --Werror $(SOURCES)
+	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
 	    -Iinclude -Ibuild lib tools
 	$(MAKE) BUILD=build/clang CC=clang all

@@ -227,7 +227,8 @@ rec_begin(struct rec_writer *writer, const char *type)
 {
     if (!writer->own_written)
         rec_writer_begin(writer);
-    put_text(writer, type);
+    for (; *type; type++) /* a short word: copied faster than measured */
+        put_byte(writer, *type);
 }
 
 static void

@@ -9,7 +9,7 @@
  * -------------------------------------------------------------------------- */
 
 /* Appends a layer that reads the layers listed (NONE ends the list); its index. */
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 static uint32_t add(struct arch *a, uint32_t x, uint32_t y, double params, double flops,
                     double out, const char *format, ...) REC_PRINTF(7, 8);

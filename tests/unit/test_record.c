@@ -104,6 +104,7 @@ a_record_starts_with_a_word(void **state)
         char text[100];
         snprintf(text, sizeof text, "op\tx\n%s\n", bad[i]);
         expect_failure(text, REC_DATA, "in:2: a record starts with its type");
+        expect_failure(text + 5, REC_DATA, "in:1: a record starts with its type");
     }
 }
 
