@@ -71,7 +71,7 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
     f() {
         local size step
         size=$(stat -c %s "$input") && step=$((size / 60 + 1))
-        for ((n = 12; n < size - 1; n += step)); do
+        for ((n = 1; n < size - 1; n += n < 15 ? 1 : step)); do
             head -c $n "$input" >cut
             status_is 4 $tool $sub cut && one_line && grep -q "cut" err || return 1
             ! grep -q '^#end' out || { echo "wrote a trailer"; return 1; }

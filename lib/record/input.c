@@ -21,6 +21,7 @@ struct rec_input {
     enum { UNKNOWN, PLAIN, GZIP } format;
     bool member_open; /* gzip: inside a member */
     bool file_ended;
+    uint64_t bytes; /* read so far */
     z_stream z;
     unsigned char *raw; /* gzip: compressed bytes */
 };
@@ -58,6 +59,12 @@ rec_input_may_block(const struct rec_input *input)
     return input->may_block;
 }
 
+uint64_t
+rec_input_bytes(const struct rec_input *input)
+{
+    return input->bytes;
+}
+
 void
 rec_input_close(struct rec_input *input)
 {
@@ -80,6 +87,8 @@ read_file(struct rec_input *input, void *to, size_t room, struct rec_error *err)
     while (n < 0 && errno == EINTR);
     if (n < 0)
         rec_fail(err, REC_IO, "%s: %s", input->name, strerror(errno));
+    else
+        input->bytes += (uint64_t)n;
     return n;
 }
 
@@ -161,22 +170,24 @@ ptrdiff_t
 rec_input_read(struct rec_input *input, char *to, size_t room, struct rec_error *err)
 {
     if (input->format == UNKNOWN) {
+        size_t most = room < RAW_SIZE ? room : RAW_SIZE;
         ptrdiff_t n = 0, more;
-        if (room > RAW_SIZE)
-            room = RAW_SIZE;
         do {
-            more = read_file(input, to + n, room - (size_t)n, err);
+            more = read_file(input, to + n, most - (size_t)n, err);
             if (more < 0)
                 return -1;
             n += more;
         } while (n == 1 && more > 0);
+        if (n == 1 && to[0] == '\x1f') {
+            rec_fail(err, REC_IO, "%s: the gzip data are cut", input->name);
+            return -1;
+        }
         if (n < 2 || to[0] != '\x1f' || to[1] != '\x8b') {
             input->format = PLAIN;
             return n;
         }
         if (start_gzip(input, to, (size_t)n, err) != 0)
             return -1;
-        room = RAW_SIZE;
     }
     if (input->format == PLAIN)
         return read_file(input, to, room, err);

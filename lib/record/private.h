@@ -13,6 +13,8 @@ ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room,
                          struct rec_error *err);
 /* True when reading may wait for another process. */
 bool rec_input_may_block(const struct rec_input *input);
+/* Bytes read from the file so far, before decompression. */
+uint64_t rec_input_bytes(const struct rec_input *input);
 void rec_input_close(struct rec_input *input);
 
 /* "-" is shown as <stdin>. */

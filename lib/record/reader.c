@@ -1,6 +1,7 @@
 /* The reader: lines, fields without copying, header, provenance, trailer, cut streams. */
 #include "private.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -8,8 +9,9 @@
 
 enum {
     BUFFER_SIZE = 1 << 18,
-    PAD = 32,                /* scanning may read so far past the data */
+    PAD = 64,                /* scanning may read so far past the data */
     LINE_MAX_SIZE = 1 << 28, /* a longer line is no record */
+    TYPE_SLOTS = 256,        /* a power of two, several times the number of types */
 };
 
 struct rec_reader {
@@ -19,9 +21,9 @@ struct rec_reader {
 
     struct rec_input *input; /* NULL between files */
     const char *name;
-    bool ended;    /* no more bytes in this input */
-    uint64_t line; /* number of the last line returned */
-    uint64_t bytes;
+    bool ended;     /* no more bytes in this input */
+    uint64_t line;  /* number of the last line returned */
+    uint64_t bytes; /* read from the files before this one */
 
     char *buffer;
     size_t size, start, end; /* unread bytes are buffer[start..end) */
@@ -29,14 +31,56 @@ struct rec_reader {
 
     struct rec_str *field;
     size_t nfields, field_room;
-    enum rec_type last_type; /* records of one type come in runs */
-    struct rec_str last_word;
+    uint64_t packed[TYPE_SLOTS]; /* hash table of the known types' names */
+    enum rec_type type[TYPE_SLOTS];
 
     bool headed;  /* inside a stream that opened with #rampipe */
     bool opening; /* header and provenance may still come */
     char *provenance;
     size_t provenance_len, provenance_room;
 };
+
+/* ---- types ------------------------------------------------------------------------ */
+
+/*
+ * A word of at most 8 bytes as a number, 0 for a longer one; no type's name is longer.
+ * 8 bytes are read, whatever its length: names have a copy, lines have PAD behind them.
+ */
+static inline uint64_t
+pack_word(struct rec_str word)
+{
+    uint64_t packed;
+    if (word.len == 0 || word.len > 8 || word.ptr[0] == '\0')
+        return 0; /* (a leading NUL would look like a shorter word) */
+    memcpy(&packed, word.ptr, 8);
+    return le64toh(packed) << (64 - 8 * word.len);
+}
+
+static inline size_t
+type_slot(uint64_t packed)
+{
+    return (size_t)(packed * 0x9e3779b97f4a7c15u >> 32) % TYPE_SLOTS;
+}
+
+static void
+fill_types(struct rec_reader *reader)
+{
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const char *name = rec_spec(type)->name;
+        char copy[9] = "";
+        uint64_t packed;
+        size_t slot;
+        memcpy(copy, name, strnlen(name, 8));
+        packed = pack_word(rec_str(copy));
+        slot = type_slot(packed);
+        while (reader->type[slot] != REC_OTHER)
+            slot = (slot + 1) % TYPE_SLOTS;
+        reader->type[slot] = type;
+        reader->packed[slot] = packed;
+    }
+}
+
+/* ---- opening and closing ---------------------------------------------------------- */
 
 static const char *const standard_input[] = {"-"};
 
@@ -55,7 +99,7 @@ rec_reader_open(const char *const *files, size_t count,
     reader->nfiles = count ? count : 1;
     reader->name = rec_input_name(reader->files[0]);
     reader->opening = true;
-    reader->last_word = rec_str("");
+    fill_types(reader);
     if (options)
         reader->options = *options;
     return reader;
@@ -88,7 +132,7 @@ rec_reader_line(const struct rec_reader *reader)
 uint64_t
 rec_reader_bytes(const struct rec_reader *reader)
 {
-    return reader->bytes;
+    return reader->bytes + (reader->input ? rec_input_bytes(reader->input) : 0);
 }
 
 const char *
@@ -131,28 +175,29 @@ fill(struct rec_reader *reader, struct rec_error *err)
     if (n < 0)
         return false;
     reader->end += (size_t)n;
-    reader->bytes += (uint64_t)n;
     reader->ended = n == 0;
+    memset(reader->buffer + reader->end, 0, PAD);
     return true;
 }
 
-enum { BLOCK = 16 };
-
-/* Where the next BLOCK bytes have a TAB or LF, a bit each. */
-static inline unsigned
-find_marks(const char *p)
+/* Bit i of the result says that byte i of the 64 at `p` is a TAB or an LF. */
+static inline uint64_t
+match_marks(const char *p)
 {
+    uint64_t mask = 0;
 #ifdef __SSE2__
-    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-    __m128i tabs = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'));
-    __m128i ends = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'));
-    return (unsigned)_mm_movemask_epi8(_mm_or_si128(tabs, ends));
+    const __m128i tab = _mm_set1_epi8('\t'), one = _mm_set1_epi8('\n' - '\t');
+    for (int i = 48; i >= 0; i -= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        bytes = _mm_sub_epi8(bytes, tab); /* now 0 or 1, unsigned */
+        bytes = _mm_cmpeq_epi8(_mm_min_epu8(bytes, one), bytes);
+        mask = mask << 16 | (unsigned)_mm_movemask_epi8(bytes);
+    }
 #else
-    unsigned marks = 0;
-    for (unsigned i = 0; i < BLOCK; i++)
-        marks |= (unsigned)(p[i] == '\t' || p[i] == '\n') << i;
-    return marks;
+    for (int i = 63; i >= 0; i--)
+        mask = mask << 1 | (p[i] == '\t' || p[i] == '\n');
 #endif
+    return mask;
 }
 
 /*
@@ -162,56 +207,61 @@ find_marks(const char *p)
 static const char *
 split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
 {
-    struct rec_str *field = reader->field;
     const char *from = p;
     size_t n = 0;
 
-    for (;; p += BLOCK) {
-        if (n + BLOCK > reader->field_room) { /* a block has no more than so many */
-            if (!rec_grow(&reader->field, &reader->field_room, n + BLOCK,
-                          sizeof *reader->field, err))
-                return NULL;
-            field = reader->field;
-        }
-        for (unsigned marks = find_marks(p); marks; marks &= marks - 1) {
-            const char *mark = p + __builtin_ctz(marks);
-            field[n++] = (struct rec_str){from, (size_t)(mark - from)};
+    for (;; p += 64) {
+        uint64_t marks = match_marks(p);
+        struct rec_str *field;
+        if (reader->field_room - n <= 64 &&
+            !rec_grow(&reader->field, &reader->field_room, n + 65, sizeof *field, err))
+            return NULL;
+        field = reader->field + n;
+        for (; marks; marks &= marks - 1) {
+            const char *mark = p + __builtin_ctzll(marks);
+            *field++ = (struct rec_str){from, (size_t)(mark - from)};
             if (*mark == '\n') {
-                reader->nfields = n;
+                reader->nfields = (size_t)(field - reader->field);
                 return mark;
             }
             from = mark + 1;
         }
+        n = (size_t)(field - reader->field);
     }
 }
 
-/* The next line of the current input. 1, 0 at its end, -1. Fields are split if `split`.
+/*
+ * The next line of the current input, without its end. 1, 0 at the end of the input, -1.
+ * Fields are split if `split`.
  */
 static int
 next_line(struct rec_reader *reader, struct rec_str *line, bool split,
           struct rec_error *err)
 {
+    size_t searched = 0; /* so many bytes of the line are known to hold no LF */
+
     for (;;) {
         char *from = reader->buffer + reader->start;
         char *stop = reader->buffer + reader->end;
-        const char *lf = NULL;
+        const char *lf;
 
-        if (reader->start < reader->end || reader->ended) {
-            if (reader->start == reader->end)
-                return 0;
-            *stop = '\n';
-            if (split)
-                lf = split_line(reader, from, err);
-            else
-                lf = memchr(from, '\n', (size_t)(stop - from) + 1);
-            if (!lf)
-                return -1;
-        }
-        if (!lf || (lf == stop && !reader->ended)) {
+        if (from == stop && reader->ended)
+            return 0;
+        *stop = '\n';
+        if (split && searched == 0) /* most often the whole line is there */
+            lf = split_line(reader, from, err);
+        else
+            lf = memchr(from + searched, '\n', (size_t)(stop - from) - searched + 1);
+        if (lf == stop && !reader->ended) {
+            searched = (size_t)(stop - from);
             if (!fill(reader, err))
                 return -1;
             continue;
         }
+        if (split && searched > 0)
+            lf = split_line(reader, from, err);
+        if (!lf)
+            return -1;
         reader->unterminated = lf == stop;
         reader->start = (size_t)(lf - reader->buffer) + !reader->unterminated;
         reader->line++;
@@ -241,6 +291,14 @@ next_file(struct rec_reader *reader, struct rec_error *err)
     return 1;
 }
 
+static void
+close_file(struct rec_reader *reader)
+{
+    reader->bytes += rec_input_bytes(reader->input);
+    rec_input_close(reader->input);
+    reader->input = NULL;
+}
+
 int
 rec_next_line(struct rec_reader *reader, struct rec_str *line, struct rec_error *err)
 {
@@ -251,8 +309,7 @@ rec_next_line(struct rec_reader *reader, struct rec_str *line, struct rec_error 
         status = next_line(reader, line, false, err);
         if (status != 0)
             return status;
-        rec_input_close(reader->input);
-        reader->input = NULL;
+        close_file(reader);
     }
 }
 
@@ -334,23 +391,31 @@ static bool
 find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 {
     struct rec_str word = rec->field[0];
+    uint64_t packed = pack_word(word);
+    size_t slot = type_slot(packed);
 
-    if (word.len != reader->last_word.len ||
-        memcmp(word.ptr, reader->last_word.ptr, word.len) != 0) {
-        enum rec_type type = REC_MARK + 1;
-        while (type < REC_NTYPES && !rec_str_is(word, rec_spec(type)->name))
-            type++;
-        reader->last_type = type < REC_NTYPES ? type : REC_OTHER;
-        reader->last_word =
-            type < REC_NTYPES ? rec_str(rec_spec(type)->name) : (struct rec_str){"", 0};
-        if (type == REC_NTYPES && !is_word(word))
-            return rec_reader_fail(reader, err,
-                                   "a record starts with its type, a lower-case word, "
-                                   "got '%.*s'",
-                                   (int)(word.len < 40 ? word.len : 40), word.ptr);
-    }
-    rec->type = reader->last_type;
+    while (reader->type[slot] != REC_OTHER && reader->packed[slot] != packed)
+        slot = (slot + 1) % TYPE_SLOTS;
+    rec->type = reader->type[slot];
+    if (rec->type == REC_OTHER && !is_word(word))
+        return rec_reader_fail(reader, err,
+                               "a record starts with its type, a lower-case word, "
+                               "got '%.*s'",
+                               (int)(word.len < 40 ? word.len : 40), word.ptr);
     return true;
+}
+
+/*
+ * True if the last line of the input, which has no LF, may be all that is left of a
+ * header: nothing but a part of "#rampipe", or the whole word. (Not a hand-made "#
+ * note".)
+ */
+static bool
+is_cut_header(const struct rec_reader *reader, struct rec_str line)
+{
+    static const char header[] = "#rampipe\t";
+    return reader->unterminated && line.len > 0 && line.len < sizeof header &&
+           memcmp(line.ptr, header, line.len) == 0;
 }
 
 /* Header lines. 1: the line was one; 2: the trailer; 0: a comment; -1: *err. */
@@ -375,8 +440,7 @@ end_file(struct rec_reader *reader, struct rec_error *err)
     if (reader->input) {
         if (reader->headed && !accept_cut(reader, err))
             return -1;
-        rec_input_close(reader->input);
-        reader->input = NULL;
+        close_file(reader);
     }
     return next_file(reader, err);
 }
@@ -400,6 +464,10 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
             if (!accept_cut(reader, err))
                 return -1;
             continue; /* the half line is dropped, the warning said so */
+        }
+        if (is_cut_header(reader, rec->line)) {
+            reader->headed = true;
+            continue; /* to the end of the file, which is a cut */
         }
         rec->field = reader->field;
         rec->nfields = reader->nfields;

@@ -113,15 +113,9 @@ rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
     writer->used += len;
 }
 
-static inline void
-put_byte(struct rec_writer *writer, char byte)
-{
-    if (writer->used == BUFFER_SIZE)
-        rec_writer_flush(writer);
-    writer->buffer[writer->used++] = byte;
-}
+/* memcpy() of at most SHORT bytes, without a call: most fields are that short. */
+enum { SHORT = 32 };
 
-/* memcpy() for the few bytes of most fields, without a call. */
 static inline void
 copy_short(char *to, const char *from, size_t len)
 {
@@ -139,6 +133,14 @@ copy_short(char *to, const char *from, size_t len)
         to[len / 2] = from[len / 2];
         to[len - 1] = from[len - 1];
     }
+}
+
+static inline void
+put_byte(struct rec_writer *writer, char byte)
+{
+    if (writer->used == BUFFER_SIZE)
+        rec_writer_flush(writer);
+    writer->buffer[writer->used++] = byte;
 }
 
 static void
@@ -229,17 +231,24 @@ rec_begin(struct rec_writer *writer, const char *type)
         put_byte(writer, *type);
 }
 
+static void
+put_long_field(struct rec_writer *writer, struct rec_str s)
+{
+    put_byte(writer, '\t');
+    rec_put_bytes(writer, s.ptr, s.len);
+}
+
 void
 rec_str_field(struct rec_writer *writer, struct rec_str s)
 {
-    if (s.len <= 32 && writer->used + 33 <= BUFFER_SIZE) {
-        writer->buffer[writer->used] = '\t';
-        copy_short(writer->buffer + writer->used + 1, s.ptr, s.len);
-        writer->used += s.len + 1;
+    char *to = writer->buffer + writer->used;
+    if (s.len > SHORT || writer->used + SHORT >= BUFFER_SIZE) {
+        put_long_field(writer, s);
         return;
     }
-    put_byte(writer, '\t');
-    rec_put_bytes(writer, s.ptr, s.len);
+    writer->used += s.len + 1;
+    to[0] = '\t';
+    copy_short(to + 1, s.ptr, s.len);
 }
 
 void

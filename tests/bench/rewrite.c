@@ -11,16 +11,13 @@ main(int argc, char **argv)
     struct rec_reader *reader = rec_reader_open(&name, 1, NULL, &err);
     struct rec_writer *writer = rec_writer_open(NULL, NULL, &err);
     struct rec rec;
-    char type[64];
     int status;
 
     if (!reader || !writer)
         return 1;
     while ((status = rec_next(reader, &rec, &err)) > 0) {
-        size_t n = rec.field[0].len < sizeof type ? rec.field[0].len : sizeof type - 1;
-        memcpy(type, rec.field[0].ptr, n);
-        type[n] = '\0';
-        rec_begin(writer, type);
+        rec_begin(writer, "");
+        rec_put_bytes(writer, rec.field[0].ptr, rec.field[0].len);
         for (size_t i = 1; i < rec.nfields; i++)
             rec_str_field(writer, rec.field[i]);
         rec_end(writer);

@@ -1,0 +1,226 @@
+/* Every row of the table of records: its example is right, and wrong when damaged. */
+#include "stream.h"
+
+/* Reads a comment and then `line`, checks it. The error is empty if it is right. */
+static struct rec_error
+check_line(const char *line, size_t len)
+{
+    static const char *const files[] = {"rec"};
+    struct rec_error err = {0};
+    struct rec_reader *reader;
+    struct rec rec;
+    char *text = malloc(len + 20);
+
+    assert_non_null(text);
+    memcpy(text, "# first\n", 8);
+    memcpy(text + 8, line, len);
+    text[8 + len] = '\n';
+    write_file("rec", text, len + 9);
+    free(text);
+    reader = rec_reader_open(files, 1, NULL, &err);
+    assert_non_null(reader);
+    assert_int_equal(rec_next(reader, &rec, &err), 1);
+    assert_true(rec_check(reader, &rec, &err));
+    if (rec_next(reader, &rec, &err) == 1 && rec_check(reader, &rec, &err))
+        err.text[0] = '\0';
+    rec_reader_close(reader);
+    return err;
+}
+
+static void
+expect_right(const char *line)
+{
+    struct rec_error err = check_line(line, strlen(line));
+    if (err.text[0])
+        fail_msg("'%s': %s", line, err.text);
+}
+
+static void
+expect_wrong(const char *line, const char *part)
+{
+    struct rec_error err = check_line(line, strlen(line));
+    if (err.code != REC_DATA || strncmp(err.text, "rec:2: ", 7) != 0 ||
+        !strstr(err.text, part))
+        fail_msg("'%s': '%s', expected '%s'", line, err.text, part);
+}
+
+/* `example` with its field `index` (0: the type) replaced; NULL removes it. free() it. */
+static char *
+replace_field(const char *example, size_t index, const char *text)
+{
+    struct rec_str rest = rec_str(example), field;
+    char *line = malloc(strlen(example) + (text ? strlen(text) : 0) + 2), *p = line;
+    assert_non_null(line);
+    for (size_t i = 0; rec_str_split(&rest, '\t', &field); i++) {
+        if (i == index && !text)
+            continue;
+        if (p > line)
+            *p++ = '\t';
+        if (i == index)
+            field = rec_str(text);
+        memcpy(p, field.ptr, field.len);
+        p += field.len;
+    }
+    *p = '\0';
+    return line;
+}
+
+/* Values that a kind refuses. */
+static const char *const *
+wrong_values(enum rec_kind kind)
+{
+    static const char *const id[] = {"", "a,b", "a=b", NULL};
+    static const char *const ids[] = {"", "a,", ",a", "a,,b", "a=b", NULL};
+    static const char *const number[] = {"",    "x",  "12x",   "inf",
+                                         "nan", " 1", "1e999", NULL};
+    static const char *const amount[] = {"", "-1", "12x", "inf", "-inf", "+1", NULL};
+    static const char *const limit[] = {"", "-1", "-inf", "12x", "infinity", NULL};
+    static const char *const count[] = {
+        "", "-1", "1.5", "1e3", "inf", "x", "18446744073709551616", NULL};
+    static const char *const fraction[] = {"", "-0.1", "1.1", "inf", "x", NULL};
+    static const char *const part[] = {"", "1", "0/2", "3/2", "1/", "/2", "1/2/3", NULL};
+    static const char *const pass[] = {"", "Forward", "both", NULL};
+    static const char *const text[] = {NULL};
+    switch (kind) {
+    case REC_KIND_ID: return id;
+    case REC_KIND_IDS: return ids;
+    case REC_KIND_NUMBER: return number;
+    case REC_KIND_AMOUNT: return amount;
+    case REC_KIND_LIMIT: return limit;
+    case REC_KIND_COUNT: return count;
+    case REC_KIND_FRACTION: return fraction;
+    case REC_KIND_PART: return part;
+    case REC_KIND_PASS: return pass;
+    case REC_KIND_TEXT: return text;
+    }
+    return text;
+}
+
+static void
+examples_are_right(void **state)
+{
+    (void)state;
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type);
+        size_t len = strlen(spec->name);
+        assert_non_null(spec->about);
+        assert_memory_equal(spec->example, spec->name, len);
+        assert_int_equal(spec->example[len], '\t');
+        expect_right(spec->example);
+    }
+    assert_null(rec_spec(REC_OTHER));
+    assert_null(rec_spec(REC_COMMENT));
+    assert_null(rec_spec(REC_MARK));
+    assert_null(rec_spec(REC_NTYPES));
+}
+
+static void
+a_missing_field_is_refused(void **state)
+{
+    (void)state;
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type);
+        char *line = strdup(spec->example), *end = line;
+        size_t need = 0;
+        while (spec->fields[need].name)
+            need++;
+        for (size_t i = 0; i <= need; i++)
+            end += strcspn(end + (i > 0), "\t") + (i > 0);
+        for (size_t have = need; have-- > 0;) { /* the first `have` fields only */
+            *end = '\0';
+            *strrchr(line, '\t') = '\0';
+            end = line + strlen(line);
+            char want[100];
+            snprintf(want, sizeof want, "%s needs %zu fields", spec->name, need);
+            expect_wrong(line, want);
+        }
+        free(line);
+    }
+}
+
+static void
+a_wrong_field_is_refused_by_name(void **state)
+{
+    (void)state;
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type);
+        for (size_t i = 0; spec->fields[i].name; i++)
+            for (const char *const *v = wrong_values(spec->fields[i].kind); *v; v++) {
+                char want[200], *line = replace_field(spec->example, i + 1, *v);
+                snprintf(want, sizeof want, "%s must be %s, got '%s'",
+                         spec->fields[i].name, rec_kind_text(spec->fields[i].kind), *v);
+                expect_wrong(line, want);
+                free(line);
+            }
+    }
+}
+
+static void
+a_wrong_key_is_refused_by_name(void **state)
+{
+    (void)state;
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type);
+        char line[1000];
+        for (size_t i = 0; spec->keys[i].name; i++)
+            for (const char *const *v = wrong_values(spec->keys[i].kind); *v; v++) {
+                char want[200];
+                snprintf(line, sizeof line, "%s\tunknown=,\t%s=%s", spec->example,
+                         spec->keys[i].name, *v);
+                snprintf(want, sizeof want, "%s must be", spec->keys[i].name);
+                expect_wrong(line, want);
+            }
+        snprintf(line, sizeof line, "%s\tno key", spec->example);
+        expect_wrong(line, "come key=value, got 'no key'");
+        snprintf(line, sizeof line, "%s\t=no key", spec->example);
+        expect_wrong(line, "come key=value, got '=no key'");
+    }
+}
+
+static void
+text_is_utf8(void **state)
+{
+    static const char *const good[] = {
+        "é", "日本", "\xf0\x9f\x98\x80", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf", " ", "~"};
+    static const char *const bad[] = {"\xff",
+                                      "\x80",
+                                      "\xc3",
+                                      "\xc0\xaf",
+                                      "\xe0\x80\xaf",
+                                      "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf8\x88\x80\x80\x80",
+                                      "\x01",
+                                      "\x7f",
+                                      "\x1b[31m",
+                                      "\xe6\x97",
+                                      "a\xc3\tb"};
+    char line[100];
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(line, sizeof line, "graph\tg\t%s", good[i]);
+        expect_right(line);
+        snprintf(line, sizeof line, "other\t%s", good[i]);
+        expect_right(line);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(line, sizeof line, "graph\tg\t%s", bad[i]);
+        expect_wrong(line, "UTF-8");
+        snprintf(line, sizeof line, "other\t%s", bad[i]);
+        expect_wrong(line, "UTF-8");
+    }
+    assert_int_equal(check_line("other\ta\0b", 9).code, REC_DATA);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(examples_are_right),
+        cmocka_unit_test(a_missing_field_is_refused),
+        cmocka_unit_test(a_wrong_field_is_refused_by_name),
+        cmocka_unit_test(a_wrong_key_is_refused_by_name),
+        cmocka_unit_test(text_is_utf8),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
