@@ -300,13 +300,12 @@ need_traces() {
 @test "--help: every example runs" {
     need_traces
     for tool in "$BUILD"/bin/*; do
-        "$tool" --help | sed -n '/^Examples\{0,1\}:/,/^$/s/^  *\([a-z].*|.*\|[a-z].*\.txt.*\)/\1/p' \
-            >examples
+        # from the source, where lines are whole
+        sed -n '/^Example/,/"$/p' "$ROOT/tools/$(basename "$tool").ggo" |
+            sed -n 's/^  //p' | sed 's/"$//' >examples
+        [ -s examples ] || { echo "$tool --help has no examples"; return 1; }
         while IFS= read -r line; do
-            case $line in *"dot "* | *gnuplot*) command -v dot >/dev/null || continue ;; esac
-            case $line in *"model.txt"*) line=${line/model.txt/traces\/vgg16.txt} ;; esac
-            echo "$line" >script
-            grep -q '| head' script && sed -i '1i set +o pipefail' script
+            echo "${line/model.txt/traces\/vgg16.txt}" >script
             run_example
         done <examples
     done

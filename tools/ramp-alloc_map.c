@@ -1,6 +1,6 @@
 /*
  * The map: one row a communication group, one column a rack, one letter a server (a
- * job's, . if it is free, x if it is out of service).
+ * job's, . if it is free, # if it is out of service).
  *
  *     time 0: job alexnet runs alexnet/8 on 8 servers (A)
  *              rack 0  rack 1  rack 2  rack 3
@@ -37,13 +37,14 @@ map_view_free(struct map_view *view)
     free(view);
 }
 
-/* Jobs are A to Z, a to w, and again. */
+/* Jobs are A to Z, a to z, 0 to 9, and again. */
 static char
 letter(uint64_t job)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw";
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789";
     if (job == SIM_DOWN)
-        return 'x';
+        return '#';
     return job ? letters[(job - 1) % (sizeof letters - 1)] : '.';
 }
 

@@ -276,8 +276,13 @@ try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
         return true;
     }
     t->finish = a->now + t->trial->cost.step.seconds * job->steps;
-    if (t->finish - job->arrival > job->deadline * (1 + 1e-9))
+    /* Not finish - arrival: late in a simulation, times are rounded more than 1e-9. */
+    if (a->now - job->arrival + t->trial->cost.step.seconds * job->steps >
+        job->deadline * (1 + 1e-9))
         t->cause = "deadline";
+    else if (!isfinite(t->finish))
+        return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
+                        (int)job->id.len, job->id.ptr);
     else if (!isfinite(t->finish))
         return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
                         (int)job->id.len, job->id.ptr);

@@ -55,7 +55,8 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
         if (slot == MAP_NONE) {
             free(memory);
             return rec_fail(err, REC_DATA,
-                            "layout '%s' places %u of the %zu ops of graph '%s': op '%s' "
+                            "the rule 'every op is placed once' is broken: layout '%s' "
+                            "places %u of the %zu ops of graph '%s': op '%s' "
                             "is placed nowhere, and %u deps wait for it",
                             layout->id, layout->nplaced, graph->nops, graph->id, op->id,
                             graph->out_start[i + 1] - graph->out_start[i]);
