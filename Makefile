@@ -51,7 +51,7 @@ build/ggo/%.c: tools/%.ggo tools/common.ggo Makefile | $(DEPS)
 	@mkdir -p $(@D)
 	$(call quiet,GENGETOPT)cat tools/$*.ggo tools/common.ggo | gengetopt --output-dir=$(@D) \
 	    --file-name=$* --set-package=$* --set-version=$(VERSION) \
-	    --unamed-opts=FILE --conf-parser
+	    --unamed-opts=FILE --conf-parser --no-handle-error
 build/ggo/%.h: build/ggo/%.c ;
 
 $(BUILD)/ggo/%.o: build/ggo/%.c
@@ -141,12 +141,12 @@ uninstall:
 	rm -rf $(DESTDIR)$(PREFIX)/include/rampipe
 
 # ---- housekeeping -----------------------------------------------------------------------
-SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.c)
+SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(SOURCES)
 lint: $(TOOLS:%=build/ggo/%.h)
-	clang-format --dry-run --Werror $(SOURCES)
-	cppcheck --quiet --std=c17 --enable=warning,performance,portability \
+	@clang-format --dry-run --Werror $(SOURCES)
+	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
 	    -Iinclude -Ibuild lib tools
 	$(MAKE) BUILD=build/clang CC=clang all

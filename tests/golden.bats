@@ -18,3 +18,13 @@ ramp() {
 @test "golden: first-fit placements on three shapes" { ramp placement; }
 @test "golden: start and end of every op and flow" { ramp detail; }
 @test "golden: step time, overheads, busy fraction of 168 cases" { ramp step; }
+
+cluster() {
+    run python3 "$ROOT/tests/golden/cluster.py" "$shared/golden/ramp" \
+        "$shared/data/pipedream" "$1"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "golden: dynamic arrivals, whole runs decision by decision" { cluster whole; }
+@test "golden: dynamic arrivals, job by job, each difference a listed fault" { cluster job-by-job; }

@@ -1,5 +1,4 @@
-# The whole pipeline: stages swapped for scripts, all models at once, order, repetition,
-# and every example of README, --help and man pages.
+# Stages on all profiles: what pipeline.bats does not look at.
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -22,106 +21,6 @@ results() { grep '^done\|^block' | sort; }
 same() {
     diff "$1" "$2" | head -n 20
     cmp -s "$1" "$2" && [ -s "$1" ]
-}
-
-# The n-th example of README that mentions a word.
-readme_block() {
-    awk -v word="$1" '/^```sh/ { block = ""; inside = 1; next }
-        /^```/ { if (inside && index(block, word)) { printf "%s", block; exit }
-                 inside = 0 }
-        inside { block = block $0 "\n" }' "$ROOT/README.md"
-}
-
-@test "swap: partition of degree 1 in awk" {
-    cat >identity.awk <<'AWK'
-BEGIN { FS = OFS = "\t" }
-/^#/ { next }
-$1 == "graph" { $2 = $2 "/1"; $0 = $0 "\tof=x\tdegree=1" }
-$1 == "op" || $1 == "dep" { $2 = $2 "/1" }
-$1 == "op" { memory[$2, $3] = $6 }
-$1 == "dep" { $5 = memory[$2, $3] }
-$1 == "job" { $3 = $3 "/1" }
-{ print }
-AWK
-    for f in "${profiles[@]}"; do
-        pd2graph "$f" | awk -f identity.awk | ramp-alloc | sim | results |
-            sed 's/\tdemand_[^\t]*//g' >theirs
-        pd2graph "$f" | partition --degree 1 | ramp-alloc | sim | results |
-            sed 's/\tdemand_[^\t]*//g' >ours
-        same ours theirs
-    done
-}
-
-@test "swap: splitting all ops in two, in Python" {
-    cat >halves.py <<'PYTHON'
-"""Every op that takes time in two parts; dep sizes by the published rule."""
-import sys
-
-ops, deps = {}, []
-for line in sys.stdin:
-    field = line.rstrip("\n").split("\t")
-    if field[0] == "graph":
-        print(f"graph\t{field[1]}/2\t{field[2]}\tdegree=2")
-    elif field[0] == "op":
-        keys = dict(k.split("=", 1) for k in field[6:])
-        ops[field[2]] = (field[3], float(field[4]), float(field[5]), keys["pair"])
-    elif field[0] == "dep":
-        deps.append((field[2], field[3]))
-    elif field[0] == "job":
-        job = field
-graph = job[2] + "/2"
-parts, turn = {}, {}
-for op, (kind, compute, memory, pair) in ops.items():
-    if kind == "forward":
-        parts[op] = parts[pair] = "ab" if compute > 0 else [""]
-        turn[op] = len(turn)
-        turn[pair] = len(turn)
-for op, (kind, compute, memory, pair) in ops.items():
-    k = len(parts[op])
-    for i, part in enumerate(parts[op]):
-        print("op", graph, op + part, kind, repr(compute / k), repr(memory / k),
-              f"pair={pair}{part}", *([f"of={op}", f"part={i + 1}/2"] if k > 1 else []),
-              sep="\t")
-for u, v in deps:
-    ku, kv = len(parts[u]), len(parts[v])
-    if ku == 1:
-        size = ops[u][2] / kv
-    elif kv == 1:
-        size = ops[v][2] / ku
-    else:
-        size = ops[u if turn[u] < turn[v] else v][2] / ku / kv
-    for i in parts[u]:
-        for j in parts[v]:
-            print("dep", graph, u + i, v + j, repr(size), sep="\t")
-for op, (kind, compute, memory, pair) in ops.items():
-    if kind == "backward" and len(parts[op]) > 1:
-        for i, j in ("ab", "ba"):
-            print("dep", graph, op + i, op + j, repr(memory / 2), "kind=sync", sep="\t")
-print("job", job[1], graph, *job[3:], sep="\t")
-PYTHON
-    for f in "${profiles[@]}"; do
-        pd2graph "$f" | python3 halves.py | ramp-alloc | sim | results |
-            sed 's/\tdemand_[^\t]*//g' >theirs
-        pd2graph "$f" | partition --degree 2 --quantum 0 | ramp-alloc | sim | results |
-            sed 's/\tdemand_[^\t]*//g' >ours
-        same ours theirs
-    done
-}
-
-@test "swap: README's allocator in awk" {
-    readme_block alloc.awk | sed -n '/^cat/,/^AWK/p' >make
-    grep -q BEGIN make
-    bash make
-    # With degree 1 one server has all, as in first fit; ops are placed in another order.
-    for f in "${profiles[@]}"; do
-        pd2graph "$f" | partition --degree 1 >graphs
-        ramp-alloc graphs | sim | results >ours
-        awk -f alloc.awk graphs | sim | results >theirs
-        same ours theirs
-        pd2graph "$f" | partition --degree 4 | awk -f alloc.awk | tee placed |
-            reccheck >/dev/null
-        sim placed | grep -q '^done'
-    done
 }
 
 @test "swap: pd2graph in Python, for simple profiles" {
@@ -283,33 +182,6 @@ need_traces() {
     [ -e "$ROOT/traces/vgg16.txt" ] || skip "traces/vgg16.txt is not here yet"
     command -v pdgen >/dev/null || skip "pdgen is not here yet"
     command -v metrics >/dev/null || skip "metrics is not here yet"
-}
-
-@test "README: every sh block runs" {
-    need_traces
-    csplit -sz -f block- <(awk '/^```sh/ { print "%%"; inside = 1; next }
-        /^```/ { inside = 0 } inside' "$ROOT/README.md") '/^%%$/' '{*}'
-    for block in block-*; do
-        grep -v '^%%$' "$block" >script
-        # head closes the pipe early, which is no failure
-        grep -q '| head' script && sed -i '1i set +o pipefail' script
-        run_example
-    done
-}
-
-@test "--help: every example runs" {
-    need_traces
-    for tool in "$BUILD"/bin/*; do
-        "$tool" --help | sed -n '/^Examples\{0,1\}:/,/^$/s/^  *\([a-z].*|.*\|[a-z].*\.txt.*\)/\1/p' \
-            >examples
-        while IFS= read -r line; do
-            case $line in *"dot "* | *gnuplot*) command -v dot >/dev/null || continue ;; esac
-            case $line in *"model.txt"*) line=${line/model.txt/traces\/vgg16.txt} ;; esac
-            echo "$line" >script
-            grep -q '| head' script && sed -i '1i set +o pipefail' script
-            run_example
-        done <examples
-    done
 }
 
 @test "man pages: every example runs" {

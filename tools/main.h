@@ -1,7 +1,7 @@
 /*
  * The main() of every tool. Include it once, after the header that gengetopt made from
- * the tool's .ggo; it needs the tool's own run(). Define CLI_SEED before if the tool has
- * --seed, so that the seed in effect is part of the provenance.
+ * the tool's .ggo; it needs the tool's own run(). A tool that has --seed defines CLI_SEED
+ * before, a condition on `args`: when it holds, the seed in effect is in the provenance.
  */
 #ifndef RAMPIPE_MAIN_H
 #define RAMPIPE_MAIN_H
@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The tool: opens its ends, does its job. False: cli->err says why. */
 static bool run(struct cli *cli, const struct gengetopt_args_info *args);
@@ -20,12 +21,24 @@ parse(int argc, char **argv, struct gengetopt_args_info *args)
     struct cmdline_parser_params params;
     cmdline_parser_params_init(&params);
     params.check_required = 0;
+    if (argc > 0)
+        argv[0] = CMDLINE_PARSER_PACKAGE; /* messages start with the tool's name */
     if (cmdline_parser_ext(argc, argv, args, &params) != 0)
         return false;
     params.initialize = 0;
     params.override = 0;
     return !args->config_given ||
            cmdline_parser_config_file(args->config_arg, args, &params) == 0;
+}
+
+/* --help and --version print and exit inside the parser: a full disk shows only here. */
+static void
+check_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    diag_error(CMDLINE_PARSER_PACKAGE, "<stdout>: cannot write");
+    _exit(REC_IO);
 }
 
 int
@@ -39,10 +52,13 @@ main(int argc, char **argv)
     bool ok;
     int status;
 
-    if (!parse(argc, argv, &args))
+    atexit(check_stdout);
+    if (!parse(argc, argv, &args)) {
+        cmdline_parser_free(&args);
         return REC_USAGE; /* the parser said why */
+    }
 #ifdef CLI_SEED
-    if (!args.seed_given) {
+    if (CLI_SEED && !args.seed_given) {
         args.seed_given = 1;
         args.seed_orig = strdup(args.seed_arg);
     }

@@ -1,8 +1,9 @@
 /* partition [OPTION]... [FILE]... - graphs and jobs -> partitioned graphs and jobs. */
 #include "ggo/partition.h"
+#define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
 #include "main.h"
 
-#include "rampipe/graph.h"
+#include "partition_policy.h"
 
 struct partition {
     struct cli *cli;
@@ -67,6 +68,9 @@ read_options(struct partition *p, const struct gengetopt_args_info *args,
     p->how.degree = (uint32_t)degree;
     p->how.copies = (uint32_t)copies;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
+    if (!args->policy_given &&
+        (args->max_degree_given || args->shape_given || args->seed_given))
+        return cli_usage(cli, "--max-degree, --shape and --seed are for --policy");
     return !args->split_given || read_list(p, args->split_arg, list);
 }
 
@@ -169,8 +173,11 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     struct graph_split_op *list = NULL;
     struct rec rec;
     int status = 0;
-    bool ok = read_options(&p, args, &list) && cli_open_filter(cli);
+    bool ok = read_options(&p, args, &list);
 
+    if (ok && args->policy_given)
+        return partition_by_policy(cli, args, &p.how);
+    ok = ok && cli_open_filter(cli);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&p, &rec);
     ok = ok && status == 0 && end_graph(&p);

@@ -10,18 +10,42 @@ struct ramp_alloc {
     struct sim_admission_options options;
     struct sim_store store;
     struct sim_admission *admission;
+    uint32_t *down;
     struct map_view *view; /* NULL without --map */
     bool cluster_written;
 };
+
+/* --down c-r-s,c-r-s */
+static bool
+read_down(struct ramp_alloc *r, const char *text)
+{
+    struct rec_str rest = rec_str(text), name;
+    size_t room = 0;
+    while (rec_str_split(&rest, ',', &name)) {
+        if (!rec_grow(&r->down, &room, r->options.ndown + 1, sizeof *r->down,
+                      &r->cli->err))
+            return false;
+        if (!ramp_parse_server(&r->options.cluster, name, &r->down[r->options.ndown++]))
+            return cli_usage(r->cli,
+                             "--down names server '%.*s', which is not in the cluster",
+                             (int)name.len, name.ptr);
+    }
+    r->options.down = r->down;
+    return true;
+}
 
 static bool
 read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
 {
     static const char *const heuristics[] = {"first-fit", "block", NULL};
+    static const char *const choices[] = {"first", "first-degree", "fastest",
+                                          "fewest-servers", NULL};
+    static const char *const orders[] = {"fifo", "shortest", NULL};
     struct cli *cli = r->cli;
     struct ramp_cluster *cluster = &r->options.cluster;
     struct rec_error wrong;
-    size_t heuristic;
+    size_t heuristic, choice, order;
+    uint64_t queue;
 
     if (!cli_shape(cli, "shape", args->shape_arg, cluster->shape) ||
         !cli_amount(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
@@ -30,11 +54,21 @@ read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
         !cli_amount(cli, "io", args->io_arg, false, &cluster->io) ||
         !cli_amount(cli, "memory", args->memory_arg, true, &cluster->memory) ||
         !cli_choice(cli, "heuristic", args->heuristic_arg, heuristics, &heuristic) ||
-        !cli_shape(cli, "meta", args->meta_arg, r->options.meta))
+        !cli_shape(cli, "meta", args->meta_arg, r->options.meta) ||
+        !cli_choice(cli, "choose", args->choose_arg, choices, &choice) ||
+        !cli_choice(cli, "order", args->order_arg, orders, &order) ||
+        !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
     if (!ramp_check_cluster(cluster, &wrong))
         return cli_usage(cli, "%s", wrong.text);
     r->options.heuristic = heuristic ? RAMP_BLOCK : RAMP_FIRST_FIT;
+    r->options.choose = (enum sim_choose)choice;
+    r->options.order = (enum sim_order)order;
+    r->options.queue = (size_t)queue;
+    if (args->order_given && queue == 0)
+        return cli_usage(cli, "--order is for --queue");
+    if (args->down_given && !read_down(r, args->down_arg))
+        return false;
     if (args->meta_given && r->options.heuristic != RAMP_BLOCK)
         return cli_usage(cli, "--meta is for --heuristic block");
     return true;
@@ -135,19 +169,14 @@ take_job(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
     struct sim_job job;
-    struct rec_error inner = {.code = REC_OK};
 
     if (!sim_read_job(cli->reader, rec, &job, &cli->err))
         return false;
-    if (sim_admission_advance(r->admission, &job, &inner)) {
-        rec_put_line(cli->writer, rec->line);
-        if (sim_admission_arrive(r->admission, &job, &inner))
-            return true;
-    }
-    if (inner.code == REC_DATA)
-        return rec_reader_fail(cli->reader, &cli->err, "%s", inner.text);
-    cli->err = inner;
-    return false;
+    if (!sim_admission_advance(r->admission, &job, &cli->err))
+        return rec_locate(cli->reader, &cli->err);
+    rec_put_line(cli->writer, rec->line);
+    return sim_admission_arrive(r->admission, &job, &cli->err) ||
+           rec_locate(cli->reader, &cli->err);
 }
 
 static bool
@@ -189,6 +218,7 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
         ok = take(&r, &rec);
     ok = ok && status == 0 && sim_store_end(&r.store, &cli->err) &&
          sim_admission_end(r.admission, &cli->err);
+    free(r.down);
     map_view_free(r.view);
     sim_admission_free(r.admission);
     sim_store_free(&r.store);

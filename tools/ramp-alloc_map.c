@@ -1,5 +1,6 @@
 /*
- * The map: one row a communication group, one column a rack, one letter a server.
+ * The map: one row a communication group, one column a rack, one letter a server (a
+ * job's, . if it is free, x if it is out of service).
  *
  *     time 0: job alexnet runs alexnet/8 on 8 servers (A)
  *              rack 0  rack 1  rack 2  rack 3
@@ -36,12 +37,13 @@ map_view_free(struct map_view *view)
     free(view);
 }
 
-/* Jobs are A to Z, a to z, 0 to 9, and again. */
+/* Jobs are A to Z, a to w, and again. */
 static char
 letter(uint64_t job)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                  "0123456789";
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw";
+    if (job == SIM_DOWN)
+        return 'x';
     return job ? letters[(job - 1) % (sizeof letters - 1)] : '.';
 }
 
@@ -69,8 +71,8 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
                 if (s + 1 < n[2])
                     fputc(' ', stderr);
             }
-            if (r + 1 < n[1])
-                fprintf(stderr, "%*s", width - cells, "");
+            for (int i = cells; i < width && r + 1 < n[1]; i++)
+                fputc(' ', stderr);
         }
     }
     fputc('\n', stderr);

@@ -2,6 +2,8 @@
 #include "ggo/reccheck.h"
 #include "main.h"
 
+#include "rampipe/cluster.h"
+
 static void put(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 
 static void
@@ -114,25 +116,45 @@ put_man(struct cli *cli)
     put(cli, "%s", man_tail);
 }
 
+/* Graphs must hang together, and jobs refer to graphs that are there. */
+static bool
+check_names(struct cli *cli, struct sim_store *graphs, const struct rec *rec)
+{
+    struct rec_str rest, id;
+    if (!graph_continues(rec) && !sim_store_end(graphs, &cli->err))
+        return false;
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return sim_store_read(graphs, cli->reader, rec, &cli->err);
+    if (rec->type != REC_JOB && rec->type != REC_LAYOUT)
+        return true;
+    for (rest = rec->field[2]; rec_str_split(&rest, ',', &id);)
+        if (sim_store_find(graphs, id) == MAP_NONE)
+            return rec_reader_fail(cli->reader, &cli->err,
+                                   "'%.*s' is no graph that came before", (int)id.len,
+                                   id.ptr);
+    return true;
+}
+
 static bool
 check(struct cli *cli, bool pass)
 {
+    struct sim_store graphs = {0};
     uint64_t count[REC_NTYPES] = {0}, total = 0;
     struct rec rec;
     bool ok = true;
     int status = 0;
 
     while (ok && (status = cli_next(cli, &rec)) > 0) {
-        ok = rec_check(cli->reader, &rec, &cli->err);
+        ok = rec_check(cli->reader, &rec, &cli->err) && check_names(cli, &graphs, &rec);
         count[rec.type]++;
         total += rec.type > REC_MARK || rec.type == REC_OTHER;
         if (ok && pass)
             rec_put_line(cli->writer, rec.line);
     }
-    if (!ok || status < 0)
-        return false;
-    if (pass)
-        return true;
+    ok = ok && status == 0 && sim_store_end(&graphs, &cli->err);
+    sim_store_free(&graphs);
+    if (!ok || pass)
+        return ok;
     put(cli, "ok: %llu records", (unsigned long long)total);
     for (enum rec_type type = REC_OTHER; type < REC_NTYPES; type++)
         if (count[type] && type != REC_COMMENT && type != REC_MARK)

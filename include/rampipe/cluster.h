@@ -108,7 +108,12 @@ struct sim_admission_options {
     enum sim_choose choose;
     size_t queue; /* jobs that may wait */
     enum sim_order order;
+    const uint32_t *down; /* servers out of service */
+    uint32_t ndown;
 };
+
+/** The owner of a server that is out of service. */
+#define SIM_DOWN UINT64_MAX
 
 /** What became of a job; valid during the call. */
 struct sim_decision {

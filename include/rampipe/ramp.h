@@ -114,6 +114,43 @@ bool ramp_allocate(struct ramp_allocator *allocator, const struct ramp_plan *pla
  * two fallback shapes), the simulator's test of a valid degree. */
 bool ramp_has_shape(const uint32_t shape[3], uint32_t parts);
 
+/* ---- how much to partition
+ * ------------------------------------------------------------- */
+
+/** Which degrees a job is offered, in order of preference. */
+enum ramp_policy {
+    RAMP_POLICY_NONE,           /* 1 */
+    RAMP_POLICY_MIN,            /* 2, then 1 */
+    RAMP_POLICY_MAX,            /* the largest first */
+    RAMP_POLICY_SIP_ML,         /* the largest up to a limit first */
+    RAMP_POLICY_ACCEPTABLE_JCT, /* the smallest that could meet the deadline if nothing
+                                   but computing took time, then smaller ones */
+    RAMP_POLICY_RANDOM,         /* all in random order */
+    RAMP_POLICY_ALL             /* all, the smallest first */
+};
+
+/** The most degrees a policy can offer. */
+#define RAMP_DEGREES_MAX 4096
+
+/**
+ * The degrees up to `most` that have a block on an empty cluster of this shape,
+ * ascending: 1 and even numbers for which ramp_has_shape(). Returns how many.
+ */
+uint32_t ramp_valid_degrees(const uint32_t shape[3], uint32_t most,
+                            uint32_t degree[RAMP_DEGREES_MAX]);
+
+/**
+ * The alternatives of a job that takes `sequential` seconds on one server and may take
+ * `deadline` seconds: offered[], in order of preference. `limit` is that of SIP_ML;
+ * draw() gives a number in [0, n) for RANDOM. Returns how many, at least 1. Source: the
+ * heuristics of the ddls simulator (NoParallelism, MinParallelism, MaxParallelism, SiPML,
+ * AcceptableJCT), which take the first of these that the cluster has servers for.
+ */
+uint32_t ramp_policy_offer(enum ramp_policy policy, const uint32_t *valid,
+                           uint32_t nvalid, uint32_t limit, double sequential,
+                           double deadline, uint32_t (*draw)(void *context, uint32_t n),
+                           void *context, uint32_t *offered);
+
 /* ---- communication -------------------------------------------------------------------
  */
 

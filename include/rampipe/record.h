@@ -43,6 +43,7 @@ enum rec_code {
 /** An error: its kind and one line for a person, usually "FILE:LINE: what is wrong". */
 struct rec_error {
     enum rec_code code;
+    bool located; /* the text names file and line */
     char text[1000];
 };
 
@@ -224,6 +225,9 @@ void rec_reader_close(struct rec_reader *reader);
 bool rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
                      const char *format, ...) REC_PRINTF(3, 4);
 
+/** Puts file and line before an error in the data that names none. Returns false. */
+bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
+
 /* Fields. `index` counts from 1 (0 is the type). All fill *err with file and line. */
 
 /** Checks that the record has its type's fixed fields. */
@@ -237,6 +241,8 @@ bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_
                    const char *what, uint64_t *value,
                    struct rec_error *err) REC_MUST_CHECK;
 
+/** True if the text is UTF-8 without control characters other than TAB. */
+bool rec_is_text(struct rec_str s);
 /** Checks a record against the table: fields, known keys, UTF-8. Others pass. */
 bool rec_check(const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;

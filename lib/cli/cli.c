@@ -52,26 +52,46 @@ put_word(FILE *out, struct rec_str word)
         fputc('\'', out);
 }
 
+/*
+ * Splits the next option off a dump: name, or name="value". A value may hold line ends,
+ * so it goes up to a quote that ends a line.
+ */
+static bool
+next_option(const char **dump, struct rec_str *name, struct rec_str *value)
+{
+    const char *p = *dump, *end;
+    if (*p == '\0')
+        return false;
+    *name = (struct rec_str){p, strcspn(p, "=\n")};
+    *value = (struct rec_str){NULL, 0};
+    p += name->len;
+    if (p[0] == '=' && p[1] == '"') {
+        p += 2;
+        end = strstr(p, "\"\n");
+        *value = (struct rec_str){p, end ? (size_t)(end - p) : strlen(p)};
+        p += value->len;
+    }
+    p += strcspn(p, "\n");
+    *dump = *p ? p + 1 : p;
+    return true;
+}
+
 static char *
 make_provenance(const struct cli *cli, const char *version, const char *dump)
 {
     char *line = NULL;
     size_t len;
     FILE *out = open_memstream(&line, &len);
-    struct rec_str rest = rec_str(dump), option;
+    struct rec_str name, value;
 
     if (!out)
         return NULL;
     fprintf(out, "#@\t%s %s\t%s", cli->tool, version, cli->tool);
-    while (rec_str_split(&rest, '\n', &option)) {
-        const char *equal = option.len ? memchr(option.ptr, '=', option.len) : NULL;
-        struct rec_str name = {option.ptr,
-                               equal ? (size_t)(equal - option.ptr) : option.len};
+    while (next_option(&dump, &name, &value)) {
         if (name.len == 0 || !is_shown(name))
             continue;
         fprintf(out, " --%.*s", (int)name.len, name.ptr);
-        if (equal) { /* the value is between quotes */
-            struct rec_str value = {equal + 2, option.len - name.len - 3};
+        if (value.ptr) {
             fputc('=', out);
             put_word(out, value);
         }
@@ -277,7 +297,9 @@ cli_choice(struct cli *cli, const char *option, const char *text,
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
                                      i ? ", " : "", words[i]);
     }
-    return cli_usage(cli, "--%s must be one of %s, got '%s'", option, list, text);
+    /* Operands are named in capitals, and have no dashes. */
+    return cli_usage(cli, "%s%s must be one of %s, got '%s'",
+                     *option >= 'A' && *option <= 'Z' ? "" : "--", option, list, text);
 }
 
 bool

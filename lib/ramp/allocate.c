@@ -12,6 +12,7 @@ struct ramp_allocator {
     uint32_t nservers;
     /* The job being placed: */
     const bool *taken;
+    uint32_t nfree;               /* servers not taken */
     uint32_t origin[3], limit[3]; /* the block it may use */
     bool saw_block;               /* a free block was there, without memory */
     double *used;                 /* per server, bytes; 0 when not touched */
@@ -66,13 +67,20 @@ ramp_allocator_free(struct ramp_allocator *a)
     free(a);
 }
 
+/* Wraps a coordinate around: it is less than 2n. */
+static inline uint32_t
+wrap(uint32_t x, uint32_t n)
+{
+    return x < n ? x : x - n;
+}
+
 /* The server at an offset from the block's origin; blocks wrap around the cluster. */
-static uint32_t
+static inline uint32_t
 server_at(const struct ramp_allocator *a, uint32_t c, uint32_t r, uint32_t s)
 {
     const uint32_t *n = a->cluster.shape;
-    return (((a->origin[0] + c) % n[0]) * n[1] + (a->origin[1] + r) % n[1]) * n[2] +
-           (a->origin[2] + s) % n[2];
+    uint32_t rack = wrap(a->origin[0] + c, n[0]) * n[1] + wrap(a->origin[1] + r, n[1]);
+    return rack * n[2] + wrap(a->origin[2] + s, n[2]);
 }
 
 /* Is there room for so many bytes more? Rounding of sums of parts is forgiven. */
@@ -246,7 +254,7 @@ place_in_block(struct ramp_allocator *a, const struct graph_unit *unit, double m
     const uint32_t *m = a->limit;
     bool placed;
 
-    if (unit->parts > (uint64_t)m[0] * m[1] * m[2])
+    if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > a->nfree)
         return false;
     if (a->heuristic == RAMP_FIRST_FIT) /* the simulator's order */
         placed = try_shapes(a, true, true, unit, memory);
@@ -331,10 +339,10 @@ place_twins(struct ramp_allocator *a, const struct ramp_plan *plan)
 static enum ramp_outcome
 place_all(struct ramp_allocator *a, const struct ramp_plan *plan)
 {
-    uint32_t free = 0;
-    while (free < a->nservers && a->taken[free])
-        free++;
-    if (free == a->nservers)
+    a->nfree = 0;
+    for (uint32_t i = 0; i < a->nservers; i++)
+        a->nfree += !a->taken[i];
+    if (a->nfree == 0)
         return RAMP_NO_SERVERS;
     memset(a->origin, 0, sizeof a->origin);
     memcpy(a->limit, a->cluster.shape, sizeof a->limit);

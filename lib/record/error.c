@@ -12,6 +12,7 @@ set_error(struct rec_error *err, enum rec_code code, const char *file, uint64_t 
     if (!err)
         return;
     err->code = code;
+    err->located = file != NULL;
     if (file) {
         int n = snprintf(err->text, sizeof err->text, "%s:%llu: ", file,
                          (unsigned long long)line);

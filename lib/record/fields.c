@@ -18,11 +18,13 @@ rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
                 const char *format, ...)
 {
     char text[sizeof err->text];
+    uint64_t line;
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return rec_fail_at(err, rec_reader_file(reader), rec_reader_line(reader), "%s", text);
+    line = rec_reader_line(reader);
+    return rec_fail_at(err, rec_reader_file(reader), line ? line : 1, "%s", text);
 }
 
 static size_t
@@ -50,6 +52,15 @@ rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_erro
                                  spec->fields[i].name);
     return rec_reader_fail(reader, err, "%s needs %zu fields (%s%s), got %zu", spec->name,
                            need, spec->name, names, rec->nfields - 1);
+}
+
+bool
+rec_locate(const struct rec_reader *reader, struct rec_error *err)
+{
+    struct rec_error inner = *err;
+    return inner.code == REC_DATA && !inner.located
+               ? rec_reader_fail(reader, err, "%s", inner.text)
+               : false;
 }
 
 static bool

@@ -29,7 +29,8 @@ struct rec_reader {
 
     struct rec_str *field;
     size_t nfields, field_room;
-    enum rec_type last_type;
+    enum rec_type last_type; /* records of one type come in runs */
+    struct rec_str last_word;
 
     bool headed;  /* inside a stream that opened with #rampipe */
     bool opening; /* header and provenance may still come */
@@ -54,6 +55,7 @@ rec_reader_open(const char *const *files, size_t count,
     reader->nfiles = count ? count : 1;
     reader->name = rec_input_name(reader->files[0]);
     reader->opening = true;
+    reader->last_word = rec_str("");
     if (options)
         reader->options = *options;
     return reader;
@@ -134,16 +136,23 @@ fill(struct rec_reader *reader, struct rec_error *err)
     return true;
 }
 
-static bool
-add_field(struct rec_reader *reader, const char *from, const char *to,
-          struct rec_error *err)
+enum { BLOCK = 16 };
+
+/* Where the next BLOCK bytes have a TAB or LF, a bit each. */
+static inline unsigned
+find_marks(const char *p)
 {
-    if (reader->nfields == reader->field_room &&
-        !rec_grow(&reader->field, &reader->field_room, reader->nfields + 1,
-                  sizeof *reader->field, err))
-        return false;
-    reader->field[reader->nfields++] = (struct rec_str){from, (size_t)(to - from)};
-    return true;
+#ifdef __SSE2__
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i tabs = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'));
+    __m128i ends = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(tabs, ends));
+#else
+    unsigned marks = 0;
+    for (unsigned i = 0; i < BLOCK; i++)
+        marks |= (unsigned)(p[i] == '\t' || p[i] == '\n') << i;
+    return marks;
+#endif
 }
 
 /*
@@ -153,35 +162,27 @@ add_field(struct rec_reader *reader, const char *from, const char *to,
 static const char *
 split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
 {
+    struct rec_str *field = reader->field;
     const char *from = p;
-    reader->nfields = 0;
-#ifdef __SSE2__
-    const __m128i tabs = _mm_set1_epi8('\t'), ends = _mm_set1_epi8('\n');
-    for (;; p += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i marks =
-            _mm_or_si128(_mm_cmpeq_epi8(bytes, tabs), _mm_cmpeq_epi8(bytes, ends));
-        unsigned mask = (unsigned)_mm_movemask_epi8(marks);
-        for (; mask; mask &= mask - 1) {
-            const char *mark = p + __builtin_ctz(mask);
-            if (!add_field(reader, from, mark, err))
+    size_t n = 0;
+
+    for (;; p += BLOCK) {
+        if (n + BLOCK > reader->field_room) { /* a block has no more than so many */
+            if (!rec_grow(&reader->field, &reader->field_room, n + BLOCK,
+                          sizeof *reader->field, err))
                 return NULL;
-            if (*mark == '\n')
+            field = reader->field;
+        }
+        for (unsigned marks = find_marks(p); marks; marks &= marks - 1) {
+            const char *mark = p + __builtin_ctz(marks);
+            field[n++] = (struct rec_str){from, (size_t)(mark - from)};
+            if (*mark == '\n') {
+                reader->nfields = n;
                 return mark;
+            }
             from = mark + 1;
         }
     }
-#else
-    for (;; p++) {
-        if (*p != '\t' && *p != '\n')
-            continue;
-        if (!add_field(reader, from, p, err))
-            return NULL;
-        if (*p == '\n')
-            return p;
-        from = p + 1;
-    }
-#endif
 }
 
 /* The next line of the current input. 1, 0 at its end, -1. Fields are split if `split`.
@@ -333,13 +334,15 @@ static bool
 find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 {
     struct rec_str word = rec->field[0];
-    const struct rec_spec *last = rec_spec(reader->last_type);
 
-    if (!last || !rec_str_is(word, last->name)) {
+    if (word.len != reader->last_word.len ||
+        memcmp(word.ptr, reader->last_word.ptr, word.len) != 0) {
         enum rec_type type = REC_MARK + 1;
         while (type < REC_NTYPES && !rec_str_is(word, rec_spec(type)->name))
             type++;
         reader->last_type = type < REC_NTYPES ? type : REC_OTHER;
+        reader->last_word =
+            type < REC_NTYPES ? rec_str(rec_spec(type)->name) : (struct rec_str){"", 0};
         if (type == REC_NTYPES && !is_word(word))
             return rec_reader_fail(reader, err,
                                    "a record starts with its type, a lower-case word, "

@@ -3,7 +3,7 @@
  * arrivals of the same instant are looked at; jobs that wait are looked at before new
  * ones.
  */
-#include "rampipe/cluster.h"
+#include "trial.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,9 +32,7 @@ struct waiting {
 struct attempt {
     const char *cause; /* NULL: it can start */
     uint32_t graph;
-    struct ramp_placement placement;
-    struct sim_layout *layout;
-    struct sim_cost cost;
+    const struct trial *trial; /* until the next one */
     double finish;
 };
 
@@ -49,6 +47,7 @@ struct sim_admission {
     uint32_t nservers, nfree;
     bool *taken;
     uint64_t *owner;
+    struct trials trials;
     struct known *known;
     size_t nknown, known_room;
     struct sim_layout **layout;
@@ -71,6 +70,24 @@ struct sim_admission {
     size_t members_room;
 };
 
+static void
+take_server(struct sim_admission *a, uint32_t server, uint64_t owner)
+{
+    a->taken[server] = true;
+    a->owner[server] = owner;
+    a->nfree--;
+    trials_flip(&a->trials, server);
+}
+
+static void
+give_back(struct sim_admission *a, uint32_t server)
+{
+    a->taken[server] = false;
+    a->owner[server] = 0;
+    a->nfree++;
+    trials_flip(&a->trials, server);
+}
+
 struct sim_admission *
 sim_admission_new(const struct sim_admission_options *options, struct sim_store *store,
                   sim_decide *decide, void *context, struct rec_error *err)
@@ -90,12 +107,16 @@ sim_admission_new(const struct sim_admission_options *options, struct sim_store 
     a->taken = calloc(a->nservers, sizeof *a->taken);
     a->owner = calloc(a->nservers, sizeof *a->owner);
     a->slots = calloc(a->nservers, sizeof *a->slots);
-    if (!a->allocator || !a->taken || !a->owner || !a->slots) {
+    if (!a->allocator || !a->taken || !a->owner || !a->slots ||
+        !trials_init(&a->trials, a->nservers, err)) {
         if (a->allocator)
             rec_fail_memory(err);
         sim_admission_free(a);
         return NULL;
     }
+    for (uint32_t i = 0; i < options->ndown; i++)
+        if (!a->taken[options->down[i]])
+            take_server(a, options->down[i], SIM_DOWN);
     return a;
 }
 
@@ -117,6 +138,7 @@ sim_admission_free(struct sim_admission *a)
         free(a->waiting[i].id);
         free(a->waiting[i].graphs);
     }
+    trials_free(&a->trials);
     sim_queue_free(&a->ends);
     arena_free(&a->keys);
     free(a->taken);
@@ -170,7 +192,7 @@ know(struct sim_admission *a, uint32_t index, struct rec_error *err)
 
 /* The layout that puts members on these slots, found or made. */
 static bool
-find_layout(struct sim_admission *a, struct known *known, struct attempt *t,
+find_layout(struct sim_admission *a, struct known *known, struct trial *t,
             struct rec_error *err)
 {
     const struct graph *graph = known->plan.graph;
@@ -183,7 +205,7 @@ find_layout(struct sim_admission *a, struct known *known, struct attempt *t,
         t->layout = a->layout[index];
         return true;
     }
-    layout = t->layout = sim_layout_new(rec_str(""), graph, t->placement.nheld, err);
+    layout = t->layout = sim_layout_new(rec_str(""), graph, t->nservers, err);
     if (!layout)
         return false;
     for (uint32_t i = 0; i < known->plan.nsteps; i++) {
@@ -210,36 +232,52 @@ find_layout(struct sim_admission *a, struct known *known, struct attempt *t,
     return true;
 }
 
-/* Places one alternative and prices it. False: *err; otherwise t->cause tells. */
+/* Places a graph on the servers that are free and prices the placement. */
+static bool
+place_graph(struct sim_admission *a, uint32_t index, struct rec_error *err)
+{
+    struct known *known = know(a, index, err);
+    struct trial trial = {.graph = index + 1};
+    struct ramp_placement placement;
+
+    if (!known || !ramp_allocate(a->allocator, &known->plan, a->taken, &trial.outcome,
+                                 &placement, err))
+        return false;
+    if (trial.outcome != RAMP_PLACED)
+        return trials_keep(&a->trials, &trial, err);
+    if (!rec_grow(&a->members, &a->members_room, known->plan.graph->nops,
+                  sizeof *a->members, err))
+        return false;
+    trial.servers = (uint32_t *)(uintptr_t)placement.held;
+    trial.nservers = placement.nheld;
+    for (uint32_t i = 0; i < placement.nheld; i++)
+        a->slots[placement.held[i]] = i;
+    for (size_t i = 0; i < known->plan.graph->nops; i++)
+        a->members[i] = a->slots[placement.server[i]];
+    return find_layout(a, known, &trial, err) &&
+           sim_layout_cost(trial.layout, &a->options.cluster, trial.servers, &trial.cost,
+                           err) &&
+           trials_keep(&a->trials, &trial, err);
+}
+
+/* Tries one alternative. False: *err; otherwise t->cause tells. */
 static bool
 try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
           struct attempt *t, struct rec_error *err)
 {
-    struct known *known = know(a, index, err);
-    enum ramp_outcome outcome;
-
-    *t = (struct attempt){.graph = index};
-    if (!known || !ramp_allocate(a->allocator, &known->plan, a->taken, &outcome,
-                                 &t->placement, err))
-        return false;
-    if (outcome != RAMP_PLACED) {
-        t->cause = ramp_outcome_name(outcome);
+    *t = (struct attempt){.graph = index, .trial = trials_find(&a->trials, index)};
+    if (!t->trial) {
+        if (!place_graph(a, index, err))
+            return false;
+        t->trial = trials_find(&a->trials, index);
+    }
+    if (t->trial->outcome != RAMP_PLACED) {
+        t->cause = ramp_outcome_name(t->trial->outcome);
         return true;
     }
-    if (!rec_grow(&a->members, &a->members_room, known->plan.graph->nops,
-                  sizeof *a->members, err))
-        return false;
-    for (uint32_t i = 0; i < t->placement.nheld; i++)
-        a->slots[t->placement.held[i]] = i;
-    for (size_t i = 0; i < known->plan.graph->nops; i++)
-        a->members[i] = a->slots[t->placement.server[i]];
-    if (!find_layout(a, known, t, err) ||
-        !sim_layout_cost(t->layout, &a->options.cluster, t->placement.held, &t->cost,
-                         err))
-        return false;
-    t->finish = a->now + t->cost.step.seconds * job->steps;
+    t->finish = a->now + t->trial->cost.step.seconds * job->steps;
     /* Not finish - arrival: late in a simulation, times are rounded more than 1e-9. */
-    if (a->now - job->arrival + t->cost.step.seconds * job->steps >
+    if (a->now - job->arrival + t->trial->cost.step.seconds * job->steps >
         job->deadline * (1 + 1e-9))
         t->cause = "deadline";
     else if (!isfinite(t->finish))
@@ -255,22 +293,22 @@ static bool
 start(struct sim_admission *a, const struct sim_job *job, const struct attempt *t,
       struct rec_error *err)
 {
-    uint32_t index, n = t->placement.nheld;
+    uint32_t index, n = t->trial->nservers;
+    struct sim_layout *layout = t->trial->layout;
     struct running *r;
     char id[24];
     struct sim_decision decision = {.job = *job,
                                     .time = a->now,
                                     .graph = a->store->graph[t->graph],
-                                    .layout = t->layout,
-                                    .new_layout = t->layout->id[0] == '\0',
-                                    .servers = t->placement.held,
-                                    .cost = &t->cost,
+                                    .layout = layout,
+                                    .new_layout = layout->id[0] == '\0',
+                                    .cost = &t->trial->cost,
                                     .finish = t->finish};
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        t->layout->id = arena_copy(&t->layout->arena, rec_str(id), err);
-        if (!t->layout->id)
+        layout->id = arena_copy(&layout->arena, rec_str(id), err);
+        if (!layout->id)
             return false;
     }
     if (a->nvacant)
@@ -285,14 +323,12 @@ start(struct sim_admission *a, const struct sim_job *job, const struct attempt *
     r = &a->running[index];
     if (!(r->servers = malloc((n + 1) * sizeof *r->servers)))
         return rec_fail_memory(err);
-    memcpy(r->servers, t->placement.held, n * sizeof *r->servers);
+    memcpy(r->servers, t->trial->servers, n * sizeof *r->servers);
     r->nservers = n;
+    decision.servers = r->servers;
     a->started++;
-    for (uint32_t i = 0; i < n; i++) {
-        a->taken[r->servers[i]] = true;
-        a->owner[r->servers[i]] = a->started;
-    }
-    a->nfree -= n;
+    for (uint32_t i = 0; i < n; i++)
+        take_server(a, r->servers[i], a->started);
     return sim_queue_push(&a->ends, (struct sim_event){t->finish, index}, err) &&
            a->decide(a->context, &decision, err);
 }
@@ -310,11 +346,8 @@ static bool
 end_job(struct sim_admission *a, uint32_t index, struct rec_error *err)
 {
     struct running *r = &a->running[index];
-    for (uint32_t i = 0; i < r->nservers; i++) {
-        a->taken[r->servers[i]] = false;
-        a->owner[r->servers[i]] = 0;
-    }
-    a->nfree += r->nservers;
+    for (uint32_t i = 0; i < r->nservers; i++)
+        give_back(a, r->servers[i]);
     free(r->servers);
     *r = (struct running){0};
     if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
@@ -334,14 +367,20 @@ struct verdict {
     const char *cause;
 };
 
-/* True if attempt t is to be preferred to the best so far. */
-static bool
-is_better(enum sim_choose choose, const struct attempt *t, const struct attempt *best)
+/* The alternative to be taken of those tried so far, when all are tried. */
+struct best {
+    bool any;
+    uint32_t graph, nservers;
+    double finish;
+};
+
+static void
+keep_better(enum sim_choose choose, const struct attempt *t, struct best *best)
 {
-    if (!best->layout)
-        return true;
-    return choose == SIM_FASTEST ? t->finish < best->finish
-                                 : t->placement.nheld < best->placement.nheld;
+    uint32_t n = t->trial->nservers;
+    if (!best->any ||
+        (choose == SIM_FASTEST ? t->finish < best->finish : n < best->nservers))
+        *best = (struct best){true, t->graph, n, t->finish};
 }
 
 /* Tries the alternatives in order and starts the job on the one to be taken. */
@@ -351,7 +390,8 @@ try_job(struct sim_admission *a, const struct sim_job *job, struct verdict *v,
 {
     enum sim_choose choose = a->options.choose;
     struct rec_str rest = job->graphs, id;
-    struct attempt t, best = {0};
+    struct attempt t;
+    struct best best = {0};
 
     *v = (struct verdict){.graph = MAP_NONE, .cause = "no_servers", .may_wait = true};
     while (rec_str_split(&rest, ',', &id)) {
@@ -383,12 +423,11 @@ try_job(struct sim_admission *a, const struct sim_job *job, struct verdict *v,
         }
         if (choose == SIM_FIRST_DEGREE)
             return true;
-        if (!t.cause && is_better(choose, &t, &best))
-            best = t;
+        if (!t.cause)
+            keep_better(choose, &t, &best);
     }
-    if (!best.layout)
+    if (!best.any)
         return true;
-    /* The allocator holds one placement at a time: make the best one again. */
     v->started = true;
     return try_graph(a, job, best.graph, &t, err) && start(a, job, &t, err);
 }

@@ -1,7 +1,7 @@
 /*
- * step [PROFILE] - events per second of one training step: on a profile split 16 ways, and
- * on layered random graphs of 1e4, 1e5 and 1e6 ops (about four deps an op), whose time per
- * event should grow like a logarithm. Peak memory is that of the largest.
+ * step [PROFILE] - events per second of one training step: on a profile split 16 ways,
+ * and on layered random graphs of 1e4, 1e5 and 1e6 ops (about four deps an op), whose
+ * time per event should grow like a logarithm. Peak memory is that of the largest.
  */
 #include "rampipe/cluster.h"
 
@@ -61,7 +61,8 @@ make_layered(struct graph *graph, uint32_t nops)
         uint32_t first = (uint32_t)(draw(&state) % WIDTH);
         snprintf(id, sizeof id, "%u", i);
         for (uint32_t j = 0; j < n; j++) {
-            snprintf(parent, sizeof parent, "%u", layer * WIDTH + (first + 37 * j) % WIDTH);
+            snprintf(parent, sizeof parent, "%u",
+                     layer * WIDTH + (first + 37 * j) % WIDTH);
             if (!graph_add_dep(graph, rec_str(parent), rec_str(id),
                                (double)(1 + draw(&state) % 1000000), false, "", 0, &err))
                 die(&err);
@@ -75,8 +76,8 @@ make_layered(struct graph *graph, uint32_t nops)
 static double
 rate(const struct graph *graph, double *per_event)
 {
-    struct ramp_cluster cluster = {{16, 16, 1}, RAMP_BANDWIDTH, 1e18, RAMP_PROPAGATION,
-                                   RAMP_IO};
+    struct ramp_cluster cluster = {
+        {16, 16, 1}, RAMP_BANDWIDTH, 1e18, RAMP_PROPAGATION, RAMP_IO};
     struct rec_error err;
     uint32_t *server = malloc((graph->nops + 1) * sizeof *server);
     uint32_t *placed = malloc((graph->nops + 1) * sizeof *placed);
@@ -118,8 +119,9 @@ bench_profile(const char *path)
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
     double per_event;
 
-    if (!reader || !graph_read_profile(&graph, reader, &options, rec_str("profile"),
-                                       rec_str("profile"), &err) ||
+    if (!reader ||
+        !graph_read_profile(&graph, reader, &options, rec_str("profile"),
+                            rec_str("profile"), &err) ||
         !graph_partition(&graph, &how, &split, &err))
         die(&err);
     printf("step, profile split 16 ways (%zu ops, %zu deps)\t%.1f\tM events/s\t>= 10\n",

@@ -1,23 +1,7 @@
 /* Any bytes as a profile: refused with a message, or a graph that reads back as it is. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz.h"
 
 #include "rampipe/graph.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A file in memory; its path is good until the next call but two. */
-static int
-memory_file(char path[64])
-{
-    int fd = memfd_create("fuzz", 0);
-    if (fd < 0)
-        abort();
-    snprintf(path, 64, "/proc/self/fd/%d", fd);
-    return fd;
-}
 
 static void
 write_graph(const struct graph *graph, const char *path)
@@ -71,21 +55,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64], first_path[64], second_path[64];
     const char *name = path;
-    int fd = memory_file(path), first, second;
+    int fd = fuzz_file(data, size, path), first, second;
     struct graph_profile_options options = {1e-3, GRAPH_MEMORY_TOTAL,
                                             !(size && data[size - 1] == ' ')};
     struct graph graph = {0}, again = {0};
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct rec_reader *reader;
 
-    if (write(fd, data, size) != (ssize_t)size)
-        abort();
     reader = rec_reader_open(&name, 1, NULL, &err);
     if (reader) {
         if (graph_read_profile(&graph, reader, &options, rec_str("g"), rec_str("m"),
                                &err)) {
-            first = memory_file(first_path);
-            second = memory_file(second_path);
+            first = fuzz_file(NULL, 0, first_path);
+            second = fuzz_file(NULL, 0, second_path);
             write_graph(&graph, first_path);
             read_graph(&again, first_path);
             write_graph(&again, second_path);

@@ -1,0 +1,125 @@
+/* Distributions: exact while they are small, counts in logarithmic buckets beyond. */
+#include "rampipe/metrics.h"
+
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+static int64_t
+bucket_of(double value)
+{
+    return (int64_t)floor(log(value) / log1p(METRICS_ERROR));
+}
+
+/* The middle of a bucket. */
+static double
+value_of(int64_t bucket)
+{
+    return exp(((double)bucket + 0.5) * log1p(METRICS_ERROR));
+}
+
+static bool
+count_value(struct metrics_dist *dist, double value, struct rec_error *err)
+{
+    int64_t index;
+    if (value <= 0) {
+        dist->zeros++;
+        return true;
+    }
+    index = bucket_of(value);
+    if (dist->nbuckets == 0)
+        dist->first = index;
+    if (index < dist->first) { /* make room in front */
+        size_t more = (size_t)(dist->first - index);
+        if (!rec_grow(&dist->bucket, &dist->bucket_room, dist->nbuckets + more,
+                      sizeof *dist->bucket, err))
+            return false;
+        memmove(dist->bucket + more, dist->bucket, dist->nbuckets * sizeof *dist->bucket);
+        memset(dist->bucket, 0, more * sizeof *dist->bucket);
+        dist->nbuckets += more;
+        dist->first = index;
+    }
+    if ((size_t)(index - dist->first) >= dist->nbuckets) {
+        size_t need = (size_t)(index - dist->first) + 1;
+        if (!rec_grow(&dist->bucket, &dist->bucket_room, need, sizeof *dist->bucket, err))
+            return false;
+        memset(dist->bucket + dist->nbuckets, 0,
+               (need - dist->nbuckets) * sizeof *dist->bucket);
+        dist->nbuckets = need;
+    }
+    dist->bucket[index - dist->first]++;
+    return true;
+}
+
+bool
+metrics_dist_add(struct metrics_dist *dist, double value, struct rec_error *err)
+{
+    double before = value - dist->mean;
+    dist->n++;
+    dist->mean += before / (double)dist->n;
+    dist->square += before * (value - dist->mean);
+    if (dist->n == 1 || value < dist->least)
+        dist->least = value;
+    if (dist->n == 1 || value > dist->most)
+        dist->most = value;
+    if (dist->n <= METRICS_EXACT) {
+        if (!rec_grow(&dist->value, &dist->room, (size_t)dist->n, sizeof *dist->value,
+                      err))
+            return false;
+        dist->value[dist->n - 1] = value;
+        dist->sorted = false;
+        return true;
+    }
+    for (size_t i = 0; dist->value && i < METRICS_EXACT; i++)
+        if (!count_value(dist, dist->value[i], err))
+            return false;
+    free(dist->value);
+    dist->value = NULL;
+    return count_value(dist, value, err);
+}
+
+double
+metrics_dist_deviation(const struct metrics_dist *dist)
+{
+    return dist->n < 2 ? 0 : sqrt(dist->square / (double)(dist->n - 1));
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+double
+metrics_dist_quantile(struct metrics_dist *dist, double p)
+{
+    double rank, value;
+    uint64_t seen = dist->zeros;
+
+    if (dist->value) {
+        if (!dist->sorted)
+            qsort(dist->value, (size_t)dist->n, sizeof *dist->value, compare);
+        dist->sorted = true;
+        return gsl_stats_quantile_from_sorted_data(dist->value, 1, (size_t)dist->n, p);
+    }
+    rank = p * (double)(dist->n - 1);
+    if (rank < (double)seen)
+        return 0;
+    for (size_t i = 0; i < dist->nbuckets; i++) {
+        seen += dist->bucket[i];
+        if (rank < (double)seen) {
+            value = value_of(dist->first + (int64_t)i);
+            return fmin(fmax(value, dist->least), dist->most);
+        }
+    }
+    return dist->most;
+}
+
+void
+metrics_dist_free(struct metrics_dist *dist)
+{
+    free(dist->value);
+    free(dist->bucket);
+    *dist = (struct metrics_dist){0};
+}

@@ -1,0 +1,94 @@
+/* The cache of trials: direct-mapped, compared exactly. */
+#include "trial.h"
+
+#include <stdlib.h>
+
+enum { BUDGET = 32 << 20 }; /* bytes of states and servers, roughly */
+
+/* splitmix64, the usual source of Zobrist marks. */
+static uint64_t
+mark_of(uint64_t i)
+{
+    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+bool
+trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
+{
+    size_t each = sizeof(struct trial) + nservers / 4 + 100;
+    trials->nwords = nservers / 64 + 1;
+    for (trials->ntrials = 1 << 14; trials->ntrials > 16; trials->ntrials /= 2)
+        if (trials->ntrials * each < BUDGET)
+            break;
+    trials->trial = calloc(trials->ntrials, sizeof *trials->trial);
+    trials->state = calloc(trials->nwords, sizeof *trials->state);
+    trials->mark = calloc(nservers, sizeof *trials->mark);
+    if (!trials->trial || !trials->state || !trials->mark)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < nservers; i++)
+        trials->mark[i] = mark_of(i);
+    return true;
+}
+
+void
+trials_free(struct trials *trials)
+{
+    for (size_t i = 0; trials->trial && i < trials->ntrials; i++) {
+        free(trials->trial[i].state);
+        free(trials->trial[i].servers);
+    }
+    free(trials->trial);
+    free(trials->state);
+    free(trials->mark);
+}
+
+void
+trials_flip(struct trials *trials, uint32_t server)
+{
+    trials->state[server / 64] ^= (uint64_t)1 << server % 64;
+    trials->hash ^= trials->mark[server];
+}
+
+static struct trial *
+place_of(const struct trials *trials, uint32_t graph)
+{
+    uint64_t hash = trials->hash ^ mark_of((uint64_t)graph << 32);
+    return &trials->trial[hash & (trials->ntrials - 1)];
+}
+
+const struct trial *
+trials_find(const struct trials *trials, uint32_t graph)
+{
+    const struct trial *trial = place_of(trials, graph);
+    if (trial->graph != graph + 1 ||
+        memcmp(trial->state, trials->state, trials->nwords * sizeof *trial->state) != 0)
+        return NULL;
+    return trial;
+}
+
+bool
+trials_keep(struct trials *trials, const struct trial *trial, struct rec_error *err)
+{
+    struct trial *place = place_of(trials, trial->graph - 1);
+    size_t size = trials->nwords * sizeof *place->state;
+    uint64_t *state = place->state ? place->state : malloc(size);
+    uint32_t *servers = malloc((trial->nservers + 1) * sizeof *servers);
+
+    place->state = state;
+    if (!state || !servers) {
+        free(servers);
+        place->graph = 0;
+        return rec_fail_memory(err);
+    }
+    free(place->servers);
+    *place = *trial;
+    place->state = state;
+    place->servers = servers;
+    memcpy(state, trials->state, size);
+    if (trial->nservers)
+        memcpy(servers, trial->servers, trial->nservers * sizeof *servers);
+    return true;
+}

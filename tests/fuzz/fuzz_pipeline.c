@@ -1,0 +1,110 @@
+/* Any bytes as a stream of graphs and jobs: partitioned, placed, simulated and replayed.
+ */
+#include "fuzz.h"
+
+#include "rampipe/cluster.h"
+
+#include <math.h>
+
+static struct rec_writer *output;
+
+static bool
+decide(void *context, const struct sim_decision *decision, struct rec_error *err)
+{
+    const struct ramp_cluster *cluster = context;
+    (void)err;
+    if (decision->cause)
+        return true;
+    /* work in = work out; a step is no shorter than its busiest server, nor longer than
+     * everything one after the other */
+    if (fabs(decision->cost->step.busy - decision->cost->step.sequential) >
+        1e-6 * decision->cost->step.sequential)
+        abort();
+    for (uint32_t i = 0; i < decision->layout->nslots; i++)
+        if (decision->servers[i] >= ramp_servers(cluster))
+            abort();
+    return true;
+}
+
+static bool
+take(struct sim_store *store, struct sim_admission *admission, struct rec_reader *reader,
+     const struct rec *rec, struct rec_error *err)
+{
+    struct sim_job job;
+    if (!graph_continues(rec)) {
+        const struct graph *open = store->reading;
+        if (!sim_store_end(store, err))
+            return false;
+        if (open && open->nops < 40) {
+            struct graph_partition how = {.degree = 4,
+                                          .quantum = 1e-3,
+                                          .copies = 1,
+                                          .sizes = GRAPH_SIZES_REFERENCE};
+            struct graph split = {0};
+            if (graph_partition(open, &how, &split, err))
+                graph_write(&split, output);
+            graph_free(&split);
+        }
+    }
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return sim_store_read(store, reader, rec, err);
+    if (rec->type != REC_JOB)
+        return true;
+    return sim_read_job(reader, rec, &job, err) &&
+           sim_admission_advance(admission, &job, err) &&
+           sim_admission_arrive(admission, &job, err);
+}
+
+static void
+replay(const char *path)
+{
+    struct rec_error err;
+    struct sim_replay_sink sink = {0};
+    struct sim_replay *replay = sim_replay_new(&sink, INFINITY, &err);
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
+    struct rec rec;
+    bool ok = replay && reader;
+    while (ok && rec_next(reader, &rec, &err) > 0)
+        ok = sim_replay_take(replay, reader, &rec, &err);
+    if (ok)
+        ok = sim_replay_end(replay, &err);
+    sim_replay_free(replay);
+    rec_reader_close(reader);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const uint32_t meta[3] = {2, 2, 1};
+    struct sim_admission_options options = {
+        .cluster = {{2, 2, 2}, RAMP_BANDWIDTH, RAMP_MEMORY, RAMP_PROPAGATION, RAMP_IO},
+        .heuristic = size % 2 ? RAMP_BLOCK : RAMP_FIRST_FIT,
+        .meta = {meta[0], meta[1], meta[2]},
+        .queue = size % 3};
+    char path[64];
+    const char *name = path;
+    int fd = fuzz_file(bytes, size, path);
+    struct rec_error err;
+    struct sim_store store = {0};
+    struct sim_admission *admission =
+        sim_admission_new(&options, &store, decide, &options.cluster, &err);
+    struct rec_reader *reader = rec_reader_open(&name, 1, NULL, &err);
+    struct rec rec;
+    bool ok = admission && reader;
+
+    output = rec_writer_open("/dev/null", NULL, &err);
+    if (!ok || !output)
+        abort();
+    while (ok && rec_next(reader, &rec, &err) > 0)
+        ok = take(&store, admission, reader, &rec, &err);
+    if (ok && sim_store_end(&store, &err))
+        ok = sim_admission_end(admission, &err);
+    if (!rec_writer_close(output, true, &err))
+        abort();
+    sim_admission_free(admission);
+    sim_store_free(&store);
+    rec_reader_close(reader);
+    replay(path);
+    close(fd);
+    return 0;
+}

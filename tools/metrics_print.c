@@ -1,0 +1,355 @@
+/* Figures as a table for a person, as TSV, CSV and JSON for a program. */
+#include "metrics_print.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void put(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+
+static void
+put(struct cli *cli, const char *format, ...)
+{
+    char text[1000];
+    va_list args;
+    int n;
+    va_start(args, format);
+    n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n > 0)
+        rec_put_bytes(cli->writer, text,
+                      (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+/* ---- TSV, CSV, JSON
+ * ---------------------------------------------------------------------- */
+
+static void
+put_csv(struct cli *cli, const char *text)
+{
+    if (!strpbrk(text, ",\"\n")) {
+        put(cli, "%s", text);
+        return;
+    }
+    put(cli, "\"");
+    for (; *text; text++)
+        put(cli, *text == '"' ? "\"\"" : "%c", *text);
+    put(cli, "\"");
+}
+
+static void
+put_json(struct cli *cli, const char *text, size_t len)
+{
+    put(cli, "\"");
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\')
+            put(cli, "\\%c", c);
+        else if (c < ' ')
+            put(cli, "\\u%04x", c);
+        else
+            put(cli, "%c", c);
+    }
+    put(cli, "\"");
+}
+
+/* Where the rows go, and what stood before. */
+struct rows {
+    struct cli *cli;
+    enum metrics_format format;
+    const char *group, *metric;
+};
+
+static void
+emit_row(void *context, const char *group, const char *metric, const char *statistic,
+         double value)
+{
+    struct rows *rows = context;
+    struct cli *cli = rows->cli;
+    char number[REC_NUM_MAX];
+
+    rec_format_num(number, value);
+    if (rows->format == METRICS_TSV)
+        put(cli, "%s\t%s\t%s\t%s\n", group, metric, statistic, number);
+    else {
+        put_csv(cli, group);
+        put(cli, ",");
+        put_csv(cli, metric);
+        put(cli, ",%s,%s\n", statistic, number);
+    }
+}
+
+/* {"group": {"metric": {"statistic": value}}} */
+static void
+emit_json(void *context, const char *group, const char *metric, const char *statistic,
+          double value)
+{
+    struct rows *rows = context;
+    struct cli *cli = rows->cli;
+    char number[REC_NUM_MAX];
+
+    if (rows->group != group) {
+        put(cli, rows->group ? "}},\n    " : "\n    ");
+        put_json(cli, group, strlen(group));
+        put(cli, ": {\n      ");
+    } else if (!rows->metric || strcmp(rows->metric, metric) != 0)
+        put(cli, "},\n      ");
+    if (rows->group != group || strcmp(rows->metric, metric) != 0) {
+        put_json(cli, metric, strlen(metric));
+        put(cli, ": {");
+    } else
+        put(cli, ", ");
+    rec_format_num(number, value);
+    put_json(cli, statistic, strlen(statistic));
+    put(cli, ": %s", number);
+    rows->group = group;
+    rows->metric = strcmp(statistic, "value") == 0 ? "" : metric;
+}
+
+static void
+put_provenance(struct cli *cli)
+{
+    struct rec_str rest = rec_str(rec_reader_provenance(cli->reader)), line;
+    bool first = true;
+    put(cli, "  \"provenance\": [");
+    while (rec_str_split(&rest, '\n', &line)) {
+        if (line.len < 3)
+            continue;
+        put(cli, first ? "\n    " : ",\n    ");
+        put_json(cli, line.ptr + 3, line.len - 3);
+        first = false;
+    }
+    put(cli, "],\n");
+}
+
+/* ---- the table
+ * ------------------------------------------------------------------------------ */
+
+/* Three digits and a prefix or unit that a person reads at a glance. */
+static void
+format_value(char text[32], double value, const char *unit)
+{
+    static const struct {
+        double from;
+        const char *prefix;
+    } prefix[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"},  {1e6, "M"}, {1e3, "k"},
+                  {1, ""},     {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}};
+    double size = fabs(value);
+
+    if (strcmp(unit, "%") == 0)
+        snprintf(text, 32, "%.2f %%", 100 * value);
+    else if (!*unit && size < 1e7)
+        snprintf(text, 32, size == floor(size) ? "%.0f" : "%.4g", value);
+    else if (strcmp(unit, "s") == 0 && size >= 1)
+        snprintf(text, 32, size < 1e7 ? "%.7g s" : "%.4g s", value);
+    else {
+        /* Only seconds have thousandths; 0.5 B/s is that. */
+        size_t i = 0, last = strcmp(unit, "s") == 0 ? 8 : 5;
+        while (i < last && size < prefix[i].from)
+            i++;
+        if (size == 0)
+            snprintf(text, 32, "0 %s", unit);
+        else
+            snprintf(text, 32, "%.4g %s%s", value / prefix[i].from, prefix[i].prefix,
+                     unit);
+    }
+}
+
+static const char *
+unit_of(const char *metric)
+{
+    static const char *const percent[] = {
+        "rate:", "blocking rate", "acceptance rate", "utilisation", "overhead", NULL};
+    if (strcmp(metric, "arrival rate") == 0)
+        return "/s";
+    if (strstr(metric, "throughput") || strstr(metric, "load"))
+        return "B/s";
+    if (strstr(metric, " time") && !strstr(metric, "overhead"))
+        return "s";
+    if (strcmp(metric, "horizon") == 0)
+        return "s";
+    for (const char *const *p = percent; *p; p++)
+        if (strstr(metric, *p))
+            return "%";
+    return "";
+}
+
+/* The statistics of a distribution come one after the other: a line of columns. */
+static void
+emit_table(void *context, const char *group, const char *metric, const char *statistic,
+           double value)
+{
+    struct rows *rows = context;
+    char text[32];
+
+    if (strcmp(group, rows->group) != 0)
+        return;
+    if (strcmp(statistic, "count") == 0) {
+        if (!rows->metric)
+            put(rows->cli, "\n%-16s %9s %14s %14s %14s %14s %14s %14s %14s\n", "",
+                "count", "mean", "sd", "min", "p50", "p95", "p99", "max");
+        rows->metric = metric;
+        put(rows->cli, "%-16s %9.0f", metric, value);
+        return;
+    }
+    format_value(text, value, unit_of(metric));
+    if (strcmp(statistic, "value") == 0)
+        put(rows->cli, "%-34s %16s\n", metric, text);
+    else
+        put(rows->cli, " %14s%s", text, strcmp(statistic, "max") == 0 ? "\n" : "");
+}
+
+static double
+dist_mean(const struct metrics_dist *dist)
+{
+    return dist->n ? dist->mean : (double)NAN;
+}
+
+static void
+put_cell(struct cli *cli, double value, const char *unit)
+{
+    char text[32] = "-";
+    if (!isnan(value))
+        format_value(text, value, unit);
+    put(cli, " %12s", text);
+}
+
+/* One line a group. */
+static void
+put_groups(struct cli *cli, struct metrics *metrics)
+{
+    int width = 8;
+    for (size_t i = 0; i < metrics->ngroups; i++)
+        if ((int)strlen(metrics->group[i].name) > width)
+            width = (int)strlen(metrics->group[i].name);
+    put(cli, "%-*s %9s %9s %12s %12s %12s %12s %12s %12s %12s\n", width, metrics->by,
+        "jobs", "done", "blocked", "completion", "p95", "speed-up", "comm", "utilisation",
+        "servers");
+    for (size_t i = 1; i <= metrics->ngroups; i++) { /* the total comes last */
+        struct metrics_group *g = &metrics->group[i % metrics->ngroups];
+        struct metrics_dist *completion = &g->dist[METRICS_COMPLETION];
+        double jobs = (double)(g->done + g->blocked);
+        put(cli, "%-*s %9.0f %9llu", width, g->name, jobs, (unsigned long long)g->done);
+        put_cell(cli, (double)g->blocked / jobs, "%");
+        put_cell(cli, dist_mean(completion), "s");
+        put_cell(cli,
+                 completion->n ? metrics_dist_quantile(completion, 0.95) : (double)NAN,
+                 "s");
+        put_cell(cli, dist_mean(&g->dist[METRICS_SPEEDUP]), "");
+        put_cell(cli, dist_mean(&g->dist[METRICS_COMM]), "%");
+        put_cell(cli, dist_mean(&g->dist[METRICS_BUSY]), "%");
+        put_cell(cli, dist_mean(&g->dist[METRICS_SERVERS]), "");
+        put(cli, "\n");
+    }
+}
+
+void
+metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format format)
+{
+    struct rows rows = {cli, format, NULL, NULL};
+    switch (format) {
+    case METRICS_TABLE:
+        rows.group = metrics->group[0].name;
+        if (metrics->by)
+            put_groups(cli, metrics);
+        else
+            metrics_figures(metrics, emit_table, &rows);
+        break;
+    case METRICS_TSV:
+        put(cli, "group\tmetric\tstatistic\tvalue\n");
+        metrics_figures(metrics, emit_row, &rows);
+        break;
+    case METRICS_CSV:
+        put(cli, "group,metric,statistic,value\n");
+        metrics_figures(metrics, emit_row, &rows);
+        break;
+    case METRICS_JSON:
+        put(cli, "{\n");
+        put_provenance(cli);
+        put(cli, "  \"groups\": {");
+        metrics_figures(metrics, emit_json, &rows);
+        put(cli, "}}\n  }\n}\n");
+        break;
+    }
+}
+
+/* ---- series
+ * ---------------------------------------------------------------------------------- */
+
+enum { NCOLUMNS = 14 };
+static const char *const column[NCOLUMNS] = {"time",
+                                             "arrived",
+                                             "started",
+                                             "done",
+                                             "blocked",
+                                             "blocking_rate",
+                                             "running",
+                                             "servers",
+                                             "mounted_utilisation",
+                                             "cluster_utilisation",
+                                             "completion_mean",
+                                             "compute_throughput",
+                                             "dep_throughput",
+                                             "flow_throughput"};
+
+/* A quotient, 0/0 being 0: an interval in which nothing happened. */
+static double
+ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+static void
+fill_row(const struct metrics *metrics, const struct metrics_series *series, size_t i,
+         double row[NCOLUMNS])
+{
+    const struct metrics_bin *b = &series->bin[i];
+    double w = series->width, done = (double)b->done, blocked = (double)b->blocked;
+    const double values[NCOLUMNS] = {(double)i * w,
+                                     (double)b->arrived,
+                                     (double)b->started,
+                                     done,
+                                     blocked,
+                                     ratio(blocked, done + blocked),
+                                     b->running / w,
+                                     b->server_seconds / w,
+                                     ratio(b->busy_seconds, b->server_seconds),
+                                     ratio(b->busy_seconds, metrics->servers * w),
+                                     ratio(b->completion, done),
+                                     b->memory / w,
+                                     b->dep_bytes / w,
+                                     b->flow_bytes / w};
+    memcpy(row, values, sizeof values);
+}
+
+void
+metrics_print_series(struct cli *cli, const struct metrics *metrics,
+                     const struct metrics_series *series, enum metrics_format format)
+{
+    const char *between = format == METRICS_TSV ? "\t" : format == METRICS_CSV ? "," : "";
+    char number[REC_NUM_MAX];
+    double row[NCOLUMNS];
+
+    if (format == METRICS_JSON) {
+        put(cli, "{\n");
+        put_provenance(cli);
+        put(cli, "  \"series\": [");
+    } else
+        for (int c = 0; c < NCOLUMNS; c++)
+            put(cli, format == METRICS_TABLE ? "%s%20s" : "%s%s", c ? between : "",
+                column[c]);
+    for (size_t i = 0; i < series->nbins; i++) {
+        fill_row(metrics, series, i, row);
+        put(cli, format == METRICS_JSON ? (i ? ",\n    {" : "\n    {") : "\n");
+        for (int c = 0; c < NCOLUMNS; c++) {
+            rec_format_num(number, row[c]);
+            if (format == METRICS_JSON)
+                put(cli, "%s\"%s\": %s", c ? ", " : "", column[c], number);
+            else if (format == METRICS_TABLE)
+                put(cli, "%20.6g", row[c]);
+            else
+                put(cli, "%s%s", c ? between : "", number);
+        }
+        put(cli, format == METRICS_JSON ? "}" : "");
+    }
+    put(cli, format == METRICS_JSON ? "\n  ]\n}\n" : "\n");
+}

@@ -1,0 +1,15 @@
+/* The formats of metrics. */
+#ifndef RAMPIPE_METRICS_PRINT_H
+#define RAMPIPE_METRICS_PRINT_H
+
+#include "rampipe/cli.h"
+#include "rampipe/metrics.h"
+
+enum metrics_format { METRICS_TABLE, METRICS_TSV, METRICS_CSV, METRICS_JSON };
+
+void metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format format);
+void metrics_print_series(struct cli *cli, const struct metrics *metrics,
+                          const struct metrics_series *series,
+                          enum metrics_format format);
+
+#endif

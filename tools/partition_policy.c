@@ -1,0 +1,179 @@
+/* partition --policy: each partitioned graph is written when the first job needs it. */
+#include "partition_policy.h"
+
+#include "ggo/partition.h"
+#include "rampipe/cluster.h"
+
+#include <gsl/gsl_rng.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct policy {
+    struct cli *cli;
+    struct graph_partition *how;
+    enum ramp_policy name;
+    uint32_t limit; /* of sip-ml */
+    uint32_t nvalid;
+    uint32_t valid[RAMP_DEGREES_MAX], offered[RAMP_DEGREES_MAX];
+    gsl_rng *rng;
+    struct sim_store store; /* the graphs as they came */
+    struct map written;     /* "graph/degree", once it is in the output */
+    struct arena arena;
+    char *list; /* the alternatives of a job */
+    size_t list_len, list_room;
+};
+
+static bool
+read_policy(struct policy *p, const struct gengetopt_args_info *args)
+{
+    static const char *const names[] = {"none",           "min",    "max", "sip-ml",
+                                        "acceptable-jct", "random", "all", NULL};
+    static const char *const changed[] = {"degree", "split", "data-parallel"};
+    const bool given[] = {args->degree_given, args->split_given,
+                          args->data_parallel_given};
+    struct cli *cli = p->cli;
+    char name[32];
+    const char *colon = strchr(args->policy_arg, ':');
+    size_t choice = 0,
+           len = colon ? (size_t)(colon - args->policy_arg) : strlen(args->policy_arg);
+    uint64_t most, seed, limit;
+    uint32_t shape[3];
+
+    for (int i = 0; i < 3; i++)
+        if (given[i])
+            return cli_usage(cli, "--policy decides alone: give no --%s", changed[i]);
+    snprintf(name, sizeof name, "%.*s", (int)len, args->policy_arg);
+    if (!cli_choice(cli, "policy", name, names, &choice) ||
+        !cli_count(cli, "max-degree", args->max_degree_arg, 1, 65536, &most) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
+        !cli_shape(cli, "shape", args->shape_arg, shape))
+        return false;
+    p->name = (enum ramp_policy)choice;
+    limit = most;
+    if (colon && (p->name != RAMP_POLICY_SIP_ML ||
+                  !rec_parse_uint(rec_str(colon + 1), &limit) || limit < 1))
+        return cli_usage(cli,
+                         "only sip-ml takes a number, sip-ml:N with N >= 1, got '%s'",
+                         args->policy_arg);
+    p->limit = limit > most ? (uint32_t)most : (uint32_t)limit;
+    p->nvalid = ramp_valid_degrees(shape, (uint32_t)most, p->valid);
+    p->rng = gsl_rng_alloc(gsl_rng_mt19937);
+    if (!p->rng)
+        return rec_fail_memory(&cli->err);
+    gsl_rng_set(p->rng, (unsigned long)seed);
+    return true;
+}
+
+static uint32_t
+draw(void *context, uint32_t n)
+{
+    return (uint32_t)gsl_rng_uniform_int(context, n);
+}
+
+/* Puts "graph/degree" on the list, and the graph into the stream if it is not there. */
+static bool
+offer(struct policy *p, const struct graph *graph, uint32_t degree)
+{
+    struct rec_error *err = &p->cli->err;
+    size_t need = strlen(graph->id) + 20;
+    struct rec_str id;
+    const char *kept;
+    bool ok;
+
+    if (!rec_grow(&p->list, &p->list_room, p->list_len + need, 1, err))
+        return false;
+    if (p->list_len)
+        p->list[p->list_len++] = ',';
+    id.ptr = p->list + p->list_len;
+    id.len = (size_t)snprintf(p->list + p->list_len, need, "%s/%u", graph->id, degree);
+    p->list_len += id.len;
+    if (map_get(&p->written, id) != MAP_NONE)
+        return true;
+    kept = arena_copy(&p->arena, id, err);
+    ok = kept && map_add(&p->written, (struct rec_str){kept, id.len}, degree, err);
+    if (ok) {
+        struct graph result = {0};
+        p->how->degree = degree;
+        ok = graph_partition(graph, p->how, &result, err);
+        if (ok)
+            graph_write(&result, p->cli->writer);
+        graph_free(&result);
+    }
+    return ok;
+}
+
+static bool
+take_job(struct policy *p, const struct rec *rec)
+{
+    struct cli *cli = p->cli;
+    struct rec_str rest, id;
+    struct sim_job job;
+
+    if (!sim_read_job(cli->reader, rec, &job, &cli->err))
+        return false;
+    p->list_len = 0;
+    for (rest = job.graphs; rec_str_split(&rest, ',', &id);) {
+        uint32_t index = sim_store_find(&p->store, id), n;
+        const struct graph *graph;
+        if (index == MAP_NONE)
+            return rec_reader_fail(
+                cli->reader, &cli->err,
+                "job '%.*s' refers to graph '%.*s', which has not come "
+                "before",
+                (int)job.id.len, job.id.ptr, (int)id.len, id.ptr);
+        graph = p->store.graph[index];
+        n = ramp_policy_offer(p->name, p->valid, p->nvalid, p->limit,
+                              graph_sequential(graph) * job.steps, job.deadline, draw,
+                              p->rng, p->offered);
+        for (uint32_t i = 0; i < n; i++)
+            if (!offer(p, graph, p->offered[i]))
+                return false;
+    }
+    rec_begin(cli->writer, "job");
+    rec_str_field(cli->writer, job.id);
+    rec_str_field(cli->writer, (struct rec_str){p->list, p->list_len});
+    for (size_t i = 3; i < rec->nfields; i++)
+        rec_str_field(cli->writer, rec->field[i]);
+    rec_end(cli->writer);
+    return true;
+}
+
+static bool
+take(struct policy *p, const struct rec *rec)
+{
+    if (!graph_continues(rec) && !sim_store_end(&p->store, &p->cli->err))
+        return false;
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return sim_store_read(&p->store, p->cli->reader, rec, &p->cli->err);
+    if (rec->type == REC_JOB)
+        return take_job(p, rec);
+    rec_put_line(p->cli->writer, rec->line);
+    return true;
+}
+
+bool
+partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
+                    struct graph_partition *how)
+{
+    struct policy *p = calloc(1, sizeof *p);
+    struct rec rec;
+    int status = 0;
+    bool ok;
+
+    if (!p)
+        return rec_fail_memory(&cli->err);
+    p->cli = cli;
+    p->how = how;
+    ok = read_policy(p, args) && cli_open_filter(cli);
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(p, &rec);
+    ok = ok && status == 0 && sim_store_end(&p->store, &cli->err);
+    if (p->rng)
+        gsl_rng_free(p->rng);
+    sim_store_free(&p->store);
+    map_free(&p->written);
+    arena_free(&p->arena);
+    free(p->list);
+    free(p);
+    return ok;
+}

@@ -1,0 +1,15 @@
+/* partition --policy: jobs are offered several partitionings of their graphs. */
+#ifndef RAMPIPE_PARTITION_POLICY_H
+#define RAMPIPE_PARTITION_POLICY_H
+
+#include "rampipe/cli.h"
+#include "rampipe/graph.h"
+
+struct gengetopt_args_info;
+
+/* Reads the stream and writes it with partitioned graphs and their alternatives. `how`
+ * has all but the degree. */
+bool partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
+                         struct graph_partition *how);
+
+#endif
