@@ -241,6 +241,8 @@ bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_
                    const char *what, uint64_t *value,
                    struct rec_error *err) REC_MUST_CHECK;
 
+/** True if the text is UTF-8 without control characters other than TAB. */
+bool rec_is_text(struct rec_str s);
 /** Checks a record against the table: fields, known keys, UTF-8. Others pass. */
 bool rec_check(const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;

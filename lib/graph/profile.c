@@ -140,6 +140,21 @@ read_figures(const struct profile *p, struct rec_str s, const char *id,
     return true;
 }
 
+/* Text that a record may hold: control characters become blanks; what is no UTF-8, '?'.
+ */
+static void
+make_clean(char *text)
+{
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = ' ';
+    if (rec_is_text(rec_str(text)))
+        return;
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+}
+
 /* Keys of the op: "Conv2d(3, 64)" -> "\ttype=Conv2d", and the stage if there is one. */
 static void
 make_extra(struct rec_str type, struct rec_str stage, char *text, size_t room)
@@ -151,9 +166,8 @@ make_extra(struct rec_str type, struct rec_str stage, char *text, size_t room)
     if (type.len)
         n = snprintf(text, room, "\ttype=%.*s", (int)(type.len < 100 ? type.len : 100),
                      type.ptr);
-    for (int i = 1; i < n; i++)
-        if ((unsigned char)text[i] < ' ')
-            text[i] = ' ';
+    if (n)
+        make_clean(text + 1);
     if (stage.len)
         snprintf(text + n, room - (size_t)n, "\tstage=%.*s", (int)stage.len, stage.ptr);
 }

@@ -90,8 +90,8 @@ utf8_length(const unsigned char *p, size_t left)
     return n;
 }
 
-static bool
-is_text(struct rec_str s)
+bool
+rec_is_text(struct rec_str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
     for (size_t i = 0, n; i < s.len; i += n)
@@ -118,7 +118,7 @@ rec_check(const struct rec_reader *reader, const struct rec *rec, struct rec_err
     size_t at = 0;
     int status;
 
-    if (!is_text(rec->line))
+    if (!rec_is_text(rec->line))
         return rec_reader_fail(reader, err,
                                "a line must be UTF-8 without control characters");
     if (!spec)

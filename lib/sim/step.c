@@ -453,6 +453,14 @@ release(struct machine *m)
     free(m->ended);
 }
 
+static bool
+fail_overflow(const struct machine *m, struct rec_error *err)
+{
+    return rec_fail(err, REC_DATA,
+                    "graph '%s': the times of a step add up to more than a number holds",
+                    m->graph->id);
+}
+
 /* Nothing can happen any more and ops are left: only a cycle does that. */
 static bool
 fail_deadlock(const struct machine *m, struct rec_error *err)
@@ -466,10 +474,7 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
     ok = graph_order(m->graph, order, &why);
     free(order);
     if (ok && (m->ends.n || m->arrivals.n))
-        return rec_fail(err, REC_DATA,
-                        "graph '%s': the times of a step add up to more than a number "
-                        "holds",
-                        m->graph->id);
+        return fail_overflow(m, err);
     if (ok)
         return rec_fail(err, REC_BUG, "graph '%s': the step stopped with %zu ops left",
                         m->graph->id, m->ops_left);
@@ -488,7 +493,10 @@ sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
     *step = (struct sim_step){0};
     if (placed->graph->nops >= SYNC)
         return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
-    ok = prepare(&m, err) && simulate(&m, err);
+    ok = prepare(&m, err);
+    if (ok && !isfinite(step->sequential))
+        ok = fail_overflow(&m, err);
+    ok = ok && simulate(&m, err);
     if (ok && (m.ops_left || m.deps_left))
         ok = fail_deadlock(&m, err);
     step->seconds = m.now;

@@ -2,15 +2,11 @@
  * Any records as graphs: stored, partitioned, placed on a small cluster and run for a
  * step. Refused with a message, or the invariants hold.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz.h"
 
 #include "rampipe/cluster.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <math.h>
 
 static const struct ramp_cluster cluster = {{3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9};
 
@@ -118,16 +114,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64];
     const char *name = path;
-    int fd = memfd_create("fuzz", 0), status = 0;
+    int fd = fuzz_file(data, size, path), status = 0;
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct rec_reader *reader;
     struct sim_store store = {0};
     struct rec rec;
     bool ok = true;
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        abort();
     reader = rec_reader_open(&name, 1, NULL, &err);
     while (ok && reader && (status = rec_next(reader, &rec, &err)) > 0) {
         if (!graph_continues(&rec))

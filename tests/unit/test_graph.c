@@ -32,13 +32,17 @@ test_profile_forms(void **state)
         "  node3 -- Loss() -- parameter_size=0, activation_size=[7], " FIGURES
         "stage_id=12  \n"
         "node4 -- (nothing) -- " FIGURES "activation_size=0, parameter_size=0\n"
+        "node5 -- \xc3\xa9\x7f\x01z -- " FIGURES "activation_size=0, parameter_size=0\n"
+        "node6 -- \xe9t\xe9 -- " FIGURES "activation_size=0, parameter_size=0\n"
         "\tnode1 -- node2\n"
         "node2 -- node3\n"
         "\t node3 -- node4\t\n";
     struct graph g = profile(text, &seconds);
     const struct graph_op *op = g.op;
     (void)state;
-    assert_int_equal(g.nops, 8);
+    assert_int_equal(g.nops, 12);
+    assert_string_equal(op[4].extra, "\ttype=\xc3\xa9  z");
+    assert_string_equal(op[5].extra, "\ttype=?t?"); /* Latin-1 */
     assert_string_equal(op[0].extra, "\ttype=Conv2d");
     assert_same(op[0].activation, 6.5);
     assert_same(op[0].param, 4);

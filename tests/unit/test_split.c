@@ -294,7 +294,7 @@ static struct {
     int n;
     bool alive[NODES], edge[NODES][NODES], sync[NODES][NODES];
     double memory[NODES], in[NODES][NODES], out[NODES][NODES];
-    char name[NODES][8];
+    char name[NODES][16];
 } m;
 
 static void
