@@ -46,3 +46,56 @@ for b, e, k in dones.values():  # work in = work out
     assert abs(busy - float(k["sequential"])) <= 1e-9 * busy
 P
 }
+
+# Jobs over time: every job ends in one way, servers are shared in time only.
+@test "arrived = completed + blocked, over time, with policies and a queue" {
+    pd2graph --no-job traces/*.txt |
+        tracegen jobs --jobs 3000 --interarrival exponential:2 \
+            --deadline-fraction uniform:0.5:3 --sampling replace >jobs.rec
+    for way in "first 0" "first-degree 0" "fastest 5" "fewest-servers 20"; do
+        set -- $way
+        partition --policy all --max-degree 4 jobs.rec |
+            ramp-alloc --choose $1 --queue $2 | tee alloc.rec | reccheck --pass | sim >done.rec
+        python3 - <<'P'
+held, spans, jobs, ends, causes = 0, {}, {}, {}, {}
+for line in open("alloc.rec"):
+    f = line.rstrip("\n").split("\t")
+    if f[0] == "job":
+        jobs[f[1]] = (float(f[3]), float(f[5]))
+    elif f[0] == "alloc":
+        ends[f[1]] = (float(f[4]), f[5].split(","))
+    elif f[0] == "block":
+        causes[f[1]] = f[3]
+assert len(jobs) == 3000 and ends.keys() | causes.keys() == jobs.keys()
+assert not ends.keys() & causes.keys() and ends
+last = 0.0
+for line in open("done.rec"):
+    f = line.rstrip("\n").split("\t")
+    if f[0] != "done":
+        continue
+    start, finish = float(f[4]), float(f[5])
+    assert start == ends[f[1]][0] and start >= jobs[f[1]][0] and finish >= last
+    assert finish - jobs[f[1]][0] <= jobs[f[1]][1] * (1 + 2e-9)
+    last = finish
+    for s in ends.pop(f[1])[1]:
+        spans.setdefault(s, []).append((start, finish))
+assert not ends
+for s, times in spans.items():
+    times.sort()
+    assert all(a[1] <= b[0] for a, b in zip(times, times[1:])), s
+P
+        metrics done.rec >figures
+        [ "$(awk -F'\t' '$2 == "jobs" { print $4 }' figures)" = 3000 ]
+    done
+}
+
+@test "the load sweep makes its plots from nothing, the same bytes each time, and resumes" {
+    sweep() {
+        make -s -C "$ROOT/traces/experiments/load" BIN="$BUILD/bin" OUT="$PWD/$1" JOBS=40 \
+            SEEDS='1 2' INTERARRIVALS='100 1000' PROFILES="$ROOT/traces/alexnet.txt"
+    }
+    sweep a >log && sweep b >>log
+    for f in load.tsv blocking.svg completion.svg; do cmp a/$f b/$f && [ -s a/$f ]; done
+    rm a/load.tsv a/max/100/1.tsv && sweep a >again
+    [ "$(grep -c 'of 20 points' again)" = 1 ] && cmp a/load.tsv b/load.tsv
+}

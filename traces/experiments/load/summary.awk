@@ -1,0 +1,32 @@
+# One line a policy and load from the TSV of each seed: .../POLICY/INTERARRIVAL/SEED.tsv
+BEGIN {
+    FS = OFS = "\t"
+    print "policy", "interarrival", "seeds", "blocking", "blocking_se", "completion",
+        "completion_se"
+}
+FNR == 1 {
+    n = split(FILENAME, part, "/")
+    key = part[n - 2] "\t" part[n - 1]
+    if (!(key in seeds)) order[++keys] = key
+    seeds[key]++
+}
+$2 == "blocking rate" && $3 == "value" { add("b", $4) }
+$2 == "completion time" && $3 == "mean" { add("c", $4) }
+function add(what, x) { n_[what, key]++; sum[what, key] += x; square[what, key] += x * x }
+function mean(what, k) { return n_[what, k] ? sum[what, k] / n_[what, k] : 0 }
+function error_of(what, k,   n, v) {
+    n = n_[what, k]
+    if (n < 2) return 0
+    v = (square[what, k] - sum[what, k] ^ 2 / n) / (n - 1)
+    return v > 0 ? sqrt(v / n) : 0
+}
+END {
+    for (i = 1; i <= keys; i++) {
+        k = order[i]
+        completion = "-\t-" # no job was accepted
+        if (n_["c", k])
+            completion = sprintf("%.9g\t%.3g", mean("c", k), error_of("c", k))
+        printf "%s\t%d\t%.9g\t%.3g\t%s\n", k, seeds[k], mean("b", k), error_of("b", k),
+            completion
+    }
+}
