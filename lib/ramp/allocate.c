@@ -324,15 +324,10 @@ forget_job(struct ramp_allocator *a)
 static void
 place_twins(struct ramp_allocator *a, const struct ramp_plan *plan)
 {
-    const struct graph *graph = plan->graph;
     for (uint32_t i = 0; i < plan->nsteps; i++) {
-        const struct graph_unit *unit = &graph->unit[plan->step[i].unit];
-        for (uint32_t j = 0; j < unit->parts; j++) {
-            uint32_t twin = graph->op[graph->member[unit->first + j]].pair;
-            if (twin != GRAPH_NONE)
-                a->server[graph->unit[graph->op[twin].unit].first + graph->op[twin].part -
-                          1] = a->server[unit->first + j];
-        }
+        const struct graph_unit *unit = &plan->graph->unit[plan->step[i].unit];
+        for (uint32_t j = unit->first; j < unit->first + unit->parts; j++)
+            a->server[plan->twin[j]] = a->server[j];
     }
 }
 

@@ -103,6 +103,18 @@ fill_steps(struct planner *p, struct ramp_plan *plan)
     }
 }
 
+/* Where the twin of each member stands among the members. */
+static void
+fill_twins(const struct graph *graph, uint32_t *twin)
+{
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        uint32_t pair = graph->op[graph->member[i]].pair;
+        twin[i] = i;
+        if (pair != GRAPH_NONE)
+            twin[i] = graph->unit[graph->op[pair].unit].first + graph->op[pair].part - 1;
+    }
+}
+
 bool
 ramp_plan_make(const struct graph *graph, struct ramp_plan *plan, struct rec_error *err)
 {
@@ -126,10 +138,12 @@ ramp_plan_make(const struct graph *graph, struct ramp_plan *plan, struct rec_err
     } else {
         plan->step = calloc(plan->nsteps + 1, sizeof *plan->step);
         plan->parent = calloc((size_t)nparents + 1, sizeof *plan->parent);
-        ok = plan->step && plan->parent;
-        if (ok)
+        plan->twin = calloc(graph->nops + 1, sizeof *plan->twin);
+        ok = plan->step && plan->parent && plan->twin;
+        if (ok) {
             fill_steps(&p, plan);
-        else
+            fill_twins(graph, plan->twin);
+        } else
             rec_fail_memory(err);
     }
     free(p.seen);
@@ -147,5 +161,6 @@ ramp_plan_free(struct ramp_plan *plan)
 {
     free(plan->step);
     free(plan->parent);
+    free(plan->twin);
     *plan = (struct ramp_plan){0};
 }
