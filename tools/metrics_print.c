@@ -155,7 +155,7 @@ format_value(char text[32], double value, const char *unit)
 }
 
 static const char *
-unit_of(const char *metric)
+unit_of(const char *metric, bool distribution)
 {
     static const char *const percent[] = {
         "rate:", "blocking rate", "acceptance rate", "utilisation", "overhead", NULL};
@@ -165,7 +165,8 @@ unit_of(const char *metric)
         return "B/s";
     if (strstr(metric, " time") && !strstr(metric, "overhead"))
         return "s";
-    if (strcmp(metric, "horizon") == 0)
+    if (strcmp(metric, "horizon") == 0 ||
+        (strstr(metric, "deadline") && !strstr(metric, "fraction") && distribution))
         return "s";
     for (const char *const *p = percent; *p; p++)
         if (strstr(metric, *p))
@@ -185,13 +186,13 @@ emit_table(void *context, const char *group, const char *metric, const char *sta
         return;
     if (strcmp(statistic, "count") == 0) {
         if (!rows->metric)
-            put(rows->cli, "\n%-16s %9s %14s %14s %14s %14s %14s %14s %14s\n", "",
+            put(rows->cli, "\n%-26s %9s %14s %14s %14s %14s %14s %14s %14s\n", "",
                 "count", "mean", "sd", "min", "p50", "p95", "p99", "max");
         rows->metric = metric;
-        put(rows->cli, "%-16s %9.0f", metric, value);
+        put(rows->cli, "%-26s %9.0f", metric, value);
         return;
     }
-    format_value(text, value, unit_of(metric));
+    format_value(text, value, unit_of(metric, strcmp(statistic, "value") != 0));
     if (strcmp(statistic, "value") == 0)
         put(rows->cli, "%-34s %16s\n", metric, text);
     else

@@ -53,6 +53,13 @@ enum metrics_quantity {
     METRICS_COMP,       /* comp / step */
     METRICS_BUSY,       /* utilisation of the job's servers */
     METRICS_SERVERS,
+    METRICS_DEGREE,
+    METRICS_SEQUENTIAL,         /* steps * sequential, seconds */
+    METRICS_DEADLINE,           /* those that have one, seconds */
+    METRICS_FRACTION,           /* deadline / (steps * sequential) */
+    METRICS_BLOCKED_SEQUENTIAL, /* the same of blocked jobs */
+    METRICS_BLOCKED_DEADLINE,
+    METRICS_BLOCKED_FRACTION,
     METRICS_NQUANTITIES
 };
 /** "completion time" and so on. */

@@ -6,8 +6,13 @@
 #include <stdlib.h>
 
 static const char *const quantity_names[METRICS_NQUANTITIES] = {
-    "completion time", "waiting time", "speed-up", "comm overhead",
-    "comp overhead",   "utilisation",  "servers"};
+    "completion time",   "waiting time",
+    "speed-up",          "comm overhead",
+    "comp overhead",     "utilisation",
+    "servers",           "degree",
+    "sequential time",   "deadline",
+    "deadline fraction", "blocked: sequential time",
+    "blocked: deadline", "blocked: deadline fraction"};
 
 const char *
 metrics_quantity_name(enum metrics_quantity quantity)
@@ -69,12 +74,13 @@ enum {
     DEMAND_MEMORY,
     DEMAND_BYTES,
     ARRIVAL,
+    DEGREE,
     NKEYS
 };
 static const char *const key_names[NKEYS] = {
-    "steps",      "step",          "comm",         "comp",   "servers",
-    "busy",       "sequential",    "deadline",     "memory", "dep_bytes",
-    "flow_bytes", "demand_memory", "demand_bytes", "arrival"};
+    "steps",      "step",          "comm",         "comp",    "servers",
+    "busy",       "sequential",    "deadline",     "memory",  "dep_bytes",
+    "flow_bytes", "demand_memory", "demand_bytes", "arrival", "degree"};
 
 static bool
 read_keys(const struct rec_reader *reader, const struct rec *rec, double key[NKEYS],
@@ -156,6 +162,17 @@ or_zero(double value)
     return isnan(value) ? 0 : value;
 }
 
+/* Sequential time, deadline and fraction, three quantities from `first` on. */
+static bool
+observe_demand(struct metrics_group *group, enum metrics_quantity first,
+               const double key[NKEYS], struct rec_error *err)
+{
+    double sequential = key[STEPS] * key[SEQUENTIAL];
+    return observe(group, first, sequential, err) &&
+           observe(group, first + 1, key[DEADLINE], err) &&
+           observe(group, first + 2, key[DEADLINE] / sequential, err);
+}
+
 static bool
 count_done(struct metrics_group *group, const struct metrics_job *job,
            const double key[NKEYS], struct rec_error *err)
@@ -180,7 +197,9 @@ count_done(struct metrics_group *group, const struct metrics_job *job,
            observe(group, METRICS_COMM, key[COMM] / key[STEP], err) &&
            observe(group, METRICS_COMP, key[COMP] / key[STEP], err) &&
            observe(group, METRICS_BUSY, key[BUSY], err) &&
-           observe(group, METRICS_SERVERS, key[SERVERS], err);
+           observe(group, METRICS_SERVERS, key[SERVERS], err) &&
+           observe(group, METRICS_DEGREE, key[DEGREE], err) &&
+           observe_demand(group, METRICS_SEQUENTIAL, key, err);
 }
 
 static bool
@@ -191,7 +210,8 @@ count_job(struct metrics *metrics, struct metrics_group *group, const struct rec
     if (!job->blocked)
         return count_done(group, job, key, err);
     group->blocked++;
-    return count_cause(metrics, group, rec->field[3], err);
+    return count_cause(metrics, group, rec->field[3], err) &&
+           observe_demand(group, METRICS_BLOCKED_SEQUENTIAL, key, err);
 }
 
 static bool

@@ -114,10 +114,57 @@ def job_by_job(name, rows):
     return faults
 
 
+# Figures of an episode: ours (metric, statistic), theirs, and the factor between them.
+# The others of the published list are means over the simulator's steps, unweighted, where
+# ours are weighted by time (section 9), or divide by the number of steps (7.5).
+EPISODE = [
+    ("blocking rate", "value", "blocking_rate", 1),
+    ("acceptance rate", "value", "acceptance_rate", 1),
+    ("jobs", "value", "num_jobs_arrived", 1),
+    ("done", "value", "num_jobs_completed", 1),
+    ("horizon", "value", "episode_time", 1),
+    ("completion time", "mean", "job_completion_time__mean", 1),
+    ("speed-up", "mean", "job_completion_time_speedup__mean", 1),
+    ("sequential time", "mean", "jobs_completed_job_sequential_completion_time__mean", 1),
+    ("deadline", "mean", "jobs_completed_max_acceptable_job_completion_time__mean", 1),
+    ("deadline fraction", "mean",
+     "jobs_completed_max_acceptable_job_completion_time_frac__mean", 1),
+    ("blocked: sequential time", "mean",
+     "jobs_blocked_job_sequential_completion_time__mean", 1),
+    ("blocked: deadline", "mean", "jobs_blocked_max_acceptable_job_completion_time__mean", 1),
+    ("servers", "mean", "jobs_completed_num_mounted_workers__mean", 1),
+    ("utilisation", "mean", "jobs_completed_mean_mounted_worker_utilisation_frac__mean", 50),
+    ("compute throughput", "value", "mean_compute_throughput", 1),
+    ("dep throughput", "value", "mean_dep_throughput", 1),
+    ("flow throughput", "value", "mean_flow_throughput", 1),
+    ("cluster throughput", "value", "mean_cluster_throughput", 1),
+    ("demand compute throughput", "value", "mean_demand_compute_throughput", 1),
+    ("demand dep throughput", "value", "mean_demand_dep_throughput", 1),
+    ("demand throughput", "value", "mean_demand_total_throughput", 1),
+]
+
+
+def episode(name):
+    """The figures of the whole run that differ from the golden's."""
+    with open(f"{golden}/cluster/{name}.episode.csv") as f:
+        theirs = {r["metric"]: float(r["value"]) for r in csv.DictReader(f)}
+    text = subprocess.run(f"sim {scratch}/alloc.rec | metrics --format tsv", shell=True,
+                          capture_output=True, text=True, check=True).stdout
+    ours = {(r[1], r[2]): float(r[3]) for r in
+            (line.split("\t") for line in text.split("\n")[1:] if line)}
+    wrong = []
+    for metric, statistic, published, factor in EPISODE:
+        if not close(ours[metric, statistic], theirs[published] * factor):
+            print("   ", metric, ours[metric, statistic], "golden", theirs[published] * factor)
+            wrong.append(metric)
+    return wrong
+
+
 def whole(name, rows):
     ours = run(name, rows)
-    return {"wrong": [r["job_idx"] for r in rows
-                      if explain(name, r, ours[r["job_idx"]], {}) is not None]}
+    wrong = [r["job_idx"] for r in rows
+             if explain(name, r, ours[r["job_idx"]], {}) is not None]
+    return {"wrong": wrong + episode(name)}
 
 
 failed = compared = 0
