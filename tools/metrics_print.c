@@ -186,10 +186,10 @@ emit_table(void *context, const char *group, const char *metric, const char *sta
         return;
     if (strcmp(statistic, "count") == 0) {
         if (!rows->metric)
-            put(rows->cli, "\n%-26s %9s %14s %14s %14s %14s %14s %14s %14s\n", "",
+            put(rows->cli, "\n%-28s %9s %14s %14s %14s %14s %14s %14s %14s\n", "",
                 "count", "mean", "sd", "min", "p50", "p95", "p99", "max");
         rows->metric = metric;
-        put(rows->cli, "%-26s %9.0f", metric, value);
+        put(rows->cli, "%-28s %9.0f", metric, value);
         return;
     }
     format_value(text, value, unit_of(metric, strcmp(statistic, "value") != 0));

@@ -6,13 +6,20 @@
 #include <stdlib.h>
 
 static const char *const quantity_names[METRICS_NQUANTITIES] = {
-    "completion time",   "waiting time",
-    "speed-up",          "comm overhead",
-    "comp overhead",     "utilisation",
-    "servers",           "degree",
-    "sequential time",   "deadline",
-    "deadline fraction", "blocked: sequential time",
-    "blocked: deadline", "blocked: deadline fraction"};
+    "completion time",
+    "waiting time",
+    "speed-up",
+    "comm overhead",
+    "comp overhead",
+    "utilisation",
+    "servers",
+    "degree",
+    "sequential time",
+    "deadline",
+    "deadline fraction",
+    "sequential time of blocked",
+    "deadline of blocked",
+    "deadline fraction of blocked"};
 
 const char *
 metrics_quantity_name(enum metrics_quantity quantity)

@@ -5,6 +5,7 @@
 
 #include "rampipe/record.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,9 @@ random_below(uint64_t n)
 {
     return random64() % n;
 }
+
+/* cmocka's assert_float_equal is of floats. */
+#define assert_near(a, b, error) assert_true(fabs((a) - (b)) <= (error))
 
 __attribute__((unused)) static void
 write_file(const char *path, const void *bytes, size_t len)

@@ -1,0 +1,198 @@
+/* Distributions: moments within four standard errors, shapes by Kolmogorov and Smirnov.
+ */
+#include "unit.h"
+
+#include "rampipe/distribution.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+enum { N = 100000 };
+static double sample[N];
+
+static void
+draw(const char *text)
+{
+    struct rec_error err;
+    struct trace_dist *dist = trace_dist_new(text, 7, 1, &err);
+    assert_non_null(dist);
+    for (int i = 0; i < N; i++)
+        sample[i] = trace_dist_draw(dist);
+    trace_dist_free(dist);
+}
+
+/* The mean of N draws has the standard error sd / sqrt(N); the variance's is taken from
+ * the sample's fourth moment. */
+static void
+check_moments(const char *text, double mean, double sd)
+{
+    double m = 0, v = 0, fourth = 0;
+    draw(text);
+    for (int i = 0; i < N; i++)
+        m += sample[i] / N;
+    for (int i = 0; i < N; i++) {
+        double square = (sample[i] - m) * (sample[i] - m);
+        v += square / (N - 1);
+        fourth += square * square / N;
+    }
+    assert_true(fabs(m - mean) <= 4 * sd / sqrt(N) + 1e-12);
+    assert_true(fabs(v - sd * sd) <= 4 * sqrt(fmax(0, fourth - v * v) / N) + 1e-12);
+}
+
+static void
+test_moments(void **state)
+{
+    (void)state;
+    check_moments("fixed:3.5", 3.5, 0);
+    check_moments("uniform:2:8", 5, 6 / sqrt(12));
+    check_moments("exponential:4", 4, 4);
+    check_moments("gamma:10:0.5", 10, 5);
+    check_moments("gamma:10:1.5", 10, 15);
+    check_moments("normal:50:5", 50, 5); /* ten deviations from 0: nothing is redrawn */
+    check_moments("lognormal:10:3", 10, 3);
+    /* 0.2 * 1 + 0.3 * 2 + 0.5 * 4 = 2.8; 0.2 + 1.2 + 8 - 2.8^2 = 1.56 */
+    check_moments("pmf:1=0.2,2=0.3,4=0.5", 2.8, sqrt(1.56));
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The largest distance to the cdf; 1.95 / sqrt(N) is exceeded with probability 0.001. */
+static void
+check_cdf(const char *text, double (*cdf)(double))
+{
+    double most = 0;
+    draw(text);
+    qsort(sample, N, sizeof *sample, compare);
+    for (int i = 0; i < N; i++) {
+        double p = cdf(sample[i]);
+        most = fmax(most, fmax(fabs(p - (double)i / N), fabs(p - (double)(i + 1) / N)));
+    }
+    assert_true(most < 1.95 / sqrt(N));
+}
+
+static double
+exponential_cdf(double x)
+{
+    return gsl_cdf_exponential_P(x, 4);
+}
+
+/* mean 10, CV 2: shape 1/4, scale 40 */
+static double
+gamma_cdf(double x)
+{
+    return gsl_cdf_gamma_P(x, 0.25, 40);
+}
+
+static double
+uniform_cdf(double x)
+{
+    return gsl_cdf_flat_P(x, 2, 8);
+}
+
+/* normal:1:1 truncated at 0 */
+static double
+truncated_cdf(double x)
+{
+    double below = gsl_cdf_ugaussian_P(-1);
+    return (gsl_cdf_ugaussian_P(x - 1) - below) / (1 - below);
+}
+
+/* Shape 0 is the normal: z in +-3.0902 (99.8 %) mapped to [0, 1]. */
+static double
+skew0_cdf(double x)
+{
+    return (gsl_cdf_ugaussian_P(3.090232306 * (2 * x - 1)) - 0.001) / 0.998;
+}
+
+static void
+test_shapes(void **state)
+{
+    (void)state;
+    check_cdf("exponential:4", exponential_cdf);
+    check_cdf("gamma:10:2", gamma_cdf);
+    check_cdf("uniform:2:8", uniform_cdf);
+    check_cdf("normal:1:1", truncated_cdf);
+    check_cdf("skewnormal:0:0:1", skew0_cdf);
+}
+
+static void
+test_skew(void **state)
+{
+    double low = 0, high = 0;
+    (void)state;
+    draw("skewnormal:8:10:20"); /* skewed to the right: more than half below the middle */
+    for (int i = 0; i < N; i++) {
+        assert_true(sample[i] >= 10 && sample[i] <= 20);
+        low += sample[i] < 15;
+    }
+    draw("skewnormal:-8:10:20");
+    for (int i = 0; i < N; i++)
+        high += sample[i] > 15;
+    assert_true(low > 0.8 * N && high > 0.8 * N);
+}
+
+static void
+test_rounding_and_files(void **state)
+{
+    static const double expected[] = {1, 2.5, 4};
+    struct rec_error err;
+    struct trace_dist *dist;
+    (void)state;
+    draw("uniform:0:1:2");
+    for (int i = 0; i < N; i++)
+        assert_true(sample[i] == round(sample[i] * 100) / 100);
+    write_file("values", "# three\n1\n2.5\n\n4\n", 17);
+    dist = trace_dist_new("file:values", 1, 1, &err);
+    assert_non_null(dist);
+    for (int i = 0; i < 7; i++)
+        assert_true(trace_dist_draw(dist) == expected[i % 3]);
+    trace_dist_free(dist);
+}
+
+static void
+test_refused(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "5",
+                                      "fixed",
+                                      "fixed:",
+                                      "fixed:x",
+                                      "fixed:1:2",
+                                      "fixed:inf",
+                                      "uniform:1",
+                                      "uniform:2:1",
+                                      "uniform:0:1:1.5",
+                                      "gamma:1:0",
+                                      "normal:-1:1",
+                                      "lognormal:0:1",
+                                      "skewnormal:1:2:2",
+                                      "pmf:",
+                                      "pmf:1",
+                                      "pmf:1=1,2=0.1",
+                                      "pmf:-1=1",
+                                      "pmf:1=-1,2=2",
+                                      "weird:1"};
+    struct rec_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(trace_dist_new(bad[i], 1, 1, &err));
+        assert_int_equal(err.code, REC_USAGE);
+    }
+    assert_null(trace_dist_new("file:nowhere", 1, 1, &err));
+    assert_int_equal(err.code, REC_IO);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moments), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_skew), cmocka_unit_test(test_rounding_and_files),
+        cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

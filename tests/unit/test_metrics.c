@@ -1,0 +1,89 @@
+/* Distributions of the reducer: exact while small, within their error when large. */
+#include "unit.h"
+
+#include "rampipe/metrics.h"
+
+#include <math.h>
+
+static void
+add(struct metrics_dist *dist, double value)
+{
+    struct rec_error err;
+    assert_true(metrics_dist_add(dist, value, &err));
+}
+
+/* 1 ... 5: mean 3, sample variance (4 + 1 + 0 + 1 + 4) / 4 = 2.5; type 7: the p-quantile
+ * of n values is at rank p (n - 1), so p95 is at 3.8: 4 + 0.8. */
+static void
+test_small(void **state)
+{
+    struct metrics_dist dist = {0};
+    (void)state;
+    for (int i = 5; i >= 1; i--)
+        add(&dist, i);
+    assert_near(dist.mean, 3, 1e-15);
+    assert_near(metrics_dist_deviation(&dist), sqrt(2.5), 1e-15);
+    assert_near(metrics_dist_quantile(&dist, 0.5), 3, 1e-15);
+    assert_near(metrics_dist_quantile(&dist, 0.95), 4.8, 1e-14);
+    assert_true(metrics_dist_quantile(&dist, 0) == 1 && dist.least == 1);
+    assert_true(metrics_dist_quantile(&dist, 1) == 5 && dist.most == 5);
+    metrics_dist_free(&dist);
+}
+
+/* A million values of 18 orders of magnitude, zeros among them. */
+static void
+test_large(void **state)
+{
+    enum { MANY = 1000000 };
+    struct metrics_dist dist = {0};
+    double sum = 0;
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        double value =
+            i % 10 == 0 ? 0 : exp(41.4 * (double)((i * 7919LL) % MANY) / MANY - 20);
+        add(&dist, value);
+        sum += value;
+    }
+    assert_true(dist.n == MANY && !dist.value);
+    assert_true(fabs(dist.mean - sum / MANY) <= 1e-9 * dist.mean);
+    /* the value of rank r is exp(41.4 r' / MANY - 20) up to the spacing of 4e-5 */
+    for (double p = 0.15; p < 1; p += 0.05) {
+        double want, got = metrics_dist_quantile(&dist, p);
+        size_t rank = (size_t)(p * (MANY - 1)), below = 0;
+        for (int i = 0; i < MANY; i++)
+            below += i % 10 != 0;
+        /* ranks of the values that are not 0 start behind the zeros */
+        want = exp(41.4 * (double)(rank - (MANY - below)) / (double)below - 20);
+        assert_true(fabs(got / want - 1) < METRICS_ERROR + 41.4 * 20 / MANY);
+    }
+    assert_true(metrics_dist_quantile(&dist, 0.05) == 0);
+    assert_true(metrics_dist_quantile(&dist, 1) <= dist.most);
+    assert_true(dist.nbuckets < 300000); /* memory does not grow with the values */
+    metrics_dist_free(&dist);
+}
+
+/* The switch from values to buckets loses nothing. */
+static void
+test_switch(void **state)
+{
+    struct metrics_dist dist = {0};
+    uint64_t counted = 0;
+    (void)state;
+    for (int i = 0; i <= METRICS_EXACT; i++)
+        add(&dist, 1 + i % 100);
+    counted = dist.zeros;
+    for (size_t i = 0; i < dist.nbuckets; i++)
+        counted += dist.bucket[i];
+    assert_true(counted == dist.n && dist.n == METRICS_EXACT + 1);
+    assert_near(metrics_dist_quantile(&dist, 0.5), 50, 50 * METRICS_ERROR + 1);
+    metrics_dist_free(&dist);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small),
+                                       cmocka_unit_test(test_large),
+                                       cmocka_unit_test(test_switch)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
