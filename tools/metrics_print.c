@@ -4,22 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static void put(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
-
-static void
-put(struct cli *cli, const char *format, ...)
-{
-    char text[1000];
-    va_list args;
-    int n;
-    va_start(args, format);
-    n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (n > 0)
-        rec_put_bytes(cli->writer, text,
-                      (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-}
-
 /* ---- TSV, CSV, JSON
  * ---------------------------------------------------------------------- */
 
@@ -27,29 +11,29 @@ static void
 put_csv(struct cli *cli, const char *text)
 {
     if (!strpbrk(text, ",\"\n")) {
-        put(cli, "%s", text);
+        rec_printf(cli->writer, "%s", text);
         return;
     }
-    put(cli, "\"");
+    rec_printf(cli->writer, "\"");
     for (; *text; text++)
-        put(cli, *text == '"' ? "\"\"" : "%c", *text);
-    put(cli, "\"");
+        rec_printf(cli->writer, *text == '"' ? "\"\"" : "%c", *text);
+    rec_printf(cli->writer, "\"");
 }
 
 static void
 put_json(struct cli *cli, const char *text, size_t len)
 {
-    put(cli, "\"");
+    rec_printf(cli->writer, "\"");
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\')
-            put(cli, "\\%c", c);
+            rec_printf(cli->writer, "\\%c", c);
         else if (c < ' ')
-            put(cli, "\\u%04x", c);
+            rec_printf(cli->writer, "\\u%04x", c);
         else
-            put(cli, "%c", c);
+            rec_printf(cli->writer, "%c", c);
     }
-    put(cli, "\"");
+    rec_printf(cli->writer, "\"");
 }
 
 /* Where the rows go, and what stood before. */
@@ -69,12 +53,12 @@ emit_row(void *context, const char *group, const char *metric, const char *stati
 
     rec_format_num(number, value);
     if (rows->format == METRICS_TSV)
-        put(cli, "%s\t%s\t%s\t%s\n", group, metric, statistic, number);
+        rec_printf(cli->writer, "%s\t%s\t%s\t%s\n", group, metric, statistic, number);
     else {
         put_csv(cli, group);
-        put(cli, ",");
+        rec_printf(cli->writer, ",");
         put_csv(cli, metric);
-        put(cli, ",%s,%s\n", statistic, number);
+        rec_printf(cli->writer, ",%s,%s\n", statistic, number);
     }
 }
 
@@ -88,19 +72,19 @@ emit_json(void *context, const char *group, const char *metric, const char *stat
     char number[REC_NUM_MAX];
 
     if (rows->group != group) {
-        put(cli, rows->group ? "}},\n    " : "\n    ");
+        rec_printf(cli->writer, rows->group ? "}},\n    " : "\n    ");
         put_json(cli, group, strlen(group));
-        put(cli, ": {\n      ");
+        rec_printf(cli->writer, ": {\n      ");
     } else if (!rows->metric || strcmp(rows->metric, metric) != 0)
-        put(cli, "},\n      ");
+        rec_printf(cli->writer, "},\n      ");
     if (rows->group != group || strcmp(rows->metric, metric) != 0) {
         put_json(cli, metric, strlen(metric));
-        put(cli, ": {");
+        rec_printf(cli->writer, ": {");
     } else
-        put(cli, ", ");
+        rec_printf(cli->writer, ", ");
     rec_format_num(number, value);
     put_json(cli, statistic, strlen(statistic));
-    put(cli, ": %s", number);
+    rec_printf(cli->writer, ": %s", number);
     rows->group = group;
     rows->metric = strcmp(statistic, "value") == 0 ? "" : metric;
 }
@@ -110,15 +94,15 @@ put_provenance(struct cli *cli)
 {
     struct rec_str rest = rec_str(rec_reader_provenance(cli->reader)), line;
     bool first = true;
-    put(cli, "  \"provenance\": [");
+    rec_printf(cli->writer, "  \"provenance\": [");
     while (rec_str_split(&rest, '\n', &line)) {
         if (line.len < 3)
             continue;
-        put(cli, first ? "\n    " : ",\n    ");
+        rec_printf(cli->writer, first ? "\n    " : ",\n    ");
         put_json(cli, line.ptr + 3, line.len - 3);
         first = false;
     }
-    put(cli, "],\n");
+    rec_printf(cli->writer, "],\n");
 }
 
 /* ---- the table
@@ -186,17 +170,19 @@ emit_table(void *context, const char *group, const char *metric, const char *sta
         return;
     if (strcmp(statistic, "count") == 0) {
         if (!rows->metric)
-            put(rows->cli, "\n%-28s %9s %14s %14s %14s %14s %14s %14s %14s\n", "",
-                "count", "mean", "sd", "min", "p50", "p95", "p99", "max");
+            rec_printf(rows->cli->writer,
+                       "\n%-28s %9s %14s %14s %14s %14s %14s %14s %14s\n", "", "count",
+                       "mean", "sd", "min", "p50", "p95", "p99", "max");
         rows->metric = metric;
-        put(rows->cli, "%-28s %9.0f", metric, value);
+        rec_printf(rows->cli->writer, "%-28s %9.0f", metric, value);
         return;
     }
     format_value(text, value, unit_of(metric, strcmp(statistic, "value") != 0));
     if (strcmp(statistic, "value") == 0)
-        put(rows->cli, "%-34s %16s\n", metric, text);
+        rec_printf(rows->cli->writer, "%-34s %16s\n", metric, text);
     else
-        put(rows->cli, " %14s%s", text, strcmp(statistic, "max") == 0 ? "\n" : "");
+        rec_printf(rows->cli->writer, " %14s%s", text,
+                   strcmp(statistic, "max") == 0 ? "\n" : "");
 }
 
 static double
@@ -211,7 +197,7 @@ put_cell(struct cli *cli, double value, const char *unit)
     char text[32] = "-";
     if (!isnan(value))
         format_value(text, value, unit);
-    put(cli, " %12s", text);
+    rec_printf(cli->writer, " %12s", text);
 }
 
 /* One line a group. */
@@ -222,14 +208,15 @@ put_groups(struct cli *cli, struct metrics *metrics)
     for (size_t i = 0; i < metrics->ngroups; i++)
         if ((int)strlen(metrics->group[i].name) > width)
             width = (int)strlen(metrics->group[i].name);
-    put(cli, "%-*s %9s %9s %12s %12s %12s %12s %12s %12s %12s\n", width, metrics->by,
-        "jobs", "done", "blocked", "completion", "p95", "speed-up", "comm", "utilisation",
-        "servers");
+    rec_printf(cli->writer, "%-*s %9s %9s %12s %12s %12s %12s %12s %12s %12s\n", width,
+               metrics->by, "jobs", "done", "blocked", "completion", "p95", "speed-up",
+               "comm", "utilisation", "servers");
     for (size_t i = 1; i <= metrics->ngroups; i++) { /* the total comes last */
         struct metrics_group *g = &metrics->group[i % metrics->ngroups];
         struct metrics_dist *completion = &g->dist[METRICS_COMPLETION];
         double jobs = (double)(g->done + g->blocked);
-        put(cli, "%-*s %9.0f %9llu", width, g->name, jobs, (unsigned long long)g->done);
+        rec_printf(cli->writer, "%-*s %9.0f %9llu", width, g->name, jobs,
+                   (unsigned long long)g->done);
         put_cell(cli, (double)g->blocked / jobs, "%");
         put_cell(cli, dist_mean(completion), "s");
         put_cell(cli,
@@ -239,7 +226,7 @@ put_groups(struct cli *cli, struct metrics *metrics)
         put_cell(cli, dist_mean(&g->dist[METRICS_COMM]), "%");
         put_cell(cli, dist_mean(&g->dist[METRICS_BUSY]), "%");
         put_cell(cli, dist_mean(&g->dist[METRICS_SERVERS]), "");
-        put(cli, "\n");
+        rec_printf(cli->writer, "\n");
     }
 }
 
@@ -256,19 +243,19 @@ metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format form
             metrics_figures(metrics, emit_table, &rows);
         break;
     case METRICS_TSV:
-        put(cli, "group\tmetric\tstatistic\tvalue\n");
+        rec_printf(cli->writer, "group\tmetric\tstatistic\tvalue\n");
         metrics_figures(metrics, emit_row, &rows);
         break;
     case METRICS_CSV:
-        put(cli, "group,metric,statistic,value\n");
+        rec_printf(cli->writer, "group,metric,statistic,value\n");
         metrics_figures(metrics, emit_row, &rows);
         break;
     case METRICS_JSON:
-        put(cli, "{\n");
+        rec_printf(cli->writer, "{\n");
         put_provenance(cli);
-        put(cli, "  \"groups\": {");
+        rec_printf(cli->writer, "  \"groups\": {");
         metrics_figures(metrics, emit_json, &rows);
-        put(cli, "}}\n  }\n}\n");
+        rec_printf(cli->writer, "}}\n  }\n}\n");
         break;
     }
 }
@@ -331,26 +318,27 @@ metrics_print_series(struct cli *cli, const struct metrics *metrics,
     double row[NCOLUMNS];
 
     if (format == METRICS_JSON) {
-        put(cli, "{\n");
+        rec_printf(cli->writer, "{\n");
         put_provenance(cli);
-        put(cli, "  \"series\": [");
+        rec_printf(cli->writer, "  \"series\": [");
     } else
         for (int c = 0; c < NCOLUMNS; c++)
-            put(cli, format == METRICS_TABLE ? "%s%20s" : "%s%s", c ? between : "",
-                column[c]);
+            rec_printf(cli->writer, format == METRICS_TABLE ? "%s%20s" : "%s%s",
+                       c ? between : "", column[c]);
     for (size_t i = 0; i < series->nbins; i++) {
         fill_row(metrics, series, i, row);
-        put(cli, format == METRICS_JSON ? (i ? ",\n    {" : "\n    {") : "\n");
+        rec_printf(cli->writer,
+                   format == METRICS_JSON ? (i ? ",\n    {" : "\n    {") : "\n");
         for (int c = 0; c < NCOLUMNS; c++) {
             rec_format_num(number, row[c]);
             if (format == METRICS_JSON)
-                put(cli, "%s\"%s\": %s", c ? ", " : "", column[c], number);
+                rec_printf(cli->writer, "%s\"%s\": %s", c ? ", " : "", column[c], number);
             else if (format == METRICS_TABLE)
-                put(cli, "%20.6g", row[c]);
+                rec_printf(cli->writer, "%20.6g", row[c]);
             else
-                put(cli, "%s%s", c ? between : "", number);
+                rec_printf(cli->writer, "%s%s", c ? between : "", number);
         }
-        put(cli, format == METRICS_JSON ? "}" : "");
+        rec_printf(cli->writer, format == METRICS_JSON ? "}" : "");
     }
-    put(cli, format == METRICS_JSON ? "\n  ]\n}\n" : "\n");
+    rec_printf(cli->writer, format == METRICS_JSON ? "\n  ]\n}\n" : "\n");
 }

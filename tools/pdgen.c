@@ -6,40 +6,27 @@
 
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
 
-static void put(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
-
-static void
-put(struct cli *cli, const char *format, ...)
-{
-    char text[500];
-    va_list args;
-    int n;
-    va_start(args, format);
-    n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (n > 0)
-        rec_put_bytes(cli->writer, text,
-                      (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-}
-
 static bool
 list(struct cli *cli)
 {
-    put(cli, "%-12s %14s  %s\n", "architecture", "parameters", "what it is");
+    rec_printf(cli->writer, "%-12s %14s  %s\n", "architecture", "parameters",
+               "what it is");
     for (const struct arch_spec *s = arch_specs; s->name; s++) {
         struct arch arch;
         if (!arch_build(s, 1, 0, &arch, &cli->err))
             return false;
-        put(cli, "%-12s %14.0f  %s\n", s->name, arch_params(&arch), s->about);
+        rec_printf(cli->writer, "%-12s %14.0f  %s\n", s->name, arch_params(&arch),
+                   s->about);
         arch_free(&arch);
     }
-    put(cli, "\n%-12s %9s %9s %9s %9s %9s  TFLOP/s and GB/s, from\n", "device", "fp32",
-        "tf32", "fp16", "bf16", "memory");
+    rec_printf(cli->writer, "\n%-12s %9s %9s %9s %9s %9s  TFLOP/s and GB/s, from\n",
+               "device", "fp32", "tf32", "fp16", "bf16", "memory");
     for (const struct arch_device *d = arch_devices; d->name; d++) {
-        put(cli, "%-12s", d->name);
+        rec_printf(cli->writer, "%-12s", d->name);
         for (int p = 0; p < ARCH_NPRECISIONS; p++)
-            put(cli, d->peak[p] > 0 ? " %9.1f" : "         -", d->peak[p] / 1e12);
-        put(cli, " %9.0f  %s\n", d->bandwidth / 1e9, d->source);
+            rec_printf(cli->writer, d->peak[p] > 0 ? " %9.1f" : "         -",
+                       d->peak[p] / 1e12);
+        rec_printf(cli->writer, " %9.0f  %s\n", d->bandwidth / 1e9, d->source);
     }
     return true;
 }
@@ -101,7 +88,7 @@ put_number(struct cli *cli, const char *key, double value)
 {
     char number[REC_NUM_MAX];
     rec_format_num(number, value);
-    put(cli, "%s=%s", key, number);
+    rec_printf(cli->writer, "%s=%s", key, number);
 }
 
 static void
@@ -109,16 +96,17 @@ put_profile(struct cli *cli, const struct arch *arch, const struct arch_roofline
 {
     for (size_t i = 0; i < arch->nlayers; i++) {
         const struct arch_layer *layer = &arch->layer[i];
-        put(cli, "node%zu -- %s -- ", i + 1, layer->text);
+        rec_printf(cli->writer, "node%zu -- %s -- ", i + 1, layer->text);
         put_number(cli, "forward_compute_time", 1e3 * arch_forward_seconds(layer, r));
         put_number(cli, ", backward_compute_time", 1e3 * arch_backward_seconds(layer, r));
         put_number(cli, ", activation_size", layer->out * r->bytes);
         put_number(cli, ", parameter_size", layer->params * r->bytes);
-        put(cli, "\n");
+        rec_printf(cli->writer, "\n");
     }
     for (size_t i = 0; i < arch->nlayers; i++)
         for (uint32_t j = 0; j < arch->layer[i].ninputs; j++)
-            put(cli, "\tnode%u -- node%zu\n", arch->layer[i].input[j] + 1, i + 1);
+            rec_printf(cli->writer, "\tnode%u -- node%zu\n", arch->layer[i].input[j] + 1,
+                       i + 1);
 }
 
 static bool

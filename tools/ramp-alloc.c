@@ -110,15 +110,6 @@ write_alloc(struct rec_writer *writer, const struct ramp_cluster *cluster,
     rec_end(writer);
 }
 
-/* A key of the graph, passed on under its own name if it is there. */
-static void
-pass_key(struct rec_writer *writer, const struct graph *graph, const char *key)
-{
-    struct rec_str value;
-    if (graph_key(graph, key, &value))
-        rec_str_key(writer, key, value);
-}
-
 static void
 write_block(struct rec_writer *writer, const struct sim_decision *decision)
 {
@@ -130,12 +121,12 @@ write_block(struct rec_writer *writer, const struct sim_decision *decision)
     rec_text_key(writer, "graph", graph->id);
     rec_text_key(writer, "model", graph->model);
     rec_num_key(writer, "arrival", decision->job.arrival);
-    pass_key(writer, graph, "degree");
+    graph_pass_key(graph, "degree", writer);
     rec_num_key(writer, "sequential", graph_sequential(graph));
     rec_num_key(writer, "steps", decision->job.steps);
     rec_num_key(writer, "deadline", decision->job.deadline);
-    pass_key(writer, graph, "demand_memory");
-    pass_key(writer, graph, "demand_bytes");
+    graph_pass_key(graph, "demand_memory", writer);
+    graph_pass_key(graph, "demand_bytes", writer);
     rec_end(writer);
 }
 

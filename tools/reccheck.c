@@ -4,29 +4,13 @@
 
 #include "rampipe/cluster.h"
 
-static void put(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
-
-static void
-put(struct cli *cli, const char *format, ...)
-{
-    char text[2000];
-    va_list args;
-    int n;
-    va_start(args, format);
-    n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (n > 0)
-        rec_put_bytes(cli->writer, text,
-                      (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-}
-
 static void
 put_rows(struct cli *cli, const char *type, const char *what,
          const struct rec_field_spec *row)
 {
     for (; row->name; row++)
-        put(cli, "%s\t%s\t%s\t%s\t%s\n", type, what, row->name, rec_kind_text(row->kind),
-            row->about);
+        rec_printf(cli->writer, "%s\t%s\t%s\t%s\t%s\n", type, what, row->name,
+                   rec_kind_text(row->kind), row->about);
 }
 
 static void
@@ -78,11 +62,11 @@ static void
 put_roff(struct cli *cli, const char *text)
 {
     if (*text == '.' || *text == '\'')
-        put(cli, "\\&");
+        rec_printf(cli->writer, "\\&");
     for (; *text; text++) {
         if (*text == '\\' || *text == '-')
-            put(cli, "\\");
-        put(cli, *text == '\t' ? "    " : "%c", *text);
+            rec_printf(cli->writer, "\\");
+        rec_printf(cli->writer, *text == '\t' ? "    " : "%c", *text);
     }
 }
 
@@ -90,30 +74,30 @@ static void
 put_man_rows(struct cli *cli, const struct rec_field_spec *row, const char *after)
 {
     for (; row->name; row++) {
-        put(cli, ".TP\n\\fB");
+        rec_printf(cli->writer, ".TP\n\\fB");
         put_roff(cli, row->name);
-        put(cli, "\\fR%s\n", after);
+        rec_printf(cli->writer, "\\fR%s\n", after);
         put_roff(cli, row->about);
-        put(cli, " (%s)\n", rec_kind_text(row->kind));
+        rec_printf(cli->writer, " (%s)\n", rec_kind_text(row->kind));
     }
 }
 
 static void
 put_man(struct cli *cli)
 {
-    put(cli, "%s", man_head);
+    rec_printf(cli->writer, "%s", man_head);
     for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
         const struct rec_spec *spec = rec_spec(type);
-        put(cli, ".SS %s\n", spec->name);
+        rec_printf(cli->writer, ".SS %s\n", spec->name);
         put_roff(cli, spec->about);
-        put(cli, "\n");
+        rec_printf(cli->writer, "\n");
         put_man_rows(cli, spec->fields, "");
         put_man_rows(cli, spec->keys, "=");
-        put(cli, ".PP\nExample:\n.PP\n.nf\n.RS 2\n");
+        rec_printf(cli->writer, ".PP\nExample:\n.PP\n.nf\n.RS 2\n");
         put_roff(cli, spec->example);
-        put(cli, "\n.RE\n.fi\n");
+        rec_printf(cli->writer, "\n.RE\n.fi\n");
     }
-    put(cli, "%s", man_tail);
+    rec_printf(cli->writer, "%s", man_tail);
 }
 
 /* Graphs must hang together, and jobs refer to graphs that are there. */
@@ -155,12 +139,12 @@ check(struct cli *cli, bool pass)
     sim_store_free(&graphs);
     if (!ok || pass)
         return ok;
-    put(cli, "ok: %llu records", (unsigned long long)total);
+    rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);
     for (enum rec_type type = REC_OTHER; type < REC_NTYPES; type++)
         if (count[type] && type != REC_COMMENT && type != REC_MARK)
-            put(cli, ", %llu %s", (unsigned long long)count[type],
-                type == REC_OTHER ? "other" : rec_spec(type)->name);
-    put(cli, "\n");
+            rec_printf(cli->writer, ", %llu %s", (unsigned long long)count[type],
+                       type == REC_OTHER ? "other" : rec_spec(type)->name);
+    rec_printf(cli->writer, "\n");
     return true;
 }
 

@@ -66,15 +66,6 @@ write_timeline(void *context, const struct sim_done *done,
     return sim_layout_observe(done->layout, cluster, servers, &observer, &again, err);
 }
 
-/* A key of the graph, passed on under its own name if it is there. */
-static void
-pass_key(struct rec_writer *writer, const struct graph *graph, const char *key)
-{
-    struct rec_str value;
-    if (graph_key(graph, key, &value))
-        rec_str_key(writer, key, value);
-}
-
 static bool
 write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
@@ -92,7 +83,7 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_num_field(w, done->start);
     rec_num_field(w, done->finish);
     rec_text_key(w, "model", layout->graph->model);
-    pass_key(w, layout->graph, "degree");
+    graph_pass_key(layout->graph, "degree", w);
     rec_num_key(w, "steps", done->job.steps);
     rec_num_key(w, "step", step->seconds);
     rec_num_key(w, "comm", step->comm);
@@ -106,8 +97,8 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_num_key(w, "memory", layout->memory_sum);
     rec_num_key(w, "dep_bytes", layout->dep_bytes);
     rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
-    pass_key(w, layout->graph, "demand_memory");
-    pass_key(w, layout->graph, "demand_bytes");
+    graph_pass_key(layout->graph, "demand_memory", w);
+    graph_pass_key(layout->graph, "demand_bytes", w);
     rec_end(w);
     return true;
 }

@@ -101,6 +101,9 @@ bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 /** The value of a key of the graph record; false if it has no such key. */
 bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
+/** Writes a key of the graph record into the record being written, if it is there. */
+void graph_pass_key(const struct graph *graph, const char *key,
+                    struct rec_writer *writer);
 /** The op of that name, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *graph, struct rec_str id);
 

@@ -69,7 +69,7 @@ struct ramp_plan {
     struct ramp_step *step;
     uint32_t nsteps;
     uint32_t *parent; /* in order of deps */
-    uint32_t *twin;   /* per member of graph->member: its twin's place there, or its own */
+    uint32_t *twin; /* per member of graph->member: its twin's place there, or its own */
 };
 
 bool ramp_plan_make(const struct graph *graph, struct ramp_plan *plan,

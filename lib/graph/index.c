@@ -191,6 +191,16 @@ graph_close(struct graph *graph, struct rec_error *err)
     return check_repeats(graph, err) && find_units(graph, err);
 }
 
+/* A parent that an op waits for. */
+static uint32_t
+waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
+{
+    uint32_t j = graph->in_start[op];
+    while (graph->dep[graph->in[j]].sync || !waiting[graph->dep[graph->in[j]].src])
+        j++;
+    return graph->dep[graph->in[j]].src;
+}
+
 /* Walks back from an op that Kahn's order did not reach until an op comes again. */
 static bool
 fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
@@ -204,13 +214,7 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
         return rec_fail_memory(err);
     while (!step[at]) {
         step[at] = ++n;
-        for (uint32_t j = graph->in_start[at]; j < graph->in_start[at + 1]; j++) {
-            const struct graph_dep *dep = &graph->dep[graph->in[j]];
-            if (!dep->sync && waiting[dep->src]) {
-                at = dep->src;
-                break;
-            }
-        }
+        at = waiting_parent(graph, waiting, at);
     }
     first = at;
     n = 0;
@@ -218,13 +222,7 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
         if (used < sizeof text && n++ < 12)
             used += (size_t)snprintf(text + used, sizeof text - used, "'%s' waits for ",
                                      graph->op[at].id);
-        for (uint32_t j = graph->in_start[at]; j < graph->in_start[at + 1]; j++) {
-            const struct graph_dep *dep = &graph->dep[graph->in[j]];
-            if (!dep->sync && waiting[dep->src]) {
-                at = dep->src;
-                break;
-            }
-        }
+        at = waiting_parent(graph, waiting, at);
     } while (at != first);
     free(step);
     return graph_fail(graph, graph->op[first].line, err,

@@ -10,6 +10,14 @@ put_extra(struct rec_writer *writer, const char *extra)
     rec_put_bytes(writer, extra, strlen(extra)); /* brings its TABs */
 }
 
+void
+graph_pass_key(const struct graph *graph, const char *key, struct rec_writer *writer)
+{
+    struct rec_str value;
+    if (graph_key(graph, key, &value))
+        rec_str_key(writer, key, value);
+}
+
 static void
 write_op(const struct graph *graph, const struct graph_op *op, struct rec_writer *writer)
 {

@@ -318,3 +318,17 @@ rec_end(struct rec_writer *writer)
 {
     put_byte(writer, '\n');
 }
+
+void
+rec_printf(struct rec_writer *writer, const char *format, ...)
+{
+    char text[2000];
+    va_list args;
+    int n;
+    va_start(args, format);
+    n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n > 0)
+        rec_put_bytes(writer, text,
+                      (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
