@@ -54,7 +54,8 @@ static const char man_tail[] =
     ".SH EXIT STATUS\nOf every tool: 0 done; 1 a well-formed \"no\"; 2 wrong usage; 3 "
     "bad "
     "data; 4 input or output failed, or the input is cut; 70 a bug.\n"
-    ".SH SEE ALSO\npd2graph(1), partition(1), ramp-alloc(1), sim(1), metrics(1), "
+    ".SH SEE ALSO\npdgen(1), pd2graph(1), tracegen(1), partition(1), ramp-alloc(1), "
+    "sim(1), metrics(1), "
     "reccheck(1)\n";
 
 /* Text as roff: a backslash and a leading point or quote would be commands. */

@@ -102,7 +102,8 @@ static const struct rec_spec table[REC_NTYPES] = {
          "block "
          "has a legal shape), no_memory (blocks are there, memory is not), deadline (it "
          "would "
-         "finish too late), unfinished (it was running when the simulation ended).",
+         "finish too late), queue_full (too many wait), unfinished (it was running when "
+         "the simulation ended).",
          "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
          {{"JOB", REC_KIND_ID, "the job"},
           {"TIME", REC_KIND_AMOUNT, "when, seconds"},

@@ -141,6 +141,10 @@ def notebook_placements():
             small = meta == "2x1x1"  # two servers, four parts
             check(path, "blocked", [r[3] for r in block],
                   ["no_block" if small else "no_memory"])
+            left = {op: where for op, where in theirs.items() if where}
+            print(f"differs by section 9, failed allocation: {ramp} meta {meta}: the "
+                  f"notebook leaves {left} on the cluster, ours blocks the job "
+                  f"({block[0][3]})")
             continue
         servers = next(r for r in records if r[0] == "alloc")[5].split(",")
         slot = {r[2]: int(r[3]) for r in records if r[0] == "place"}
@@ -149,6 +153,8 @@ def notebook_placements():
                 ours = [servers[slot[number + letter[j]]] for j in range(len(where))]
                 check(path, f"op {number}", ours, where)
         # The same map: names are 2n-i+1 here and i+n in the notebook (section 9).
+        print("differs by section 9, backward names: the notebook's 24 and 25 are our 46 "
+              f"and 45 on {ramp} meta {meta}")
         on_server = {s: [] for s in servers}
         for op, i in slot.items():
             on_server[servers[i]].append(op)
