@@ -4,6 +4,8 @@
 
 #include "rampipe/architecture.h"
 
+#include <math.h>
+
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
 
 static bool
@@ -83,6 +85,19 @@ find_roofline(struct cli *cli, const struct gengetopt_args_info *args,
     return true;
 }
 
+/* A profile holds finite times only; pd2graph refuses others. */
+static bool
+check_times(struct cli *cli, const struct arch *arch, const struct arch_roofline *r)
+{
+    for (size_t i = 0; i < arch->nlayers; i++)
+        if (!isfinite(1e3 * arch_backward_seconds(&arch->layer[i], r)))
+            return cli_usage(cli,
+                             "node%zu takes longer than a number can say: raise --peak, "
+                             "--bandwidth or --efficiency",
+                             i + 1);
+    return true;
+}
+
 static void
 put_number(struct cli *cli, const char *key, double value)
 {
@@ -116,7 +131,10 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     struct arch_roofline roofline;
     struct arch arch;
     uint64_t batch, sequence = 0;
+    bool ok;
 
+    if (args->list_given && cli->nfiles > 0)
+        return cli_usage(cli, "--list takes no ARCHITECTURE, got '%s'", cli->files[0]);
     if (args->list_given)
         return cli_open_writer(cli, false) && list(cli);
     if (!find_spec(cli, &spec) || !find_roofline(cli, args, &roofline) ||
@@ -128,10 +146,11 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     if (args->sequence_given && !cli_count(cli, "sequence", args->sequence_arg, 1,
                                            (uint64_t)spec->sequence, &sequence))
         return false;
-    if (!cli_open_writer(cli, false) ||
-        !arch_build(spec, (double)batch, (double)sequence, &arch, &cli->err))
+    if (!arch_build(spec, (double)batch, (double)sequence, &arch, &cli->err))
         return false;
-    put_profile(cli, &arch, &roofline);
+    ok = check_times(cli, &arch, &roofline) && cli_open_writer(cli, false);
+    if (ok)
+        put_profile(cli, &arch, &roofline);
     arch_free(&arch);
-    return true;
+    return ok;
 }

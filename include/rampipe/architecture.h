@@ -11,19 +11,22 @@
 
 #include "rampipe/record.h"
 
-#define ARCH_INPUTS_MAX 3
+#define ARCH_INPUTS_MAX 2
 
 struct arch_layer {
-    char text[96];  /* "Conv2d(3, 64, kernel_size=11, stride=4, padding=2)" */
-    double params;  /* trainable parameters */
+    char text[96];  /* as PyTorch prints it: "Conv2d(3, 64, kernel_size=(3, 3), ..." */
+    double params;  /* trainable parameters that it owns; a sum counts each once */
+    double weights; /* parameters that it reads: its own, or those it is tied to */
     double flops;   /* forward, whole batch; a multiply-add counts two */
     double in, out; /* elements read and written, whole batch, without parameters */
     uint32_t input[ARCH_INPUTS_MAX]; /* indexes of earlier layers */
     uint32_t ninputs;
 };
 
+/** A network for one batch. Layers stand in topological order; the last is the only one
+ * that no other reads. */
 struct arch {
-    struct arch_layer *layer;
+    struct arch_layer *layer; /* owned; arch_free() */
     size_t nlayers, room;
     double batch;    /* samples */
     double sequence; /* tokens a sample (transformers) */
@@ -41,9 +44,14 @@ struct arch_spec {
 /** Ends with a NULL name. */
 extern const struct arch_spec arch_specs[];
 
-/** Builds an architecture; sequence 0 takes the default. Free with arch_free(). */
+/**
+ * Builds an architecture for `batch` >= 1 samples of `sequence` <= spec->sequence tokens
+ * (0 takes the most; networks of images have none). Free with arch_free(). False: out of
+ * memory (REC_IO), nothing to free.
+ */
 bool arch_build(const struct arch_spec *spec, double batch, double sequence,
                 struct arch *arch, struct rec_error *err) REC_MUST_CHECK;
+/** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double arch_params(const struct arch *arch);
 void arch_free(struct arch *arch);
 
@@ -66,11 +74,12 @@ struct arch_roofline {
     double bytes;           /* per element */
 };
 
-/** Forward time, seconds: max(flops / peak, bytes moved / bandwidth) / efficiency. */
+/** Forward time, seconds: max(flops / peak, bytes moved / bandwidth) / efficiency, where
+ * in, out and weights are moved. The input layer takes none. */
 double arch_forward_seconds(const struct arch_layer *layer,
                             const struct arch_roofline *roofline);
-/** Backward: the same work for the gradient of the inputs and, where there are any, once
- * more for that of the parameters. The input layer has none. */
+/** Backward: the same work for the gradient of the inputs and, where the layer reads
+ * parameters, once more for theirs. The input layer has none. */
 double arch_backward_seconds(const struct arch_layer *layer,
                              const struct arch_roofline *roofline);
 

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- building
- * -------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------- */
 
 /* Appends a layer that reads the layers listed (NONE ends the list); its index. */
 #define NONE UINT32_MAX
@@ -28,7 +27,8 @@ add(struct arch *a, uint32_t x, uint32_t y, double params, double flops, double 
         return 0;
     }
     layer = &a->layer[a->nlayers];
-    *layer = (struct arch_layer){.params = params, .flops = flops, .out = out};
+    *layer = (struct arch_layer){
+        .params = params, .weights = params, .flops = flops, .out = out};
     if (x != NONE)
         layer->input[layer->ninputs++] = x;
     if (y != NONE)
@@ -59,10 +59,13 @@ conv(struct arch *a, struct image x, unsigned out, unsigned kernel, unsigned str
 {
     struct image y = {0, out, (x.size + 2 * pad - kernel) / stride + 1};
     double weights = (double)out * x.channels * kernel * kernel;
+    char padding[40] = "";
+    if (pad) /* PyTorch does not print the default */
+        snprintf(padding, sizeof padding, ", padding=(%u, %u)", pad, pad);
     y.at = add(a, x.at, NONE, weights + (bias ? out : 0),
                2 * weights * a->batch * y.size * y.size, pixels(a, y),
-               "Conv2d(%u, %u, kernel_size=(%u, %u), stride=(%u, %u), padding=(%u, %u))",
-               x.channels, out, kernel, kernel, stride, stride, pad, pad);
+               "Conv2d(%u, %u, kernel_size=(%u, %u), stride=(%u, %u)%s%s)", x.channels,
+               out, kernel, kernel, stride, stride, padding, bias ? "" : ", bias=False");
     return y;
 }
 
@@ -77,17 +80,20 @@ static struct image
 batch_norm(struct arch *a, struct image x)
 {
     x.at = add(a, x.at, NONE, 2.0 * x.channels, 4 * pixels(a, x), pixels(a, x),
-               "BatchNorm2d(%u)", x.channels);
+               "BatchNorm2d(%u, eps=1e-05, momentum=0.1, affine=True, "
+               "track_running_stats=True)",
+               x.channels);
     return x;
 }
 
 static struct image
-pool(struct arch *a, struct image x, const char *kind, unsigned kernel, unsigned stride,
+pool(struct arch *a, struct image x, bool max, unsigned kernel, unsigned stride,
      unsigned pad)
 {
     struct image y = {0, x.channels, (x.size + 2 * pad - kernel) / stride + 1};
     y.at = add(a, x.at, NONE, 0, pixels(a, y) * kernel * kernel, pixels(a, y),
-               "%s(kernel_size=%u, stride=%u, padding=%u)", kind, kernel, stride, pad);
+               "%sPool2d(kernel_size=%u, stride=%u, padding=%u%s)", max ? "Max" : "Avg",
+               kernel, stride, pad, max ? ", dilation=1, ceil_mode=False" : "");
     return y;
 }
 
@@ -116,19 +122,18 @@ input_image(struct arch *a)
     return x;
 }
 
-/* ---- convolutional networks
- * ------------------------------------------------------------- */
+/* ---- convolutional networks ------------------------------------------------ */
 
 static void
 build_alexnet(struct arch *a)
 {
     struct image x = input_image(a);
     uint32_t y;
-    x = pool(a, relu(a, conv(a, x, 64, 11, 4, 2, true)), "MaxPool2d", 3, 2, 0);
-    x = pool(a, relu(a, conv(a, x, 192, 5, 1, 2, true)), "MaxPool2d", 3, 2, 0);
+    x = pool(a, relu(a, conv(a, x, 64, 11, 4, 2, true)), true, 3, 2, 0);
+    x = pool(a, relu(a, conv(a, x, 192, 5, 1, 2, true)), true, 3, 2, 0);
     x = relu(a, conv(a, x, 384, 3, 1, 1, true));
     x = relu(a, conv(a, x, 256, 3, 1, 1, true));
-    x = pool(a, relu(a, conv(a, x, 256, 3, 1, 1, true)), "MaxPool2d", 3, 2, 0);
+    x = pool(a, relu(a, conv(a, x, 256, 3, 1, 1, true)), true, 3, 2, 0);
     y = pointwise(a, x.at, 1, "Dropout(p=0.5)");
     y = pointwise(a, linear(a, y, a->batch, 9216, 4096, true), 1, "ReLU(inplace)");
     y = pointwise(a, y, 1, "Dropout(p=0.5)");
@@ -145,7 +150,7 @@ build_vgg16(struct arch *a)
     uint32_t y;
     for (size_t i = 0; i < sizeof width / sizeof *width; i++)
         x = width[i] ? relu(a, conv(a, x, width[i], 3, 1, 1, true))
-                     : pool(a, x, "MaxPool2d", 2, 2, 0);
+                     : pool(a, x, true, 2, 2, 0);
     y = pointwise(a, linear(a, x.at, a->batch, 25088, 4096, true), 1, "ReLU(inplace)");
     y = pointwise(a, y, 1, "Dropout(p=0.5)");
     y = pointwise(a, linear(a, y, a->batch, 4096, 4096, true), 1, "ReLU(inplace)");
@@ -172,16 +177,15 @@ build_resnet50(struct arch *a)
     static const unsigned blocks[] = {3, 4, 6, 3};
     struct image x = input_image(a);
     x = relu(a, batch_norm(a, conv(a, x, 64, 7, 2, 3, false)));
-    x = pool(a, x, "MaxPool2d", 3, 2, 1);
+    x = pool(a, x, true, 3, 2, 1);
     for (unsigned stage = 0; stage < 4; stage++)
         for (unsigned i = 0; i < blocks[stage]; i++)
             x = bottleneck(a, x, 64u << stage, stage > 0 && i == 0 ? 2 : 1);
-    x = pool(a, x, "AvgPool2d", 7, 7, 0);
+    x = pool(a, x, false, 7, 1, 0);
     linear(a, x.at, a->batch, 2048, 1000, true);
 }
 
-/* ---- transformers
- * ------------------------------------------------------------------------- */
+/* ---- transformers ---------------------------------------------------------- */
 
 static uint32_t
 embedding(struct arch *a, uint32_t x, unsigned words, unsigned width)
@@ -264,7 +268,7 @@ build_gpt2_xl(struct arch *a)
     x = layer_norm(a, x, 1600, false);
     head = linear(a, x, rows, 1600, 50257, false);
     if (!a->failed)
-        a->layer[head].params = 0; /* tied to the embedding, which has counted them */
+        a->layer[head].params = 0; /* the embedding owns the weights; still read here */
 }
 
 static void
@@ -285,8 +289,7 @@ build_llama_7b(struct arch *a)
     linear(a, layer_norm(a, x, 4096, true), rows, 4096, 32000, false);
 }
 
-/* ---- the tables
- * ------------------------------------------------------------------------------ */
+/* ---- the tables ------------------------------------------------------------ */
 
 const struct arch_spec arch_specs[] = {
     {"alexnet", 0, build_alexnet, "AlexNet, one tower, images of 224 x 224"},
@@ -341,7 +344,7 @@ arch_free(struct arch *arch)
 static double
 seconds(const struct arch_layer *layer, const struct arch_roofline *r, double times)
 {
-    double moved = (layer->in + layer->out + layer->params) * r->bytes;
+    double moved = (layer->in + layer->out + layer->weights) * r->bytes;
     return times * fmax(layer->flops / r->peak, moved / r->bandwidth) / r->efficiency;
 }
 
@@ -355,5 +358,5 @@ double
 arch_backward_seconds(const struct arch_layer *layer,
                       const struct arch_roofline *roofline)
 {
-    return layer->ninputs ? seconds(layer, roofline, layer->params > 0 ? 2 : 1) : 0;
+    return layer->ninputs ? seconds(layer, roofline, layer->weights > 0 ? 2 : 1) : 0;
 }

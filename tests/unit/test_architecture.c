@@ -63,6 +63,117 @@ test_roofline(void **state)
     arch_free(&arch);
 }
 
+/*
+ * GPT-2's head, batch 1, 2 tokens, 1e9 FLOP/s against boundless memory, then the reverse.
+ * Its 50257 * 1600 = 80411200 weights belong to the embedding, but are read and have a
+ * gradient: FLOPs 2 * 80411200 * 2 = 321644800; moved 2 * (1600 + 50257) + 80411200 =
+ * 80514914 elements of 2 bytes. Twice that backward.
+ */
+static void
+test_tied_head(void **state)
+{
+    struct arch_roofline compute = {1e9, 1e300, 1, 2}, memory = {1e300, 1e9, 1, 2};
+    struct rec_error err;
+    struct arch arch;
+    const struct arch_layer *head;
+    (void)state;
+    assert_true(arch_build(find("gpt2-xl"), 1, 2, &arch, &err));
+    head = &arch.layer[arch.nlayers - 1];
+    assert_true(head->params == 0);
+    assert_true(head->weights == 80411200);
+    assert_near(arch_forward_seconds(head, &compute), 321644800e-9, 1e-12);
+    assert_near(arch_backward_seconds(head, &compute), 2 * 321644800e-9, 1e-12);
+    assert_near(arch_forward_seconds(head, &memory), 2 * 80514914e-9, 1e-12);
+    arch_free(&arch);
+}
+
+/* The first attention of a network, or NULL. */
+static const struct arch_layer *
+attention(const struct arch *arch)
+{
+    for (size_t i = 0; i < arch->nlayers; i++)
+        if (strncmp(arch->layer[i].text, "Attention(", 10) == 0)
+            return &arch->layer[i];
+    return NULL;
+}
+
+/*
+ * Attention over 8 tokens of width 1024 with 16 heads, batch 3: scores 2 * 8^2 * 1024,
+ * weighted sum as many, softmax 5 * 8^2 * 16; together 262144 + 5120 = 267264 a sample.
+ * It reads queries, keys and values, 3 * 8 * 1024 a sample, and writes 8 * 1024. Llama's,
+ * width 4096 and 32 heads, is causal: (4 * 64 * 4096 + 5 * 64 * 32) / 2 = 529408.
+ */
+static void
+test_attention(void **state)
+{
+    struct rec_error err;
+    struct arch arch;
+    (void)state;
+    assert_true(arch_build(find("bert-large"), 3, 8, &arch, &err));
+    assert_non_null(attention(&arch));
+    assert_true(attention(&arch)->flops == 3 * 267264);
+    assert_true(attention(&arch)->in == 3 * 3 * 8 * 1024);
+    assert_true(attention(&arch)->out == 3 * 8 * 1024);
+    arch_free(&arch);
+    assert_true(arch_build(find("llama-7b"), 1, 8, &arch, &err));
+    assert_non_null(attention(&arch));
+    assert_true(attention(&arch)->flops == 529408);
+    arch_free(&arch);
+}
+
+/* Multiply-adds of convolutions and linear layers for one image, in 1e9, as torchvision
+ * publishes them with its weights ("GFLOPS"). Half a unit of the last digit is allowed.
+ */
+static void
+test_published_work(void **state)
+{
+    static const struct {
+        const char *name;
+        double gflops, unit;
+    } published[] = {
+        {"alexnet", 0.71, 0.01}, {"vgg16", 15.47, 0.01}, {"resnet50", 4.09, 0.01}};
+    struct rec_error err;
+    struct arch arch;
+    (void)state;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        double sum = 0;
+        assert_true(arch_build(find(published[i].name), 1, 0, &arch, &err));
+        for (size_t j = 0; j < arch.nlayers; j++)
+            if (strncmp(arch.layer[j].text, "Conv2d", 6) == 0 ||
+                strncmp(arch.layer[j].text, "Linear", 6) == 0)
+                sum += arch.layer[j].flops / 2e9;
+        assert_near(sum, published[i].gflops, published[i].unit / 2);
+        arch_free(&arch);
+    }
+}
+
+/* The last layers give 1000 classes, a vector of 1024, or scores of every word; the last
+ * feature map of the image networks is 6 x 6 x 256, 7 x 7 x 512, 2048. */
+static void
+test_shapes(void **state)
+{
+    static const struct {
+        const char *name;
+        double pooled, out;
+    } want[] = {{"alexnet", 256 * 6 * 6, 1000}, {"vgg16", 512 * 7 * 7, 1000},
+                {"resnet50", 2048, 1000},       {"bert-large", 0, 1024},
+                {"gpt2-xl", 0, 7 * 50257},      {"llama-7b", 0, 7 * 32000}};
+    struct rec_error err;
+    struct arch arch;
+    (void)state;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const struct arch_spec *spec = find(want[i].name);
+        double pooled = 0;
+        assert_true(arch_build(spec, 5, spec->sequence > 0 ? 7 : 0, &arch, &err));
+        assert_true(arch.layer[arch.nlayers - 1].out == 5 * want[i].out);
+        for (size_t j = 0; j < arch.nlayers; j++)
+            if (strstr(arch.layer[j].text, "Pool2d("))
+                pooled = arch.layer[j].out;
+        assert_true(pooled == 5 * want[i].pooled);
+        arch_free(&arch);
+    }
+}
+
 /* Every layer but the last feeds another, inputs come before, and the last is the sink.
  */
 static void
@@ -91,6 +202,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_counts),
                                        cmocka_unit_test(test_roofline),
+                                       cmocka_unit_test(test_tied_head),
+                                       cmocka_unit_test(test_attention),
+                                       cmocka_unit_test(test_published_work),
+                                       cmocka_unit_test(test_shapes),
                                        cmocka_unit_test(test_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
