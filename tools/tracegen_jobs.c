@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 enum { STILL_MAX = 1000000 }; /* arrivals at one instant before --until gives up */
+static const double STEPS_MAX = 9007199254740992; /* 2^53: all integers up to it exist */
 
 enum sampling { CYCLE, REPLACE, REMOVE, REMOVE_AND_REPEAT };
 
@@ -141,7 +142,7 @@ choose(struct drawing *d, uint64_t job)
     }
 }
 
-static void
+static bool
 write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, double time)
 {
     struct rec_writer *writer = d->cli->writer;
@@ -149,6 +150,15 @@ write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, do
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
 
+    if (!isfinite(time))
+        return rec_fail(&d->cli->err, REC_DATA,
+                        "job %llu arrives later than a number can say: --interarrival "
+                        "is too long",
+                        (unsigned long long)number);
+    if (steps > STEPS_MAX)
+        return rec_fail(&d->cli->err, REC_DATA,
+                        "job %llu has %g steps, more than 2^53: --steps is too large",
+                        (unsigned long long)number, steps);
     if (d->deadline)
         deadline = trace_dist_draw(d->deadline) * (graph->sequential * steps);
     rec_begin(writer, "job");
@@ -156,9 +166,10 @@ write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, do
     rec_put_bytes(writer, digits, (size_t)len);
     rec_text_field(writer, graph->id);
     rec_num_field(writer, time);
-    rec_num_field(writer, steps);
+    rec_uint_field(writer, (uint64_t)steps);
     rec_num_field(writer, deadline);
     rec_end(writer);
+    return true;
 }
 
 static bool
@@ -173,7 +184,7 @@ write_jobs(struct drawing *d)
                         "the stream has no graphs to draw jobs over");
     if (!(d->order = calloc(d->npool, sizeof *d->order)))
         return rec_fail_memory(&cli->err);
-    for (uint64_t i = 0; i < d->jobs && time < d->until; i++) {
+    for (uint64_t i = 0; i < d->jobs && (d->jobs < UINT64_MAX || time < d->until); i++) {
         const struct pool_graph *graph = choose(d, i);
         if (!graph)
             return !d->exact ||
@@ -182,7 +193,8 @@ write_jobs(struct drawing *d)
                             (unsigned long long)i);
         if (rec_writer_failed(cli->writer))
             return rec_fail(&cli->err, REC_IO, "%s", "");
-        write_job(d, i, graph, time);
+        if (!write_job(d, i, graph, time))
+            return false;
         gap = trace_dist_draw(d->interarrival);
         still = gap > 0 ? 0 : still + 1;
         if (still > STILL_MAX && d->jobs == UINT64_MAX)

@@ -8,5 +8,9 @@ struct gengetopt_args_info;
 
 /* Graphs in, graphs and jobs out. */
 bool tracegen_jobs(struct cli *cli, const struct gengetopt_args_info *args);
+/* Measured logs in, a spot trace or its model out. */
+bool tracegen_fit(struct cli *cli, const struct gengetopt_args_info *args);
+/* A model in, spot traces out. */
+bool tracegen_preempt(struct cli *cli, const struct gengetopt_args_info *args);
 
 #endif

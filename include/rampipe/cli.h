@@ -42,6 +42,9 @@ bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
 /** Opens reader and writer as the two ends of a filter: header and provenance forwarded.
  */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
+/** Ends the output stream and starts another, which is what `seed` instead of the seed on
+ * the command line would have made. */
+bool cli_next_stream(struct cli *cli, uint64_t seed) REC_MUST_CHECK;
 /** Opens only the reader; nothing of the stream is forwarded. */
 bool cli_open_reader(struct cli *cli) REC_MUST_CHECK;
 

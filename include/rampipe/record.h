@@ -160,7 +160,7 @@ struct rec_spec {
     const char *about;                /* one or two sentences, with units */
     const char *example;              /* a valid record, TABs written as TABs */
     struct rec_field_spec fields[12]; /* the fixed fields, in order */
-    struct rec_field_spec keys[28];   /* the known keys (others may appear) */
+    struct rec_field_spec keys[36];   /* the known keys (others may appear) */
 };
 
 /** The table's row for a type; NULL for REC_OTHER and REC_COMMENT. */
@@ -206,6 +206,11 @@ int rec_next(struct rec_reader *reader, struct rec *rec,
 
 /** The next line as it is (no header, comment or field rules); for foreign text. */
 int rec_next_line(struct rec_reader *reader, struct rec_str *line,
+                  struct rec_error *err) REC_MUST_CHECK;
+
+/** The line that the next rec_next() or rec_next_line() of the first file starts with,
+ * which it leaves unread. 1, 0 when there is none, -1: *err. */
+int rec_peek_line(struct rec_reader *reader, struct rec_str *line,
                   struct rec_error *err) REC_MUST_CHECK;
 
 /** The file being read ("<stdin>" for standard input), and the line of the last record.
@@ -271,6 +276,12 @@ bool rec_key_amount(const struct rec_reader *reader, const struct rec *rec,
  */
 struct rec_writer *rec_writer_open(const char *path, const char *provenance,
                                    struct rec_error *err) REC_MUST_CHECK;
+
+/**
+ * Ends the stream and starts another behind it, with the provenance of the stages before
+ * (whole lines, "" for none) and this stage's own line.
+ */
+void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
 
 /** True once a write has failed: a stage may stop early, the result is lost. */
 bool rec_writer_failed(const struct rec_writer *writer);

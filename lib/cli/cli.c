@@ -19,8 +19,8 @@ now(void)
 /* ---- provenance ------------------------------------------------------------------- */
 
 /* Options that do not change the records, so the same experiment has the same bytes. */
-static const char *const not_shown[] = {
-    "output", "quiet", "verbose", "progress", "config", "map", "help", "version", NULL};
+static const char *const not_shown[] = {"output", "quiet", "verbose", "progress", "config",
+                                        "map",    "runs",  "help",    "version",  NULL};
 
 static bool
 is_shown(struct rec_str name)
@@ -76,6 +76,21 @@ next_option(const char **dump, struct rec_str *name, struct rec_str *value)
     return true;
 }
 
+/* Paths lose their directories: the whole value, or what follows "file:". */
+static struct rec_str
+without_directory(struct rec_str name, struct rec_str value)
+{
+    static const char *const paths[] = {"profile", NULL};
+    struct rec_str rest = value, part;
+    bool is_path = value.len > 5 && memcmp(value.ptr, "file:", 5) == 0;
+    for (const char *const *p = paths; *p && !is_path; p++)
+        is_path = rec_str_is(name, *p);
+    while (is_path && rec_str_split(&rest, '/', &part))
+        if (part.len > 0)
+            value = part;
+    return value;
+}
+
 static char *
 make_provenance(const struct cli *cli, const char *version, const char *dump)
 {
@@ -92,8 +107,12 @@ make_provenance(const struct cli *cli, const char *version, const char *dump)
             continue;
         fprintf(out, " --%.*s", (int)name.len, name.ptr);
         if (value.ptr) {
+            struct rec_str shown = without_directory(name, value);
             fputc('=', out);
-            put_word(out, value);
+            if (shown.ptr > value.ptr && value.len > 5 &&
+                memcmp(value.ptr, "file:", 5) == 0)
+                fputs("file:", out);
+            put_word(out, shown);
         }
     }
     for (size_t i = 0; i < cli->nfiles; i++) {
@@ -172,6 +191,27 @@ bool
 cli_open_filter(struct cli *cli)
 {
     return cli_open_writer(cli, true) && open_reader(cli, cli->writer);
+}
+
+bool
+cli_next_stream(struct cli *cli, uint64_t seed)
+{
+    static const char option[] = " --seed=";
+    const char *at = strstr(cli->provenance, option);
+    const char *rest = at ? at + sizeof option - 1 : NULL;
+    char *line;
+    int len;
+
+    if (!rest)
+        return rec_fail(&cli->err, REC_BUG, "the provenance has no seed");
+    len = asprintf(&line, "%.*s%s%llu%s", (int)(at - cli->provenance), cli->provenance,
+                   option, (unsigned long long)seed, rest + strcspn(rest, " "));
+    if (len < 0)
+        return rec_fail_memory(&cli->err);
+    rec_writer_next(cli->writer, cli->reader ? rec_reader_provenance(cli->reader) : "",
+                    line);
+    free(line);
+    return true;
 }
 
 bool

@@ -313,6 +313,19 @@ rec_next_line(struct rec_reader *reader, struct rec_str *line, struct rec_error 
     }
 }
 
+int
+rec_peek_line(struct rec_reader *reader, struct rec_str *line, struct rec_error *err)
+{
+    int status = reader->input ? 1 : next_file(reader, err);
+    if (status > 0)
+        status = next_line(reader, line, false, err);
+    if (status > 0) {
+        reader->start = (size_t)(line->ptr - reader->buffer);
+        reader->line--;
+    }
+    return status;
+}
+
 /* ---- header, provenance, trailer --------------------------------------------------- */
 
 /* The stream stopped before its trailer. True if that is to be tolerated. */

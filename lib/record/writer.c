@@ -184,6 +184,17 @@ rec_writer_begin(struct rec_writer *writer)
     writer->own_written = true;
 }
 
+void
+rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
+{
+    rec_writer_begin(writer);
+    rec_writer_header(writer);
+    put_text(writer, before);
+    put_text(writer, own);
+    put_byte(writer, '\n');
+    writer->own_written = true;
+}
+
 bool
 rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 {

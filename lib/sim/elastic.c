@@ -1,0 +1,391 @@
+/* Elastic training on spot instances: the rules that are exact in time, and what they share
+ * with the published ones (elastic_tick.c). */
+#include "elastic_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- time that passes, and what is told ---------------------------------------------------- */
+
+void
+elastic_spend(struct elastic *e, double time)
+{
+    static const enum elastic_account accounts[] = {ELASTIC_USEFUL, ELASTIC_RECONFIGURE,
+                                                    ELASTIC_STALL};
+    double seconds = time - e->now, all = seconds * (double)fleet_size(e->fleet);
+    enum elastic_account account = accounts[e->phase];
+    e->result.seconds[account] += seconds;
+    e->result.instance_seconds[account] += all;
+    for (int s = 0; s < FLEET_NSTATES; s++)
+        e->result.by_state[s] +=
+            seconds * (double)fleet_count(e->fleet, (enum fleet_state)s);
+    e->all += all;
+    e->now = time;
+}
+
+void
+elastic_tell_state(struct elastic *e, double time)
+{
+    uint64_t count[FLEET_NSTATES];
+    bool same = e->told && e->told_phase == e->phase;
+    if (!e->sink.state)
+        return;
+    for (int s = 0; s < FLEET_NSTATES; s++) {
+        count[s] = fleet_count(e->fleet, (enum fleet_state)s);
+        same = same && count[s] == e->told_count[s];
+    }
+    if (same)
+        return;
+    e->told = true;
+    e->told_phase = e->phase;
+    memcpy(e->told_count, count, sizeof count);
+    e->sink.state(e->sink.context, time, e->phase, count);
+}
+
+void
+elastic_tell_step(struct elastic *e, double time, uint64_t size)
+{
+    if (e->step == e->last_saved + 1)
+        e->safe = (struct elastic_mark){time, e->all - (e->now - time) *
+                                                           (double)e->population};
+    if (e->sink.train) {
+        struct elastic_row row = {.time = time, .id = e->step, .size = size,
+                                  .since = NAN};
+        e->sink.train(e->sink.context, &row);
+    }
+}
+
+/* The work since the last checkpoint is lost, if any was done. Returns since when. */
+double
+elastic_roll_back(struct elastic *e)
+{
+    int64_t redo = e->last_saved + 1;
+    double seconds = e->now - e->safe.time, all = e->all - e->safe.all;
+    if (e->phase != ELASTIC_TRAINING)
+        return NAN;
+    e->result.seconds[ELASTIC_USEFUL] -= seconds;
+    e->result.seconds[ELASTIC_WASTED] += seconds;
+    e->result.instance_seconds[ELASTIC_USEFUL] -= all;
+    e->result.instance_seconds[ELASTIC_WASTED] += all;
+    e->result.lost += e->step - redo;
+    e->step = redo;
+    return e->safe.time;
+}
+
+void
+elastic_tell_reconfig(struct elastic *e, uint64_t size, double since)
+{
+    struct elastic_row row = {.time = e->now,
+                              .reconfig = true,
+                              .id = (int64_t)e->result.reconfigurations++,
+                              .size = size,
+                              .after = fleet_count(e->fleet, FLEET_ACTIVE),
+                              .redo = e->last_saved + 1,
+                              .since = since};
+    if (e->sink.train)
+        e->sink.train(e->sink.context, &row);
+}
+
+/* ---- what ends by itself ---------------------------------------------------------------------- */
+
+static void
+start_iteration(struct elastic *e, double time)
+{
+    uint64_t size = fleet_count(e->fleet, FLEET_ACTIVE);
+    elastic_tell_step(e, time, size);
+    e->step_end = time + elastic_iteration(e->options.profile, (double)size);
+}
+
+static void
+end_iteration(struct elastic *e)
+{
+    double time = e->step_end;
+    e->result.iterations++;
+    if (!e->saving) {
+        e->saving = true;
+        e->save_end = time + e->options.profile->checkpoint;
+        e->save_step = e->step;
+        e->saved = (struct elastic_mark){time, e->all};
+    }
+    e->step++;
+    start_iteration(e, time);
+}
+
+static void
+end_checkpoint(struct elastic *e)
+{
+    e->saving = false;
+    e->last_saved = e->save_step;
+    e->safe = e->saved;
+    e->result.checkpoints++;
+}
+
+static void
+resume(struct elastic *e)
+{
+    e->phase = ELASTIC_TRAINING;
+    start_iteration(e, e->reconfig_end);
+    elastic_tell_state(e, e->now);
+}
+
+static void
+regroup(struct elastic *e, uint64_t lost)
+{
+    uint64_t active = fleet_count(e->fleet, FLEET_ACTIVE);
+    uint64_t standby = fleet_count(e->fleet, FLEET_STANDBY), depth = e->options.depth;
+    uint64_t target = (active + standby) / depth * depth;
+    double since;
+
+    if (lost == 0 && standby < depth)
+        return;
+    since = elastic_roll_back(e);
+    e->saving = false;
+    if (target > active)
+        fleet_move(e->fleet, FLEET_STANDBY, FLEET_ACTIVE, target - active);
+    else
+        fleet_move(e->fleet, FLEET_ACTIVE, FLEET_STANDBY, active - target);
+    elastic_tell_reconfig(e, active, since);
+    e->phase = target > 0 ? ELASTIC_RECONFIGURING : ELASTIC_STALLED;
+    e->reconfig_end = e->now + e->options.profile->reconfigure + e->options.load;
+}
+
+/* Completes whatever ends up to `time`; ties: resume, checkpoint, iteration. */
+static void
+complete(struct elastic *e, double time)
+{
+    for (;;) {
+        double next = e->phase == ELASTIC_TRAINING        ? e->step_end
+                      : e->phase == ELASTIC_RECONFIGURING ? e->reconfig_end
+                                                          : INFINITY;
+        bool save = e->phase == ELASTIC_TRAINING && e->saving && e->save_end <= next;
+        if (save)
+            next = e->save_end;
+        if (next > time)
+            return;
+        elastic_spend(e, next);
+        if (e->phase == ELASTIC_RECONFIGURING)
+            resume(e);
+        else if (!save)
+            end_iteration(e);
+        else {
+            end_checkpoint(e);
+            if (e->options.grow_saved &&
+                fleet_count(e->fleet, FLEET_STANDBY) >= e->options.depth) {
+                if (e->step_end <= next) /* it ends with the checkpoint: it counts */
+                    end_iteration(e);
+                regroup(e, 0);
+                elastic_tell_state(e, next);
+            }
+        }
+    }
+}
+
+/* ---- one instant -------------------------------------------------------------------------------- */
+
+/* The rest of an instant, after its losses. */
+static void
+close_instant(struct elastic *e)
+{
+    bool wait = e->options.grow_saved && e->phase == ELASTIC_TRAINING && e->saving &&
+                e->lost == 0;
+    fleet_settle(e->fleet, e->now);
+    if (!wait)
+        regroup(e, e->lost);
+    e->lost = 0;
+    elastic_tell_state(e, e->now);
+}
+
+static void
+advance(struct elastic *e, double time)
+{
+    double ready;
+    while ((ready = fleet_next_ready(e->fleet)) < time) {
+        complete(e, ready);
+        elastic_spend(e, ready);
+        close_instant(e);
+    }
+    complete(e, time);
+    elastic_spend(e, time);
+}
+
+static double
+to_tick(const struct elastic *e, double time)
+{
+    double tick = e->options.tick, begin = e->options.begin;
+    return tick > 0 ? begin + ceil((time - begin) / tick) * tick : time;
+}
+
+bool
+elastic_add(struct elastic *e, struct rec_error *err)
+{
+    uint64_t added;
+    double ready = to_tick(e, e->now + e->options.prepare);
+
+    for (size_t i = 0; i < e->nadds; i++) {
+        struct elastic_addition *a = &e->add[i];
+        struct rec_str ids = {a->ids, a->ids ? strlen(a->ids) : 0};
+        bool ok = fleet_add(e->fleet, a->count, ids, e->limit, FLEET_PREPARING, ready,
+                            &added, err);
+        free(a->ids);
+        a->ids = NULL;
+        if (!ok)
+            return false;
+        e->result.added += added;
+        e->result.refused += a->count - added;
+    }
+    e->nadds = 0;
+    return true;
+}
+
+/* Ends the instant whose events were taken. */
+static bool
+end_instant(struct elastic *e, struct rec_error *err)
+{
+    if (!e->open)
+        return true;
+    e->open = false;
+    if (e->options.rules != ELASTIC_SANE)
+        return elastic_tick(e, err);
+    if (!elastic_add(e, err))
+        return false;
+    close_instant(e);
+    return true;
+}
+
+static bool
+keep_addition(struct elastic *e, const struct spot_event *event, struct rec_error *err)
+{
+    struct elastic_addition addition = {event->count, NULL};
+    if (!rec_grow(&e->add, &e->add_room, e->nadds + 1, sizeof *e->add, err))
+        return false;
+    if (event->ids.len > 0 &&
+        !(addition.ids = strndup(event->ids.ptr, event->ids.len)))
+        return rec_fail_memory(err);
+    e->add[e->nadds++] = addition;
+    return true;
+}
+
+/* A preemption may name an instance that came at the same instant: it comes first then. */
+static bool
+names_newcomer(const struct elastic *e, struct rec_str ids)
+{
+    struct rec_str id;
+    while (e->nadds > 0 && ids.len > 0 && rec_str_split(&ids, ',', &id))
+        if (!fleet_has(e->fleet, id))
+            return true;
+    return false;
+}
+
+/* The first instances are there: they form pipelines at once. */
+static void
+begin(struct elastic *e)
+{
+    uint64_t active = fleet_size(e->fleet) / e->options.depth * e->options.depth;
+    e->begun = true;
+    e->result.start = e->population = fleet_size(e->fleet);
+    fleet_move(e->fleet, FLEET_STANDBY, FLEET_ACTIVE, active);
+    e->phase = active > 0 ? ELASTIC_TRAINING : ELASTIC_STALLED;
+    if (e->options.rules != ELASTIC_SANE)
+        elastic_tick_start(e);
+    else if (active > 0)
+        start_iteration(e, e->now);
+    elastic_tell_state(e, e->now);
+}
+
+/* Where none are at the start, those that come at that time were there. */
+static bool
+is_first(const struct elastic *e, const struct spot_event *event)
+{
+    return !e->begun && e->options.start == 0 && event->kind == SPOT_ADD &&
+           event->time == e->options.begin;
+}
+
+bool
+elastic_take(struct elastic *e, const struct spot_event *event, struct rec_error *err)
+{
+    double time = to_tick(e, event->time);
+    uint64_t taken, active;
+
+    if (is_first(e, event))
+        return fleet_add(e->fleet, event->count, event->ids, e->limit, FLEET_STANDBY, 0,
+                         &taken, err);
+    if (!e->begun)
+        begin(e);
+    if (e->open && time > e->now && !end_instant(e, err))
+        return false;
+    if (!e->open) {
+        if (e->options.rules == ELASTIC_SANE)
+            advance(e, time);
+        else if (!elastic_tick_until(e, time, err))
+            return false;
+        e->open = true;
+        e->before = fleet_size(e->fleet);
+    }
+    if (event->kind == SPOT_ADD)
+        return keep_addition(e, event, err);
+    if (names_newcomer(e, event->ids) && !elastic_add(e, err))
+        return false;
+    if (!fleet_preempt(e->fleet, event->count, event->ids, &taken, &active, err))
+        return false;
+    e->lost += active;
+    e->result.preempted += taken;
+    e->result.lost_active += active;
+    return true;
+}
+
+/* ---- start and end -------------------------------------------------------------------------------- */
+
+struct elastic *
+elastic_new(const struct elastic_options *options, const struct elastic_sink *sink,
+            struct rec_error *err)
+{
+    struct elastic *e = calloc(1, sizeof *e);
+    uint64_t added;
+
+    if (!e) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    e->options = *options;
+    e->sink = *sink;
+    e->limit = options->capacity;
+    e->now = e->result.begin = options->begin;
+    e->last_saved = options->rules == ELASTIC_SANE ? -1 : 0;
+    e->fleet = fleet_new(options->victims, options->seed, err);
+    if (e->fleet && fleet_add(e->fleet, options->start, (struct rec_str){NULL, 0},
+                              UINT64_MAX, FLEET_STANDBY, 0, &added, err))
+        return e;
+    elastic_free(e);
+    return NULL;
+}
+
+bool
+elastic_finish(struct elastic *e, double end, struct elastic_result *result,
+               struct rec_error *err)
+{
+    if (!e->begun)
+        begin(e);
+    if (!end_instant(e, err))
+        return false;
+    if (e->options.rules == ELASTIC_SANE)
+        advance(e, end);
+    else if (!elastic_tick_until(e, end, err))
+        return false;
+    elastic_spend(e, end);
+    e->result.end = end;
+    e->result.steps = e->step;
+    *result = e->result;
+    return true;
+}
+
+void
+elastic_free(struct elastic *e)
+{
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->nadds; i++)
+        free(e->add[i].ids);
+    free(e->add);
+    fleet_free(e->fleet);
+    free(e);
+}

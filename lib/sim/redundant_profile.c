@@ -1,0 +1,134 @@
+/* The table of a network that trains with redundant computation: its file. */
+#include "rampipe/redundant.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void
+redundant_profile_free(struct redundant_profile *p)
+{
+    free(p->speed);
+    arena_free(&p->arena);
+    *p = (struct redundant_profile){0};
+}
+
+/* A line's number: fills one of `number` (as it is), `ms` (seconds -> ms) or `count`. */
+struct key {
+    const char *name;
+    double *number;
+    int64_t *ms;
+    uint64_t *count;
+    double least;
+};
+
+static bool
+take_number(const struct rec_reader *reader, const struct rec *rec, const struct key *key,
+            struct rec_error *err)
+{
+    double value;
+    if (key->count)
+        return rec_get_count(reader, rec, 1, key->name, key->count, err);
+    if (!rec_get_amount(reader, rec, 1, key->name, false, &value, err))
+        return false;
+    if (value < key->least)
+        return rec_reader_fail(reader, err, "%s must be at least %g", key->name,
+                               key->least);
+    if (key->ms)
+        *key->ms = llround(value * 1000);
+    else
+        *key->number = value;
+    return true;
+}
+
+static bool
+take_speed(struct redundant_profile *p, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct redundant_speed speed;
+    double seconds;
+    if (rec->nfields != 4)
+        return rec_reader_fail(reader, err,
+                               "a step line is: step, stages, pipelines, seconds");
+    if (!rec_get_count(reader, rec, 1, "stages", &speed.stages, err) ||
+        !rec_get_count(reader, rec, 2, "pipelines", &speed.pipelines, err) ||
+        !rec_get_amount(reader, rec, 3, "seconds", false, &seconds, err) ||
+        !rec_grow(&p->speed, &p->room, p->nspeeds + 1, sizeof *p->speed, err))
+        return false;
+    speed.ms = llround(seconds * 1000);
+    if (speed.ms < 1 || speed.pipelines < 1)
+        return rec_reader_fail(reader, err,
+                               "a step takes at least a millisecond, on at least one "
+                               "pipeline");
+    p->speed[p->nspeeds++] = speed;
+    return true;
+}
+
+static bool
+take_line(struct redundant_profile *p, const struct rec_reader *reader,
+          const struct rec *rec, struct rec_error *err)
+{
+    const struct key keys[] = {
+        {"samples", &p->samples, NULL, NULL, 0},
+        {"steps", NULL, NULL, &p->steps, 0},
+        {"stages", NULL, NULL, &p->stages, 0},
+        {"creation", NULL, &p->creation_ms, NULL, 0},
+        {"rendezvous_global", NULL, &p->global_ms, NULL, 0},
+        {"rendezvous_local", NULL, &p->local_ms, NULL, 0},
+        {"slowdown", &p->slowdown, NULL, NULL, 1},
+        {"spot_price", &p->price, NULL, NULL, 0},
+        {"on_demand_price", &p->on_demand_price, NULL, NULL, 0},
+        {"on_demand_instances", &p->on_demand_instances, NULL, NULL, 0},
+        {"on_demand_step", &p->on_demand_step, NULL, NULL, 0}};
+    struct rec_str name = rec->field[0];
+
+    if (rec_str_is(name, "step"))
+        return take_speed(p, reader, rec, err);
+    if (rec->nfields != 2)
+        return rec_reader_fail(reader, err, "a line is a key, a TAB and its value");
+    if (rec_str_is(name, "name"))
+        return (p->name = arena_copy(&p->arena, rec->field[1], err)) != NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (rec_str_is(name, keys[i].name))
+            return take_number(reader, rec, &keys[i], err);
+    return rec_reader_fail(reader, err, "unknown key '%.*s'", (int)name.len, name.ptr);
+}
+
+static bool
+is_complete(const struct redundant_profile *p, const char *path, struct rec_error *err)
+{
+    bool speed = false;
+    for (size_t i = 0; i < p->nspeeds; i++)
+        speed = speed || (p->speed[i].stages == p->stages && p->speed[i].pipelines == 1);
+    if (p->samples > 0 && p->stages > 0 && speed)
+        return true;
+    return rec_fail(err, REC_DATA,
+                    "%s: a profile needs samples, stages, and a step line of one "
+                    "pipeline of so many stages",
+                    path);
+}
+
+bool
+redundant_profile_read(struct redundant_profile *p, const char *path,
+                       struct rec_error *err)
+{
+    struct rec_reader *reader =
+        rec_reader_open(&path, 1, &(struct rec_reader_options){0}, err);
+    struct rec rec;
+    int status = -1;
+
+    *p = (struct redundant_profile){.name = "-",
+                                    .creation_ms = 45000,
+                                    .global_ms = 30000,
+                                    .local_ms = 20000,
+                                    .slowdown = 1.5,
+                                    .price = 0.91,
+                                    .on_demand_price = 3.06};
+    while (reader && (status = rec_next(reader, &rec, err)) > 0)
+        if (rec.type != REC_COMMENT && rec.type != REC_MARK &&
+            !take_line(p, reader, &rec, err)) {
+            status = -1;
+            break;
+        }
+    rec_reader_close(reader);
+    return status == 0 && is_complete(p, path, err);
+}

@@ -1,0 +1,123 @@
+/* Traces of spot clusters: records in and out, and in memory. */
+#include "rampipe/spot.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool
+check_ids(const struct rec_reader *reader, const struct rec *rec,
+          struct spot_event *event, struct rec_error *err)
+{
+    struct rec_str rest, id;
+    uint64_t n = 0;
+
+    event->ids = (struct rec_str){NULL, 0};
+    if (!rec_find_key(rec, "ids", &event->ids) || event->ids.len == 0)
+        return true;
+    for (rest = event->ids; rec_str_split(&rest, ',', &id); n++)
+        if (id.len == 0)
+            return rec_reader_fail(reader, err, "an id in ids= is empty");
+    return n == event->count ||
+           rec_reader_fail(reader, err, "%.*s: COUNT is %llu, but ids= names %llu",
+                           (int)rec->field[0].len, rec->field[0].ptr,
+                           (unsigned long long)event->count, (unsigned long long)n);
+}
+
+static bool
+read_trace(struct spot_order *order, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct rec_str value;
+    if (order->framed || order->begun)
+        return rec_reader_fail(reader, err,
+                               "a trace record comes once, before preempt and add");
+    if (!rec_need(reader, rec, err) ||
+        !rec_get_amount(reader, rec, 1, "START", false, &order->start, err) ||
+        !rec_get_amount(reader, rec, 2, "END", false, &order->end, err))
+        return false;
+    if (order->end < order->start)
+        return rec_reader_fail(reader, err, "the trace ends before it starts");
+    order->instances = 0;
+    order->populated = rec_find_key(rec, "instances", &value);
+    if (order->populated && !rec_parse_uint(value, &order->instances))
+        return rec_reader_fail(reader, err,
+                               "instances= must be an integer >= 0, got '%.*s'",
+                               (int)value.len, value.ptr);
+    order->framed = true;
+    order->last = order->start;
+    return true;
+}
+
+int
+spot_read(struct spot_order *order, const struct rec_reader *reader,
+          const struct rec *rec, struct spot_event *event, struct rec_error *err)
+{
+    if (rec->type == REC_TRACE)
+        return read_trace(order, reader, rec, err) ? 0 : -1;
+    if (rec->type != REC_PREEMPT && rec->type != REC_ADD)
+        return 0;
+    event->kind = rec->type == REC_ADD ? SPOT_ADD : SPOT_PREEMPT;
+    if (!rec_need(reader, rec, err) ||
+        !rec_get_amount(reader, rec, 1, "TIME", false, &event->time, err) ||
+        !rec_get_count(reader, rec, 2, "COUNT", &event->count, err) ||
+        !check_ids(reader, rec, event, err))
+        return -1;
+    if (event->time < order->last) {
+        rec_reader_fail(reader, err,
+                        "time runs backwards: %g after %g (tracegen fit --repair sorts)",
+                        event->time, order->last);
+        return -1;
+    }
+    if (order->framed && event->time > order->end) {
+        rec_reader_fail(reader, err, "%g is after the end of the trace, %g", event->time,
+                        order->end);
+        return -1;
+    }
+    order->begun = true;
+    order->last = event->time;
+    return 1;
+}
+
+void
+spot_write_trace(struct rec_writer *writer, double start, double end,
+                 const uint64_t *instances)
+{
+    rec_begin(writer, "trace");
+    rec_num_field(writer, start);
+    rec_num_field(writer, end);
+    if (instances)
+        rec_uint_key(writer, "instances", *instances);
+    rec_end(writer);
+}
+
+void
+spot_write_event(struct rec_writer *writer, const struct spot_event *event)
+{
+    rec_begin(writer, event->kind == SPOT_ADD ? "add" : "preempt");
+    rec_num_field(writer, event->time);
+    rec_uint_field(writer, event->count);
+    if (event->ids.len > 0)
+        rec_str_key(writer, "ids", event->ids);
+    rec_end(writer);
+}
+
+bool
+spot_trace_add(struct spot_trace *trace, struct spot_event event, struct rec_error *err)
+{
+    if (!rec_grow(&trace->event, &trace->room, trace->n + 1, sizeof *trace->event, err))
+        return false;
+    if (event.ids.len > 0 &&
+        !(event.ids.ptr = arena_copy(&trace->arena, event.ids, err)))
+        return false;
+    trace->event[trace->n++] = event;
+    return true;
+}
+
+void
+spot_trace_free(struct spot_trace *trace)
+{
+    free(trace->event);
+    free(trace->row);
+    arena_free(&trace->arena);
+    *trace = (struct spot_trace){0};
+}

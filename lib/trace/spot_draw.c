@@ -1,0 +1,225 @@
+/* Spot traces drawn from a model: the published coins, and renewal processes. */
+#include "rampipe/spot.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <math.h>
+
+enum { BIG_LEAST = 11, BIG_RANGE = 21 }; /* the published range of big additions: 11..31 */
+
+/* What is drawn of one kind of event. */
+struct source {
+    enum spot_kind kind;
+    double chance; /* a minute */
+    double mean, std, big;
+    double shape, scale;
+    const struct spot_values *spacings, *counts;
+    double next; /* renewal: time of the next event */
+};
+
+struct draw {
+    const struct spot_drawing *drawing;
+    gsl_rng *rng;
+    double population;
+    spot_sink *sink;
+    void *context;
+};
+
+static double
+from_values(const struct draw *d, const struct spot_values *v)
+{
+    double u = gsl_rng_uniform(d->rng) * v->total;
+    size_t i = 0;
+    while (i + 1 < v->n && u >= v->weight[i])
+        u -= v->weight[i++];
+    return v->value[i];
+}
+
+/* The published rule; its mean is not `mean`, for the negative tail is folded up. */
+static double
+draw_count(const struct draw *d, const struct source *s)
+{
+    double n;
+    if (d->drawing->empirical_counts)
+        return from_values(d, s->counts);
+    if (s->kind == SPOT_ADD && gsl_rng_uniform(d->rng) < s->big)
+        return BIG_LEAST + (double)gsl_rng_uniform_int(d->rng, BIG_RANGE);
+    n = fabs(rint(s->mean + gsl_ran_gaussian_ziggurat(d->rng, s->std)));
+    return n < 1 ? 1 : n;
+}
+
+static bool
+emit(struct draw *d, const struct source *s, double time, struct rec_error *err)
+{
+    struct spot_event event = {.time = time, .kind = s->kind};
+    double n = draw_count(d, s);
+    if (d->drawing->bounded) {
+        n = fmin(n, s->kind == SPOT_ADD ? (double)d->drawing->capacity - d->population
+                                        : d->population);
+        d->population += s->kind == SPOT_ADD ? n : -n;
+    }
+    if (n < 1)
+        return true;
+    event.count = (uint64_t)n;
+    return d->sink(d->context, &event, err);
+}
+
+/* Both coins are always tossed; a preemption comes before an addition. */
+static bool
+draw_coins(struct draw *d, const struct source source[2], struct rec_error *err)
+{
+    double interval = d->drawing->interval;
+    double tosses = floor(d->drawing->minutes * 60 / interval);
+    for (double i = 0; i < tosses; i++) {
+        double u[2] = {gsl_rng_uniform(d->rng), 0};
+        u[1] = gsl_rng_uniform(d->rng);
+        for (int k = 0; k < 2; k++)
+            if (u[k] < source[k].chance * interval / 60 &&
+                !emit(d, &source[k], i * interval, err))
+                return false;
+    }
+    return true;
+}
+
+static double
+draw_spacing(const struct draw *d, const struct source *s)
+{
+    if (d->drawing->process == SPOT_EMPIRICAL)
+        return from_values(d, s->spacings);
+    if (d->drawing->process == SPOT_WEIBULL)
+        return gsl_ran_weibull(d->rng, s->scale, s->shape);
+    return gsl_ran_exponential(d->rng, 60 / s->chance);
+}
+
+static bool
+draw_renewals(struct draw *d, struct source source[2], struct rec_error *err)
+{
+    double end = d->drawing->minutes * 60;
+    for (int k = 0; k < 2; k++)
+        source[k].next = source[k].chance > 0 ? draw_spacing(d, &source[k]) : INFINITY;
+    for (;;) {
+        struct source *s = &source[source[1].next < source[0].next];
+        if (s->next >= end)
+            return true;
+        if (!emit(d, s, s->next, err))
+            return false;
+        s->next += draw_spacing(d, s);
+    }
+}
+
+static double
+or_zero(double x)
+{
+    return isnan(x) ? 0 : x;
+}
+
+static struct source
+make_source(const struct spot_model *m, enum spot_kind kind)
+{
+    struct source s = {.kind = kind};
+    if (kind == SPOT_PREEMPT) {
+        s.chance = or_zero(m->chance_preempt_minute);
+        s.mean = m->preempt_mean;
+        s.std = or_zero(m->preempt_std);
+        s.shape = m->preempt_shape;
+        s.scale = m->preempt_scale_s;
+        s.spacings = &m->preempt_spacings;
+        s.counts = &m->preempt_counts;
+    } else {
+        s.chance = or_zero(m->chance_add_minute);
+        s.mean = m->regular_mean;
+        s.std = or_zero(m->regular_std);
+        s.big = or_zero(m->prob_big);
+        s.shape = m->add_shape;
+        s.scale = m->add_scale_s;
+        s.spacings = &m->add_spacings;
+        s.counts = &m->add_counts;
+    }
+    return s;
+}
+
+/* A kind that never comes needs nothing. */
+static bool
+check_source(const struct source *s, const struct spot_drawing *drawing,
+             struct rec_error *err)
+{
+    const char *name = s->kind == SPOT_ADD ? "additions" : "preemptions";
+    double longest = s->spacings->n > 0 ? s->spacings->value[s->spacings->n - 1] : 0;
+    if (s->chance == 0)
+        return true;
+    if (drawing->process == SPOT_COIN && s->chance * drawing->interval / 60 > 1)
+        return rec_fail(err, REC_USAGE,
+                        "%s come %g times an interval, a coin can only say once: draw "
+                        "spacings instead, or make the interval shorter",
+                        name, s->chance * drawing->interval / 60);
+    if (drawing->process == SPOT_WEIBULL && !(s->shape > 0 && s->scale > 0))
+        return rec_fail(err, REC_USAGE, "the model has no Weibull spacings of %s", name);
+    if (drawing->process == SPOT_EMPIRICAL && !(longest > 0))
+        return rec_fail(err, REC_USAGE, "the model has no list of spacings of %s", name);
+    if (drawing->empirical_counts ? s->counts->n == 0 : isnan(s->mean) && s->big < 1)
+        return rec_fail(err, REC_USAGE, "the model does not say how many instances %s "
+                        "have", name);
+    return true;
+}
+
+bool
+spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
+          spot_sink *sink, void *context, struct rec_error *err)
+{
+    struct source source[2] = {make_source(model, SPOT_PREEMPT),
+                               make_source(model, SPOT_ADD)};
+    struct draw d = {drawing, NULL, (double)drawing->start, sink, context};
+    bool ok;
+
+    if (!check_source(&source[0], drawing, err) || !check_source(&source[1], drawing, err))
+        return false;
+    if (!(d.rng = gsl_rng_alloc(gsl_rng_mt19937)))
+        return rec_fail_memory(err);
+    gsl_rng_set(d.rng, drawing->seed);
+    ok = drawing->process == SPOT_COIN ? draw_coins(&d, source, err)
+                                       : draw_renewals(&d, source, err);
+    gsl_rng_free(d.rng);
+    return ok;
+}
+
+/* ---- goodness of fit ------------------------------------------------------------------ */
+
+/* Q(x) = 2 sum (-1)^(k-1) exp(-2 k^2 x^2), Kolmogorov's limit. */
+static double
+kolmogorov(double x)
+{
+    double sum = 0, term;
+    if (x < 0.2) /* the series is slow there, and Q is 1 to the last digit */
+        return 1;
+    for (int k = 1; k <= 100; k++) {
+        term = exp(-2.0 * k * k * x * x);
+        sum += k % 2 ? term : -term;
+        if (term < 1e-16)
+            break;
+    }
+    return fmin(1, fmax(0, 2 * sum));
+}
+
+struct spot_ks
+spot_ks_test(const struct spot_values *a, const struct spot_values *b)
+{
+    struct spot_ks ks = {a->total, b->total, NAN, NAN};
+    double below_a = 0, below_b = 0, root;
+    size_t i = 0, j = 0;
+
+    if (a->n == 0 || b->n == 0)
+        return ks;
+    ks.d = 0;
+    while (i < a->n && j < b->n) {
+        double x = fmin(a->value[i], b->value[j]);
+        if (a->value[i] == x)
+            below_a += a->weight[i++] / a->total;
+        if (b->value[j] == x)
+            below_b += b->weight[j++] / b->total;
+        ks.d = fmax(ks.d, fabs(below_a - below_b));
+    }
+    /* Stephens' correction for finite samples (1970) */
+    root = sqrt(ks.n * ks.m / (ks.n + ks.m));
+    ks.p = kolmogorov((root + 0.12 + 0.11 / root) * ks.d);
+    return ks;
+}

@@ -1,0 +1,227 @@
+/* sim --model elastic: pipelines that are reconfigured as instances come and go. */
+#include "sim_models.h"
+
+#include "ggo/sim.h"
+#include "rampipe/elastic.h"
+
+#include <math.h>
+
+struct model {
+    struct elastic_options options;
+    struct elastic_profile profile;
+    bool start_given;
+    double samples;
+    uint64_t on_demand; /* instances; 0: as many as start */
+    struct elastic *run;
+};
+
+/* ---- options ---------------------------------------------------------------------------- */
+
+/* SIZE:SECONDS,... */
+static bool
+read_iterations(struct cli *cli, const char *text, struct elastic_profile *profile)
+{
+    struct rec_str rest = rec_str(text), part, size;
+    double x, seconds;
+    while (rec_str_split(&rest, ',', &part)) {
+        if (!rec_str_split(&part, ':', &size) || !rec_parse_num(size, &x) || !(x >= 1) ||
+            isinf(x) || !part.ptr || !rec_parse_num(part, &seconds) || !(seconds > 0) ||
+            isinf(seconds))
+            return cli_usage(cli, "--iteration is SIZE:SECONDS,SIZE:SECONDS,..., got '%s'",
+                             text);
+        if (!elastic_profile_add(profile, x, seconds, &cli->err))
+            return cli_usage(cli, "--iteration: %s", cli->err.text);
+    }
+    return true;
+}
+
+static bool
+read_profile(struct training *t, struct model *m)
+{
+    const struct gengetopt_args_info *args = t->args;
+    struct elastic_profile *p = &m->profile;
+    if (args->profile_given && !elastic_profile_read(p, args->profile_arg, &t->cli->err))
+        return false;
+    if (args->profile_given && args->iteration_given) {
+        double reconfigure = p->reconfigure, checkpoint = p->checkpoint;
+        elastic_profile_free(p);
+        p->reconfigure = reconfigure;
+        p->checkpoint = checkpoint;
+    }
+    if ((!args->profile_given || args->iteration_given) &&
+        !read_iterations(t->cli, args->iteration_arg, p))
+        return false;
+    return ((args->profile_given && !args->reconfigure_given) ||
+            cli_amount(t->cli, "reconfigure", args->reconfigure_arg, false,
+                       &p->reconfigure)) &&
+           ((args->profile_given && !args->checkpoint_given) ||
+            cli_amount(t->cli, "checkpoint", args->checkpoint_arg, false,
+                       &p->checkpoint));
+}
+
+static bool
+read_rules(struct training *t, struct elastic_options *o)
+{
+    static const char *const rules[] = {"sane", "published", "later", NULL};
+    static const char *const grows[] = {"now", "saved", NULL};
+    const struct gengetopt_args_info *args = t->args;
+    size_t rule = args->tick_given ? ELASTIC_PUBLISHED : ELASTIC_SANE, grow = 0;
+
+    if ((args->rules_given &&
+         !cli_choice(t->cli, "rules", args->rules_arg, rules, &rule)) ||
+        !cli_choice(t->cli, "grow", args->grow_arg, grows, &grow))
+        return false;
+    o->rules = (enum elastic_rules)rule;
+    o->grow_saved = grow == 1;
+    o->tick = o->rules == ELASTIC_SANE ? 0 : 5;
+    if (args->tick_given && (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) ||
+                             o->tick == 0))
+        return cli_usage(t->cli, "--tick must be a number > 0, got '%s'", args->tick_arg);
+    if (o->rules != ELASTIC_SANE && (o->grow_saved || args->load_given))
+        return cli_usage(t->cli, "the published rules know no --load and no --grow saved");
+    return true;
+}
+
+static bool
+read_options(struct training *t, struct model *m)
+{
+    const struct gengetopt_args_info *args = t->args;
+    struct elastic_options *o = &m->options;
+    struct cli *cli = t->cli;
+
+    m->start_given = args->start_given;
+    o->profile = &m->profile;
+    o->victims = (enum fleet_victims)t->victims;
+    if (args->steps_given)
+        return cli_usage(cli, "--steps belongs to --model redundant");
+    return read_profile(t, m) && read_rules(t, o) &&
+           cli_amount(cli, "load", args->load_arg, false, &o->load) &&
+           cli_amount(cli, "prepare", args->prepare_arg, false, &o->prepare) &&
+           cli_amount(cli, "samples", args->samples_arg, false, &m->samples) &&
+           cli_count(cli, "depth", args->depth_arg, 1, 1u << 20, &o->depth) &&
+           cli_count(cli, "start", args->start_arg, 0, 1u << 20, &o->start) &&
+           cli_count(cli, "capacity", args->capacity_arg, 0, 1u << 20, &o->capacity) &&
+           (!args->on_demand_given || cli_count(cli, "on-demand", args->on_demand_arg, 1,
+                                                1u << 20, &m->on_demand));
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static void
+write_row(void *context, const struct elastic_row *row)
+{
+    struct training *t = context;
+    struct rec_writer *w = t->cli->writer;
+    rec_begin(w, "train");
+    rec_num_field(w, row->time);
+    rec_text_field(w, row->reconfig ? "reconfig" : "step");
+    rec_uint_field(w, (uint64_t)row->id);
+    rec_uint_field(w, row->size);
+    if (row->reconfig) {
+        rec_uint_key(w, "after", row->after);
+        rec_uint_key(w, "redo", (uint64_t)row->redo);
+        if (!isnan(row->since))
+            rec_num_key(w, "since", row->since);
+    }
+    rec_end(w);
+}
+
+static void
+write_state(void *context, double time, enum elastic_phase phase,
+            const uint64_t count[FLEET_NSTATES])
+{
+    static const char *const phases[] = {"training", "reconfiguring", "stalled"};
+    struct training *t = context;
+    struct rec_writer *w = t->cli->writer;
+    rec_begin(w, "state");
+    rec_num_field(w, time);
+    for (int s = 0; s < FLEET_NSTATES; s++)
+        rec_uint_field(w, count[s]);
+    rec_text_key(w, "phase", phases[phase]);
+    rec_end(w);
+}
+
+static void
+write_result(struct training *t, const struct model *m, const struct elastic_result *r)
+{
+    struct rec_writer *w = t->cli->writer;
+    uint64_t depth = m->options.depth, on_demand = m->on_demand;
+    if (on_demand == 0)
+        on_demand = r->start < depth ? depth : r->start / depth * depth;
+    training_write_accounts(t, r->seconds, r->instance_seconds);
+    rec_begin(w, "trained");
+    rec_text_field(w, "elastic");
+    rec_num_field(w, r->begin);
+    rec_num_field(w, r->end);
+    rec_uint_field(w, (uint64_t)r->steps);
+    rec_num_key(w, "samples", m->samples);
+    rec_uint_key(w, "iterations", r->iterations);
+    rec_num_key(w, "lost", (double)r->lost);
+    rec_uint_key(w, "reconfigurations", r->reconfigurations);
+    rec_uint_key(w, "checkpoints", r->checkpoints);
+    rec_uint_key(w, "start", r->start);
+    rec_uint_key(w, "preempted", r->preempted);
+    rec_uint_key(w, "lost_active", r->lost_active);
+    rec_uint_key(w, "added", r->added);
+    rec_uint_key(w, "refused", r->refused);
+    rec_num_key(w, "active", r->by_state[FLEET_ACTIVE]);
+    rec_num_key(w, "standby", r->by_state[FLEET_STANDBY]);
+    rec_num_key(w, "preparing", r->by_state[FLEET_PREPARING]);
+    rec_num_key(w, "price", t->price);
+    rec_num_key(w, "on_demand_price", t->on_demand_price);
+    rec_uint_key(w, "on_demand_instances", on_demand);
+    rec_num_key(w, "on_demand_step", elastic_iteration(&m->profile, (double)on_demand));
+    rec_end(w);
+}
+
+/* ---- runs --------------------------------------------------------------------------------- */
+
+static bool
+begin(struct training *t, uint32_t seed)
+{
+    struct model *m = t->model;
+    struct elastic_options options = m->options;
+    struct elastic_sink sink = {t->brief ? NULL : write_row, t->brief ? NULL : write_state,
+                                t};
+    options.seed = seed;
+    options.begin = t->order.start;
+    if (!m->start_given && t->order.populated)
+        options.start = t->order.instances;
+    m->run = elastic_new(&options, &sink, &t->cli->err);
+    return m->run != NULL;
+}
+
+static bool
+take(struct training *t, const struct spot_event *event)
+{
+    struct model *m = t->model;
+    if (m->options.rules != ELASTIC_SANE && event->time > t->until - m->options.tick)
+        return true; /* published: what comes after the last tick is not seen */
+    return elastic_take(m->run, event, &t->cli->err);
+}
+
+static bool
+finish(struct training *t, double end)
+{
+    struct model *m = t->model;
+    struct elastic_result result;
+    bool ok = elastic_finish(m->run, end, &result, &t->cli->err);
+    if (ok)
+        write_result(t, m, &result);
+    elastic_free(m->run);
+    m->run = NULL;
+    return ok;
+}
+
+bool
+sim_elastic(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct model model = {0};
+    struct training training = {.cli = cli, .args = args, .model = &model, .begin = begin,
+                                .take = take, .finish = finish, .needs_end = true};
+    bool ok = training_options(&training) && read_options(&training, &model) &&
+              training_run(&training);
+    elastic_free(model.run);
+    elastic_profile_free(&model.profile);
+    return ok;
+}

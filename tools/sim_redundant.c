@@ -1,0 +1,188 @@
+/* sim --model redundant: pipelines that compute a neighbour's stage too. */
+#include "sim_models.h"
+
+#include "ggo/sim.h"
+#include "rampipe/redundant.h"
+
+#include <math.h>
+
+struct model {
+    struct redundant_options options;
+    struct redundant_profile profile;
+    struct redundant *run;
+};
+
+static bool
+read_options(struct training *t, struct model *m)
+{
+    const struct gengetopt_args_info *args = t->args;
+    if (args->iteration_given || args->reconfigure_given || args->checkpoint_given ||
+        args->load_given || args->prepare_given || args->depth_given ||
+        args->start_given || args->capacity_given || args->tick_given ||
+        args->rules_given || args->grow_given || args->samples_given ||
+        args->on_demand_given)
+        return cli_usage(t->cli, "options of the elastic model do nothing in the "
+                                 "redundant one: its --profile says them");
+    if (!args->profile_given)
+        return cli_usage(t->cli, "--model redundant needs --profile FILE, such as "
+                                 "traces/redundant/bert.tsv");
+    if (!redundant_profile_read(&m->profile, args->profile_arg, &t->cli->err))
+        return false;
+    m->options.profile = &m->profile;
+    m->options.victims = (enum fleet_victims)t->victims;
+    m->options.steps = m->profile.steps;
+    if (args->steps_given &&
+        !cli_count(t->cli, "steps", args->steps_arg, 0, UINT64_MAX, &m->options.steps))
+        return false;
+    if (!args->price_given)
+        t->price = m->profile.price;
+    if (!args->on_demand_price_given)
+        t->on_demand_price = m->profile.on_demand_price;
+    m->options.price = t->price;
+    t->needs_end = m->options.steps == 0;
+    return true;
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static void
+write_row(void *context, const struct redundant_row *row)
+{
+    static const char *const statuses[] = {"STOPPED", "RENDEZVOUS", "RUNNING"};
+    struct training *t = context;
+    struct rec_writer *w = t->cli->writer;
+    rec_begin(w, "train");
+    rec_num_field(w, row->time);
+    rec_text_field(w, row->event);
+    rec_uint_field(w, row->steps);
+    rec_uint_field(w, row->instances);
+    if (strcmp(row->event, "step") != 0) {
+        rec_uint_key(w, "pipelines", row->pipelines);
+        rec_uint_key(w, "stages", row->stages);
+        rec_uint_key(w, "waiting", row->waiting);
+        rec_uint_key(w, "fatal", row->fatal);
+        rec_text_key(w, "status", statuses[row->status]);
+    }
+    rec_end(w);
+}
+
+static void
+write_state(void *context, double time, enum redundant_status status, bool degraded,
+            const uint64_t count[FLEET_NSTATES])
+{
+    static const char *const phases[] = {"stalled", "reconfiguring", "training"};
+    struct training *t = context;
+    struct rec_writer *w = t->cli->writer;
+    rec_begin(w, "state");
+    rec_num_field(w, time);
+    for (int s = 0; s < FLEET_NSTATES; s++)
+        rec_uint_field(w, count[s]);
+    rec_text_key(w, "phase", degraded ? "degraded" : phases[status]);
+    rec_end(w);
+}
+
+static void
+put_known(struct rec_writer *w, const char *key, double value)
+{
+    if (!isnan(value))
+        rec_num_key(w, key, value);
+}
+
+static void
+write_result(struct training *t, const struct model *m, const struct redundant_result *r)
+{
+    struct rec_writer *w = t->cli->writer;
+    const struct redundant_profile *p = &m->profile;
+    training_write_accounts(t, r->seconds, r->instance_seconds);
+    rec_begin(w, "trained");
+    rec_text_field(w, "redundant");
+    rec_num_field(w, r->begin);
+    rec_num_field(w, r->end);
+    rec_uint_field(w, r->steps);
+    rec_text_key(w, "name", p->name);
+    if (m->options.steps > 0)
+        rec_uint_key(w, "target", m->options.steps);
+    rec_num_key(w, "samples", p->samples);
+    rec_uint_key(w, "fatal", r->fatal);
+    rec_uint_key(w, "rendezvous", r->rendezvous);
+    rec_uint_key(w, "preempted", r->preempted);
+    rec_uint_key(w, "lost_active", r->lost_active);
+    rec_uint_key(w, "added", r->added);
+    rec_num_key(w, "active", r->by_state[FLEET_ACTIVE]);
+    rec_num_key(w, "standby", r->by_state[FLEET_STANDBY]);
+    rec_num_key(w, "preparing", r->by_state[FLEET_PREPARING]);
+    rec_num_key(w, "degraded", r->degraded);
+    rec_num_key(w, "price", t->price);
+    rec_num_key(w, "on_demand_price", t->on_demand_price);
+    if (p->on_demand_instances > 0 && p->on_demand_step > 0) {
+        rec_num_key(w, "on_demand_instances", p->on_demand_instances);
+        rec_num_key(w, "on_demand_step", p->on_demand_step);
+    }
+    put_known(w, "first", r->first);
+    put_known(w, "last", r->last);
+    put_known(w, "lifetime_mean", r->lifetime_mean);
+    put_known(w, "lifetime_median", r->lifetime_median);
+    put_known(w, "lifetime_stdev", r->lifetime_stdev);
+    put_known(w, "preemption_mean", r->preemption_mean);
+    put_known(w, "preemption_median", r->preemption_median);
+    put_known(w, "preemption_stdev", r->preemption_stdev);
+    put_known(w, "average_instances", r->instances);
+    put_known(w, "average_cost", r->cost);
+    put_known(w, "average_performance", r->performance);
+    put_known(w, "average_value", r->value);
+    rec_end(w);
+}
+
+/* ---- runs --------------------------------------------------------------------------------- */
+
+static bool
+begin(struct training *t, uint32_t seed)
+{
+    struct model *m = t->model;
+    struct redundant_options options = m->options;
+    struct redundant_sink sink = {t->brief ? NULL : write_row,
+                                  t->brief ? NULL : write_state, t};
+    options.seed = seed;
+    options.begin = t->order.start;
+    options.start = t->order.instances;
+    m->run = redundant_new(&options, &sink, &t->cli->err);
+    return m->run != NULL;
+}
+
+static bool
+take(struct training *t, const struct spot_event *event)
+{
+    struct model *m = t->model;
+    return redundant_take(m->run, event, &t->cli->err);
+}
+
+static bool
+finish(struct training *t, double end)
+{
+    struct model *m = t->model;
+    struct redundant_result result;
+    bool ok = redundant_finish(m->run, end, &result, &t->cli->err);
+    if (ok) {
+        write_result(t, m, &result);
+        if (m->options.steps > result.steps && isinf(t->until))
+            diag_note(t->cli, "the trace ended after %llu of %llu steps",
+                      (unsigned long long)result.steps,
+                      (unsigned long long)m->options.steps);
+    }
+    redundant_free(m->run);
+    m->run = NULL;
+    return ok;
+}
+
+bool
+sim_redundant(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct model model = {0};
+    struct training training = {.cli = cli, .args = args, .model = &model, .begin = begin,
+                                .take = take, .finish = finish};
+    bool ok = training_options(&training) && read_options(&training, &model) &&
+              training_run(&training);
+    redundant_free(model.run);
+    redundant_profile_free(&model.profile);
+    return ok;
+}

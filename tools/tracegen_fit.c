@@ -1,0 +1,58 @@
+/* tracegen fit: a measured log -> its events, or the figures of a model. */
+#include "tracegen_modes.h"
+
+#include "ggo/tracegen.h"
+#include "rampipe/spot.h"
+
+static void
+warn(void *context, const char *text)
+{
+    diag_warn(context, "%s", text);
+}
+
+/* "log" of /a/b/log.csv.gz. */
+static void
+put_model(struct cli *cli, const struct spot_model *model)
+{
+    char name[200];
+    const char *file = cli->nfiles > 0 ? cli->files[0] : "-";
+    const char *base = strrchr(file, '/');
+    size_t len;
+
+    base = base ? base + 1 : file;
+    len = strcspn(base, ".");
+    if (len >= sizeof name)
+        len = sizeof name - 1;
+    memcpy(name, base, len);
+    name[len] = '\0';
+    for (char *p = name; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '_';
+    spot_model_write(model, rec_is_text(rec_str(name)) && len > 0 ? name : "-",
+                     cli->writer);
+}
+
+bool
+tracegen_fit(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct spot_log_options options = {args->repair_given, warn, cli};
+    struct spot_trace trace = {0};
+    struct spot_model model;
+    bool ok;
+
+    spot_model_clear(&model);
+    ok = cli_open_filter(cli) &&
+         spot_log_read(cli->reader, &options, &trace, &cli->err);
+    if (ok && args->stats_given) {
+        ok = spot_model_fit(&trace, &model, &cli->err);
+        if (ok)
+            put_model(cli, &model);
+    } else if (ok) {
+        spot_write_trace(cli->writer, trace.start, trace.end, &trace.instances);
+        for (size_t i = 0; i < trace.n; i++)
+            spot_write_event(cli->writer, &trace.event[i]);
+    }
+    spot_model_free(&model);
+    spot_trace_free(&trace);
+    return ok;
+}

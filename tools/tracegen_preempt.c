@@ -1,0 +1,314 @@
+/* tracegen preempt: traces of a spot cluster, drawn from a model. */
+#include "tracegen_modes.h"
+
+#include "ggo/tracegen.h"
+#include "rampipe/spot.h"
+
+#include <math.h>
+
+enum { HOURLY = SPOT_EMPIRICAL + 1 };
+
+/* Chances by hour of day that the later simulator published. */
+static const double published_addition[24] = {.05, .05, .05, .5,  .5,  .5,  .05, .05,
+                                              .05, .05, .05, .05, .05, .05, .05, 0,
+                                              0,   0,   0,   0,   0,   0,   0,   .05};
+static const double published_removal[24] = {.05, .05, .05, .01, .01, .01, .05, .05,
+                                             .05, .05, .05, .05, .05, .05, .05, .25,
+                                             .25, .25, .25, .25, .25, .25, .25, .05};
+
+struct preempt {
+    struct cli *cli;
+    struct spot_model model;
+    size_t process;
+    struct spot_drawing drawing;
+    struct spot_hourly hourly;
+    bool minutes_given;
+    uint64_t seed, runs;
+    struct spot_trace *trace; /* --compare collects, else NULL */
+};
+
+/* ---- options -------------------------------------------------------------------------- */
+
+/* An option that replaces a figure of the model. */
+static bool
+figure(struct preempt *p, const char *option, const char *text, double *value)
+{
+    return !text || cli_amount(p->cli, option, text, false, value);
+}
+
+static bool
+read_figures(struct preempt *p, const struct gengetopt_args_info *args)
+{
+    struct spot_model *m = &p->model;
+    if (!figure(p, "preempt-chance", args->preempt_chance_arg,
+                &m->chance_preempt_minute) ||
+        !figure(p, "preempt-mean", args->preempt_mean_arg, &m->preempt_mean) ||
+        !figure(p, "preempt-std", args->preempt_std_arg, &m->preempt_std) ||
+        !figure(p, "add-chance", args->add_chance_arg, &m->chance_add_minute) ||
+        !figure(p, "add-mean", args->add_mean_arg, &m->regular_mean) ||
+        !figure(p, "add-std", args->add_std_arg, &m->regular_std) ||
+        !figure(p, "big-chance", args->big_chance_arg, &m->prob_big))
+        return false;
+    return !(m->prob_big > 1) || cli_usage(p->cli, "--big-chance must be at most 1");
+}
+
+/* One chance, or 24. */
+static bool
+read_chances(struct cli *cli, const char *option, const char *text, double chance[24])
+{
+    struct rec_str rest = rec_str(text), part;
+    int n = 0;
+    while (rec_str_split(&rest, ',', &part)) {
+        double x;
+        if (!rec_parse_num(part, &x) || !(x >= 0 && x <= 1) || n == 24)
+            return cli_usage(cli, "--%s must be a chance in [0, 1], or 24 of them "
+                                  "separated by commas, got '%s'", option, text);
+        chance[n++] = x;
+    }
+    if (n != 1 && n != 24)
+        return cli_usage(cli, "--%s has %d chances, needs 1 or 24", option, n);
+    for (; n < 24; n++)
+        chance[n] = chance[0];
+    return true;
+}
+
+static bool
+read_hourly(struct preempt *p, const struct gengetopt_args_info *args)
+{
+    struct spot_hourly *h = &p->hourly;
+    uint64_t hour;
+    memcpy(h->addition, published_addition, sizeof h->addition);
+    memcpy(h->removal, published_removal, sizeof h->removal);
+    if (!cli_count(p->cli, "desired", args->desired_arg, 1, 1000000, &h->desired) ||
+        !cli_count(p->cli, "start-hour", args->start_hour_arg, 0, 23, &hour))
+        return false;
+    h->start_hour = (unsigned)hour;
+    if (args->removal_given &&
+        !read_chances(p->cli, "removal", args->removal_arg, h->removal))
+        return false;
+    h->random_addition =
+        args->addition_given && strcmp(args->addition_arg, "random") == 0;
+    return !args->addition_given || h->random_addition ||
+           read_chances(p->cli, "addition", args->addition_arg, h->addition);
+}
+
+/* Options of the other processes would do nothing. */
+static bool
+check_process(struct preempt *p, const struct gengetopt_args_info *args)
+{
+    bool hourly = args->desired_given || args->removal_given || args->addition_given ||
+                  args->start_hour_given;
+    bool drawn = args->preempt_chance_given || args->preempt_mean_given ||
+                 args->preempt_std_given || args->add_chance_given ||
+                 args->add_mean_given || args->add_std_given || args->big_chance_given ||
+                 args->counts_given || args->start_given || args->capacity_given;
+    if (p->process == HOURLY && (drawn || args->interval_given))
+        return cli_usage(p->cli, "--process hourly takes --desired, --removal, "
+                                 "--addition and --start-hour, no other of the model");
+    if (p->process != HOURLY && hourly)
+        return cli_usage(p->cli, "--desired, --removal, --addition and --start-hour "
+                                 "belong to --process hourly");
+    if (p->process != SPOT_COIN && args->interval_given)
+        return cli_usage(p->cli, "--interval belongs to --process coin");
+    return true;
+}
+
+static bool
+read_options(struct preempt *p, const struct gengetopt_args_info *args)
+{
+    static const char *const processes[] = {"coin",      "exponential", "weibull",
+                                            "empirical", "hourly",      NULL};
+    static const char *const counts[] = {"folded", "empirical", NULL};
+    struct cli *cli = p->cli;
+    struct spot_drawing *d = &p->drawing;
+    size_t how = 0;
+
+    p->minutes_given = args->minutes_given;
+    d->minutes = 1440;
+    d->start = 0;
+    d->capacity = UINT64_MAX;
+    d->bounded = args->capacity_given || args->start_given;
+    if (!cli_choice(cli, "process", args->process_arg, processes, &p->process) ||
+        !check_process(p, args) ||
+        (args->counts_given && !cli_choice(cli, "counts", args->counts_arg, counts, &how)))
+        return false;
+    d->process = p->process == HOURLY ? SPOT_COIN : (enum spot_process)p->process;
+    d->empirical_counts = args->counts_given ? how == 1 : p->process == SPOT_EMPIRICAL;
+    if ((args->minutes_given &&
+         !cli_amount(cli, "minutes", args->minutes_arg, false, &d->minutes)) ||
+        !cli_amount(cli, "interval", args->interval_arg, false, &d->interval) ||
+        (args->start_given &&
+         !cli_count(cli, "start", args->start_arg, 0, 1u << 30, &d->start)) ||
+        (args->capacity_given &&
+         !cli_count(cli, "capacity", args->capacity_arg, 0, 1u << 30, &d->capacity)) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &p->seed) ||
+        !cli_count(cli, "runs", args->runs_arg, 1, UINT32_MAX, &p->runs))
+        return false;
+    if (d->interval == 0)
+        return cli_usage(cli, "--interval must be > 0");
+    if (p->seed + p->runs - 1 > UINT32_MAX)
+        return cli_usage(cli, "--seed plus --runs must stay below 2^32");
+    if (args->compare_given && p->runs > 1)
+        return cli_usage(cli, "--compare is of one run: give no --runs");
+    if (d->start > d->capacity)
+        return cli_usage(cli, "--start is more than --capacity");
+    return read_hourly(p, args);
+}
+
+/* ---- the model -------------------------------------------------------------------------- */
+
+/* Chances on the command line make a model on their own; a FILE is still read. */
+static bool
+needs_input(const struct preempt *p, const struct gengetopt_args_info *args)
+{
+    return p->cli->nfiles > 0 ||
+           (p->process != HOURLY && !args->preempt_chance_given && !args->add_chance_given);
+}
+
+static bool
+read_model(struct preempt *p)
+{
+    struct cli *cli = p->cli;
+    bool found = false;
+    struct rec rec;
+    int status;
+
+    while ((status = cli_next(cli, &rec)) > 0) {
+        if (rec.type != REC_MODEL) {
+            if (!p->trace)
+                rec_put_line(cli->writer, rec.line);
+            continue;
+        }
+        if (found)
+            return rec_reader_fail(cli->reader, &cli->err,
+                                   "a second model: tracegen preempt draws from one");
+        found = true;
+        if (!spot_model_read(&p->model, cli->reader, &rec, &cli->err))
+            return false;
+    }
+    if (status == 0 && !found)
+        return rec_fail(&cli->err, REC_DATA,
+                        "no model record came: put tracegen fit --stats before, or give "
+                        "--preempt-chance and --add-chance");
+    return status == 0;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------ */
+
+static bool
+take(void *context, const struct spot_event *event, struct rec_error *err)
+{
+    struct preempt *p = context;
+    if (p->trace)
+        return spot_trace_add(p->trace, *event, err);
+    if (rec_writer_failed(p->cli->writer))
+        return rec_fail(err, REC_IO, "%s", "");
+    spot_write_event(p->cli->writer, event);
+    return true;
+}
+
+static bool
+draw(struct preempt *p, uint64_t seed)
+{
+    static const uint64_t none = 0;
+    const struct spot_drawing *d = &p->drawing;
+    const uint64_t *instances = p->process == HOURLY ? &none
+                                : d->bounded         ? &d->start
+                                                     : NULL;
+    p->drawing.seed = p->hourly.seed = (uint32_t)seed;
+    p->hourly.minutes = d->minutes;
+    if (p->trace) {
+        p->trace->end = d->minutes * 60;
+        p->trace->instances = instances ? *instances : 0;
+    } else
+        spot_write_trace(p->cli->writer, 0, d->minutes * 60, instances);
+    return p->process == HOURLY
+               ? spot_draw_hourly(&p->hourly, take, p, &p->cli->err)
+               : spot_draw(&p->model, d, take, p, &p->cli->err);
+}
+
+static bool
+draw_runs(struct preempt *p)
+{
+    for (uint64_t i = 0; i < p->runs; i++) {
+        if (i > 0 && !cli_next_stream(p->cli, p->seed + i))
+            return false;
+        if (!draw(p, p->seed + i))
+            return false;
+        cli_progress(p->cli, i, "runs");
+    }
+    return true;
+}
+
+/* ---- goodness of fit ------------------------------------------------------------------------ */
+
+static void
+put_test(struct cli *cli, const char *quantity, const struct spot_values *drawn,
+         const struct spot_values *measured)
+{
+    struct spot_ks ks = spot_ks_test(drawn, measured);
+    double value[] = {ks.n, ks.m, ks.d, ks.p};
+    rec_begin(cli->writer, quantity);
+    for (size_t i = 0; i < 4; i++)
+        if (isnan(value[i]))
+            rec_text_field(cli->writer, "-");
+        else
+            rec_num_field(cli->writer, value[i]);
+    rec_end(cli->writer);
+}
+
+static bool
+compare(struct preempt *p, const char *path)
+{
+    struct cli *cli = p->cli;
+    struct spot_log_options options = {0};
+    struct spot_trace log = {0};
+    struct spot_model drawn, measured;
+    struct rec_reader *reader;
+    bool ok;
+
+    spot_model_clear(&drawn);
+    spot_model_clear(&measured);
+    reader = rec_reader_open(&path, 1, &(struct rec_reader_options){0}, &cli->err);
+    ok = reader && spot_log_read(reader, &options, &log, &cli->err) &&
+         spot_model_fit(&log, &measured, &cli->err) && draw(p, p->seed) &&
+         spot_model_fit(p->trace, &drawn, &cli->err);
+    if (ok) {
+        rec_printf(cli->writer, "quantity\tdrawn\tmeasured\tD\tp\n");
+        put_test(cli, "preempt_spacing", &drawn.preempt_spacings,
+                 &measured.preempt_spacings);
+        put_test(cli, "add_spacing", &drawn.add_spacings, &measured.add_spacings);
+        put_test(cli, "preempt_count", &drawn.preempt_counts, &measured.preempt_counts);
+        put_test(cli, "add_count", &drawn.add_counts, &measured.add_counts);
+    }
+    rec_reader_close(reader);
+    spot_model_free(&drawn);
+    spot_model_free(&measured);
+    spot_trace_free(&log);
+    return ok;
+}
+
+bool
+tracegen_preempt(struct cli *cli, const struct gengetopt_args_info *args)
+{
+    struct preempt p = {.cli = cli};
+    struct spot_trace trace = {0};
+    bool ok = read_options(&p, args);
+
+    spot_model_clear(&p.model);
+    if (args->compare_given)
+        p.trace = &trace;
+    if (ok && needs_input(&p, args)) {
+        ok = args->compare_given ? cli_open_writer(cli, false) && cli_open_reader(cli)
+                                 : cli_open_filter(cli);
+        ok = ok && read_model(&p);
+    } else
+        ok = ok && cli_open_writer(cli, !args->compare_given);
+    ok = ok && read_figures(&p, args);
+    if (ok && !p.minutes_given && p.model.total_minutes > 0)
+        p.drawing.minutes = p.model.total_minutes;
+    ok = ok && (args->compare_given ? compare(&p, args->compare_arg) : draw_runs(&p));
+    spot_model_free(&p.model);
+    spot_trace_free(&trace);
+    return ok;
+}
