@@ -8,6 +8,8 @@
 enum metrics_format { METRICS_TABLE, METRICS_TSV, METRICS_CSV, METRICS_JSON };
 
 void metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format format);
+void metrics_print_training(struct cli *cli, struct metrics_training *training,
+                            enum metrics_format format);
 void metrics_print_series(struct cli *cli, const struct metrics *metrics,
                           const struct metrics_series *series,
                           enum metrics_format format);

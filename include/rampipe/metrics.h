@@ -144,4 +144,44 @@ bool metrics_series_add(struct metrics_series *series, const struct metrics_job 
                         struct rec_error *err) REC_MUST_CHECK;
 void metrics_series_free(struct metrics_series *series);
 
+/* ---- training runs
+ * ------------------------------------------------------------------------------------ */
+
+#define METRICS_TRAINING_MAX 40
+
+/** Runs that have something in common; the total is group 0. */
+struct metrics_runs {
+    const char *name;
+    uint64_t runs, short_of_target;
+    struct metrics_dist dist[METRICS_TRAINING_MAX]; /* of each quantity, a value a run */
+};
+
+/** Reduces account and trained records. */
+struct metrics_training {
+    struct metrics_runs *group; /* [0] is the total */
+    size_t ngroups, room;
+    struct map names;
+    struct arena arena;
+    const char *by; /* model (elastic, redundant) or a key of trained; NULL: the total */
+    double seconds[4], instance_seconds[4]; /* accounts of the run being read */
+    bool accounted;
+};
+
+/** Starts an empty reducer. `by` is borrowed. */
+bool metrics_training_start(struct metrics_training *training, const char *by,
+                            struct rec_error *err) REC_MUST_CHECK;
+/** Takes a record: 1 it was ours, 0 not, -1 *err. */
+int metrics_training_take(struct metrics_training *training,
+                          const struct rec_reader *reader, const struct rec *rec,
+                          struct rec_error *err) REC_MUST_CHECK;
+/** Group by group: of one run the value of each quantity; of more its distribution over
+ * the runs, with the standard error of the mean (se). */
+void metrics_training_figures(struct metrics_training *training, metrics_emit *emit,
+                              void *context);
+/** "s", "%", "US$/h"...; "" if it is a number. */
+const char *metrics_training_unit(const char *metric);
+/** The mean over the runs of a group; NAN if no run has it. */
+double metrics_training_mean(const struct metrics_runs *group, const char *metric);
+void metrics_training_free(struct metrics_training *training);
+
 #endif
