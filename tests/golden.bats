@@ -29,3 +29,17 @@ cluster() {
 
 @test "golden: dynamic arrivals, whole runs decision by decision" { cluster whole; }
 @test "golden: dynamic arrivals, job by job, each difference a listed fault" { cluster job-by-job; }
+
+elastic() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    run python3 "$ROOT/tests/golden/elastic.py" "$shared/golden/elastic" "$shared/data/spot" "$1"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "golden: statistics of spot logs, as CSV and converted" { elastic statistics; }
+@test "golden: elastic training, every event by three sets of rules" { elastic events; }
+@test "golden: how many instances come and go in a drawn event" { elastic counts; }
+@test "golden: elastic training, means over drawn traces" { elastic runs; }
+@test "golden: redundant training, every event and figure" { elastic redundant; }
+@test "golden: redundant training, means over removal probabilities" { elastic table; }

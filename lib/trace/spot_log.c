@@ -129,7 +129,9 @@ keep_count(struct log *log, struct entry entry, struct rec_error *err)
 {
     struct entries *list = &log->counts;
     size_t n = list->n;
-    if (n > 0 && entry.time < list->entry[n - 1].time) {
+    if (n > 0 && log->kind == SAMPLES && entry.time == list->entry[n - 1].time)
+        list->n--; /* the later of two samples of a second */
+    else if (n > 0 && entry.time < list->entry[n - 1].time) {
         int status =
             refuse(log, entry.file, entry.line, err,
                    "time steps back by %g s (with --repair, rows before it that are of "
@@ -450,16 +452,16 @@ read_records(struct rec_reader *reader, struct spot_trace *trace, struct rec_err
     struct spot_order order = {0};
     struct spot_event event;
     struct rec rec;
+    bool ended = false;
     int status;
 
     while ((status = rec_next(reader, &rec, err)) > 0) {
         int taken = spot_read(&order, reader, &rec, &event, err);
         if (taken < 0 || (taken > 0 && !spot_trace_add(trace, event, err)))
             return false;
-        if (rec.type == REC_MARK && order.begun) {
-            order.last = INFINITY; /* a second trace would run backwards */
-            order.framed = false;
-        }
+        if (taken > 0 && ended)
+            return rec_reader_fail(reader, err, "a second trace: fit one at a time");
+        ended = ended || (rec.type == REC_MARK && order.begun);
     }
     if (status < 0)
         return false;
