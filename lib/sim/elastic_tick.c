@@ -74,6 +74,7 @@ end_reconfiguration(struct elastic *e, bool disturbed)
                           e->options.profile->reconfigure;
     if (!passed(e, e->reconfig_end))
         return;
+    e->result.lost += e->step - (e->last_saved + 1); /* -1 if it never trained before */
     e->step = e->last_saved + 1;
     e->last_is_step = true;
     e->last_time = e->reconfig_end;
