@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- TSV, CSV, JSON
- * ---------------------------------------------------------------------- */
+/* ---- TSV, CSV, JSON ------------------------------------------------------ */
 
 static void
 put_csv(struct cli *cli, const char *text)
@@ -105,8 +104,7 @@ put_provenance(struct cli *cli)
     rec_printf(cli->writer, "],\n");
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------ */
+/* ---- the table ----------------------------------------------------------- */
 
 /* Three digits and a prefix or unit that a person reads at a glance. */
 static void
@@ -267,7 +265,7 @@ metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format form
         metrics_figures(metrics, emit_table, &rows);
 }
 
-/* ---- training runs ------------------------------------------------------------------- */
+/* ---- training runs ------------------------------------------------------- */
 
 static void
 training_figures(void *of, metrics_emit *emit, void *context)
@@ -297,8 +295,9 @@ emit_training_table(void *context, const char *group, const char *metric,
     }
     if (strcmp(statistic, "count") == 0) {
         if (!rows->metric)
-            rec_printf(rows->cli->writer, "\n%-28s %8s %12s %12s %12s %12s %12s %12s %12s\n",
-                       "", "runs", "mean", "se", "sd", "min", "p50", "p95", "max");
+            rec_printf(rows->cli->writer,
+                       "\n%-28s %8s %12s %12s %12s %12s %12s %12s %12s\n", "", "runs",
+                       "mean", "se", "sd", "min", "p50", "p95", "max");
         rows->metric = metric;
         rec_printf(rows->cli->writer, "%-28s %8.0f", metric, value);
         return;
@@ -311,9 +310,9 @@ emit_training_table(void *context, const char *group, const char *metric,
 static void
 put_training_groups(struct cli *cli, const struct metrics_training *t)
 {
-    static const char *const shown[] = {"steps",      "goodput",   "useful share",
+    static const char *const shown[] = {"steps",        "goodput",    "useful share",
                                         "wasted share", "idle share", "throughput",
-                                        "cost rate",  "value"};
+                                        "cost rate",    "value"};
     char text[32];
     rec_printf(cli->writer, "%-16s %8s", t->by, "runs");
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
@@ -347,8 +346,7 @@ metrics_print_training(struct cli *cli, struct metrics_training *training,
         metrics_training_figures(training, emit_training_table, &rows);
 }
 
-/* ---- series
- * ---------------------------------------------------------------------------------- */
+/* ---- series -------------------------------------------------------------- */
 
 enum { NCOLUMNS = 14 };
 static const char *const column[NCOLUMNS] = {"time",

@@ -15,7 +15,7 @@ struct model {
     struct elastic *run;
 };
 
-/* ---- options ---------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------- */
 
 /* SIZE:SECONDS,... */
 static bool
@@ -27,8 +27,8 @@ read_iterations(struct cli *cli, const char *text, struct elastic_profile *profi
         if (!rec_str_split(&part, ':', &size) || !rec_parse_num(size, &x) || !(x >= 1) ||
             isinf(x) || !part.ptr || !rec_parse_num(part, &seconds) || !(seconds > 0) ||
             isinf(seconds))
-            return cli_usage(cli, "--iteration is SIZE:SECONDS,SIZE:SECONDS,..., got '%s'",
-                             text);
+            return cli_usage(
+                cli, "--iteration is SIZE:SECONDS,SIZE:SECONDS,..., got '%s'", text);
         if (!elastic_profile_add(profile, x, seconds, &cli->err))
             return cli_usage(cli, "--iteration: %s", cli->err.text);
     }
@@ -74,11 +74,12 @@ read_rules(struct training *t, struct elastic_options *o)
     o->rules = (enum elastic_rules)rule;
     o->grow_saved = grow == 1;
     o->tick = o->rules == ELASTIC_SANE ? 0 : 5;
-    if (args->tick_given && (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) ||
-                             o->tick == 0))
+    if (args->tick_given &&
+        (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick == 0))
         return cli_usage(t->cli, "--tick must be a number > 0, got '%s'", args->tick_arg);
     if (o->rules != ELASTIC_SANE && (o->grow_saved || args->load_given))
-        return cli_usage(t->cli, "the published rules know no --load and no --grow saved");
+        return cli_usage(t->cli,
+                         "the published rules know no --load and no --grow saved");
     return true;
 }
 
@@ -101,11 +102,11 @@ read_options(struct training *t, struct model *m)
            cli_count(cli, "depth", args->depth_arg, 1, 1u << 20, &o->depth) &&
            cli_count(cli, "start", args->start_arg, 0, 1u << 20, &o->start) &&
            cli_count(cli, "capacity", args->capacity_arg, 0, 1u << 20, &o->capacity) &&
-           (!args->on_demand_given || cli_count(cli, "on-demand", args->on_demand_arg, 1,
-                                                1u << 20, &m->on_demand));
+           (!args->on_demand_given ||
+            cli_count(cli, "on-demand", args->on_demand_arg, 1, 1u << 20, &m->on_demand));
 }
 
-/* ---- records ------------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------- */
 
 static void
 write_row(void *context, const struct elastic_row *row)
@@ -174,15 +175,15 @@ write_result(struct training *t, const struct model *m, const struct elastic_res
     rec_end(w);
 }
 
-/* ---- runs --------------------------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------- */
 
 static bool
 begin(struct training *t, uint32_t seed)
 {
     struct model *m = t->model;
     struct elastic_options options = m->options;
-    struct elastic_sink sink = {t->brief ? NULL : write_row, t->brief ? NULL : write_state,
-                                t};
+    struct elastic_sink sink = {t->brief ? NULL : write_row,
+                                t->brief ? NULL : write_state, t};
     options.seed = seed;
     options.begin = t->order.start;
     if (!m->start_given && t->order.populated)
@@ -217,8 +218,13 @@ bool
 sim_elastic(struct cli *cli, const struct gengetopt_args_info *args)
 {
     struct model model = {0};
-    struct training training = {.cli = cli, .args = args, .model = &model, .begin = begin,
-                                .take = take, .finish = finish, .needs_end = true};
+    struct training training = {.cli = cli,
+                                .args = args,
+                                .model = &model,
+                                .begin = begin,
+                                .take = take,
+                                .finish = finish,
+                                .needs_end = true};
     bool ok = training_options(&training) && read_options(&training, &model) &&
               training_run(&training);
     elastic_free(model.run);

@@ -13,7 +13,7 @@ bool sim_ramp(struct cli *cli, const struct gengetopt_args_info *args);
 bool sim_elastic(struct cli *cli, const struct gengetopt_args_info *args);
 bool sim_redundant(struct cli *cli, const struct gengetopt_args_info *args);
 
-/* ---- what the two models of training share (sim_training.c) ---------------------------- */
+/* ---- what the two models of training share (sim_training.c) -------------- */
 
 struct training {
     struct cli *cli;

@@ -43,7 +43,7 @@ read_options(struct training *t, struct model *m)
     return true;
 }
 
-/* ---- records ------------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------- */
 
 static void
 write_row(void *context, const struct redundant_row *row)
@@ -133,7 +133,7 @@ write_result(struct training *t, const struct model *m, const struct redundant_r
     rec_end(w);
 }
 
-/* ---- runs --------------------------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------- */
 
 static bool
 begin(struct training *t, uint32_t seed)
@@ -178,8 +178,12 @@ bool
 sim_redundant(struct cli *cli, const struct gengetopt_args_info *args)
 {
     struct model model = {0};
-    struct training training = {.cli = cli, .args = args, .model = &model, .begin = begin,
-                                .take = take, .finish = finish};
+    struct training training = {.cli = cli,
+                                .args = args,
+                                .model = &model,
+                                .begin = begin,
+                                .take = take,
+                                .finish = finish};
     bool ok = training_options(&training) && read_options(&training, &model) &&
               training_run(&training);
     redundant_free(model.run);

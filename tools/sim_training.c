@@ -43,10 +43,10 @@ begin(struct training *t)
 static bool
 finish(struct training *t)
 {
-    double end = isfinite(t->until)  ? t->until
-                 : t->order.framed   ? t->order.end
-                 : t->needs_end      ? t->order.last
-                                     : INFINITY;
+    double end = isfinite(t->until) ? t->until
+                 : t->order.framed  ? t->order.end
+                 : t->needs_end     ? t->order.last
+                                    : INFINITY;
     bool ok;
     if (!begin(t))
         return false;

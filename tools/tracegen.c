@@ -14,8 +14,9 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     size_t mode = 0;
 
     if (cli->nfiles == 0)
-        return cli_usage(cli, "the first operand is the mode: tracegen jobs, tracegen fit "
-                              "or tracegen preempt");
+        return cli_usage(cli,
+                         "the first operand is the mode: tracegen jobs, tracegen fit "
+                         "or tracegen preempt");
     if (!cli_choice(cli, "MODE", cli->files[0], modes, &mode))
         return false;
     cli->files++;

@@ -41,8 +41,7 @@ tracegen_fit(struct cli *cli, const struct gengetopt_args_info *args)
     bool ok;
 
     spot_model_clear(&model);
-    ok = cli_open_filter(cli) &&
-         spot_log_read(cli->reader, &options, &trace, &cli->err);
+    ok = cli_open_filter(cli) && spot_log_read(cli->reader, &options, &trace, &cli->err);
     if (ok && args->stats_given) {
         ok = spot_model_fit(&trace, &model, &cli->err);
         if (ok)

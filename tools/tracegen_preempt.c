@@ -27,7 +27,7 @@ struct preempt {
     struct spot_trace *trace; /* --compare collects, else NULL */
 };
 
-/* ---- options -------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------- */
 
 /* An option that replaces a figure of the model. */
 static bool
@@ -61,8 +61,10 @@ read_chances(struct cli *cli, const char *option, const char *text, double chanc
     while (rec_str_split(&rest, ',', &part)) {
         double x;
         if (!rec_parse_num(part, &x) || !(x >= 0 && x <= 1) || n == 24)
-            return cli_usage(cli, "--%s must be a chance in [0, 1], or 24 of them "
-                                  "separated by commas, got '%s'", option, text);
+            return cli_usage(cli,
+                             "--%s must be a chance in [0, 1], or 24 of them "
+                             "separated by commas, got '%s'",
+                             option, text);
         chance[n++] = x;
     }
     if (n != 1 && n != 24)
@@ -130,7 +132,8 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
     d->bounded = args->capacity_given || args->start_given;
     if (!cli_choice(cli, "process", args->process_arg, processes, &p->process) ||
         !check_process(p, args) ||
-        (args->counts_given && !cli_choice(cli, "counts", args->counts_arg, counts, &how)))
+        (args->counts_given &&
+         !cli_choice(cli, "counts", args->counts_arg, counts, &how)))
         return false;
     d->process = p->process == HOURLY ? SPOT_COIN : (enum spot_process)p->process;
     d->empirical_counts = args->counts_given ? how == 1 : p->process == SPOT_EMPIRICAL;
@@ -155,14 +158,14 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
     return read_hourly(p, args);
 }
 
-/* ---- the model -------------------------------------------------------------------------- */
+/* ---- the model ----------------------------------------------------------- */
 
 /* Chances on the command line make a model on their own; a FILE is still read. */
 static bool
 needs_input(const struct preempt *p, const struct gengetopt_args_info *args)
 {
-    return p->cli->nfiles > 0 ||
-           (p->process != HOURLY && !args->preempt_chance_given && !args->add_chance_given);
+    return p->cli->nfiles > 0 || (p->process != HOURLY && !args->preempt_chance_given &&
+                                  !args->add_chance_given);
 }
 
 static bool
@@ -193,7 +196,7 @@ read_model(struct preempt *p)
     return status == 0;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------ */
+/* ---- drawing ------------------------------------------------------------- */
 
 static bool
 take(void *context, const struct spot_event *event, struct rec_error *err)
@@ -222,9 +225,8 @@ draw(struct preempt *p, uint64_t seed)
         p->trace->instances = instances ? *instances : 0;
     } else
         spot_write_trace(p->cli->writer, 0, d->minutes * 60, instances);
-    return p->process == HOURLY
-               ? spot_draw_hourly(&p->hourly, take, p, &p->cli->err)
-               : spot_draw(&p->model, d, take, p, &p->cli->err);
+    return p->process == HOURLY ? spot_draw_hourly(&p->hourly, take, p, &p->cli->err)
+                                : spot_draw(&p->model, d, take, p, &p->cli->err);
 }
 
 static bool
@@ -240,7 +242,7 @@ draw_runs(struct preempt *p)
     return true;
 }
 
-/* ---- goodness of fit ------------------------------------------------------------------------ */
+/* ---- goodness of fit ----------------------------------------------------- */
 
 static void
 put_test(struct cli *cli, const char *quantity, const struct spot_values *drawn,

@@ -55,8 +55,7 @@ bool sim_layout_observe(const struct sim_layout *layout,
                         const struct sim_observer *observer, struct sim_cost *cost,
                         struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- graphs that jobs refer to --------------------------------------------------------
- */
+/* ---- graphs that jobs refer to ------------------------------------------- */
 
 /** All graphs of a stream, by id. Starts as {0}. Graphs stay where they are. */
 struct sim_store {
@@ -87,8 +86,7 @@ struct sim_job {
 bool sim_read_job(const struct rec_reader *reader, const struct rec *rec,
                   struct sim_job *job, struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- admission (ramp-alloc) -----------------------------------------------------------
- */
+/* ---- admission (ramp-alloc) ---------------------------------------------- */
 
 /** Which alternative of a job is taken. */
 enum sim_choose {
@@ -151,8 +149,7 @@ bool sim_admission_end(struct sim_admission *admission,
 const uint64_t *sim_admission_owners(const struct sim_admission *admission);
 void sim_admission_free(struct sim_admission *admission);
 
-/* ---- replay (sim)
- * ----------------------------------------------------------------------- */
+/* ---- replay (sim) -------------------------------------------------------- */
 
 /** A job that is complete; valid during the call. */
 struct sim_done {

@@ -2,20 +2,20 @@
  * rampipe/elastic.h - pipeline-parallel training on spot instances that come and go.
  *
  * Active instances form pipelines of `depth` stages; their number is a multiple of it.
- * Iterations follow each other; a checkpoint is written beside them, the next one from the
- * first iteration that ends after it. When an active instance is lost, or enough others
- * wait for one more pipeline, training stops, goes back to the last checkpoint, and goes
- * on after the time of a reconfiguration with as many pipelines as there are instances
- * for. Source: the elastic simulator in the notebook of Thorpe et al., "Bamboo" (NSDI
- * 2023); rules "published" and "later" are its two versions, with their 5-second ticks,
- * "sane" is exact in time and free of their faults.
+ * Iterations follow each other; a checkpoint is written beside them, the next one from
+ * the first iteration that ends after it. When an active instance is lost, or enough
+ * others wait for one more pipeline, training stops, goes back to the last checkpoint,
+ * and goes on after the time of a reconfiguration with as many pipelines as there are
+ * instances for. Source: the elastic simulator in the notebook of Thorpe et al., "Bamboo"
+ * (NSDI 2023); rules "published" and "later" are its two versions, with their 5-second
+ * ticks, "sane" is exact in time and free of their faults.
  */
 #ifndef RAMPIPE_ELASTIC_H
 #define RAMPIPE_ELASTIC_H
 
 #include "rampipe/spot.h"
 
-/* ---- the fleet ---------------------------------------------------------------------- */
+/* ---- the fleet ----------------------------------------------------------- */
 
 enum fleet_state { FLEET_ACTIVE, FLEET_STANDBY, FLEET_PREPARING, FLEET_NSTATES };
 
@@ -24,21 +24,22 @@ enum fleet_state { FLEET_ACTIVE, FLEET_STANDBY, FLEET_PREPARING, FLEET_NSTATES }
 enum fleet_victims { FLEET_RANDOM, FLEET_OLDEST, FLEET_NEWEST, FLEET_LOWEST };
 
 struct fleet_instance {
-    const char *name; /* its number where the trace does not name it; owned by the fleet */
+    const char
+        *name; /* its number where the trace does not name it; owned by the fleet */
     enum fleet_state state;
     double ready; /* when it will have been prepared, seconds */
 };
 
 struct fleet; /* instances, in the order in which they came */
 
-struct fleet *fleet_new(enum fleet_victims victims, uint32_t seed, struct rec_error *err)
-    REC_MUST_CHECK;
+struct fleet *fleet_new(enum fleet_victims victims, uint32_t seed,
+                        struct rec_error *err) REC_MUST_CHECK;
 void fleet_free(struct fleet *fleet);
 uint64_t fleet_count(const struct fleet *fleet, enum fleet_state state);
 uint64_t fleet_size(const struct fleet *fleet);
 /**
- * Adds `count` instances, or only so many that the fleet is no larger than `capacity`; the
- * first ids are taken. Those refused are remembered. An id that is there already is
+ * Adds `count` instances, or only so many that the fleet is no larger than `capacity`;
+ * the first ids are taken. Those refused are remembered. An id that is there already is
  * REC_DATA.
  */
 bool fleet_add(struct fleet *fleet, uint64_t count, struct rec_str ids, uint64_t capacity,
@@ -58,7 +59,7 @@ double fleet_next_ready(const struct fleet *fleet);
 void fleet_move(struct fleet *fleet, enum fleet_state from, enum fleet_state to,
                 uint64_t count);
 
-/* ---- training ----------------------------------------------------------------------- */
+/* ---- training ------------------------------------------------------------ */
 
 /** Time of an iteration by the number of active instances. */
 struct elastic_profile {
@@ -71,8 +72,8 @@ bool elastic_profile_add(struct elastic_profile *profile, double size, double se
                          struct rec_error *err) REC_MUST_CHECK;
 /**
  * Reads reconfig.csv, loop_times_0.csv and async-checkpoint_0.csv of a directory, as
- * published: means, rounded to whole seconds, half to even; the first reconfiguration does
- * not count; an iteration is its training time.
+ * published: means, rounded to whole seconds, half to even; the first reconfiguration
+ * does not count; an iteration is its training time.
  */
 bool elastic_profile_read(struct elastic_profile *profile, const char *directory,
                           struct rec_error *err) REC_MUST_CHECK;
@@ -85,16 +86,16 @@ enum elastic_rules { ELASTIC_SANE, ELASTIC_PUBLISHED, ELASTIC_LATER };
 
 struct elastic_options {
     const struct elastic_profile *profile;
-    double load;    /* added to each reconfiguration, not in the published rules; seconds */
-    double prepare; /* from an instance's addition until it is ready, seconds */
-    uint64_t depth; /* stages of a pipeline */
+    double load; /* added to each reconfiguration, not in the published rules; seconds */
+    double prepare;           /* from an instance's addition until it is ready, seconds */
+    uint64_t depth;           /* stages of a pipeline */
     uint64_t start, capacity; /* instances at the start, at most */
     double begin;             /* time of the start, seconds */
     enum fleet_victims victims;
     uint32_t seed;
     enum elastic_rules rules;
-    double tick;      /* seconds; 0: none. The published rules need one */
-    bool grow_saved;  /* a new pipeline waits for the running checkpoint (sane only) */
+    double tick;     /* seconds; 0: none. The published rules need one */
+    bool grow_saved; /* a new pipeline waits for the running checkpoint (sane only) */
 };
 
 enum elastic_phase { ELASTIC_TRAINING, ELASTIC_RECONFIGURING, ELASTIC_STALLED };
@@ -128,9 +129,9 @@ enum elastic_account {
 };
 
 struct elastic_result {
-    double begin, end;                     /* seconds */
-    int64_t steps;                         /* iterations done and not lost */
-    int64_t lost;                          /* done and lost; published rules: may be -1 */
+    double begin, end; /* seconds */
+    int64_t steps;     /* iterations done and not lost */
+    int64_t lost;      /* done and lost; published rules: may be -1 */
     uint64_t iterations, reconfigurations, checkpoints;
     uint64_t start; /* instances at the start */
     uint64_t preempted, lost_active, added, refused;

@@ -77,7 +77,7 @@ struct graph {
 /** Starts as {0}; graph_clear() makes it so again, graph_free() gives memory back too. */
 void graph_free(struct graph *graph);
 
-/* ---- building ---------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------ */
 
 /** Opens an empty graph. Texts are copied; extra may be "". */
 bool graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
@@ -107,8 +107,7 @@ void graph_pass_key(const struct graph *graph, const char *key,
 /** The op of that name, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *graph, struct rec_str id);
 
-/* ---- records ------------------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------- */
 
 /**
  * Takes a record: `graph` opens it (an open one must be closed before), op and dep are
@@ -123,8 +122,7 @@ void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes the graph in Graphviz's language. */
 void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
-/* ---- profiles -----------------------------------------------------------------------
- */
+/* ---- profiles ------------------------------------------------------------ */
 
 enum graph_memory { GRAPH_MEMORY_TOTAL, GRAPH_MEMORY_ACTIVATION };
 
@@ -145,8 +143,7 @@ bool graph_read_profile(struct graph *graph, struct rec_reader *reader,
                         const struct graph_profile_options *options, struct rec_str id,
                         struct rec_str model, struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- walking ------------------------------------------------------------------------
- */
+/* ---- walking ------------------------------------------------------------- */
 
 /**
  * Kahn's order of the ops, first in first out, sync deps left out: order[nops]. False:
@@ -159,8 +156,7 @@ double graph_sequential(const struct graph *graph);
 double graph_memory_sum(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
 
-/* ---- splitting ----------------------------------------------------------------------
- */
+/* ---- splitting ----------------------------------------------------------- */
 
 enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };
 

@@ -17,8 +17,7 @@
 #define METRICS_EXACT 262144
 #define METRICS_ERROR 2e-4
 
-/* ---- distributions
- * --------------------------------------------------------------------- */
+/* ---- distributions ------------------------------------------------------- */
 
 /** Values >= 0. Starts as {0}. */
 struct metrics_dist {
@@ -42,8 +41,7 @@ double metrics_dist_deviation(const struct metrics_dist *dist);
 double metrics_dist_quantile(struct metrics_dist *dist, double p);
 void metrics_dist_free(struct metrics_dist *dist);
 
-/* ---- groups
- * ------------------------------------------------------------------------------ */
+/* ---- groups -------------------------------------------------------------- */
 
 enum metrics_quantity {
     METRICS_COMPLETION, /* FINISH - ARRIVAL, seconds */
@@ -123,8 +121,7 @@ typedef void metrics_emit(void *context, const char *group, const char *metric,
  * cluster record, else they are left out. */
 void metrics_figures(struct metrics *metrics, metrics_emit *emit, void *context);
 
-/* ---- series
- * ------------------------------------------------------------------------------- */
+/* ---- series -------------------------------------------------------------- */
 
 /** Figures of one interval of time. */
 struct metrics_bin {
@@ -144,8 +141,7 @@ bool metrics_series_add(struct metrics_series *series, const struct metrics_job 
                         struct rec_error *err) REC_MUST_CHECK;
 void metrics_series_free(struct metrics_series *series);
 
-/* ---- training runs
- * ------------------------------------------------------------------------------------ */
+/* ---- training runs ------------------------------------------------------- */
 
 #define METRICS_TRAINING_MAX 40
 
@@ -153,6 +149,7 @@ void metrics_series_free(struct metrics_series *series);
 struct metrics_runs {
     const char *name;
     uint64_t runs, short_of_target;
+    bool targeted;                                  /* a run had steps to reach */
     struct metrics_dist dist[METRICS_TRAINING_MAX]; /* of each quantity, a value a run */
 };
 

@@ -50,8 +50,7 @@ bool ramp_read_cluster(const struct rec_reader *reader, const struct rec *rec,
                        struct rec_error *err) REC_MUST_CHECK;
 void ramp_write_cluster(const struct ramp_cluster *cluster, struct rec_writer *writer);
 
-/* ---- placing ------------------------------------------------------------------------
- */
+/* ---- placing ------------------------------------------------------------- */
 
 /** One unit to place; its twin goes to the same servers. */
 struct ramp_step {
@@ -115,8 +114,7 @@ bool ramp_allocate(struct ramp_allocator *allocator, const struct ramp_plan *pla
  * two fallback shapes), the simulator's test of a valid degree. */
 bool ramp_has_shape(const uint32_t shape[3], uint32_t parts);
 
-/* ---- how much to partition
- * ------------------------------------------------------------- */
+/* ---- how much to partition ----------------------------------------------- */
 
 /** Which degrees a job is offered, in order of preference. */
 enum ramp_policy {
@@ -152,8 +150,7 @@ uint32_t ramp_policy_offer(enum ramp_policy policy, const uint32_t *valid,
                            double deadline, uint32_t (*draw)(void *context, uint32_t n),
                            void *context, uint32_t *offered);
 
-/* ---- communication -------------------------------------------------------------------
- */
+/* ---- communication ------------------------------------------------------- */
 
 /**
  * Time of a collective among servers that differ in g communication groups, r racks and s

@@ -28,7 +28,7 @@
 #define REC_MUST_CHECK __attribute__((warn_unused_result))
 #define REC_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
-/* ---- errors ---------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------- */
 
 /** What went wrong; the values are the exit status of the tools. */
 enum rec_code {
@@ -66,7 +66,7 @@ bool rec_fail_memory(struct rec_error *err);
 bool rec_grow(void *array, size_t *capacity, size_t need, size_t size,
               struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- strings and numbers --------------------------------------------------------- */
+/* ---- strings and numbers ------------------------------------------------- */
 
 /** A view of text inside somebody else's buffer; not NUL-terminated. */
 struct rec_str {
@@ -117,7 +117,7 @@ bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
  */
 size_t rec_format_num(char text[REC_NUM_MAX], double value);
 
-/* ---- the table of records -------------------------------------------------------- */
+/* ---- the table of records ------------------------------------------------ */
 
 /**
  * The known record types. REC_OTHER is any other lower-case word, REC_COMMENT a # line or
@@ -169,7 +169,7 @@ const struct rec_spec *rec_spec(enum rec_type type);
 /** What a kind demands, in words: "a number >= 0". */
 const char *rec_kind_text(enum rec_kind kind);
 
-/* ---- reading --------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 struct rec_reader;
 struct rec_writer;
@@ -266,7 +266,7 @@ bool rec_key_amount(const struct rec_reader *reader, const struct rec *rec,
                     const char *key, bool allow_inf, double *value,
                     struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- writing --------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 /**
  * Opens a writer on a file, or on standard output (path NULL or "-"); a path that ends

@@ -6,8 +6,9 @@
  * is fatal. Instances that come wait until a rendezvous makes a new configuration. A step
  * that runs when a fatal failure comes is lost, all others count. Source: the later
  * simulator of Thorpe et al., "Bamboo" (NSDI 2023), without three of its faults: a fatal
- * failure ends the running step, only the newest rendezvous counts, and pipelines that the
- * table does not have are not formed. Its clock counts milliseconds; so does this one.
+ * failure ends the running step, only the newest rendezvous counts, and pipelines that
+ * the table does not have are not formed. Its clock counts milliseconds; so does this
+ * one.
  */
 #ifndef RAMPIPE_REDUNDANT_H
 #define RAMPIPE_REDUNDANT_H
@@ -23,13 +24,13 @@ struct redundant_speed {
 /** The table of a network, read from a file of lines KEY TAB VALUE. */
 struct redundant_profile {
     const char *name;
-    double samples;           /* a step */
-    uint64_t steps;           /* of the whole training; 0: not given */
-    uint64_t stages;          /* of a pipeline */
-    int64_t creation_ms;      /* from the addition of an instance until it is ready */
+    double samples;              /* a step */
+    uint64_t steps;              /* of the whole training; 0: not given */
+    uint64_t stages;             /* of a pipeline */
+    int64_t creation_ms;         /* from the addition of an instance until it is ready */
     int64_t global_ms, local_ms; /* a rendezvous */
-    double slowdown;          /* of a step after a loss, >= 1 */
-    double price, on_demand_price; /* US$ an instance-hour */
+    double slowdown;             /* of a step after a loss, >= 1 */
+    double price, on_demand_price;              /* US$ an instance-hour */
     double on_demand_instances, on_demand_step; /* step: seconds */
     struct redundant_speed *speed;
     size_t nspeeds, room;

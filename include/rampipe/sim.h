@@ -12,8 +12,7 @@
 #include "rampipe/graph.h"
 #include "rampipe/record.h"
 
-/* ---- the event queue ------------------------------------------------------------------
- */
+/* ---- the event queue ----------------------------------------------------- */
 
 /** An event: what happens is the owner's; equal times go by key. */
 struct sim_event {
@@ -33,8 +32,7 @@ bool sim_queue_push(struct sim_queue *queue, struct sim_event event,
 struct sim_event sim_queue_pop(struct sim_queue *queue);
 void sim_queue_free(struct sim_queue *queue);
 
-/* ---- one training step ----------------------------------------------------------------
- */
+/* ---- one training step --------------------------------------------------- */
 
 /** A placed graph. All arrays are borrowed. */
 struct sim_placed {

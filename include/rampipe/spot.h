@@ -13,7 +13,7 @@
 #include "rampipe/map.h"
 #include "rampipe/record.h"
 
-/* ---- traces ------------------------------------------------------------------------- */
+/* ---- traces -------------------------------------------------------------- */
 
 enum spot_kind { SPOT_ADD, SPOT_PREEMPT };
 
@@ -49,8 +49,8 @@ void spot_write_event(struct rec_writer *writer, const struct spot_event *event)
 
 /** A whole trace in memory. Starts as {0}. */
 struct spot_trace {
-    double start, end;       /* seconds */
-    uint64_t instances;      /* at start */
+    double start, end;        /* seconds */
+    uint64_t instances;       /* at start */
     struct spot_event *event; /* in order of time; ids live in the arena */
     size_t n, room;
     double *row; /* times at which a log gave a count, the start included; none: one at
@@ -66,7 +66,7 @@ void spot_trace_free(struct spot_trace *trace);
 
 /** How a log is read. */
 struct spot_log_options {
-    bool repair; /* see spot_log_read() */
+    bool repair;                                   /* see spot_log_read() */
     void (*warn)(void *context, const char *text); /* called for each repair */
     void *context;
 };
@@ -77,22 +77,23 @@ struct spot_log_options {
  *     timestamp,count       2021-09-14T17:00:00Z,32     instances after each change
  *     timestamp,number      2021-09-14T17:13:00Z,5      instances that were preempted
  *     (no header)           60000,add,node1             milliseconds, add or remove, name
- *     (no header)           2021-12-10, 13:07:45, 80    samples of the number of instances
+ *     (no header)           2021-12-10, 13:07:45, 80    samples of the number of
+ * instances
  *
- * or is a stream of trace, preempt and add records. Counts give additions where they rise;
- * where they fall they give preemptions, unless a log of terminations came with them.
- * Samples count where the number changes. Times are seconds from the first row; the third
- * kind has its own clock.
+ * or is a stream of trace, preempt and add records. Counts give additions where they
+ * rise; where they fall they give preemptions, unless a log of terminations came with
+ * them. Samples count where the number changes. Times are seconds from the first row; the
+ * third kind has its own clock.
  *
- * False: *err, with file and line. With `repair`, a row that cannot be read or contradicts
- * what came before (a negative count, a node removed twice) is dropped; where counts step
- * back in time the later row supersedes what was said of its time and after; other rows
- * are sorted by time.
+ * False: *err, with file and line. With `repair`, a row that cannot be read or
+ * contradicts what came before (a negative count, a node removed twice) is dropped; where
+ * counts step back in time the later row supersedes what was said of its time and after;
+ * other rows are sorted by time.
  */
 bool spot_log_read(struct rec_reader *reader, const struct spot_log_options *options,
                    struct spot_trace *trace, struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- models ------------------------------------------------------------------------- */
+/* ---- models -------------------------------------------------------------- */
 
 /** Values with how often they came, in ascending order. */
 struct spot_values {
@@ -102,7 +103,8 @@ struct spot_values {
     double total; /* sum of the weights */
 };
 
-/** Figures of a trace; NAN where a trace has none. A change is any row after the first. */
+/** Figures of a trace; NAN where a trace has none. A change is any row after the first.
+ */
 struct spot_model {
     double node_rows, term_rows, add_events, big_adds; /* rows and events counted */
     double mttp_mean_s, mttp_std_s; /* between changes, additions too; the published
@@ -113,9 +115,9 @@ struct spot_model {
     double preemptions_per_minute, additions_per_minute;
     double chance_preempt_minute, chance_add_minute; /* events a minute */
     double prob_big, prob_regular; /* of an addition; big: more than SPOT_BIG instances */
-    double regular_mean, regular_std, alt_big_mean;  /* instances an addition */
-    double preempt_mean, preempt_std;                /* instances a preemption */
-    double preempt_shape, preempt_scale_s;           /* Weibull fitted to spacings */
+    double regular_mean, regular_std, alt_big_mean; /* instances an addition */
+    double preempt_mean, preempt_std;               /* instances a preemption */
+    double preempt_shape, preempt_scale_s;          /* Weibull fitted to spacings */
     double add_shape, add_scale_s;
     double start_instances, max_instances;
     struct spot_values preempt_spacings, add_spacings; /* seconds */
@@ -138,7 +140,7 @@ void spot_model_free(struct spot_model *model);
 bool spot_values_add(struct spot_values *values, double value, double weight,
                      struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- drawing ------------------------------------------------------------------------ */
+/* ---- drawing ------------------------------------------------------------- */
 
 enum spot_process {
     SPOT_COIN,        /* one coin an interval for each kind, as published */
@@ -186,7 +188,7 @@ struct spot_hourly {
 bool spot_draw_hourly(const struct spot_hourly *hourly, spot_sink *sink, void *context,
                       struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- goodness of fit ---------------------------------------------------------------- */
+/* ---- goodness of fit ----------------------------------------------------- */
 
 /** Kolmogorov and Smirnov's test of two samples. */
 struct spot_ks {

@@ -16,11 +16,12 @@ now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- provenance ------------------------------------------------------------------- */
+/* ---- provenance ---------------------------------------------------------- */
 
 /* Options that do not change the records, so the same experiment has the same bytes. */
-static const char *const not_shown[] = {"output", "quiet", "verbose", "progress", "config",
-                                        "map",    "runs",  "help",    "version",  NULL};
+static const char *const not_shown[] = {"output",  "quiet", "verbose", "progress",
+                                        "config",  "map",   "runs",    "help",
+                                        "version", NULL};
 
 static bool
 is_shown(struct rec_str name)
@@ -127,7 +128,7 @@ make_provenance(const struct cli *cli, const char *version, const char *dump)
     return line;
 }
 
-/* ---- start and finish ------------------------------------------------------------- */
+/* ---- start and finish ---------------------------------------------------- */
 
 bool
 cli_start(struct cli *cli, const char *version, const char *dump)
@@ -162,7 +163,7 @@ cli_finish(struct cli *cli, bool ok)
     return status;
 }
 
-/* ---- the two ends ------------------------------------------------------------------ */
+/* ---- the two ends -------------------------------------------------------- */
 
 static void
 warn_from_reader(void *context, const char *text)
@@ -245,7 +246,7 @@ cli_progress(struct cli *cli, uint64_t done, const char *what)
     fflush(stderr);
 }
 
-/* ---- messages ---------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 void
 diag_error(const char *tool, const char *text)
@@ -285,7 +286,7 @@ diag_note(const struct cli *cli, const char *format, ...)
     va_end(args);
 }
 
-/* ---- option values ----------------------------------------------------------------- */
+/* ---- option values ------------------------------------------------------- */
 
 bool
 cli_usage(struct cli *cli, const char *format, ...)

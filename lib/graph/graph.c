@@ -162,8 +162,7 @@ graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, doubl
     return true;
 }
 
-/* ---- records ------------------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------- */
 
 /* Collects the keys nobody interprets; a buffer that lives from record to record. */
 struct extras {

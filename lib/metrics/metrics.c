@@ -62,8 +62,7 @@ metrics_free(struct metrics *metrics)
     *metrics = (struct metrics){0};
 }
 
-/* ---- one record
- * ------------------------------------------------------------------------------- */
+/* ---- one record ---------------------------------------------------------- */
 
 /* The keys that are read, NAN when absent. */
 enum {
@@ -321,8 +320,7 @@ metrics_sort(struct metrics *metrics)
           compare_groups);
 }
 
-/* ---- figures
- * ------------------------------------------------------------------------------------ */
+/* ---- figures ------------------------------------------------------------- */
 
 static void
 emit_summary(const struct metrics *metrics, const struct metrics_group *g,
@@ -402,9 +400,7 @@ metrics_figures(struct metrics *metrics, metrics_emit *emit, void *context)
     }
 }
 
-/* ---- series
- * ---------------------------------------------------------------------------------------
- */
+/* ---- series -------------------------------------------------------------- */
 
 enum { BINS_MAX = 10000000 };
 

@@ -1,5 +1,5 @@
-/* Training runs reduced to figures: shares of time, goodput, cost, value, and their spread
- * over many runs. */
+/* Training runs reduced to figures: shares of time, goodput, cost, value, and their
+ * spread over many runs. */
 #include "rampipe/metrics.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ metrics_training_free(struct metrics_training *t)
     arena_free(&t->arena);
 }
 
-/* ---- one run -------------------------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------- */
 
 static bool
 take_account(struct metrics_training *t, const struct rec_reader *reader,
@@ -108,8 +108,9 @@ take_account(struct metrics_training *t, const struct rec_reader *reader,
                    rec_get_amount(reader, rec, 3, "INSTANCE_SECONDS", false,
                                   &t->instance_seconds[i], err);
         }
-    return rec_reader_fail(reader, err, "unknown state '%.*s': expected useful, wasted, "
-                                        "reconfiguring or stalled",
+    return rec_reader_fail(reader, err,
+                           "unknown state '%.*s': expected useful, wasted, "
+                           "reconfiguring or stalled",
                            (int)rec->field[1].len, rec->field[1].ptr);
 }
 
@@ -175,13 +176,14 @@ derive(const struct metrics_training *t, const struct run *run, double value[])
     value[VALUE] = ratio(value[THROUGHPUT], value[COST_RATE]);
     value[ON_DEMAND_THROUGHPUT] = ratio(run->samples, run->on_demand_step);
     value[ON_DEMAND_COST_RATE] = run->on_demand_instances * run->on_demand_price;
-    value[ON_DEMAND_VALUE] = ratio(value[ON_DEMAND_THROUGHPUT], value[ON_DEMAND_COST_RATE]);
+    value[ON_DEMAND_VALUE] =
+        ratio(value[ON_DEMAND_THROUGHPUT], value[ON_DEMAND_COST_RATE]);
     value[AGAINST_THROUGHPUT] = ratio(value[THROUGHPUT], value[ON_DEMAND_THROUGHPUT]);
     value[AGAINST_COST_RATE] = ratio(value[COST_RATE], value[ON_DEMAND_COST_RATE]);
     value[AGAINST_VALUE] = ratio(value[VALUE], value[ON_DEMAND_VALUE]);
 }
 
-/* ---- groups --------------------------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 /* The group of a record, 0 if all are one; MAP_NONE: *err. */
 static uint32_t
@@ -208,11 +210,12 @@ find_group(struct metrics_training *t, const struct rec *rec, struct rec_error *
 }
 
 static bool
-add_run(struct metrics_runs *group, const double value[], bool is_short,
+add_run(struct metrics_runs *group, const double value[], double target,
         struct rec_error *err)
 {
     group->runs++;
-    group->short_of_target += is_short;
+    group->targeted = group->targeted || target > 0;
+    group->short_of_target += value[STEPS] < target;
     for (size_t q = 0; q < NQUANTITIES; q++)
         if (!isnan(value[q]) && !metrics_dist_add(&group->dist[q], value[q], err))
             return false;
@@ -243,9 +246,8 @@ take_run(struct metrics_training *t, const struct rec_reader *reader,
     memset(t->seconds, 0, sizeof t->seconds);
     memset(t->instance_seconds, 0, sizeof t->instance_seconds);
     group = find_group(t, rec, err);
-    return group != MAP_NONE &&
-           add_run(&t->group[0], value, run.steps < target, err) &&
-           (group == 0 || add_run(&t->group[group], value, run.steps < target, err));
+    return group != MAP_NONE && add_run(&t->group[0], value, target, err) &&
+           (group == 0 || add_run(&t->group[group], value, target, err));
 }
 
 int
@@ -259,7 +261,7 @@ metrics_training_take(struct metrics_training *t, const struct rec_reader *reade
     return 0;
 }
 
-/* ---- figures ---------------------------------------------------------------------------------- */
+/* ---- figures ------------------------------------------------------------- */
 
 static void
 emit_spread(const char *group, const char *metric, struct metrics_dist *d,
@@ -282,8 +284,9 @@ metrics_training_figures(struct metrics_training *t, metrics_emit *emit, void *c
     for (size_t i = 0; i < t->ngroups; i++) {
         struct metrics_runs *g = &t->group[i];
         emit(context, g->name, "runs", "value", (double)g->runs);
-        emit(context, g->name, "runs short of their steps", "value",
-             (double)g->short_of_target);
+        if (g->targeted)
+            emit(context, g->name, "runs short of their steps", "value",
+                 (double)g->short_of_target);
         for (size_t q = 0; q < NQUANTITIES; q++) {
             if (g->dist[q].n == 0)
                 continue;

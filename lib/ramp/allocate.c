@@ -99,8 +99,7 @@ hold(struct ramp_allocator *a, uint32_t server)
     a->held[a->nheld++] = server;
 }
 
-/* ---- on the parents' servers ---------------------------------------------------------
- */
+/* ---- on the parents' servers --------------------------------------------- */
 
 /* Puts the parts of a step on the servers of one of its parents, if the rule allows. */
 static bool
@@ -129,8 +128,7 @@ place_with_parent(struct ramp_allocator *a, const struct ramp_plan *plan,
     return false;
 }
 
-/* ---- in a block ----------------------------------------------------------------------
- */
+/* ---- in a block ---------------------------------------------------------- */
 
 /* Tests the servers collected in a->block; takes them if all are free with room. */
 static bool
@@ -275,8 +273,7 @@ ramp_has_shape(const uint32_t shape[3], uint32_t parts)
     return false;
 }
 
-/* ---- the whole plan
- * -------------------------------------------------------------------- */
+/* ---- the whole plan ------------------------------------------------------ */
 
 /* Finds an empty meta-block, wrapping around, and holds all of it. */
 static bool

@@ -40,7 +40,7 @@ struct rec_reader {
     size_t provenance_len, provenance_room;
 };
 
-/* ---- types ------------------------------------------------------------------------ */
+/* ---- types --------------------------------------------------------------- */
 
 /*
  * A word of at most 8 bytes as a number, 0 for a longer one; no type's name is longer.
@@ -80,7 +80,7 @@ fill_types(struct rec_reader *reader)
     }
 }
 
-/* ---- opening and closing ---------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------- */
 
 static const char *const standard_input[] = {"-"};
 
@@ -141,7 +141,7 @@ rec_reader_provenance(const struct rec_reader *reader)
     return reader->provenance ? reader->provenance : "";
 }
 
-/* ---- lines ------------------------------------------------------------------------ */
+/* ---- lines --------------------------------------------------------------- */
 
 /* Reads more behind the unread bytes. False: *err. At the end of the file: ->ended. */
 static bool
@@ -326,7 +326,7 @@ rec_peek_line(struct rec_reader *reader, struct rec_str *line, struct rec_error 
     return status;
 }
 
-/* ---- header, provenance, trailer --------------------------------------------------- */
+/* ---- header, provenance, trailer ----------------------------------------- */
 
 /* The stream stopped before its trailer. True if that is to be tolerated. */
 static bool

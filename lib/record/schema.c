@@ -167,14 +167,15 @@ static const struct rec_spec table[REC_NTYPES] = {
                    {"END", REC_KIND_AMOUNT, "seconds"},
                    {"BYTES", REC_KIND_AMOUNT, "bytes"}},
                   {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_TRACE] =
-        {"trace",
-         "Opens a trace of a spot cluster that was observed from START to END; its add and "
-         "preempt records follow.",
-         "trace\t0\t21300\tinstances=32",
-         {{"START", REC_KIND_AMOUNT, "seconds"}, {"END", REC_KIND_AMOUNT, "seconds"}},
-         {{"instances", REC_KIND_COUNT,
-           "how many there were at START; 0: those that are added at START"}}},
+    [REC_TRACE] = {"trace",
+                   "Opens a trace of a spot cluster that was observed from START to END; "
+                   "its add and "
+                   "preempt records follow.",
+                   "trace\t0\t21300\tinstances=32",
+                   {{"START", REC_KIND_AMOUNT, "seconds"},
+                    {"END", REC_KIND_AMOUNT, "seconds"}},
+                   {{"instances", REC_KIND_COUNT,
+                     "how many there were at START; 0: those that are added at START"}}},
     [REC_ADD] = {"add",
                  "Instances come. Records of a trace are in order of time.",
                  "add\t60\t2\tids=node7,node8",
@@ -189,13 +190,15 @@ static const struct rec_spec table[REC_NTYPES] = {
                      {{"ids", REC_KIND_IDS, "which ones, COUNT of them"}}},
     [REC_MODEL] =
         {"model",
-         "Figures that a random trace is drawn from. KIND spot: of a spot cluster. A list "
+         "Figures that a random trace is drawn from. KIND spot: of a spot cluster. A "
+         "list "
          "is VALUE:HOW_OFTEN,...",
          "model\tspot\tanchor\ttotal_minutes=355\tchance_preempt_minute=0.163\t"
          "chance_add_minute=0.144\tprob_big=0.0588\tregular_mean=2.54\tregular_std=1.95\t"
          "preempt_mean=2.41\tpreempt_std=2.09",
          {{"KIND", REC_KIND_ID, "spot"}, {"NAME", REC_KIND_TEXT, "what was measured"}},
-         {{"node_rows", REC_KIND_COUNT, "times at which the number of instances is known"},
+         {{"node_rows", REC_KIND_COUNT,
+           "times at which the number of instances is known"},
           {"term_rows", REC_KIND_COUNT, "times at which instances were preempted"},
           {"mttp_mean_s", REC_KIND_AMOUNT, "mean time between changes, seconds"},
           {"mttp_std_s", REC_KIND_AMOUNT, "its sample standard deviation"},
@@ -229,10 +232,12 @@ static const struct rec_spec table[REC_NTYPES] = {
           {"add_counts", REC_KIND_TEXT, "instances in an addition, a list"}}},
     [REC_TRAIN] =
         {"train",
-         "Something happened in a training run. EVENT step: ID iterations are done and the "
+         "Something happened in a training run. EVENT step: ID iterations are done and "
+         "the "
          "next starts; reconfig (elastic): the ID-th loss or growth, SIZE are left of "
          "those that trained. In the redundant model also add, ready, remove, fatal, "
-         "fallback, rendezvous_global, rendezvous_local, redo and config, where ID is the "
+         "fallback, rendezvous_global, rendezvous_local, redo and config, where ID is "
+         "the "
          "iterations done.",
          "train\t240\treconfig\t0\t31\tafter=32\tredo=10",
          {{"TIME", REC_KIND_AMOUNT, "seconds"},
@@ -247,15 +252,15 @@ static const struct rec_spec table[REC_NTYPES] = {
           {"waiting", REC_KIND_COUNT, "instances that wait for the next one"},
           {"fatal", REC_KIND_COUNT, "fatal failures so far"},
           {"status", REC_KIND_TEXT, "STOPPED, RENDEZVOUS or RUNNING"}}},
-    [REC_STATE] =
-        {"state",
-         "The instances of a training run from TIME on.",
-         "state\t240\t32\t15\t0\tphase=reconfiguring",
-         {{"TIME", REC_KIND_AMOUNT, "seconds"},
-          {"ACTIVE", REC_KIND_COUNT, "instances in a pipeline"},
-          {"STANDBY", REC_KIND_COUNT, "instances that are ready and wait"},
-          {"PREPARING", REC_KIND_COUNT, "instances that are not ready yet"}},
-         {{"phase", REC_KIND_TEXT, "training, degraded, reconfiguring or stalled"}}},
+    [REC_STATE] = {"state",
+                   "The instances of a training run from TIME on.",
+                   "state\t240\t32\t15\t0\tphase=reconfiguring",
+                   {{"TIME", REC_KIND_AMOUNT, "seconds"},
+                    {"ACTIVE", REC_KIND_COUNT, "instances in a pipeline"},
+                    {"STANDBY", REC_KIND_COUNT, "instances that are ready and wait"},
+                    {"PREPARING", REC_KIND_COUNT, "instances that are not ready yet"}},
+                   {{"phase", REC_KIND_TEXT,
+                     "training, degraded, reconfiguring or stalled"}}},
     [REC_ACCOUNT] =
         {"account",
          "Where the time of a training run went. STATE useful: iterations that count; "

@@ -220,7 +220,7 @@ rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
     return failed == 0;
 }
 
-/* ---- records ----------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------- */
 
 void
 rec_put_line(struct rec_writer *writer, struct rec_str line)

@@ -159,8 +159,7 @@ sim_admission_owners(const struct sim_admission *a)
     return a->owner;
 }
 
-/* ---- one alternative
- * -------------------------------------------------------------------- */
+/* ---- one alternative ----------------------------------------------------- */
 
 static struct known *
 know(struct sim_admission *a, uint32_t index, struct rec_error *err)
@@ -289,8 +288,7 @@ try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
     return true;
 }
 
-/* ---- starting and ending
- * ------------------------------------------------------------------ */
+/* ---- starting and ending ------------------------------------------------- */
 
 static bool
 start(struct sim_admission *a, const struct sim_job *job, const struct attempt *t,
@@ -359,8 +357,7 @@ end_job(struct sim_admission *a, uint32_t index, struct rec_error *err)
     return true;
 }
 
-/* ---- one job
- * ------------------------------------------------------------------------------- */
+/* ---- one job ------------------------------------------------------------- */
 
 /* What came of trying a job. */
 struct verdict {
@@ -435,8 +432,7 @@ try_job(struct sim_admission *a, const struct sim_job *job, struct verdict *v,
     return try_graph(a, job, best.graph, &t, err) && start(a, job, &t, err);
 }
 
-/* ---- time
- * ------------------------------------------------------------------------------------ */
+/* ---- time ---------------------------------------------------------------- */
 
 static void
 forget_waiting(struct sim_admission *a, size_t i)

@@ -1,11 +1,11 @@
-/* Elastic training on spot instances: the rules that are exact in time, and what they share
- * with the published ones (elastic_tick.c). */
+/* Elastic training on spot instances: the rules that are exact in time, and what they
+ * share with the published ones (elastic_tick.c). */
 #include "elastic_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- time that passes, and what is told ---------------------------------------------------- */
+/* ---- time that passes, and what is told ---------------------------------- */
 
 void
 elastic_spend(struct elastic *e, double time)
@@ -46,11 +46,11 @@ void
 elastic_tell_step(struct elastic *e, double time, uint64_t size)
 {
     if (e->step == e->last_saved + 1)
-        e->safe = (struct elastic_mark){time, e->all - (e->now - time) *
-                                                           (double)e->population};
+        e->safe =
+            (struct elastic_mark){time, e->all - (e->now - time) * (double)e->population};
     if (e->sink.train) {
-        struct elastic_row row = {.time = time, .id = e->step, .size = size,
-                                  .since = NAN};
+        struct elastic_row row = {
+            .time = time, .id = e->step, .size = size, .since = NAN};
         e->sink.train(e->sink.context, &row);
     }
 }
@@ -86,7 +86,7 @@ elastic_tell_reconfig(struct elastic *e, uint64_t size, double since)
         e->sink.train(e->sink.context, &row);
 }
 
-/* ---- what ends by itself ---------------------------------------------------------------------- */
+/* ---- what ends by itself ------------------------------------------------- */
 
 static void
 start_iteration(struct elastic *e, double time)
@@ -180,7 +180,7 @@ complete(struct elastic *e, double time)
     }
 }
 
-/* ---- one instant -------------------------------------------------------------------------------- */
+/* ---- one instant --------------------------------------------------------- */
 
 /* The rest of an instant, after its losses. */
 static void
@@ -258,14 +258,14 @@ keep_addition(struct elastic *e, const struct spot_event *event, struct rec_erro
     struct elastic_addition addition = {event->count, NULL};
     if (!rec_grow(&e->add, &e->add_room, e->nadds + 1, sizeof *e->add, err))
         return false;
-    if (event->ids.len > 0 &&
-        !(addition.ids = strndup(event->ids.ptr, event->ids.len)))
+    if (event->ids.len > 0 && !(addition.ids = strndup(event->ids.ptr, event->ids.len)))
         return rec_fail_memory(err);
     e->add[e->nadds++] = addition;
     return true;
 }
 
-/* A preemption may name an instance that came at the same instant: it comes first then. */
+/* A preemption may name an instance that came at the same instant: it comes first then.
+ */
 static bool
 names_newcomer(const struct elastic *e, struct rec_str ids)
 {
@@ -333,7 +333,7 @@ elastic_take(struct elastic *e, const struct spot_event *event, struct rec_error
     return true;
 }
 
-/* ---- start and end -------------------------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------- */
 
 struct elastic *
 elastic_new(const struct elastic_options *options, const struct elastic_sink *sink,

@@ -47,7 +47,7 @@ struct elastic {
     uint64_t told_count[FLEET_NSTATES];
 
     /* published rules */
-    uint64_t ticks; /* done */
+    uint64_t ticks;      /* done */
     uint64_t population; /* between the last tick and the next */
     bool last_is_step;   /* the last row */
     double last_time;

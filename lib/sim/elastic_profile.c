@@ -48,7 +48,7 @@ elastic_iteration(const struct elastic_profile *p, double size)
     return p->seconds[i] + share * (p->seconds[i + 1] - p->seconds[i]);
 }
 
-/* ---- measured CSVs ------------------------------------------------------------------------ */
+/* ---- measured CSVs ------------------------------------------------------- */
 
 /* Sums of a column, by the size in another if there is one. */
 struct means {

@@ -1,5 +1,5 @@
-/* Elastic training by the published rules, tick by tick, faults included. What is done in a
- * tick, and in which order, is theirs; see elastic.h for the source. */
+/* Elastic training by the published rules, tick by tick, faults included. What is done in
+ * a tick, and in which order, is theirs; see elastic.h for the source. */
 #include "elastic_private.h"
 
 #include <math.h>
@@ -55,8 +55,8 @@ end_iteration(struct elastic *e)
         e->saving = true;
         e->save_end = end + e->options.profile->checkpoint;
         e->save_step = e->step;
-        e->saved = (struct elastic_mark){
-            end, e->all - (e->now - end) * (double)e->population};
+        e->saved =
+            (struct elastic_mark){end, e->all - (e->now - end) * (double)e->population};
     }
     e->step++;
     e->result.iterations++;

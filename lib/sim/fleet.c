@@ -25,8 +25,8 @@ struct fleet *
 fleet_new(enum fleet_victims victims, uint32_t seed, struct rec_error *err)
 {
     struct fleet *fleet = calloc(1, sizeof *fleet);
-    if (!fleet || (victims == FLEET_RANDOM &&
-                   !(fleet->rng = gsl_rng_alloc(gsl_rng_mt19937)))) {
+    if (!fleet ||
+        (victims == FLEET_RANDOM && !(fleet->rng = gsl_rng_alloc(gsl_rng_mt19937)))) {
         free(fleet);
         rec_fail_memory(err);
         return NULL;
@@ -87,11 +87,12 @@ add_one(struct fleet *fleet, struct rec_str id, enum fleet_state state, double r
     char number[24];
     struct fleet_instance *instance;
     if (id.len > 0 && fleet_has(fleet, id))
-        return rec_fail(err, REC_DATA, "instance '%.*s' is added, but it is there already",
+        return rec_fail(err, REC_DATA,
+                        "instance '%.*s' is added, but it is there already",
                         (int)(id.len < 80 ? id.len : 80), id.ptr);
     if (id.len == 0) {
-        int len = snprintf(number, sizeof number, "%llu",
-                           (unsigned long long)fleet->numbers++);
+        int len =
+            snprintf(number, sizeof number, "%llu", (unsigned long long)fleet->numbers++);
         id = (struct rec_str){number, (size_t)len};
     }
     if (!rec_grow(&fleet->instance, &fleet->room, fleet->n + 1, sizeof *instance, err))
@@ -136,7 +137,7 @@ fleet_add(struct fleet *fleet, uint64_t count, struct rec_str ids, uint64_t capa
     return true;
 }
 
-/* ---- victims --------------------------------------------------------------------------- */
+/* ---- victims ------------------------------------------------------------- */
 
 static int
 by_name(const void *a, const void *b, void *context)
@@ -197,7 +198,8 @@ fleet_preempt(struct fleet *fleet, uint64_t count, struct rec_str ids, uint64_t 
     *taken = *active = 0;
     if (fleet->n == 0 && ids.len == 0)
         return true;
-    if (!rec_grow(&fleet->gone, &fleet->gone_room, fleet->n + 1, sizeof *fleet->gone, err))
+    if (!rec_grow(&fleet->gone, &fleet->gone_room, fleet->n + 1, sizeof *fleet->gone,
+                  err))
         return false;
     memset(fleet->gone, 0, fleet->n * sizeof *fleet->gone);
     if (ids.len > 0 ? !mark_named(fleet, ids, err)
@@ -217,7 +219,7 @@ fleet_preempt(struct fleet *fleet, uint64_t count, struct rec_str ids, uint64_t 
     return true;
 }
 
-/* ---- states ----------------------------------------------------------------------------- */
+/* ---- states -------------------------------------------------------------- */
 
 void
 fleet_settle(struct fleet *fleet, double now)
@@ -243,7 +245,8 @@ fleet_next_ready(const struct fleet *fleet)
 }
 
 void
-fleet_move(struct fleet *fleet, enum fleet_state from, enum fleet_state to, uint64_t count)
+fleet_move(struct fleet *fleet, enum fleet_state from, enum fleet_state to,
+           uint64_t count)
 {
     for (size_t i = 0; count > 0 && i < fleet->n; i++)
         if (fleet->instance[i].state == from) {

@@ -1,90 +1,25 @@
 /* Training with redundant computation: the event simulation. */
-#include "rampipe/redundant.h"
+#include "redundant_private.h"
 
-#include <gsl/gsl_rng.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-static const int64_t NEVER = INT64_MAX;
+/* ---- telling ------------------------------------------------------------- */
 
-enum status { CREATING, READY, RUNNING };
-
-/* A place in the pipelines. */
-struct coordinate {
-    uint64_t pipeline, stage;
-};
-
-struct node {
-    char *name;      /* owned */
-    uint64_t serial; /* never used again */
-    int64_t start;   /* ms */
-    enum status status;
-    int ncoordinates; /* 2: it does a lost neighbour's work too */
-    struct coordinate coordinate[2];
-};
-
-/* Values to describe, in ms. */
-struct sample {
-    double *value;
-    size_t n, room;
-};
-
-struct redundant {
-    struct redundant_options options;
-    struct redundant_sink sink;
-    const struct redundant_profile *profile;
-    struct redundant_result result;
-    gsl_rng *rng;
-    struct node *node; /* in the order in which they came */
-    size_t nnodes, node_room;
-    uint64_t serials, count[3]; /* by status */
-    uint64_t doubled;           /* running nodes with two coordinates */
-    enum redundant_status status;
-    uint64_t *listed; /* serials in the rendezvous */
-    size_t nlisted, listed_room;
-    uint64_t pipelines, stages, waiting;
-    int64_t step_ms, next_step, timeout, next_ready;
-    bool global; /* the rendezvous is of all; else of those that run */
-    bool fallback, handled;
-    uint64_t fallback_steps;
-    int64_t fallback_time, step_start;
-    uint64_t steps;
-    bool configured; /* at least once */
-    int64_t first, last;
-
-    int64_t now, happened; /* the last event */
-    struct sample lifetime, gap;
-    int64_t last_removal; /* NEVER: none */
-    char **removal;       /* of this instant: ids of each preemption, or "" */
-    uint64_t *removal_count;
-    size_t nremovals, removal_room, count_room;
-
-    double nodes_ms;       /* instances x ms up to `now` */
-    int64_t first_node;    /* when the first came; NEVER: not yet */
-    double first_nodes;    /* how many came then */
-    double start_nodes_ms; /* at step_start */
-    double last_nodes_ms;  /* at the end of the last step */
-    double inverse_cost;   /* sum over steps of 1 / (US$ an hour) */
-    int64_t changed;          /* when the number of nodes last changed */
-    double changed_nodes_ms;  /* nodes_ms then */
-    bool done;
-
-    bool told, told_degraded;
-    enum redundant_status told_status;
-    uint64_t told_count[FLEET_NSTATES];
-};
-
-/* ---- telling -------------------------------------------------------------------------------- */
-
-static void
-tell(struct redundant *r, const char *event)
+void
+redundant_tell(struct redundant *r, const char *event)
 {
-    struct redundant_row row = {(double)r->now / 1000, event,      r->pipelines,
-                                r->stages,             r->nnodes,  r->waiting,
-                                r->steps,              r->result.fatal, r->status};
+    struct redundant_row row = {(double)r->now / 1000,
+                                event,
+                                r->pipelines,
+                                r->stages,
+                                r->nnodes,
+                                r->waiting,
+                                r->steps,
+                                r->result.fatal,
+                                r->status};
     if (r->sink.train)
         r->sink.train(r->sink.context, &row);
 }
@@ -115,6 +50,7 @@ spend(struct redundant *r, int64_t time)
     double ms = (double)(time - r->now), all = ms * (double)r->nnodes;
     if (ms == 0)
         return;
+    tell_state(r); /* once an instant, when all of it has happened */
     r->result.seconds[accounts[r->status]] += ms / 1000;
     r->result.instance_seconds[accounts[r->status]] += all / 1000;
     r->result.by_state[FLEET_ACTIVE] += ms * (double)r->count[RUNNING] / 1000;
@@ -125,8 +61,6 @@ spend(struct redundant *r, int64_t time)
     r->nodes_ms += all;
     r->now = time;
 }
-
-/* ---- nodes ------------------------------------------------------------------------------------ */
 
 static void
 set_status(struct redundant *r, struct node *node, enum status status)
@@ -145,23 +79,11 @@ find_serial(struct redundant *r, uint64_t serial)
     return NULL;
 }
 
-/* The node that has a coordinate, NULL if none has it. */
-static struct node *
-find_holder(struct redundant *r, struct coordinate c)
-{
-    for (size_t i = 0; i < r->nnodes; i++)
-        for (int k = 0; k < r->node[i].ncoordinates; k++)
-            if (r->node[i].coordinate[k].pipeline == c.pipeline &&
-                r->node[i].coordinate[k].stage == c.stage)
-                return &r->node[i];
-    return NULL;
-}
-
 /* Those that came first are ready first. */
-static void
-find_next_ready(struct redundant *r)
+void
+redundant_find_next_ready(struct redundant *r)
 {
-    r->next_ready = NEVER;
+    r->next_ready = REDUNDANT_NEVER;
     for (size_t i = 0; r->count[CREATING] > 0 && i < r->nnodes; i++)
         if (r->node[i].status == CREATING) {
             r->next_ready = r->node[i].start + r->profile->creation_ms;
@@ -169,15 +91,7 @@ find_next_ready(struct redundant *r)
         }
 }
 
-/* The number of nodes is about to change. */
-static void
-mark_change(struct redundant *r)
-{
-    r->changed = r->now;
-    r->changed_nodes_ms = r->nodes_ms;
-}
-
-/* ---- rendezvous ---------------------------------------------------------------------------------- */
+/* ---- rendezvous ---------------------------------------------------------- */
 
 static bool
 list_node(struct redundant *r, const struct node *node, struct rec_error *err)
@@ -188,19 +102,19 @@ list_node(struct redundant *r, const struct node *node, struct rec_error *err)
     return true;
 }
 
-static bool
-start_rendezvous(struct redundant *r, bool global, const char *event,
-                 struct rec_error *err)
+bool
+redundant_start_rendezvous(struct redundant *r, bool global, const char *event,
+                           struct rec_error *err)
 {
     r->status = REDUNDANT_RENDEZVOUS;
     r->global = global;
-    r->next_step = NEVER;
+    r->next_step = REDUNDANT_NEVER;
     r->timeout = r->now + (global ? r->profile->global_ms : r->profile->local_ms);
     r->nlisted = 0;
     for (size_t i = 0; i < r->nnodes; i++)
         if (r->node[i].status != CREATING && !list_node(r, &r->node[i], err))
             return false;
-    tell(r, event);
+    redundant_tell(r, event);
     return true;
 }
 
@@ -210,7 +124,7 @@ step_time(const struct redundant_profile *p, uint64_t pipelines)
     for (size_t i = 0; i < p->nspeeds; i++)
         if (p->speed[i].stages == p->stages && p->speed[i].pipelines == pipelines)
             return p->speed[i].ms;
-    return NEVER;
+    return REDUNDANT_NEVER;
 }
 
 /* So many pipelines can be formed of n nodes. */
@@ -218,7 +132,7 @@ static uint64_t
 pipelines_of(const struct redundant_profile *p, uint64_t n)
 {
     uint64_t pipelines = n / p->stages;
-    while (pipelines > 0 && step_time(p, pipelines) == NEVER)
+    while (pipelines > 0 && step_time(p, pipelines) == REDUNDANT_NEVER)
         pipelines--;
     return pipelines;
 }
@@ -243,7 +157,7 @@ configure(struct redundant *r)
     }
     r->fallback = false;
     r->nlisted = 0;
-    r->timeout = NEVER;
+    r->timeout = REDUNDANT_NEVER;
     r->result.rendezvous++;
     r->status = r->pipelines > 0 ? REDUNDANT_RUNNING : REDUNDANT_STOPPED;
     if (r->pipelines > 0) {
@@ -257,7 +171,7 @@ configure(struct redundant *r)
             r->last_nodes_ms = r->nodes_ms;
         }
     }
-    tell(r, "config");
+    redundant_tell(r, "config");
 }
 
 static bool
@@ -265,12 +179,12 @@ end_rendezvous(struct redundant *r, struct rec_error *err)
 {
     for (size_t i = 0; i < r->nlisted; i++)
         if (!find_serial(r, r->listed[i]))
-            return start_rendezvous(r, r->global, "redo", err);
+            return redundant_start_rendezvous(r, r->global, "redo", err);
     configure(r);
     return true;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------ */
+/* ---- steps --------------------------------------------------------------- */
 
 static bool
 should_reconfigure(const struct redundant *r)
@@ -301,9 +215,9 @@ end_step(struct redundant *r, struct rec_error *err)
     r->last = r->step_start = r->now;
     r->done = r->options.steps > 0 && r->steps == r->options.steps;
     r->next_step = r->now + r->step_ms;
-    tell(r, "step");
+    redundant_tell(r, "step");
     if (!r->done && should_reconfigure(r))
-        return start_rendezvous(r, false, "rendezvous_local", err);
+        return redundant_start_rendezvous(r, false, "rendezvous_local", err);
     return true;
 }
 
@@ -316,13 +230,13 @@ get_ready(struct redundant *r, struct rec_error *err)
         node++;
     set_status(r, node, READY);
     if (r->status == REDUNDANT_STOPPED)
-        ok = start_rendezvous(r, true, "rendezvous_global", err);
+        ok = redundant_start_rendezvous(r, true, "rendezvous_global", err);
     else if (r->status == REDUNDANT_RENDEZVOUS)
         ok = list_node(r, node, err);
     else
         r->waiting++;
-    tell(r, "ready");
-    find_next_ready(r);
+    redundant_tell(r, "ready");
+    redundant_find_next_ready(r);
     return ok;
 }
 
@@ -348,209 +262,11 @@ advance(struct redundant *r, int64_t time, struct rec_error *err)
             ok = end_step(r, err);
         if (!ok)
             return false;
-        tell_state(r);
     }
     return true;
 }
 
-/* ---- instances come and go ----------------------------------------------------------------------------- */
-
-static bool
-add_node(struct redundant *r, struct rec_str id, struct rec_error *err)
-{
-    struct node node = {.serial = r->serials, .start = r->now, .status = CREATING};
-    char number[24];
-    if (id.len == 0) {
-        int len =
-            snprintf(number, sizeof number, "%llu", (unsigned long long)r->serials);
-        id = (struct rec_str){number, (size_t)len};
-    }
-    for (size_t i = 0; i < r->nnodes; i++)
-        if (rec_str_is(id, r->node[i].name))
-            return rec_fail(err, REC_DATA,
-                            "instance '%.*s' is added, but it is there already",
-                            (int)(id.len < 80 ? id.len : 80), id.ptr);
-    if (!rec_grow(&r->node, &r->node_room, r->nnodes + 1, sizeof *r->node, err))
-        return false;
-    if (!(node.name = strndup(id.ptr, id.len)))
-        return rec_fail_memory(err);
-    mark_change(r);
-    if (r->first_node == NEVER)
-        r->first_node = r->now;
-    r->first_nodes += r->first_node == r->now;
-    r->serials++;
-    r->node[r->nnodes++] = node;
-    r->count[CREATING]++;
-    r->result.added++;
-    if (r->next_ready == NEVER)
-        r->next_ready = r->now + r->profile->creation_ms;
-    tell(r, "add");
-    return true;
-}
-
-static bool
-keep_value(struct sample *sample, int64_t ms, struct rec_error *err)
-{
-    if (!rec_grow(&sample->value, &sample->room, sample->n + 1, sizeof *sample->value,
-                  err))
-        return false;
-    sample->value[sample->n++] = (double)ms;
-    return true;
-}
-
-/* Training goes on if the stage before can take over; else the failure is fatal. */
-static bool
-is_fatal(struct redundant *r, const struct node *gone)
-{
-    struct coordinate c = gone->coordinate[0], before = c;
-    struct node *neighbour;
-    if (gone->status != RUNNING)
-        return false;
-    if (gone->ncoordinates == 2)
-        return true;
-    before.stage = (c.stage > 0 ? c.stage : r->stages) - 1;
-    neighbour = find_holder(r, before);
-    if (!neighbour)
-        return false;
-    if (neighbour->ncoordinates == 2)
-        return true;
-    neighbour->coordinate[neighbour->ncoordinates++] = c;
-    r->doubled++;
-    return false;
-}
-
-static void
-lose_step(struct redundant *r)
-{
-    double ms = (double)(r->now - r->step_start);
-    double all = r->nodes_ms - r->start_nodes_ms;
-    if (r->status != REDUNDANT_RUNNING)
-        return;
-    r->result.seconds[ELASTIC_USEFUL] -= ms / 1000;
-    r->result.seconds[ELASTIC_WASTED] += ms / 1000;
-    r->result.instance_seconds[ELASTIC_USEFUL] -= all / 1000;
-    r->result.instance_seconds[ELASTIC_WASTED] += all / 1000;
-}
-
-static bool
-remove_node(struct redundant *r, size_t i, struct rec_error *err)
-{
-    struct node gone = r->node[i];
-    bool fatal;
-
-    if (!keep_value(&r->lifetime, r->now - gone.start, err) ||
-        (r->last_removal != NEVER && !keep_value(&r->gap, r->now - r->last_removal, err)))
-        return false;
-    mark_change(r);
-    r->last_removal = r->now;
-    memmove(&r->node[i], &r->node[i + 1], (--r->nnodes - i) * sizeof *r->node);
-    free(gone.name);
-    r->count[gone.status]--;
-    r->result.preempted++;
-    r->result.lost_active += gone.status == RUNNING;
-    r->doubled -= gone.ncoordinates == 2;
-    find_next_ready(r);
-    fatal = is_fatal(r, &gone);
-    if (fatal) {
-        bool ok;
-        r->result.fatal++;
-        lose_step(r);
-        ok = start_rendezvous(r, true, "rendezvous_global", err);
-        tell(r, "fatal");
-        return ok;
-    }
-    tell(r, "remove");
-    if (r->status == REDUNDANT_RUNNING && !r->fallback) {
-        r->fallback = true;
-        r->handled = false;
-        r->fallback_steps = r->steps;
-        r->fallback_time = r->now;
-        r->step_ms = (int64_t)((double)r->step_ms * r->profile->slowdown);
-        tell(r, "fallback");
-    }
-    return true;
-}
-
-/* An unnamed victim. */
-static size_t
-choose(struct redundant *r)
-{
-    size_t lowest = 0;
-    switch (r->options.victims) {
-    case FLEET_RANDOM:
-        return gsl_rng_uniform_int(r->rng, r->nnodes);
-    case FLEET_NEWEST:
-        return r->nnodes - 1;
-    case FLEET_LOWEST:
-        for (size_t i = 1; i < r->nnodes; i++)
-            if (strverscmp(r->node[i].name, r->node[lowest].name) < 0)
-                lowest = i;
-        return lowest;
-    case FLEET_OLDEST:
-    default:
-        return 0;
-    }
-}
-
-static bool
-remove_nodes(struct redundant *r, uint64_t count, struct rec_str ids,
-             struct rec_error *err)
-{
-    struct rec_str id;
-    if (ids.len == 0) {
-        for (; count > 0 && r->nnodes > 0; count--)
-            if (!remove_node(r, choose(r), err))
-                return false;
-        return true;
-    }
-    while (rec_str_split(&ids, ',', &id)) {
-        size_t i = 0;
-        while (i < r->nnodes && !rec_str_is(id, r->node[i].name))
-            i++;
-        if (i == r->nnodes)
-            return rec_fail(err, REC_DATA,
-                            "instance '%.*s' is preempted, but it is not there",
-                            (int)(id.len < 80 ? id.len : 80), id.ptr);
-        if (!remove_node(r, i, err))
-            return false;
-    }
-    return true;
-}
-
-/* The removals of an instant come after its additions. */
-static bool
-end_instant(struct redundant *r, struct rec_error *err)
-{
-    bool ok = true;
-    if (r->nremovals == 0)
-        return true;
-    for (size_t i = 0; i < r->nremovals; i++) {
-        ok = ok &&
-             remove_nodes(r, r->removal_count[i], rec_str(r->removal[i]), err);
-        free(r->removal[i]);
-    }
-    r->nremovals = 0;
-    tell_state(r);
-    return ok;
-}
-
-static bool
-keep_removal(struct redundant *r, const struct spot_event *event, struct rec_error *err)
-{
-    char *ids = event->ids.len > 0 ? strndup(event->ids.ptr, event->ids.len) : strdup("");
-    if (!ids)
-        return rec_fail_memory(err);
-    if (!rec_grow(&r->removal, &r->removal_room, r->nremovals + 1, sizeof *r->removal,
-                  err) ||
-        !rec_grow(&r->removal_count, &r->count_room, r->nremovals + 1,
-                  sizeof *r->removal_count, err)) {
-        free(ids);
-        return false;
-    }
-    r->removal[r->nremovals] = ids;
-    r->removal_count[r->nremovals++] = event->count;
-    return true;
-}
+/* ---- what comes from outside ---------------------------------------- */
 
 bool
 redundant_take(struct redundant *r, const struct spot_event *event, struct rec_error *err)
@@ -560,7 +276,7 @@ redundant_take(struct redundant *r, const struct spot_event *event, struct rec_e
 
     if (r->done)
         return true;
-    if (time > r->now && !end_instant(r, err))
+    if (time > r->now && !redundant_end_instant(r, err))
         return false;
     if (!advance(r, time, err))
         return false;
@@ -568,14 +284,13 @@ redundant_take(struct redundant *r, const struct spot_event *event, struct rec_e
         return true;
     spend(r, time);
     if (event->kind == SPOT_PREEMPT)
-        return keep_removal(r, event, err);
+        return redundant_keep_removal(r, event, err);
     for (uint64_t i = 0; i < event->count; i++) {
         if (ids.len > 0)
             rec_str_split(&ids, ',', &id);
-        if (!add_node(r, id, err))
+        if (!redundant_add_node(r, id, err))
             return false;
     }
-    tell_state(r);
     return true;
 }
 
@@ -585,7 +300,7 @@ redundant_is_done(const struct redundant *r)
     return r->done;
 }
 
-/* ---- start and end --------------------------------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------- */
 
 struct redundant *
 redundant_new(const struct redundant_options *options, const struct redundant_sink *sink,
@@ -606,14 +321,13 @@ redundant_new(const struct redundant_options *options, const struct redundant_si
     r->sink = *sink;
     r->profile = options->profile;
     r->now = llround(options->begin * 1000);
-    r->next_step = r->timeout = r->next_ready = NEVER;
-    r->last_removal = r->first_node = NEVER;
+    r->next_step = r->timeout = r->next_ready = REDUNDANT_NEVER;
+    r->last_removal = r->first_node = REDUNDANT_NEVER;
     r->result.begin = options->begin;
-    if (!redundant_take(r, &start, err)) {
-        redundant_free(r);
-        return NULL;
-    }
-    return r;
+    if (start.count == 0 || redundant_take(r, &start, err))
+        return r;
+    redundant_free(r);
+    return NULL;
 }
 
 /* Mean, median and sample deviation, in seconds; `none` where there is no value. */
@@ -646,7 +360,8 @@ average(struct redundant *r)
     nodes = r->changed > r->last
                 ? r->changed_nodes_ms - (double)(r->changed - r->last) * (double)r->nnodes
                 : r->last_nodes_ms;
-    if (r->first_node > begin) /* before the first came, as many are counted as came */
+    if ((double)r->first_node >
+        begin) /* before the first came, as many are counted as came */
         nodes += ((double)r->first_node - begin) * r->first_nodes;
     r->result.instances = nodes / until;
     r->result.cost = r->result.instances * r->options.price;
@@ -658,20 +373,22 @@ bool
 redundant_finish(struct redundant *r, double end, struct redundant_result *result,
                  struct rec_error *err)
 {
-    int64_t last = isinf(end) ? NEVER : llround(end * 1000) + 1;
-    if (r->options.steps == 0 && last == NEVER)
+    int64_t last = isinf(end) ? REDUNDANT_NEVER : llround(end * 1000) + 1;
+    if (r->options.steps == 0 && last == REDUNDANT_NEVER)
         return rec_fail(err, REC_USAGE, "the training has no end");
-    if (!r->done && (!end_instant(r, err) || !advance(r, last, err)))
+    if (!r->done && (!redundant_end_instant(r, err) || !advance(r, last, err)))
         return false;
+    tell_state(r);
     /* as published: the lives that go on end with the last event, if none is to come */
     r->happened = r->now;
-    if (!r->done && last != NEVER) {
+    if (!r->done && last != REDUNDANT_NEVER) {
         spend(r, last - 1);
-        if (r->next_step != NEVER || r->timeout != NEVER || r->next_ready != NEVER)
+        if (r->next_step != REDUNDANT_NEVER || r->timeout != REDUNDANT_NEVER ||
+            r->next_ready != REDUNDANT_NEVER)
             r->happened = r->now;
     }
     for (size_t i = 0; i < r->nnodes; i++)
-        if (!keep_value(&r->lifetime, r->happened - r->node[i].start, err))
+        if (!redundant_keep_value(&r->lifetime, r->happened - r->node[i].start, err))
             return false;
     r->result.end = (double)r->now / 1000;
     r->result.steps = r->steps;

@@ -98,8 +98,7 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
     return rec_reader_fail(reader, err, "the rule '%s' is broken: %s", rule, what.text);
 }
 
-/* ---- layouts
- * ------------------------------------------------------------------------------ */
+/* ---- layouts ------------------------------------------------------------- */
 
 static bool
 open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
@@ -196,8 +195,7 @@ close_layout(struct sim_replay *r, const struct rec_reader *reader, struct rec_e
            (reader ? rec_locate(reader, err) : false);
 }
 
-/* ---- jobs
- * ----------------------------------------------------------------------------------- */
+/* ---- jobs ---------------------------------------------------------------- */
 
 static bool
 forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
@@ -297,8 +295,7 @@ pending_job(struct sim_replay *r, const struct rec_reader *reader, const struct 
     return MAP_NONE;
 }
 
-/* ---- RAMP's rules
- * ------------------------------------------------------------------------------ */
+/* ---- RAMP's rules -------------------------------------------------------- */
 
 static bool
 read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_str list,
@@ -384,9 +381,7 @@ check_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct 
     return read_servers(r, reader, rec->field[5], *layout, err);
 }
 
-/* ---- records
- * -------------------------------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------- */
 
 static bool
 take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,

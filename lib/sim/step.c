@@ -70,8 +70,7 @@ struct machine {
     size_t ops_left, deps_left;
 };
 
-/* ---- ready ops of a server
- * ---------------------------------------------------------------- */
+/* ---- ready ops of a server ----------------------------------------------- */
 
 static inline bool
 runs_before(struct ready a, struct ready b)
@@ -106,8 +105,7 @@ pop_ready(struct machine *m, struct server *server)
     return first;
 }
 
-/* ---- what happens at one instant
- * ------------------------------------------------------------ */
+/* ---- what happens at one instant ----------------------------------------- */
 
 static void
 mark_dirty(struct machine *m, uint32_t server)
@@ -303,8 +301,7 @@ simulate(struct machine *m, struct rec_error *err)
     return true;
 }
 
-/* ---- before and after
- * ------------------------------------------------------------------------ */
+/* ---- before and after ---------------------------------------------------- */
 
 static int
 by_seconds(const void *a, const void *b, void *context)

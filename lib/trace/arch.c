@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- building -------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------ */
 
 /* Appends a layer that reads the layers listed (NONE ends the list); its index. */
 #define NONE UINT32_MAX
@@ -122,7 +122,7 @@ input_image(struct arch *a)
     return x;
 }
 
-/* ---- convolutional networks ------------------------------------------------ */
+/* ---- convolutional networks ---------------------------------------------- */
 
 static void
 build_alexnet(struct arch *a)
@@ -185,7 +185,7 @@ build_resnet50(struct arch *a)
     linear(a, x.at, a->batch, 2048, 1000, true);
 }
 
-/* ---- transformers ---------------------------------------------------------- */
+/* ---- transformers -------------------------------------------------------- */
 
 static uint32_t
 embedding(struct arch *a, uint32_t x, unsigned words, unsigned width)
@@ -289,7 +289,7 @@ build_llama_7b(struct arch *a)
     linear(a, layer_norm(a, x, 4096, true), rows, 4096, 32000, false);
 }
 
-/* ---- the tables ------------------------------------------------------------ */
+/* ---- the tables ---------------------------------------------------------- */
 
 const struct arch_spec arch_specs[] = {
     {"alexnet", 0, build_alexnet, "AlexNet, one tower, images of 224 x 224"},

@@ -57,8 +57,7 @@ trace_dist_free(struct trace_dist *dist)
     free(dist);
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------- */
 
 static bool
 read_numbers(struct trace_dist *dist, struct rec_str rest, size_t least, size_t most)
@@ -247,8 +246,7 @@ trace_dist_new(const char *text, uint32_t seed, uint32_t stream, struct rec_erro
     return dist;
 }
 
-/* ---- drawing
- * -------------------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------- */
 
 static double
 draw_uniform(struct trace_dist *dist)

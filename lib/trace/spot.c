@@ -63,9 +63,8 @@ spot_read(struct spot_order *order, const struct rec_reader *reader,
         !check_ids(reader, rec, event, err))
         return -1;
     if (event->time < order->last) {
-        rec_reader_fail(reader, err,
-                        "time runs backwards: %g after %g (tracegen fit --repair sorts)",
-                        event->time, order->last);
+        rec_reader_fail(reader, err, "time runs backwards: %g after %g", event->time,
+                        order->last);
         return -1;
     }
     if (order->framed && event->time > order->end) {
@@ -106,8 +105,7 @@ spot_trace_add(struct spot_trace *trace, struct spot_event event, struct rec_err
 {
     if (!rec_grow(&trace->event, &trace->room, trace->n + 1, sizeof *trace->event, err))
         return false;
-    if (event.ids.len > 0 &&
-        !(event.ids.ptr = arena_copy(&trace->arena, event.ids, err)))
+    if (event.ids.len > 0 && !(event.ids.ptr = arena_copy(&trace->arena, event.ids, err)))
         return false;
     trace->event[trace->n++] = event;
     return true;

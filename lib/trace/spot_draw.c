@@ -5,7 +5,10 @@
 #include <gsl/gsl_rng.h>
 #include <math.h>
 
-enum { BIG_LEAST = 11, BIG_RANGE = 21 }; /* the published range of big additions: 11..31 */
+enum {
+    BIG_LEAST = 11,
+    BIG_RANGE = 21
+}; /* the published range of big additions: 11..31 */
 
 /* What is drawn of one kind of event. */
 struct source {
@@ -157,8 +160,10 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
     if (drawing->process == SPOT_EMPIRICAL && !(longest > 0))
         return rec_fail(err, REC_USAGE, "the model has no list of spacings of %s", name);
     if (drawing->empirical_counts ? s->counts->n == 0 : isnan(s->mean) && s->big < 1)
-        return rec_fail(err, REC_USAGE, "the model does not say how many instances %s "
-                        "have", name);
+        return rec_fail(err, REC_USAGE,
+                        "the model does not say how many instances %s "
+                        "have",
+                        name);
     return true;
 }
 
@@ -171,7 +176,8 @@ spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
     struct draw d = {drawing, NULL, (double)drawing->start, sink, context};
     bool ok;
 
-    if (!check_source(&source[0], drawing, err) || !check_source(&source[1], drawing, err))
+    if (!check_source(&source[0], drawing, err) ||
+        !check_source(&source[1], drawing, err))
         return false;
     if (!(d.rng = gsl_rng_alloc(gsl_rng_mt19937)))
         return rec_fail_memory(err);
@@ -182,7 +188,7 @@ spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
     return ok;
 }
 
-/* ---- goodness of fit ------------------------------------------------------------------ */
+/* ---- goodness of fit ----------------------------------------------------- */
 
 /* Q(x) = 2 sum (-1)^(k-1) exp(-2 k^2 x^2), Kolmogorov's limit. */
 static double

@@ -146,9 +146,8 @@ draw_hour(struct hourly *h, double start, unsigned hour, struct rec_error *err)
             if (!push(&h->removal, &h->nremovals, &h->removal_room, change, err))
                 return false;
         }
-    trials = h->options->desired - (h->n < h->options->desired ? h->n
-                                                                : h->options->desired) +
-             h->nremovals;
+    trials = h->options->desired -
+             (h->n < h->options->desired ? h->n : h->options->desired) + h->nremovals;
     for (uint64_t i = 0; i < trials; i++)
         if (h->addition[hour] > gsl_rng_uniform(h->rng)) {
             struct change change = {some_second(h, start), i, true};

@@ -34,11 +34,11 @@ struct log {
     struct arena *arena;
 };
 
-/* A row is wrong: 0 with --repair, which drops it with a warning; else -1 and *err. */
-REC_PRINTF(5, 6)
+/* A row is wrong: 0 with --repair, which warns that it was `mended`; else -1 and *err. */
+REC_PRINTF(6, 7)
 static int
-refuse(struct log *log, const char *file, uint64_t line, struct rec_error *err,
-       const char *format, ...)
+refuse(struct log *log, const char *file, uint64_t line, const char *mended,
+       struct rec_error *err, const char *format, ...)
 {
     struct rec_error why;
     char text[400];
@@ -48,17 +48,17 @@ refuse(struct log *log, const char *file, uint64_t line, struct rec_error *err,
     va_end(args);
     rec_fail_at(&why, file, line, "%s", text);
     if (!log->options->repair) {
-        *err = why;
+        rec_fail_at(err, file, line, "%s (with --repair it is %s)", text, mended);
         return -1;
     }
     if (log->options->warn) {
-        snprintf(text, sizeof text, "%.380s: dropped", why.text);
+        snprintf(text, sizeof text, "%.340s: %s", why.text, mended);
         log->options->warn(log->options->context, text);
     }
     return 0;
 }
 
-/* ---- fields ------------------------------------------------------------------------- */
+/* ---- fields -------------------------------------------------------------- */
 
 static bool
 parse_digits(const char **text, int n, char mark, int *value)
@@ -106,12 +106,12 @@ parse_count(struct log *log, const char *file, const struct csv_row *row, size_t
     if (rec_parse_num(text, count) && *count >= 0 && *count == floor(*count) &&
         *count <= 9007199254740992)
         return 1;
-    return refuse(log, file, row->line, err,
+    return refuse(log, file, row->line, "dropped", err,
                   "the number of instances must be an integer >= 0, got '%.40s'",
                   text.ptr);
 }
 
-/* ---- rows --------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 static bool
 keep(struct entries *list, struct entry entry, struct rec_error *err)
@@ -133,10 +133,9 @@ keep_count(struct log *log, struct entry entry, struct rec_error *err)
         list->n--; /* the later of two samples of a second */
     else if (n > 0 && entry.time < list->entry[n - 1].time) {
         int status =
-            refuse(log, entry.file, entry.line, err,
-                   "time steps back by %g s (with --repair, rows before it that are of "
-                   "its time or later are replaced)",
-                   list->entry[n - 1].time - entry.time);
+            refuse(log, entry.file, entry.line,
+                   "taken, and replaces what was said of its time and after", err,
+                   "time steps back by %g s", list->entry[n - 1].time - entry.time);
         if (status < 0)
             return status;
         while (list->n > 0 && list->entry[list->n - 1].time >= entry.time)
@@ -150,12 +149,9 @@ keep_event(struct log *log, struct entries *list, struct entry entry,
            struct rec_error *err)
 {
     if (list->n > 0 && entry.time < list->entry[list->n - 1].time &&
-        !log->options->repair) {
-        rec_fail_at(err, entry.file, entry.line,
-                    "time runs backwards by %g s (--repair sorts the rows)",
-                    list->entry[list->n - 1].time - entry.time);
+        refuse(log, entry.file, entry.line, "sorted", err, "time steps back by %g s",
+               list->entry[list->n - 1].time - entry.time) < 0)
         return -1;
-    }
     return keep(list, entry, err) ? 1 : -1;
 }
 
@@ -164,14 +160,14 @@ take_timestamped(struct log *log, const char *file, const struct csv_row *row,
                  struct rec_error *err)
 {
     struct entry entry = {.file = file, .line = row->line};
-    size_t most = log->time_column > log->count_column ? log->time_column
-                                                       : log->count_column;
+    size_t most =
+        log->time_column > log->count_column ? log->time_column : log->count_column;
     int status;
     if (row->nfields <= most)
-        return refuse(log, file, row->line, err, "the row has %zu fields, needs %zu",
-                      row->nfields, most + 1);
+        return refuse(log, file, row->line, "dropped", err,
+                      "the row has %zu fields, needs %zu", row->nfields, most + 1);
     if (!parse_moment(row->field[log->time_column].ptr, NULL, "Z", &entry.time))
-        return refuse(log, file, row->line, err,
+        return refuse(log, file, row->line, "dropped", err,
                       "a timestamp is YYYY-MM-DDTHH:MM:SSZ, got '%.40s'",
                       row->field[log->time_column].ptr);
     status = parse_count(log, file, row, log->count_column, &entry.count, err);
@@ -188,11 +184,11 @@ take_sample(struct log *log, const char *file, const struct csv_row *row,
     struct entry entry = {.file = file, .line = row->line};
     int status;
     if (row->nfields != 3)
-        return refuse(log, file, row->line, err,
+        return refuse(log, file, row->line, "dropped", err,
                       "a row is date, time, count; this one has %zu fields",
                       row->nfields);
     if (!parse_moment(row->field[0].ptr, row->field[1].ptr, "", &entry.time))
-        return refuse(log, file, row->line, err,
+        return refuse(log, file, row->line, "dropped", err,
                       "date and time are YYYY-MM-DD, HH:MM:SS, got '%.40s, %.40s'",
                       row->field[0].ptr, row->field[1].ptr);
     status = parse_count(log, file, row, 2, &entry.count, err);
@@ -206,21 +202,21 @@ take_event(struct log *log, const char *file, const struct csv_row *row,
     struct entry entry = {.file = file, .line = row->line};
     double ms;
     if (row->nfields != 3)
-        return refuse(log, file, row->line, err,
+        return refuse(log, file, row->line, "dropped", err,
                       "a row is milliseconds, add or remove, node; this one has %zu "
                       "fields",
                       row->nfields);
     if (!rec_parse_num(row->field[0], &ms) || !(ms >= 0) || isinf(ms))
-        return refuse(log, file, row->line, err,
+        return refuse(log, file, row->line, "dropped", err,
                       "milliseconds must be a number >= 0, got '%.40s'",
                       row->field[0].ptr);
     entry.add = rec_str_is(row->field[1], "add");
     if (!entry.add && !rec_str_is(row->field[1], "remove"))
-        return refuse(log, file, row->line, err, "expected add or remove, got '%.40s'",
-                      row->field[1].ptr);
+        return refuse(log, file, row->line, "dropped", err,
+                      "expected add or remove, got '%.40s'", row->field[1].ptr);
     if (row->field[2].len == 0 || strpbrk(row->field[2].ptr, ",=\t\r\n") ||
         !rec_is_text(row->field[2]))
-        return refuse(log, file, row->line, err,
+        return refuse(log, file, row->line, "dropped", err,
                       "a node's name must be text without comma, '=', TAB or line end, "
                       "got '%.40s'",
                       row->field[2].ptr);
@@ -229,7 +225,7 @@ take_event(struct log *log, const char *file, const struct csv_row *row,
     return entry.node ? keep_event(log, &log->events, entry, err) : -1;
 }
 
-/* ---- which kind --------------------------------------------------------------------- */
+/* ---- which kind ---------------------------------------------------------- */
 
 static bool
 find_column(const struct csv_row *row, const char *name, size_t *column)
@@ -256,8 +252,8 @@ recognise(struct log *log, const char *file, const struct csv_row *row,
         if (find_column(row, "number", &log->count_column))
             return 1;
     }
-    if (row->nfields == 3 && (rec_str_is(row->field[1], "add") ||
-                              rec_str_is(row->field[1], "remove"))) {
+    if (row->nfields == 3 &&
+        (rec_str_is(row->field[1], "add") || rec_str_is(row->field[1], "remove"))) {
         log->kind = EVENTS;
         return 2;
     }
@@ -297,7 +293,7 @@ read_rows(struct log *log, struct rec_reader *reader, struct csv_source *source,
     return status == 0;
 }
 
-/* ---- rows -> trace ------------------------------------------------------------------ */
+/* ---- rows -> trace ------------------------------------------------------- */
 
 static int
 by_time(const void *a, const void *b)
@@ -335,8 +331,8 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
         double change = i > 0 ? row[i].count - row[i - 1].count : 0;
         if (log->has_samples && i > 0 && change == 0)
             continue;
-        if (!rec_grow(&trace->row, &trace->row_room, trace->nrows + 1,
-                      sizeof *trace->row, err))
+        if (!rec_grow(&trace->row, &trace->row_room, trace->nrows + 1, sizeof *trace->row,
+                      err))
             return false;
         trace->row[trace->nrows++] = row[i].time - origin;
         for (; j < ngone && gone[j].time <= row[i].time; j++)
@@ -390,7 +386,7 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
             count = len = 0;
         }
         if (ok && known == row[i].add) {
-            ok = refuse(log, row[i].file, row[i].line, err,
+            ok = refuse(log, row[i].file, row[i].line, "dropped", err,
                         known ? "node '%.80s' is added, but it is there already"
                               : "node '%.80s' is removed, but it is not there",
                         row[i].node) == 0;
@@ -444,7 +440,7 @@ build(struct log *log, const char *file, struct spot_trace *trace, struct rec_er
                : rec_fail(err, REC_DATA, "%s: the log has no rows", file);
 }
 
-/* ---- records ------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------- */
 
 static bool
 read_records(struct rec_reader *reader, struct spot_trace *trace, struct rec_error *err)
@@ -456,11 +452,13 @@ read_records(struct rec_reader *reader, struct spot_trace *trace, struct rec_err
     int status;
 
     while ((status = rec_next(reader, &rec, err)) > 0) {
-        int taken = spot_read(&order, reader, &rec, &event, err);
+        int taken;
+        if (ended &&
+            (rec.type == REC_TRACE || rec.type == REC_ADD || rec.type == REC_PREEMPT))
+            return rec_reader_fail(reader, err, "a second trace: fit one at a time");
+        taken = spot_read(&order, reader, &rec, &event, err);
         if (taken < 0 || (taken > 0 && !spot_trace_add(trace, event, err)))
             return false;
-        if (taken > 0 && ended)
-            return rec_reader_fail(reader, err, "a second trace: fit one at a time");
         ended = ended || (rec.type == REC_MARK && order.begun);
     }
     if (status < 0)

@@ -6,13 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the table of figures ------------------------------------------------------------ */
+/* ---- the table of figures ------------------------------------------------ */
 
 static const struct {
     const char *key;
     size_t at;
 } figures[] = {
-#define FIGURE(name) {#name, offsetof(struct spot_model, name)}
+#define FIGURE(name)                             \
+    {                                            \
+#name, offsetof(struct spot_model, name) \
+    }
     FIGURE(node_rows),
     FIGURE(term_rows),
     FIGURE(mttp_mean_s),
@@ -113,7 +116,7 @@ spot_values_add(struct spot_values *v, double value, double weight, struct rec_e
     return true;
 }
 
-/* ---- fitting -------------------------------------------------------------------------- */
+/* ---- fitting ------------------------------------------------------------- */
 
 /* Mean and sample deviation, exact for integers: sums first. NAN for no values. */
 static void
@@ -189,8 +192,7 @@ struct walk {
 static bool
 take_row(struct walk *w, double time, struct rec_error *err)
 {
-    bool ok = w->rows == 0 ||
-              spot_values_add(&w->changes, time - w->last_row, 1, err);
+    bool ok = w->rows == 0 || spot_values_add(&w->changes, time - w->last_row, 1, err);
     w->rows++;
     w->last_row = time;
     return ok;
@@ -203,8 +205,8 @@ take_instant(struct spot_model *m, struct walk *w, double time, double added,
 {
     bool ok = true;
     if (preempted > 0) {
-        ok = (w->term_rows == 0 || spot_values_add(&m->preempt_spacings,
-                                                   time - w->last_term, 1, err)) &&
+        ok = (w->term_rows == 0 ||
+              spot_values_add(&m->preempt_spacings, time - w->last_term, 1, err)) &&
              spot_values_add(&m->preempt_counts, preempted, 1, err);
         w->term_rows++;
         w->last_term = time;
@@ -315,7 +317,7 @@ spot_model_fit(const struct spot_trace *trace, struct spot_model *m,
     return ok;
 }
 
-/* ---- the record ------------------------------------------------------------------------ */
+/* ---- the record ---------------------------------------------------------- */
 
 static void
 write_list(struct rec_writer *writer, const char *key, const struct spot_values *v)

@@ -48,7 +48,9 @@ test_rows(void **state)
     assert_string_equal(rows(""), "");
     assert_string_equal(rows("\n  \n\t\n"), "");
     assert_string_equal(rows("a,b\nc"), "1:a|b;2:c");
-    assert_string_equal(rows("\xef\xbb\xbf" "a,b\r\n\r\nc,d\r\n"), "1:a|b;3:c|d");
+    assert_string_equal(rows("\xef\xbb\xbf"
+                             "a,b\r\n\r\nc,d\r\n"),
+                        "1:a|b;3:c|d");
     assert_string_equal(rows(" a , b c ,\n,\n"), "1:a|b c|;2:|");
     assert_string_equal(rows("\"a,\"\"b\"\"\",c\n"), "1:a,\"b\"|c");
     /* a quoted field over three lines: the row is where it starts, the next one behind */

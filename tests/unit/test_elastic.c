@@ -20,8 +20,12 @@ published(void)
 static struct elastic_options
 options(const struct elastic_profile *profile)
 {
-    return (struct elastic_options){.profile = profile, .prepare = 180, .depth = 16,
-                                    .start = 32, .capacity = 64, .victims = FLEET_LOWEST,
+    return (struct elastic_options){.profile = profile,
+                                    .prepare = 180,
+                                    .depth = 16,
+                                    .start = 32,
+                                    .capacity = 64,
+                                    .victims = FLEET_LOWEST,
                                     .seed = 1};
 }
 
@@ -86,7 +90,8 @@ simulate(const struct elastic_options *o, const struct event *event, size_t n, d
 }
 
 static void
-assert_row(const struct told *told, size_t i, double time, bool reconfig, int id, int size)
+assert_row(const struct told *told, size_t i, double time, bool reconfig, int id,
+           int size)
 {
     const struct elastic_row *row = &told->row[i];
     assert_true(i < told->nrows);
@@ -97,10 +102,10 @@ assert_row(const struct told *told, size_t i, double time, bool reconfig, int id
 /*
  * 32 instances lose one at 240. Iterations of 11 s; a checkpoint starts with iteration 1
  * at 11 and ends at 100; the next at 110, the first end after it, is written at 199 and
- * holds iterations up to 9. The third, from 209, is not done at 240. So: back to iteration
- * 10, which began at 110: 130 s are lost; 21 iterations were done, 11 of them are lost.
- * 31 instances make one pipeline: from 328 on an iteration takes 18 s, the k-th ends at
- * 328 + 18 k <= 900: 31 of them. Steps: 10 + 31.
+ * holds iterations up to 9. The third, from 209, is not done at 240. So: back to
+ * iteration 10, which began at 110: 130 s are lost; 21 iterations were done, 11 of them
+ * are lost. 31 instances make one pipeline: from 328 on an iteration takes 18 s, the k-th
+ * ends at 328 + 18 k <= 900: 31 of them. Steps: 10 + 31.
  */
 static void
 test_one_loss(void **state)
@@ -179,7 +184,8 @@ test_sizes(void **state)
     elastic_profile_free(&p);
 }
 
-/* A cluster that starts empty, with what comes at once: no reconfiguration, no waiting. */
+/* A cluster that starts empty, with what comes at once: no reconfiguration, no waiting.
+ */
 static void
 test_first_instances(void **state)
 {
@@ -198,9 +204,9 @@ test_first_instances(void **state)
 }
 
 /*
- * 16 more are ready at 180, while the checkpoint begun at 110 is being written. Now: stop,
- * back to iteration 1 (the first checkpoint held iteration 0 only), 188 - ... at 268. Saved:
- * at 199, when it is written, back to 10, at 287.
+ * 16 more are ready at 180, while the checkpoint begun at 110 is being written. Now:
+ * stop, back to iteration 1 (the first checkpoint held iteration 0 only), 188 - ... at
+ * 268. Saved: at 199, when it is written, back to 10, at 287.
  */
 static void
 test_grow(void **state)
@@ -220,7 +226,7 @@ test_grow(void **state)
     elastic_profile_free(&p);
 }
 
-/* ---- laws ---------------------------------------------------------------------------------- */
+/* ---- laws ---------------------------------------------------------------- */
 
 static size_t
 draw_events(struct event *event, size_t room, double end, double rate, double share_added)
@@ -329,7 +335,7 @@ test_more_preemption(void **state)
     elastic_profile_free(&p);
 }
 
-/* ---- the fleet ------------------------------------------------------------------------------- */
+/* ---- the fleet ----------------------------------------------------------- */
 
 static void
 test_victims(void **state)
@@ -378,11 +384,14 @@ test_random_victims(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_loss),        cmocka_unit_test(test_none_left),
-        cmocka_unit_test(test_sizes),           cmocka_unit_test(test_first_instances),
-        cmocka_unit_test(test_grow),            cmocka_unit_test(test_laws),
-        cmocka_unit_test(test_more_preemption), cmocka_unit_test(test_victims),
-        cmocka_unit_test(test_random_victims)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_loss),
+                                       cmocka_unit_test(test_none_left),
+                                       cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_first_instances),
+                                       cmocka_unit_test(test_grow),
+                                       cmocka_unit_test(test_laws),
+                                       cmocka_unit_test(test_more_preemption),
+                                       cmocka_unit_test(test_victims),
+                                       cmocka_unit_test(test_random_victims)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

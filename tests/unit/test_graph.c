@@ -202,8 +202,7 @@ test_profile_errors(void **state)
     }
 }
 
-/* ---- records ------------------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------- */
 
 /* Unknown keys stay, in their order; names may be used before they are defined. */
 static void

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* ---- reading ---------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -135,7 +135,7 @@ reading_rounds_as_the_c_library(void **state)
     }
 }
 
-/* ---- writing ---------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 /* Digits and exponent of a decimal text, without sign, point, zeros at either end. */
 static void

@@ -367,8 +367,7 @@ test_has_shape(void **state)
         }
 }
 
-/* ---- communication ------------------------------------------------------------------
- */
+/* ---- communication ------------------------------------------------------- */
 
 /*
  * x = C = 4, rate = 1.6e12/4 = 4e11 bytes/s, per transceiver 1e11. Latency of a sub-step

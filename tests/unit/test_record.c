@@ -18,7 +18,7 @@ expect_failure(const char *text, enum rec_code code, const char *part)
                  (int)r.err.code, r.err.text, (int)code, part);
 }
 
-/* ---- lines and fields ------------------------------------------------------------- */
+/* ---- lines and fields ---------------------------------------------------- */
 
 static void
 fields_are_views_of_the_line(void **state)
@@ -159,7 +159,7 @@ pieces_from_a_pipe(void **state)
     free(r.provenance);
 }
 
-/* ---- header, trailer, several streams --------------------------------------------- */
+/* ---- header, trailer, several streams ------------------------------------ */
 
 static void
 headers(void **state)
@@ -242,7 +242,7 @@ several_streams_and_files(void **state)
     free(r.provenance);
 }
 
-/* ---- gzip -------------------------------------------------------------------------- */
+/* ---- gzip ---------------------------------------------------------------- */
 
 static void
 gzip_in_any_number_of_members(void **state)
@@ -298,8 +298,7 @@ a_damaged_gzip_is_refused(void **state)
     free(bytes);
 }
 
-/* ---- writing ------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------- */
 
 static void
 header_provenance_and_trailer_are_written_once(void **state)
@@ -424,7 +423,7 @@ a_full_disk_is_reported(void **state)
     assert_int_equal(err.code, REC_IO);
 }
 
-/* ---- properties ------------------------------------------------------------------- */
+/* ---- properties ---------------------------------------------------------- */
 
 /* Any bytes that are lines of records and comments come out as they went in. */
 static void

@@ -66,7 +66,9 @@ simulate(const struct redundant_options *o, const struct event *event, size_t n,
     r = redundant_new(o, &sink, &err);
     assert_non_null(r);
     for (size_t i = 0; i < n; i++) {
-        struct spot_event x = {event[i].time, event[i].kind, event[i].count,
+        struct spot_event x = {event[i].time,
+                               event[i].kind,
+                               event[i].count,
                                {event[i].ids, event[i].ids ? strlen(event[i].ids) : 0}};
         assert_true(redundant_take(r, &x, &err));
     }
@@ -83,8 +85,8 @@ options(const struct redundant_profile *profile)
     return (struct redundant_options){.profile = profile, .price = 0.5, .seed = 1};
 }
 
-/* Six are ready at 45, meet until 75, and then do a step of 10 samples every 2 s: 50 until
- * 175, 5 samples/s for 6 x 0.5 US$ an hour. */
+/* Six are ready at 45, meet until 75, and then do a step of 10 samples every 2 s: 50
+ * until 175, 5 samples/s for 6 x 0.5 US$ an hour. */
 static void
 test_quiet(void **state)
 {
@@ -109,10 +111,10 @@ test_quiet(void **state)
 }
 
 /*
- * "a", stage 0 of pipeline 0, goes at 100.5, in the step of 99 to 101. Stage 2 takes over;
- * the rest of the step, 0.5 s, is 1.5 times slower: it ends at 101.25, the 13th. One of
- * five does two stages, 40 % > 5 %: those that run meet, until 121.25; five make one
- * pipeline of three, 4 s a step: 13 more until 175. Lives: 100.5 and five of 175.
+ * "a", stage 0 of pipeline 0, goes at 100.5, in the step of 99 to 101. Stage 2 takes
+ * over; the rest of the step, 0.5 s, is 1.5 times slower: it ends at 101.25, the 13th.
+ * One of five does two stages, 40 % > 5 %: those that run meet, until 121.25; five make
+ * one pipeline of three, 4 s a step: 13 more until 175. Lives: 100.5 and five of 175.
  */
 static void
 test_loss(void **state)
@@ -144,8 +146,8 @@ test_fatal(void **state)
 {
     struct redundant_profile p = small();
     struct redundant_options o = options(&p);
-    struct event event[] = {six, {100.5, SPOT_PREEMPT, "a", 1},
-                            {100.75, SPOT_PREEMPT, "c", 1}};
+    struct event event[] = {
+        six, {100.5, SPOT_PREEMPT, "a", 1}, {100.75, SPOT_PREEMPT, "c", 1}};
     struct told told;
     struct redundant_result r = simulate(&o, event, 3, 175, &told);
     (void)state;
@@ -169,8 +171,7 @@ test_again(void **state)
 {
     struct redundant_profile p = small();
     struct redundant_options o = options(&p);
-    struct event event[] = {six, {50, SPOT_PREEMPT, "b,e", 2},
-                            {110, SPOT_ADD, "g,h", 2}};
+    struct event event[] = {six, {50, SPOT_PREEMPT, "b,e", 2}, {110, SPOT_ADD, "g,h", 2}};
     struct told told;
     struct redundant_result r = simulate(&o, event, 3, 180, &told);
     (void)state;
@@ -197,8 +198,8 @@ test_cap(void **state)
 }
 
 /*
- * In every run the accounts sum to the time, instance-times by account and by state to the
- * integral of the population, no step is faster than the best, instances are kept.
+ * In every run the accounts sum to the time, instance-times by account and by state to
+ * the integral of the population, no step is faster than the best, instances are kept.
  */
 static void
 test_laws(void **state)
@@ -292,10 +293,12 @@ test_more_preemption(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quiet), cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_fatal), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_cap),   cmocka_unit_test(test_laws),
-        cmocka_unit_test(test_more_preemption)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_quiet),
+                                       cmocka_unit_test(test_loss),
+                                       cmocka_unit_test(test_fatal),
+                                       cmocka_unit_test(test_again),
+                                       cmocka_unit_test(test_cap),
+                                       cmocka_unit_test(test_laws),
+                                       cmocka_unit_test(test_more_preemption)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

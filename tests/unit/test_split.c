@@ -284,8 +284,7 @@ test_refused(void **state)
                    GRAPH_SIZES_REFERENCE, 1, "defined twice");
 }
 
-/* ---- against the published procedure, step by step ----------------------------------
- */
+/* ---- against the published procedure, step by step ----------------------- */
 
 enum { NODES = 60 };
 

@@ -5,7 +5,8 @@
 
 #include <gsl/gsl_cdf.h>
 
-/* The statistics that the published notebook prints, with three additions of big counts. */
+/* The statistics that the published notebook prints, with three additions of big counts.
+ */
 static struct spot_model
 example(void)
 {
@@ -144,7 +145,8 @@ test_refit_renewals(void **state)
      * sqrt(n) (Cohen 1965) */
     again = refit(&m, SPOT_WEIBULL, true);
     n = again.term_rows;
-    assert_within(again.preempt_shape, m.preempt_shape, 0.7797 * m.preempt_shape / sqrt(n));
+    assert_within(again.preempt_shape, m.preempt_shape,
+                  0.7797 * m.preempt_shape / sqrt(n));
     assert_within(again.preempt_scale_s, m.preempt_scale_s,
                   1.0530 * m.preempt_scale_s / m.preempt_shape / sqrt(n));
     n = again.add_events;
@@ -170,8 +172,13 @@ static void
 test_bounded(void **state)
 {
     struct spot_model m = example();
-    struct spot_drawing drawing = {.process = SPOT_COIN, .minutes = 20000, .interval = 60,
-                                   .bounded = true, .start = 3, .capacity = 8, .seed = 1};
+    struct spot_drawing drawing = {.process = SPOT_COIN,
+                                   .minutes = 20000,
+                                   .interval = 60,
+                                   .bounded = true,
+                                   .start = 3,
+                                   .capacity = 8,
+                                   .seed = 1};
     struct spot_trace trace = {0};
     struct rec_error err;
     int64_t population = 3;
@@ -191,10 +198,10 @@ test_bounded(void **state)
 }
 
 /*
- * Two samples of three: at 1 the first function is 1/3 and the second 0, and they differ by
- * 1/3 up to 4: D = 1/3. Equal samples: D = 0, p = 1. Apart: D = 1. p is checked against
- * the other form of Kolmogorov's limit, 1 - sqrt(2 pi)/x sum exp(-(2k-1)^2 pi^2 / (8x^2)),
- * at Stephens' x = (r + 0.12 + 0.11/r) D, r = sqrt(nm/(n+m)).
+ * Two samples of three: at 1 the first function is 1/3 and the second 0, and they differ
+ * by 1/3 up to 4: D = 1/3. Equal samples: D = 0, p = 1. Apart: D = 1. p is checked
+ * against the other form of Kolmogorov's limit, 1 - sqrt(2 pi)/x sum exp(-(2k-1)^2 pi^2 /
+ * (8x^2)), at Stephens' x = (r + 0.12 + 0.11/r) D, r = sqrt(nm/(n+m)).
  */
 static void
 test_ks(void **state)

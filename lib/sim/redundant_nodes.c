@@ -1,0 +1,240 @@
+/* Training with redundant computation: instances that come and go. */
+#include "redundant_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The index of a node by name, nnodes if there is none. */
+static size_t
+find_named(const struct redundant *r, struct rec_str id)
+{
+    size_t i = 0;
+    while (i < r->nnodes && !rec_str_is(id, r->node[i].name))
+        i++;
+    return i;
+}
+
+/* The node that has a coordinate, NULL if none has it. */
+static struct node *
+find_holder(struct redundant *r, struct coordinate c)
+{
+    for (size_t i = 0; i < r->nnodes; i++)
+        for (int k = 0; k < r->node[i].ncoordinates; k++)
+            if (r->node[i].coordinate[k].pipeline == c.pipeline &&
+                r->node[i].coordinate[k].stage == c.stage)
+                return &r->node[i];
+    return NULL;
+}
+
+/* The number of nodes is about to change. */
+static void
+mark_change(struct redundant *r)
+{
+    r->changed = r->now;
+    r->changed_nodes_ms = r->nodes_ms;
+}
+
+bool
+redundant_add_node(struct redundant *r, struct rec_str id, struct rec_error *err)
+{
+    struct node node = {.serial = r->serials, .start = r->now, .status = CREATING};
+    char number[24];
+    if (id.len == 0) {
+        int len = snprintf(number, sizeof number, "%llu", (unsigned long long)r->serials);
+        id = (struct rec_str){number, (size_t)len};
+    }
+    if (find_named(r, id) < r->nnodes)
+        return rec_fail(err, REC_DATA,
+                        "instance '%.*s' is added, but it is there already",
+                        (int)(id.len < 80 ? id.len : 80), id.ptr);
+    if (!rec_grow(&r->node, &r->node_room, r->nnodes + 1, sizeof *r->node, err))
+        return false;
+    if (!(node.name = strndup(id.ptr, id.len)))
+        return rec_fail_memory(err);
+    mark_change(r);
+    if (r->first_node == REDUNDANT_NEVER)
+        r->first_node = r->now;
+    r->first_nodes += r->first_node == r->now;
+    r->serials++;
+    r->node[r->nnodes++] = node;
+    r->count[CREATING]++;
+    r->result.added++;
+    if (r->next_ready == REDUNDANT_NEVER)
+        r->next_ready = r->now + r->profile->creation_ms;
+    redundant_tell(r, "add");
+    return true;
+}
+
+bool
+redundant_keep_value(struct sample *sample, int64_t ms, struct rec_error *err)
+{
+    if (!rec_grow(&sample->value, &sample->room, sample->n + 1, sizeof *sample->value,
+                  err))
+        return false;
+    sample->value[sample->n++] = (double)ms;
+    return true;
+}
+
+/* Training goes on if the stage before can take over; else the failure is fatal. */
+static bool
+is_fatal(struct redundant *r, const struct node *gone)
+{
+    struct coordinate c = gone->coordinate[0], before = c;
+    struct node *neighbour;
+    if (gone->status != RUNNING)
+        return false;
+    if (gone->ncoordinates == 2)
+        return true;
+    before.stage = (c.stage > 0 ? c.stage : r->stages) - 1;
+    neighbour = find_holder(r, before);
+    if (!neighbour)
+        return false;
+    if (neighbour->ncoordinates == 2)
+        return true;
+    neighbour->coordinate[neighbour->ncoordinates++] = c;
+    r->doubled++;
+    return false;
+}
+
+static void
+lose_step(struct redundant *r)
+{
+    double ms = (double)(r->now - r->step_start);
+    double all = r->nodes_ms - r->start_nodes_ms;
+    if (r->status != REDUNDANT_RUNNING)
+        return;
+    r->result.seconds[ELASTIC_USEFUL] -= ms / 1000;
+    r->result.seconds[ELASTIC_WASTED] += ms / 1000;
+    r->result.instance_seconds[ELASTIC_USEFUL] -= all / 1000;
+    r->result.instance_seconds[ELASTIC_WASTED] += all / 1000;
+}
+
+static bool
+remove_node(struct redundant *r, size_t i, struct rec_error *err)
+{
+    struct node gone = r->node[i];
+    bool fatal;
+
+    if (!redundant_keep_value(&r->lifetime, r->now - gone.start, err) ||
+        (r->last_removal != REDUNDANT_NEVER &&
+         !redundant_keep_value(&r->gap, r->now - r->last_removal, err)))
+        return false;
+    mark_change(r);
+    r->last_removal = r->now;
+    memmove(&r->node[i], &r->node[i + 1], (--r->nnodes - i) * sizeof *r->node);
+    free(gone.name);
+    r->count[gone.status]--;
+    r->result.preempted++;
+    r->result.lost_active += gone.status == RUNNING;
+    r->doubled -= gone.ncoordinates == 2;
+    r->nleaving -= gone.leaving;
+    redundant_find_next_ready(r);
+    fatal = is_fatal(r, &gone);
+    if (fatal) {
+        bool ok;
+        r->result.fatal++;
+        lose_step(r);
+        ok = redundant_start_rendezvous(r, true, "rendezvous_global", err);
+        redundant_tell(r, "fatal");
+        return ok;
+    }
+    redundant_tell(r, "remove");
+    if (r->status == REDUNDANT_RUNNING && !r->fallback) {
+        r->fallback = true;
+        r->handled = false;
+        r->fallback_steps = r->steps;
+        r->fallback_time = r->now;
+        r->step_ms = (int64_t)((double)r->step_ms * r->profile->slowdown);
+        redundant_tell(r, "fallback");
+    }
+    return true;
+}
+
+/* An unnamed victim, of those that are not named; there is one. */
+static size_t
+choose(struct redundant *r)
+{
+    size_t chosen = r->nnodes, left = 0, nth = 0;
+    for (size_t i = 0; i < r->nnodes; i++)
+        left += !r->node[i].leaving;
+    if (r->options.victims == FLEET_RANDOM)
+        nth = gsl_rng_uniform_int(r->rng, left);
+    else if (r->options.victims == FLEET_NEWEST)
+        nth = left - 1;
+    for (size_t i = 0; i < r->nnodes; i++) {
+        if (r->node[i].leaving)
+            continue;
+        if (r->options.victims != FLEET_LOWEST) {
+            if (nth-- == 0)
+                return i;
+        } else if (chosen == r->nnodes ||
+                   strverscmp(r->node[i].name, r->node[chosen].name) < 0)
+            chosen = i;
+    }
+    return chosen;
+}
+
+/* Named nodes are there: redundant_keep_removal() looked. */
+static bool
+remove_nodes(struct redundant *r, uint64_t count, struct rec_str ids,
+             struct rec_error *err)
+{
+    struct rec_str id;
+    while (ids.len > 0 && rec_str_split(&ids, ',', &id)) {
+        size_t i = find_named(r, id);
+        count--;
+        if (i < r->nnodes && !remove_node(r, i, err))
+            return false;
+    }
+    for (; count > 0 && r->nleaving < r->nnodes; count--)
+        if (!remove_node(r, choose(r), err))
+            return false;
+    return true;
+}
+
+/* The removals of an instant come after its additions. */
+bool
+redundant_end_instant(struct redundant *r, struct rec_error *err)
+{
+    bool ok = true;
+    if (r->nremovals == 0)
+        return true;
+    for (size_t i = 0; i < r->nremovals; i++) {
+        ok = ok && remove_nodes(r, r->removal_count[i], rec_str(r->removal[i]), err);
+        free(r->removal[i]);
+    }
+    r->nremovals = 0;
+    return ok;
+}
+
+bool
+redundant_keep_removal(struct redundant *r, const struct spot_event *event,
+                       struct rec_error *err)
+{
+    char *ids = event->ids.len > 0 ? strndup(event->ids.ptr, event->ids.len) : strdup("");
+    struct rec_str rest = event->ids, id;
+
+    if (!ids)
+        return rec_fail_memory(err);
+    while (rest.len > 0 && rec_str_split(&rest, ',', &id)) {
+        size_t i = find_named(r, id);
+        if (i == r->nnodes || r->node[i].leaving) {
+            free(ids);
+            return rec_fail(err, REC_DATA,
+                            "instance '%.*s' is preempted, but it is not there",
+                            (int)(id.len < 80 ? id.len : 80), id.ptr);
+        }
+        r->node[i].leaving = true;
+        r->nleaving++;
+    }
+    if (!rec_grow(&r->removal, &r->removal_room, r->nremovals + 1, sizeof *r->removal,
+                  err) ||
+        !rec_grow(&r->removal_count, &r->count_room, r->nremovals + 1,
+                  sizeof *r->removal_count, err)) {
+        free(ids);
+        return false;
+    }
+    r->removal[r->nremovals] = ids;
+    r->removal_count[r->nremovals++] = event->count;
+    return true;
+}
