@@ -9,6 +9,9 @@ setup_file() {
     partition --degree 2 graph.rec >parts.rec
     ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
     sim alloc.rec >done.rec
+    cp "$ROOT/traces/spot.rec" .
+    tracegen fit --stats spot.rec >model.rec
+    sim --model elastic spot.rec >elastic.rec
     cat >tools <<'T'
 pd2graph profile.txt
 partition graph.rec
@@ -17,8 +20,13 @@ sim alloc.rec
 metrics done.rec
 reccheck alloc.rec
 pdgen vgg16
+tracegen nojob.rec jobs
+tracegen spot.rec fit
+tracegen model.rec preempt
+sim spot.rec --model=elastic
+metrics elastic.rec
 T
-    ! command -v tracegen >/dev/null || echo "tracegen nojob.rec jobs" >>tools
+    echo "sim spot.rec --model=redundant --profile=$ROOT/traces/redundant/bert.tsv" >>tools
 }
 setup() { cd "$BATS_FILE_TMPDIR"; }
 

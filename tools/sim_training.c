@@ -15,8 +15,11 @@ training_options(struct training *t)
         return cli_usage(t->cli, "--timeline belongs to --model ramp; training always "
                                  "tells what happens, unless --brief is given");
     t->brief = args->brief_given;
-    return cli_amount(t->cli, "until", args->until_arg, true, &t->until) &&
-           cli_count(t->cli, "seed", args->seed_arg, 0, UINT32_MAX, &t->seed) &&
+    if (!cli_amount(t->cli, "until", args->until_arg, true, &t->until))
+        return false;
+    if (isfinite(t->until) && t->until > SPOT_TIME_MAX)
+        return cli_usage(t->cli, "--until must be at most %g, or inf", SPOT_TIME_MAX);
+    return cli_count(t->cli, "seed", args->seed_arg, 0, UINT32_MAX, &t->seed) &&
            cli_choice(t->cli, "victims", args->victims_arg, victims, &t->victims) &&
            cli_amount(t->cli, "price", args->price_arg, false, &t->price) &&
            cli_amount(t->cli, "on-demand-price", args->on_demand_price_arg, false,

@@ -149,6 +149,8 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
         return false;
     if (d->interval == 0)
         return cli_usage(cli, "--interval must be > 0");
+    if (d->minutes > SPOT_TIME_MAX / 60)
+        return cli_usage(cli, "--minutes must be at most %g", SPOT_TIME_MAX / 60);
     if (p->seed + p->runs - 1 > UINT32_MAX)
         return cli_usage(cli, "--seed plus --runs must stay below 2^32");
     if (args->compare_given && p->runs > 1)

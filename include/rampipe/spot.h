@@ -17,6 +17,10 @@
 
 enum spot_kind { SPOT_ADD, SPOT_PREEMPT };
 
+/** Times end here, 30,000 years on: clocks of milliseconds and sums of steps stay exact.
+ */
+#define SPOT_TIME_MAX 1e12
+
 struct spot_event {
     double time; /* seconds */
     enum spot_kind kind;

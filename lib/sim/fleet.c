@@ -13,6 +13,7 @@ struct fleet {
     uint64_t numbers; /* given so far to instances without a name */
     enum fleet_victims victims;
     gsl_rng *rng;
+    struct map there;   /* names of the instances */
     struct map refused; /* names that found no room */
     struct arena names;
     bool *gone; /* scratch */
@@ -47,6 +48,7 @@ fleet_free(struct fleet *fleet)
     free(fleet->instance);
     free(fleet->gone);
     free(fleet->order);
+    map_free(&fleet->there);
     map_free(&fleet->refused);
     arena_free(&fleet->names);
     free(fleet);
@@ -64,20 +66,20 @@ fleet_size(const struct fleet *fleet)
     return fleet->n;
 }
 
+bool
+fleet_has(const struct fleet *fleet, struct rec_str id)
+{
+    return map_get(&fleet->there, id) != MAP_NONE;
+}
+
 /* The index of an instance by name, n if there is none. */
 static size_t
 find(const struct fleet *fleet, struct rec_str id)
 {
-    size_t i = 0;
+    size_t i = fleet_has(fleet, id) ? 0 : fleet->n;
     while (i < fleet->n && !rec_str_is(id, fleet->instance[i].name))
         i++;
     return i;
-}
-
-bool
-fleet_has(const struct fleet *fleet, struct rec_str id)
-{
-    return find(fleet, id) < fleet->n;
 }
 
 static bool
@@ -99,7 +101,8 @@ add_one(struct fleet *fleet, struct rec_str id, enum fleet_state state, double r
         return false;
     instance = &fleet->instance[fleet->n];
     *instance = (struct fleet_instance){NULL, state, ready};
-    if (!(instance->name = arena_copy(&fleet->names, id, err)))
+    if (!(instance->name = arena_copy(&fleet->names, id, err)) ||
+        !map_add(&fleet->there, rec_str(instance->name), 0, err))
         return false;
     fleet->n++;
     fleet->count[state]++;
@@ -211,6 +214,7 @@ fleet_preempt(struct fleet *fleet, uint64_t count, struct rec_str ids, uint64_t 
             fleet->instance[kept++] = fleet->instance[i];
             continue;
         }
+        map_remove(&fleet->there, rec_str(fleet->instance[i].name));
         ++*taken;
         *active += state == FLEET_ACTIVE;
         fleet->count[state]--;

@@ -70,12 +70,17 @@ set_status(struct redundant *r, struct node *node, enum status status)
     node->status = status;
 }
 
+/* The node with a serial, NULL if it is gone. Those that meet are listed almost in the
+ * order of the nodes: the search starts behind the last one, at *from. */
 static struct node *
-find_serial(struct redundant *r, uint64_t serial)
+find_serial(struct redundant *r, uint64_t serial, size_t *from)
 {
-    for (size_t i = 0; i < r->nnodes; i++)
-        if (r->node[i].serial == serial)
-            return &r->node[i];
+    for (size_t i = 0; i < r->nnodes; i++) {
+        size_t at = *from < r->nnodes ? *from : 0;
+        *from = at + 1;
+        if (r->node[at].serial == serial)
+            return &r->node[at];
+    }
     return NULL;
 }
 
@@ -140,11 +145,12 @@ pipelines_of(const struct redundant_profile *p, uint64_t n)
 static void
 configure(struct redundant *r)
 {
+    size_t from = 0;
     r->pipelines = pipelines_of(r->profile, r->nlisted);
     r->stages = r->pipelines > 0 ? r->profile->stages : 0;
     r->waiting = r->doubled = 0;
     for (size_t i = 0; i < r->nlisted; i++) {
-        struct node *node = find_serial(r, r->listed[i]);
+        struct node *node = find_serial(r, r->listed[i], &from);
         if (i < r->pipelines * r->stages) {
             set_status(r, node, RUNNING);
             node->ncoordinates = 1;
@@ -177,8 +183,9 @@ configure(struct redundant *r)
 static bool
 end_rendezvous(struct redundant *r, struct rec_error *err)
 {
+    size_t from = 0;
     for (size_t i = 0; i < r->nlisted; i++)
-        if (!find_serial(r, r->listed[i]))
+        if (!find_serial(r, r->listed[i], &from))
             return redundant_start_rendezvous(r, r->global, "redo", err);
     configure(r);
     return true;
@@ -323,7 +330,7 @@ redundant_new(const struct redundant_options *options, const struct redundant_si
     r->now = llround(options->begin * 1000);
     r->next_step = r->timeout = r->next_ready = REDUNDANT_NEVER;
     r->last_removal = r->first_node = REDUNDANT_NEVER;
-    r->result.begin = options->begin;
+    r->result.begin = (double)r->now / 1000;
     if (start.count == 0 || redundant_take(r, &start, err))
         return r;
     redundant_free(r);
@@ -346,7 +353,7 @@ describe(struct sample *s, double *mean, double *median, double *stdev)
 static void
 average(struct redundant *r)
 {
-    double begin = r->options.begin * 1000, until = (double)r->last - begin;
+    double begin = r->result.begin * 1000, until = (double)r->last - begin;
     double seconds = (double)(r->last - r->first) / 1000, nodes;
 
     r->result.first = r->result.last = r->result.instances = r->result.cost = NAN;
@@ -412,6 +419,7 @@ redundant_free(struct redundant *r)
         free(r->removal[i]);
     if (r->rng)
         gsl_rng_free(r->rng);
+    map_free(&r->names);
     free(r->node);
     free(r->listed);
     free(r->removal);

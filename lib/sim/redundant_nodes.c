@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { NODES_MAX = 1 << 14 }; /* tables have a few pipelines of a few stages */
+
 /* The index of a node by name, nnodes if there is none. */
 static size_t
 find_named(const struct redundant *r, struct rec_str id)
 {
-    size_t i = 0;
+    size_t i = map_get(&r->names, id) == MAP_NONE ? r->nnodes : 0;
     while (i < r->nnodes && !rec_str_is(id, r->node[i].name))
         i++;
     return i;
@@ -49,8 +51,14 @@ redundant_add_node(struct redundant *r, struct rec_str id, struct rec_error *err
                         (int)(id.len < 80 ? id.len : 80), id.ptr);
     if (!rec_grow(&r->node, &r->node_room, r->nnodes + 1, sizeof *r->node, err))
         return false;
+    if (r->nnodes == NODES_MAX)
+        return rec_fail(err, REC_DATA, "there are more than %d instances", NODES_MAX);
     if (!(node.name = strndup(id.ptr, id.len)))
         return rec_fail_memory(err);
+    if (!map_add(&r->names, rec_str(node.name), 0, err)) {
+        free(node.name);
+        return false;
+    }
     mark_change(r);
     if (r->first_node == REDUNDANT_NEVER)
         r->first_node = r->now;
@@ -122,6 +130,7 @@ remove_node(struct redundant *r, size_t i, struct rec_error *err)
     mark_change(r);
     r->last_removal = r->now;
     memmove(&r->node[i], &r->node[i + 1], (--r->nnodes - i) * sizeof *r->node);
+    map_remove(&r->names, rec_str(gone.name));
     free(gone.name);
     r->count[gone.status]--;
     r->result.preempted++;

@@ -35,6 +35,8 @@ read_trace(struct spot_order *order, const struct rec_reader *reader,
         !rec_get_amount(reader, rec, 1, "START", false, &order->start, err) ||
         !rec_get_amount(reader, rec, 2, "END", false, &order->end, err))
         return false;
+    if (order->end > SPOT_TIME_MAX)
+        return rec_reader_fail(reader, err, "END must be at most %g s", SPOT_TIME_MAX);
     if (order->end < order->start)
         return rec_reader_fail(reader, err, "the trace ends before it starts");
     order->instances = 0;
@@ -65,6 +67,10 @@ spot_read(struct spot_order *order, const struct rec_reader *reader,
     if (event->time < order->last) {
         rec_reader_fail(reader, err, "time runs backwards: %g after %g", event->time,
                         order->last);
+        return -1;
+    }
+    if (event->time > SPOT_TIME_MAX) {
+        rec_reader_fail(reader, err, "TIME must be at most %g s", SPOT_TIME_MAX);
         return -1;
     }
     if (order->framed && event->time > order->end) {

@@ -206,9 +206,9 @@ take_event(struct log *log, const char *file, const struct csv_row *row,
                       "a row is milliseconds, add or remove, node; this one has %zu "
                       "fields",
                       row->nfields);
-    if (!rec_parse_num(row->field[0], &ms) || !(ms >= 0) || isinf(ms))
+    if (!rec_parse_num(row->field[0], &ms) || !(ms >= 0) || ms > 1000 * SPOT_TIME_MAX)
         return refuse(log, file, row->line, "dropped", err,
-                      "milliseconds must be a number >= 0, got '%.40s'",
+                      "milliseconds must be a number from 0 to 1e15, got '%.40s'",
                       row->field[0].ptr);
     entry.add = rec_str_is(row->field[1], "add");
     if (!entry.add && !rec_str_is(row->field[1], "remove"))
@@ -315,8 +315,11 @@ static bool
 add_counted(struct spot_trace *trace, double time, enum spot_kind kind, double count,
             struct rec_error *err)
 {
-    struct spot_event event = {.time = time, .kind = kind, .count = (uint64_t)count};
-    return count <= 0 || spot_trace_add(trace, event, err);
+    struct spot_event event = {.time = time, .kind = kind};
+    if (count <= 0)
+        return true;
+    event.count = (uint64_t)count;
+    return spot_trace_add(trace, event, err);
 }
 
 /* Changes of the count, merged with the terminations if there are any. */
