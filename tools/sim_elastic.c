@@ -186,6 +186,7 @@ begin(struct training *t, uint32_t seed)
                                 t->brief ? NULL : write_state, t};
     options.seed = seed;
     options.begin = t->order.start;
+    options.end = isinf(t->until) && t->order.framed ? t->order.end : t->until;
     if (!m->start_given && t->order.populated)
         options.start = t->order.instances;
     m->run = elastic_new(&options, &sink, &t->cli->err);
@@ -196,8 +197,6 @@ static bool
 take(struct training *t, const struct spot_event *event)
 {
     struct model *m = t->model;
-    if (m->options.rules != ELASTIC_SANE && event->time > t->until - m->options.tick)
-        return true; /* published: what comes after the last tick is not seen */
     return elastic_take(m->run, event, &t->cli->err);
 }
 

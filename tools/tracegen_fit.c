@@ -10,6 +10,13 @@ warn(void *context, const char *text)
     diag_warn(context, "%s", text);
 }
 
+static void
+pass_on(void *context, const struct rec *rec)
+{
+    struct cli *cli = context;
+    rec_put_line(cli->writer, rec->line);
+}
+
 /* "log" of /a/b/log.csv.gz. */
 static void
 put_model(struct cli *cli, const struct spot_model *model)
@@ -35,7 +42,7 @@ put_model(struct cli *cli, const struct spot_model *model)
 bool
 tracegen_fit(struct cli *cli, const struct gengetopt_args_info *args)
 {
-    struct spot_log_options options = {args->repair_given, warn, cli};
+    struct spot_log_options options = {args->repair_given, warn, pass_on, cli};
     struct spot_trace trace = {0};
     struct spot_model model;
     bool ok;
@@ -47,7 +54,8 @@ tracegen_fit(struct cli *cli, const struct gengetopt_args_info *args)
         if (ok)
             put_model(cli, &model);
     } else if (ok) {
-        spot_write_trace(cli->writer, trace.start, trace.end, &trace.instances);
+        spot_write_trace(cli->writer, trace.start, trace.end,
+                         trace.populated ? &trace.instances : NULL);
         for (size_t i = 0; i < trace.n; i++)
             spot_write_event(cli->writer, &trace.event[i]);
     }

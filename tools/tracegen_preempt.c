@@ -153,6 +153,8 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
         return cli_usage(cli, "--minutes must be at most %g", SPOT_TIME_MAX / 60);
     if (p->seed + p->runs - 1 > UINT32_MAX)
         return cli_usage(cli, "--seed plus --runs must stay below 2^32");
+    if (args->repair_given && !args->compare_given)
+        return cli_usage(cli, "--repair is of a log: give --compare LOG");
     if (args->compare_given && p->runs > 1)
         return cli_usage(cli, "--compare is of one run: give no --runs");
     if (d->start > d->capacity)
@@ -224,6 +226,7 @@ draw(struct preempt *p, uint64_t seed)
     p->hourly.minutes = d->minutes;
     if (p->trace) {
         p->trace->end = d->minutes * 60;
+        p->trace->populated = instances != NULL;
         p->trace->instances = instances ? *instances : 0;
     } else
         spot_write_trace(p->cli->writer, 0, d->minutes * 60, instances);
@@ -261,11 +264,17 @@ put_test(struct cli *cli, const char *quantity, const struct spot_values *drawn,
     rec_end(cli->writer);
 }
 
+static void
+warn(void *context, const char *text)
+{
+    diag_warn(context, "%s", text);
+}
+
 static bool
-compare(struct preempt *p, const char *path)
+compare(struct preempt *p, const char *path, bool repair)
 {
     struct cli *cli = p->cli;
-    struct spot_log_options options = {0};
+    struct spot_log_options options = {repair, warn, NULL, cli};
     struct spot_trace log = {0};
     struct spot_model drawn, measured;
     struct rec_reader *reader;
@@ -311,7 +320,8 @@ tracegen_preempt(struct cli *cli, const struct gengetopt_args_info *args)
     ok = ok && read_figures(&p, args);
     if (ok && !p.minutes_given && p.model.total_minutes > 0)
         p.drawing.minutes = p.model.total_minutes;
-    ok = ok && (args->compare_given ? compare(&p, args->compare_arg) : draw_runs(&p));
+    ok = ok && (args->compare_given ? compare(&p, args->compare_arg, args->repair_given)
+                                    : draw_runs(&p));
     spot_model_free(&p.model);
     spot_trace_free(&trace);
     return ok;

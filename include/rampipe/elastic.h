@@ -90,7 +90,7 @@ struct elastic_options {
     double prepare;           /* from an instance's addition until it is ready, seconds */
     uint64_t depth;           /* stages of a pipeline */
     uint64_t start, capacity; /* instances at the start, at most */
-    double begin;             /* time of the start, seconds */
+    double begin, end; /* of the run, seconds; end may be INFINITY: not known yet */
     enum fleet_victims victims;
     uint32_t seed;
     enum elastic_rules rules;
@@ -145,10 +145,11 @@ struct elastic;
 struct elastic *elastic_new(const struct elastic_options *options,
                             const struct elastic_sink *sink,
                             struct rec_error *err) REC_MUST_CHECK;
-/** Events come in order of time; those of one instant happen at once, losses first. */
+/** Events come in order of time; those of one instant happen at once, losses first. What
+ * would be seen after the last tick before the end is not seen. */
 bool elastic_take(struct elastic *elastic, const struct spot_event *event,
                   struct rec_error *err) REC_MUST_CHECK;
-/** Goes on to the end (>= the last event). */
+/** Goes on to the end, or to the last event if that is later. */
 bool elastic_finish(struct elastic *elastic, double end, struct elastic_result *result,
                     struct rec_error *err) REC_MUST_CHECK;
 void elastic_free(struct elastic *elastic);

@@ -54,7 +54,8 @@ void spot_write_event(struct rec_writer *writer, const struct spot_event *event)
 /** A whole trace in memory. Starts as {0}. */
 struct spot_trace {
     double start, end;        /* seconds */
-    uint64_t instances;       /* at start */
+    bool populated;           /* known are the instances at start; */
+    uint64_t instances;       /* 0: those that are added then */
     struct spot_event *event; /* in order of time; ids live in the arena */
     size_t n, room;
     double *row; /* times at which a log gave a count, the start included; none: one at
@@ -71,7 +72,9 @@ void spot_trace_free(struct spot_trace *trace);
 /** How a log is read. */
 struct spot_log_options {
     bool repair;                                   /* see spot_log_read() */
-    void (*warn)(void *context, const char *text); /* called for each repair */
+    void (*warn)(void *context, const char *text); /* each repair; may be NULL */
+    /* records of a stream that are not of a trace; may be NULL */
+    void (*other)(void *context, const struct rec *rec);
     void *context;
 };
 

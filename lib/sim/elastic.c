@@ -306,6 +306,8 @@ elastic_take(struct elastic *e, const struct spot_event *event, struct rec_error
     double time = to_tick(e, event->time);
     uint64_t taken, active;
 
+    if (e->options.tick > 0 && time >= e->options.end)
+        return true;
     if (is_first(e, event))
         return fleet_add(e->fleet, event->count, event->ids, e->limit, FLEET_STANDBY, 0,
                          &taken, err);
@@ -367,6 +369,7 @@ elastic_finish(struct elastic *e, double end, struct elastic_result *result,
         begin(e);
     if (!end_instant(e, err))
         return false;
+    end = fmax(end, e->now);
     if (e->options.rules == ELASTIC_SANE)
         advance(e, end);
     else if (!elastic_tick_until(e, end, err))

@@ -5,6 +5,8 @@
 #include <gsl/gsl_rng.h>
 #include <math.h>
 
+static const double EVENTS_MAX = 1e10; /* a trace that nobody waits for */
+
 enum {
     BIG_LEAST = 11,
     BIG_RANGE = 21
@@ -141,6 +143,20 @@ make_source(const struct spot_model *m, enum spot_kind kind)
     return s;
 }
 
+/* The mean time from one event to the next, seconds. */
+static double
+mean_spacing(const struct source *s, const struct spot_drawing *drawing)
+{
+    double sum = 0;
+    if (drawing->process == SPOT_WEIBULL)
+        return s->scale * tgamma(1 + 1 / s->shape);
+    if (drawing->process != SPOT_EMPIRICAL)
+        return 60 / s->chance;
+    for (size_t i = 0; i < s->spacings->n; i++)
+        sum += s->spacings->weight[i] / s->spacings->total * s->spacings->value[i];
+    return sum;
+}
+
 /* A kind that never comes needs nothing. */
 static bool
 check_source(const struct source *s, const struct spot_drawing *drawing,
@@ -159,6 +175,9 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
         return rec_fail(err, REC_USAGE, "the model has no Weibull spacings of %s", name);
     if (drawing->process == SPOT_EMPIRICAL && !(longest > 0))
         return rec_fail(err, REC_USAGE, "the model has no list of spacings of %s", name);
+    if (!(drawing->minutes * 60 / mean_spacing(s, drawing) <= EVENTS_MAX))
+        return rec_fail(err, REC_USAGE, "%s would come more than %g times", name,
+                        EVENTS_MAX);
     if (drawing->empirical_counts ? s->counts->n == 0 : isnan(s->mean) && s->big < 1)
         return rec_fail(err, REC_USAGE,
                         "the model does not say how many instances %s "

@@ -351,6 +351,7 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
     for (; j < ngone; j++)
         if (!add_counted(trace, gone[j].time - origin, SPOT_PREEMPT, gone[j].count, err))
             return false;
+    trace->populated = true;
     trace->instances = (uint64_t)row[0].count;
     trace->start = 0;
     trace->end = row[n - 1].time - origin;
@@ -413,6 +414,7 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
     free(ids);
     if (!ok)
         return false;
+    trace->populated = true;
     trace->start = row[0].time;
     trace->end = row[n - 1].time;
     return true;
@@ -446,7 +448,8 @@ build(struct log *log, const char *file, struct spot_trace *trace, struct rec_er
 /* ---- records ------------------------------------------------------------- */
 
 static bool
-read_records(struct rec_reader *reader, struct spot_trace *trace, struct rec_error *err)
+read_records(struct rec_reader *reader, const struct spot_log_options *options,
+             struct spot_trace *trace, struct rec_error *err)
 {
     struct spot_order order = {0};
     struct spot_event event;
@@ -462,6 +465,8 @@ read_records(struct rec_reader *reader, struct spot_trace *trace, struct rec_err
         taken = spot_read(&order, reader, &rec, &event, err);
         if (taken < 0 || (taken > 0 && !spot_trace_add(trace, event, err)))
             return false;
+        if (taken == 0 && rec.type != REC_TRACE && options->other)
+            options->other(options->context, &rec);
         ended = ended || (rec.type == REC_MARK && order.begun);
     }
     if (status < 0)
@@ -472,6 +477,7 @@ read_records(struct rec_reader *reader, struct spot_trace *trace, struct rec_err
     }
     trace->start = order.start;
     trace->end = order.end;
+    trace->populated = order.populated;
     trace->instances = order.instances;
     return trace->n > 0 ||
            rec_fail(err, REC_DATA, "%s: the stream has no preempt or add records",
@@ -498,7 +504,7 @@ spot_log_read(struct rec_reader *reader, const struct spot_log_options *options,
     if (status < 0)
         return false;
     if (status > 0 && is_record(line))
-        return read_records(reader, trace, err);
+        return read_records(reader, options, trace, err);
     source = csv_source_new(reader, err);
     ok = source && read_rows(&log, reader, source, err) &&
          build(&log, rec_reader_file(reader), trace, err);

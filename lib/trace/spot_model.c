@@ -242,7 +242,7 @@ walk_events(const struct spot_trace *trace, struct spot_model *m, struct walk *w
         for (; i < trace->n && trace->event[i].time == time; i++)
             *(trace->event[i].kind == SPOT_ADD ? &added : &preempted) +=
                 (double)trace->event[i].count;
-        if (time == trace->start && trace->instances == 0) {
+        if (trace->populated && trace->instances == 0 && time == trace->start) {
             m->start_instances = m->max_instances = w->population = added;
             added = 0; /* these were there when the log began */
         }

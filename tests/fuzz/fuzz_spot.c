@@ -1,5 +1,5 @@
 /* Any bytes as a log of a spot cluster, strict and repaired; what is read is fitted, and
- * trained on by all rules. */
+ * trained on by all rules. The same bytes as a model and as a table. */
 #include "fuzz.h"
 
 #include "rampipe/redundant.h"
@@ -43,6 +43,7 @@ train_elastic(const struct spot_trace *trace, enum elastic_rules rules)
         .seed = 1,
         .start = trace->instances < 64 ? trace->instances : 64,
         .begin = trace->start,
+        .end = trace->end,
         .rules = rules,
         .tick = rules == ELASTIC_SANE ? 0 : 5};
     const struct elastic_sink sink = {0};
@@ -133,8 +134,8 @@ read_log(const char *path, bool repair)
                 abort();
         if (spot_model_fit(&trace, &model, &err))
             draw(&model);
-        /* years of steps say nothing new */
-        if (trace.end - trace.start < 1e6) {
+        /* months of steps say nothing new */
+        if (trace.end - trace.start < 1e5) {
             train_elastic(&trace, ELASTIC_SANE);
             train_elastic(&trace, ELASTIC_PUBLISHED);
             train_elastic(&trace, ELASTIC_LATER);
@@ -146,6 +147,27 @@ read_log(const char *path, bool repair)
     rec_reader_close(reader);
 }
 
+/* The same bytes as models, and as the table of a network. */
+static void
+read_model(const char *path)
+{
+    struct rec_error err;
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
+    struct redundant_profile profile;
+    struct spot_model model;
+    struct rec rec;
+
+    spot_model_clear(&model);
+    while (reader && rec_next(reader, &rec, &err) > 0)
+        if (rec.type == REC_MODEL && spot_model_read(&model, reader, &rec, &err))
+            draw(&model);
+    spot_model_free(&model);
+    rec_reader_close(reader);
+    if (redundant_profile_read(&profile, path, &err) && profile.stages == 0)
+        abort();
+    redundant_profile_free(&profile);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -153,6 +175,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int fd = fuzz_file(bytes, size, path);
     read_log(path, false);
     read_log(path, true);
+    read_model(path);
     close(fd);
     return 0;
 }

@@ -26,7 +26,8 @@ options(const struct elastic_profile *profile)
                                     .start = 32,
                                     .capacity = 64,
                                     .victims = FLEET_LOWEST,
-                                    .seed = 1};
+                                    .seed = 1,
+                                    .end = INFINITY};
 }
 
 struct event {
