@@ -120,6 +120,8 @@ traces: all
 # ---- installing -------------------------------------------------------------------------
 HEADERS := $(wildcard include/rampipe/*.h)
 INSTALL := install -D
+TABLES := $(wildcard traces/redundant/*.tsv)
+tabledir = $(DESTDIR)$(PREFIX)/share/rampipe/redundant
 bindir = $(DESTDIR)$(PREFIX)/bin
 install: all man
 	for t in $(TOOLS); do \
@@ -130,6 +132,8 @@ install: all man
 	$(INSTALL) -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/librampipe.a
 	for h in $(HEADERS); do \
 	    $(INSTALL) -m 644 $$h $(DESTDIR)$(PREFIX)/$$h || exit 1; done
+	for f in $(notdir $(TABLES)); do \
+	    $(INSTALL) -m 644 traces/redundant/$$f $(tabledir)/$$f || exit 1; done
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/rampipe.pc.in \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rampipe.pc
@@ -138,7 +142,7 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/share/man/man1/$(PROGRAM_PREFIX)$$t.1; done
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/rampipe.5 \
 	    $(DESTDIR)$(PREFIX)/lib/librampipe.a $(DESTDIR)$(PREFIX)/lib/pkgconfig/rampipe.pc
-	rm -rf $(DESTDIR)$(PREFIX)/include/rampipe
+	rm -rf $(DESTDIR)$(PREFIX)/include/rampipe $(DESTDIR)$(PREFIX)/share/rampipe
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])

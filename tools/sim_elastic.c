@@ -132,14 +132,7 @@ write_state(void *context, double time, enum elastic_phase phase,
             const uint64_t count[FLEET_NSTATES])
 {
     static const char *const phases[] = {"training", "reconfiguring", "stalled"};
-    struct training *t = context;
-    struct rec_writer *w = t->cli->writer;
-    rec_begin(w, "state");
-    rec_num_field(w, time);
-    for (int s = 0; s < FLEET_NSTATES; s++)
-        rec_uint_field(w, count[s]);
-    rec_text_key(w, "phase", phases[phase]);
-    rec_end(w);
+    training_write_state(context, time, count, phases[phase]);
 }
 
 static void
@@ -165,11 +158,7 @@ write_result(struct training *t, const struct model *m, const struct elastic_res
     rec_uint_key(w, "lost_active", r->lost_active);
     rec_uint_key(w, "added", r->added);
     rec_uint_key(w, "refused", r->refused);
-    rec_num_key(w, "active", r->by_state[FLEET_ACTIVE]);
-    rec_num_key(w, "standby", r->by_state[FLEET_STANDBY]);
-    rec_num_key(w, "preparing", r->by_state[FLEET_PREPARING]);
-    rec_num_key(w, "price", t->price);
-    rec_num_key(w, "on_demand_price", t->on_demand_price);
+    training_write_keys(t, r->by_state);
     rec_uint_key(w, "on_demand_instances", on_demand);
     rec_num_key(w, "on_demand_step", elastic_iteration(&m->profile, (double)on_demand));
     rec_end(w);

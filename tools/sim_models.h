@@ -41,8 +41,13 @@ struct training {
 bool training_options(struct training *training);
 /* Every stream of the input is a run. */
 bool training_run(struct training *training);
+/* A state record; counts are of active, standby and preparing instances. */
+void training_write_state(struct training *training, double time, const uint64_t count[3],
+                          const char *phase);
 /* account records. */
 void training_write_accounts(struct training *training, const double seconds[4],
                              const double instance_seconds[4]);
+/* Keys of a trained record: instance-seconds by state, prices. */
+void training_write_keys(struct training *training, const double by_state[3]);
 
 #endif

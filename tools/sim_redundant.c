@@ -71,14 +71,7 @@ write_state(void *context, double time, enum redundant_status status, bool degra
             const uint64_t count[FLEET_NSTATES])
 {
     static const char *const phases[] = {"stalled", "reconfiguring", "training"};
-    struct training *t = context;
-    struct rec_writer *w = t->cli->writer;
-    rec_begin(w, "state");
-    rec_num_field(w, time);
-    for (int s = 0; s < FLEET_NSTATES; s++)
-        rec_uint_field(w, count[s]);
-    rec_text_key(w, "phase", degraded ? "degraded" : phases[status]);
-    rec_end(w);
+    training_write_state(context, time, count, degraded ? "degraded" : phases[status]);
 }
 
 static void
@@ -108,12 +101,8 @@ write_result(struct training *t, const struct model *m, const struct redundant_r
     rec_uint_key(w, "preempted", r->preempted);
     rec_uint_key(w, "lost_active", r->lost_active);
     rec_uint_key(w, "added", r->added);
-    rec_num_key(w, "active", r->by_state[FLEET_ACTIVE]);
-    rec_num_key(w, "standby", r->by_state[FLEET_STANDBY]);
-    rec_num_key(w, "preparing", r->by_state[FLEET_PREPARING]);
     rec_num_key(w, "degraded", r->degraded);
-    rec_num_key(w, "price", t->price);
-    rec_num_key(w, "on_demand_price", t->on_demand_price);
+    training_write_keys(t, r->by_state);
     if (p->on_demand_instances > 0 && p->on_demand_step > 0) {
         rec_num_key(w, "on_demand_instances", p->on_demand_instances);
         rec_num_key(w, "on_demand_step", p->on_demand_step);

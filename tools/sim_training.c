@@ -112,3 +112,26 @@ training_write_accounts(struct training *t, const double seconds[4],
         rec_end(t->cli->writer);
     }
 }
+
+void
+training_write_state(struct training *t, double time, const uint64_t count[3],
+                     const char *phase)
+{
+    rec_begin(t->cli->writer, "state");
+    rec_num_field(t->cli->writer, time);
+    for (int s = 0; s < FLEET_NSTATES; s++)
+        rec_uint_field(t->cli->writer, count[s]);
+    rec_text_key(t->cli->writer, "phase", phase);
+    rec_end(t->cli->writer);
+}
+
+void
+training_write_keys(struct training *t, const double by_state[3])
+{
+    struct rec_writer *w = t->cli->writer;
+    rec_num_key(w, "active", by_state[FLEET_ACTIVE]);
+    rec_num_key(w, "standby", by_state[FLEET_STANDBY]);
+    rec_num_key(w, "preparing", by_state[FLEET_PREPARING]);
+    rec_num_key(w, "price", t->price);
+    rec_num_key(w, "on_demand_price", t->on_demand_price);
+}

@@ -234,6 +234,7 @@ elastic_add(struct elastic *e, struct rec_error *err)
         e->result.refused += a->count - added;
     }
     e->nadds = 0;
+    map_clear(&e->arriving);
     return true;
 }
 
@@ -256,22 +257,31 @@ static bool
 keep_addition(struct elastic *e, const struct spot_event *event, struct rec_error *err)
 {
     struct elastic_addition addition = {event->count, NULL};
+    struct rec_str rest, id;
+
     if (!rec_grow(&e->add, &e->add_room, e->nadds + 1, sizeof *e->add, err))
         return false;
     if (event->ids.len > 0 && !(addition.ids = strndup(event->ids.ptr, event->ids.len)))
         return rec_fail_memory(err);
     e->add[e->nadds++] = addition;
+    rest = (struct rec_str){addition.ids, event->ids.len};
+    while (rest.len > 0 && rec_str_split(&rest, ',', &id))
+        if (fleet_has(e->fleet, id) || map_get(&e->arriving, id) != MAP_NONE)
+            return rec_fail(err, REC_DATA,
+                            "instance '%.*s' is added, but it is there already",
+                            (int)(id.len < 80 ? id.len : 80), id.ptr);
+        else if (!map_add(&e->arriving, id, 0, err))
+            return false;
     return true;
 }
 
-/* A preemption may name an instance that came at the same instant: it comes first then.
- */
+/* A preemption may name an instance that came at the same instant. */
 static bool
 names_newcomer(const struct elastic *e, struct rec_str ids)
 {
     struct rec_str id;
     while (e->nadds > 0 && ids.len > 0 && rec_str_split(&ids, ',', &id))
-        if (!fleet_has(e->fleet, id))
+        if (map_get(&e->arriving, id) != MAP_NONE)
             return true;
     return false;
 }
@@ -389,6 +399,7 @@ elastic_free(struct elastic *e)
     for (size_t i = 0; i < e->nadds; i++)
         free(e->add[i].ids);
     free(e->add);
+    map_free(&e->arriving);
     fleet_free(e->fleet);
     free(e);
 }

@@ -33,13 +33,14 @@ struct elastic {
                                   is being written, */
     struct elastic_mark safe;  /* and of the last one */
 
-    bool begun;      /* the first instances are known */
-    bool open;       /* an instant has events: */
-    uint64_t lost;   /* active instances lost in it */
-    uint64_t before; /* the population before */
-    uint64_t limit;  /* additions may not make it larger */
-    struct elastic_addition *add;
+    bool begun;                   /* the first instances are known */
+    bool open;                    /* an instant has events: */
+    uint64_t lost;                /* active instances lost in it */
+    uint64_t before;              /* the population before */
+    uint64_t limit;               /* additions may not make it larger */
+    struct elastic_addition *add; /* its additions */
     size_t nadds, add_room;
+    struct map arriving; /* their ids, which live in ->add */
 
     /* what was told last */
     bool told;
