@@ -77,9 +77,10 @@ read_rules(struct training *t, struct elastic_options *o)
     if (args->tick_given &&
         (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick == 0))
         return cli_usage(t->cli, "--tick must be a number > 0, got '%s'", args->tick_arg);
-    if (o->rules != ELASTIC_SANE && (o->grow_saved || args->load_given))
-        return cli_usage(t->cli,
-                         "the published rules know no --load and no --grow saved");
+    if (o->rules != ELASTIC_SANE && o->grow_saved)
+        return cli_usage(t->cli, "the published rules know no --grow saved");
+    if (o->rules != ELASTIC_SANE && args->load_given)
+        diag_warn(t->cli, "the published rules have no use for --load");
     return true;
 }
 
