@@ -102,12 +102,16 @@ bool spot_log_read(struct rec_reader *reader, const struct spot_log_options *opt
 
 /* ---- models -------------------------------------------------------------- */
 
-/** Values with how often they came, in ascending order. */
+struct spot_value {
+    double value, weight;
+};
+
+/** Values with how often they came. */
 struct spot_values {
-    double *value;
-    double *weight;
-    size_t n, room, weight_room;
+    struct spot_value *at; /* in ascending order, unless loose; owned, free() */
+    size_t n, room;
     double total; /* sum of the weights */
+    bool loose;
 };
 
 /** Figures of a trace; NAN where a trace has none. A change is any row after the first.
@@ -144,8 +148,11 @@ bool spot_model_read(struct spot_model *model, const struct rec_reader *reader,
                      const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 void spot_model_free(struct spot_model *model);
 
+/** Appends a value. After values out of order, settle. */
 bool spot_values_add(struct spot_values *values, double value, double weight,
                      struct rec_error *err) REC_MUST_CHECK;
+/** Brings values in order, equal ones together. */
+void spot_values_settle(struct spot_values *values);
 
 /* ---- drawing ------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <math.h>
+#include <stdlib.h>
 
 static const double EVENTS_MAX = 1e10; /* a trace that nobody waits for */
 
@@ -12,13 +13,19 @@ enum {
     BIG_RANGE = 21
 }; /* the published range of big additions: 11..31 */
 
+/* Values to draw from. */
+struct bag {
+    const struct spot_values *values;
+    double *below; /* [i]: sum of the weights up to value i */
+};
+
 /* What is drawn of one kind of event. */
 struct source {
     enum spot_kind kind;
     double chance; /* a minute */
     double mean, std, big;
     double shape, scale;
-    const struct spot_values *spacings, *counts;
+    struct bag spacings, counts;
     double next; /* renewal: time of the next event */
 };
 
@@ -30,14 +37,32 @@ struct draw {
     void *context;
 };
 
-static double
-from_values(const struct draw *d, const struct spot_values *v)
+static bool
+fill_bag(struct bag *bag, struct rec_error *err)
 {
-    double u = gsl_rng_uniform(d->rng) * v->total;
-    size_t i = 0;
-    while (i + 1 < v->n && u >= v->weight[i])
-        u -= v->weight[i++];
-    return v->value[i];
+    double sum = 0;
+    if (bag->values->n == 0)
+        return true;
+    if (!(bag->below = calloc(bag->values->n, sizeof *bag->below)))
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < bag->values->n; i++)
+        bag->below[i] = sum += bag->values->at[i].weight;
+    return true;
+}
+
+static double
+from_bag(const struct draw *d, const struct bag *bag)
+{
+    size_t low = 0, high = bag->values->n - 1;
+    double u = gsl_rng_uniform(d->rng) * bag->below[high];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (bag->below[middle] > u)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return bag->values->at[low].value;
 }
 
 /* The published rule; its mean is not `mean`, for the negative tail is folded up. */
@@ -46,7 +71,7 @@ draw_count(const struct draw *d, const struct source *s)
 {
     double n;
     if (d->drawing->empirical_counts)
-        return from_values(d, s->counts);
+        return from_bag(d, &s->counts);
     if (s->kind == SPOT_ADD && gsl_rng_uniform(d->rng) < s->big)
         return BIG_LEAST + (double)gsl_rng_uniform_int(d->rng, BIG_RANGE);
     n = fabs(rint(s->mean + gsl_ran_gaussian_ziggurat(d->rng, s->std)));
@@ -90,7 +115,7 @@ static double
 draw_spacing(const struct draw *d, const struct source *s)
 {
     if (d->drawing->process == SPOT_EMPIRICAL)
-        return from_values(d, s->spacings);
+        return from_bag(d, &s->spacings);
     if (d->drawing->process == SPOT_WEIBULL)
         return gsl_ran_weibull(d->rng, s->scale, s->shape);
     return gsl_ran_exponential(d->rng, 60 / s->chance);
@@ -128,8 +153,8 @@ make_source(const struct spot_model *m, enum spot_kind kind)
         s.std = or_zero(m->preempt_std);
         s.shape = m->preempt_shape;
         s.scale = m->preempt_scale_s;
-        s.spacings = &m->preempt_spacings;
-        s.counts = &m->preempt_counts;
+        s.spacings.values = &m->preempt_spacings;
+        s.counts.values = &m->preempt_counts;
     } else {
         s.chance = or_zero(m->chance_add_minute);
         s.mean = m->regular_mean;
@@ -137,8 +162,8 @@ make_source(const struct spot_model *m, enum spot_kind kind)
         s.big = or_zero(m->prob_big);
         s.shape = m->add_shape;
         s.scale = m->add_scale_s;
-        s.spacings = &m->add_spacings;
-        s.counts = &m->add_counts;
+        s.spacings.values = &m->add_spacings;
+        s.counts.values = &m->add_counts;
     }
     return s;
 }
@@ -152,8 +177,9 @@ mean_spacing(const struct source *s, const struct spot_drawing *drawing)
         return s->scale * tgamma(1 + 1 / s->shape);
     if (drawing->process != SPOT_EMPIRICAL)
         return 60 / s->chance;
-    for (size_t i = 0; i < s->spacings->n; i++)
-        sum += s->spacings->weight[i] / s->spacings->total * s->spacings->value[i];
+    for (size_t i = 0; i < s->spacings.values->n; i++)
+        sum += s->spacings.values->at[i].weight / s->spacings.values->total *
+               s->spacings.values->at[i].value;
     return sum;
 }
 
@@ -163,7 +189,9 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
              struct rec_error *err)
 {
     const char *name = s->kind == SPOT_ADD ? "additions" : "preemptions";
-    double longest = s->spacings->n > 0 ? s->spacings->value[s->spacings->n - 1] : 0;
+    double longest = s->spacings.values->n > 0
+                         ? s->spacings.values->at[s->spacings.values->n - 1].value
+                         : 0;
     if (s->chance == 0)
         return true;
     if (drawing->process == SPOT_COIN && s->chance * drawing->interval / 60 > 1)
@@ -178,7 +206,8 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
     if (!(drawing->minutes * 60 / mean_spacing(s, drawing) <= EVENTS_MAX))
         return rec_fail(err, REC_USAGE, "%s would come more than %g times", name,
                         EVENTS_MAX);
-    if (drawing->empirical_counts ? s->counts->n == 0 : isnan(s->mean) && s->big < 1)
+    if (drawing->empirical_counts ? s->counts.values->n == 0
+                                  : isnan(s->mean) && s->big < 1)
         return rec_fail(err, REC_USAGE,
                         "the model does not say how many instances %s "
                         "have",
@@ -201,8 +230,14 @@ spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
     if (!(d.rng = gsl_rng_alloc(gsl_rng_mt19937)))
         return rec_fail_memory(err);
     gsl_rng_set(d.rng, drawing->seed);
-    ok = drawing->process == SPOT_COIN ? draw_coins(&d, source, err)
-                                       : draw_renewals(&d, source, err);
+    ok = fill_bag(&source[0].spacings, err) && fill_bag(&source[0].counts, err) &&
+         fill_bag(&source[1].spacings, err) && fill_bag(&source[1].counts, err) &&
+         (drawing->process == SPOT_COIN ? draw_coins(&d, source, err)
+                                        : draw_renewals(&d, source, err));
+    for (int k = 0; k < 2; k++) {
+        free(source[k].spacings.below);
+        free(source[k].counts.below);
+    }
     gsl_rng_free(d.rng);
     return ok;
 }
@@ -236,11 +271,11 @@ spot_ks_test(const struct spot_values *a, const struct spot_values *b)
         return ks;
     ks.d = 0;
     while (i < a->n && j < b->n) {
-        double x = fmin(a->value[i], b->value[j]);
-        if (a->value[i] == x)
-            below_a += a->weight[i++] / a->total;
-        if (b->value[j] == x)
-            below_b += b->weight[j++] / b->total;
+        double x = fmin(a->at[i].value, b->at[j].value);
+        if (a->at[i].value == x)
+            below_a += a->at[i++].weight / a->total;
+        if (b->at[j].value == x)
+            below_b += b->at[j++].weight / b->total;
         ks.d = fmax(ks.d, fabs(below_a - below_b));
     }
     /* Stephens' correction for finite samples (1970) */

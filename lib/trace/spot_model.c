@@ -83,8 +83,7 @@ void
 spot_model_free(struct spot_model *model)
 {
     for (size_t i = 0; i < NLISTS; i++) {
-        free(list(model, i)->value);
-        free(list(model, i)->weight);
+        free(list(model, i)->at);
         *list(model, i) = (struct spot_values){0};
     }
 }
@@ -92,28 +91,46 @@ spot_model_free(struct spot_model *model)
 bool
 spot_values_add(struct spot_values *v, double value, double weight, struct rec_error *err)
 {
-    size_t low = 0, high = v->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (v->value[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     v->total += weight;
-    if (low < v->n && v->value[low] == value) {
-        v->weight[low] += weight;
+    if (v->n > 0 && v->at[v->n - 1].value == value) {
+        v->at[v->n - 1].weight += weight;
         return true;
     }
-    if (!rec_grow(&v->value, &v->room, v->n + 1, sizeof *v->value, err) ||
-        !rec_grow(&v->weight, &v->weight_room, v->n + 1, sizeof *v->weight, err))
+    if (!rec_grow(&v->at, &v->room, v->n + 1, sizeof *v->at, err))
         return false;
-    memmove(v->value + low + 1, v->value + low, (v->n - low) * sizeof *v->value);
-    memmove(v->weight + low + 1, v->weight + low, (v->n - low) * sizeof *v->weight);
-    v->value[low] = value;
-    v->weight[low] = weight;
-    v->n++;
+    v->loose = v->loose || (v->n > 0 && value < v->at[v->n - 1].value);
+    v->at[v->n++] = (struct spot_value){value, weight};
     return true;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+    const struct spot_value *x = a, *y = b;
+    return x->value < y->value ? -1 : x->value > y->value;
+}
+
+void
+spot_values_settle(struct spot_values *v)
+{
+    size_t n = 0;
+    if (!v->loose)
+        return;
+    qsort(v->at, v->n, sizeof *v->at, by_value);
+    for (size_t i = 1; i < v->n; i++)
+        if (v->at[i].value == v->at[n].value)
+            v->at[n].weight += v->at[i].weight;
+        else
+            v->at[++n] = v->at[i];
+    v->n = n + 1;
+    v->loose = false;
+}
+
+static void
+settle_all(struct spot_model *model)
+{
+    for (size_t i = 0; i < NLISTS; i++)
+        spot_values_settle(list(model, i));
 }
 
 /* ---- fitting ------------------------------------------------------------- */
@@ -125,14 +142,15 @@ mean_and_std(const struct spot_values *v, double least, double most, double *mea
 {
     double n = 0, sum = 0, square = 0;
     for (size_t i = 0; i < v->n; i++)
-        if (v->value[i] >= least && v->value[i] <= most) {
-            n += v->weight[i];
-            sum += v->weight[i] * v->value[i];
+        if (v->at[i].value >= least && v->at[i].value <= most) {
+            n += v->at[i].weight;
+            sum += v->at[i].weight * v->at[i].value;
         }
     *mean = sum / n;
     for (size_t i = 0; i < v->n; i++)
-        if (v->value[i] >= least && v->value[i] <= most)
-            square += v->weight[i] * (v->value[i] - *mean) * (v->value[i] - *mean);
+        if (v->at[i].value >= least && v->at[i].value <= most)
+            square +=
+                v->at[i].weight * (v->at[i].value - *mean) * (v->at[i].value - *mean);
     *std = n > 1 ? sqrt(square / (n - 1)) : n == 1 ? 0 : NAN;
 }
 
@@ -141,12 +159,12 @@ static double
 shape_equation(double k, void *context)
 {
     const struct spot_values *v = context;
-    double top = 0, bottom = 0, logs = 0, largest = v->value[v->n - 1];
+    double top = 0, bottom = 0, logs = 0, largest = v->at[v->n - 1].value;
     for (size_t i = 0; i < v->n; i++) {
-        double power = v->weight[i] * pow(v->value[i] / largest, k);
-        top += power * log(v->value[i]);
+        double power = v->at[i].weight * pow(v->at[i].value / largest, k);
+        top += power * log(v->at[i].value);
         bottom += power;
-        logs += v->weight[i] * log(v->value[i]);
+        logs += v->at[i].weight * log(v->at[i].value);
     }
     return top / bottom - 1 / k - logs / v->total;
 }
@@ -176,7 +194,7 @@ fit_weibull(const struct spot_values *v, double *shape, double *scale,
     *shape = gsl_root_fsolver_root(solver);
     gsl_root_fsolver_free(solver);
     for (size_t i = 0; i < v->n; i++)
-        sum += v->weight[i] * pow(v->value[i], *shape);
+        sum += v->at[i].weight * pow(v->at[i].value, *shape);
     *scale = pow(sum / v->total, 1 / *shape);
     return true;
 }
@@ -260,9 +278,9 @@ share_of_big(struct spot_model *m)
 {
     double n = 0, sum = 0;
     for (size_t i = 0; i < m->add_counts.n; i++)
-        if (m->add_counts.value[i] > SPOT_BIG) {
-            n += m->add_counts.weight[i];
-            sum += m->add_counts.weight[i] * m->add_counts.value[i];
+        if (m->add_counts.at[i].value > SPOT_BIG) {
+            n += m->add_counts.at[i].weight;
+            sum += m->add_counts.at[i].weight * m->add_counts.at[i].value;
         }
     m->big_adds = n;
     if (m->add_events > 0) {
@@ -279,7 +297,7 @@ sum_of(const struct spot_values *v)
 {
     double sum = 0;
     for (size_t i = 0; i < v->n; i++)
-        sum += v->weight[i] * v->value[i];
+        sum += v->at[i].weight * v->at[i].value;
     return sum;
 }
 
@@ -291,7 +309,9 @@ spot_model_fit(const struct spot_trace *trace, struct spot_model *m,
     bool ok;
 
     spot_model_clear(m);
-    ok = walk_events(trace, m, &w, err) &&
+    ok = walk_events(trace, m, &w, err);
+    settle_all(m);
+    ok = ok &&
          fit_weibull(&m->preempt_spacings, &m->preempt_shape, &m->preempt_scale_s, err) &&
          fit_weibull(&m->add_spacings, &m->add_shape, &m->add_scale_s, err);
     m->node_rows = w.rows;
@@ -312,8 +332,7 @@ spot_model_fit(const struct spot_trace *trace, struct spot_model *m,
         m->chance_add_minute = m->add_events / m->total_minutes;
     }
     share_of_big(m);
-    free(w.changes.value);
-    free(w.changes.weight);
+    free(w.changes.at);
     return ok;
 }
 
@@ -327,8 +346,8 @@ write_list(struct rec_writer *writer, const char *key, const struct spot_values 
     rec_text_key(writer, key, "");
     for (size_t i = 0; i < v->n; i++) {
         char text[2 * REC_NUM_MAX + 2], weight[REC_NUM_MAX];
-        size_t len = rec_format_num(text, v->value[i]);
-        rec_format_num(weight, v->weight[i]);
+        size_t len = rec_format_num(text, v->at[i].value);
+        rec_format_num(weight, v->at[i].weight);
         len += (size_t)snprintf(text + len, sizeof text - len, ":%s%s", weight,
                                 i + 1 < v->n ? "," : "");
         rec_put_bytes(writer, text, len);
@@ -400,5 +419,6 @@ spot_model_read(struct spot_model *model, const struct rec_reader *reader,
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
         if (!read_key(model, reader, key, value, err))
             return false;
+    settle_all(model);
     return status == 0;
 }

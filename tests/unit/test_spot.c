@@ -68,11 +68,11 @@ moments(const struct spot_values *v, double *mean, double *std, double *kurtosis
     double m2 = 0, m4 = 0;
     *mean = 0;
     for (size_t i = 0; i < v->n; i++)
-        *mean += v->weight[i] * v->value[i] / v->total;
+        *mean += v->at[i].weight * v->at[i].value / v->total;
     for (size_t i = 0; i < v->n; i++) {
-        double d = v->value[i] - *mean;
-        m2 += v->weight[i] * d * d / v->total;
-        m4 += v->weight[i] * d * d * d * d / v->total;
+        double d = v->at[i].value - *mean;
+        m2 += v->at[i].weight * d * d / v->total;
+        m4 += v->at[i].weight * d * d * d * d / v->total;
     }
     *std = sqrt(m2);
     *kurtosis = m4;
@@ -117,8 +117,7 @@ test_refit_coins(void **state)
             spot_values_add(&counts, k, folded(m.preempt_mean, m.preempt_std, k), &err));
     assert_near(counts.total, 1, 1e-9);
     assert_refits(&counts, again.term_rows, again.preempt_mean, again.preempt_std);
-    free(counts.value);
-    free(counts.weight);
+    free(counts.at);
     spot_model_free(&again);
     spot_model_free(&m);
 }
@@ -230,12 +229,9 @@ test_ks(void **state)
     assert_near(ks.d, 1, 1e-12);
     assert_true(ks.p < 0.01);
     assert_true(isnan(spot_ks_test(&a, &none).p));
-    free(a.value);
-    free(a.weight);
-    free(b.value);
-    free(b.weight);
-    free(c.value);
-    free(c.weight);
+    free(a.at);
+    free(b.at);
+    free(c.at);
 }
 
 struct hourly_walk {
