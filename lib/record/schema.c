@@ -287,6 +287,7 @@ static const struct rec_spec table[REC_NTYPES] = {
           {"lost", REC_KIND_NUMBER, "iterations to do again"},
           {"reconfigurations", REC_KIND_COUNT, "losses and growths of the pipelines"},
           {"checkpoints", REC_KIND_COUNT, "checkpoints that were completed"},
+          {"start", REC_KIND_COUNT, "instances at the start"},
           {"preempted", REC_KIND_COUNT, "instances taken away"},
           {"lost_active", REC_KIND_COUNT, "those of them that trained"},
           {"added", REC_KIND_COUNT, "instances that came"},
