@@ -52,9 +52,10 @@ print(struct cli *cli, struct reducers *r, enum metrics_format format)
         return cli_usage(cli, "--series is of jobs; scripts/plot-training draws runs");
     if (!cli_open_writer(cli, false))
         return false;
-    if (runs)
+    if (runs) {
+        metrics_training_sort(&r->training);
         metrics_print_training(cli, &r->training, format);
-    else {
+    } else {
         metrics_sort(&r->metrics);
         if (r->series.width > 0)
             metrics_print_series(cli, &r->metrics, &r->series, format);

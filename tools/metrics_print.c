@@ -228,10 +228,10 @@ put_groups(struct cli *cli, struct metrics *metrics)
     }
 }
 
-/* Figures in a format for programs; `figures` emits them. */
-static void
-put_figures(struct cli *cli, enum metrics_format format,
-            void (*figures)(void *of, metrics_emit *emit, void *context), void *of)
+void
+metrics_print_figures(struct cli *cli, enum metrics_format format,
+                      void (*figures)(void *of, metrics_emit *emit, void *context),
+                      void *of)
 {
     struct rows rows = {cli, format, NULL, NULL};
     if (format == METRICS_JSON) {
@@ -258,92 +258,11 @@ metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format form
 {
     struct rows rows = {cli, format, metrics->group[0].name, NULL};
     if (format != METRICS_TABLE)
-        put_figures(cli, format, job_figures, metrics);
+        metrics_print_figures(cli, format, job_figures, metrics);
     else if (metrics->by)
         put_groups(cli, metrics);
     else
         metrics_figures(metrics, emit_table, &rows);
-}
-
-/* ---- training runs ------------------------------------------------------- */
-
-static void
-training_figures(void *of, metrics_emit *emit, void *context)
-{
-    metrics_training_figures(of, emit, context);
-}
-
-/* One run: a line a figure. More: a line of statistics. */
-static void
-emit_training_table(void *context, const char *group, const char *metric,
-                    const char *statistic, double value)
-{
-    struct rows *rows = context;
-    const char *unit = metrics_training_unit(metric);
-    char text[32];
-
-    if (strcmp(group, rows->group) != 0)
-        return;
-    if (strcmp(unit, "%") == 0)
-        snprintf(text, sizeof text, "%.3f %%", 100 * value);
-    else
-        snprintf(text, sizeof text, value == floor(value) ? "%.0f" : "%.6g", value);
-    if (strcmp(statistic, "value") == 0) {
-        rec_printf(rows->cli->writer, "%-28s %16s %s\n", metric, text,
-                   strcmp(unit, "%") == 0 ? "" : unit);
-        return;
-    }
-    if (strcmp(statistic, "count") == 0) {
-        if (!rows->metric)
-            rec_printf(rows->cli->writer,
-                       "\n%-28s %8s %12s %12s %12s %12s %12s %12s %12s\n", "", "runs",
-                       "mean", "se", "sd", "min", "p50", "p95", "max");
-        rows->metric = metric;
-        rec_printf(rows->cli->writer, "%-28s %8.0f", metric, value);
-        return;
-    }
-    rec_printf(rows->cli->writer, " %12s", text);
-    if (strcmp(statistic, "max") == 0)
-        rec_printf(rows->cli->writer, "  %s\n", strcmp(unit, "%") == 0 ? "" : unit);
-}
-
-static void
-put_training_groups(struct cli *cli, const struct metrics_training *t)
-{
-    static const char *const shown[] = {"steps",        "goodput",    "useful share",
-                                        "wasted share", "idle share", "throughput",
-                                        "cost rate",    "value"};
-    char text[32];
-    rec_printf(cli->writer, "%-16s %8s", t->by, "runs");
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        rec_printf(cli->writer, " %13s", shown[i]);
-    rec_printf(cli->writer, "\n");
-    for (size_t g = 1; g <= t->ngroups; g++) { /* the total comes last */
-        const struct metrics_runs *group = &t->group[g % t->ngroups];
-        rec_printf(cli->writer, "%-16s %8llu", group->name,
-                   (unsigned long long)group->runs);
-        for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-            bool percent = strcmp(metrics_training_unit(shown[i]), "%") == 0;
-            double mean = metrics_training_mean(group, shown[i]);
-            snprintf(text, sizeof text, percent ? "%.2f %%" : "%.6g",
-                     percent ? 100 * mean : mean);
-            rec_printf(cli->writer, " %13s", isnan(mean) ? "-" : text);
-        }
-        rec_printf(cli->writer, "\n");
-    }
-}
-
-void
-metrics_print_training(struct cli *cli, struct metrics_training *training,
-                       enum metrics_format format)
-{
-    struct rows rows = {cli, format, training->group[0].name, NULL};
-    if (format != METRICS_TABLE)
-        put_figures(cli, format, training_figures, training);
-    else if (training->by)
-        put_training_groups(cli, training);
-    else
-        metrics_training_figures(training, emit_training_table, &rows);
 }
 
 /* ---- series -------------------------------------------------------------- */

@@ -320,6 +320,9 @@ tracegen_preempt(struct cli *cli, const struct gengetopt_args_info *args)
     ok = ok && read_figures(&p, args);
     if (ok && !p.minutes_given && p.model.total_minutes > 0)
         p.drawing.minutes = p.model.total_minutes;
+    if (ok && !args->start_given && p.model.start_instances > 0)
+        p.drawing.start =
+            (uint64_t)fmin(p.model.start_instances, (double)p.drawing.capacity);
     ok = ok && (args->compare_given ? compare(&p, args->compare_arg, args->repair_given)
                                     : draw_runs(&p));
     spot_model_free(&p.model);

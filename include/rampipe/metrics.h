@@ -109,7 +109,9 @@ bool metrics_start(struct metrics *metrics, const char *by,
 int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
                  const struct rec *rec, struct metrics_job *job,
                  struct rec_error *err) REC_MUST_CHECK;
-/** Sorts the groups by name, numbers by value; the total stays first. */
+/** Numbers by value, before other names. */
+int metrics_compare_names(const char *a, const char *b);
+/** Sorts the groups by name; the total stays first. */
 void metrics_sort(struct metrics *metrics);
 void metrics_free(struct metrics *metrics);
 
@@ -171,6 +173,8 @@ bool metrics_training_start(struct metrics_training *training, const char *by,
 int metrics_training_take(struct metrics_training *training,
                           const struct rec_reader *reader, const struct rec *rec,
                           struct rec_error *err) REC_MUST_CHECK;
+/** Sorts the groups by name, when all records are taken; the total stays first. */
+void metrics_training_sort(struct metrics_training *training);
 /** Group by group: of one run the value of each quantity; of more its distribution over
  * the runs, with the standard error of the mean (se). */
 void metrics_training_figures(struct metrics_training *training, metrics_emit *emit,

@@ -299,18 +299,23 @@ metrics_take(struct metrics *metrics, const struct rec_reader *reader,
     return 1;
 }
 
+int
+metrics_compare_names(const char *a, const char *b)
+{
+    double p, q;
+    bool pa = rec_parse_num(rec_str(a), &p), qb = rec_parse_num(rec_str(b), &q);
+    if (pa && qb && p != q)
+        return p < q ? -1 : 1;
+    if (pa != qb)
+        return pa ? -1 : 1;
+    return strcmp(a, b);
+}
+
 static int
 compare_groups(const void *a, const void *b)
 {
     const struct metrics_group *x = a, *y = b;
-    double p, q;
-    bool px = rec_parse_num(rec_str(x->name), &p),
-         qy = rec_parse_num(rec_str(y->name), &q);
-    if (px && qy && p != q)
-        return p < q ? -1 : 1;
-    if (px != qy)
-        return px ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return metrics_compare_names(x->name, y->name);
 }
 
 void

@@ -278,6 +278,20 @@ emit_spread(const char *group, const char *metric, struct metrics_dist *d,
     emit(context, group, metric, "max", d->most);
 }
 
+static int
+compare_groups(const void *a, const void *b)
+{
+    const struct metrics_runs *x = a, *y = b;
+    return metrics_compare_names(x->name, y->name);
+}
+
+void
+metrics_training_sort(struct metrics_training *t)
+{
+    if (t->ngroups > 2)
+        qsort(t->group + 1, t->ngroups - 1, sizeof *t->group, compare_groups);
+}
+
 void
 metrics_training_figures(struct metrics_training *t, metrics_emit *emit, void *context)
 {
