@@ -136,7 +136,7 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
          !cli_choice(cli, "counts", args->counts_arg, counts, &how)))
         return false;
     d->process = p->process == HOURLY ? SPOT_COIN : (enum spot_process)p->process;
-    d->empirical_counts = args->counts_given ? how == 1 : p->process == SPOT_EMPIRICAL;
+    d->empirical_counts = args->counts_given && how == 1;
     if ((args->minutes_given &&
          !cli_amount(cli, "minutes", args->minutes_arg, false, &d->minutes)) ||
         !cli_amount(cli, "interval", args->interval_arg, false, &d->interval) ||
@@ -320,6 +320,8 @@ tracegen_preempt(struct cli *cli, const struct gengetopt_args_info *args)
     ok = ok && read_figures(&p, args);
     if (ok && !p.minutes_given && p.model.total_minutes > 0)
         p.drawing.minutes = p.model.total_minutes;
+    if (ok && !args->counts_given && p.process != SPOT_COIN)
+        p.drawing.empirical_counts = p.model.preempt_counts.n + p.model.add_counts.n > 0;
     if (ok && !args->start_given && p.model.start_instances > 0)
         p.drawing.start =
             (uint64_t)fmin(p.model.start_instances, (double)p.drawing.capacity);
