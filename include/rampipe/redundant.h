@@ -89,11 +89,10 @@ struct redundant;
 struct redundant *redundant_new(const struct redundant_options *options,
                                 const struct redundant_sink *sink,
                                 struct rec_error *err) REC_MUST_CHECK;
-/** Events come in order of time; of one instant, additions are first. */
+/** Events come in order of time; of one instant, additions are first. Once the steps
+ * asked for are done, they change nothing. */
 bool redundant_take(struct redundant *redundant, const struct spot_event *event,
                     struct rec_error *err) REC_MUST_CHECK;
-/** True once the steps asked for are done: further events change nothing. */
-bool redundant_is_done(const struct redundant *redundant);
 /** Goes on to the end, or until the steps are done. */
 bool redundant_finish(struct redundant *redundant, double end,
                       struct redundant_result *result,

@@ -301,12 +301,6 @@ redundant_take(struct redundant *r, const struct spot_event *event, struct rec_e
     return true;
 }
 
-bool
-redundant_is_done(const struct redundant *r)
-{
-    return r->done;
-}
-
 /* ---- start and end ------------------------------------------------------- */
 
 struct redundant *
