@@ -25,10 +25,11 @@ read_iterations(struct cli *cli, const char *text, struct elastic_profile *profi
     double x, seconds;
     while (rec_str_split(&rest, ',', &part)) {
         if (!rec_str_split(&part, ':', &size) || !rec_parse_num(size, &x) || !(x >= 1) ||
-            isinf(x) || !part.ptr || !rec_parse_num(part, &seconds) || !(seconds > 0) ||
-            isinf(seconds))
+            isinf(x) || !part.ptr || !rec_parse_num(part, &seconds) ||
+            !(seconds >= 1e-3) || isinf(seconds))
             return cli_usage(
-                cli, "--iteration is SIZE:SECONDS,SIZE:SECONDS,..., got '%s'", text);
+                cli, "--iteration is SIZE:SECONDS,..., of at least 1 and 0.001, got '%s'",
+                text);
         if (!elastic_profile_add(profile, x, seconds, &cli->err))
             return cli_usage(cli, "--iteration: %s", cli->err.text);
     }
@@ -75,8 +76,9 @@ read_rules(struct training *t, struct elastic_options *o)
     o->grow_saved = grow == 1;
     o->tick = o->rules == ELASTIC_SANE ? 0 : 5;
     if (args->tick_given &&
-        (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick == 0))
-        return cli_usage(t->cli, "--tick must be a number > 0, got '%s'", args->tick_arg);
+        (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick < 1e-3))
+        return cli_usage(t->cli, "--tick must be at least 0.001, got '%s'",
+                         args->tick_arg);
     if (o->rules != ELASTIC_SANE && o->grow_saved)
         return cli_usage(t->cli, "the published rules know no --grow saved");
     if (o->rules != ELASTIC_SANE && args->load_given)

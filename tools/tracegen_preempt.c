@@ -147,8 +147,8 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &p->seed) ||
         !cli_count(cli, "runs", args->runs_arg, 1, UINT32_MAX, &p->runs))
         return false;
-    if (d->interval == 0)
-        return cli_usage(cli, "--interval must be > 0");
+    if (d->interval < 1e-3)
+        return cli_usage(cli, "--interval must be at least 0.001");
     if (d->minutes > SPOT_TIME_MAX / 60)
         return cli_usage(cli, "--minutes must be at most %g", SPOT_TIME_MAX / 60);
     if (p->seed + p->runs - 1 > UINT32_MAX)

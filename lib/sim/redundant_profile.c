@@ -18,7 +18,7 @@ struct key {
     double *number;
     int64_t *ms;
     uint64_t *count;
-    double least;
+    double least, most;
 };
 
 static bool
@@ -30,9 +30,9 @@ take_number(const struct rec_reader *reader, const struct rec *rec, const struct
         return rec_get_count(reader, rec, 1, key->name, key->count, err);
     if (!rec_get_amount(reader, rec, 1, key->name, false, &value, err))
         return false;
-    if (value < key->least)
-        return rec_reader_fail(reader, err, "%s must be at least %g", key->name,
-                               key->least);
+    if (value < key->least || value > key->most)
+        return rec_reader_fail(reader, err, "%s must be from %g to %g", key->name,
+                               key->least, key->most);
     if (key->ms)
         *key->ms = llround(value * 1000);
     else
@@ -54,11 +54,11 @@ take_speed(struct redundant_profile *p, const struct rec_reader *reader,
         !rec_get_amount(reader, rec, 3, "seconds", false, &seconds, err) ||
         !rec_grow(&p->speed, &p->room, p->nspeeds + 1, sizeof *p->speed, err))
         return false;
-    speed.ms = llround(seconds * 1000);
+    speed.ms = seconds <= 1e9 ? llround(seconds * 1000) : 0;
     if (speed.ms < 1 || speed.pipelines < 1)
         return rec_reader_fail(reader, err,
-                               "a step takes at least a millisecond, on at least one "
-                               "pipeline");
+                               "a step takes a millisecond to 1e9 seconds, on at least "
+                               "one pipeline");
     p->speed[p->nspeeds++] = speed;
     return true;
 }
@@ -68,17 +68,17 @@ take_line(struct redundant_profile *p, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
 {
     const struct key keys[] = {
-        {"samples", &p->samples, NULL, NULL, 0},
-        {"steps", NULL, NULL, &p->steps, 0},
-        {"stages", NULL, NULL, &p->stages, 0},
-        {"creation", NULL, &p->creation_ms, NULL, 0},
-        {"rendezvous_global", NULL, &p->global_ms, NULL, 0},
-        {"rendezvous_local", NULL, &p->local_ms, NULL, 0},
-        {"slowdown", &p->slowdown, NULL, NULL, 1},
-        {"spot_price", &p->price, NULL, NULL, 0},
-        {"on_demand_price", &p->on_demand_price, NULL, NULL, 0},
-        {"on_demand_instances", &p->on_demand_instances, NULL, NULL, 0},
-        {"on_demand_step", &p->on_demand_step, NULL, NULL, 0}};
+        {"samples", &p->samples, NULL, NULL, 0, 1e12},
+        {"steps", NULL, NULL, &p->steps, 0, 0},
+        {"stages", NULL, NULL, &p->stages, 0, 0},
+        {"creation", NULL, &p->creation_ms, NULL, 0, 1e9},
+        {"rendezvous_global", NULL, &p->global_ms, NULL, 0, 1e9},
+        {"rendezvous_local", NULL, &p->local_ms, NULL, 0, 1e9},
+        {"slowdown", &p->slowdown, NULL, NULL, 1, 1000},
+        {"spot_price", &p->price, NULL, NULL, 0, 1e12},
+        {"on_demand_price", &p->on_demand_price, NULL, NULL, 0, 1e12},
+        {"on_demand_instances", &p->on_demand_instances, NULL, NULL, 0, 1e12},
+        {"on_demand_step", &p->on_demand_step, NULL, NULL, 0, 1e12}};
     struct rec_str name = rec->field[0];
 
     if (rec_str_is(name, "step"))
