@@ -38,7 +38,7 @@ begin(struct training *t)
     t->running = true;
     t->runs++;
     if (t->until < t->order.start)
-        return cli_usage(t->cli, "--until %g is before the start of the trace, %g",
+        return cli_usage(t->cli, "--until %.15g is before the start of the trace, %.15g",
                          t->until, t->order.start);
     return t->begin(t, (uint32_t)(t->seed + (hash ^ hash >> 32)));
 }
@@ -105,6 +105,7 @@ training_write_accounts(struct training *t, const double seconds[4],
 {
     static const char *const names[] = {"useful", "wasted", "reconfiguring", "stalled"};
     for (size_t i = 0; i < ELASTIC_NACCOUNTS; i++) {
+        /* what was moved to another account may leave -1e-12 */
         rec_begin(t->cli->writer, "account");
         rec_text_field(t->cli->writer, names[i]);
         rec_num_field(t->cli->writer, fmax(0, seconds[i]));

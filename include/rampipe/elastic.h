@@ -23,13 +23,6 @@ enum fleet_state { FLEET_ACTIVE, FLEET_STANDBY, FLEET_PREPARING, FLEET_NSTATES }
  * last; those with the lowest names (numbers in names count as numbers). */
 enum fleet_victims { FLEET_RANDOM, FLEET_OLDEST, FLEET_NEWEST, FLEET_LOWEST };
 
-struct fleet_instance {
-    const char
-        *name; /* its number where the trace does not name it; owned by the fleet */
-    enum fleet_state state;
-    double ready; /* when it will have been prepared, seconds */
-};
-
 struct fleet; /* instances, in the order in which they came */
 
 struct fleet *fleet_new(enum fleet_victims victims, uint32_t seed,
@@ -51,6 +44,8 @@ bool fleet_preempt(struct fleet *fleet, uint64_t count, struct rec_str ids,
                    uint64_t *taken, uint64_t *active,
                    struct rec_error *err) REC_MUST_CHECK;
 bool fleet_has(const struct fleet *fleet, struct rec_str id);
+/** REC_DATA: an id is added that is there, or preempted that is not. Returns false. */
+bool fleet_fail(struct rec_error *err, struct rec_str id, bool added);
 /** Instances whose time has come go from preparing to standby. */
 void fleet_settle(struct fleet *fleet, double now);
 /** When the next instance will be ready; INFINITY if none is being prepared. */

@@ -267,9 +267,7 @@ keep_addition(struct elastic *e, const struct spot_event *event, struct rec_erro
     rest = (struct rec_str){addition.ids, event->ids.len};
     while (rest.len > 0 && rec_str_split(&rest, ',', &id))
         if (fleet_has(e->fleet, id) || map_get(&e->arriving, id) != MAP_NONE)
-            return rec_fail(err, REC_DATA,
-                            "instance '%.*s' is added, but it is there already",
-                            (int)(id.len < 80 ? id.len : 80), id.ptr);
+            return fleet_fail(err, id, true);
         else if (!map_add(&e->arriving, id, 0, err))
             return false;
     return true;
@@ -318,9 +316,12 @@ elastic_take(struct elastic *e, const struct spot_event *event, struct rec_error
 
     if (e->options.tick > 0 && time >= e->options.end)
         return true;
-    if (is_first(e, event))
-        return fleet_add(e->fleet, event->count, event->ids, e->limit, FLEET_STANDBY, 0,
-                         &taken, err);
+    if (is_first(e, event)) {
+        bool ok = fleet_add(e->fleet, event->count, event->ids, e->limit, FLEET_STANDBY,
+                            0, &taken, err);
+        e->result.refused += event->count - taken;
+        return ok;
+    }
     if (!e->begun)
         begin(e);
     if (e->open && time > e->now && !end_instant(e, err))

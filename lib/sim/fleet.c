@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+struct fleet_instance {
+    const char *name; /* in ->names; if the trace gives none, the next number */
+    enum fleet_state state;
+    double ready; /* when it will have been prepared, seconds */
+};
+
 struct fleet {
     struct fleet_instance *instance; /* in the order in which they came */
     size_t n, room;
@@ -72,6 +78,14 @@ fleet_has(const struct fleet *fleet, struct rec_str id)
     return map_get(&fleet->there, id) != MAP_NONE;
 }
 
+bool
+fleet_fail(struct rec_error *err, struct rec_str id, bool added)
+{
+    return rec_fail(
+        err, REC_DATA, "instance '%.*s' is %s", (int)(id.len < 80 ? id.len : 80), id.ptr,
+        added ? "added, but it is there already" : "preempted, but it is not there");
+}
+
 /* The index of an instance by name, n if there is none. */
 static size_t
 find(const struct fleet *fleet, struct rec_str id)
@@ -89,10 +103,8 @@ add_one(struct fleet *fleet, struct rec_str id, enum fleet_state state, double r
     char number[24];
     struct fleet_instance *instance;
     if (id.len > 0 && fleet_has(fleet, id))
-        return rec_fail(err, REC_DATA,
-                        "instance '%.*s' is added, but it is there already",
-                        (int)(id.len < 80 ? id.len : 80), id.ptr);
-    if (id.len == 0) {
+        return fleet_fail(err, id, true);
+    while (id.len == 0 || fleet_has(fleet, id)) {
         int len =
             snprintf(number, sizeof number, "%llu", (unsigned long long)fleet->numbers++);
         id = (struct rec_str){number, (size_t)len};
@@ -184,9 +196,7 @@ mark_named(struct fleet *fleet, struct rec_str ids, struct rec_error *err)
             continue;
         }
         if (i == fleet->n || fleet->gone[i])
-            return rec_fail(err, REC_DATA,
-                            "instance '%.*s' is preempted, but it is not there",
-                            (int)(id.len < 80 ? id.len : 80), id.ptr);
+            return fleet_fail(err, id, false);
         fleet->gone[i] = true;
     }
     return true;

@@ -331,7 +331,7 @@ redundant_new(const struct redundant_options *options, const struct redundant_si
     return NULL;
 }
 
-/* Mean, median and sample deviation, in seconds; `none` where there is no value. */
+/* Mean, median and sample deviation, in seconds; NAN where there is no value. */
 static void
 describe(struct sample *s, double *mean, double *median, double *stdev)
 {
@@ -361,13 +361,14 @@ average(struct redundant *r)
     nodes = r->changed > r->last
                 ? r->changed_nodes_ms - (double)(r->changed - r->last) * (double)r->nnodes
                 : r->last_nodes_ms;
-    if ((double)r->first_node >
-        begin) /* before the first came, as many are counted as came */
+    /* and before the first came, as many are counted as came */
+    if ((double)r->first_node > begin)
         nodes += ((double)r->first_node - begin) * r->first_nodes;
     r->result.instances = nodes / until;
     r->result.cost = r->result.instances * r->options.price;
     r->result.performance = r->profile->samples * (double)r->steps / seconds;
-    r->result.value = r->profile->samples * r->inverse_cost / seconds;
+    if (r->options.price > 0)
+        r->result.value = r->profile->samples * r->inverse_cost / seconds;
 }
 
 bool

@@ -41,14 +41,13 @@ redundant_add_node(struct redundant *r, struct rec_str id, struct rec_error *err
 {
     struct node node = {.serial = r->serials, .start = r->now, .status = CREATING};
     char number[24];
-    if (id.len == 0) {
-        int len = snprintf(number, sizeof number, "%llu", (unsigned long long)r->serials);
+    if (id.len > 0 && find_named(r, id) < r->nnodes)
+        return fleet_fail(err, id, true);
+    while (id.len == 0 || find_named(r, id) < r->nnodes) {
+        int len =
+            snprintf(number, sizeof number, "%llu", (unsigned long long)r->numbers++);
         id = (struct rec_str){number, (size_t)len};
     }
-    if (find_named(r, id) < r->nnodes)
-        return rec_fail(err, REC_DATA,
-                        "instance '%.*s' is added, but it is there already",
-                        (int)(id.len < 80 ? id.len : 80), id.ptr);
     if (!rec_grow(&r->node, &r->node_room, r->nnodes + 1, sizeof *r->node, err))
         return false;
     if (r->nnodes == NODES_MAX)
@@ -229,9 +228,7 @@ redundant_keep_removal(struct redundant *r, const struct spot_event *event,
         size_t i = find_named(r, id);
         if (i == r->nnodes || r->node[i].leaving) {
             free(ids);
-            return rec_fail(err, REC_DATA,
-                            "instance '%.*s' is preempted, but it is not there",
-                            (int)(id.len < 80 ? id.len : 80), id.ptr);
+            return fleet_fail(err, id, false);
         }
         r->node[i].leaving = true;
         r->nleaving++;

@@ -41,6 +41,7 @@ struct redundant {
     struct node *node; /* in the order in which they came */
     size_t nnodes, node_room;
     struct map names;           /* of the nodes */
+    uint64_t numbers;           /* given so far to nodes without a name */
     uint64_t serials, count[3]; /* by status */
     uint64_t doubled;           /* running nodes with two coordinates */
     size_t nleaving;

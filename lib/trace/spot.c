@@ -65,8 +65,8 @@ spot_read(struct spot_order *order, const struct rec_reader *reader,
         !check_ids(reader, rec, event, err))
         return -1;
     if (event->time < order->last) {
-        rec_reader_fail(reader, err, "time runs backwards: %g after %g", event->time,
-                        order->last);
+        rec_reader_fail(reader, err, "time runs backwards: %.15g after %.15g",
+                        event->time, order->last);
         return -1;
     }
     if (event->time > SPOT_TIME_MAX) {
@@ -74,8 +74,8 @@ spot_read(struct spot_order *order, const struct rec_reader *reader,
         return -1;
     }
     if (order->framed && event->time > order->end) {
-        rec_reader_fail(reader, err, "%g is after the end of the trace, %g", event->time,
-                        order->end);
+        rec_reader_fail(reader, err, "%.15g is after the end of the trace, %.15g",
+                        event->time, order->end);
         return -1;
     }
     order->begun = true;

@@ -8,10 +8,8 @@
 
 static const double EVENTS_MAX = 1e10; /* a trace that nobody waits for */
 
-enum {
-    BIG_LEAST = 11,
-    BIG_RANGE = 21
-}; /* the published range of big additions: 11..31 */
+/* The published range of big additions: 11..31. */
+enum { BIG_LEAST = 11, BIG_RANGE = 21 };
 
 /* Values to draw from. */
 struct bag {
@@ -84,8 +82,8 @@ emit(struct draw *d, const struct source *s, double time, struct rec_error *err)
     struct spot_event event = {.time = time, .kind = s->kind};
     double n = draw_count(d, s);
     if (d->drawing->bounded) {
-        n = fmin(n, s->kind == SPOT_ADD ? (double)d->drawing->capacity - d->population
-                                        : d->population);
+        double room = (double)d->drawing->capacity - d->population;
+        n = fmin(n, s->kind == SPOT_ADD ? fmax(0, room) : d->population);
         d->population += s->kind == SPOT_ADD ? n : -n;
     }
     if (n < 1)
