@@ -15,8 +15,10 @@ check_ids(const struct rec_reader *reader, const struct rec *rec,
     if (!rec_find_key(rec, "ids", &event->ids) || event->ids.len == 0)
         return true;
     for (rest = event->ids; rec_str_split(&rest, ',', &id); n++)
-        if (id.len == 0)
-            return rec_reader_fail(reader, err, "an id in ids= is empty");
+        if (id.len == 0 || !rec_is_text(id))
+            return rec_reader_fail(reader, err,
+                                   "an id in ids= is empty, or no text (UTF-8 without "
+                                   "control characters)");
     return n == event->count ||
            rec_reader_fail(reader, err, "%.*s: COUNT is %llu, but ids= names %llu",
                            (int)rec->field[0].len, rec->field[0].ptr,
