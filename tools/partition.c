@@ -9,10 +9,10 @@ struct partition {
     struct cli *cli;
     struct graph_partition how;
     struct graph graph, result;
-    struct map names;      /* graph as it was called -> index into new_name */
+    struct rec_map names;  /* graph as it was called -> index into new_name */
     const char **new_name; /* what it is called now */
     size_t nnames, name_room;
-    struct arena arena;
+    struct rec_arena arena;
     char *held; /* comments and unknown records met inside a graph */
     size_t held_len, held_room;
 };
@@ -89,15 +89,15 @@ hold(struct partition *p, struct rec_str line)
 static bool
 remember(struct partition *p)
 {
-    const char *old = arena_copy(&p->arena, rec_str(p->graph.id), &p->cli->err);
-    const char *new = arena_copy(&p->arena, rec_str(p->result.id), &p->cli->err);
+    const char *old = rec_arena_copy(&p->arena, rec_str(p->graph.id), &p->cli->err);
+    const char *new = rec_arena_copy(&p->arena, rec_str(p->result.id), &p->cli->err);
     if (!old || !new)
         return false;
     if (!rec_grow(&p->new_name, &p->name_room, p->nnames + 1, sizeof *p->new_name,
                   &p->cli->err))
         return false;
     p->new_name[p->nnames] = new;
-    return map_add(&p->names, rec_str(old), (uint32_t)p->nnames++, &p->cli->err);
+    return rec_map_add(&p->names, rec_str(old), (uint32_t)p->nnames++, &p->cli->err);
 }
 
 static bool
@@ -129,8 +129,8 @@ write_job(struct partition *p, const struct rec *rec)
     rec_str_field(writer, rec->field[1]);
     rest = rec->field[2];
     while (rec_str_split(&rest, ',', &id)) {
-        uint32_t i = map_get(&p->names, id);
-        if (i == MAP_NONE)
+        uint32_t i = rec_map_get(&p->names, id);
+        if (i == REC_NONE)
             return rec_reader_fail(p->cli->reader, &p->cli->err,
                                    "job '%.*s' refers to graph '%.*s', which has not "
                                    "come before",
@@ -152,7 +152,7 @@ take(struct partition *p, const struct rec *rec)
     if (!graph_continues(rec) && !end_graph(p))
         return false;
     if (rec->type == REC_GRAPH && rec->nfields > 1 &&
-        map_get(&p->names, rec->field[1]) != MAP_NONE)
+        rec_map_get(&p->names, rec->field[1]) != REC_NONE)
         return rec_reader_fail(p->cli->reader, &p->cli->err,
                                "graph '%.*s' is there twice", (int)rec->field[1].len,
                                rec->field[1].ptr);
@@ -184,8 +184,8 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     free(list);
     free(p.held);
     free(p.new_name);
-    map_free(&p.names);
-    arena_free(&p.arena);
+    rec_map_free(&p.names);
+    rec_arena_free(&p.arena);
     graph_free(&p.graph);
     graph_free(&p.result);
     return ok;

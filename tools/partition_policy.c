@@ -17,8 +17,8 @@ struct policy {
     uint32_t valid[RAMP_DEGREES_MAX], offered[RAMP_DEGREES_MAX];
     gsl_rng *rng;
     struct sim_store store; /* the graphs as they came */
-    struct map written;     /* "graph/degree", once it is in the output */
-    struct arena arena;
+    struct rec_map written; /* "graph/degree", once it is in the output */
+    struct rec_arena arena;
     char *list; /* the alternatives of a job */
     size_t list_len, list_room;
 };
@@ -87,10 +87,10 @@ offer(struct policy *p, const struct graph *graph, uint32_t degree)
     id.ptr = p->list + p->list_len;
     id.len = (size_t)snprintf(p->list + p->list_len, need, "%s/%u", graph->id, degree);
     p->list_len += id.len;
-    if (map_get(&p->written, id) != MAP_NONE)
+    if (rec_map_get(&p->written, id) != REC_NONE)
         return true;
-    kept = arena_copy(&p->arena, id, err);
-    ok = kept && map_add(&p->written, (struct rec_str){kept, id.len}, degree, err);
+    kept = rec_arena_copy(&p->arena, id, err);
+    ok = kept && rec_map_add(&p->written, (struct rec_str){kept, id.len}, degree, err);
     if (ok) {
         struct graph result = {0};
         p->how->degree = degree;
@@ -115,7 +115,7 @@ take_job(struct policy *p, const struct rec *rec)
     for (rest = job.graphs; rec_str_split(&rest, ',', &id);) {
         uint32_t index = sim_store_find(&p->store, id), n;
         const struct graph *graph;
-        if (index == MAP_NONE)
+        if (index == REC_NONE)
             return rec_reader_fail(
                 cli->reader, &cli->err,
                 "job '%.*s' refers to graph '%.*s', which has not come "
@@ -171,8 +171,8 @@ partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
     if (p->rng)
         gsl_rng_free(p->rng);
     sim_store_free(&p->store);
-    map_free(&p->written);
-    arena_free(&p->arena);
+    rec_map_free(&p->written);
+    rec_arena_free(&p->arena);
     free(p->list);
     free(p);
     return ok;

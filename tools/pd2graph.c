@@ -71,15 +71,15 @@ model_name(const char *path, char *name, size_t room)
 
 /* Two files of one name make graphs NAME and NAME-2. */
 static bool
-unique_id(struct map *seen, struct arena *arena, const char *model, char *id, size_t room,
-          struct rec_error *err)
+unique_id(struct rec_map *seen, struct rec_arena *arena, const char *model, char *id,
+          size_t room, struct rec_error *err)
 {
     const char *kept;
     snprintf(id, room, "%s", model);
-    for (unsigned n = 2; map_get(seen, rec_str(id)) != MAP_NONE; n++)
+    for (unsigned n = 2; rec_map_get(seen, rec_str(id)) != REC_NONE; n++)
         snprintf(id, room, "%s-%u", model, n);
-    kept = arena_copy(arena, rec_str(id), err);
-    return kept && map_add(seen, rec_str(kept), 1, err);
+    kept = rec_arena_copy(arena, rec_str(id), err);
+    return kept && rec_map_add(seen, rec_str(kept), 1, err);
 }
 
 static void
@@ -123,8 +123,8 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     const char *const *files = cli->nfiles ? cli->files : standard_input;
     size_t nfiles = cli->nfiles ? cli->nfiles : 1;
     struct settings settings;
-    struct map seen = {0};
-    struct arena arena = {0};
+    struct rec_map seen = {0};
+    struct rec_arena arena = {0};
     char model[300], id[320];
     bool ok =
         read_settings(cli, args, &settings) && cli_open_writer(cli, !args->dot_given);
@@ -138,7 +138,7 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
         ok = unique_id(&seen, &arena, model, id, sizeof id, &cli->err) &&
              convert(cli, &settings, files[i], id, model);
     }
-    map_free(&seen);
-    arena_free(&arena);
+    rec_map_free(&seen);
+    rec_arena_free(&arena);
     return ok;
 }

@@ -113,7 +113,7 @@ check_names(struct cli *cli, struct sim_store *graphs, const struct rec *rec)
     if (rec->type != REC_JOB && rec->type != REC_LAYOUT)
         return true;
     for (rest = rec->field[2]; rec_str_split(&rest, ',', &id);)
-        if (sim_store_find(graphs, id) == MAP_NONE)
+        if (sim_store_find(graphs, id) == REC_NONE)
             return rec_reader_fail(cli->reader, &cli->err,
                                    "'%.*s' is no graph that came before", (int)id.len,
                                    id.ptr);

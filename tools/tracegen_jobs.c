@@ -30,7 +30,7 @@ struct drawing {
     struct graph graph; /* being read */
     struct pool_graph *pool;
     size_t npool, room;
-    struct arena arena;
+    struct rec_arena arena;
     uint32_t *order; /* of the pool, for sampling without replacement */
     size_t left;     /* of this round */
 };
@@ -97,7 +97,7 @@ end_graph(struct drawing *d)
     if (!graph_close(&d->graph, err) ||
         !rec_grow(&d->pool, &d->room, d->npool + 1, sizeof *d->pool, err))
         return false;
-    d->pool[d->npool].id = arena_copy(&d->arena, rec_str(d->graph.id), err);
+    d->pool[d->npool].id = rec_arena_copy(&d->arena, rec_str(d->graph.id), err);
     d->pool[d->npool].sequential = graph_sequential(&d->graph);
     return d->pool[d->npool++].id != NULL;
 }
@@ -223,7 +223,7 @@ tracegen_jobs(struct cli *cli, const struct gengetopt_args_info *args)
     trace_dist_free(d.deadline);
     trace_dist_free(d.choice);
     graph_free(&d.graph);
-    arena_free(&d.arena);
+    rec_arena_free(&d.arena);
     free(d.pool);
     free(d.order);
     return ok;

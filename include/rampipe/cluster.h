@@ -11,7 +11,6 @@
 #ifndef RAMPIPE_CLUSTER_H
 #define RAMPIPE_CLUSTER_H
 
-#include "rampipe/map.h"
 #include "rampipe/ramp.h"
 #include "rampipe/sim.h"
 
@@ -26,17 +25,17 @@ struct sim_layout {
     const char *id;            /* owned */
     const struct graph *graph; /* borrowed */
     uint32_t nslots;
-    uint32_t *slot;   /* per op; MAP_NONE: not placed yet */
+    uint32_t *slot;   /* per op; REC_NONE: not placed yet */
     uint32_t *placed; /* per op: its turn */
     double *priority; /* per op, NAN: none; NULL if no op has one */
     uint32_t nplaced;
     double memory;                /* of the fullest slot, bytes */
     uint32_t full_slot;           /* which that is */
     double memory_sum, dep_bytes; /* of the graph */
-    struct map memo;              /* geometry -> index of cost */
+    struct rec_map memo;          /* geometry -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room;
-    struct arena arena;
+    struct rec_arena arena;
 };
 
 struct sim_layout *sim_layout_new(struct rec_str id, const struct graph *graph,
@@ -61,7 +60,7 @@ bool sim_layout_observe(const struct sim_layout *layout,
 struct sim_store {
     struct graph **graph;
     size_t ngraphs, room;
-    struct map index;
+    struct rec_map index;
     struct graph *reading; /* the one that is open */
 };
 
@@ -70,7 +69,7 @@ bool sim_store_read(struct sim_store *store, const struct rec_reader *reader,
                     const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /** Closes the graph that is being read, if any. */
 bool sim_store_end(struct sim_store *store, struct rec_error *err) REC_MUST_CHECK;
-/** The graph's index, or MAP_NONE. */
+/** The graph's index, or REC_NONE. */
 uint32_t sim_store_find(const struct sim_store *store, struct rec_str id);
 void sim_store_free(struct sim_store *store);
 

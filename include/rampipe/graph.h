@@ -17,7 +17,6 @@
 #ifndef RAMPIPE_GRAPH_H
 #define RAMPIPE_GRAPH_H
 
-#include "rampipe/map.h"
 #include "rampipe/record.h"
 
 #define GRAPH_NONE UINT32_MAX
@@ -62,8 +61,8 @@ struct graph {
     struct graph_op *op;
     struct graph_dep *dep;
     size_t nops, op_room, ndeps, dep_room;
-    struct map index; /* op id -> op */
-    struct arena arena;
+    struct rec_map index; /* op id -> op */
+    struct rec_arena arena;
     bool open;
     /* After graph_close(): */
     uint32_t *out_start,

@@ -11,7 +11,6 @@
 #ifndef RAMPIPE_METRICS_H
 #define RAMPIPE_METRICS_H
 
-#include "rampipe/map.h"
 #include "rampipe/record.h"
 
 #define METRICS_EXACT 262144
@@ -86,8 +85,8 @@ struct metrics_group {
 struct metrics {
     struct metrics_group *group; /* [0] is the total */
     size_t ngroups, room;
-    struct map names;
-    struct arena arena;
+    struct rec_map names;
+    struct rec_arena arena;
     const char *by; /* key to group by: model, graph, degree, deadline, cause, servers or
                        any key of done and block records; NULL: only the total */
     double servers; /* of the cluster; 0: no cluster record was seen */
@@ -159,8 +158,8 @@ struct metrics_runs {
 struct metrics_training {
     struct metrics_runs *group; /* [0] is the total */
     size_t ngroups, room;
-    struct map names;
-    struct arena arena;
+    struct rec_map names;
+    struct rec_arena arena;
     const char *by; /* model (elastic, redundant) or a key of trained; NULL: the total */
     double seconds[4], instance_seconds[4]; /* accounts of the run being read */
     bool accounted;

@@ -117,6 +117,51 @@ bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
  */
 size_t rec_format_num(char text[REC_NUM_MAX], double value);
 
+/* ---- maps and arenas ------------------------------------------------------ */
+
+/* Lookup does not depend on addresses, and nothing iterates over a map, so no result
+ * depends on the order of hashes. */
+
+/** No index. */
+#define REC_NONE UINT32_MAX
+
+struct rec_map_slot {
+    const char *key; /* NULL: free */
+    uint32_t len;
+    uint32_t value;
+};
+
+/** Text -> uint32_t. Starts as {0}. Keys are not copied: they must outlive their entry.
+ */
+struct rec_map {
+    struct rec_map_slot *slot;
+    size_t nslots; /* a power of two, or 0 */
+    size_t used;
+};
+
+/** The value of a key, REC_NONE if it has none. */
+uint32_t rec_map_get(const struct rec_map *map, struct rec_str key);
+/** Sets the value of a key that is not there yet. False: out of memory. */
+bool rec_map_add(struct rec_map *map, struct rec_str key, uint32_t value,
+                 struct rec_error *err) REC_MUST_CHECK;
+/** Removes a key, if it is there. */
+void rec_map_remove(struct rec_map *map, struct rec_str key);
+void rec_map_clear(struct rec_map *map);
+void rec_map_free(struct rec_map *map);
+
+struct rec_arena_chunk;
+
+/** Memory that is given back all at once. Starts as {0}. */
+struct rec_arena {
+    struct rec_arena_chunk *chunk;
+    size_t left;
+};
+
+/** A NUL-terminated copy that stays where it is until rec_arena_free(). NULL: *err. */
+const char *rec_arena_copy(struct rec_arena *arena, struct rec_str text,
+                           struct rec_error *err);
+void rec_arena_free(struct rec_arena *arena);
+
 /* ---- the table of records ------------------------------------------------ */
 
 /**

@@ -34,7 +34,7 @@ struct redundant_profile {
     double on_demand_instances, on_demand_step; /* step: seconds */
     struct redundant_speed *speed;
     size_t nspeeds, room;
-    struct arena arena;
+    struct rec_arena arena;
 };
 
 /** Reads a profile; times in it are seconds. Free it in any case. */

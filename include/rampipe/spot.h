@@ -10,7 +10,6 @@
 #ifndef RAMPIPE_SPOT_H
 #define RAMPIPE_SPOT_H
 
-#include "rampipe/map.h"
 #include "rampipe/record.h"
 
 /* ---- traces -------------------------------------------------------------- */
@@ -61,7 +60,7 @@ struct spot_trace {
     double *row; /* times at which a log gave a count, the start included; none: one at
                     the start and one wherever events are */
     size_t nrows, row_room;
-    struct arena arena;
+    struct rec_arena arena;
 };
 
 /** Appends an event; ids are copied. */

@@ -16,8 +16,8 @@ graph_free(struct graph *graph)
     free(graph->in);
     free(graph->unit);
     free(graph->member);
-    map_free(&graph->index);
-    arena_free(&graph->arena);
+    rec_map_free(&graph->index);
+    rec_arena_free(&graph->arena);
     *graph = (struct graph){0};
 }
 
@@ -41,9 +41,9 @@ graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
 {
     graph_free(graph);
     graph->open = true;
-    graph->id = arena_copy(&graph->arena, id, err);
-    graph->model = arena_copy(&graph->arena, model, err);
-    graph->extra = arena_copy(&graph->arena, rec_str(extra), err);
+    graph->id = rec_arena_copy(&graph->arena, id, err);
+    graph->model = rec_arena_copy(&graph->arena, model, err);
+    graph->extra = rec_arena_copy(&graph->arena, rec_str(extra), err);
     return graph->id && graph->model && graph->extra;
 }
 
@@ -51,9 +51,9 @@ graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
 static uint32_t
 intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
 {
-    uint32_t i = map_get(&graph->index, id);
+    uint32_t i = rec_map_get(&graph->index, id);
     struct graph_op *op;
-    if (i != MAP_NONE)
+    if (i != REC_NONE)
         return i;
     if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len)) {
         graph_fail(graph, line, err, "'%.*s' is no name for an op", (int)id.len, id.ptr);
@@ -63,12 +63,12 @@ intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *
         !rec_grow(&graph->op, &graph->op_room, graph->nops + 1, sizeof *graph->op, err))
         return GRAPH_NONE;
     op = &graph->op[graph->nops];
-    *op = (struct graph_op){.id = arena_copy(&graph->arena, id, err),
+    *op = (struct graph_op){.id = rec_arena_copy(&graph->arena, id, err),
                             .pair = GRAPH_NONE,
                             .compute = NAN}; /* NAN: named, not defined */
     op->line = line;
-    if (!op->id || !map_add(&graph->index, (struct rec_str){op->id, id.len},
-                            (uint32_t)graph->nops, err))
+    if (!op->id || !rec_map_add(&graph->index, (struct rec_str){op->id, id.len},
+                                (uint32_t)graph->nops, err))
         return GRAPH_NONE;
     return (uint32_t)graph->nops++;
 }
@@ -95,11 +95,11 @@ define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
     op->pair = GRAPH_NONE;
     op->pair_id = op->of = NULL;
     op->extra = "";
-    if (pair.ptr && !(op->pair_id = arena_copy(&graph->arena, pair, err)))
+    if (pair.ptr && !(op->pair_id = rec_arena_copy(&graph->arena, pair, err)))
         return false;
-    if (of.ptr && !(op->of = arena_copy(&graph->arena, of, err)))
+    if (of.ptr && !(op->of = rec_arena_copy(&graph->arena, of, err)))
         return false;
-    return extra.len == 0 || (op->extra = arena_copy(&graph->arena, extra, err));
+    return extra.len == 0 || (op->extra = rec_arena_copy(&graph->arena, extra, err));
 }
 
 bool
@@ -115,8 +115,8 @@ graph_key(const struct graph *graph, const char *key, struct rec_str *value)
 uint32_t
 graph_find(const struct graph *graph, struct rec_str id)
 {
-    uint32_t i = map_get(&graph->index, id);
-    return i == MAP_NONE ? GRAPH_NONE : i;
+    uint32_t i = rec_map_get(&graph->index, id);
+    return i == REC_NONE ? GRAPH_NONE : i;
 }
 
 static struct rec_str
@@ -147,7 +147,7 @@ graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, doubl
     if (from == to)
         return graph_fail(graph, line, err, "op '%.*s' depends on itself", (int)src.len,
                           src.ptr);
-    if (*extra && !(kept = arena_copy(&graph->arena, rec_str(extra), err)))
+    if (*extra && !(kept = rec_arena_copy(&graph->arena, rec_str(extra), err)))
         return false;
     if (graph->ndeps == GRAPH_NONE - 1 ||
         !rec_grow(&graph->dep, &graph->dep_room, graph->ndeps + 1, sizeof *graph->dep,

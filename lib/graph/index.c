@@ -85,11 +85,11 @@ check_repeats(const struct graph *graph, struct rec_error *err)
 }
 
 static bool
-add_unit(struct graph *graph, struct map *names, size_t *next, struct graph_op *op,
+add_unit(struct graph *graph, struct rec_map *names, size_t *next, struct graph_op *op,
          struct rec_error *err)
 {
-    uint32_t u = op->of ? map_get(names, rec_str(op->of)) : MAP_NONE;
-    if (u == MAP_NONE) {
+    uint32_t u = op->of ? rec_map_get(names, rec_str(op->of)) : REC_NONE;
+    if (u == REC_NONE) {
         u = (uint32_t)graph->nunits++;
         graph->unit[u] = (struct graph_unit){(uint32_t)*next, op->parts, GRAPH_NONE};
         *next += op->parts;
@@ -99,7 +99,7 @@ add_unit(struct graph *graph, struct map *names, size_t *next, struct graph_op *
                               op->id, op->part, op->parts);
         for (uint32_t j = 0; j < op->parts; j++)
             graph->member[graph->unit[u].first + j] = GRAPH_NONE;
-        if (op->of && !map_add(names, rec_str(op->of), u, err))
+        if (op->of && !rec_map_add(names, rec_str(op->of), u, err))
             return false;
     }
     op->unit = u;
@@ -115,13 +115,13 @@ add_unit(struct graph *graph, struct map *names, size_t *next, struct graph_op *
 
 /* The parts of an op, all there by now, are alike: one pass, and twins in one unit. */
 static bool
-check_units(struct graph *graph, const struct map *names, struct rec_error *err)
+check_units(struct graph *graph, const struct rec_map *names, struct rec_error *err)
 {
     for (size_t i = 0; i < graph->nops; i++) {
         const struct graph_op *op = &graph->op[i], *first;
         struct graph_unit *unit = &graph->unit[op->unit];
         uint32_t twin;
-        if (!op->of && names->used && map_get(names, rec_str(op->id)) != MAP_NONE)
+        if (!op->of && names->used && rec_map_get(names, rec_str(op->id)) != REC_NONE)
             return graph_fail(graph, op->line, err,
                               "op '%s' is whole, but other ops are parts of it", op->id);
         first = &graph->op[graph->member[unit->first]];
@@ -157,7 +157,7 @@ check_units(struct graph *graph, const struct map *names, struct rec_error *err)
 static bool
 find_units(struct graph *graph, struct rec_error *err)
 {
-    struct map names = {0};
+    struct rec_map names = {0};
     size_t next = 0;
     bool ok = true;
 
@@ -165,7 +165,7 @@ find_units(struct graph *graph, struct rec_error *err)
     for (size_t i = 0; ok && i < graph->nops; i++)
         ok = add_unit(graph, &names, &next, &graph->op[i], err);
     ok = ok && check_units(graph, &names, err);
-    map_free(&names);
+    rec_map_free(&names);
     return ok;
 }
 

@@ -32,7 +32,7 @@ static int64_t
 add_group(struct metrics *metrics, struct rec_str name, struct rec_error *err)
 {
     struct metrics_group *group;
-    const char *kept = arena_copy(&metrics->arena, name, err);
+    const char *kept = rec_arena_copy(&metrics->arena, name, err);
     if (!kept || !rec_grow(&metrics->group, &metrics->room, metrics->ngroups + 1,
                            sizeof *metrics->group, err))
         return -1;
@@ -57,8 +57,8 @@ metrics_free(struct metrics *metrics)
         free(metrics->group[i].cause);
     }
     free(metrics->group);
-    map_free(&metrics->names);
-    arena_free(&metrics->arena);
+    rec_map_free(&metrics->names);
+    rec_arena_free(&metrics->arena);
     *metrics = (struct metrics){0};
 }
 
@@ -142,7 +142,7 @@ count_cause(struct metrics *metrics, struct metrics_group *group, struct rec_str
     while (i < group->ncauses && !rec_str_is(name, group->cause[i].name))
         i++;
     if (i == group->ncauses) {
-        const char *kept = arena_copy(&metrics->arena, name, err);
+        const char *kept = rec_arena_copy(&metrics->arena, name, err);
         if (!kept || !rec_grow(&group->cause, &group->cause_room, i + 1,
                                sizeof *group->cause, err))
             return false;
@@ -286,11 +286,12 @@ metrics_take(struct metrics *metrics, const struct rec_reader *reader,
         return -1;
     if (metrics->by) {
         struct rec_str name = group_name(metrics, rec, key, text);
-        index = map_get(&metrics->names, name);
-        if (index == MAP_NONE) {
+        index = rec_map_get(&metrics->names, name);
+        if (index == REC_NONE) {
             int64_t new = add_group(metrics, name, err);
-            if (new < 0 || !map_add(&metrics->names, rec_str(metrics->group[new].name),
-                                    index = (uint32_t) new, err))
+            if (new < 0 ||
+                !rec_map_add(&metrics->names, rec_str(metrics->group[new].name),
+                             index = (uint32_t) new, err))
                 return -1;
         }
         if (!count_job(metrics, &metrics->group[index], rec, job, key, err))

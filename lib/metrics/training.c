@@ -89,8 +89,8 @@ metrics_training_free(struct metrics_training *t)
         for (size_t q = 0; q < NQUANTITIES; q++)
             metrics_dist_free(&t->group[i].dist[q]);
     free(t->group);
-    map_free(&t->names);
-    arena_free(&t->arena);
+    rec_map_free(&t->names);
+    rec_arena_free(&t->arena);
 }
 
 /* ---- one run ------------------------------------------------------------- */
@@ -185,7 +185,7 @@ derive(const struct metrics_training *t, const struct run *run, double value[])
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* The group of a record, 0 if all are one; MAP_NONE: *err. */
+/* The group of a record, 0 if all are one; REC_NONE: *err. */
 static uint32_t
 find_group(struct metrics_training *t, const struct rec *rec, struct rec_error *err)
 {
@@ -198,13 +198,13 @@ find_group(struct metrics_training *t, const struct rec *rec, struct rec_error *
         name = rec->field[1];
     else
         rec_find_key(rec, t->by, &name);
-    i = map_get(&t->names, name);
-    if (i != MAP_NONE)
+    i = rec_map_get(&t->names, name);
+    if (i != REC_NONE)
         return i;
-    copy = arena_copy(&t->arena, name, err);
+    copy = rec_arena_copy(&t->arena, name, err);
     if (!copy || !rec_grow(&t->group, &t->room, t->ngroups + 1, sizeof *t->group, err) ||
-        !map_add(&t->names, rec_str(copy), (uint32_t)t->ngroups, err))
-        return MAP_NONE;
+        !rec_map_add(&t->names, rec_str(copy), (uint32_t)t->ngroups, err))
+        return REC_NONE;
     t->group[t->ngroups] = (struct metrics_runs){.name = copy};
     return (uint32_t)t->ngroups++;
 }
@@ -246,7 +246,7 @@ take_run(struct metrics_training *t, const struct rec_reader *reader,
     memset(t->seconds, 0, sizeof t->seconds);
     memset(t->instance_seconds, 0, sizeof t->instance_seconds);
     group = find_group(t, rec, err);
-    return group != MAP_NONE && add_run(&t->group[0], value, target, err) &&
+    return group != REC_NONE && add_run(&t->group[0], value, target, err) &&
            (group == 0 || add_run(&t->group[group], value, target, err));
 }
 

@@ -1,10 +1,10 @@
 /* Open addressing with linear probing; deletion moves the followers back. */
-#include "rampipe/map.h"
+#include "rampipe/record.h"
 
 #include <stdlib.h>
 
 static size_t
-find(const struct map *map, struct rec_str key)
+find(const struct rec_map *map, struct rec_str key)
 {
     size_t i = (size_t)rec_hash(key) & (map->nslots - 1);
     for (; map->slot[i].key; i = (i + 1) & (map->nslots - 1))
@@ -15,19 +15,19 @@ find(const struct map *map, struct rec_str key)
 }
 
 uint32_t
-map_get(const struct map *map, struct rec_str key)
+rec_map_get(const struct rec_map *map, struct rec_str key)
 {
     size_t i;
     if (map->used == 0)
-        return MAP_NONE;
+        return REC_NONE;
     i = find(map, key);
-    return map->slot[i].key ? map->slot[i].value : MAP_NONE;
+    return map->slot[i].key ? map->slot[i].value : REC_NONE;
 }
 
 static bool
-grow(struct map *map, struct rec_error *err)
+grow(struct rec_map *map, struct rec_error *err)
 {
-    struct map old = *map;
+    struct rec_map old = *map;
     map->nslots = old.nslots ? old.nslots * 2 : 16;
     map->slot = calloc(map->nslots, sizeof *map->slot);
     if (!map->slot) {
@@ -43,17 +43,18 @@ grow(struct map *map, struct rec_error *err)
 }
 
 bool
-map_add(struct map *map, struct rec_str key, uint32_t value, struct rec_error *err)
+rec_map_add(struct rec_map *map, struct rec_str key, uint32_t value,
+            struct rec_error *err)
 {
     if ((map->used + 1) * 3 > map->nslots * 2 && !grow(map, err))
         return false;
-    map->slot[find(map, key)] = (struct map_slot){key.ptr, (uint32_t)key.len, value};
+    map->slot[find(map, key)] = (struct rec_map_slot){key.ptr, (uint32_t)key.len, value};
     map->used++;
     return true;
 }
 
 void
-map_remove(struct map *map, struct rec_str key)
+rec_map_remove(struct rec_map *map, struct rec_str key)
 {
     size_t mask = map->nslots - 1, hole, i;
     if (map->used == 0 || !map->slot[hole = find(map, key)].key)
@@ -71,7 +72,7 @@ map_remove(struct map *map, struct rec_str key)
 }
 
 void
-map_clear(struct map *map)
+rec_map_clear(struct rec_map *map)
 {
     if (map->nslots)
         memset(map->slot, 0, map->nslots * sizeof *map->slot);
@@ -79,32 +80,32 @@ map_clear(struct map *map)
 }
 
 void
-map_free(struct map *map)
+rec_map_free(struct rec_map *map)
 {
     free(map->slot);
-    *map = (struct map){0};
+    *map = (struct rec_map){0};
 }
 
 enum { CHUNK_SIZE = 1 << 16 };
 
-struct arena_chunk {
-    struct arena_chunk *before;
+struct rec_arena_chunk {
+    struct rec_arena_chunk *before;
     size_t size;
     char bytes[];
 };
 
 const char *
-arena_copy(struct arena *arena, struct rec_str text, struct rec_error *err)
+rec_arena_copy(struct rec_arena *arena, struct rec_str text, struct rec_error *err)
 {
     char *to;
     if (text.len + 1 > arena->left) {
         size_t size = text.len + 1 > CHUNK_SIZE ? text.len + 1 : CHUNK_SIZE;
-        struct arena_chunk *chunk = malloc(sizeof *chunk + size);
+        struct rec_arena_chunk *chunk = malloc(sizeof *chunk + size);
         if (!chunk) {
             rec_fail_memory(err);
             return NULL;
         }
-        *chunk = (struct arena_chunk){arena->chunk, size};
+        *chunk = (struct rec_arena_chunk){arena->chunk, size};
         arena->chunk = chunk;
         arena->left = size;
     }
@@ -117,10 +118,10 @@ arena_copy(struct arena *arena, struct rec_str text, struct rec_error *err)
 }
 
 void
-arena_free(struct arena *arena)
+rec_arena_free(struct rec_arena *arena)
 {
     while (arena->chunk) {
-        struct arena_chunk *before = arena->chunk->before;
+        struct rec_arena_chunk *before = arena->chunk->before;
         free(arena->chunk);
         arena->chunk = before;
     }

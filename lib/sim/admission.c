@@ -14,7 +14,7 @@ struct known {
     struct ramp_plan plan;
     bool planned;
     uint32_t degree;
-    struct map layouts; /* slots of all members -> index into admission->layout */
+    struct rec_map layouts; /* slots of all members -> index into admission->layout */
 };
 
 struct running {
@@ -53,7 +53,7 @@ struct sim_admission {
     struct sim_layout **layout;
     size_t nlayouts, layout_room;
     size_t nwritten; /* layouts that some job has started with: they have a name */
-    struct arena keys;
+    struct rec_arena keys;
 
     struct sim_queue ends; /* key: index of the running job */
     struct running *running;
@@ -128,7 +128,7 @@ sim_admission_free(struct sim_admission *a)
     ramp_allocator_free(a->allocator);
     for (size_t i = 0; i < a->nknown; i++) {
         ramp_plan_free(&a->known[i].plan);
-        map_free(&a->known[i].layouts);
+        rec_map_free(&a->known[i].layouts);
     }
     for (size_t i = 0; i < a->nlayouts; i++)
         sim_layout_free(a->layout[i]);
@@ -140,7 +140,7 @@ sim_admission_free(struct sim_admission *a)
     }
     trials_free(&a->trials);
     sim_queue_free(&a->ends);
-    arena_free(&a->keys);
+    rec_arena_free(&a->keys);
     free(a->taken);
     free(a->owner);
     free(a->known);
@@ -196,11 +196,11 @@ find_layout(struct sim_admission *a, struct known *known, struct trial *t,
 {
     const struct graph *graph = known->plan.graph;
     struct rec_str key = {(const char *)a->members, graph->nops * sizeof *a->members};
-    uint32_t index = map_get(&known->layouts, key), turn = 0;
+    uint32_t index = rec_map_get(&known->layouts, key), turn = 0;
     struct sim_layout *layout;
     const char *kept;
 
-    if (index != MAP_NONE) {
+    if (index != REC_NONE) {
         t->layout = a->layout[index];
         return true;
     }
@@ -220,10 +220,10 @@ find_layout(struct sim_admission *a, struct known *known, struct trial *t,
         }
     }
     layout->nplaced = turn;
-    if (!sim_layout_seal(layout, err) || !(kept = arena_copy(&a->keys, key, err)) ||
+    if (!sim_layout_seal(layout, err) || !(kept = rec_arena_copy(&a->keys, key, err)) ||
         !rec_grow(&a->layout, &a->layout_room, a->nlayouts + 1, sizeof *a->layout, err) ||
-        !map_add(&known->layouts, (struct rec_str){kept, key.len}, (uint32_t)a->nlayouts,
-                 err)) {
+        !rec_map_add(&known->layouts, (struct rec_str){kept, key.len},
+                     (uint32_t)a->nlayouts, err)) {
         sim_layout_free(layout);
         return false;
     }
@@ -308,7 +308,7 @@ start(struct sim_admission *a, const struct sim_job *job, const struct attempt *
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        layout->id = arena_copy(&layout->arena, rec_str(id), err);
+        layout->id = rec_arena_copy(&layout->arena, rec_str(id), err);
         if (!layout->id)
             return false;
     }
@@ -393,15 +393,15 @@ try_job(struct sim_admission *a, const struct sim_job *job, struct verdict *v,
     struct attempt t;
     struct best best = {0};
 
-    *v = (struct verdict){.graph = MAP_NONE, .cause = "no_servers", .may_wait = true};
+    *v = (struct verdict){.graph = REC_NONE, .cause = "no_servers", .may_wait = true};
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index = sim_store_find(a->store, id);
-        if (index == MAP_NONE)
+        if (index == REC_NONE)
             return rec_fail(
                 err, REC_DATA,
                 "job '%.*s' refers to graph '%.*s', which has not come before",
                 (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
-        if (v->graph == MAP_NONE)
+        if (v->graph == REC_NONE)
             v->may_wait = false;
         v->graph = index;
         if (choose == SIM_FIRST_DEGREE) {
@@ -532,7 +532,7 @@ sim_admission_arrive(struct sim_admission *a, const struct sim_job *job,
         struct rec_str rest = job->graphs, id;
         rec_str_split(&rest, ',', &id);
         graph = sim_store_find(a->store, id);
-        if (graph == MAP_NONE)
+        if (graph == REC_NONE)
             return rec_fail(
                 err, REC_DATA,
                 "job '%.*s' refers to graph '%.*s', which has not come before",

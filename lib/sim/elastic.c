@@ -234,7 +234,7 @@ elastic_add(struct elastic *e, struct rec_error *err)
         e->result.refused += a->count - added;
     }
     e->nadds = 0;
-    map_clear(&e->arriving);
+    rec_map_clear(&e->arriving);
     return true;
 }
 
@@ -266,9 +266,9 @@ keep_addition(struct elastic *e, const struct spot_event *event, struct rec_erro
     e->add[e->nadds++] = addition;
     rest = (struct rec_str){addition.ids, event->ids.len};
     while (rest.len > 0 && rec_str_split(&rest, ',', &id))
-        if (fleet_has(e->fleet, id) || map_get(&e->arriving, id) != MAP_NONE)
+        if (fleet_has(e->fleet, id) || rec_map_get(&e->arriving, id) != REC_NONE)
             return fleet_fail(err, id, true);
-        else if (!map_add(&e->arriving, id, 0, err))
+        else if (!rec_map_add(&e->arriving, id, 0, err))
             return false;
     return true;
 }
@@ -279,7 +279,7 @@ names_newcomer(const struct elastic *e, struct rec_str ids)
 {
     struct rec_str id;
     while (e->nadds > 0 && ids.len > 0 && rec_str_split(&ids, ',', &id))
-        if (map_get(&e->arriving, id) != MAP_NONE)
+        if (rec_map_get(&e->arriving, id) != REC_NONE)
             return true;
     return false;
 }
@@ -400,7 +400,7 @@ elastic_free(struct elastic *e)
     for (size_t i = 0; i < e->nadds; i++)
         free(e->add[i].ids);
     free(e->add);
-    map_free(&e->arriving);
+    rec_map_free(&e->arriving);
     fleet_free(e->fleet);
     free(e);
 }

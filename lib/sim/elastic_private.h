@@ -40,7 +40,7 @@ struct elastic {
     uint64_t limit;               /* additions may not make it larger */
     struct elastic_addition *add; /* its additions */
     size_t nadds, add_room;
-    struct map arriving; /* their ids, which live in ->add */
+    struct rec_map arriving; /* their ids, which live in ->add */
 
     /* what was told last */
     bool told;

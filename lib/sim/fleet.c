@@ -19,9 +19,9 @@ struct fleet {
     uint64_t numbers; /* given so far to instances without a name */
     enum fleet_victims victims;
     gsl_rng *rng;
-    struct map there;   /* names of the instances */
-    struct map refused; /* names that found no room */
-    struct arena names;
+    struct rec_map there;   /* names of the instances */
+    struct rec_map refused; /* names that found no room */
+    struct rec_arena names;
     bool *gone; /* scratch */
     size_t gone_room;
     size_t *order; /* scratch */
@@ -54,9 +54,9 @@ fleet_free(struct fleet *fleet)
     free(fleet->instance);
     free(fleet->gone);
     free(fleet->order);
-    map_free(&fleet->there);
-    map_free(&fleet->refused);
-    arena_free(&fleet->names);
+    rec_map_free(&fleet->there);
+    rec_map_free(&fleet->refused);
+    rec_arena_free(&fleet->names);
     free(fleet);
 }
 
@@ -75,7 +75,7 @@ fleet_size(const struct fleet *fleet)
 bool
 fleet_has(const struct fleet *fleet, struct rec_str id)
 {
-    return map_get(&fleet->there, id) != MAP_NONE;
+    return rec_map_get(&fleet->there, id) != REC_NONE;
 }
 
 bool
@@ -113,8 +113,8 @@ add_one(struct fleet *fleet, struct rec_str id, enum fleet_state state, double r
         return false;
     instance = &fleet->instance[fleet->n];
     *instance = (struct fleet_instance){NULL, state, ready};
-    if (!(instance->name = arena_copy(&fleet->names, id, err)) ||
-        !map_add(&fleet->there, rec_str(instance->name), 0, err))
+    if (!(instance->name = rec_arena_copy(&fleet->names, id, err)) ||
+        !rec_map_add(&fleet->there, rec_str(instance->name), 0, err))
         return false;
     fleet->n++;
     fleet->count[state]++;
@@ -125,10 +125,10 @@ static bool
 refuse(struct fleet *fleet, struct rec_str id, struct rec_error *err)
 {
     const char *name;
-    if (id.len == 0 || map_get(&fleet->refused, id) != MAP_NONE)
+    if (id.len == 0 || rec_map_get(&fleet->refused, id) != REC_NONE)
         return true;
-    name = arena_copy(&fleet->names, id, err);
-    return name && map_add(&fleet->refused, rec_str(name), 0, err);
+    name = rec_arena_copy(&fleet->names, id, err);
+    return name && rec_map_add(&fleet->refused, rec_str(name), 0, err);
 }
 
 bool
@@ -191,8 +191,8 @@ mark_named(struct fleet *fleet, struct rec_str ids, struct rec_error *err)
     struct rec_str id;
     while (rec_str_split(&ids, ',', &id)) {
         size_t i = find(fleet, id);
-        if (i == fleet->n && map_get(&fleet->refused, id) != MAP_NONE) {
-            map_remove(&fleet->refused, id);
+        if (i == fleet->n && rec_map_get(&fleet->refused, id) != REC_NONE) {
+            rec_map_remove(&fleet->refused, id);
             continue;
         }
         if (i == fleet->n || fleet->gone[i])
@@ -224,7 +224,7 @@ fleet_preempt(struct fleet *fleet, uint64_t count, struct rec_str ids, uint64_t 
             fleet->instance[kept++] = fleet->instance[i];
             continue;
         }
-        map_remove(&fleet->there, rec_str(fleet->instance[i].name));
+        rec_map_remove(&fleet->there, rec_str(fleet->instance[i].name));
         ++*taken;
         *active += state == FLEET_ACTIVE;
         fleet->count[state]--;

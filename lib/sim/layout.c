@@ -15,7 +15,7 @@ sim_layout_new(struct rec_str id, const struct graph *graph, uint32_t nslots,
         layout->nslots = nslots;
         layout->slot = malloc(n * sizeof *layout->slot);
         layout->placed = calloc(n, sizeof *layout->placed);
-        layout->id = arena_copy(&layout->arena, id, err);
+        layout->id = rec_arena_copy(&layout->arena, id, err);
     }
     if (!layout || !layout->slot || !layout->placed || !layout->id) {
         sim_layout_free(layout);
@@ -35,8 +35,8 @@ sim_layout_free(struct sim_layout *layout)
     free(layout->placed);
     free(layout->priority);
     free(layout->cost);
-    map_free(&layout->memo);
-    arena_free(&layout->arena);
+    rec_map_free(&layout->memo);
+    rec_arena_free(&layout->arena);
     free(layout);
 }
 
@@ -52,7 +52,7 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
         const struct graph_op *op = &graph->op[i];
         uint32_t slot = layout->slot[i];
         double own = op->memory;
-        if (slot == MAP_NONE) {
+        if (slot == REC_NONE) {
             free(memory);
             return rec_fail(err, REC_DATA,
                             "the rule 'every op is placed once' is broken: layout '%s' "
@@ -136,7 +136,7 @@ learn(struct sim_layout *layout, const struct ramp_cluster *cluster,
       const uint32_t *servers, struct rec_str geometry, uint32_t *index,
       struct rec_error *err)
 {
-    const char *key = arena_copy(&layout->arena, geometry, err);
+    const char *key = rec_arena_copy(&layout->arena, geometry, err);
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||
@@ -144,7 +144,7 @@ learn(struct sim_layout *layout, const struct ramp_cluster *cluster,
                             err))
         return false;
     *index = (uint32_t)layout->ncosts++;
-    return map_add(&layout->memo, (struct rec_str){key, geometry.len}, *index, err);
+    return rec_map_add(&layout->memo, (struct rec_str){key, geometry.len}, *index, err);
 }
 
 bool
@@ -152,13 +152,13 @@ sim_layout_cost(struct sim_layout *layout, const struct ramp_cluster *cluster,
                 const uint32_t *servers, struct sim_cost *cost, struct rec_error *err)
 {
     size_t size = 3 * (size_t)layout->nslots * sizeof(uint32_t);
-    uint32_t *geometry = malloc(size + 1), index = MAP_NONE;
+    uint32_t *geometry = malloc(size + 1), index = REC_NONE;
     bool ok = geometry ? make_geometry(layout, cluster, servers, geometry, err)
                        : rec_fail_memory(err);
     if (ok) {
         struct rec_str key = {(const char *)geometry, size};
-        index = map_get(&layout->memo, key);
-        ok = index != MAP_NONE || learn(layout, cluster, servers, key, &index, err);
+        index = rec_map_get(&layout->memo, key);
+        ok = index != REC_NONE || learn(layout, cluster, servers, key, &index, err);
     }
     if (ok)
         *cost = layout->cost[index];

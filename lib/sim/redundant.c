@@ -414,7 +414,7 @@ redundant_free(struct redundant *r)
         free(r->removal[i]);
     if (r->rng)
         gsl_rng_free(r->rng);
-    map_free(&r->names);
+    rec_map_free(&r->names);
     free(r->node);
     free(r->listed);
     free(r->removal);

@@ -10,7 +10,7 @@ enum { NODES_MAX = 1 << 14 }; /* tables have a few pipelines of a few stages */
 static size_t
 find_named(const struct redundant *r, struct rec_str id)
 {
-    size_t i = map_get(&r->names, id) == MAP_NONE ? r->nnodes : 0;
+    size_t i = rec_map_get(&r->names, id) == REC_NONE ? r->nnodes : 0;
     while (i < r->nnodes && !rec_str_is(id, r->node[i].name))
         i++;
     return i;
@@ -54,7 +54,7 @@ redundant_add_node(struct redundant *r, struct rec_str id, struct rec_error *err
         return rec_fail(err, REC_DATA, "there are more than %d instances", NODES_MAX);
     if (!(node.name = strndup(id.ptr, id.len)))
         return rec_fail_memory(err);
-    if (!map_add(&r->names, rec_str(node.name), 0, err)) {
+    if (!rec_map_add(&r->names, rec_str(node.name), 0, err)) {
         free(node.name);
         return false;
     }
@@ -129,7 +129,7 @@ remove_node(struct redundant *r, size_t i, struct rec_error *err)
     mark_change(r);
     r->last_removal = r->now;
     memmove(&r->node[i], &r->node[i + 1], (--r->nnodes - i) * sizeof *r->node);
-    map_remove(&r->names, rec_str(gone.name));
+    rec_map_remove(&r->names, rec_str(gone.name));
     free(gone.name);
     r->count[gone.status]--;
     r->result.preempted++;

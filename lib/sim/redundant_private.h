@@ -40,7 +40,7 @@ struct redundant {
     gsl_rng *rng;
     struct node *node; /* in the order in which they came */
     size_t nnodes, node_room;
-    struct map names;           /* of the nodes */
+    struct rec_map names;       /* of the nodes */
     uint64_t numbers;           /* given so far to nodes without a name */
     uint64_t serials, count[3]; /* by status */
     uint64_t doubled;           /* running nodes with two coordinates */

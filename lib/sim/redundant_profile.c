@@ -8,7 +8,7 @@ void
 redundant_profile_free(struct redundant_profile *p)
 {
     free(p->speed);
-    arena_free(&p->arena);
+    rec_arena_free(&p->arena);
     *p = (struct redundant_profile){0};
 }
 
@@ -86,7 +86,7 @@ take_line(struct redundant_profile *p, const struct rec_reader *reader,
     if (rec->nfields != 2)
         return rec_reader_fail(reader, err, "a line is a key, a TAB and its value");
     if (rec_str_is(name, "name"))
-        return (p->name = arena_copy(&p->arena, rec->field[1], err)) != NULL;
+        return (p->name = rec_arena_copy(&p->arena, rec->field[1], err)) != NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (rec_str_is(name, keys[i].name))
             return take_number(reader, rec, &keys[i], err);

@@ -26,13 +26,13 @@ struct sim_replay {
 
     struct sim_layout **layout;
     size_t nlayouts, layout_room;
-    struct map layouts; /* by id */
-    bool layout_open;   /* the last one still gets places */
+    struct rec_map layouts; /* by id */
+    bool layout_open;       /* the last one still gets places */
 
     struct live *live;
     uint32_t *vacant;
     size_t nlive, live_room, nvacant, vacant_room;
-    struct map jobs; /* by id: those that have not ended */
+    struct rec_map jobs; /* by id: those that have not ended */
     struct sim_queue ends;
     uint64_t
         *holder; /* per server: the start (counted from 1) that had it last; 0: none */
@@ -69,8 +69,8 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].graphs);
     }
     sim_store_free(&r->store);
-    map_free(&r->layouts);
-    map_free(&r->jobs);
+    rec_map_free(&r->layouts);
+    rec_map_free(&r->jobs);
     sim_queue_free(&r->ends);
     free(r->layout);
     free(r->live);
@@ -112,10 +112,10 @@ open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct 
         !rec_get_count(reader, rec, 3, "slots", &slots, err))
         return false;
     graph = sim_store_find(&r->store, rec->field[2]);
-    if (graph == MAP_NONE)
+    if (graph == REC_NONE)
         return rec_reader_fail(reader, err, "layout of graph '%.*s', which has not come",
                                (int)rec->field[2].len, rec->field[2].ptr);
-    if (map_get(&r->layouts, rec->field[1]) != MAP_NONE)
+    if (rec_map_get(&r->layouts, rec->field[1]) != REC_NONE)
         return rec_reader_fail(reader, err, "layout '%.*s' is there twice",
                                (int)rec->field[1].len, rec->field[1].ptr);
     if (slots < 1 || slots > 1u << 24)
@@ -127,7 +127,7 @@ open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct 
         return false;
     r->layout[r->nlayouts] = layout;
     r->layout_open = true;
-    return map_add(&r->layouts, rec_str(layout->id), (uint32_t)r->nlayouts++, err);
+    return rec_map_add(&r->layouts, rec_str(layout->id), (uint32_t)r->nlayouts++, err);
 }
 
 static bool
@@ -176,7 +176,7 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
                                "to %u",
                                (int)rec->field[2].len, rec->field[2].ptr,
                                (unsigned long long)slot, layout->nslots - 1);
-    if (layout->slot[op] != MAP_NONE)
+    if (layout->slot[op] != REC_NONE)
         return broken(reader, err, every_op_once, "op '%.*s' is placed twice",
                       (int)rec->field[2].len, rec->field[2].ptr);
     layout->slot[op] = (uint32_t)slot;
@@ -201,7 +201,7 @@ static bool
 forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
     struct live *live = &r->live[index];
-    map_remove(&r->jobs, rec_str(live->id));
+    rec_map_remove(&r->jobs, rec_str(live->id));
     free(live->id);
     free(live->graphs);
     *live = (struct live){0};
@@ -260,7 +260,7 @@ add_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec 
         return false;
     if (r->past)
         return true;
-    if (map_get(&r->jobs, live.job.id) != MAP_NONE)
+    if (rec_map_get(&r->jobs, live.job.id) != REC_NONE)
         return rec_reader_fail(reader, err, "job '%.*s' is there already",
                                (int)live.job.id.len, live.job.id.ptr);
     if (r->nvacant)
@@ -277,7 +277,7 @@ add_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec 
     r->live[index].job.id = rec_str(live.id);
     r->live[index].job.graphs = rec_str(live.graphs);
     r->pending++;
-    return map_add(&r->jobs, rec_str(live.id), index, err);
+    return rec_map_add(&r->jobs, rec_str(live.id), index, err);
 }
 
 /* The job of an alloc or block record, which must not have started. */
@@ -285,14 +285,14 @@ static uint32_t
 pending_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
             struct rec_error *err)
 {
-    uint32_t index = map_get(&r->jobs, rec->field[1]);
-    if (index != MAP_NONE && !r->live[index].layout)
+    uint32_t index = rec_map_get(&r->jobs, rec->field[1]);
+    if (index != REC_NONE && !r->live[index].layout)
         return index;
     rec_reader_fail(reader, err, "%.*s of job '%.*s', which %s", (int)rec->field[0].len,
                     rec->field[0].ptr, (int)rec->field[1].len, rec->field[1].ptr,
-                    index == MAP_NONE ? "has not come before or has ended"
+                    index == REC_NONE ? "has not come before or has ended"
                                       : "has started already");
-    return MAP_NONE;
+    return REC_NONE;
 }
 
 /* ---- RAMP's rules -------------------------------------------------------- */
@@ -364,9 +364,9 @@ check_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct 
             uint32_t index, struct sim_layout **layout, struct rec_error *err)
 {
     const struct live *live = &r->live[index];
-    uint32_t found = map_get(&r->layouts, rec->field[3]);
+    uint32_t found = rec_map_get(&r->layouts, rec->field[3]);
 
-    if (found == MAP_NONE)
+    if (found == REC_NONE)
         return rec_reader_fail(reader, err, "there is no layout '%.*s' before this alloc",
                                (int)rec->field[3].len, rec->field[3].ptr);
     *layout = r->layout[found];
@@ -418,7 +418,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     if (!r->has_cluster)
         return rec_reader_fail(reader, err, "an alloc needs a cluster record before it");
     index = pending_job(r, reader, rec, err);
-    if (index == MAP_NONE)
+    if (index == REC_NONE)
         return false;
     live = &r->live[index];
     if (time < live->job.arrival)
@@ -466,7 +466,7 @@ take_block(struct sim_replay *r, const struct rec_reader *reader, const struct r
     if (r->past || time > r->until)
         return pass_time(r, reader, time, err);
     index = pending_job(r, reader, rec, err);
-    if (index == MAP_NONE || !pass_time(r, reader, time, err))
+    if (index == REC_NONE || !pass_time(r, reader, time, err))
         return false;
     r->pending--;
     return forget(r, index, err);

@@ -8,7 +8,7 @@ sim_store_read(struct sim_store *store, const struct rec_reader *reader,
                const struct rec *rec, struct rec_error *err)
 {
     if (rec->type == REC_GRAPH) {
-        if (rec->nfields > 1 && sim_store_find(store, rec->field[1]) != MAP_NONE)
+        if (rec->nfields > 1 && sim_store_find(store, rec->field[1]) != REC_NONE)
             return rec_reader_fail(reader, err, "graph '%.*s' is there twice",
                                    (int)rec->field[1].len, rec->field[1].ptr);
         store->reading = calloc(1, sizeof *store->reading);
@@ -33,13 +33,14 @@ sim_store_end(struct sim_store *store, struct rec_error *err)
         return false;
     store->reading = NULL;
     store->graph[store->ngraphs] = graph;
-    return map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs++, err);
+    return rec_map_add(&store->index, rec_str(graph->id), (uint32_t)store->ngraphs++,
+                       err);
 }
 
 uint32_t
 sim_store_find(const struct sim_store *store, struct rec_str id)
 {
-    return map_get(&store->index, id);
+    return rec_map_get(&store->index, id);
 }
 
 void
@@ -53,7 +54,7 @@ sim_store_free(struct sim_store *store)
         graph_free(store->reading);
     free(store->reading);
     free(store->graph);
-    map_free(&store->index);
+    rec_map_free(&store->index);
     *store = (struct sim_store){0};
 }
 

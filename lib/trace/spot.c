@@ -113,7 +113,8 @@ spot_trace_add(struct spot_trace *trace, struct spot_event event, struct rec_err
 {
     if (!rec_grow(&trace->event, &trace->room, trace->n + 1, sizeof *trace->event, err))
         return false;
-    if (event.ids.len > 0 && !(event.ids.ptr = arena_copy(&trace->arena, event.ids, err)))
+    if (event.ids.len > 0 &&
+        !(event.ids.ptr = rec_arena_copy(&trace->arena, event.ids, err)))
         return false;
     trace->event[trace->n++] = event;
     return true;
@@ -124,6 +125,6 @@ spot_trace_free(struct spot_trace *trace)
 {
     free(trace->event);
     free(trace->row);
-    arena_free(&trace->arena);
+    rec_arena_free(&trace->arena);
     *trace = (struct spot_trace){0};
 }

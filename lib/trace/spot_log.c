@@ -31,7 +31,7 @@ struct log {
     enum kind kind;
     const char *file; /* whose kind is known */
     size_t time_column, count_column;
-    struct arena *arena;
+    struct rec_arena *arena;
 };
 
 /* A row is wrong: 0 with --repair, which warns that it was `mended`; else -1 and *err. */
@@ -221,7 +221,7 @@ take_event(struct log *log, const char *file, const struct csv_row *row,
                       "got '%.40s'",
                       row->field[2].ptr);
     entry.time = ms / 1000;
-    entry.node = arena_copy(log->arena, row->field[2], err);
+    entry.node = rec_arena_copy(log->arena, row->field[2], err);
     return entry.node ? keep_event(log, &log->events, entry, err) : -1;
 }
 
@@ -376,7 +376,7 @@ static bool
 build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *err)
 {
     const struct entry *row = log->events.entry;
-    struct map there = {0};
+    struct rec_map there = {0};
     char *ids = NULL;
     size_t n = log->events.n, len = 0, room = 0;
     uint64_t count = 0;
@@ -384,7 +384,7 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
 
     for (size_t i = 0; ok && i < n; i++) {
         struct rec_str node = rec_str(row[i].node);
-        bool known = map_get(&there, node) != MAP_NONE;
+        bool known = rec_map_get(&there, node) != REC_NONE;
         if (i > 0 && (row[i].time != row[i - 1].time || row[i].add != row[i - 1].add)) {
             ok = flush_nodes(trace, &row[i - 1], count, ids, len, err);
             count = len = 0;
@@ -397,9 +397,9 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
             continue;
         }
         if (row[i].add)
-            ok = ok && map_add(&there, node, 0, err);
+            ok = ok && rec_map_add(&there, node, 0, err);
         else
-            map_remove(&there, node);
+            rec_map_remove(&there, node);
         ok = ok && rec_grow(&ids, &room, len + node.len + 1, 1, err);
         if (ok) {
             if (len > 0)
@@ -410,7 +410,7 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
         }
     }
     ok = ok && flush_nodes(trace, &row[n - 1], count, ids, len, err);
-    map_free(&there);
+    rec_map_free(&there);
     free(ids);
     if (!ok)
         return false;

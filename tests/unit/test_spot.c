@@ -237,8 +237,8 @@ test_ks(void **state)
 struct hourly_walk {
     uint64_t desired, there, added, removed;
     double last;
-    struct map names;
-    struct arena arena;
+    struct rec_map names;
+    struct rec_arena arena;
 };
 
 static bool
@@ -248,15 +248,15 @@ walk_hourly(void *context, const struct spot_event *event, struct rec_error *err
     assert_true(event->count == 1 && event->ids.len > 0 && event->time >= w->last);
     w->last = event->time;
     if (event->kind == SPOT_ADD) {
-        const char *copy = arena_copy(&w->arena, event->ids, err);
-        assert_true(map_get(&w->names, event->ids) == MAP_NONE);
+        const char *copy = rec_arena_copy(&w->arena, event->ids, err);
+        assert_true(rec_map_get(&w->names, event->ids) == REC_NONE);
         w->there++;
         w->added++;
         assert_true(w->there <= w->desired);
-        return copy && map_add(&w->names, rec_str(copy), 0, err);
+        return copy && rec_map_add(&w->names, rec_str(copy), 0, err);
     }
-    assert_true(map_get(&w->names, event->ids) != MAP_NONE);
-    map_remove(&w->names, event->ids);
+    assert_true(rec_map_get(&w->names, event->ids) != REC_NONE);
+    rec_map_remove(&w->names, event->ids);
     w->there--;
     w->removed++;
     return true;
@@ -285,8 +285,8 @@ test_hourly(void **state)
     assert_true(w.added - w.removed == w.there);
     assert_true((double)w.removed / 30000 > 40 * r * 0.94 &&
                 (double)w.removed / 30000 < 40 * r * (1 + r));
-    map_free(&w.names);
-    arena_free(&w.arena);
+    rec_map_free(&w.names);
+    rec_arena_free(&w.arena);
 }
 
 int
