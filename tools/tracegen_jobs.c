@@ -2,7 +2,7 @@
 #include "tracegen_modes.h"
 
 #include "ggo/tracegen.h"
-#include "rampipe/distribution.h"
+#include "rampipe/random.h"
 #include "rampipe/graph.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ struct drawing {
     bool exact; /* the number was asked for */
     const char *prefix;
     enum sampling sampling;
-    struct trace_dist *interarrival, *steps, *deadline, *choice;
+    struct rng_dist *interarrival, *steps, *deadline, *choice;
     struct graph graph; /* being read */
     struct pool_graph *pool;
     size_t npool, room;
@@ -38,10 +38,10 @@ struct drawing {
 /* A distribution option; its message names the option. */
 static bool
 read_dist(struct drawing *d, const char *option, const char *text, uint32_t seed,
-          uint32_t stream, struct trace_dist **dist)
+          uint32_t stream, struct rng_dist **dist)
 {
     struct rec_error err;
-    *dist = trace_dist_new(text, seed, stream, &err);
+    *dist = rng_dist_new(text, seed, stream, &err);
     if (*dist)
         return true;
     if (err.code != REC_USAGE) {
@@ -126,7 +126,7 @@ choose(struct drawing *d, uint64_t job)
     if (d->sampling == CYCLE)
         return &d->pool[job % d->npool];
     if (d->sampling == REPLACE)
-        return &d->pool[trace_dist_index(d->choice, (uint32_t)d->npool)];
+        return &d->pool[rng_dist_index(d->choice, (uint32_t)d->npool)];
     if (d->left == 0) {
         if (d->sampling == REMOVE && job > 0)
             return NULL;
@@ -134,7 +134,7 @@ choose(struct drawing *d, uint64_t job)
         for (i = 0; i < d->npool; i++)
             d->order[i] = i;
     }
-    i = trace_dist_index(d->choice, (uint32_t)d->left);
+    i = rng_dist_index(d->choice, (uint32_t)d->left);
     {
         uint32_t chosen = d->order[i];
         d->order[i] = d->order[--d->left];
@@ -146,7 +146,7 @@ static bool
 write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, double time)
 {
     struct rec_writer *writer = d->cli->writer;
-    double steps = fmax(1, round(trace_dist_draw(d->steps))), deadline = INFINITY;
+    double steps = fmax(1, round(rng_dist_draw(d->steps))), deadline = INFINITY;
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
 
@@ -160,7 +160,7 @@ write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, do
                         "job %llu has %g steps, more than 2^53: --steps is too large",
                         (unsigned long long)number, steps);
     if (d->deadline)
-        deadline = trace_dist_draw(d->deadline) * (graph->sequential * steps);
+        deadline = rng_dist_draw(d->deadline) * (graph->sequential * steps);
     rec_begin(writer, "job");
     rec_text_field(writer, d->prefix);
     rec_put_bytes(writer, digits, (size_t)len);
@@ -195,7 +195,7 @@ write_jobs(struct drawing *d)
             return rec_fail(&cli->err, REC_IO, "%s", "");
         if (!write_job(d, i, graph, time))
             return false;
-        gap = trace_dist_draw(d->interarrival);
+        gap = rng_dist_draw(d->interarrival);
         still = gap > 0 ? 0 : still + 1;
         if (still > STILL_MAX && d->jobs == UINT64_MAX)
             return rec_fail(&cli->err, REC_DATA,
@@ -218,10 +218,10 @@ tracegen_jobs(struct cli *cli, const struct gengetopt_args_info *args)
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&d, &rec);
     ok = ok && status == 0 && end_graph(&d) && write_jobs(&d);
-    trace_dist_free(d.interarrival);
-    trace_dist_free(d.steps);
-    trace_dist_free(d.deadline);
-    trace_dist_free(d.choice);
+    rng_dist_free(d.interarrival);
+    rng_dist_free(d.steps);
+    rng_dist_free(d.deadline);
+    rng_dist_free(d.choice);
     graph_free(&d.graph);
     rec_arena_free(&d.arena);
     free(d.pool);

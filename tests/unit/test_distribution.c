@@ -2,7 +2,7 @@
  */
 #include "unit.h"
 
-#include "rampipe/distribution.h"
+#include "rampipe/random.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -14,11 +14,11 @@ static void
 draw(const char *text)
 {
     struct rec_error err;
-    struct trace_dist *dist = trace_dist_new(text, 7, 1, &err);
+    struct rng_dist *dist = rng_dist_new(text, 7, 1, &err);
     assert_non_null(dist);
     for (int i = 0; i < N; i++)
-        sample[i] = trace_dist_draw(dist);
-    trace_dist_free(dist);
+        sample[i] = rng_dist_draw(dist);
+    rng_dist_free(dist);
 }
 
 /* The mean of N draws has the standard error sd / sqrt(N); the variance's is taken from
@@ -141,17 +141,17 @@ test_rounding_and_files(void **state)
 {
     static const double expected[] = {1, 2.5, 4};
     struct rec_error err;
-    struct trace_dist *dist;
+    struct rng_dist *dist;
     (void)state;
     draw("uniform:0:1:2");
     for (int i = 0; i < N; i++)
         assert_true(sample[i] == round(sample[i] * 100) / 100);
     write_file("values", "# three\n1\n2.5\n\n4\n", 17);
-    dist = trace_dist_new("file:values", 1, 1, &err);
+    dist = rng_dist_new("file:values", 1, 1, &err);
     assert_non_null(dist);
     for (int i = 0; i < 7; i++)
-        assert_true(trace_dist_draw(dist) == expected[i % 3]);
-    trace_dist_free(dist);
+        assert_true(rng_dist_draw(dist) == expected[i % 3]);
+    rng_dist_free(dist);
 }
 
 static void
@@ -180,10 +180,10 @@ test_refused(void **state)
     struct rec_error err;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_null(trace_dist_new(bad[i], 1, 1, &err));
+        assert_null(rng_dist_new(bad[i], 1, 1, &err));
         assert_int_equal(err.code, REC_USAGE);
     }
-    assert_null(trace_dist_new("file:nowhere", 1, 1, &err));
+    assert_null(rng_dist_new("file:nowhere", 1, 1, &err));
     assert_int_equal(err.code, REC_IO);
 }
 

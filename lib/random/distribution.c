@@ -1,5 +1,5 @@
 /* Random quantities named on a command line. */
-#include "rampipe/distribution.h"
+#include "rampipe/random.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -34,7 +34,7 @@ static const struct {
              {"file", "file:PATH", VALUES, 0, 0}};
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
-struct trace_dist {
+struct rng_dist {
     enum kind kind;
     double p[3];
     size_t np;
@@ -46,7 +46,7 @@ struct trace_dist {
 };
 
 void
-trace_dist_free(struct trace_dist *dist)
+rng_dist_free(struct rng_dist *dist)
 {
     if (!dist)
         return;
@@ -60,7 +60,7 @@ trace_dist_free(struct trace_dist *dist)
 /* ---- reading ------------------------------------------------------------- */
 
 static bool
-read_numbers(struct trace_dist *dist, struct rec_str rest, size_t least, size_t most)
+read_numbers(struct rng_dist *dist, struct rec_str rest, size_t least, size_t most)
 {
     struct rec_str part;
     while (rec_str_split(&rest, ':', &part))
@@ -71,7 +71,7 @@ read_numbers(struct trace_dist *dist, struct rec_str rest, size_t least, size_t 
 }
 
 static bool
-add_value(struct trace_dist *dist, double value, struct rec_error *err)
+add_value(struct rng_dist *dist, double value, struct rec_error *err)
 {
     if (!rec_grow(&dist->value, &dist->room, dist->nvalues + 1, sizeof *dist->value, err))
         return false;
@@ -80,7 +80,7 @@ add_value(struct trace_dist *dist, double value, struct rec_error *err)
 }
 
 static bool
-read_pmf(struct trace_dist *dist, struct rec_str rest, struct rec_error *err)
+read_pmf(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 {
     struct rec_str pair, text;
     double value, probability, sum = 0;
@@ -101,7 +101,7 @@ read_pmf(struct trace_dist *dist, struct rec_str rest, struct rec_error *err)
 }
 
 static bool
-read_values(struct trace_dist *dist, const char *path, struct rec_error *err)
+read_values(struct rng_dist *dist, const char *path, struct rec_error *err)
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, err);
     struct rec_str line;
@@ -132,7 +132,7 @@ read_values(struct trace_dist *dist, const char *path, struct rec_error *err)
 
 /* Parameters that make sense, and can give a value >= 0 in reasonable time. */
 static bool
-is_sane(const struct trace_dist *dist)
+is_sane(const struct rng_dist *dist)
 {
     const double *p = dist->p;
     switch (dist->kind) {
@@ -154,7 +154,7 @@ is_sane(const struct trace_dist *dist)
 /* A standard skew normal variable (Azzalini and Henze): delta |x| + sqrt(1 - delta^2) y.
  */
 static double
-draw_skew(struct trace_dist *dist)
+draw_skew(struct rng_dist *dist)
 {
     double delta = dist->p[0] / sqrt(1 + dist->p[0] * dist->p[0]);
     double x = gsl_ran_ugaussian(dist->rng), y = gsl_ran_ugaussian(dist->rng);
@@ -191,7 +191,7 @@ skew_quantile(double p, double shape)
 }
 
 static bool
-parse(struct trace_dist *dist, const char *text, struct rec_error *err)
+parse(struct rng_dist *dist, const char *text, struct rec_error *err)
 {
     struct rec_str rest = rec_str(text), name;
     char forms[400] = "";
@@ -224,19 +224,19 @@ parse(struct trace_dist *dist, const char *text, struct rec_error *err)
                     kinds[i].name, kinds[i].form, text);
 }
 
-struct trace_dist *
-trace_dist_new(const char *text, uint32_t seed, uint32_t stream, struct rec_error *err)
+struct rng_dist *
+rng_dist_new(const char *text, uint32_t seed, uint32_t stream, struct rec_error *err)
 {
-    struct trace_dist *dist = calloc(1, sizeof *dist);
+    struct rng_dist *dist = calloc(1, sizeof *dist);
     if (!dist || !(dist->rng = gsl_rng_alloc(gsl_rng_mt19937))) {
-        trace_dist_free(dist);
+        rng_dist_free(dist);
         rec_fail_memory(err);
         return NULL;
     }
     /* Seeds that differ in any bit start unrelated sequences; 0 would mean 4357. */
     gsl_rng_set(dist->rng, (seed * 0x9e3779b1u ^ stream * 0x85ebca6bu) | 1u);
     if (!parse(dist, text, err)) {
-        trace_dist_free(dist);
+        rng_dist_free(dist);
         return NULL;
     }
     if (dist->kind == SKEWNORMAL) {
@@ -249,7 +249,7 @@ trace_dist_new(const char *text, uint32_t seed, uint32_t stream, struct rec_erro
 /* ---- drawing ------------------------------------------------------------- */
 
 static double
-draw_uniform(struct trace_dist *dist)
+draw_uniform(struct rng_dist *dist)
 {
     double x = dist->p[0] + (dist->p[1] - dist->p[0]) * gsl_rng_uniform(dist->rng);
     if (dist->np == 3) {
@@ -260,14 +260,14 @@ draw_uniform(struct trace_dist *dist)
 }
 
 static double
-draw_lognormal(struct trace_dist *dist)
+draw_lognormal(struct rng_dist *dist)
 {
     double ratio = dist->p[1] / dist->p[0], variance = log1p(ratio * ratio);
     return gsl_ran_lognormal(dist->rng, log(dist->p[0]) - variance / 2, sqrt(variance));
 }
 
 static double
-draw_skewnormal(struct trace_dist *dist)
+draw_skewnormal(struct rng_dist *dist)
 {
     double z;
     do
@@ -278,7 +278,7 @@ draw_skewnormal(struct trace_dist *dist)
 }
 
 static double
-draw_pmf(struct trace_dist *dist)
+draw_pmf(struct rng_dist *dist)
 {
     double u = gsl_rng_uniform(dist->rng);
     size_t i = 0;
@@ -288,7 +288,7 @@ draw_pmf(struct trace_dist *dist)
 }
 
 static double
-draw(struct trace_dist *dist)
+draw(struct rng_dist *dist)
 {
     const double *p = dist->p;
     switch (dist->kind) {
@@ -306,7 +306,7 @@ draw(struct trace_dist *dist)
 }
 
 double
-trace_dist_draw(struct trace_dist *dist)
+rng_dist_draw(struct rng_dist *dist)
 {
     double x;
     do
@@ -316,7 +316,7 @@ trace_dist_draw(struct trace_dist *dist)
 }
 
 uint32_t
-trace_dist_index(struct trace_dist *dist, uint32_t n)
+rng_dist_index(struct rng_dist *dist, uint32_t n)
 {
     return (uint32_t)gsl_rng_uniform_int(dist->rng, n);
 }

@@ -1,5 +1,5 @@
 /*
- * rampipe/distribution.h - random quantities named on a command line.
+ * rampipe/random.h - random quantities named on a command line.
  *
  *     fixed:X                      always X
  *     uniform:A:B[:DECIMALS]       in [A, B), rounded to so many decimals
@@ -16,24 +16,24 @@
  * Generators are GSL's (Mersenne Twister); the same seed gives the same values on every
  * machine.
  */
-#ifndef RAMPIPE_DISTRIBUTION_H
-#define RAMPIPE_DISTRIBUTION_H
+#ifndef RAMPIPE_RANDOM_H
+#define RAMPIPE_RANDOM_H
 
 #include "rampipe/record.h"
 
-struct trace_dist;
+struct rng_dist;
 
 /**
  * Reads a distribution. `stream` makes generators of one seed independent, so that what
  * one quantity draws does not depend on another's. NULL: *err (REC_USAGE or, for a file,
  * REC_DATA or REC_IO) says what would be right.
  */
-struct trace_dist *trace_dist_new(const char *text, uint32_t seed, uint32_t stream,
-                                  struct rec_error *err) REC_MUST_CHECK;
+struct rng_dist *rng_dist_new(const char *text, uint32_t seed, uint32_t stream,
+                              struct rec_error *err) REC_MUST_CHECK;
 /** The next value, >= 0. */
-double trace_dist_draw(struct trace_dist *dist);
+double rng_dist_draw(struct rng_dist *dist);
 /** An integer in [0, n), from the same generator. */
-uint32_t trace_dist_index(struct trace_dist *dist, uint32_t n);
-void trace_dist_free(struct trace_dist *dist);
+uint32_t rng_dist_index(struct rng_dist *dist, uint32_t n);
+void rng_dist_free(struct rng_dist *dist);
 
 #endif
