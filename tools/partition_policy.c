@@ -3,8 +3,8 @@
 
 #include "ggo/partition.h"
 #include "rampipe/cluster.h"
+#include "rampipe/random.h"
 
-#include <gsl/gsl_rng.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct policy {
     uint32_t limit; /* of sip-ml */
     uint32_t nvalid;
     uint32_t valid[RAMP_DEGREES_MAX], offered[RAMP_DEGREES_MAX];
-    gsl_rng *rng;
+    struct rng *rng;
     struct sim_store store; /* the graphs as they came */
     struct rec_map written; /* "graph/degree", once it is in the output */
     struct rec_arena arena;
@@ -57,17 +57,14 @@ read_policy(struct policy *p, const struct gengetopt_args_info *args)
                          args->policy_arg);
     p->limit = limit > most ? (uint32_t)most : (uint32_t)limit;
     p->nvalid = ramp_valid_degrees(shape, (uint32_t)most, p->valid);
-    p->rng = gsl_rng_alloc(gsl_rng_mt19937);
-    if (!p->rng)
-        return rec_fail_memory(&cli->err);
-    gsl_rng_set(p->rng, (unsigned long)seed);
-    return true;
+    p->rng = rng_new((uint32_t)seed, 0, &cli->err);
+    return p->rng != NULL;
 }
 
 static uint32_t
 draw(void *context, uint32_t n)
 {
-    return (uint32_t)gsl_rng_uniform_int(context, n);
+    return rng_below(context, n);
 }
 
 /* Puts "graph/degree" on the list, and the graph into the stream if it is not there. */
@@ -168,8 +165,7 @@ partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(p, &rec);
     ok = ok && status == 0 && sim_store_end(&p->store, &cli->err);
-    if (p->rng)
-        gsl_rng_free(p->rng);
+    rng_free(p->rng);
     sim_store_free(&p->store);
     rec_map_free(&p->written);
     rec_arena_free(&p->arena);

@@ -26,7 +26,8 @@ struct drawing {
     bool exact; /* the number was asked for */
     const char *prefix;
     enum sampling sampling;
-    struct rng_dist *interarrival, *steps, *deadline, *choice;
+    struct rng_dist *interarrival, *steps, *deadline;
+    struct rng *choice; /* of graphs */
     struct graph graph; /* being read */
     struct pool_graph *pool;
     size_t npool, room;
@@ -85,7 +86,8 @@ read_options(struct drawing *d, const struct gengetopt_args_info *args)
                     3, &d->deadline)))
         return false;
     d->sampling = (enum sampling)how;
-    return read_dist(d, "seed", "fixed:0", (uint32_t)seed, 4, &d->choice);
+    d->choice = rng_new((uint32_t)seed, 4, &cli->err);
+    return d->choice != NULL;
 }
 
 static bool
@@ -126,7 +128,7 @@ choose(struct drawing *d, uint64_t job)
     if (d->sampling == CYCLE)
         return &d->pool[job % d->npool];
     if (d->sampling == REPLACE)
-        return &d->pool[rng_dist_index(d->choice, (uint32_t)d->npool)];
+        return &d->pool[rng_below(d->choice, (uint32_t)d->npool)];
     if (d->left == 0) {
         if (d->sampling == REMOVE && job > 0)
             return NULL;
@@ -134,7 +136,7 @@ choose(struct drawing *d, uint64_t job)
         for (i = 0; i < d->npool; i++)
             d->order[i] = i;
     }
-    i = rng_dist_index(d->choice, (uint32_t)d->left);
+    i = rng_below(d->choice, (uint32_t)d->left);
     {
         uint32_t chosen = d->order[i];
         d->order[i] = d->order[--d->left];
@@ -221,7 +223,7 @@ tracegen_jobs(struct cli *cli, const struct gengetopt_args_info *args)
     rng_dist_free(d.interarrival);
     rng_dist_free(d.steps);
     rng_dist_free(d.deadline);
-    rng_dist_free(d.choice);
+    rng_free(d.choice);
     graph_free(&d.graph);
     rec_arena_free(&d.arena);
     free(d.pool);

@@ -1,5 +1,42 @@
 /*
- * rampipe/random.h - random quantities named on a command line.
+ * rampipe/random.h - random generators, and random quantities named on a command line.
+ *
+ * GSL is known here and nowhere else. One way to make a generator: from the seed that a
+ * user gave and the stream of the quantity it draws, so that what one quantity draws does
+ * not depend on another's. The same seed and stream give the same numbers on every
+ * machine.
+ */
+#ifndef RAMPIPE_RANDOM_H
+#define RAMPIPE_RANDOM_H
+
+#include "rampipe/record.h"
+
+/* ---- generators ---------------------------------------------------------- */
+
+/** A Mersenne Twister (GSL's mt19937). Owned by whoever made it; rng_free(). */
+struct rng;
+
+/**
+ * A generator. For a given stream no two seeds start the same sequence, 0 included (which
+ * GSL takes for 4357). NULL: out of memory.
+ */
+struct rng *rng_new(uint32_t seed, uint32_t stream, struct rec_error *err) REC_MUST_CHECK;
+/** `rng` may be NULL. */
+void rng_free(struct rng *rng);
+
+/** In [0, 1). */
+double rng_uniform(struct rng *rng);
+/** An integer in [0, n), 1 <= n < 2^32. */
+uint32_t rng_below(struct rng *rng, uint32_t n);
+/** Of mean 0. */
+double rng_normal(struct rng *rng, double deviation);
+double rng_exponential(struct rng *rng, double mean);
+double rng_weibull(struct rng *rng, double scale, double shape);
+
+/* ---- distributions ------------------------------------------------------- */
+
+/**
+ * A random quantity >= 0, as a user names it:
  *
  *     fixed:X                      always X
  *     uniform:A:B[:DECIMALS]       in [A, B), rounded to so many decimals
@@ -13,27 +50,18 @@
  *     file:PATH                    the numbers of a file, one a line, again and again
  *
  * Values below 0 are drawn again, so normal and skewnormal are truncated there.
- * Generators are GSL's (Mersenne Twister); the same seed gives the same values on every
- * machine.
  */
-#ifndef RAMPIPE_RANDOM_H
-#define RAMPIPE_RANDOM_H
-
-#include "rampipe/record.h"
-
 struct rng_dist;
 
 /**
- * Reads a distribution. `stream` makes generators of one seed independent, so that what
- * one quantity draws does not depend on another's. NULL: *err (REC_USAGE or, for a file,
- * REC_DATA or REC_IO) says what would be right.
+ * Reads a distribution; it draws from a generator of its own. NULL: *err (REC_USAGE or,
+ * for a file, REC_DATA or REC_IO) says what would be right.
  */
 struct rng_dist *rng_dist_new(const char *text, uint32_t seed, uint32_t stream,
                               struct rec_error *err) REC_MUST_CHECK;
 /** The next value, >= 0. */
 double rng_dist_draw(struct rng_dist *dist);
-/** An integer in [0, n), from the same generator. */
-uint32_t rng_dist_index(struct rng_dist *dist, uint32_t n);
+/** `dist` may be NULL. */
 void rng_dist_free(struct rng_dist *dist);
 
 #endif

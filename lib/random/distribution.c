@@ -1,48 +1,29 @@
 /* Random quantities named on a command line. */
-#include "rampipe/random.h"
+#include "private.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum kind {
-    FIXED,
-    UNIFORM,
-    EXPONENTIAL,
-    GAMMA,
-    NORMAL,
-    LOGNORMAL,
-    SKEWNORMAL,
-    PMF,
-    VALUES
+/* A kind of distribution: how its parameters are read and checked, and a draw. */
+struct kind {
+    const char *name, *form;
+    bool (*read)(struct rng_dist *dist, struct rec_str rest, struct rec_error *err);
+    bool (*is_sane)(const struct rng_dist *dist);
+    double (*draw)(struct rng_dist *dist);
+    size_t least, most; /* parameters, where `read` is read_numbers */
 };
 
-static const struct {
-    const char *name, *form;
-    enum kind kind;
-    size_t least, most; /* parameters */
-} kinds[] = {{"fixed", "fixed:X", FIXED, 1, 1},
-             {"uniform", "uniform:A:B[:DECIMALS] with A <= B", UNIFORM, 2, 3},
-             {"exponential", "exponential:MEAN", EXPONENTIAL, 1, 1},
-             {"gamma", "gamma:MEAN:CV", GAMMA, 2, 2},
-             {"normal", "normal:MEAN:SD", NORMAL, 2, 2},
-             {"lognormal", "lognormal:MEAN:SD with MEAN > 0", LOGNORMAL, 2, 2},
-             {"skewnormal", "skewnormal:SKEW:MIN:MAX with MIN < MAX", SKEWNORMAL, 3, 3},
-             {"pmf", "pmf:V=P,V=P,... with P >= 0 that sum to 1", PMF, 0, 0},
-             {"file", "file:PATH", VALUES, 0, 0}};
-enum { NKINDS = sizeof kinds / sizeof *kinds };
-
 struct rng_dist {
-    enum kind kind;
+    const struct kind *kind;
     double p[3];
     size_t np;
     double low, high;   /* skewnormal: quantiles of the standard variable */
     double *value;      /* pmf, file */
     double *cumulative; /* pmf */
     size_t nvalues, room, cumulative_room, next;
-    gsl_rng *rng;
+    struct rng *rng;
 };
 
 void
@@ -50,8 +31,7 @@ rng_dist_free(struct rng_dist *dist)
 {
     if (!dist)
         return;
-    if (dist->rng)
-        gsl_rng_free(dist->rng);
+    rng_free(dist->rng);
     free(dist->value);
     free(dist->cumulative);
     free(dist);
@@ -60,14 +40,15 @@ rng_dist_free(struct rng_dist *dist)
 /* ---- reading ------------------------------------------------------------- */
 
 static bool
-read_numbers(struct rng_dist *dist, struct rec_str rest, size_t least, size_t most)
+read_numbers(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 {
     struct rec_str part;
+    (void)err;
     while (rec_str_split(&rest, ':', &part))
-        if (dist->np == most || !rec_parse_num(part, &dist->p[dist->np]) ||
+        if (dist->np == dist->kind->most || !rec_parse_num(part, &dist->p[dist->np]) ||
             !isfinite(dist->p[dist->np++]))
             return false;
-    return dist->np >= least;
+    return dist->np >= dist->kind->least;
 }
 
 static bool
@@ -101,8 +82,9 @@ read_pmf(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 }
 
 static bool
-read_values(struct rng_dist *dist, const char *path, struct rec_error *err)
+read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 {
+    const char *path = rest.ptr; /* it ends the text */
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, err);
     struct rec_str line;
     double value;
@@ -130,25 +112,90 @@ read_values(struct rng_dist *dist, const char *path, struct rec_error *err)
     return status == 0;
 }
 
+/* ---- the kinds ----------------------------------------------------------- */
+
 /* Parameters that make sense, and can give a value >= 0 in reasonable time. */
+
 static bool
-is_sane(const struct rng_dist *dist)
+is_sane_fixed(const struct rng_dist *dist)
+{
+    return dist->p[0] >= 0;
+}
+
+static double
+draw_fixed(struct rng_dist *dist)
+{
+    return dist->p[0];
+}
+
+static bool
+is_sane_uniform(const struct rng_dist *dist)
 {
     const double *p = dist->p;
-    switch (dist->kind) {
-    case FIXED: return p[0] >= 0;
-    case UNIFORM:
-        return p[0] >= 0 && p[0] <= p[1] &&
-               (dist->np == 2 || (p[2] >= 0 && p[2] <= 15 && p[2] == floor(p[2])));
-    case EXPONENTIAL: return p[0] > 0;
-    case GAMMA: return p[0] > 0 && p[1] > 0;
-    case NORMAL: return p[0] >= 0 && p[1] >= 0;
-    case LOGNORMAL: return p[0] > 0 && p[1] >= 0;
-    case SKEWNORMAL: return p[1] >= 0 && p[1] < p[2];
-    case PMF:
-    case VALUES: return true;
+    return p[0] >= 0 && p[0] <= p[1] &&
+           (dist->np == 2 || (p[2] >= 0 && p[2] <= 15 && p[2] == floor(p[2])));
+}
+
+static double
+draw_uniform(struct rng_dist *dist)
+{
+    double x = dist->p[0] + (dist->p[1] - dist->p[0]) * rng_uniform(dist->rng);
+    if (dist->np == 3) {
+        double scale = pow(10, dist->p[2]);
+        x = round(x * scale) / scale;
     }
-    return false;
+    return x;
+}
+
+static bool
+is_sane_exponential(const struct rng_dist *dist)
+{
+    return dist->p[0] > 0;
+}
+
+static double
+draw_exponential(struct rng_dist *dist)
+{
+    return rng_exponential(dist->rng, dist->p[0]);
+}
+
+static bool
+is_sane_gamma(const struct rng_dist *dist)
+{
+    return dist->p[0] > 0 && dist->p[1] > 0;
+}
+
+static double
+draw_gamma(struct rng_dist *dist)
+{
+    const double *p = dist->p;
+    return gsl_ran_gamma(dist->rng->gsl, 1 / (p[1] * p[1]), p[0] * p[1] * p[1]);
+}
+
+static bool
+is_sane_normal(const struct rng_dist *dist)
+{
+    return dist->p[0] >= 0 && dist->p[1] >= 0;
+}
+
+static double
+draw_normal(struct rng_dist *dist)
+{
+    return dist->p[0] + gsl_ran_gaussian(dist->rng->gsl, dist->p[1]);
+}
+
+static bool
+is_sane_lognormal(const struct rng_dist *dist)
+{
+    return dist->p[0] > 0 && dist->p[1] >= 0;
+}
+
+static double
+draw_lognormal(struct rng_dist *dist)
+{
+    double ratio = dist->p[1] / dist->p[0], variance = log1p(ratio * ratio);
+    return gsl_ran_lognormal(dist->rng->gsl, log(dist->p[0]) - variance / 2,
+                             sqrt(variance));
 }
 
 /* A standard skew normal variable (Azzalini and Henze): delta |x| + sqrt(1 - delta^2) y.
@@ -157,7 +204,7 @@ static double
 draw_skew(struct rng_dist *dist)
 {
     double delta = dist->p[0] / sqrt(1 + dist->p[0] * dist->p[0]);
-    double x = gsl_ran_ugaussian(dist->rng), y = gsl_ran_ugaussian(dist->rng);
+    double x = gsl_ran_ugaussian(dist->rng->gsl), y = gsl_ran_ugaussian(dist->rng->gsl);
     return delta * fabs(x) + sqrt(1 - delta * delta) * y;
 }
 
@@ -191,6 +238,67 @@ skew_quantile(double p, double shape)
 }
 
 static bool
+is_sane_skewnormal(const struct rng_dist *dist)
+{
+    return dist->p[1] >= 0 && dist->p[1] < dist->p[2];
+}
+
+static double
+draw_skewnormal(struct rng_dist *dist)
+{
+    double z;
+    do
+        z = draw_skew(dist);
+    while (z < dist->low || z > dist->high);
+    return dist->p[1] +
+           (dist->p[2] - dist->p[1]) * (z - dist->low) / (dist->high - dist->low);
+}
+
+static double
+draw_pmf(struct rng_dist *dist)
+{
+    double u = rng_uniform(dist->rng);
+    size_t i = 0;
+    while (i + 1 < dist->nvalues && u >= dist->cumulative[i])
+        i++;
+    return dist->value[i];
+}
+
+static double
+draw_value(struct rng_dist *dist)
+{
+    return dist->value[dist->next++ % dist->nvalues];
+}
+
+static bool
+read_skewnormal(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
+{
+    if (!read_numbers(dist, rest, err))
+        return false;
+    dist->low = skew_quantile(0.001, dist->p[0]);
+    dist->high = skew_quantile(0.999, dist->p[0]);
+    return true;
+}
+
+static const struct kind kinds[] = {
+    {"fixed", "fixed:X", read_numbers, is_sane_fixed, draw_fixed, 1, 1},
+    {"uniform", "uniform:A:B[:DECIMALS] with A <= B", read_numbers, is_sane_uniform,
+     draw_uniform, 2, 3},
+    {"exponential", "exponential:MEAN", read_numbers, is_sane_exponential,
+     draw_exponential, 1, 1},
+    {"gamma", "gamma:MEAN:CV", read_numbers, is_sane_gamma, draw_gamma, 2, 2},
+    {"normal", "normal:MEAN:SD", read_numbers, is_sane_normal, draw_normal, 2, 2},
+    {"lognormal", "lognormal:MEAN:SD with MEAN > 0", read_numbers, is_sane_lognormal,
+     draw_lognormal, 2, 2},
+    {"skewnormal", "skewnormal:SKEW:MIN:MAX with MIN < MAX", read_skewnormal,
+     is_sane_skewnormal, draw_skewnormal, 3, 3},
+    {"pmf", "pmf:V=P,V=P,... with P >= 0 that sum to 1", read_pmf, NULL, draw_pmf, 0, 0},
+    {"file", "file:PATH", read_values, NULL, draw_value, 0, 0}};
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
+/* ---- one distribution ---------------------------------------------------- */
+
+static bool
 parse(struct rng_dist *dist, const char *text, struct rec_error *err)
 {
     struct rec_str rest = rec_str(text), name;
@@ -210,99 +318,30 @@ parse(struct rng_dist *dist, const char *text, struct rec_error *err)
             "a distribution is one of %s, a colon and its parameters, got '%s'", forms,
             text);
     }
-    dist->kind = kinds[i].kind;
+    dist->kind = &kinds[i];
     err->text[0] = '\0';
-    if (dist->kind == VALUES)
-        return read_values(dist, rest.ptr, err);
-    if (dist->kind == PMF ? read_pmf(dist, rest, err)
-                          : read_numbers(dist, rest, kinds[i].least, kinds[i].most))
-        if (is_sane(dist))
-            return true;
+    if (dist->kind->read(dist, rest, err) &&
+        (!dist->kind->is_sane || dist->kind->is_sane(dist)))
+        return true;
     if (err->text[0])
-        return false; /* out of memory */
+        return false; /* out of memory, or a bad file */
     return rec_fail(err, REC_USAGE, "a distribution %s must be %s, got '%s'",
-                    kinds[i].name, kinds[i].form, text);
+                    dist->kind->name, dist->kind->form, text);
 }
 
 struct rng_dist *
 rng_dist_new(const char *text, uint32_t seed, uint32_t stream, struct rec_error *err)
 {
     struct rng_dist *dist = calloc(1, sizeof *dist);
-    if (!dist || !(dist->rng = gsl_rng_alloc(gsl_rng_mt19937))) {
-        rng_dist_free(dist);
+    if (!dist) {
         rec_fail_memory(err);
         return NULL;
     }
-    /* Seeds that differ in any bit start unrelated sequences; 0 would mean 4357. */
-    gsl_rng_set(dist->rng, (seed * 0x9e3779b1u ^ stream * 0x85ebca6bu) | 1u);
-    if (!parse(dist, text, err)) {
-        rng_dist_free(dist);
-        return NULL;
-    }
-    if (dist->kind == SKEWNORMAL) {
-        dist->low = skew_quantile(0.001, dist->p[0]);
-        dist->high = skew_quantile(0.999, dist->p[0]);
-    }
-    return dist;
-}
-
-/* ---- drawing ------------------------------------------------------------- */
-
-static double
-draw_uniform(struct rng_dist *dist)
-{
-    double x = dist->p[0] + (dist->p[1] - dist->p[0]) * gsl_rng_uniform(dist->rng);
-    if (dist->np == 3) {
-        double scale = pow(10, dist->p[2]);
-        x = round(x * scale) / scale;
-    }
-    return x;
-}
-
-static double
-draw_lognormal(struct rng_dist *dist)
-{
-    double ratio = dist->p[1] / dist->p[0], variance = log1p(ratio * ratio);
-    return gsl_ran_lognormal(dist->rng, log(dist->p[0]) - variance / 2, sqrt(variance));
-}
-
-static double
-draw_skewnormal(struct rng_dist *dist)
-{
-    double z;
-    do
-        z = draw_skew(dist);
-    while (z < dist->low || z > dist->high);
-    return dist->p[1] +
-           (dist->p[2] - dist->p[1]) * (z - dist->low) / (dist->high - dist->low);
-}
-
-static double
-draw_pmf(struct rng_dist *dist)
-{
-    double u = gsl_rng_uniform(dist->rng);
-    size_t i = 0;
-    while (i + 1 < dist->nvalues && u >= dist->cumulative[i])
-        i++;
-    return dist->value[i];
-}
-
-static double
-draw(struct rng_dist *dist)
-{
-    const double *p = dist->p;
-    switch (dist->kind) {
-    case FIXED: return p[0];
-    case UNIFORM: return draw_uniform(dist);
-    case EXPONENTIAL: return gsl_ran_exponential(dist->rng, p[0]);
-    case GAMMA: return gsl_ran_gamma(dist->rng, 1 / (p[1] * p[1]), p[0] * p[1] * p[1]);
-    case NORMAL: return p[0] + gsl_ran_gaussian(dist->rng, p[1]);
-    case LOGNORMAL: return draw_lognormal(dist);
-    case SKEWNORMAL: return draw_skewnormal(dist);
-    case PMF: return draw_pmf(dist);
-    case VALUES: return dist->value[dist->next++ % dist->nvalues];
-    }
-    return 0;
+    dist->rng = rng_new(seed, stream, err);
+    if (dist->rng && parse(dist, text, err))
+        return dist;
+    rng_dist_free(dist);
+    return NULL;
 }
 
 double
@@ -310,13 +349,7 @@ rng_dist_draw(struct rng_dist *dist)
 {
     double x;
     do
-        x = draw(dist);
+        x = dist->kind->draw(dist);
     while (!(x >= 0));
     return x;
-}
-
-uint32_t
-rng_dist_index(struct rng_dist *dist, uint32_t n)
-{
-    return (uint32_t)gsl_rng_uniform_int(dist->rng, n);
 }

@@ -1,7 +1,7 @@
 /* Instances of a spot cluster: who is there, in which state, and who goes. */
 #include "rampipe/elastic.h"
+#include "rampipe/random.h"
 
-#include <gsl/gsl_rng.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct fleet {
     uint64_t count[FLEET_NSTATES];
     uint64_t numbers; /* given so far to instances without a name */
     enum fleet_victims victims;
-    gsl_rng *rng;
+    struct rng *rng;
     struct rec_map there;   /* names of the instances */
     struct rec_map refused; /* names that found no room */
     struct rec_arena names;
@@ -32,16 +32,15 @@ struct fleet *
 fleet_new(enum fleet_victims victims, uint32_t seed, struct rec_error *err)
 {
     struct fleet *fleet = calloc(1, sizeof *fleet);
-    if (!fleet ||
-        (victims == FLEET_RANDOM && !(fleet->rng = gsl_rng_alloc(gsl_rng_mt19937)))) {
-        free(fleet);
+    if (!fleet) {
         rec_fail_memory(err);
         return NULL;
     }
     fleet->victims = victims;
-    if (fleet->rng)
-        gsl_rng_set(fleet->rng, seed);
-    return fleet;
+    if (victims != FLEET_RANDOM || (fleet->rng = rng_new(seed, 0, err)))
+        return fleet;
+    free(fleet);
+    return NULL;
 }
 
 void
@@ -49,8 +48,7 @@ fleet_free(struct fleet *fleet)
 {
     if (!fleet)
         return;
-    if (fleet->rng)
-        gsl_rng_free(fleet->rng);
+    rng_free(fleet->rng);
     free(fleet->instance);
     free(fleet->gone);
     free(fleet->order);
@@ -175,7 +173,7 @@ choose(struct fleet *fleet, size_t count, struct rec_error *err)
         qsort_r(fleet->order, fleet->n, sizeof *fleet->order, by_name, fleet);
     for (size_t i = 0; i < count; i++) {
         if (fleet->victims == FLEET_RANDOM) {
-            size_t j = i + gsl_rng_uniform_int(fleet->rng, fleet->n - i);
+            size_t j = i + rng_below(fleet->rng, (uint32_t)(fleet->n - i));
             size_t other = fleet->order[i];
             fleet->order[i] = fleet->order[j];
             fleet->order[j] = other;

@@ -310,14 +310,14 @@ redundant_new(const struct redundant_options *options, const struct redundant_si
     struct redundant *r = calloc(1, sizeof *r);
     struct spot_event start = {options->begin, SPOT_ADD, options->start, {NULL, 0}};
 
-    if (!r || (options->victims == FLEET_RANDOM &&
-               !(r->rng = gsl_rng_alloc(gsl_rng_mt19937)))) {
-        free(r);
+    if (!r) {
         rec_fail_memory(err);
         return NULL;
     }
-    if (r->rng)
-        gsl_rng_set(r->rng, options->seed);
+    if (options->victims == FLEET_RANDOM && !(r->rng = rng_new(options->seed, 0, err))) {
+        free(r);
+        return NULL;
+    }
     r->options = *options;
     r->sink = *sink;
     r->profile = options->profile;
@@ -412,8 +412,7 @@ redundant_free(struct redundant *r)
         free(r->node[i].name);
     for (size_t i = 0; i < r->nremovals; i++)
         free(r->removal[i]);
-    if (r->rng)
-        gsl_rng_free(r->rng);
+    rng_free(r->rng);
     rec_map_free(&r->names);
     free(r->node);
     free(r->listed);

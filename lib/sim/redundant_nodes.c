@@ -166,7 +166,7 @@ choose(struct redundant *r)
     for (size_t i = 0; i < r->nnodes; i++)
         left += !r->node[i].leaving;
     if (r->options.victims == FLEET_RANDOM)
-        nth = gsl_rng_uniform_int(r->rng, left);
+        nth = rng_below(r->rng, (uint32_t)left);
     else if (r->options.victims == FLEET_NEWEST)
         nth = left - 1;
     for (size_t i = 0; i < r->nnodes; i++) {

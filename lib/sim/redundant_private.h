@@ -3,9 +3,8 @@
 #ifndef RAMPIPE_REDUNDANT_PRIVATE_H
 #define RAMPIPE_REDUNDANT_PRIVATE_H
 
+#include "rampipe/random.h"
 #include "rampipe/redundant.h"
-
-#include <gsl/gsl_rng.h>
 
 #define REDUNDANT_NEVER INT64_MAX
 
@@ -37,7 +36,7 @@ struct redundant {
     struct redundant_sink sink;
     const struct redundant_profile *profile;
     struct redundant_result result;
-    gsl_rng *rng;
+    struct rng *rng;
     struct node *node; /* in the order in which they came */
     size_t nnodes, node_room;
     struct rec_map names;       /* of the nodes */

@@ -1,8 +1,7 @@
 /* Spot traces drawn from a model: the published coins, and renewal processes. */
+#include "rampipe/random.h"
 #include "rampipe/spot.h"
 
-#include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,7 +28,7 @@ struct source {
 
 struct draw {
     const struct spot_drawing *drawing;
-    gsl_rng *rng;
+    struct rng *rng;
     double population;
     spot_sink *sink;
     void *context;
@@ -52,7 +51,7 @@ static double
 from_bag(const struct draw *d, const struct bag *bag)
 {
     size_t low = 0, high = bag->values->n - 1;
-    double u = gsl_rng_uniform(d->rng) * bag->below[high];
+    double u = rng_uniform(d->rng) * bag->below[high];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (bag->below[middle] > u)
@@ -70,9 +69,9 @@ draw_count(const struct draw *d, const struct source *s)
     double n;
     if (d->drawing->empirical_counts)
         return from_bag(d, &s->counts);
-    if (s->kind == SPOT_ADD && gsl_rng_uniform(d->rng) < s->big)
-        return BIG_LEAST + (double)gsl_rng_uniform_int(d->rng, BIG_RANGE);
-    n = fabs(rint(s->mean + gsl_ran_gaussian_ziggurat(d->rng, s->std)));
+    if (s->kind == SPOT_ADD && rng_uniform(d->rng) < s->big)
+        return BIG_LEAST + rng_below(d->rng, BIG_RANGE);
+    n = fabs(rint(s->mean + rng_normal(d->rng, s->std)));
     return n < 1 ? 1 : n;
 }
 
@@ -99,8 +98,8 @@ draw_coins(struct draw *d, const struct source source[2], struct rec_error *err)
     double interval = d->drawing->interval;
     double tosses = floor(d->drawing->minutes * 60 / interval);
     for (double i = 0; i < tosses; i++) {
-        double u[2] = {gsl_rng_uniform(d->rng), 0};
-        u[1] = gsl_rng_uniform(d->rng);
+        double u[2] = {rng_uniform(d->rng), 0};
+        u[1] = rng_uniform(d->rng);
         for (int k = 0; k < 2; k++)
             if (u[k] < source[k].chance * interval / 60 &&
                 !emit(d, &source[k], i * interval, err))
@@ -115,8 +114,8 @@ draw_spacing(const struct draw *d, const struct source *s)
     if (d->drawing->process == SPOT_EMPIRICAL)
         return from_bag(d, &s->spacings);
     if (d->drawing->process == SPOT_WEIBULL)
-        return gsl_ran_weibull(d->rng, s->scale, s->shape);
-    return gsl_ran_exponential(d->rng, 60 / s->chance);
+        return rng_weibull(d->rng, s->scale, s->shape);
+    return rng_exponential(d->rng, 60 / s->chance);
 }
 
 static bool
@@ -225,18 +224,17 @@ spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
     if (!check_source(&source[0], drawing, err) ||
         !check_source(&source[1], drawing, err))
         return false;
-    if (!(d.rng = gsl_rng_alloc(gsl_rng_mt19937)))
-        return rec_fail_memory(err);
-    gsl_rng_set(d.rng, drawing->seed);
-    ok = fill_bag(&source[0].spacings, err) && fill_bag(&source[0].counts, err) &&
-         fill_bag(&source[1].spacings, err) && fill_bag(&source[1].counts, err) &&
+    d.rng = rng_new(drawing->seed, 0, err);
+    ok = d.rng && fill_bag(&source[0].spacings, err) &&
+         fill_bag(&source[0].counts, err) && fill_bag(&source[1].spacings, err) &&
+         fill_bag(&source[1].counts, err) &&
          (drawing->process == SPOT_COIN ? draw_coins(&d, source, err)
                                         : draw_renewals(&d, source, err));
     for (int k = 0; k < 2; k++) {
         free(source[k].spacings.below);
         free(source[k].counts.below);
     }
-    gsl_rng_free(d.rng);
+    rng_free(d.rng);
     return ok;
 }
 

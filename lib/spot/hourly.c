@@ -1,7 +1,7 @@
 /* Spot traces by chances of the hour of day: the later simulator's generator. */
+#include "rampipe/random.h"
 #include "rampipe/spot.h"
 
-#include <gsl/gsl_rng.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct change {
 struct hourly {
     const struct spot_hourly *options;
     double addition[24];
-    gsl_rng *rng;
+    struct rng *rng;
     uint64_t *node; /* the instances, in order of addition */
     size_t n, room;
     uint64_t names; /* given so far */
@@ -80,7 +80,7 @@ remove_node(struct hourly *h, const struct change *change, struct rec_error *err
 static double
 some_second(struct hourly *h, double start)
 {
-    return start + (double)gsl_rng_uniform_int(h->rng, HOUR);
+    return start + rng_below(h->rng, HOUR);
 }
 
 /* A node that just came may leave in the same hour, not before it came. */
@@ -90,7 +90,7 @@ draw_early_removal(struct hourly *h, double start, double added, double chance,
 {
     struct change change = {0, h->names, false};
     size_t i;
-    if (!(chance > gsl_rng_uniform(h->rng)))
+    if (!(chance > rng_uniform(h->rng)))
         return true;
     change.time = some_second(h, start);
     if (change.time < added)
@@ -141,7 +141,7 @@ draw_hour(struct hourly *h, double start, unsigned hour, struct rec_error *err)
 
     h->nremovals = h->nadds = 0;
     for (size_t i = 0; i < h->n; i++)
-        if (removal > gsl_rng_uniform(h->rng)) {
+        if (removal > rng_uniform(h->rng)) {
             struct change change = {some_second(h, start), h->node[i], false};
             if (!push(&h->removal, &h->nremovals, &h->removal_room, change, err))
                 return false;
@@ -149,7 +149,7 @@ draw_hour(struct hourly *h, double start, unsigned hour, struct rec_error *err)
     trials = h->options->desired -
              (h->n < h->options->desired ? h->n : h->options->desired) + h->nremovals;
     for (uint64_t i = 0; i < trials; i++)
-        if (h->addition[hour] > gsl_rng_uniform(h->rng)) {
+        if (h->addition[hour] > rng_uniform(h->rng)) {
             struct change change = {some_second(h, start), i, true};
             if (!push(&h->add, &h->nadds, &h->add_room, change, err))
                 return false;
@@ -170,9 +170,9 @@ draw_all(struct hourly *h, struct rec_error *err)
     memcpy(h->addition, o->addition, sizeof h->addition);
     if (o->random_addition)
         for (int i = 0; i < 24; i++)
-            h->addition[i] = gsl_rng_uniform(h->rng);
+            h->addition[i] = rng_uniform(h->rng);
     for (uint64_t i = 0; i < o->desired; i++)
-        if (h->addition[o->start_hour] > gsl_rng_uniform(h->rng) && !add_node(h, 0, err))
+        if (h->addition[o->start_hour] > rng_uniform(h->rng) && !add_node(h, 0, err))
             return false;
     for (double i = 0; i < hours; i++)
         if (!draw_hour(h, i * HOUR, (unsigned)fmod(i + o->start_hour, 24), err))
@@ -187,11 +187,9 @@ spot_draw_hourly(const struct spot_hourly *options, spot_sink *sink, void *conte
     struct hourly h = {.options = options, .sink = sink, .context = context};
     bool ok;
 
-    if (!(h.rng = gsl_rng_alloc(gsl_rng_mt19937)))
-        return rec_fail_memory(err);
-    gsl_rng_set(h.rng, options->seed);
-    ok = draw_all(&h, err);
-    gsl_rng_free(h.rng);
+    h.rng = rng_new(options->seed, 0, err);
+    ok = h.rng && draw_all(&h, err);
+    rng_free(h.rng);
     free(h.node);
     free(h.removal);
     free(h.add);

@@ -1,4 +1,4 @@
-/* Distributions: moments within four standard errors, shapes by Kolmogorov and Smirnov.
+/* Generators: seeds and streams. Distributions: moments within four standard errors, shapes by Kolmogorov and Smirnov.
  */
 #include "unit.h"
 
@@ -187,12 +187,49 @@ test_refused(void **state)
     assert_int_equal(err.code, REC_IO);
 }
 
+/* Of two generators' first numbers none is equal by chance but once in 2^32. */
+static bool
+same_start(uint32_t seed, uint32_t stream, uint32_t other_seed, uint32_t other_stream)
+{
+    struct rec_error err;
+    struct rng *a = rng_new(seed, stream, &err);
+    struct rng *b = rng_new(other_seed, other_stream, &err);
+    bool same = true;
+    assert_non_null(a);
+    assert_non_null(b);
+    for (int i = 0; i < 4; i++)
+        same = rng_uniform(a) == rng_uniform(b) && same;
+    rng_free(a);
+    rng_free(b);
+    return same;
+}
+
+/*
+ * Seeds of one stream start sequences of their own. GSL takes the state 0 for 4357, the
+ * Mersenne Twister's own default is 5489. In stream k the state is seed * c ^ k * d, so
+ * s and s + 1/c (mod 2^32) have states that differ by 1: 1/c = 0xe8b2f51, for 0xe8b2f51
+ * * 0x9e3779b1 = 1 (mod 2^32).
+ */
+static void
+test_seeds(void **state)
+{
+    (void)state;
+    for (uint32_t stream = 0; stream < 5; stream++) {
+        assert_true(same_start(7, stream, 7, stream));
+        assert_false(same_start(7, stream, 7, stream + 1));
+        assert_false(same_start(0, stream, 4357, stream));
+        assert_false(same_start(0, stream, 5489, stream));
+        assert_false(same_start(0, stream, 1, stream));
+        assert_false(same_start(5, stream, 5 + 0xe8b2f51u, stream));
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_skew), cmocka_unit_test(test_rounding_and_files),
-        cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_skew),    cmocka_unit_test(test_rounding_and_files),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_seeds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
