@@ -16,8 +16,8 @@ struct policy {
     uint32_t nvalid;
     uint32_t valid[RAMP_DEGREES_MAX], offered[RAMP_DEGREES_MAX];
     struct rng *rng;
-    struct sim_store store; /* the graphs as they came */
-    struct rec_map written; /* "graph/degree", once it is in the output */
+    struct graph_store store; /* the graphs as they came */
+    struct rec_map written;   /* "graph/degree", once it is in the output */
     struct rec_arena arena;
     char *list; /* the alternatives of a job */
     size_t list_len, list_room;
@@ -104,13 +104,13 @@ take_job(struct policy *p, const struct rec *rec)
 {
     struct cli *cli = p->cli;
     struct rec_str rest, id;
-    struct sim_job job;
+    struct graph_job job;
 
-    if (!sim_read_job(cli->reader, rec, &job, &cli->err))
+    if (!graph_read_job(cli->reader, rec, &job, &cli->err))
         return false;
     p->list_len = 0;
     for (rest = job.graphs; rec_str_split(&rest, ',', &id);) {
-        uint32_t index = sim_store_find(&p->store, id), n;
+        uint32_t index = graph_store_find(&p->store, id), n;
         const struct graph *graph;
         if (index == REC_NONE)
             return rec_reader_fail(
@@ -138,10 +138,10 @@ take_job(struct policy *p, const struct rec *rec)
 static bool
 take(struct policy *p, const struct rec *rec)
 {
-    if (!graph_continues(rec) && !sim_store_end(&p->store, &p->cli->err))
+    if (!graph_continues(rec) && !graph_store_end(&p->store, &p->cli->err))
         return false;
     if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return sim_store_read(&p->store, p->cli->reader, rec, &p->cli->err);
+        return graph_store_read(&p->store, p->cli->reader, rec, &p->cli->err);
     if (rec->type == REC_JOB)
         return take_job(p, rec);
     rec_put_line(p->cli->writer, rec->line);
@@ -164,9 +164,9 @@ partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
     ok = read_policy(p, args) && cli_open_filter(cli);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(p, &rec);
-    ok = ok && status == 0 && sim_store_end(&p->store, &cli->err);
+    ok = ok && status == 0 && graph_store_end(&p->store, &cli->err);
     rng_free(p->rng);
-    sim_store_free(&p->store);
+    graph_store_free(&p->store);
     rec_map_free(&p->written);
     rec_arena_free(&p->arena);
     free(p->list);

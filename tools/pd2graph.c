@@ -2,10 +2,10 @@
 #include "ggo/pd2graph.h"
 #include "main.h"
 
-#include "rampipe/graph.h"
+#include "rampipe/input.h"
 
 struct settings {
-    struct graph_profile_options profile;
+    struct input_profile_options profile;
     uint64_t steps;
     bool job, dot;
     const char *name;
@@ -32,7 +32,7 @@ read_settings(struct cli *cli, const struct gengetopt_args_info *args,
         return cli_usage(cli, "--name must be a name without comma, '=' or TAB");
     settings->profile.mirror = pass == 1;
     settings->profile.time_unit = unit_seconds[unit];
-    settings->profile.memory = memory ? GRAPH_MEMORY_ACTIVATION : GRAPH_MEMORY_TOTAL;
+    settings->profile.memory = memory ? INPUT_MEMORY_ACTIVATION : INPUT_MEMORY_TOTAL;
     settings->job = !args->no_job_given;
     settings->dot = args->dot_given;
     settings->name = args->name_arg;
@@ -100,7 +100,7 @@ convert(struct cli *cli, const struct settings *settings, const char *path,
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
     struct graph graph = {0};
-    bool ok = reader && graph_read_profile(&graph, reader, &settings->profile,
+    bool ok = reader && input_read_profile(&graph, reader, &settings->profile,
                                            rec_str(id), rec_str(model), &cli->err);
     if (ok) {
         diag_note(cli, "%s: %zu ops, %zu deps", id, graph.nops, graph.ndeps);

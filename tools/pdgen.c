@@ -2,7 +2,7 @@
 #include "ggo/pdgen.h"
 #include "main.h"
 
-#include "rampipe/architecture.h"
+#include "rampipe/input.h"
 
 #include <math.h>
 
@@ -13,19 +13,19 @@ list(struct cli *cli)
 {
     rec_printf(cli->writer, "%-12s %14s  %s\n", "architecture", "parameters",
                "what it is");
-    for (const struct arch_spec *s = arch_specs; s->name; s++) {
-        struct arch arch;
-        if (!arch_build(s, 1, 0, &arch, &cli->err))
+    for (const struct input_network_spec *s = input_networks; s->name; s++) {
+        struct input_network network;
+        if (!input_network_build(s, 1, 0, &network, &cli->err))
             return false;
-        rec_printf(cli->writer, "%-12s %14.0f  %s\n", s->name, arch_params(&arch),
-                   s->about);
-        arch_free(&arch);
+        rec_printf(cli->writer, "%-12s %14.0f  %s\n", s->name,
+                   input_network_params(&network), s->about);
+        input_network_free(&network);
     }
     rec_printf(cli->writer, "\n%-12s %9s %9s %9s %9s %9s  TFLOP/s and GB/s, from\n",
                "device", "fp32", "tf32", "fp16", "bf16", "memory");
-    for (const struct arch_device *d = arch_devices; d->name; d++) {
+    for (const struct input_device *d = input_devices; d->name; d++) {
         rec_printf(cli->writer, "%-12s", d->name);
-        for (int p = 0; p < ARCH_NPRECISIONS; p++)
+        for (int p = 0; p < INPUT_NPRECISIONS; p++)
             rec_printf(cli->writer, d->peak[p] > 0 ? " %9.1f" : "         -",
                        d->peak[p] / 1e12);
         rec_printf(cli->writer, " %9.0f  %s\n", d->bandwidth / 1e9, d->source);
@@ -34,39 +34,39 @@ list(struct cli *cli)
 }
 
 static bool
-find_spec(struct cli *cli, const struct arch_spec **spec)
+find_spec(struct cli *cli, const struct input_network_spec **spec)
 {
     const char *names[20];
     size_t n = 0, index = 0;
     if (cli->nfiles != 1)
         return cli_usage(cli, "name one architecture (pdgen --list shows them), got %zu",
                          cli->nfiles);
-    for (; arch_specs[n].name; n++)
-        names[n] = arch_specs[n].name;
+    for (; input_networks[n].name; n++)
+        names[n] = input_networks[n].name;
     names[n] = NULL;
     if (!cli_choice(cli, "ARCHITECTURE", cli->files[0], names, &index))
         return false;
-    *spec = &arch_specs[index];
+    *spec = &input_networks[index];
     return true;
 }
 
 static bool
 find_roofline(struct cli *cli, const struct gengetopt_args_info *args,
-              struct arch_roofline *r)
+              struct input_roofline *r)
 {
     const char *names[20];
     size_t n = 0, device = 0, precision = 0;
 
-    for (; arch_devices[n].name; n++)
-        names[n] = arch_devices[n].name;
+    for (; input_devices[n].name; n++)
+        names[n] = input_devices[n].name;
     names[n] = NULL;
     if (!cli_choice(cli, "device", args->device_arg, names, &device) ||
         !cli_choice(cli, "precision", args->precision_arg, precisions, &precision) ||
         !cli_amount(cli, "efficiency", args->efficiency_arg, false, &r->efficiency))
         return false;
-    r->peak = arch_devices[device].peak[precision];
-    r->bandwidth = arch_devices[device].bandwidth;
-    r->bytes = precision == ARCH_FP32 || precision == ARCH_TF32 ? 4 : 2;
+    r->peak = input_devices[device].peak[precision];
+    r->bandwidth = input_devices[device].bandwidth;
+    r->bytes = precision == INPUT_FP32 || precision == INPUT_TF32 ? 4 : 2;
     if (args->peak_given && !cli_amount(cli, "peak", args->peak_arg, false, &r->peak))
         return false;
     if (args->bandwidth_given &&
@@ -87,10 +87,11 @@ find_roofline(struct cli *cli, const struct gengetopt_args_info *args,
 
 /* A profile holds finite times only; pd2graph refuses others. */
 static bool
-check_times(struct cli *cli, const struct arch *arch, const struct arch_roofline *r)
+check_times(struct cli *cli, const struct input_network *network,
+            const struct input_roofline *r)
 {
-    for (size_t i = 0; i < arch->nlayers; i++)
-        if (!isfinite(1e3 * arch_backward_seconds(&arch->layer[i], r)))
+    for (size_t i = 0; i < network->nlayers; i++)
+        if (!isfinite(1e3 * input_backward_seconds(&network->layer[i], r)))
             return cli_usage(cli,
                              "node%zu takes longer than a number can say: raise --peak, "
                              "--bandwidth or --efficiency",
@@ -107,29 +108,31 @@ put_number(struct cli *cli, const char *key, double value)
 }
 
 static void
-put_profile(struct cli *cli, const struct arch *arch, const struct arch_roofline *r)
+put_profile(struct cli *cli, const struct input_network *network,
+            const struct input_roofline *r)
 {
-    for (size_t i = 0; i < arch->nlayers; i++) {
-        const struct arch_layer *layer = &arch->layer[i];
+    for (size_t i = 0; i < network->nlayers; i++) {
+        const struct input_layer *layer = &network->layer[i];
         rec_printf(cli->writer, "node%zu -- %s -- ", i + 1, layer->text);
-        put_number(cli, "forward_compute_time", 1e3 * arch_forward_seconds(layer, r));
-        put_number(cli, ", backward_compute_time", 1e3 * arch_backward_seconds(layer, r));
+        put_number(cli, "forward_compute_time", 1e3 * input_forward_seconds(layer, r));
+        put_number(cli, ", backward_compute_time",
+                   1e3 * input_backward_seconds(layer, r));
         put_number(cli, ", activation_size", layer->out * r->bytes);
         put_number(cli, ", parameter_size", layer->params * r->bytes);
         rec_printf(cli->writer, "\n");
     }
-    for (size_t i = 0; i < arch->nlayers; i++)
-        for (uint32_t j = 0; j < arch->layer[i].ninputs; j++)
-            rec_printf(cli->writer, "\tnode%u -- node%zu\n", arch->layer[i].input[j] + 1,
-                       i + 1);
+    for (size_t i = 0; i < network->nlayers; i++)
+        for (uint32_t j = 0; j < network->layer[i].ninputs; j++)
+            rec_printf(cli->writer, "\tnode%u -- node%zu\n",
+                       network->layer[i].input[j] + 1, i + 1);
 }
 
 static bool
 run(struct cli *cli, const struct gengetopt_args_info *args)
 {
-    const struct arch_spec *spec = NULL;
-    struct arch_roofline roofline;
-    struct arch arch;
+    const struct input_network_spec *spec = NULL;
+    struct input_roofline roofline;
+    struct input_network network;
     uint64_t batch, sequence = 0;
     bool ok;
 
@@ -146,11 +149,11 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     if (args->sequence_given && !cli_count(cli, "sequence", args->sequence_arg, 1,
                                            (uint64_t)spec->sequence, &sequence))
         return false;
-    if (!arch_build(spec, (double)batch, (double)sequence, &arch, &cli->err))
+    if (!input_network_build(spec, (double)batch, (double)sequence, &network, &cli->err))
         return false;
-    ok = check_times(cli, &arch, &roofline) && cli_open_writer(cli, false);
+    ok = check_times(cli, &network, &roofline) && cli_open_writer(cli, false);
     if (ok)
-        put_profile(cli, &arch, &roofline);
-    arch_free(&arch);
+        put_profile(cli, &network, &roofline);
+    input_network_free(&network);
     return ok;
 }

@@ -8,7 +8,7 @@
 struct ramp_alloc {
     struct cli *cli;
     struct sim_admission_options options;
-    struct sim_store store;
+    struct graph_store store;
     struct sim_admission *admission;
     uint32_t *down;
     struct map_view *view; /* NULL without --map */
@@ -159,9 +159,9 @@ static bool
 take_job(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
-    struct sim_job job;
+    struct graph_job job;
 
-    if (!sim_read_job(cli->reader, rec, &job, &cli->err))
+    if (!graph_read_job(cli->reader, rec, &job, &cli->err))
         return false;
     if (!sim_admission_advance(r->admission, &job, &cli->err))
         return rec_locate(cli->reader, &cli->err);
@@ -184,13 +184,13 @@ take(struct ramp_alloc *r, const struct rec *rec)
         ramp_write_cluster(&r->options.cluster, cli->writer);
         r->cluster_written = true;
     }
-    if (!graph_continues(rec) && !sim_store_end(&r->store, &cli->err))
+    if (!graph_continues(rec) && !graph_store_end(&r->store, &cli->err))
         return false;
     if (rec->type == REC_JOB)
         return take_job(r, rec);
     rec_put_line(cli->writer, rec->line);
     if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return sim_store_read(&r->store, cli->reader, rec, &cli->err);
+        return graph_store_read(&r->store, cli->reader, rec, &cli->err);
     return true;
 }
 
@@ -207,11 +207,11 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
 
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
-    ok = ok && status == 0 && sim_store_end(&r.store, &cli->err) &&
+    ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
          sim_admission_end(r.admission, &cli->err);
     free(r.down);
     map_view_free(r.view);
     sim_admission_free(r.admission);
-    sim_store_free(&r.store);
+    graph_store_free(&r.store);
     return ok;
 }

@@ -2,7 +2,7 @@
 #include "ggo/reccheck.h"
 #include "main.h"
 
-#include "rampipe/cluster.h"
+#include "rampipe/graph.h"
 
 static void
 put_rows(struct cli *cli, const char *type, const char *what,
@@ -103,17 +103,17 @@ put_man(struct cli *cli)
 
 /* Graphs must hang together, and jobs refer to graphs that are there. */
 static bool
-check_names(struct cli *cli, struct sim_store *graphs, const struct rec *rec)
+check_names(struct cli *cli, struct graph_store *graphs, const struct rec *rec)
 {
     struct rec_str rest, id;
-    if (!graph_continues(rec) && !sim_store_end(graphs, &cli->err))
+    if (!graph_continues(rec) && !graph_store_end(graphs, &cli->err))
         return false;
     if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return sim_store_read(graphs, cli->reader, rec, &cli->err);
+        return graph_store_read(graphs, cli->reader, rec, &cli->err);
     if (rec->type != REC_JOB && rec->type != REC_LAYOUT)
         return true;
     for (rest = rec->field[2]; rec_str_split(&rest, ',', &id);)
-        if (sim_store_find(graphs, id) == REC_NONE)
+        if (graph_store_find(graphs, id) == REC_NONE)
             return rec_reader_fail(cli->reader, &cli->err,
                                    "'%.*s' is no graph that came before", (int)id.len,
                                    id.ptr);
@@ -123,7 +123,7 @@ check_names(struct cli *cli, struct sim_store *graphs, const struct rec *rec)
 static bool
 check(struct cli *cli, bool pass)
 {
-    struct sim_store graphs = {0};
+    struct graph_store graphs = {0};
     uint64_t count[REC_NTYPES] = {0}, total = 0;
     struct rec rec;
     bool ok = true;
@@ -136,8 +136,8 @@ check(struct cli *cli, bool pass)
         if (ok && pass)
             rec_put_line(cli->writer, rec.line);
     }
-    ok = ok && status == 0 && sim_store_end(&graphs, &cli->err);
-    sim_store_free(&graphs);
+    ok = ok && status == 0 && graph_store_end(&graphs, &cli->err);
+    graph_store_free(&graphs);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

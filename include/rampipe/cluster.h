@@ -54,37 +54,6 @@ bool sim_layout_observe(const struct sim_layout *layout,
                         const struct sim_observer *observer, struct sim_cost *cost,
                         struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- graphs that jobs refer to ------------------------------------------- */
-
-/** All graphs of a stream, by id. Starts as {0}. Graphs stay where they are. */
-struct sim_store {
-    struct graph **graph;
-    size_t ngraphs, room;
-    struct rec_map index;
-    struct graph *reading; /* the one that is open */
-};
-
-/** Takes a graph, op or dep record. */
-bool sim_store_read(struct sim_store *store, const struct rec_reader *reader,
-                    const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Closes the graph that is being read, if any. */
-bool sim_store_end(struct sim_store *store, struct rec_error *err) REC_MUST_CHECK;
-/** The graph's index, or REC_NONE. */
-uint32_t sim_store_find(const struct sim_store *store, struct rec_str id);
-void sim_store_free(struct sim_store *store);
-
-/** A job record. The texts are views. */
-struct sim_job {
-    struct rec_str id;
-    struct rec_str graphs; /* alternatives, separated by commas */
-    double arrival;        /* seconds */
-    double steps;
-    double deadline; /* seconds from arrival; inf: none */
-};
-
-bool sim_read_job(const struct rec_reader *reader, const struct rec *rec,
-                  struct sim_job *job, struct rec_error *err) REC_MUST_CHECK;
-
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 
 /** Which alternative of a job is taken. */
@@ -114,7 +83,7 @@ struct sim_admission_options {
 
 /** What became of a job; valid during the call. */
 struct sim_decision {
-    struct sim_job job;
+    struct graph_job job;
     double time;               /* seconds */
     const char *cause;         /* of a block; NULL: it starts */
     const struct graph *graph; /* the alternative taken, or the last one tried */
@@ -132,14 +101,14 @@ typedef bool sim_decide(void *context, const struct sim_decision *decision,
                         struct rec_error *err);
 
 struct sim_admission *sim_admission_new(const struct sim_admission_options *options,
-                                        struct sim_store *store, sim_decide *decide,
+                                        struct graph_store *store, sim_decide *decide,
                                         void *context,
                                         struct rec_error *err) REC_MUST_CHECK;
 /** Lets time pass: jobs end, jobs that wait are decided. Before the arrival of `job`. */
-bool sim_admission_advance(struct sim_admission *admission, const struct sim_job *job,
+bool sim_admission_advance(struct sim_admission *admission, const struct graph_job *job,
                            struct rec_error *err) REC_MUST_CHECK;
 /** A job arrives, at the time that sim_admission_advance() was called with. */
-bool sim_admission_arrive(struct sim_admission *admission, const struct sim_job *job,
+bool sim_admission_arrive(struct sim_admission *admission, const struct graph_job *job,
                           struct rec_error *err) REC_MUST_CHECK;
 /** No more arrivals: jobs that wait are decided as the others end. */
 bool sim_admission_end(struct sim_admission *admission,
@@ -152,7 +121,7 @@ void sim_admission_free(struct sim_admission *admission);
 
 /** A job that is complete; valid during the call. */
 struct sim_done {
-    struct sim_job job;
+    struct graph_job job;
     const struct sim_layout *layout;
     const struct sim_cost *cost;
     double start, finish; /* seconds */

@@ -1,5 +1,5 @@
 /*
- * rampipe/graph.h - computation graphs: build, read, index, mirror, split, write.
+ * rampipe/graph.h - computation graphs: build, read, index, split, write, store.
  *
  * A graph is a DAG of ops (nodes) and deps (edges). An op that was split appears as its
  * parts; the parts of one op form a unit:
@@ -121,26 +121,36 @@ void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes the graph in Graphviz's language. */
 void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
-/* ---- profiles ------------------------------------------------------------ */
+/* ---- graphs that jobs refer to ------------------------------------------- */
 
-enum graph_memory { GRAPH_MEMORY_TOTAL, GRAPH_MEMORY_ACTIVATION };
-
-struct graph_profile_options {
-    double time_unit; /* seconds per unit of the profile's times */
-    enum graph_memory memory;
-    bool mirror; /* forward + backward; false: the forward graph alone */
+/** All graphs of a stream, by id. Starts as {0}. Graphs stay where they are. */
+struct graph_store {
+    struct graph **graph;
+    size_t ngraphs, room;
+    struct rec_map index;
+    struct graph *reading; /* the one that is open */
 };
 
-/**
- * Reads one PipeDream profile, the next file of the reader, into *graph (closed). The
- * format: "node1 -- Conv2d(3, 64) -- forward_compute_time=0.5, backward_compute_time=1,
- * activation_size=[8; 8], parameter_size=4[, stage_id=0]", and "\tnode1 -- node2".
- * Mirrors as the reference: op i's twin is 2n-i+1 (n = the largest id), dep u->v gives
- * b(v)->b(u), and n -> n+1 joins the passes.
- */
-bool graph_read_profile(struct graph *graph, struct rec_reader *reader,
-                        const struct graph_profile_options *options, struct rec_str id,
-                        struct rec_str model, struct rec_error *err) REC_MUST_CHECK;
+/** Takes a graph, op or dep record. */
+bool graph_store_read(struct graph_store *store, const struct rec_reader *reader,
+                      const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** Closes the graph that is being read, if any. */
+bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
+/** The graph's index, or REC_NONE. */
+uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
+void graph_store_free(struct graph_store *store);
+
+/** A job record. The texts are views. */
+struct graph_job {
+    struct rec_str id;
+    struct rec_str graphs; /* alternatives, separated by commas */
+    double arrival;        /* seconds */
+    double steps;
+    double deadline; /* seconds from arrival; inf: none */
+};
+
+bool graph_read_job(const struct rec_reader *reader, const struct rec *rec,
+                    struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- walking ------------------------------------------------------------- */
 

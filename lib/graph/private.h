@@ -8,12 +8,4 @@
 bool graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
                 const char *format, ...) REC_PRINTF(4, 5);
 
-/*
- * Builds *to from a closed forward graph whose ids are integers: forward ops, and if
- * `backward` (the backward compute of each op, seconds) is not NULL their twins, the
- * mirrored deps and the join.
- */
-bool graph_mirror(const struct graph *forward, const double *backward, struct graph *to,
-                  struct rec_error *err) REC_MUST_CHECK;
-
 #endif

@@ -24,7 +24,7 @@ struct running {
 
 struct waiting {
     char *id, *graphs;
-    struct sim_job job;
+    struct graph_job job;
     double size; /* sequential time, seconds: what shortest-first goes by */
 };
 
@@ -38,7 +38,7 @@ struct attempt {
 
 struct sim_admission {
     struct sim_admission_options options;
-    struct sim_store *store; /* borrowed */
+    struct graph_store *store; /* borrowed */
     sim_decide *decide;
     void *context;
     double now;
@@ -89,7 +89,7 @@ give_back(struct sim_admission *a, uint32_t server)
 }
 
 struct sim_admission *
-sim_admission_new(const struct sim_admission_options *options, struct sim_store *store,
+sim_admission_new(const struct sim_admission_options *options, struct graph_store *store,
                   sim_decide *decide, void *context, struct rec_error *err)
 {
     struct sim_admission *a = calloc(1, sizeof *a);
@@ -261,7 +261,7 @@ place_graph(struct sim_admission *a, uint32_t index, struct rec_error *err)
 
 /* Tries one alternative. False: *err; otherwise t->cause tells. */
 static bool
-try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
+try_graph(struct sim_admission *a, const struct graph_job *job, uint32_t index,
           struct attempt *t, struct rec_error *err)
 {
     *t = (struct attempt){.graph = index, .trial = trials_find(&a->trials, index)};
@@ -291,7 +291,7 @@ try_graph(struct sim_admission *a, const struct sim_job *job, uint32_t index,
 /* ---- starting and ending ------------------------------------------------- */
 
 static bool
-start(struct sim_admission *a, const struct sim_job *job, const struct attempt *t,
+start(struct sim_admission *a, const struct graph_job *job, const struct attempt *t,
       struct rec_error *err)
 {
     uint32_t index, n = t->trial->nservers;
@@ -335,7 +335,7 @@ start(struct sim_admission *a, const struct sim_job *job, const struct attempt *
 }
 
 static bool
-block(struct sim_admission *a, const struct sim_job *job, uint32_t graph,
+block(struct sim_admission *a, const struct graph_job *job, uint32_t graph,
       const char *cause, struct rec_error *err)
 {
     struct sim_decision decision = {
@@ -385,7 +385,7 @@ keep_better(enum sim_choose choose, const struct attempt *t, struct best *best)
 
 /* Tries the alternatives in order and starts the job on the one to be taken. */
 static bool
-try_job(struct sim_admission *a, const struct sim_job *job, struct verdict *v,
+try_job(struct sim_admission *a, const struct graph_job *job, struct verdict *v,
         struct rec_error *err)
 {
     enum sim_choose choose = a->options.choose;
@@ -395,7 +395,7 @@ try_job(struct sim_admission *a, const struct sim_job *job, struct verdict *v,
 
     *v = (struct verdict){.graph = REC_NONE, .cause = "no_servers", .may_wait = true};
     while (rec_str_split(&rest, ',', &id)) {
-        uint32_t index = sim_store_find(a->store, id);
+        uint32_t index = graph_store_find(a->store, id);
         if (index == REC_NONE)
             return rec_fail(
                 err, REC_DATA,
@@ -448,7 +448,7 @@ try_waiting(struct sim_admission *a, struct rec_error *err)
 {
     while (a->nwaiting) {
         struct verdict v;
-        struct sim_job job = a->waiting[0].job;
+        struct graph_job job = a->waiting[0].job;
         if (!try_job(a, &job, &v, err))
             return false;
         if (!v.started) {
@@ -480,7 +480,7 @@ advance(struct sim_admission *a, double time, struct rec_error *err)
 }
 
 static bool
-wait(struct sim_admission *a, const struct sim_job *job, uint32_t graph,
+wait(struct sim_admission *a, const struct graph_job *job, uint32_t graph,
      struct rec_error *err)
 {
     struct waiting w = {.job = *job};
@@ -510,7 +510,7 @@ wait(struct sim_admission *a, const struct sim_job *job, uint32_t graph,
 }
 
 bool
-sim_admission_advance(struct sim_admission *a, const struct sim_job *job,
+sim_admission_advance(struct sim_admission *a, const struct graph_job *job,
                       struct rec_error *err)
 {
     if (job->arrival < a->now)
@@ -523,7 +523,7 @@ sim_admission_advance(struct sim_admission *a, const struct sim_job *job,
 }
 
 bool
-sim_admission_arrive(struct sim_admission *a, const struct sim_job *job,
+sim_admission_arrive(struct sim_admission *a, const struct graph_job *job,
                      struct rec_error *err)
 {
     struct verdict v;
@@ -531,7 +531,7 @@ sim_admission_arrive(struct sim_admission *a, const struct sim_job *job,
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
         rec_str_split(&rest, ',', &id);
-        graph = sim_store_find(a->store, id);
+        graph = graph_store_find(a->store, id);
         if (graph == REC_NONE)
             return rec_fail(
                 err, REC_DATA,

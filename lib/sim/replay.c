@@ -11,7 +11,7 @@
 /* A job, from its record to its end. */
 struct live {
     char *id, *graphs;
-    struct sim_job job;
+    struct graph_job job;
     struct sim_layout *layout; /* NULL: it has not started */
     struct sim_cost cost;
     double start, finish;
@@ -22,7 +22,7 @@ struct sim_replay {
     double until, now;
     bool has_cluster;
     struct ramp_cluster cluster;
-    struct sim_store store;
+    struct graph_store store;
 
     struct sim_layout **layout;
     size_t nlayouts, layout_room;
@@ -68,7 +68,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].id);
         free(r->live[i].graphs);
     }
-    sim_store_free(&r->store);
+    graph_store_free(&r->store);
     rec_map_free(&r->layouts);
     rec_map_free(&r->jobs);
     sim_queue_free(&r->ends);
@@ -111,7 +111,7 @@ open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct 
     if (!rec_need(reader, rec, err) ||
         !rec_get_count(reader, rec, 3, "slots", &slots, err))
         return false;
-    graph = sim_store_find(&r->store, rec->field[2]);
+    graph = graph_store_find(&r->store, rec->field[2]);
     if (graph == REC_NONE)
         return rec_reader_fail(reader, err, "layout of graph '%.*s', which has not come",
                                (int)rec->field[2].len, rec->field[2].ptr);
@@ -255,7 +255,7 @@ add_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec 
     struct live live = {0};
     uint32_t index;
 
-    if (!sim_read_job(reader, rec, &live.job, err) ||
+    if (!graph_read_job(reader, rec, &live.job, err) ||
         !pass_time(r, reader, live.job.arrival, err))
         return false;
     if (r->past)
@@ -476,7 +476,7 @@ bool
 sim_replay_take(struct sim_replay *r, const struct rec_reader *reader,
                 const struct rec *rec, struct rec_error *err)
 {
-    if (!graph_continues(rec) && !sim_store_end(&r->store, err))
+    if (!graph_continues(rec) && !graph_store_end(&r->store, err))
         return false;
     if (rec->type != REC_PLACE && rec->type != REC_COMMENT && rec->type != REC_OTHER &&
         !close_layout(r, reader, err))
@@ -485,7 +485,7 @@ sim_replay_take(struct sim_replay *r, const struct rec_reader *reader,
     case REC_CLUSTER: return take_cluster(r, reader, rec, err);
     case REC_GRAPH:
     case REC_OP:
-    case REC_DEP: return sim_store_read(&r->store, reader, rec, err);
+    case REC_DEP: return graph_store_read(&r->store, reader, rec, err);
     case REC_LAYOUT: return open_layout(r, reader, rec, err);
     case REC_PLACE: return add_place(r, reader, rec, err);
     case REC_JOB: return add_job(r, reader, rec, err);
@@ -508,7 +508,7 @@ leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
 bool
 sim_replay_end(struct sim_replay *r, struct rec_error *err)
 {
-    if (!sim_store_end(&r->store, err) || !close_layout(r, NULL, err) ||
+    if (!graph_store_end(&r->store, err) || !close_layout(r, NULL, err) ||
         !advance(r, INFINITY, err))
         return false;
     while (r->ends.n) { /* beyond the simulated time */

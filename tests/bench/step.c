@@ -4,6 +4,7 @@
  * time per event should grow like a logarithm. Peak memory is that of the largest.
  */
 #include "rampipe/cluster.h"
+#include "rampipe/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ rate(const struct graph *graph, double *per_event)
 static void
 bench_profile(const char *path)
 {
-    struct graph_profile_options options = {1e-3, GRAPH_MEMORY_TOTAL, true};
+    struct input_profile_options options = {1e-3, INPUT_MEMORY_TOTAL, true};
     struct graph_partition how = {.degree = 16, .quantum = 1e-6, .copies = 1};
     struct graph graph = {0}, split = {0};
     struct rec_error err;
@@ -120,7 +121,7 @@ bench_profile(const char *path)
     double per_event;
 
     if (!reader ||
-        !graph_read_profile(&graph, reader, &options, rec_str("profile"),
+        !input_read_profile(&graph, reader, &options, rec_str("profile"),
                             rec_str("profile"), &err) ||
         !graph_partition(&graph, &how, &split, &err))
         die(&err);

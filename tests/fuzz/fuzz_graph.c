@@ -117,23 +117,23 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size, path), status = 0;
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct rec_reader *reader;
-    struct sim_store store = {0};
+    struct graph_store store = {0};
     struct rec rec;
     bool ok = true;
 
     reader = rec_reader_open(&name, 1, NULL, &err);
     while (ok && reader && (status = rec_next(reader, &rec, &err)) > 0) {
         if (!graph_continues(&rec))
-            ok = sim_store_end(&store, &err);
+            ok = graph_store_end(&store, &err);
         if (ok && (rec.type == REC_GRAPH || rec.type == REC_OP || rec.type == REC_DEP))
-            ok = sim_store_read(&store, reader, &rec, &err);
+            ok = graph_store_read(&store, reader, &rec, &err);
     }
-    ok = ok && reader && status == 0 && sim_store_end(&store, &err);
+    ok = ok && reader && status == 0 && graph_store_end(&store, &err);
     if (!ok)
         require_message(&err);
     for (size_t i = 0; ok && i < store.ngraphs; i++)
         split(store.graph[i]);
-    sim_store_free(&store);
+    graph_store_free(&store);
     rec_reader_close(reader);
     close(fd);
     return 0;

@@ -27,13 +27,13 @@ decide(void *context, const struct sim_decision *decision, struct rec_error *err
 }
 
 static bool
-take(struct sim_store *store, struct sim_admission *admission, struct rec_reader *reader,
-     const struct rec *rec, struct rec_error *err)
+take(struct graph_store *store, struct sim_admission *admission,
+     struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    struct sim_job job;
+    struct graph_job job;
     if (!graph_continues(rec)) {
         const struct graph *open = store->reading;
-        if (!sim_store_end(store, err))
+        if (!graph_store_end(store, err))
             return false;
         if (open && open->nops < 40) {
             struct graph_partition how = {.degree = 4,
@@ -47,10 +47,10 @@ take(struct sim_store *store, struct sim_admission *admission, struct rec_reader
         }
     }
     if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return sim_store_read(store, reader, rec, err);
+        return graph_store_read(store, reader, rec, err);
     if (rec->type != REC_JOB)
         return true;
-    return sim_read_job(reader, rec, &job, err) &&
+    return graph_read_job(reader, rec, &job, err) &&
            sim_admission_advance(admission, &job, err) &&
            sim_admission_arrive(admission, &job, err);
 }
@@ -85,7 +85,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const char *name = path;
     int fd = fuzz_file(bytes, size, path);
     struct rec_error err;
-    struct sim_store store = {0};
+    struct graph_store store = {0};
     struct sim_admission *admission =
         sim_admission_new(&options, &store, decide, &options.cluster, &err);
     struct rec_reader *reader = rec_reader_open(&name, 1, NULL, &err);
@@ -97,12 +97,12 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         abort();
     while (ok && rec_next(reader, &rec, &err) > 0)
         ok = take(&store, admission, reader, &rec, &err);
-    if (ok && sim_store_end(&store, &err))
+    if (ok && graph_store_end(&store, &err))
         ok = sim_admission_end(admission, &err);
     if (!rec_writer_close(output, true, &err))
         abort();
     sim_admission_free(admission);
-    sim_store_free(&store);
+    graph_store_free(&store);
     rec_reader_close(reader);
     replay(path);
     close(fd);

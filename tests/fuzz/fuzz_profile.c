@@ -1,7 +1,7 @@
 /* Any bytes as a profile: refused with a message, or a graph that reads back as it is. */
 #include "fuzz.h"
 
-#include "rampipe/graph.h"
+#include "rampipe/input.h"
 
 static void
 write_graph(const struct graph *graph, const char *path)
@@ -56,7 +56,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64], first_path[64], second_path[64];
     const char *name = path;
     int fd = fuzz_file(data, size, path), first, second;
-    struct graph_profile_options options = {1e-3, GRAPH_MEMORY_TOTAL,
+    struct input_profile_options options = {1e-3, INPUT_MEMORY_TOTAL,
                                             !(size && data[size - 1] == ' ')};
     struct graph graph = {0}, again = {0};
     struct rec_error err = {.code = REC_OK, .text = ""};
@@ -64,7 +64,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     reader = rec_reader_open(&name, 1, NULL, &err);
     if (reader) {
-        if (graph_read_profile(&graph, reader, &options, rec_str("g"), rec_str("m"),
+        if (input_read_profile(&graph, reader, &options, rec_str("g"), rec_str("m"),
                                &err)) {
             first = fuzz_file(NULL, 0, first_path);
             second = fuzz_file(NULL, 0, second_path);

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rampipe/graph.h"
+#include "rampipe/input.h"
 
 /* A reader over `text`; close with close_text(). Only one is open at a time. */
 static char text_path[64];
@@ -86,10 +86,10 @@ graph_text(const char *text)
 
 static inline bool
 try_profile(struct graph *graph, const char *text,
-            const struct graph_profile_options *options, struct rec_error *err)
+            const struct input_profile_options *options, struct rec_error *err)
 {
     struct rec_reader *reader = open_text(text);
-    bool ok = graph_read_profile(graph, reader, options, rec_str("g"), rec_str("m"), err);
+    bool ok = input_read_profile(graph, reader, options, rec_str("g"), rec_str("m"), err);
     graph->file = NULL;
     close_text(reader);
     return ok;

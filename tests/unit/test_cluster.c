@@ -170,10 +170,10 @@ note(void *context, const struct sim_decision *d, struct rec_error *err)
 }
 
 /* A store of graphs from texts: each text's graph has its own id. */
-static struct sim_store
+static struct graph_store
 store_of(const char *records)
 {
-    struct sim_store store = {0};
+    struct graph_store store = {0};
     struct rec_error err = {.text = ""};
     char *copy = tabs(records);
     struct rec_reader *reader = open_text(copy);
@@ -181,10 +181,10 @@ store_of(const char *records)
     bool ok = true;
     while (ok && rec_next(reader, &rec, &err) > 0) {
         if (rec.type == REC_GRAPH)
-            ok = sim_store_end(&store, &err);
-        ok = ok && sim_store_read(&store, reader, &rec, &err);
+            ok = graph_store_end(&store, &err);
+        ok = ok && graph_store_read(&store, reader, &rec, &err);
     }
-    if (!ok || !sim_store_end(&store, &err))
+    if (!ok || !graph_store_end(&store, &err))
         fail_msg("%s", err.text);
     for (size_t i = 0; i < store.ngraphs; i++)
         store.graph[i]->file = NULL;
@@ -194,7 +194,7 @@ store_of(const char *records)
 }
 
 static struct sim_admission *
-admission(struct log *log, struct sim_store *store, const struct ramp_cluster *on,
+admission(struct log *log, struct graph_store *store, const struct ramp_cluster *on,
           size_t queue, enum sim_order order)
 {
     struct sim_admission_options options = {.cluster = *on,
@@ -213,7 +213,7 @@ static void
 arrive(struct sim_admission *a, struct log *log, const char *id, const char *graphs,
        double arrival, double steps, double deadline)
 {
-    struct sim_job job = {rec_str(id), rec_str(graphs), arrival, steps, deadline};
+    struct graph_job job = {rec_str(id), rec_str(graphs), arrival, steps, deadline};
     struct rec_error err = {.text = ""};
     if (!sim_admission_advance(a, &job, &err))
         fail_msg("%s", err.text);
@@ -224,13 +224,13 @@ arrive(struct sim_admission *a, struct log *log, const char *id, const char *gra
 }
 
 static void
-finish(struct sim_admission *a, struct sim_store *store, struct log *log)
+finish(struct sim_admission *a, struct graph_store *store, struct log *log)
 {
     struct rec_error err = {.text = ""};
     if (!sim_admission_end(a, &err))
         fail_msg("%s", err.text);
     sim_admission_free(a);
-    sim_store_free(store);
+    graph_store_free(store);
     fclose(log->records);
 }
 
@@ -275,7 +275,7 @@ static const struct ramp_cluster single = {{1, 1, 1}, 1e9, 100, 1e-9, 1e-9};
 static void
 test_ends_first(void **state)
 {
-    struct sim_store store = store_of(ONE FAT);
+    struct graph_store store = store_of(ONE FAT);
     struct log log;
     struct sim_admission *a = admission(&log, &store, &single, 0, SIM_FIFO);
     (void)state;
@@ -299,7 +299,7 @@ test_ends_first(void **state)
 static void
 test_fifo(void **state)
 {
-    struct sim_store store = store_of(ONE);
+    struct graph_store store = store_of(ONE);
     struct log log;
     struct sim_admission *a = admission(&log, &store, &single, 2, SIM_FIFO);
     (void)state;
@@ -320,7 +320,7 @@ test_fifo(void **state)
 static void
 test_shortest(void **state)
 {
-    struct sim_store store = store_of(ONE LONG);
+    struct graph_store store = store_of(ONE LONG);
     struct log log;
     struct sim_admission *a = admission(&log, &store, &single, 10, SIM_SHORTEST);
     (void)state;
@@ -338,7 +338,7 @@ test_shortest(void **state)
 static void
 test_never(void **state)
 {
-    struct sim_store store = store_of(ONE FAT);
+    struct graph_store store = store_of(ONE FAT);
     struct log log;
     struct sim_admission *a = admission(&log, &store, &single, 10, SIM_FIFO);
     (void)state;
@@ -358,7 +358,7 @@ test_never(void **state)
 static void
 test_deadline(void **state)
 {
-    struct sim_store store = store_of(ONE "graph k m\nop k 1 forward 1e-3 1\n");
+    struct graph_store store = store_of(ONE "graph k m\nop k 1 forward 1e-3 1\n");
     struct log log;
     struct sim_admission *a = admission(&log, &store, &single, 1, SIM_FIFO);
     (void)state;
@@ -411,7 +411,7 @@ tally_done(void *context, const struct sim_done *done, struct rec_error *err)
 }
 
 static void
-replay(struct log *log, const struct sim_store *store, const char *graphs)
+replay(struct log *log, const struct graph_store *store, const char *graphs)
 {
     struct tally tally = {.log = log};
     struct sim_replay_sink sink = {.done = tally_done, .context = &tally};
@@ -464,7 +464,7 @@ test_conservation(void **state)
         char *graphs = NULL;
         size_t size;
         FILE *out = open_memstream(&graphs, &size);
-        struct sim_store store;
+        struct graph_store store;
         struct sim_admission *a;
         double time = 0;
 

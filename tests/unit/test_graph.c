@@ -1,12 +1,12 @@
 /* Graphs: profiles, mirroring, records, units and twins, errors. */
 #include "graphs.h"
 
-static const struct graph_profile_options seconds = {1, GRAPH_MEMORY_TOTAL, true};
+static const struct input_profile_options seconds = {1, INPUT_MEMORY_TOTAL, true};
 
 #define FIGURES "forward_compute_time=1, backward_compute_time=2, "
 
 static struct graph
-profile(const char *text, const struct graph_profile_options *options)
+profile(const char *text, const struct input_profile_options *options)
 {
     struct graph graph = {0};
     struct rec_error err = {.text = ""};
@@ -65,7 +65,7 @@ test_profile_options(void **state)
                                "backward_compute_time=2, activation_size=3, "
                                "parameter_size=4\nnode2 -- B -- " FIGURES
                                "activation_size=1, parameter_size=0\n\tnode1 -- node2\n";
-    struct graph_profile_options options = {1e-3, GRAPH_MEMORY_ACTIVATION, false};
+    struct input_profile_options options = {1e-3, INPUT_MEMORY_ACTIVATION, false};
     struct graph g = profile(text, &options);
     (void)state;
     assert_int_equal(g.nops, 2);

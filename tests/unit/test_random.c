@@ -1,5 +1,5 @@
-/* Generators: seeds and streams. Distributions: moments within four standard errors, shapes by Kolmogorov and Smirnov.
- */
+/* Generators: seeds and streams. Distributions: moments within four standard errors,
+ * shapes by Kolmogorov and Smirnov. */
 #include "unit.h"
 
 #include "rampipe/random.h"

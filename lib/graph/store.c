@@ -1,14 +1,14 @@
 /* The graphs of a stream, kept for the jobs that refer to them. */
-#include "rampipe/cluster.h"
+#include "rampipe/graph.h"
 
 #include <stdlib.h>
 
 bool
-sim_store_read(struct sim_store *store, const struct rec_reader *reader,
-               const struct rec *rec, struct rec_error *err)
+graph_store_read(struct graph_store *store, const struct rec_reader *reader,
+                 const struct rec *rec, struct rec_error *err)
 {
     if (rec->type == REC_GRAPH) {
-        if (rec->nfields > 1 && sim_store_find(store, rec->field[1]) != REC_NONE)
+        if (rec->nfields > 1 && graph_store_find(store, rec->field[1]) != REC_NONE)
             return rec_reader_fail(reader, err, "graph '%.*s' is there twice",
                                    (int)rec->field[1].len, rec->field[1].ptr);
         store->reading = calloc(1, sizeof *store->reading);
@@ -22,7 +22,7 @@ sim_store_read(struct sim_store *store, const struct rec_reader *reader,
 }
 
 bool
-sim_store_end(struct sim_store *store, struct rec_error *err)
+graph_store_end(struct graph_store *store, struct rec_error *err)
 {
     struct graph *graph = store->reading;
     if (!graph)
@@ -38,13 +38,13 @@ sim_store_end(struct sim_store *store, struct rec_error *err)
 }
 
 uint32_t
-sim_store_find(const struct sim_store *store, struct rec_str id)
+graph_store_find(const struct graph_store *store, struct rec_str id)
 {
     return rec_map_get(&store->index, id);
 }
 
 void
-sim_store_free(struct sim_store *store)
+graph_store_free(struct graph_store *store)
 {
     for (size_t i = 0; i < store->ngraphs; i++) {
         graph_free(store->graph[i]);
@@ -55,12 +55,12 @@ sim_store_free(struct sim_store *store)
     free(store->reading);
     free(store->graph);
     rec_map_free(&store->index);
-    *store = (struct sim_store){0};
+    *store = (struct graph_store){0};
 }
 
 bool
-sim_read_job(const struct rec_reader *reader, const struct rec *rec, struct sim_job *job,
-             struct rec_error *err)
+graph_read_job(const struct rec_reader *reader, const struct rec *rec,
+               struct graph_job *job, struct rec_error *err)
 {
     uint64_t steps;
     if (!rec_need(reader, rec, err) ||

@@ -1,5 +1,5 @@
 /* Networks layer by layer. Sources: see tools/pdgen.h2m. */
-#include "rampipe/architecture.h"
+#include "rampipe/input.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,14 +10,14 @@
 /* Appends a layer that reads the layers listed (NONE ends the list); its index. */
 #define NONE UINT32_MAX
 
-static uint32_t add(struct arch *a, uint32_t x, uint32_t y, double params, double flops,
-                    double out, const char *format, ...) REC_PRINTF(7, 8);
+static uint32_t add(struct input_network *a, uint32_t x, uint32_t y, double params,
+                    double flops, double out, const char *format, ...) REC_PRINTF(7, 8);
 
 static uint32_t
-add(struct arch *a, uint32_t x, uint32_t y, double params, double flops, double out,
-    const char *format, ...)
+add(struct input_network *a, uint32_t x, uint32_t y, double params, double flops,
+    double out, const char *format, ...)
 {
-    struct arch_layer *layer;
+    struct input_layer *layer;
     struct rec_error err;
     va_list args;
 
@@ -27,7 +27,7 @@ add(struct arch *a, uint32_t x, uint32_t y, double params, double flops, double 
         return 0;
     }
     layer = &a->layer[a->nlayers];
-    *layer = (struct arch_layer){
+    *layer = (struct input_layer){
         .params = params, .weights = params, .flops = flops, .out = out};
     if (x != NONE)
         layer->input[layer->ninputs++] = x;
@@ -48,14 +48,14 @@ struct image {
 };
 
 static double
-pixels(const struct arch *a, struct image x)
+pixels(const struct input_network *a, struct image x)
 {
     return a->batch * x.channels * x.size * x.size;
 }
 
 static struct image
-conv(struct arch *a, struct image x, unsigned out, unsigned kernel, unsigned stride,
-     unsigned pad, bool bias)
+conv(struct input_network *a, struct image x, unsigned out, unsigned kernel,
+     unsigned stride, unsigned pad, bool bias)
 {
     struct image y = {0, out, (x.size + 2 * pad - kernel) / stride + 1};
     double weights = (double)out * x.channels * kernel * kernel;
@@ -70,14 +70,14 @@ conv(struct arch *a, struct image x, unsigned out, unsigned kernel, unsigned str
 }
 
 static struct image
-relu(struct arch *a, struct image x)
+relu(struct input_network *a, struct image x)
 {
     x.at = add(a, x.at, NONE, 0, pixels(a, x), pixels(a, x), "ReLU(inplace)");
     return x;
 }
 
 static struct image
-batch_norm(struct arch *a, struct image x)
+batch_norm(struct input_network *a, struct image x)
 {
     x.at = add(a, x.at, NONE, 2.0 * x.channels, 4 * pixels(a, x), pixels(a, x),
                "BatchNorm2d(%u, eps=1e-05, momentum=0.1, affine=True, "
@@ -87,7 +87,7 @@ batch_norm(struct arch *a, struct image x)
 }
 
 static struct image
-pool(struct arch *a, struct image x, bool max, unsigned kernel, unsigned stride,
+pool(struct input_network *a, struct image x, bool max, unsigned kernel, unsigned stride,
      unsigned pad)
 {
     struct image y = {0, x.channels, (x.size + 2 * pad - kernel) / stride + 1};
@@ -98,7 +98,8 @@ pool(struct arch *a, struct image x, bool max, unsigned kernel, unsigned stride,
 }
 
 static uint32_t
-linear(struct arch *a, uint32_t x, double rows, unsigned in, unsigned out, bool bias)
+linear(struct input_network *a, uint32_t x, double rows, unsigned in, unsigned out,
+       bool bias)
 {
     double weights = (double)in * out;
     return add(a, x, NONE, weights + (bias ? out : 0), 2 * weights * rows, rows * out,
@@ -108,14 +109,14 @@ linear(struct arch *a, uint32_t x, double rows, unsigned in, unsigned out, bool 
 
 /* One operand in, as many elements out. */
 static uint32_t
-pointwise(struct arch *a, uint32_t x, double flops_each, const char *text)
+pointwise(struct input_network *a, uint32_t x, double flops_each, const char *text)
 {
     double n = a->failed ? 0 : a->layer[x].out;
     return add(a, x, NONE, 0, flops_each * n, n, "%s", text);
 }
 
 static struct image
-input_image(struct arch *a)
+input_image(struct input_network *a)
 {
     struct image x = {0, 3, 224};
     x.at = add(a, NONE, NONE, 0, 0, pixels(a, x), "Input");
@@ -125,7 +126,7 @@ input_image(struct arch *a)
 /* ---- convolutional networks ---------------------------------------------- */
 
 static void
-build_alexnet(struct arch *a)
+build_alexnet(struct input_network *a)
 {
     struct image x = input_image(a);
     uint32_t y;
@@ -142,7 +143,7 @@ build_alexnet(struct arch *a)
 }
 
 static void
-build_vgg16(struct arch *a)
+build_vgg16(struct input_network *a)
 {
     static const unsigned width[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                      0,  512, 512, 512, 0,   512, 512, 512, 0};
@@ -159,7 +160,7 @@ build_vgg16(struct arch *a)
 }
 
 static struct image
-bottleneck(struct arch *a, struct image x, unsigned width, unsigned stride)
+bottleneck(struct input_network *a, struct image x, unsigned width, unsigned stride)
 {
     struct image y = x, shortcut = x;
     y = relu(a, batch_norm(a, conv(a, y, width, 1, 1, 0, false)));
@@ -172,7 +173,7 @@ bottleneck(struct arch *a, struct image x, unsigned width, unsigned stride)
 }
 
 static void
-build_resnet50(struct arch *a)
+build_resnet50(struct input_network *a)
 {
     static const unsigned blocks[] = {3, 4, 6, 3};
     struct image x = input_image(a);
@@ -188,7 +189,7 @@ build_resnet50(struct arch *a)
 /* ---- transformers -------------------------------------------------------- */
 
 static uint32_t
-embedding(struct arch *a, uint32_t x, unsigned words, unsigned width)
+embedding(struct input_network *a, uint32_t x, unsigned words, unsigned width)
 {
     double out = a->batch * a->sequence * width;
     return add(a, x, NONE, (double)words * width, 0, out, "Embedding(%u, %u)", words,
@@ -196,7 +197,7 @@ embedding(struct arch *a, uint32_t x, unsigned words, unsigned width)
 }
 
 static uint32_t
-layer_norm(struct arch *a, uint32_t x, unsigned width, bool rms)
+layer_norm(struct input_network *a, uint32_t x, unsigned width, bool rms)
 {
     double out = a->batch * a->sequence * width;
     return add(a, x, NONE, (rms ? 1.0 : 2.0) * width, (rms ? 4 : 8) * out, out, "%s(%u)",
@@ -207,7 +208,8 @@ layer_norm(struct arch *a, uint32_t x, unsigned width, bool rms)
  * below a causal mask; fused, so that only queries, keys, values and results are moved.
  */
 static uint32_t
-attention(struct arch *a, uint32_t qkv, unsigned width, unsigned heads, bool causal)
+attention(struct input_network *a, uint32_t qkv, unsigned width, unsigned heads,
+          bool causal)
 {
     double n = a->sequence, flops = 4 * n * n * width + 5 * n * n * heads;
     return add(a, qkv, NONE, 0, a->batch * flops / (causal ? 2 : 1), a->batch * n * width,
@@ -215,7 +217,7 @@ attention(struct arch *a, uint32_t qkv, unsigned width, unsigned heads, bool cau
 }
 
 static uint32_t
-residual(struct arch *a, uint32_t x, uint32_t y)
+residual(struct input_network *a, uint32_t x, uint32_t y)
 {
     double n = a->failed ? 0 : a->layer[x].out;
     return add(a, x, y, 0, n, n, "Add");
@@ -223,7 +225,8 @@ residual(struct arch *a, uint32_t x, uint32_t y)
 
 /* A block of BERT (norm after) or GPT-2 (norm before). */
 static uint32_t
-encoder_block(struct arch *a, uint32_t x, unsigned width, unsigned heads, bool before)
+encoder_block(struct input_network *a, uint32_t x, unsigned width, unsigned heads,
+              bool before)
 {
     double rows = a->batch * a->sequence;
     uint32_t y = before ? layer_norm(a, x, width, false) : x;
@@ -239,13 +242,13 @@ encoder_block(struct arch *a, uint32_t x, unsigned width, unsigned heads, bool b
 }
 
 static uint32_t
-input_tokens(struct arch *a)
+input_tokens(struct input_network *a)
 {
     return add(a, NONE, NONE, 0, 0, a->batch * a->sequence, "Input");
 }
 
 static void
-build_bert_large(struct arch *a)
+build_bert_large(struct input_network *a)
 {
     uint32_t tokens = input_tokens(a), x = embedding(a, tokens, 30522, 1024), first;
     x = residual(a, x, embedding(a, tokens, 512, 1024));
@@ -258,7 +261,7 @@ build_bert_large(struct arch *a)
 }
 
 static void
-build_gpt2_xl(struct arch *a)
+build_gpt2_xl(struct input_network *a)
 {
     uint32_t tokens = input_tokens(a), x = embedding(a, tokens, 50257, 1600), head;
     double rows = a->batch * a->sequence;
@@ -272,7 +275,7 @@ build_gpt2_xl(struct arch *a)
 }
 
 static void
-build_llama_7b(struct arch *a)
+build_llama_7b(struct input_network *a)
 {
     uint32_t x = embedding(a, input_tokens(a), 32000, 4096), y, gate;
     double rows = a->batch * a->sequence;
@@ -291,7 +294,7 @@ build_llama_7b(struct arch *a)
 
 /* ---- the tables ---------------------------------------------------------- */
 
-const struct arch_spec arch_specs[] = {
+const struct input_network_spec input_networks[] = {
     {"alexnet", 0, build_alexnet, "AlexNet, one tower, images of 224 x 224"},
     {"vgg16", 0, build_vgg16, "VGG-16, images of 224 x 224"},
     {"resnet50", 0, build_resnet50, "ResNet-50, images of 224 x 224"},
@@ -300,7 +303,7 @@ const struct arch_spec arch_specs[] = {
     {"llama-7b", 2048, build_llama_7b, "Llama-7B"},
     {NULL, 0, NULL, NULL}};
 
-const struct arch_device arch_devices[] = {
+const struct input_device input_devices[] = {
     {"p100", {10.6e12, 0, 21.2e12, 0}, 732e9, "NVIDIA Tesla P100 SXM2 datasheet"},
     {"v100", {15.7e12, 0, 125e12, 0}, 900e9, "NVIDIA V100 SXM2 datasheet"},
     {"t4", {8.1e12, 0, 65e12, 0}, 320e9, "NVIDIA T4 datasheet"},
@@ -312,51 +315,52 @@ const struct arch_device arch_devices[] = {
     {NULL, {0}, 0, NULL}};
 
 bool
-arch_build(const struct arch_spec *spec, double batch, double sequence, struct arch *arch,
-           struct rec_error *err)
+input_network_build(const struct input_network_spec *spec, double batch, double sequence,
+                    struct input_network *network, struct rec_error *err)
 {
-    *arch = (struct arch){.batch = batch, .sequence = sequence};
+    *network = (struct input_network){.batch = batch, .sequence = sequence};
     if (sequence == 0)
-        arch->sequence = spec->sequence;
-    spec->build(arch);
-    if (!arch->failed)
+        network->sequence = spec->sequence;
+    spec->build(network);
+    if (!network->failed)
         return true;
-    arch_free(arch);
+    input_network_free(network);
     return rec_fail_memory(err);
 }
 
 double
-arch_params(const struct arch *arch)
+input_network_params(const struct input_network *network)
 {
     double sum = 0;
-    for (size_t i = 0; i < arch->nlayers; i++)
-        sum += arch->layer[i].params;
+    for (size_t i = 0; i < network->nlayers; i++)
+        sum += network->layer[i].params;
     return sum;
 }
 
 void
-arch_free(struct arch *arch)
+input_network_free(struct input_network *network)
 {
-    free(arch->layer);
-    *arch = (struct arch){0};
+    free(network->layer);
+    *network = (struct input_network){0};
 }
 
 static double
-seconds(const struct arch_layer *layer, const struct arch_roofline *r, double times)
+seconds(const struct input_layer *layer, const struct input_roofline *r, double times)
 {
     double moved = (layer->in + layer->out + layer->weights) * r->bytes;
     return times * fmax(layer->flops / r->peak, moved / r->bandwidth) / r->efficiency;
 }
 
 double
-arch_forward_seconds(const struct arch_layer *layer, const struct arch_roofline *roofline)
+input_forward_seconds(const struct input_layer *layer,
+                      const struct input_roofline *roofline)
 {
     return layer->ninputs ? seconds(layer, roofline, 1) : 0;
 }
 
 double
-arch_backward_seconds(const struct arch_layer *layer,
-                      const struct arch_roofline *roofline)
+input_backward_seconds(const struct input_layer *layer,
+                       const struct input_roofline *roofline)
 {
     return layer->ninputs ? seconds(layer, roofline, layer->weights > 0 ? 2 : 1) : 0;
 }

@@ -9,7 +9,7 @@ static const struct rec_str dashes = {" -- ", 4};
 
 struct profile {
     struct rec_reader *reader;
-    const struct graph_profile_options *options;
+    const struct input_profile_options *options;
     struct graph graph; /* forward ops */
     double *backward;   /* compute of their twins, seconds */
     size_t backward_room;
@@ -202,7 +202,7 @@ read_node(struct profile *p, struct rec_str line, struct rec_error *err)
     op.activation = figure[ACTIVATION];
     op.param = figure[PARAMETER];
     op.memory = op.activation;
-    if (p->options->memory == GRAPH_MEMORY_TOTAL)
+    if (p->options->memory == INPUT_MEMORY_TOTAL)
         op.memory += op.param;
     if (!isfinite(op.memory))
         return rec_reader_fail(p->reader, err, "node %s: its memory is too large", id);
@@ -282,8 +282,8 @@ build_forward(struct profile *p, const struct edge *edge, size_t nedges,
 }
 
 bool
-graph_read_profile(struct graph *graph, struct rec_reader *reader,
-                   const struct graph_profile_options *options, struct rec_str id,
+input_read_profile(struct graph *graph, struct rec_reader *reader,
+                   const struct input_profile_options *options, struct rec_str id,
                    struct rec_str model, struct rec_error *err)
 {
     struct profile p = {.reader = reader, .options = options};
@@ -294,7 +294,7 @@ graph_read_profile(struct graph *graph, struct rec_reader *reader,
     p.graph.file = rec_reader_file(reader);
     ok = ok && read_lines(&p, &edge, &nedges, err) &&
          build_forward(&p, edge, nedges, err) && graph_start(graph, id, model, "", err) &&
-         graph_mirror(&p.graph, options->mirror ? p.backward : NULL, graph, err);
+         input_mirror(&p.graph, options->mirror ? p.backward : NULL, graph, err);
     free(edge);
     free(p.backward);
     graph_free(&p.graph);

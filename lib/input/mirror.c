@@ -95,7 +95,7 @@ backward_deps(const struct graph *forward, unsigned long largest, struct graph *
 }
 
 bool
-graph_mirror(const struct graph *forward, const double *backward, struct graph *to,
+input_mirror(const struct graph *forward, const double *backward, struct graph *to,
              struct rec_error *err)
 {
     unsigned long largest = 0;

@@ -1,12 +1,12 @@
 /* Networks: published parameter counts, and a layer's time worked by hand. */
 #include "unit.h"
 
-#include "rampipe/architecture.h"
+#include "rampipe/input.h"
 
-static const struct arch_spec *
+static const struct input_network_spec *
 find(const char *name)
 {
-    const struct arch_spec *spec = arch_specs;
+    const struct input_network_spec *spec = input_networks;
     while (strcmp(spec->name, name) != 0)
         spec++;
     return spec;
@@ -24,12 +24,12 @@ test_published_counts(void **state)
                      {"resnet50", 25557032},  {"bert-large", 335141888},
                      {"gpt2-xl", 1557611200}, {"llama-7b", 6738415616}};
     struct rec_error err;
-    struct arch arch;
+    struct input_network network;
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        assert_true(arch_build(find(published[i].name), 3, 0, &arch, &err));
-        assert_true(arch_params(&arch) == published[i].params);
-        arch_free(&arch);
+        assert_true(input_network_build(find(published[i].name), 3, 0, &network, &err));
+        assert_true(input_network_params(&network) == published[i].params);
+        input_network_free(&network);
     }
 }
 
@@ -43,24 +43,24 @@ test_published_counts(void **state)
 static void
 test_roofline(void **state)
 {
-    struct arch_roofline memory = {1e12, 1e9, 0.5, 4}, compute = {1e9, 1e12, 0.5, 4};
+    struct input_roofline memory = {1e12, 1e9, 0.5, 4}, compute = {1e9, 1e12, 0.5, 4};
     struct rec_error err;
-    struct arch arch;
-    const struct arch_layer *conv;
+    struct input_network network;
+    const struct input_layer *conv;
     (void)state;
-    assert_true(arch_build(find("vgg16"), 2, 0, &arch, &err));
-    conv = &arch.layer[1];
+    assert_true(input_network_build(find("vgg16"), 2, 0, &network, &err));
+    conv = &network.layer[1];
     assert_true(conv->params == 1792);
     assert_true(conv->flops == 346816512);
     assert_true(conv->in + conv->out == 6723584);
-    assert_near(arch_forward_seconds(conv, &memory), 2 * 26901504e-9, 1e-12);
-    assert_near(arch_backward_seconds(conv, &memory), 4 * 26901504e-9, 1e-12);
-    assert_near(arch_forward_seconds(conv, &compute), 2 * 346816512e-9, 1e-12);
+    assert_near(input_forward_seconds(conv, &memory), 2 * 26901504e-9, 1e-12);
+    assert_near(input_backward_seconds(conv, &memory), 4 * 26901504e-9, 1e-12);
+    assert_near(input_forward_seconds(conv, &compute), 2 * 346816512e-9, 1e-12);
     /* the input takes no time, a ReLU as long backward as forward */
-    assert_true(arch_forward_seconds(&arch.layer[0], &memory) == 0);
-    assert_true(arch_forward_seconds(&arch.layer[2], &memory) ==
-                arch_backward_seconds(&arch.layer[2], &memory));
-    arch_free(&arch);
+    assert_true(input_forward_seconds(&network.layer[0], &memory) == 0);
+    assert_true(input_forward_seconds(&network.layer[2], &memory) ==
+                input_backward_seconds(&network.layer[2], &memory));
+    input_network_free(&network);
 }
 
 /*
@@ -72,28 +72,28 @@ test_roofline(void **state)
 static void
 test_tied_head(void **state)
 {
-    struct arch_roofline compute = {1e9, 1e300, 1, 2}, memory = {1e300, 1e9, 1, 2};
+    struct input_roofline compute = {1e9, 1e300, 1, 2}, memory = {1e300, 1e9, 1, 2};
     struct rec_error err;
-    struct arch arch;
-    const struct arch_layer *head;
+    struct input_network network;
+    const struct input_layer *head;
     (void)state;
-    assert_true(arch_build(find("gpt2-xl"), 1, 2, &arch, &err));
-    head = &arch.layer[arch.nlayers - 1];
+    assert_true(input_network_build(find("gpt2-xl"), 1, 2, &network, &err));
+    head = &network.layer[network.nlayers - 1];
     assert_true(head->params == 0);
     assert_true(head->weights == 80411200);
-    assert_near(arch_forward_seconds(head, &compute), 321644800e-9, 1e-12);
-    assert_near(arch_backward_seconds(head, &compute), 2 * 321644800e-9, 1e-12);
-    assert_near(arch_forward_seconds(head, &memory), 2 * 80514914e-9, 1e-12);
-    arch_free(&arch);
+    assert_near(input_forward_seconds(head, &compute), 321644800e-9, 1e-12);
+    assert_near(input_backward_seconds(head, &compute), 2 * 321644800e-9, 1e-12);
+    assert_near(input_forward_seconds(head, &memory), 2 * 80514914e-9, 1e-12);
+    input_network_free(&network);
 }
 
 /* The first attention of a network, or NULL. */
-static const struct arch_layer *
-attention(const struct arch *arch)
+static const struct input_layer *
+attention(const struct input_network *network)
 {
-    for (size_t i = 0; i < arch->nlayers; i++)
-        if (strncmp(arch->layer[i].text, "Attention(", 10) == 0)
-            return &arch->layer[i];
+    for (size_t i = 0; i < network->nlayers; i++)
+        if (strncmp(network->layer[i].text, "Attention(", 10) == 0)
+            return &network->layer[i];
     return NULL;
 }
 
@@ -107,18 +107,18 @@ static void
 test_attention(void **state)
 {
     struct rec_error err;
-    struct arch arch;
+    struct input_network network;
     (void)state;
-    assert_true(arch_build(find("bert-large"), 3, 8, &arch, &err));
-    assert_non_null(attention(&arch));
-    assert_true(attention(&arch)->flops == 3 * 267264);
-    assert_true(attention(&arch)->in == 3 * 3 * 8 * 1024);
-    assert_true(attention(&arch)->out == 3 * 8 * 1024);
-    arch_free(&arch);
-    assert_true(arch_build(find("llama-7b"), 1, 8, &arch, &err));
-    assert_non_null(attention(&arch));
-    assert_true(attention(&arch)->flops == 529408);
-    arch_free(&arch);
+    assert_true(input_network_build(find("bert-large"), 3, 8, &network, &err));
+    assert_non_null(attention(&network));
+    assert_true(attention(&network)->flops == 3 * 267264);
+    assert_true(attention(&network)->in == 3 * 3 * 8 * 1024);
+    assert_true(attention(&network)->out == 3 * 8 * 1024);
+    input_network_free(&network);
+    assert_true(input_network_build(find("llama-7b"), 1, 8, &network, &err));
+    assert_non_null(attention(&network));
+    assert_true(attention(&network)->flops == 529408);
+    input_network_free(&network);
 }
 
 /* Multiply-adds of convolutions and linear layers for one image, in 1e9, as torchvision
@@ -133,17 +133,17 @@ test_published_work(void **state)
     } published[] = {
         {"alexnet", 0.71, 0.01}, {"vgg16", 15.47, 0.01}, {"resnet50", 4.09, 0.01}};
     struct rec_error err;
-    struct arch arch;
+    struct input_network network;
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         double sum = 0;
-        assert_true(arch_build(find(published[i].name), 1, 0, &arch, &err));
-        for (size_t j = 0; j < arch.nlayers; j++)
-            if (strncmp(arch.layer[j].text, "Conv2d", 6) == 0 ||
-                strncmp(arch.layer[j].text, "Linear", 6) == 0)
-                sum += arch.layer[j].flops / 2e9;
+        assert_true(input_network_build(find(published[i].name), 1, 0, &network, &err));
+        for (size_t j = 0; j < network.nlayers; j++)
+            if (strncmp(network.layer[j].text, "Conv2d", 6) == 0 ||
+                strncmp(network.layer[j].text, "Linear", 6) == 0)
+                sum += network.layer[j].flops / 2e9;
         assert_near(sum, published[i].gflops, published[i].unit / 2);
-        arch_free(&arch);
+        input_network_free(&network);
     }
 }
 
@@ -159,18 +159,19 @@ test_shapes(void **state)
                 {"resnet50", 2048, 1000},       {"bert-large", 0, 1024},
                 {"gpt2-xl", 0, 7 * 50257},      {"llama-7b", 0, 7 * 32000}};
     struct rec_error err;
-    struct arch arch;
+    struct input_network network;
     (void)state;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        const struct arch_spec *spec = find(want[i].name);
+        const struct input_network_spec *spec = find(want[i].name);
         double pooled = 0;
-        assert_true(arch_build(spec, 5, spec->sequence > 0 ? 7 : 0, &arch, &err));
-        assert_true(arch.layer[arch.nlayers - 1].out == 5 * want[i].out);
-        for (size_t j = 0; j < arch.nlayers; j++)
-            if (strstr(arch.layer[j].text, "Pool2d("))
-                pooled = arch.layer[j].out;
+        assert_true(
+            input_network_build(spec, 5, spec->sequence > 0 ? 7 : 0, &network, &err));
+        assert_true(network.layer[network.nlayers - 1].out == 5 * want[i].out);
+        for (size_t j = 0; j < network.nlayers; j++)
+            if (strstr(network.layer[j].text, "Pool2d("))
+                pooled = network.layer[j].out;
         assert_true(pooled == 5 * want[i].pooled);
-        arch_free(&arch);
+        input_network_free(&network);
     }
 }
 
@@ -180,20 +181,20 @@ static void
 test_order(void **state)
 {
     struct rec_error err;
-    struct arch arch;
+    struct input_network network;
     (void)state;
-    for (const struct arch_spec *spec = arch_specs; spec->name; spec++) {
+    for (const struct input_network_spec *spec = input_networks; spec->name; spec++) {
         bool used[2000] = {false};
-        assert_true(arch_build(spec, 1, 0, &arch, &err));
-        assert_true(arch.nlayers < 2000);
-        for (size_t i = 0; i < arch.nlayers; i++)
-            for (uint32_t j = 0; j < arch.layer[i].ninputs; j++) {
-                assert_true(arch.layer[i].input[j] < i);
-                used[arch.layer[i].input[j]] = true;
+        assert_true(input_network_build(spec, 1, 0, &network, &err));
+        assert_true(network.nlayers < 2000);
+        for (size_t i = 0; i < network.nlayers; i++)
+            for (uint32_t j = 0; j < network.layer[i].ninputs; j++) {
+                assert_true(network.layer[i].input[j] < i);
+                used[network.layer[i].input[j]] = true;
             }
-        for (size_t i = 0; i + 1 < arch.nlayers; i++)
+        for (size_t i = 0; i + 1 < network.nlayers; i++)
             assert_true(used[i]);
-        arch_free(&arch);
+        input_network_free(&network);
     }
 }
 
