@@ -2,7 +2,7 @@
 #include "partition_policy.h"
 
 #include "ggo/partition.h"
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 #include "rampipe/random.h"
 
 #include <stdio.h>
@@ -11,10 +11,10 @@
 struct policy {
     struct cli *cli;
     struct graph_partition *how;
-    enum ramp_policy name;
+    enum alloc_policy name;
     uint32_t limit; /* of sip-ml */
     uint32_t nvalid;
-    uint32_t valid[RAMP_DEGREES_MAX], offered[RAMP_DEGREES_MAX];
+    uint32_t valid[ALLOC_DEGREES_MAX], offered[ALLOC_DEGREES_MAX];
     struct rng *rng;
     struct graph_store store; /* the graphs as they came */
     struct rec_map written;   /* "graph/degree", once it is in the output */
@@ -48,15 +48,15 @@ read_policy(struct policy *p, const struct gengetopt_args_info *args)
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         !cli_shape(cli, "shape", args->shape_arg, shape))
         return false;
-    p->name = (enum ramp_policy)choice;
+    p->name = (enum alloc_policy)choice;
     limit = most;
-    if (colon && (p->name != RAMP_POLICY_SIP_ML ||
+    if (colon && (p->name != ALLOC_POLICY_SIP_ML ||
                   !rec_parse_uint(rec_str(colon + 1), &limit) || limit < 1))
         return cli_usage(cli,
                          "only sip-ml takes a number, sip-ml:N with N >= 1, got '%s'",
                          args->policy_arg);
     p->limit = limit > most ? (uint32_t)most : (uint32_t)limit;
-    p->nvalid = ramp_valid_degrees(shape, (uint32_t)most, p->valid);
+    p->nvalid = alloc_valid_degrees(shape, (uint32_t)most, p->valid);
     p->rng = rng_new((uint32_t)seed, 0, &cli->err);
     return p->rng != NULL;
 }
@@ -119,9 +119,9 @@ take_job(struct policy *p, const struct rec *rec)
                 "before",
                 (int)job.id.len, job.id.ptr, (int)id.len, id.ptr);
         graph = p->store.graph[index];
-        n = ramp_policy_offer(p->name, p->valid, p->nvalid, p->limit,
-                              graph_sequential(graph) * job.steps, job.deadline, draw,
-                              p->rng, p->offered);
+        n = alloc_policy_offer(p->name, p->valid, p->nvalid, p->limit,
+                               graph_sequential(graph) * job.steps, job.deadline, draw,
+                               p->rng, p->offered);
         for (uint32_t i = 0; i < n; i++)
             if (!offer(p, graph, p->offered[i]))
                 return false;

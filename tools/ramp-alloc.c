@@ -3,13 +3,13 @@
 #include "main.h"
 
 #include "ramp-alloc_map.h"
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 
 struct ramp_alloc {
     struct cli *cli;
-    struct sim_admission_options options;
+    struct alloc_admission_options options;
     struct graph_store store;
-    struct sim_admission *admission;
+    struct alloc_admission *admission;
     uint32_t *down;
     struct map_view *view; /* NULL without --map */
     bool cluster_written;
@@ -25,7 +25,7 @@ read_down(struct ramp_alloc *r, const char *text)
         if (!rec_grow(&r->down, &room, r->options.ndown + 1, sizeof *r->down,
                       &r->cli->err))
             return false;
-        if (!ramp_parse_server(&r->options.cluster, name, &r->down[r->options.ndown++]))
+        if (!net_parse_server(&r->options.cluster, name, &r->down[r->options.ndown++]))
             return cli_usage(r->cli,
                              "--down names server '%.*s', which is not in the cluster",
                              (int)name.len, name.ptr);
@@ -42,7 +42,7 @@ read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
                                           "fewest-servers", NULL};
     static const char *const orders[] = {"fifo", "shortest", NULL};
     struct cli *cli = r->cli;
-    struct ramp_cluster *cluster = &r->options.cluster;
+    struct net_cluster *cluster = &r->options.cluster;
     struct rec_error wrong;
     size_t heuristic, choice, order;
     uint64_t queue;
@@ -59,17 +59,17 @@ read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
-    if (!ramp_check_cluster(cluster, &wrong))
+    if (!net_check(cluster, &wrong))
         return cli_usage(cli, "%s", wrong.text);
-    r->options.heuristic = heuristic ? RAMP_BLOCK : RAMP_FIRST_FIT;
-    r->options.choose = (enum sim_choose)choice;
-    r->options.order = (enum sim_order)order;
+    r->options.heuristic = heuristic ? ALLOC_BLOCK : ALLOC_FIRST_FIT;
+    r->options.choose = (enum alloc_choose)choice;
+    r->options.order = (enum alloc_order)order;
     r->options.queue = (size_t)queue;
     if (args->order_given && queue == 0)
         return cli_usage(cli, "--order is for --queue");
     if (args->down_given && !read_down(r, args->down_arg))
         return false;
-    if (args->meta_given && r->options.heuristic != RAMP_BLOCK)
+    if (args->meta_given && r->options.heuristic != ALLOC_BLOCK)
         return cli_usage(cli, "--meta is for --heuristic block");
     return true;
 }
@@ -93,17 +93,17 @@ write_layout(struct rec_writer *writer, const struct sim_layout *layout,
 }
 
 static void
-write_alloc(struct rec_writer *writer, const struct ramp_cluster *cluster,
-            const struct sim_decision *decision)
+write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
+            const struct alloc_decision *decision)
 {
-    char name[RAMP_NAME_MAX];
+    char name[NET_NAME_MAX];
     rec_begin(writer, "alloc");
     rec_str_field(writer, decision->job.id);
     rec_text_field(writer, decision->graph->id);
     rec_text_field(writer, decision->layout->id);
     rec_num_field(writer, decision->time);
     for (uint32_t i = 0; i < decision->layout->nslots; i++) {
-        size_t len = ramp_format_server(cluster, decision->servers[i], name);
+        size_t len = net_format_server(cluster, decision->servers[i], name);
         rec_put_bytes(writer, i ? "," : "\t", 1);
         rec_put_bytes(writer, name, len);
     }
@@ -111,7 +111,7 @@ write_alloc(struct rec_writer *writer, const struct ramp_cluster *cluster,
 }
 
 static void
-write_block(struct rec_writer *writer, const struct sim_decision *decision)
+write_block(struct rec_writer *writer, const struct alloc_decision *decision)
 {
     const struct graph *graph = decision->graph;
     rec_begin(writer, "block");
@@ -131,7 +131,7 @@ write_block(struct rec_writer *writer, const struct sim_decision *decision)
 }
 
 static bool
-decide(void *context, const struct sim_decision *decision, struct rec_error *err)
+decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
     struct ramp_alloc *r = context;
     struct rec_writer *writer = r->cli->writer;
@@ -152,7 +152,7 @@ decide(void *context, const struct sim_decision *decision, struct rec_error *err
         write_alloc(writer, &r->options.cluster, decision);
     }
     return !r->view ||
-           map_view_show(r->view, decision, sim_admission_owners(r->admission), err);
+           map_view_show(r->view, decision, alloc_admission_owners(r->admission), err);
 }
 
 static bool
@@ -163,10 +163,10 @@ take_job(struct ramp_alloc *r, const struct rec *rec)
 
     if (!graph_read_job(cli->reader, rec, &job, &cli->err))
         return false;
-    if (!sim_admission_advance(r->admission, &job, &cli->err))
+    if (!alloc_admission_advance(r->admission, &job, &cli->err))
         return rec_locate(cli->reader, &cli->err);
     rec_put_line(cli->writer, rec->line);
-    return sim_admission_arrive(r->admission, &job, &cli->err) ||
+    return alloc_admission_arrive(r->admission, &job, &cli->err) ||
            rec_locate(cli->reader, &cli->err);
 }
 
@@ -181,7 +181,7 @@ take(struct ramp_alloc *r, const struct rec *rec)
                                "the stream has a cluster already: it has been through an "
                                "allocator");
     if (data && !r->cluster_written) {
-        ramp_write_cluster(&r->options.cluster, cli->writer);
+        net_write(&r->options.cluster, cli->writer);
         r->cluster_written = true;
     }
     if (!graph_continues(rec) && !graph_store_end(&r->store, &cli->err))
@@ -202,16 +202,17 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
     int status = 0;
     bool ok =
         read_options(&r, args) && cli_open_filter(cli) &&
-        (r.admission = sim_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
+        (r.admission =
+             alloc_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
         (!args->map_given || (r.view = map_view_new(&r.options.cluster, &cli->err)));
 
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
-         sim_admission_end(r.admission, &cli->err);
+         alloc_admission_end(r.admission, &cli->err);
     free(r.down);
     map_view_free(r.view);
-    sim_admission_free(r.admission);
+    alloc_admission_free(r.admission);
     graph_store_free(&r.store);
     return ok;
 }

@@ -16,12 +16,12 @@
 enum { NAMES_SHOWN = 60 }; /* columns of op names after a server */
 
 struct map_view {
-    struct ramp_cluster cluster;
+    struct net_cluster cluster;
     uint64_t started; /* jobs so far: the number owners[] has for the newest one */
 };
 
 struct map_view *
-map_view_new(const struct ramp_cluster *cluster, struct rec_error *err)
+map_view_new(const struct net_cluster *cluster, struct rec_error *err)
 {
     struct map_view *view = calloc(1, sizeof *view);
     if (!view)
@@ -43,7 +43,7 @@ letter(uint64_t job)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                   "0123456789";
-    if (job == SIM_DOWN)
+    if (job == ALLOC_DOWN)
         return '#';
     return job ? letters[(job - 1) % (sizeof letters - 1)] : '.';
 }
@@ -99,19 +99,19 @@ list_ops(const struct sim_layout *layout, const uint32_t *order, uint32_t slot)
 }
 
 static bool
-list_servers(const struct map_view *view, const struct sim_decision *decision,
+list_servers(const struct map_view *view, const struct alloc_decision *decision,
              struct rec_error *err)
 {
     const struct sim_layout *layout = decision->layout;
     uint32_t *order = malloc((layout->graph->nops + 1) * sizeof *order);
-    char name[RAMP_NAME_MAX];
+    char name[NET_NAME_MAX];
 
     if (!order)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < layout->graph->nops; i++)
         order[layout->placed[i]] = i;
     for (uint32_t slot = 0; slot < layout->nslots; slot++) {
-        ramp_format_server(&view->cluster, decision->servers[slot], name);
+        net_format_server(&view->cluster, decision->servers[slot], name);
         fprintf(stderr, "  %s", name);
         list_ops(layout, order, slot);
     }
@@ -120,7 +120,7 @@ list_servers(const struct map_view *view, const struct sim_decision *decision,
 }
 
 bool
-map_view_show(struct map_view *view, const struct sim_decision *decision,
+map_view_show(struct map_view *view, const struct alloc_decision *decision,
               const uint64_t *owners, struct rec_error *err)
 {
     char time[REC_NUM_MAX];

@@ -2,7 +2,7 @@
 #include "ggo/sim.h"
 #include "sim_models.h"
 
-#include "rampipe/cluster.h"
+#include "rampipe/sim.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 struct timeline {
     struct rec_writer *writer;
     const struct sim_done *job;
-    const struct ramp_cluster *cluster;
+    const struct net_cluster *cluster;
     const uint32_t *servers;
 };
 
 static void
 put_server(const struct timeline *t, uint32_t op)
 {
-    char name[RAMP_NAME_MAX];
-    ramp_format_server(t->cluster, t->servers[t->job->layout->slot[op]], name);
+    char name[NET_NAME_MAX];
+    net_format_server(t->cluster, t->servers[t->job->layout->slot[op]], name);
     rec_text_field(t->writer, name);
 }
 
@@ -56,7 +56,7 @@ write_send(void *context, uint32_t d, double start, double end)
 
 static bool
 write_timeline(void *context, const struct sim_done *done,
-               const struct ramp_cluster *cluster, const uint32_t *servers,
+               const struct net_cluster *cluster, const uint32_t *servers,
                struct rec_error *err)
 {
     struct cli *cli = context;

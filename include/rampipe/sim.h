@@ -1,15 +1,22 @@
 /*
- * rampipe/sim.h - event simulation: the event queue, and one training step.
+ * rampipe/sim.h - event simulation: the event queue, one training step, layouts, replay.
  *
  * sim_step() at work: each server runs one op at a time, the ready op of highest priority
  * (preemptively); each dep is on its way from the end of its source for its own time,
  * whatever else is sent; an op is ready when the deps of all its parents have arrived.
  * The step ends when all ops and all deps, sync deps too, are done.
+ *
+ * In RAMP nothing contends once a job is placed, so what a training step costs depends
+ * only on the graph, on which ops share a server, and on how the servers lie to each
+ * other. A layout (op -> slot) remembers the costs of all geometries it was used with:
+ *
+ *     graph --- layout (op -> slot) --- geometry (how slots lie to each other) --- cost
  */
 #ifndef RAMPIPE_SIM_H
 #define RAMPIPE_SIM_H
 
 #include "rampipe/graph.h"
+#include "rampipe/net.h"
 #include "rampipe/record.h"
 
 /* ---- the event queue ----------------------------------------------------- */
@@ -69,5 +76,86 @@ struct sim_step {
  */
 bool sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
               struct sim_step *step, struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- layouts ------------------------------------------------------------- */
+
+/** What one training step of a placed graph costs. */
+struct sim_cost {
+    struct sim_step step;
+    struct net_traffic traffic;
+};
+
+/** Where the ops of a graph go. Made by sim_layout_new(), filled, then sealed. */
+struct sim_layout {
+    const char *id;            /* owned */
+    const struct graph *graph; /* borrowed */
+    uint32_t nslots;
+    uint32_t *slot;   /* per op; REC_NONE: not placed yet */
+    uint32_t *placed; /* per op: its turn */
+    double *priority; /* per op, NAN: none; NULL if no op has one */
+    uint32_t nplaced;
+    double memory;                /* of the fullest slot, bytes */
+    uint32_t full_slot;           /* which that is */
+    double memory_sum, dep_bytes; /* of the graph */
+    struct rec_map memo;          /* geometry -> index of cost */
+    struct sim_cost *cost;
+    size_t ncosts, cost_room;
+    struct rec_arena arena;
+};
+
+struct sim_layout *sim_layout_new(struct rec_str id, const struct graph *graph,
+                                  uint32_t nslots, struct rec_error *err) REC_MUST_CHECK;
+void sim_layout_free(struct sim_layout *layout);
+/** Checks that every op is placed, and sums the memory of each slot: an op and its twin
+ * on one slot need the larger of the two. */
+bool sim_layout_seal(struct sim_layout *layout, struct rec_error *err) REC_MUST_CHECK;
+/** The cost with slot i on server servers[i]; simulated once per geometry. */
+bool sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
+                     const uint32_t *servers, struct sim_cost *cost,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** The same, simulated anew for an observer. */
+bool sim_layout_observe(const struct sim_layout *layout,
+                        const struct net_cluster *cluster, const uint32_t *servers,
+                        const struct sim_observer *observer, struct sim_cost *cost,
+                        struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- replay (sim) -------------------------------------------------------- */
+
+/** A job that is complete; valid during the call. */
+struct sim_done {
+    struct graph_job job;
+    const struct sim_layout *layout;
+    const struct sim_cost *cost;
+    double start, finish; /* seconds */
+};
+
+struct sim_replay;
+
+/** What a replay tells; any of the functions may be NULL. */
+struct sim_replay_sink {
+    bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
+    /* A job that is not complete at `until`; its layout is NULL if it still waits. */
+    bool (*unfinished)(void *context, const struct sim_done *done, double time,
+                       struct rec_error *err);
+    /* A job starts, on these servers. */
+    bool (*started)(void *context, const struct sim_done *done,
+                    const struct net_cluster *cluster, const uint32_t *servers,
+                    struct rec_error *err);
+    void *context;
+};
+
+/** `until`: the end of the simulated time, seconds; inf: when all jobs are complete. */
+struct sim_replay *sim_replay_new(const struct sim_replay_sink *sink, double until,
+                                  struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Takes a record of any type that ramp-alloc writes (others are ignored), in order of
+ * time. The sink hears of what ends before the record's time first. Checks RAMP's rules,
+ * and names the one that a stream breaks.
+ */
+bool sim_replay_take(struct sim_replay *replay, const struct rec_reader *reader,
+                     const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** The stream is over: all jobs that run end. */
+bool sim_replay_end(struct sim_replay *replay, struct rec_error *err) REC_MUST_CHECK;
+void sim_replay_free(struct sim_replay *replay);
 
 #endif

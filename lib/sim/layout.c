@@ -1,5 +1,5 @@
 /* Layouts and the costs they remember. */
-#include "rampipe/cluster.h"
+#include "rampipe/sim.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
 }
 
 bool
-sim_layout_observe(const struct sim_layout *layout, const struct ramp_cluster *cluster,
+sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cluster,
                    const uint32_t *servers, const struct sim_observer *observer,
                    struct sim_cost *cost, struct rec_error *err)
 {
@@ -93,10 +93,9 @@ sim_layout_observe(const struct sim_layout *layout, const struct ramp_cluster *c
         rec_fail_memory(err);
     for (size_t i = 0; ok && i < graph->nops; i++)
         server_of_op[i] = servers[layout->slot[i]];
-    ok =
-        ok &&
-        ramp_transfer_times(cluster, graph, server_of_op, seconds, &cost->traffic, err) &&
-        sim_step(&placed, observer, &cost->step, err);
+    ok = ok &&
+         net_transfer_times(cluster, graph, server_of_op, seconds, &cost->traffic, err) &&
+         sim_step(&placed, observer, &cost->step, err);
     free(server_of_op);
     free(seconds);
     return ok;
@@ -108,7 +107,7 @@ sim_layout_observe(const struct sim_layout *layout, const struct ramp_cluster *c
  * The geometry is the list with each coordinate numbered by first appearance.
  */
 static bool
-make_geometry(const struct sim_layout *layout, const struct ramp_cluster *cluster,
+make_geometry(const struct sim_layout *layout, const struct net_cluster *cluster,
               const uint32_t *servers, uint32_t *geometry, struct rec_error *err)
 {
     const uint32_t *n = cluster->shape;
@@ -132,7 +131,7 @@ make_geometry(const struct sim_layout *layout, const struct ramp_cluster *cluste
 
 /* Simulates a geometry that is new, and remembers. */
 static bool
-learn(struct sim_layout *layout, const struct ramp_cluster *cluster,
+learn(struct sim_layout *layout, const struct net_cluster *cluster,
       const uint32_t *servers, struct rec_str geometry, uint32_t *index,
       struct rec_error *err)
 {
@@ -148,7 +147,7 @@ learn(struct sim_layout *layout, const struct ramp_cluster *cluster,
 }
 
 bool
-sim_layout_cost(struct sim_layout *layout, const struct ramp_cluster *cluster,
+sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
                 const uint32_t *servers, struct sim_cost *cost, struct rec_error *err)
 {
     size_t size = 3 * (size_t)layout->nslots * sizeof(uint32_t);

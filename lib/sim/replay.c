@@ -2,7 +2,7 @@
  * Replay: what an allocator decided, checked against RAMP's rules and carried out. It
  * believes nothing: whoever wrote the stream, a broken rule ends the simulation.
  */
-#include "rampipe/cluster.h"
+#include "rampipe/sim.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct sim_replay {
     struct sim_replay_sink sink;
     double until, now;
     bool has_cluster;
-    struct ramp_cluster cluster;
+    struct net_cluster cluster;
     struct graph_store store;
 
     struct sim_layout **layout;
@@ -306,7 +306,7 @@ read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_s
     while (rec_str_split(&list, ',', &name)) {
         if (!rec_grow(&r->servers, &r->servers_room, n + 1, sizeof *r->servers, err))
             return false;
-        if (!ramp_parse_server(&r->cluster, name, &r->servers[n]))
+        if (!net_parse_server(&r->cluster, name, &r->servers[n]))
             return broken(reader, err, "servers are of the cluster",
                           "there is no server '%.*s' in a %ux%ux%u", (int)name.len,
                           name.ptr, r->cluster.shape[0], r->cluster.shape[1],
@@ -326,11 +326,11 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
 {
     const struct sim_layout *layout = r->live[index].layout;
     double time = r->live[index].start;
-    char name[RAMP_NAME_MAX];
+    char name[NET_NAME_MAX];
 
     for (uint32_t i = 0; i < layout->nslots; i++) {
         uint32_t server = r->servers[i];
-        ramp_format_server(&r->cluster, server, name);
+        net_format_server(&r->cluster, server, name);
         if (r->holder[server] == r->starts)
             return broken(reader, err, "the slots of a job are different servers",
                           "server %s is there twice", name);
@@ -341,7 +341,7 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
         r->holder[server] = r->starts;
     }
     if (layout->memory > r->cluster.memory * (1 + 1e-12)) {
-        ramp_format_server(&r->cluster, r->servers[layout->full_slot], name);
+        net_format_server(&r->cluster, r->servers[layout->full_slot], name);
         return broken(reader, err, "the memory of a server is not exceeded",
                       "job '%s' needs %.17g bytes on server %s, which has %.17g",
                       r->live[index].id, layout->memory, name, r->cluster.memory);
@@ -390,10 +390,10 @@ take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct
     uint32_t n;
     if (r->has_cluster)
         return rec_reader_fail(reader, err, "a stream has one cluster, this is another");
-    if (!ramp_read_cluster(reader, rec, &r->cluster, err))
+    if (!net_read(reader, rec, &r->cluster, err))
         return false;
     r->has_cluster = true;
-    n = ramp_servers(&r->cluster);
+    n = net_servers(&r->cluster);
     r->holder = calloc(n, sizeof *r->holder);
     r->free_at = calloc(n, sizeof *r->free_at);
     return (r->holder && r->free_at) || rec_fail_memory(err);

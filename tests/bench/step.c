@@ -3,7 +3,7 @@
  * and on layered random graphs of 1e4, 1e5 and 1e6 ops (about four deps an op), whose
  * time per event should grow like a logarithm. Peak memory is that of the largest.
  */
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 #include "rampipe/input.h"
 
 #include <stdio.h>
@@ -77,14 +77,14 @@ make_layered(struct graph *graph, uint32_t nops)
 static double
 rate(const struct graph *graph, double *per_event)
 {
-    struct ramp_cluster cluster = {
-        {16, 16, 1}, RAMP_BANDWIDTH, 1e18, RAMP_PROPAGATION, RAMP_IO};
+    struct net_cluster cluster = {
+        {16, 16, 1}, NET_RAMP_BANDWIDTH, 1e18, NET_RAMP_PROPAGATION, NET_RAMP_IO};
     struct rec_error err;
     uint32_t *server = malloc((graph->nops + 1) * sizeof *server);
     uint32_t *placed = malloc((graph->nops + 1) * sizeof *placed);
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds), best = 1e9;
     struct sim_placed input = {graph, SERVERS, server, placed, NULL, seconds};
-    struct ramp_traffic traffic;
+    struct net_traffic traffic;
     struct sim_step step;
 
     if (!server || !placed || !seconds)
@@ -93,7 +93,7 @@ rate(const struct graph *graph, double *per_event)
         server[i] = i % SERVERS;
         placed[i] = i;
     }
-    if (!ramp_transfer_times(&cluster, graph, server, seconds, &traffic, &err))
+    if (!net_transfer_times(&cluster, graph, server, seconds, &traffic, &err))
         die(&err);
     for (int round = 0; round < 5; round++) {
         double t = now();

@@ -4,11 +4,11 @@
  */
 #include "fuzz.h"
 
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 
 #include <math.h>
 
-static const struct ramp_cluster cluster = {{3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9};
+static const struct net_cluster cluster = {{3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9};
 
 static void
 require(bool ok, const char *what)
@@ -30,7 +30,7 @@ require_message(const struct rec_error *err)
 }
 
 static void
-run_step(const struct graph *graph, const struct ramp_placement *placement)
+run_step(const struct graph *graph, const struct alloc_placement *placement)
 {
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct sim_layout *layout =
@@ -63,28 +63,27 @@ run_step(const struct graph *graph, const struct ramp_placement *placement)
 }
 
 static void
-place(const struct graph *graph, enum ramp_heuristic heuristic)
+place(const struct graph *graph, enum alloc_heuristic heuristic)
 {
     static const uint32_t meta[3] = {2, 2, 2};
     struct rec_error err = {.code = REC_OK, .text = ""};
     bool taken[12] = {[1] = true};
-    struct ramp_allocator *allocator =
-        ramp_allocator_new(&cluster, heuristic, meta, &err);
-    struct ramp_placement placement;
-    enum ramp_outcome outcome;
-    struct ramp_plan plan;
+    struct alloc_placer *allocator = alloc_placer_new(&cluster, heuristic, meta, &err);
+    struct alloc_placement placement;
+    enum alloc_outcome outcome;
+    struct alloc_plan plan;
 
-    if (ramp_plan_make(graph, &plan, &err)) {
-        require(ramp_allocate(allocator, &plan, taken, &outcome, &placement, &err),
+    if (alloc_plan_make(graph, &plan, &err)) {
+        require(alloc_place(allocator, &plan, taken, &outcome, &placement, &err),
                 "allocation needs little memory");
-        for (uint32_t i = 0; outcome == RAMP_PLACED && i < placement.nheld; i++)
+        for (uint32_t i = 0; outcome == ALLOC_PLACED && i < placement.nheld; i++)
             require(placement.held[i] < 12 && !taken[placement.held[i]], "it is free");
-        if (outcome == RAMP_PLACED)
+        if (outcome == ALLOC_PLACED)
             run_step(graph, &placement);
-        ramp_plan_free(&plan);
+        alloc_plan_free(&plan);
     } else
         require_message(&err);
-    ramp_allocator_free(allocator);
+    alloc_placer_free(allocator);
 }
 
 static void
@@ -100,13 +99,13 @@ split(const struct graph *graph)
             double before = graph_sequential(graph) * ways[i].copies;
             double after = graph_sequential(&parts);
             require(!(fabs(before - after) > 1e-9 * before), "compute is conserved");
-            place(&parts, RAMP_FIRST_FIT);
-            place(&parts, RAMP_BLOCK);
+            place(&parts, ALLOC_FIRST_FIT);
+            place(&parts, ALLOC_BLOCK);
         } else
             require_message(&err);
         graph_free(&parts);
     }
-    place(graph, RAMP_FIRST_FIT);
+    place(graph, ALLOC_FIRST_FIT);
 }
 
 int

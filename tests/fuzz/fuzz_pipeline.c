@@ -2,16 +2,16 @@
  */
 #include "fuzz.h"
 
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 
 #include <math.h>
 
 static struct rec_writer *output;
 
 static bool
-decide(void *context, const struct sim_decision *decision, struct rec_error *err)
+decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
-    const struct ramp_cluster *cluster = context;
+    const struct net_cluster *cluster = context;
     (void)err;
     if (decision->cause)
         return true;
@@ -21,13 +21,13 @@ decide(void *context, const struct sim_decision *decision, struct rec_error *err
         1e-6 * decision->cost->step.sequential)
         abort();
     for (uint32_t i = 0; i < decision->layout->nslots; i++)
-        if (decision->servers[i] >= ramp_servers(cluster))
+        if (decision->servers[i] >= net_servers(cluster))
             abort();
     return true;
 }
 
 static bool
-take(struct graph_store *store, struct sim_admission *admission,
+take(struct graph_store *store, struct alloc_admission *admission,
      struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct graph_job job;
@@ -51,8 +51,8 @@ take(struct graph_store *store, struct sim_admission *admission,
     if (rec->type != REC_JOB)
         return true;
     return graph_read_job(reader, rec, &job, err) &&
-           sim_admission_advance(admission, &job, err) &&
-           sim_admission_arrive(admission, &job, err);
+           alloc_admission_advance(admission, &job, err) &&
+           alloc_admission_arrive(admission, &job, err);
 }
 
 static void
@@ -76,18 +76,22 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static const uint32_t meta[3] = {2, 2, 1};
-    struct sim_admission_options options = {
-        .cluster = {{2, 2, 2}, RAMP_BANDWIDTH, RAMP_MEMORY, RAMP_PROPAGATION, RAMP_IO},
-        .heuristic = size % 2 ? RAMP_BLOCK : RAMP_FIRST_FIT,
-        .meta = {meta[0], meta[1], meta[2]},
-        .queue = size % 3};
+    struct alloc_admission_options options = {.cluster = {{2, 2, 2},
+                                                          NET_RAMP_BANDWIDTH,
+                                                          NET_RAMP_MEMORY,
+                                                          NET_RAMP_PROPAGATION,
+                                                          NET_RAMP_IO},
+                                              .heuristic = size % 2 ? ALLOC_BLOCK
+                                                                    : ALLOC_FIRST_FIT,
+                                              .meta = {meta[0], meta[1], meta[2]},
+                                              .queue = size % 3};
     char path[64];
     const char *name = path;
     int fd = fuzz_file(bytes, size, path);
     struct rec_error err;
     struct graph_store store = {0};
-    struct sim_admission *admission =
-        sim_admission_new(&options, &store, decide, &options.cluster, &err);
+    struct alloc_admission *admission =
+        alloc_admission_new(&options, &store, decide, &options.cluster, &err);
     struct rec_reader *reader = rec_reader_open(&name, 1, NULL, &err);
     struct rec rec;
     bool ok = admission && reader;
@@ -98,10 +102,10 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     while (ok && rec_next(reader, &rec, &err) > 0)
         ok = take(&store, admission, reader, &rec, &err);
     if (ok && graph_store_end(&store, &err))
-        ok = sim_admission_end(admission, &err);
+        ok = alloc_admission_end(admission, &err);
     if (!rec_writer_close(output, true, &err))
         abort();
-    sim_admission_free(admission);
+    alloc_admission_free(admission);
     graph_store_free(&store);
     rec_reader_close(reader);
     replay(path);

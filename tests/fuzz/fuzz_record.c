@@ -1,7 +1,7 @@
 /* Any bytes as a stream: read, checked, written; what was written reads back the same. */
 #include "fuzz.h"
 
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 
 /* Passes a stream through; the number of records, or -1 for an error. */
 static long

@@ -1,10 +1,10 @@
 /* Layouts and what they remember, admission, replay. */
 #include "graphs.h"
 
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 
-static const struct ramp_cluster published = {
-    {4, 4, 2}, RAMP_BANDWIDTH, RAMP_MEMORY, RAMP_PROPAGATION, RAMP_IO};
+static const struct net_cluster published = {
+    {4, 4, 2}, NET_RAMP_BANDWIDTH, NET_RAMP_MEMORY, NET_RAMP_PROPAGATION, NET_RAMP_IO};
 
 static struct graph
 partitioned(const char *text, uint32_t degree)
@@ -114,7 +114,7 @@ enum { JOBS = 2000 };
 
 /* What an admission decided, as records too; and a checker of its own. */
 struct log {
-    const struct ramp_cluster *cluster;
+    const struct net_cluster *cluster;
     double until[64]; /* per server: when it comes free, as we count */
     double now;
     size_t ndecisions, nstarted;
@@ -126,11 +126,11 @@ struct log {
 };
 
 static bool
-note(void *context, const struct sim_decision *d, struct rec_error *err)
+note(void *context, const struct alloc_decision *d, struct rec_error *err)
 {
     struct log *log = context;
     size_t n = log->ndecisions++;
-    char name[RAMP_NAME_MAX];
+    char name[NET_NAME_MAX];
     (void)err;
     assert_true(d->time >= log->now); /* in order of time */
     log->now = d->time;
@@ -162,7 +162,7 @@ note(void *context, const struct sim_decision *d, struct rec_error *err)
             fail_msg("job %s takes server %u, which is taken", log->id[n], server);
         log->until[server] = d->finish;
         log->server_seconds += d->finish - d->time;
-        ramp_format_server(log->cluster, server, name);
+        net_format_server(log->cluster, server, name);
         fprintf(log->records, "%s%s", i ? "," : "", name);
     }
     fputc('\n', log->records);
@@ -193,43 +193,43 @@ store_of(const char *records)
     return store;
 }
 
-static struct sim_admission *
-admission(struct log *log, struct graph_store *store, const struct ramp_cluster *on,
-          size_t queue, enum sim_order order)
+static struct alloc_admission *
+admission(struct log *log, struct graph_store *store, const struct net_cluster *on,
+          size_t queue, enum alloc_order order)
 {
-    struct sim_admission_options options = {.cluster = *on,
-                                            .heuristic = RAMP_FIRST_FIT,
-                                            .choose = SIM_FIRST,
-                                            .queue = queue,
-                                            .order = order};
+    struct alloc_admission_options options = {.cluster = *on,
+                                              .heuristic = ALLOC_FIRST_FIT,
+                                              .choose = ALLOC_FIRST,
+                                              .queue = queue,
+                                              .order = order};
     struct rec_error err;
     memset(log, 0, sizeof *log);
     log->cluster = on;
     log->records = tmpfile();
-    return sim_admission_new(&options, store, note, log, &err);
+    return alloc_admission_new(&options, store, note, log, &err);
 }
 
 static void
-arrive(struct sim_admission *a, struct log *log, const char *id, const char *graphs,
+arrive(struct alloc_admission *a, struct log *log, const char *id, const char *graphs,
        double arrival, double steps, double deadline)
 {
     struct graph_job job = {rec_str(id), rec_str(graphs), arrival, steps, deadline};
     struct rec_error err = {.text = ""};
-    if (!sim_admission_advance(a, &job, &err))
+    if (!alloc_admission_advance(a, &job, &err))
         fail_msg("%s", err.text);
     fprintf(log->records, "job\t%s\t%s\t%.17g\t%g\t%.17g\n", id, graphs, arrival, steps,
             deadline);
-    if (!sim_admission_arrive(a, &job, &err))
+    if (!alloc_admission_arrive(a, &job, &err))
         fail_msg("%s", err.text);
 }
 
 static void
-finish(struct sim_admission *a, struct graph_store *store, struct log *log)
+finish(struct alloc_admission *a, struct graph_store *store, struct log *log)
 {
     struct rec_error err = {.text = ""};
-    if (!sim_admission_end(a, &err))
+    if (!alloc_admission_end(a, &err))
         fail_msg("%s", err.text);
-    sim_admission_free(a);
+    alloc_admission_free(a);
     graph_store_free(store);
     fclose(log->records);
 }
@@ -264,7 +264,7 @@ expect_block(const struct log *log, const char *id, double time, const char *cau
     assert_near(log->time[i], time);
 }
 
-static const struct ramp_cluster single = {{1, 1, 1}, 1e9, 100, 1e-9, 1e-9};
+static const struct net_cluster single = {{1, 1, 1}, 1e9, 100, 1e-9, 1e-9};
 
 #define ONE "graph g m\nop g 1 forward 1 1\n"   /* 1 s a step */
 #define FAT "graph f m\nop f 1 forward 1 101\n" /* more than a server has */
@@ -277,7 +277,7 @@ test_ends_first(void **state)
 {
     struct graph_store store = store_of(ONE FAT);
     struct log log;
-    struct sim_admission *a = admission(&log, &store, &single, 0, SIM_FIFO);
+    struct alloc_admission *a = admission(&log, &store, &single, 0, ALLOC_FIFO);
     (void)state;
     arrive(a, &log, "a", "g", 0, 10, INFINITY);
     arrive(a, &log, "b", "g", 9.999, 10, INFINITY);
@@ -301,7 +301,7 @@ test_fifo(void **state)
 {
     struct graph_store store = store_of(ONE);
     struct log log;
-    struct sim_admission *a = admission(&log, &store, &single, 2, SIM_FIFO);
+    struct alloc_admission *a = admission(&log, &store, &single, 2, ALLOC_FIFO);
     (void)state;
     arrive(a, &log, "a", "g", 0, 10, INFINITY);
     arrive(a, &log, "b", "g", 1, 5, INFINITY);
@@ -322,7 +322,7 @@ test_shortest(void **state)
 {
     struct graph_store store = store_of(ONE LONG);
     struct log log;
-    struct sim_admission *a = admission(&log, &store, &single, 10, SIM_SHORTEST);
+    struct alloc_admission *a = admission(&log, &store, &single, 10, ALLOC_SHORTEST);
     (void)state;
     arrive(a, &log, "a", "g", 0, 10, INFINITY);
     arrive(a, &log, "d", "h", 1, 1, INFINITY);
@@ -340,7 +340,7 @@ test_never(void **state)
 {
     struct graph_store store = store_of(ONE FAT);
     struct log log;
-    struct sim_admission *a = admission(&log, &store, &single, 10, SIM_FIFO);
+    struct alloc_admission *a = admission(&log, &store, &single, 10, ALLOC_FIFO);
     (void)state;
     arrive(a, &log, "a", "g", 0, 10, INFINITY);
     arrive(a, &log, "b", "f", 1, 1, INFINITY);
@@ -360,7 +360,7 @@ test_deadline(void **state)
 {
     struct graph_store store = store_of(ONE "graph k m\nop k 1 forward 1e-3 1\n");
     struct log log;
-    struct sim_admission *a = admission(&log, &store, &single, 1, SIM_FIFO);
+    struct alloc_admission *a = admission(&log, &store, &single, 1, ALLOC_FIFO);
     (void)state;
     arrive(a, &log, "a", "g", 0, 10, 10);
     arrive(a, &log, "b", "g", 100, 10, 10 / (1 + 0.9e-9));
@@ -465,7 +465,7 @@ test_conservation(void **state)
         size_t size;
         FILE *out = open_memstream(&graphs, &size);
         struct graph_store store;
-        struct sim_admission *a;
+        struct alloc_admission *a;
         double time = 0;
 
         for (int k = 1; k <= 8; k *= 2) {
@@ -489,7 +489,7 @@ test_conservation(void **state)
         fclose(out);
         store = store_of(graphs);
         a = admission(&log, &store, &published, round % 2 ? 5 : 0,
-                      round / 2 ? SIM_SHORTEST : SIM_FIFO);
+                      round / 2 ? ALLOC_SHORTEST : ALLOC_FIFO);
         for (int job = 0; job < 1000; job++) {
             static const char *const asks[] = {"g/1", "g/2", "g/8,g/4", "g/8"};
             char id[16];
@@ -500,7 +500,7 @@ test_conservation(void **state)
         }
         {
             struct rec_error err;
-            assert_true(sim_admission_end(a, &err));
+            assert_true(alloc_admission_end(a, &err));
         }
         assert_int_equal(log.ndecisions, 1000);
         assert_true(log.nstarted > 100 && log.nstarted < 1000);

@@ -1,15 +1,15 @@
 /* RAMP: shapes, blocks, memory, collectives and their times. */
 #include "graphs.h"
 
-#include "rampipe/ramp.h"
+#include "rampipe/alloc.h"
 
-static const struct ramp_cluster published = {
-    {4, 4, 2}, RAMP_BANDWIDTH, RAMP_MEMORY, RAMP_PROPAGATION, RAMP_IO};
+static const struct net_cluster published = {
+    {4, 4, 2}, NET_RAMP_BANDWIDTH, NET_RAMP_MEMORY, NET_RAMP_PROPAGATION, NET_RAMP_IO};
 
-static struct ramp_cluster
+static struct net_cluster
 cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
 {
-    struct ramp_cluster made = published;
+    struct net_cluster made = published;
     made.shape[0] = c;
     made.shape[1] = r;
     made.shape[2] = s;
@@ -19,50 +19,50 @@ cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
 
 /* One placement, made anew: outcome and the servers of the ops as "2a=0-0-1 ...". */
 struct placed {
-    enum ramp_outcome outcome;
+    enum alloc_outcome outcome;
     char text[4000];
     uint32_t nheld, nused;
 };
 
 /* `text`: the graph's records; `taken`: names of servers of other jobs. */
 static struct placed
-place(struct ramp_cluster on, enum ramp_heuristic heuristic, const char *meta,
+place(struct net_cluster on, enum alloc_heuristic heuristic, const char *meta,
       const char *text, const char *taken)
 {
     struct graph g = graph_text(text);
     struct placed result = {.text = ""};
-    struct ramp_plan plan;
-    struct ramp_placement placement;
+    struct alloc_plan plan;
+    struct alloc_placement placement;
     struct rec_error err = {.text = ""};
     uint32_t m[3] = {0}, server;
-    bool *busy = calloc(ramp_servers(&on), sizeof *busy);
-    struct ramp_allocator *allocator;
+    bool *busy = calloc(net_servers(&on), sizeof *busy);
+    struct alloc_placer *allocator;
     struct rec_str rest = rec_str(taken), name;
 
     sscanf(meta, "%ux%ux%u", &m[0], &m[1], &m[2]);
     while (*taken && rec_str_split(&rest, ' ', &name)) {
-        assert_true(ramp_parse_server(&on, name, &server));
+        assert_true(net_parse_server(&on, name, &server));
         busy[server] = true;
     }
-    allocator = ramp_allocator_new(&on, heuristic, m, &err);
-    if (!ramp_plan_make(&g, &plan, &err))
+    allocator = alloc_placer_new(&on, heuristic, m, &err);
+    if (!alloc_plan_make(&g, &plan, &err))
         fail_msg("%s", err.text);
-    assert_true(ramp_allocate(allocator, &plan, busy, &result.outcome, &placement, &err));
-    if (result.outcome == RAMP_PLACED) {
+    assert_true(alloc_place(allocator, &plan, busy, &result.outcome, &placement, &err));
+    if (result.outcome == ALLOC_PLACED) {
         result.nheld = placement.nheld;
         result.nused = placement.nused;
         for (size_t u = 0; u < g.nunits; u++)
             for (uint32_t j = 0; j < g.unit[u].parts; j++) {
                 uint32_t member = g.unit[u].first + j;
-                char at[RAMP_NAME_MAX];
+                char at[NET_NAME_MAX];
                 assert_false(busy[placement.server[member]]);
-                ramp_format_server(&on, placement.server[member], at);
+                net_format_server(&on, placement.server[member], at);
                 sprintf(result.text + strlen(result.text), "%s%s=%s",
                         *result.text ? " " : "", g.op[g.member[member]].id, at);
             }
     }
-    ramp_allocator_free(allocator);
-    ramp_plan_free(&plan);
+    alloc_placer_free(allocator);
+    alloc_plan_free(&plan);
     graph_free(&g);
     free(busy);
     return result;
@@ -98,7 +98,7 @@ graph_with(const char *first, const char *second, const char *third)
 
 /* The servers of one op with k parts on an empty cluster. */
 static void
-expect_servers(struct ramp_cluster on, enum ramp_heuristic heuristic, const char *meta,
+expect_servers(struct net_cluster on, enum alloc_heuristic heuristic, const char *meta,
                int k, const char *taken, const char *servers)
 {
     struct placed p =
@@ -109,8 +109,8 @@ expect_servers(struct ramp_cluster on, enum ramp_heuristic heuristic, const char
                 (int)strcspn(at + 1, " "), at + 1);
         at++;
     }
-    if (p.outcome != RAMP_PLACED)
-        strcpy(ours, ramp_outcome_name(p.outcome));
+    if (p.outcome != ALLOC_PLACED)
+        strcpy(ours, alloc_outcome_name(p.outcome));
     if (strcmp(ours, servers) != 0)
         fail_msg("%d parts (taken: %s): got %s, expected %s", k, taken, ours, servers);
 }
@@ -123,19 +123,19 @@ expect_servers(struct ramp_cluster on, enum ramp_heuristic heuristic, const char
 static void
 test_shapes_first_fit(void **state)
 {
-    struct ramp_cluster c = cluster(4, 4, 2, 100);
+    struct net_cluster c = cluster(4, 4, 2, 100);
     (void)state;
-    expect_servers(c, RAMP_FIRST_FIT, "", 1, "", "0-0-0");
-    expect_servers(c, RAMP_FIRST_FIT, "", 2, "", "0-0-0 1-0-0");
-    expect_servers(c, RAMP_FIRST_FIT, "", 4, "", "0-0-0 0-1-0 1-0-0 1-1-0");
-    expect_servers(c, RAMP_FIRST_FIT, "", 6, "", "0-0-0 0-0-1 1-0-0 1-0-1 2-0-0 2-0-1");
-    expect_servers(c, RAMP_FIRST_FIT, "", 8, "",
+    expect_servers(c, ALLOC_FIRST_FIT, "", 1, "", "0-0-0");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 2, "", "0-0-0 1-0-0");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "", "0-0-0 0-1-0 1-0-0 1-1-0");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 6, "", "0-0-0 0-0-1 1-0-0 1-0-1 2-0-0 2-0-1");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 8, "",
                    "0-0-0 0-0-1 0-1-0 0-1-1 1-0-0 1-0-1 1-1-0 1-1-1");
-    expect_servers(c, RAMP_FIRST_FIT, "", 16, "",
+    expect_servers(c, ALLOC_FIRST_FIT, "", 16, "",
                    "0-0-0 0-1-0 0-2-0 0-3-0 1-0-0 1-1-0 1-2-0 1-3-0 "
                    "2-0-0 2-1-0 2-2-0 2-3-0 3-0-0 3-1-0 3-2-0 3-3-0");
-    expect_servers(c, RAMP_FIRST_FIT, "", 10, "", "no_block"); /* (5,..) > 4 */
-    expect_servers(c, RAMP_FIRST_FIT, "", 34, "", "no_block"); /* more than servers */
+    expect_servers(c, ALLOC_FIRST_FIT, "", 10, "", "no_block"); /* (5,..) > 4 */
+    expect_servers(c, ALLOC_FIRST_FIT, "", 34, "", "no_block"); /* more than servers */
 }
 
 /*
@@ -146,11 +146,11 @@ test_shapes_first_fit(void **state)
 static void
 test_next_shape(void **state)
 {
-    struct ramp_cluster c = cluster(2, 2, 2, 100);
+    struct net_cluster c = cluster(2, 2, 2, 100);
     (void)state;
-    expect_servers(c, RAMP_FIRST_FIT, "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
-    expect_servers(c, RAMP_FIRST_FIT, "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
-    expect_servers(c, RAMP_FIRST_FIT, "", 4, "0-0-0 1-1-1", "no_block");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "0-0-0 1-1-1", "no_block");
 }
 
 /*
@@ -162,14 +162,14 @@ static void
 test_shapes_block(void **state)
 {
     (void)state;
-    expect_servers(cluster(4, 4, 2, 100), RAMP_BLOCK, "4x4x2", 4, "",
+    expect_servers(cluster(4, 4, 2, 100), ALLOC_BLOCK, "4x4x2", 4, "",
                    "0-0-0 1-0-0 2-0-0 3-0-0");
-    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "2x2x2", 4, "",
+    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "2x2x2", 4, "",
                    "0-0-0 0-0-1 1-0-0 1-0-1");
-    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "2x2x2", 8, "",
+    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "2x2x2", 8, "",
                    "0-0-0 0-0-1 0-1-0 0-1-1 1-0-0 1-0-1 1-1-0 1-1-1");
-    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "2x1x1", 4, "", "no_block");
-    expect_servers(cluster(4, 2, 4, 100), RAMP_BLOCK, "4x4x2", 1, "", "no_block");
+    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "2x1x1", 4, "", "no_block");
+    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "4x4x2", 1, "", "no_block");
 }
 
 /*
@@ -180,21 +180,21 @@ static void
 test_wrap_around(void **state)
 {
     char taken[400] = "";
-    struct ramp_cluster c = cluster(3, 3, 3, 100);
+    struct net_cluster c = cluster(3, 3, 3, 100);
     struct placed p;
     (void)state;
     for (int i = 0; i < 27; i++)
         if (i / 9 == 1 || i / 3 % 3 == 1 || i % 3 == 1)
             sprintf(taken + strlen(taken), "%s%d-%d-%d", *taken ? " " : "", i / 9,
                     i / 3 % 3, i % 3);
-    expect_servers(c, RAMP_BLOCK, "2x2x2", 2, taken, "2-2-2 0-2-2");
-    expect_servers(c, RAMP_BLOCK, "2x2x2", 8, taken,
+    expect_servers(c, ALLOC_BLOCK, "2x2x2", 2, taken, "2-2-2 0-2-2");
+    expect_servers(c, ALLOC_BLOCK, "2x2x2", 8, taken,
                    "2-2-2 2-2-0 2-0-2 2-0-0 0-2-2 0-2-0 0-0-2 0-0-0");
-    p = place(c, RAMP_BLOCK, "2x2x2", graph_with(parts_of("x", 2, 1), "", ""), taken);
+    p = place(c, ALLOC_BLOCK, "2x2x2", graph_with(parts_of("x", 2, 1), "", ""), taken);
     assert_int_equal(p.nused, 2);
     assert_int_equal(p.nheld, 8); /* all of the meta-block is the job's */
     /* First fit's own blocks do not wrap: only single servers are left to it. */
-    expect_servers(c, RAMP_FIRST_FIT, "", 2, taken, "no_block");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 2, taken, "no_block");
 }
 
 /*
@@ -204,13 +204,14 @@ test_wrap_around(void **state)
 static void
 test_diagonal(void **state)
 {
-    struct ramp_cluster c = cluster(2, 2, 1, 100);
+    struct net_cluster c = cluster(2, 2, 1, 100);
     (void)state;
-    expect_servers(c, RAMP_FIRST_FIT, "", 2, "0-1-0 1-0-0", "0-0-0 1-1-0");
-    expect_servers(c, RAMP_FIRST_FIT, "", 2, "0-1-0 1-0-0 0-0-0", "no_block");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 2, "0-1-0 1-0-0", "0-0-0 1-1-0");
+    expect_servers(c, ALLOC_FIRST_FIT, "", 2, "0-1-0 1-0-0 0-0-0", "no_block");
     /* k <= R limits the diagonal: three parts need (3,1,1) on 3x1x1, and there is one. */
-    expect_servers(cluster(3, 1, 1, 100), RAMP_FIRST_FIT, "", 3, "", "0-0-0 1-0-0 2-0-0");
-    expect_servers(cluster(4, 2, 1, 100), RAMP_FIRST_FIT, "", 3, "0-0-0 1-1-0 2-0-0",
+    expect_servers(cluster(3, 1, 1, 100), ALLOC_FIRST_FIT, "", 3, "",
+                   "0-0-0 1-0-0 2-0-0");
+    expect_servers(cluster(4, 2, 1, 100), ALLOC_FIRST_FIT, "", 3, "0-0-0 1-1-0 2-0-0",
                    "no_block");
 }
 
@@ -224,26 +225,26 @@ test_memory(void **state)
 {
     struct placed p;
     (void)state;
-    p = place(cluster(2, 1, 1, 10), RAMP_FIRST_FIT, "",
+    p = place(cluster(2, 1, 1, 10), ALLOC_FIRST_FIT, "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
     assert_string_equal(p.text, "x=0-0-0 y=1-0-0");
-    p = place(cluster(1, 1, 1, 10), RAMP_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 10), ALLOC_FIRST_FIT, "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
-    assert_int_equal(p.outcome, RAMP_NO_MEMORY);
-    p = place(cluster(1, 1, 1, 10), RAMP_FIRST_FIT, "",
+    assert_int_equal(p.outcome, ALLOC_NO_MEMORY);
+    p = place(cluster(1, 1, 1, 10), ALLOC_FIRST_FIT, "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 4), "dep g x y 1\n"), "");
     assert_string_equal(p.text, "x=0-0-0 y=0-0-0"); /* 6 + 4 = 10: just */
-    p = place(cluster(1, 1, 1, 10), RAMP_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 10), ALLOC_FIRST_FIT, "",
               graph_with(parts_of("x", 1, 6), "", ""), "0-0-0");
-    assert_int_equal(p.outcome, RAMP_NO_SERVERS);
+    assert_int_equal(p.outcome, ALLOC_NO_SERVERS);
     /* Ten parts of 0.1 in 1: their rounded sum may not be refused. */
-    p = place(cluster(1, 1, 1, 1), RAMP_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 1), ALLOC_FIRST_FIT, "",
               "graph g m\nop g 1 forward 1 0.1\nop g 2 forward 1 0.1\n"
               "op g 3 forward 1 0.1\nop g 4 forward 1 0.1\nop g 5 forward 1 0.1\n"
               "op g 6 forward 1 0.1\nop g 7 forward 1 0.1\nop g 8 forward 1 0.1\n"
               "op g 9 forward 1 0.1\nop g 10 forward 1 0.1\n",
               "");
-    assert_int_equal(p.outcome, RAMP_PLACED);
+    assert_int_equal(p.outcome, ALLOC_PLACED);
 }
 
 /*
@@ -264,7 +265,7 @@ test_parent_rollback(void **state)
     strcat(text, parts_of("z", 1, 6));
     strcat(text, "dep g xa ya 1\ndep g xb ya 1\ndep g xa yb 1\ndep g xb yb 1\n"
                  "dep g ya z 1\ndep g yb z 1\n");
-    p = place(cluster(2, 2, 1, 10), RAMP_FIRST_FIT, "", text, "");
+    p = place(cluster(2, 2, 1, 10), ALLOC_FIRST_FIT, "", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 w=0-0-0 ya=0-1-0 yb=1-1-0 z=1-0-0");
 }
 
@@ -275,30 +276,30 @@ test_parent_rollback(void **state)
 static void
 test_job_rollback(void **state)
 {
-    struct ramp_cluster on = cluster(2, 1, 1, 10);
+    struct net_cluster on = cluster(2, 1, 1, 10);
     struct graph bad = graph_text("graph g m\nop g 1 forward 1 9\nop g 2 forward 1 9\n"
                                   "op g 3 forward 1 9\n");
     struct graph good =
         graph_text("graph g m\nop g 1 forward 1 10\nop g 2 forward 1 10\n");
-    struct ramp_plan plan_bad, plan_good;
-    struct ramp_placement placement;
-    enum ramp_outcome outcome;
+    struct alloc_plan plan_bad, plan_good;
+    struct alloc_placement placement;
+    enum alloc_outcome outcome;
     bool taken[2] = {false, false};
     struct rec_error err;
-    struct ramp_allocator *a = ramp_allocator_new(&on, RAMP_FIRST_FIT, on.shape, &err);
+    struct alloc_placer *a = alloc_placer_new(&on, ALLOC_FIRST_FIT, on.shape, &err);
     (void)state;
-    assert_true(ramp_plan_make(&bad, &plan_bad, &err));
-    assert_true(ramp_plan_make(&good, &plan_good, &err));
+    assert_true(alloc_plan_make(&bad, &plan_bad, &err));
+    assert_true(alloc_plan_make(&good, &plan_good, &err));
     for (int i = 0; i < 3; i++) {
-        assert_true(ramp_allocate(a, &plan_bad, taken, &outcome, &placement, &err));
-        assert_int_equal(outcome, RAMP_NO_MEMORY);
-        assert_true(ramp_allocate(a, &plan_good, taken, &outcome, &placement, &err));
-        assert_int_equal(outcome, RAMP_PLACED);
+        assert_true(alloc_place(a, &plan_bad, taken, &outcome, &placement, &err));
+        assert_int_equal(outcome, ALLOC_NO_MEMORY);
+        assert_true(alloc_place(a, &plan_good, taken, &outcome, &placement, &err));
+        assert_int_equal(outcome, ALLOC_PLACED);
         assert_int_equal(placement.nheld, 2);
     }
-    ramp_allocator_free(a);
-    ramp_plan_free(&plan_bad);
-    ramp_plan_free(&plan_good);
+    alloc_placer_free(a);
+    alloc_plan_free(&plan_bad);
+    alloc_plan_free(&plan_good);
     graph_free(&bad);
     graph_free(&good);
 }
@@ -321,14 +322,14 @@ test_multiple_of_parent(void **state)
     snprintf(text, sizeof text, "graph g m\n%s", parts_of("x", 2, 1));
     strcat(text, parts_of("y", 4, 1));
     strcat(text, DEPS_2_4);
-    p = place(cluster(4, 4, 2, 10), RAMP_BLOCK, "4x4x2", text, "");
+    p = place(cluster(4, 4, 2, 10), ALLOC_BLOCK, "4x4x2", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=1-0-0 yc=0-0-0 yd=1-0-0");
-    p = place(cluster(4, 4, 2, 10), RAMP_FIRST_FIT, "", text, "");
+    p = place(cluster(4, 4, 2, 10), ALLOC_FIRST_FIT, "", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=0-1-0 yc=1-0-0 yd=1-1-0");
     snprintf(text, sizeof text, "graph g m\n%s", parts_of("x", 2, 1));
     strcat(text, parts_of("y", 3, 1));
     strcat(text, "dep g xa ya 1\ndep g xa yb 1\ndep g xa yc 1\n");
-    p = place(cluster(4, 4, 2, 10), RAMP_BLOCK, "4x4x2", text, "");
+    p = place(cluster(4, 4, 2, 10), ALLOC_BLOCK, "4x4x2", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=1-0-0 yc=2-0-0");
 }
 
@@ -337,7 +338,7 @@ static void
 test_twins(void **state)
 {
     struct placed p =
-        place(cluster(2, 1, 1, 10), RAMP_FIRST_FIT, "",
+        place(cluster(2, 1, 1, 10), ALLOC_FIRST_FIT, "",
               "graph g m\nop g 1 forward 1 6 pair=4\n"
               "op g 2 forward 1 4 pair=3\nop g 4 backward 1 3\n"
               "op g 3 backward 1 2\ndep g 1 2 1\ndep g 2 3 1\ndep g 3 4 1\n",
@@ -361,7 +362,7 @@ test_has_shape(void **state)
         for (uint32_t k = 1; k <= 40; k += k == 1 ? 1 : 2) {
             char word[20];
             snprintf(word, sizeof word, " %u ", k);
-            if (ramp_has_shape(table[i].shape, k) !=
+            if (net_has_block(table[i].shape, k) !=
                 (strstr(table[i].degrees, word) != NULL))
                 fail_msg("shape %zu, %u parts", i, k);
         }
@@ -390,15 +391,15 @@ static void
 test_collective(void **state)
 {
     (void)state;
-    assert_near(ramp_collective_seconds(&published, 2, 1, 1, 8000), 526e-9);
-    assert_near(ramp_collective_seconds(&published, 4, 2, 2, 1000), 1506.847e-9);
-    assert_same(ramp_collective_seconds(&published, 1, 1, 1, 8000), 0);
-    assert_same(ramp_collective_seconds(&published, 1, 1, 2, 8000), 0);
-    assert_same(ramp_collective_seconds(&published, 1, 1, 4, 8000), 0);
-    assert_near(ramp_collective_seconds(&published, 1, 1, 5, 1000),
+    assert_near(net_collective_seconds(&published, 2, 1, 1, 8000), 526e-9);
+    assert_near(net_collective_seconds(&published, 4, 2, 2, 1000), 1506.847e-9);
+    assert_same(net_collective_seconds(&published, 1, 1, 1, 8000), 0);
+    assert_same(net_collective_seconds(&published, 1, 1, 2, 8000), 0);
+    assert_same(net_collective_seconds(&published, 1, 1, 4, 8000), 0);
+    assert_near(net_collective_seconds(&published, 1, 1, 5, 1000),
                 2 * (250e-9 + 500 / 4e11) + 250 / (2e12 / 6));
     /* 4e11 bytes/s, two io: 250e-9 + 4000/4e11 = 260e-9 */
-    assert_near(ramp_one_to_one_seconds(&published, 4000), 260e-9);
+    assert_near(net_one_to_one_seconds(&published, 4000), 260e-9);
 }
 
 #define PAIR(deps)                                                                  \
@@ -419,14 +420,14 @@ test_collective(void **state)
 
 static void
 times(const char *text, const char *const *servers, double *seconds,
-      struct ramp_traffic *traffic, struct graph *g)
+      struct net_traffic *traffic, struct graph *g)
 {
     uint32_t server[20];
     struct rec_error err;
     *g = graph_text(text);
     for (size_t i = 0; i < g->nops; i++)
-        assert_true(ramp_parse_server(&published, rec_str(servers[i]), &server[i]));
-    assert_true(ramp_transfer_times(&published, g, server, seconds, traffic, &err));
+        assert_true(net_parse_server(&published, rec_str(servers[i]), &server[i]));
+    assert_true(net_transfer_times(&published, g, server, seconds, traffic, &err));
 }
 
 /*
@@ -439,7 +440,7 @@ test_collectives(void **state)
 {
     static const char *const where[] = {"0-0-0", "1-0-0", "0-0-0", "1-0-0",
                                         "0-0-0", "1-0-0", "0-0-0", "1-0-0"};
-    struct ramp_traffic traffic;
+    struct net_traffic traffic;
     struct graph g;
     double t[40];
     (void)state;
@@ -450,11 +451,11 @@ test_collectives(void **state)
     assert_near(t[1], 526e-9);
     assert_same(t[1], t[2]);
     assert_same(t[3], 0);
-    assert_near(t[5], ramp_collective_seconds(&published, 2, 1, 1, 16000));
+    assert_near(t[5], net_collective_seconds(&published, 2, 1, 1, 16000));
     assert_same(t[9], 0); /* 3a -> 4b: nothing to move */
-    assert_near(t[12], ramp_collective_seconds(&published, 2, 1, 1, 1000));
+    assert_near(t[12], net_collective_seconds(&published, 2, 1, 1, 1000));
     assert_same(t[12], t[13]);
-    assert_near(t[14], ramp_collective_seconds(&published, 2, 1, 1, 2000));
+    assert_near(t[14], net_collective_seconds(&published, 2, 1, 1, 2000));
     /* F(1), F(2), B(3) = the join again, B(4), 2 sync pairs */
     assert_int_equal(traffic.collectives, 6);
     assert_int_equal(traffic.flows, 2 + 2 + 0 + 4);
@@ -471,7 +472,7 @@ test_one_to_one(void **state)
 {
     static const char *const where[] = {"0-0-0", "1-0-0", "0-1-0", "1-0-0",
                                         "0-0-0", "1-0-0", "0-0-0", "1-0-0"};
-    struct ramp_traffic traffic;
+    struct net_traffic traffic;
     struct graph g;
     double t[40];
     (void)state;
@@ -490,7 +491,7 @@ test_same_rack(void **state)
 {
     static const char *const where[] = {"0-0-0", "0-0-1", "0-0-0", "0-0-1",
                                         "0-0-0", "0-0-1", "0-0-0", "0-0-1"};
-    struct ramp_traffic traffic;
+    struct net_traffic traffic;
     struct graph g;
     double t[40];
     (void)state;
@@ -507,7 +508,7 @@ test_empty_group(void **state)
 {
     static const char *const where[] = {"0-0-0", "1-0-0", "0-0-0", "1-0-0",
                                         "0-0-0", "1-0-0", "0-0-0", "1-0-0"};
-    struct ramp_traffic traffic;
+    struct net_traffic traffic;
     struct graph g;
     double t[1];
     (void)state;
@@ -522,18 +523,18 @@ test_server_names(void **state)
     static const char *const bad[] = {"",      "0",      "0-0",     "0-0-2",
                                       "4-0-0", "0-4-0",  "0-0-0-0", "0-0-0 ",
                                       "a-0-0", "-1-0-0", "0--0",    "0-0-"};
-    char name[RAMP_NAME_MAX];
+    char name[NET_NAME_MAX];
     uint32_t server;
     (void)state;
     for (uint32_t i = 0; i < 32; i++) {
-        ramp_format_server(&published, i, name);
-        assert_true(ramp_parse_server(&published, rec_str(name), &server));
+        net_format_server(&published, i, name);
+        assert_true(net_parse_server(&published, rec_str(name), &server));
         assert_int_equal(server, i);
     }
-    assert_int_equal(ramp_format_server(&published, 31, name), 5);
+    assert_int_equal(net_format_server(&published, 31, name), 5);
     assert_string_equal(name, "3-3-1");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (ramp_parse_server(&published, rec_str(bad[i]), &server))
+        if (net_parse_server(&published, rec_str(bad[i]), &server))
             fail_msg("'%s' is no server", bad[i]);
 }
 

@@ -1,5 +1,5 @@
 /* The order in which the units of a graph are placed, and the parents of each. */
-#include "rampipe/ramp.h"
+#include "rampipe/alloc.h"
 
 #include <stdlib.h>
 
@@ -87,12 +87,12 @@ part_memory(const struct graph *graph, uint32_t unit)
 }
 
 static void
-fill_steps(struct planner *p, struct ramp_plan *plan)
+fill_steps(struct planner *p, struct alloc_plan *plan)
 {
     uint32_t next = 0;
     memset(p->seen, 0, p->graph->nunits * sizeof *p->seen);
     for (uint32_t i = 0; i < plan->nsteps; i++) {
-        struct ramp_step *step = &plan->step[i];
+        struct alloc_step *step = &plan->step[i];
         step->unit = p->order[i];
         step->memory = part_memory(p->graph, step->unit);
         step->first_parent = next;
@@ -116,7 +116,7 @@ fill_twins(const struct graph *graph, uint32_t *twin)
 }
 
 bool
-ramp_plan_make(const struct graph *graph, struct ramp_plan *plan, struct rec_error *err)
+alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_error *err)
 {
     size_t n = graph->nunits + 1;
     struct planner p = {graph, calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
@@ -124,7 +124,7 @@ ramp_plan_make(const struct graph *graph, struct ramp_plan *plan, struct rec_err
     uint32_t *list = calloc(n, sizeof *list), nparents = 0;
     bool ok = p.seen && p.waiting && p.order && p.place && list;
 
-    *plan = (struct ramp_plan){.graph = graph};
+    *plan = (struct alloc_plan){.graph = graph};
     if (!ok)
         rec_fail_memory(err);
     else if (!order_units(&p, list, &nparents, &plan->nsteps)) {
@@ -152,15 +152,15 @@ ramp_plan_make(const struct graph *graph, struct ramp_plan *plan, struct rec_err
     free(p.place);
     free(list);
     if (!ok)
-        ramp_plan_free(plan);
+        alloc_plan_free(plan);
     return ok;
 }
 
 void
-ramp_plan_free(struct ramp_plan *plan)
+alloc_plan_free(struct alloc_plan *plan)
 {
     free(plan->step);
     free(plan->parent);
     free(plan->twin);
-    *plan = (struct ramp_plan){0};
+    *plan = (struct alloc_plan){0};
 }

@@ -1,10 +1,10 @@
 /* The cluster's record and the names of its servers. */
-#include "rampipe/ramp.h"
+#include "rampipe/net.h"
 
 #include <stdio.h>
 
 bool
-ramp_check_cluster(const struct ramp_cluster *cluster, struct rec_error *err)
+net_check(const struct net_cluster *cluster, struct rec_error *err)
 {
     const uint32_t *n = cluster->shape;
     if (n[1] > n[0])
@@ -18,23 +18,22 @@ ramp_check_cluster(const struct ramp_cluster *cluster, struct rec_error *err)
 }
 
 uint32_t
-ramp_servers(const struct ramp_cluster *cluster)
+net_servers(const struct net_cluster *cluster)
 {
     return cluster->shape[0] * cluster->shape[1] * cluster->shape[2];
 }
 
 size_t
-ramp_format_server(const struct ramp_cluster *cluster, uint32_t server,
-                   char name[RAMP_NAME_MAX])
+net_format_server(const struct net_cluster *cluster, uint32_t server,
+                  char name[NET_NAME_MAX])
 {
     uint32_t s = server % cluster->shape[2], rack = server / cluster->shape[2];
-    return (size_t)snprintf(name, RAMP_NAME_MAX, "%u-%u-%u", rack / cluster->shape[1],
+    return (size_t)snprintf(name, NET_NAME_MAX, "%u-%u-%u", rack / cluster->shape[1],
                             rack % cluster->shape[1], s);
 }
 
 bool
-ramp_parse_server(const struct ramp_cluster *cluster, struct rec_str name,
-                  uint32_t *server)
+net_parse_server(const struct net_cluster *cluster, struct rec_str name, uint32_t *server)
 {
     struct rec_str part;
     uint64_t n;
@@ -50,8 +49,8 @@ ramp_parse_server(const struct ramp_cluster *cluster, struct rec_str name,
 }
 
 bool
-ramp_read_cluster(const struct rec_reader *reader, const struct rec *rec,
-                  struct ramp_cluster *cluster, struct rec_error *err)
+net_read(const struct rec_reader *reader, const struct rec *rec,
+         struct net_cluster *cluster, struct rec_error *err)
 {
     static const char *const what[] = {"communication groups", "racks", "servers"};
     struct rec_error inner;
@@ -72,19 +71,18 @@ ramp_read_cluster(const struct rec_reader *reader, const struct rec *rec,
                                    1u << 24, (unsigned long long)n, what[i]);
         cluster->shape[i] = (uint32_t)n;
     }
-    cluster->propagation = RAMP_PROPAGATION;
-    cluster->io = RAMP_IO;
+    cluster->propagation = NET_RAMP_PROPAGATION;
+    cluster->io = NET_RAMP_IO;
     if (!rec_get_amount(reader, rec, 5, "bandwidth", false, &cluster->bandwidth, err) ||
         !rec_get_amount(reader, rec, 6, "memory", true, &cluster->memory, err) ||
         !rec_key_amount(reader, rec, "propagation", false, &cluster->propagation, err) ||
         !rec_key_amount(reader, rec, "io", false, &cluster->io, err))
         return false;
-    return ramp_check_cluster(cluster, &inner) ||
-           rec_reader_fail(reader, err, "%s", inner.text);
+    return net_check(cluster, &inner) || rec_reader_fail(reader, err, "%s", inner.text);
 }
 
 void
-ramp_write_cluster(const struct ramp_cluster *cluster, struct rec_writer *writer)
+net_write(const struct net_cluster *cluster, struct rec_writer *writer)
 {
     rec_begin(writer, "cluster");
     rec_text_field(writer, "ramp");

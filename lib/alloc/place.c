@@ -1,13 +1,13 @@
 /* Placing a plan: on the parents' servers, or in the first free block of a legal shape.
  */
-#include "rampipe/ramp.h"
+#include "rampipe/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-struct ramp_allocator {
-    struct ramp_cluster cluster;
-    enum ramp_heuristic heuristic;
+struct alloc_placer {
+    struct net_cluster cluster;
+    enum alloc_heuristic heuristic;
     uint32_t meta[3];
     uint32_t nservers;
     /* The job being placed: */
@@ -25,29 +25,29 @@ struct ramp_allocator {
 };
 
 const char *
-ramp_outcome_name(enum ramp_outcome outcome)
+alloc_outcome_name(enum alloc_outcome outcome)
 {
     static const char *const names[] = {"placed", "no_servers", "no_block", "no_memory"};
     return names[outcome];
 }
 
-struct ramp_allocator *
-ramp_allocator_new(const struct ramp_cluster *cluster, enum ramp_heuristic heuristic,
-                   const uint32_t meta[3], struct rec_error *err)
+struct alloc_placer *
+alloc_placer_new(const struct net_cluster *cluster, enum alloc_heuristic heuristic,
+                 const uint32_t meta[3], struct rec_error *err)
 {
-    struct ramp_allocator *a = calloc(1, sizeof *a);
+    struct alloc_placer *a = calloc(1, sizeof *a);
     if (a) {
         a->cluster = *cluster;
         a->heuristic = heuristic;
-        if (heuristic == RAMP_BLOCK)
+        if (heuristic == ALLOC_BLOCK)
             memcpy(a->meta, meta, sizeof a->meta);
-        a->nservers = ramp_servers(cluster);
+        a->nservers = net_servers(cluster);
         a->used = calloc(a->nservers, sizeof *a->used);
         a->held = calloc(a->nservers, sizeof *a->held);
         a->is_held = calloc(a->nservers, sizeof *a->is_held);
     }
     if (!a || !a->used || !a->held || !a->is_held) {
-        ramp_allocator_free(a);
+        alloc_placer_free(a);
         rec_fail_memory(err);
         return NULL;
     }
@@ -55,7 +55,7 @@ ramp_allocator_new(const struct ramp_cluster *cluster, enum ramp_heuristic heuri
 }
 
 void
-ramp_allocator_free(struct ramp_allocator *a)
+alloc_placer_free(struct alloc_placer *a)
 {
     if (!a)
         return;
@@ -76,7 +76,7 @@ wrap(uint32_t x, uint32_t n)
 
 /* The server at an offset from the block's origin; blocks wrap around the cluster. */
 static inline uint32_t
-server_at(const struct ramp_allocator *a, uint32_t c, uint32_t r, uint32_t s)
+server_at(const struct alloc_placer *a, uint32_t c, uint32_t r, uint32_t s)
 {
     const uint32_t *n = a->cluster.shape;
     uint32_t rack = wrap(a->origin[0] + c, n[0]) * n[1] + wrap(a->origin[1] + r, n[1]);
@@ -85,13 +85,13 @@ server_at(const struct ramp_allocator *a, uint32_t c, uint32_t r, uint32_t s)
 
 /* Is there room for so many bytes more? Rounding of sums of parts is forgiven. */
 static bool
-has_room(const struct ramp_allocator *a, uint32_t server, double bytes)
+has_room(const struct alloc_placer *a, uint32_t server, double bytes)
 {
     return a->used[server] + bytes <= a->cluster.memory * (1 + 1e-12);
 }
 
 static void
-hold(struct ramp_allocator *a, uint32_t server)
+hold(struct alloc_placer *a, uint32_t server)
 {
     if (a->is_held[server])
         return;
@@ -103,16 +103,16 @@ hold(struct ramp_allocator *a, uint32_t server)
 
 /* Puts the parts of a step on the servers of one of its parents, if the rule allows. */
 static bool
-place_with_parent(struct ramp_allocator *a, const struct ramp_plan *plan,
-                  const struct ramp_step *step, uint32_t parent)
+place_with_parent(struct alloc_placer *a, const struct alloc_plan *plan,
+                  const struct alloc_step *step, uint32_t parent)
 {
     const struct graph_unit *unit = &plan->graph->unit[step->unit];
     const struct graph_unit *above = &plan->graph->unit[plan->step[parent].unit];
     const uint32_t *list = a->server + above->first;
     uint32_t placed;
 
-    if (a->heuristic == RAMP_BLOCK ? unit->parts % above->parts != 0
-                                   : unit->parts != above->parts)
+    if (a->heuristic == ALLOC_BLOCK ? unit->parts % above->parts != 0
+                                    : unit->parts != above->parts)
         return false;
     for (placed = 0; placed < unit->parts; placed++) {
         uint32_t server = list[placed % above->parts];
@@ -132,7 +132,7 @@ place_with_parent(struct ramp_allocator *a, const struct ramp_plan *plan,
 
 /* Tests the servers collected in a->block; takes them if all are free with room. */
 static bool
-take_block(struct ramp_allocator *a, const struct graph_unit *unit, double memory)
+take_block(struct alloc_placer *a, const struct graph_unit *unit, double memory)
 {
     bool room = true;
     for (uint32_t i = 0; i < unit->parts; i++) {
@@ -154,7 +154,7 @@ take_block(struct ramp_allocator *a, const struct graph_unit *unit, double memor
 
 /* Tries a shape at every origin inside the job's block. */
 static bool
-try_shape(struct ramp_allocator *a, uint32_t p, uint32_t q, uint32_t t,
+try_shape(struct alloc_placer *a, uint32_t p, uint32_t q, uint32_t t,
           const struct graph_unit *unit, double memory)
 {
     const uint32_t *m = a->limit;
@@ -177,7 +177,7 @@ try_shape(struct ramp_allocator *a, uint32_t p, uint32_t q, uint32_t t,
 }
 
 static bool
-try_diagonal(struct ramp_allocator *a, const struct graph_unit *unit, double memory)
+try_diagonal(struct alloc_placer *a, const struct graph_unit *unit, double memory)
 {
     uint32_t k = unit->parts;
     const uint32_t *m = a->limit;
@@ -192,69 +192,26 @@ try_diagonal(struct ramp_allocator *a, const struct graph_unit *unit, double mem
     return false;
 }
 
-/* The exact root of a square, 0 if it is none. */
-static uint32_t
-exact_root(uint32_t n)
-{
-    uint32_t q = (uint32_t)lround(sqrt(n));
-    return q * q == n ? q : 0;
-}
-
-/*
- * The legal shapes of k servers, from its factor pairs (p, i), p = k/i: square (q, q, i)
- * with q*q = p, flat (p, 1, i) and (p, i, 1). The sources allow the flat ones only if p
- * fits both C and R, and i fits S.
- */
-struct shapes {
-    const uint32_t *limit;
-    uint32_t k, i;
-    int which;
-    bool square, flat;
-    uint32_t shape[3];
-};
-
 static bool
-next_shape(struct shapes *w)
+try_shapes(struct alloc_placer *a, bool square, bool flat, const struct graph_unit *unit,
+           double memory)
 {
-    const uint32_t *m = w->limit;
-    for (; w->i <= w->k && w->i <= m[2]; w->i++, w->which = 0) {
-        uint32_t i = w->i, p = w->k / i, q = exact_root(p);
-        if (w->k % i != 0)
-            continue;
-        while (w->which < 3) {
-            int which = w->which++;
-            if (which == 0 ? !w->square || !q || q > m[0] || q > m[1]
-                           : !w->flat || p > m[0] || p > m[1])
-                continue;
-            w->shape[0] = which == 0 ? q : p;
-            w->shape[1] = which == 0 ? q : which == 1 ? 1 : i;
-            w->shape[2] = which == 2 ? 1 : i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool
-try_shapes(struct ramp_allocator *a, bool square, bool flat,
-           const struct graph_unit *unit, double memory)
-{
-    struct shapes w = {a->limit, unit->parts, 1, 0, square, flat, {0}};
-    while (next_shape(&w))
+    struct net_shapes w = {a->limit, unit->parts, 1, 0, square, flat, {0}};
+    while (net_next_shape(&w))
         if (try_shape(a, w.shape[0], w.shape[1], w.shape[2], unit, memory))
             return true;
     return false;
 }
 
 static bool
-place_in_block(struct ramp_allocator *a, const struct graph_unit *unit, double memory)
+place_in_block(struct alloc_placer *a, const struct graph_unit *unit, double memory)
 {
     const uint32_t *m = a->limit;
     bool placed;
 
     if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > a->nfree)
         return false;
-    if (a->heuristic == RAMP_FIRST_FIT) /* the simulator's order */
+    if (a->heuristic == ALLOC_FIRST_FIT) /* the simulator's order */
         placed = try_shapes(a, true, true, unit, memory);
     else /* the notebook's shapes first, then those it lacks */
         placed = try_shapes(a, false, true, unit, memory) ||
@@ -263,21 +220,11 @@ place_in_block(struct ramp_allocator *a, const struct graph_unit *unit, double m
            try_shape(a, unit->parts, 1, 1, unit, memory);
 }
 
-bool
-ramp_has_shape(const uint32_t shape[3], uint32_t parts)
-{
-    struct shapes w = {shape, parts, 1, 0, true, true, {0}};
-    while (next_shape(&w))
-        if (w.shape[0] <= shape[0] && w.shape[1] <= shape[1] && w.shape[2] <= shape[2])
-            return true;
-    return false;
-}
-
 /* ---- the whole plan ------------------------------------------------------ */
 
 /* Finds an empty meta-block, wrapping around, and holds all of it. */
 static bool
-reserve_meta_block(struct ramp_allocator *a)
+reserve_meta_block(struct alloc_placer *a)
 {
     const uint32_t *n = a->cluster.shape, *m = a->meta;
     if (m[0] > n[0] || m[1] > n[1] || m[2] > n[2])
@@ -299,7 +246,7 @@ reserve_meta_block(struct ramp_allocator *a)
 }
 
 static void
-hold_meta_block(struct ramp_allocator *a)
+hold_meta_block(struct alloc_placer *a)
 {
     for (uint32_t c = 0; c < a->meta[0]; c++)
         for (uint32_t r = 0; r < a->meta[1]; r++)
@@ -308,7 +255,7 @@ hold_meta_block(struct ramp_allocator *a)
 }
 
 static void
-forget_job(struct ramp_allocator *a)
+forget_job(struct alloc_placer *a)
 {
     for (uint32_t i = 0; i < a->nheld; i++) {
         a->used[a->held[i]] = 0;
@@ -319,7 +266,7 @@ forget_job(struct ramp_allocator *a)
 
 /* The twins of the placed ops stand on their servers. */
 static void
-place_twins(struct ramp_allocator *a, const struct ramp_plan *plan)
+place_twins(struct alloc_placer *a, const struct alloc_plan *plan)
 {
     for (uint32_t i = 0; i < plan->nsteps; i++) {
         const struct graph_unit *unit = &plan->graph->unit[plan->step[i].unit];
@@ -328,35 +275,35 @@ place_twins(struct ramp_allocator *a, const struct ramp_plan *plan)
     }
 }
 
-static enum ramp_outcome
-place_all(struct ramp_allocator *a, const struct ramp_plan *plan)
+static enum alloc_outcome
+place_all(struct alloc_placer *a, const struct alloc_plan *plan)
 {
     a->nfree = 0;
     for (uint32_t i = 0; i < a->nservers; i++)
         a->nfree += !a->taken[i];
     if (a->nfree == 0)
-        return RAMP_NO_SERVERS;
+        return ALLOC_NO_SERVERS;
     memset(a->origin, 0, sizeof a->origin);
     memcpy(a->limit, a->cluster.shape, sizeof a->limit);
-    if (a->heuristic == RAMP_BLOCK && !reserve_meta_block(a))
-        return RAMP_NO_BLOCK;
+    if (a->heuristic == ALLOC_BLOCK && !reserve_meta_block(a))
+        return ALLOC_NO_BLOCK;
     for (uint32_t i = 0; i < plan->nsteps; i++) {
-        const struct ramp_step *step = &plan->step[i];
+        const struct alloc_step *step = &plan->step[i];
         bool placed = false;
         a->saw_block = false;
         for (uint32_t j = 0; !placed && j < step->nparents; j++)
             placed =
                 place_with_parent(a, plan, step, plan->parent[step->first_parent + j]);
         if (!placed && !place_in_block(a, &plan->graph->unit[step->unit], step->memory))
-            return a->saw_block ? RAMP_NO_MEMORY : RAMP_NO_BLOCK;
+            return a->saw_block ? ALLOC_NO_MEMORY : ALLOC_NO_BLOCK;
     }
-    return RAMP_PLACED;
+    return ALLOC_PLACED;
 }
 
 bool
-ramp_allocate(struct ramp_allocator *a, const struct ramp_plan *plan, const bool *taken,
-              enum ramp_outcome *outcome, struct ramp_placement *placement,
-              struct rec_error *err)
+alloc_place(struct alloc_placer *a, const struct alloc_plan *plan, const bool *taken,
+            enum alloc_outcome *outcome, struct alloc_placement *placement,
+            struct rec_error *err)
 {
     uint32_t largest = 1;
     forget_job(a);
@@ -369,12 +316,12 @@ ramp_allocate(struct ramp_allocator *a, const struct ramp_plan *plan, const bool
         return false;
     a->taken = taken;
     *outcome = place_all(a, plan);
-    if (*outcome != RAMP_PLACED)
+    if (*outcome != ALLOC_PLACED)
         return true;
     place_twins(a, plan);
     a->nused = a->nheld;
-    if (a->heuristic == RAMP_BLOCK)
+    if (a->heuristic == ALLOC_BLOCK)
         hold_meta_block(a);
-    *placement = (struct ramp_placement){a->server, a->held, a->nheld, a->nused};
+    *placement = (struct alloc_placement){a->server, a->held, a->nheld, a->nused};
     return true;
 }

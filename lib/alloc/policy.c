@@ -1,17 +1,17 @@
 /* Policies: how much a job is to be partitioned. */
-#include "rampipe/ramp.h"
+#include "rampipe/alloc.h"
 
 #include <math.h>
 
 uint32_t
-ramp_valid_degrees(const uint32_t shape[3], uint32_t most,
-                   uint32_t degree[RAMP_DEGREES_MAX])
+alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
+                    uint32_t degree[ALLOC_DEGREES_MAX])
 {
     uint64_t servers = (uint64_t)shape[0] * shape[1] * shape[2];
     uint32_t n = 0;
     degree[n++] = 1;
-    for (uint32_t d = 2; d <= most && d <= servers && n < RAMP_DEGREES_MAX; d += 2)
-        if (ramp_has_shape(shape, d))
+    for (uint32_t d = 2; d <= most && d <= servers && n < ALLOC_DEGREES_MAX; d += 2)
+        if (net_has_block(shape, d))
             degree[n++] = d;
     return n;
 }
@@ -35,32 +35,32 @@ up_to(const uint32_t *valid, uint32_t n, double limit)
 }
 
 uint32_t
-ramp_policy_offer(enum ramp_policy policy, const uint32_t *valid, uint32_t nvalid,
-                  uint32_t limit, double sequential, double deadline,
-                  uint32_t (*draw)(void *context, uint32_t n), void *context,
-                  uint32_t *offered)
+alloc_policy_offer(enum alloc_policy policy, const uint32_t *valid, uint32_t nvalid,
+                   uint32_t limit, double sequential, double deadline,
+                   uint32_t (*draw)(void *context, uint32_t n), void *context,
+                   uint32_t *offered)
 {
     uint32_t n = nvalid;
     double target;
 
     switch (policy) {
-    case RAMP_POLICY_NONE: return descend(valid, 1, offered);
-    case RAMP_POLICY_MIN: return descend(valid, up_to(valid, n, 2), offered);
-    case RAMP_POLICY_MAX: return descend(valid, n, offered);
-    case RAMP_POLICY_SIP_ML: return descend(valid, up_to(valid, n, limit), offered);
-    case RAMP_POLICY_ACCEPTABLE_JCT:
+    case ALLOC_POLICY_NONE: return descend(valid, 1, offered);
+    case ALLOC_POLICY_MIN: return descend(valid, up_to(valid, n, 2), offered);
+    case ALLOC_POLICY_MAX: return descend(valid, n, offered);
+    case ALLOC_POLICY_SIP_ML: return descend(valid, up_to(valid, n, limit), offered);
+    case ALLOC_POLICY_ACCEPTABLE_JCT:
         target = ceil(sequential / deadline);
         for (n = 1; n < nvalid && valid[n - 1] < target; n++)
             ;
         return descend(valid, n, offered);
-    case RAMP_POLICY_RANDOM:
+    case ALLOC_POLICY_RANDOM:
         for (uint32_t i = 0; i < n; i++) { /* Fisher and Yates, from inside out */
             uint32_t j = draw(context, i + 1);
             offered[i] = offered[j];
             offered[j] = valid[i];
         }
         return n;
-    case RAMP_POLICY_ALL: break;
+    case ALLOC_POLICY_ALL: break;
     }
     memcpy(offered, valid, n * sizeof *offered);
     return n;

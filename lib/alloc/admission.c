@@ -11,7 +11,7 @@
 
 /* What is known of a graph: how to place it, and the layouts it got so far. */
 struct known {
-    struct ramp_plan plan;
+    struct alloc_plan plan;
     bool planned;
     uint32_t degree;
     struct rec_map layouts; /* slots of all members -> index into admission->layout */
@@ -36,14 +36,14 @@ struct attempt {
     double finish;
 };
 
-struct sim_admission {
-    struct sim_admission_options options;
+struct alloc_admission {
+    struct alloc_admission_options options;
     struct graph_store *store; /* borrowed */
-    sim_decide *decide;
+    alloc_decide *decide;
     void *context;
     double now;
 
-    struct ramp_allocator *allocator;
+    struct alloc_placer *allocator;
     uint32_t nservers, nfree;
     bool *taken;
     uint64_t *owner;
@@ -71,7 +71,7 @@ struct sim_admission {
 };
 
 static void
-take_server(struct sim_admission *a, uint32_t server, uint64_t owner)
+take_server(struct alloc_admission *a, uint32_t server, uint64_t owner)
 {
     a->taken[server] = true;
     a->owner[server] = owner;
@@ -80,7 +80,7 @@ take_server(struct sim_admission *a, uint32_t server, uint64_t owner)
 }
 
 static void
-give_back(struct sim_admission *a, uint32_t server)
+give_back(struct alloc_admission *a, uint32_t server)
 {
     a->taken[server] = false;
     a->owner[server] = 0;
@@ -88,11 +88,12 @@ give_back(struct sim_admission *a, uint32_t server)
     trials_flip(&a->trials, server);
 }
 
-struct sim_admission *
-sim_admission_new(const struct sim_admission_options *options, struct graph_store *store,
-                  sim_decide *decide, void *context, struct rec_error *err)
+struct alloc_admission *
+alloc_admission_new(const struct alloc_admission_options *options,
+                    struct graph_store *store, alloc_decide *decide, void *context,
+                    struct rec_error *err)
 {
-    struct sim_admission *a = calloc(1, sizeof *a);
+    struct alloc_admission *a = calloc(1, sizeof *a);
     if (!a) {
         rec_fail_memory(err);
         return NULL;
@@ -101,9 +102,9 @@ sim_admission_new(const struct sim_admission_options *options, struct graph_stor
     a->store = store;
     a->decide = decide;
     a->context = context;
-    a->nservers = a->nfree = ramp_servers(&options->cluster);
+    a->nservers = a->nfree = net_servers(&options->cluster);
     a->allocator =
-        ramp_allocator_new(&options->cluster, options->heuristic, options->meta, err);
+        alloc_placer_new(&options->cluster, options->heuristic, options->meta, err);
     a->taken = calloc(a->nservers, sizeof *a->taken);
     a->owner = calloc(a->nservers, sizeof *a->owner);
     a->slots = calloc(a->nservers, sizeof *a->slots);
@@ -111,23 +112,23 @@ sim_admission_new(const struct sim_admission_options *options, struct graph_stor
         !trials_init(&a->trials, a->nservers, err)) {
         if (a->allocator)
             rec_fail_memory(err);
-        sim_admission_free(a);
+        alloc_admission_free(a);
         return NULL;
     }
     for (uint32_t i = 0; i < options->ndown; i++)
         if (!a->taken[options->down[i]])
-            take_server(a, options->down[i], SIM_DOWN);
+            take_server(a, options->down[i], ALLOC_DOWN);
     return a;
 }
 
 void
-sim_admission_free(struct sim_admission *a)
+alloc_admission_free(struct alloc_admission *a)
 {
     if (!a)
         return;
-    ramp_allocator_free(a->allocator);
+    alloc_placer_free(a->allocator);
     for (size_t i = 0; i < a->nknown; i++) {
-        ramp_plan_free(&a->known[i].plan);
+        alloc_plan_free(&a->known[i].plan);
         rec_map_free(&a->known[i].layouts);
     }
     for (size_t i = 0; i < a->nlayouts; i++)
@@ -154,7 +155,7 @@ sim_admission_free(struct sim_admission *a)
 }
 
 const uint64_t *
-sim_admission_owners(const struct sim_admission *a)
+alloc_admission_owners(const struct alloc_admission *a)
 {
     return a->owner;
 }
@@ -162,7 +163,7 @@ sim_admission_owners(const struct sim_admission *a)
 /* ---- one alternative ----------------------------------------------------- */
 
 static struct known *
-know(struct sim_admission *a, uint32_t index, struct rec_error *err)
+know(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 {
     const struct graph *graph = a->store->graph[index];
     struct known *known;
@@ -176,7 +177,7 @@ know(struct sim_admission *a, uint32_t index, struct rec_error *err)
     known = &a->known[index];
     if (known->planned)
         return known;
-    if (!ramp_plan_make(graph, &known->plan, err))
+    if (!alloc_plan_make(graph, &known->plan, err))
         return NULL;
     known->planned = true;
     known->degree = 1;
@@ -191,7 +192,7 @@ know(struct sim_admission *a, uint32_t index, struct rec_error *err)
 
 /* The layout that puts members on these slots, found or made. */
 static bool
-find_layout(struct sim_admission *a, struct known *known, struct trial *t,
+find_layout(struct alloc_admission *a, struct known *known, struct trial *t,
             struct rec_error *err)
 {
     const struct graph *graph = known->plan.graph;
@@ -233,16 +234,16 @@ find_layout(struct sim_admission *a, struct known *known, struct trial *t,
 
 /* Places a graph on the servers that are free and prices the placement. */
 static bool
-place_graph(struct sim_admission *a, uint32_t index, struct rec_error *err)
+place_graph(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 {
     struct known *known = know(a, index, err);
     struct trial trial = {.graph = index + 1};
-    struct ramp_placement placement;
+    struct alloc_placement placement;
 
-    if (!known || !ramp_allocate(a->allocator, &known->plan, a->taken, &trial.outcome,
-                                 &placement, err))
+    if (!known || !alloc_place(a->allocator, &known->plan, a->taken, &trial.outcome,
+                               &placement, err))
         return false;
-    if (trial.outcome != RAMP_PLACED)
+    if (trial.outcome != ALLOC_PLACED)
         return trials_keep(&a->trials, &trial, err);
     if (!rec_grow(&a->members, &a->members_room, known->plan.graph->nops,
                   sizeof *a->members, err))
@@ -261,7 +262,7 @@ place_graph(struct sim_admission *a, uint32_t index, struct rec_error *err)
 
 /* Tries one alternative. False: *err; otherwise t->cause tells. */
 static bool
-try_graph(struct sim_admission *a, const struct graph_job *job, uint32_t index,
+try_graph(struct alloc_admission *a, const struct graph_job *job, uint32_t index,
           struct attempt *t, struct rec_error *err)
 {
     *t = (struct attempt){.graph = index, .trial = trials_find(&a->trials, index)};
@@ -270,8 +271,8 @@ try_graph(struct sim_admission *a, const struct graph_job *job, uint32_t index,
             return false;
         t->trial = trials_find(&a->trials, index);
     }
-    if (t->trial->outcome != RAMP_PLACED) {
-        t->cause = ramp_outcome_name(t->trial->outcome);
+    if (t->trial->outcome != ALLOC_PLACED) {
+        t->cause = alloc_outcome_name(t->trial->outcome);
         return true;
     }
     t->finish = a->now + t->trial->cost.step.seconds * job->steps;
@@ -291,20 +292,20 @@ try_graph(struct sim_admission *a, const struct graph_job *job, uint32_t index,
 /* ---- starting and ending ------------------------------------------------- */
 
 static bool
-start(struct sim_admission *a, const struct graph_job *job, const struct attempt *t,
+start(struct alloc_admission *a, const struct graph_job *job, const struct attempt *t,
       struct rec_error *err)
 {
     uint32_t index, n = t->trial->nservers;
     struct sim_layout *layout = t->trial->layout;
     struct running *r;
     char id[24];
-    struct sim_decision decision = {.job = *job,
-                                    .time = a->now,
-                                    .graph = a->store->graph[t->graph],
-                                    .layout = layout,
-                                    .new_layout = layout->id[0] == '\0',
-                                    .cost = &t->trial->cost,
-                                    .finish = t->finish};
+    struct alloc_decision decision = {.job = *job,
+                                      .time = a->now,
+                                      .graph = a->store->graph[t->graph],
+                                      .layout = layout,
+                                      .new_layout = layout->id[0] == '\0',
+                                      .cost = &t->trial->cost,
+                                      .finish = t->finish};
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
@@ -335,16 +336,16 @@ start(struct sim_admission *a, const struct graph_job *job, const struct attempt
 }
 
 static bool
-block(struct sim_admission *a, const struct graph_job *job, uint32_t graph,
+block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
       const char *cause, struct rec_error *err)
 {
-    struct sim_decision decision = {
+    struct alloc_decision decision = {
         .job = *job, .time = a->now, .cause = cause, .graph = a->store->graph[graph]};
     return a->decide(a->context, &decision, err);
 }
 
 static bool
-end_job(struct sim_admission *a, uint32_t index, struct rec_error *err)
+end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 {
     struct running *r = &a->running[index];
     for (uint32_t i = 0; i < r->nservers; i++)
@@ -375,20 +376,20 @@ struct best {
 };
 
 static void
-keep_better(enum sim_choose choose, const struct attempt *t, struct best *best)
+keep_better(enum alloc_choose choose, const struct attempt *t, struct best *best)
 {
     uint32_t n = t->trial->nservers;
     if (!best->any ||
-        (choose == SIM_FASTEST ? t->finish < best->finish : n < best->nservers))
+        (choose == ALLOC_FASTEST ? t->finish < best->finish : n < best->nservers))
         *best = (struct best){true, t->graph, n, t->finish};
 }
 
 /* Tries the alternatives in order and starts the job on the one to be taken. */
 static bool
-try_job(struct sim_admission *a, const struct graph_job *job, struct verdict *v,
+try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *v,
         struct rec_error *err)
 {
-    enum sim_choose choose = a->options.choose;
+    enum alloc_choose choose = a->options.choose;
     struct rec_str rest = job->graphs, id;
     struct attempt t;
     struct best best = {0};
@@ -404,7 +405,7 @@ try_job(struct sim_admission *a, const struct graph_job *job, struct verdict *v,
         if (v->graph == REC_NONE)
             v->may_wait = false;
         v->graph = index;
-        if (choose == SIM_FIRST_DEGREE) {
+        if (choose == ALLOC_FIRST_DEGREE) {
             struct known *known = know(a, index, err);
             if (!known)
                 return false;
@@ -417,11 +418,11 @@ try_job(struct sim_admission *a, const struct graph_job *job, struct verdict *v,
             return false;
         v->cause = t.cause;
         v->may_wait = v->may_wait || (t.cause && strcmp(t.cause, "deadline") != 0);
-        if (!t.cause && (choose == SIM_FIRST || choose == SIM_FIRST_DEGREE)) {
+        if (!t.cause && (choose == ALLOC_FIRST || choose == ALLOC_FIRST_DEGREE)) {
             v->started = true;
             return start(a, job, &t, err);
         }
-        if (choose == SIM_FIRST_DEGREE)
+        if (choose == ALLOC_FIRST_DEGREE)
             return true;
         if (!t.cause)
             keep_better(choose, &t, &best);
@@ -435,7 +436,7 @@ try_job(struct sim_admission *a, const struct graph_job *job, struct verdict *v,
 /* ---- time ---------------------------------------------------------------- */
 
 static void
-forget_waiting(struct sim_admission *a, size_t i)
+forget_waiting(struct alloc_admission *a, size_t i)
 {
     free(a->waiting[i].id);
     free(a->waiting[i].graphs);
@@ -444,7 +445,7 @@ forget_waiting(struct sim_admission *a, size_t i)
 
 /* Looks at the jobs that wait, in order, until one must wait on. */
 static bool
-try_waiting(struct sim_admission *a, struct rec_error *err)
+try_waiting(struct alloc_admission *a, struct rec_error *err)
 {
     while (a->nwaiting) {
         struct verdict v;
@@ -464,7 +465,7 @@ try_waiting(struct sim_admission *a, struct rec_error *err)
 
 /* Lets the jobs that end by `time` end, and those that wait start. */
 static bool
-advance(struct sim_admission *a, double time, struct rec_error *err)
+advance(struct alloc_admission *a, double time, struct rec_error *err)
 {
     while (a->ends.n && a->ends.event[0].time <= time) {
         a->now = a->ends.event[0].time;
@@ -480,7 +481,7 @@ advance(struct sim_admission *a, double time, struct rec_error *err)
 }
 
 static bool
-wait(struct sim_admission *a, const struct graph_job *job, uint32_t graph,
+wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
      struct rec_error *err)
 {
     struct waiting w = {.job = *job};
@@ -500,7 +501,7 @@ wait(struct sim_admission *a, const struct graph_job *job, uint32_t graph,
     w.job.graphs = rec_str(w.graphs);
     w.size = graph_sequential(a->store->graph[graph]) * job->steps;
     at = a->nwaiting;
-    if (a->options.order == SIM_SHORTEST)
+    if (a->options.order == ALLOC_SHORTEST)
         while (at > 0 && a->waiting[at - 1].size > w.size)
             at--;
     memmove(a->waiting + at + 1, a->waiting + at,
@@ -510,8 +511,8 @@ wait(struct sim_admission *a, const struct graph_job *job, uint32_t graph,
 }
 
 bool
-sim_admission_advance(struct sim_admission *a, const struct graph_job *job,
-                      struct rec_error *err)
+alloc_admission_advance(struct alloc_admission *a, const struct graph_job *job,
+                        struct rec_error *err)
 {
     if (job->arrival < a->now)
         return rec_fail(
@@ -523,8 +524,8 @@ sim_admission_advance(struct sim_admission *a, const struct graph_job *job,
 }
 
 bool
-sim_admission_arrive(struct sim_admission *a, const struct graph_job *job,
-                     struct rec_error *err)
+alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
+                       struct rec_error *err)
 {
     struct verdict v;
     if (a->nwaiting) { /* nobody overtakes without the order's leave */
@@ -551,7 +552,7 @@ sim_admission_arrive(struct sim_admission *a, const struct graph_job *job,
 }
 
 bool
-sim_admission_end(struct sim_admission *a, struct rec_error *err)
+alloc_admission_end(struct alloc_admission *a, struct rec_error *err)
 {
     return advance(a, INFINITY, err);
 }

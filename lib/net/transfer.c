@@ -1,19 +1,19 @@
 /* How long data take: collectives, one-to-one transfers, and which dep is which. */
-#include "rampipe/ramp.h"
+#include "rampipe/net.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 double
-ramp_one_to_one_seconds(const struct ramp_cluster *cluster, double bytes)
+net_one_to_one_seconds(const struct net_cluster *cluster, double bytes)
 {
     double rate = cluster->bandwidth / cluster->shape[0];
     return cluster->propagation + 2 * cluster->io + bytes / rate;
 }
 
 double
-ramp_collective_seconds(const struct ramp_cluster *cluster, uint32_t g, uint32_t r,
-                        uint32_t s, double bytes)
+net_collective_seconds(const struct net_cluster *cluster, uint32_t g, uint32_t r,
+                       uint32_t s, double bytes)
 {
     uint32_t x = cluster->shape[0];
     uint32_t sub[4] = {g, g < s ? g : s, r, (s + x - 1) / x};
@@ -40,11 +40,11 @@ ramp_collective_seconds(const struct ramp_cluster *cluster, uint32_t g, uint32_t
 
 /* One pass over the deps of a placed graph. */
 struct traffic {
-    const struct ramp_cluster *cluster;
+    const struct net_cluster *cluster;
     const struct graph *graph;
     const uint32_t *server; /* of each op */
     double *seconds;
-    struct ramp_traffic *count;
+    struct net_traffic *count;
     int32_t *balance;  /* per server: sources minus destinations */
     uint32_t *seen[3]; /* per coordinate: the last collective that had it */
     uint32_t stamp;
@@ -81,7 +81,7 @@ set_collective(struct traffic *t)
         bytes += t->graph->dep[t->dep[i]].bytes;
     count_geometry(t, distinct);
     seconds =
-        ramp_collective_seconds(t->cluster, distinct[0], distinct[1], distinct[2], bytes);
+        net_collective_seconds(t->cluster, distinct[0], distinct[1], distinct[2], bytes);
     for (size_t i = 0; i < t->ndeps; i++)
         t->seconds[t->dep[i]] = seconds;
     t->count->collectives++;
@@ -176,9 +176,9 @@ set_groups(struct traffic *t, struct rec_error *err)
 }
 
 bool
-ramp_transfer_times(const struct ramp_cluster *cluster, const struct graph *graph,
-                    const uint32_t *server_of_op, double *seconds,
-                    struct ramp_traffic *traffic, struct rec_error *err)
+net_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
+                   const uint32_t *server_of_op, double *seconds,
+                   struct net_traffic *traffic, struct rec_error *err)
 {
     struct traffic t = {.cluster = cluster,
                         .graph = graph,
@@ -187,8 +187,8 @@ ramp_transfer_times(const struct ramp_cluster *cluster, const struct graph *grap
                         .count = traffic};
     bool ok;
 
-    *traffic = (struct ramp_traffic){0};
-    t.balance = calloc(ramp_servers(cluster), sizeof *t.balance);
+    *traffic = (struct net_traffic){0};
+    t.balance = calloc(net_servers(cluster), sizeof *t.balance);
     ok = t.balance != NULL;
     for (int d = 0; d < 3; d++) {
         t.seen[d] = calloc(cluster->shape[d], sizeof *t.seen[d]);
@@ -197,7 +197,7 @@ ramp_transfer_times(const struct ramp_cluster *cluster, const struct graph *grap
     if (!ok)
         rec_fail_memory(err);
     for (size_t d = 0; ok && d < graph->ndeps; d++)
-        seconds[d] = ramp_one_to_one_seconds(cluster, graph->dep[d].bytes);
+        seconds[d] = net_one_to_one_seconds(cluster, graph->dep[d].bytes);
     ok = ok && set_groups(&t, err);
     for (size_t d = 0; ok && d < graph->ndeps; d++) {
         const struct graph_dep *dep = &graph->dep[d];

@@ -3,14 +3,14 @@
  * depends on the graph and on which servers are taken, and on nothing else. A cache of
  * bounded size, in which a new trial displaces the one whose place it takes.
  */
-#ifndef RAMPIPE_SIM_TRIAL_H
-#define RAMPIPE_SIM_TRIAL_H
+#ifndef RAMPIPE_ALLOC_TRIAL_H
+#define RAMPIPE_ALLOC_TRIAL_H
 
-#include "rampipe/cluster.h"
+#include "rampipe/alloc.h"
 
 struct trial {
     uint32_t graph; /* index + 1; 0: the place is empty */
-    enum ramp_outcome outcome;
+    enum alloc_outcome outcome;
     uint64_t *state; /* bit per server: taken */
     struct sim_layout *layout;
     uint32_t *servers; /* of the slots */

@@ -1,0 +1,44 @@
+/* Blocks of servers that are legal in a RAMP. */
+#include "rampipe/net.h"
+
+#include <math.h>
+
+/* The exact root of a square, 0 if it is none. */
+static uint32_t
+exact_root(uint32_t n)
+{
+    uint32_t q = (uint32_t)lround(sqrt(n));
+    return q * q == n ? q : 0;
+}
+
+bool
+net_next_shape(struct net_shapes *w)
+{
+    const uint32_t *m = w->limit;
+    for (; w->i <= w->k && w->i <= m[2]; w->i++, w->which = 0) {
+        uint32_t i = w->i, p = w->k / i, q = exact_root(p);
+        if (w->k % i != 0)
+            continue;
+        while (w->which < 3) {
+            int which = w->which++;
+            if (which == 0 ? !w->square || !q || q > m[0] || q > m[1]
+                           : !w->flat || p > m[0] || p > m[1])
+                continue;
+            w->shape[0] = which == 0 ? q : p;
+            w->shape[1] = which == 0 ? q : which == 1 ? 1 : i;
+            w->shape[2] = which == 2 ? 1 : i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+net_has_block(const uint32_t shape[3], uint32_t parts)
+{
+    struct net_shapes w = {shape, parts, 1, 0, true, true, {0}};
+    while (net_next_shape(&w))
+        if (w.shape[0] <= shape[0] && w.shape[1] <= shape[1] && w.shape[2] <= shape[2])
+            return true;
+    return false;
+}
