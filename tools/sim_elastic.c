@@ -2,24 +2,24 @@
 #include "sim_models.h"
 
 #include "ggo/sim.h"
-#include "rampipe/elastic.h"
+#include "rampipe/train.h"
 
 #include <math.h>
 
 struct model {
-    struct elastic_options options;
-    struct elastic_profile profile;
+    struct train_elastic_options options;
+    struct train_elastic_profile profile;
     bool start_given;
     double samples;
     uint64_t on_demand; /* instances; 0: as many as start */
-    struct elastic *run;
+    struct train_elastic *run;
 };
 
 /* ---- options ------------------------------------------------------------- */
 
 /* SIZE:SECONDS,... */
 static bool
-read_iterations(struct cli *cli, const char *text, struct elastic_profile *profile)
+read_iterations(struct cli *cli, const char *text, struct train_elastic_profile *profile)
 {
     struct rec_str rest = rec_str(text), part, size;
     double x, seconds;
@@ -30,7 +30,7 @@ read_iterations(struct cli *cli, const char *text, struct elastic_profile *profi
             return cli_usage(
                 cli, "--iteration is SIZE:SECONDS,..., of at least 1 and 0.001, got '%s'",
                 text);
-        if (!elastic_profile_add(profile, x, seconds, &cli->err))
+        if (!train_elastic_profile_add(profile, x, seconds, &cli->err))
             return cli_usage(cli, "--iteration: %s", cli->err.text);
     }
     return true;
@@ -40,12 +40,13 @@ static bool
 read_profile(struct training *t, struct model *m)
 {
     const struct gengetopt_args_info *args = t->args;
-    struct elastic_profile *p = &m->profile;
-    if (args->profile_given && !elastic_profile_read(p, args->profile_arg, &t->cli->err))
+    struct train_elastic_profile *p = &m->profile;
+    if (args->profile_given &&
+        !train_elastic_profile_read(p, args->profile_arg, &t->cli->err))
         return false;
     if (args->profile_given && args->iteration_given) {
         double reconfigure = p->reconfigure, checkpoint = p->checkpoint;
-        elastic_profile_free(p);
+        train_elastic_profile_free(p);
         p->reconfigure = reconfigure;
         p->checkpoint = checkpoint;
     }
@@ -61,27 +62,28 @@ read_profile(struct training *t, struct model *m)
 }
 
 static bool
-read_rules(struct training *t, struct elastic_options *o)
+read_rules(struct training *t, struct train_elastic_options *o)
 {
     static const char *const rules[] = {"sane", "published", "later", NULL};
     static const char *const grows[] = {"now", "saved", NULL};
     const struct gengetopt_args_info *args = t->args;
-    size_t rule = args->tick_given ? ELASTIC_PUBLISHED : ELASTIC_SANE, grow = 0;
+    size_t rule = args->tick_given ? TRAIN_ELASTIC_PUBLISHED : TRAIN_ELASTIC_SANE,
+           grow = 0;
 
     if ((args->rules_given &&
          !cli_choice(t->cli, "rules", args->rules_arg, rules, &rule)) ||
         !cli_choice(t->cli, "grow", args->grow_arg, grows, &grow))
         return false;
-    o->rules = (enum elastic_rules)rule;
+    o->rules = (enum train_elastic_rules)rule;
     o->grow_saved = grow == 1;
-    o->tick = o->rules == ELASTIC_SANE ? 0 : 5;
+    o->tick = o->rules == TRAIN_ELASTIC_SANE ? 0 : 5;
     if (args->tick_given &&
         (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick < 1e-3))
         return cli_usage(t->cli, "--tick must be at least 0.001, got '%s'",
                          args->tick_arg);
-    if (o->rules != ELASTIC_SANE && o->grow_saved)
+    if (o->rules != TRAIN_ELASTIC_SANE && o->grow_saved)
         return cli_usage(t->cli, "the published rules know no --grow saved");
-    if (o->rules != ELASTIC_SANE && args->load_given)
+    if (o->rules != TRAIN_ELASTIC_SANE && args->load_given)
         diag_warn(t->cli, "the published rules have no use for --load");
     return true;
 }
@@ -90,12 +92,12 @@ static bool
 read_options(struct training *t, struct model *m)
 {
     const struct gengetopt_args_info *args = t->args;
-    struct elastic_options *o = &m->options;
+    struct train_elastic_options *o = &m->options;
     struct cli *cli = t->cli;
 
     m->start_given = args->start_given;
     o->profile = &m->profile;
-    o->victims = (enum fleet_victims)t->victims;
+    o->victims = (enum train_victims)t->victims;
     if (args->steps_given)
         return cli_usage(cli, "--steps belongs to --model redundant");
     return read_profile(t, m) && read_rules(t, o) &&
@@ -112,7 +114,7 @@ read_options(struct training *t, struct model *m)
 /* ---- records ------------------------------------------------------------- */
 
 static void
-write_row(void *context, const struct elastic_row *row)
+write_row(void *context, const struct train_elastic_row *row)
 {
     struct training *t = context;
     struct rec_writer *w = t->cli->writer;
@@ -131,15 +133,16 @@ write_row(void *context, const struct elastic_row *row)
 }
 
 static void
-write_state(void *context, double time, enum elastic_phase phase,
-            const uint64_t count[FLEET_NSTATES])
+write_state(void *context, double time, enum train_elastic_phase phase,
+            const uint64_t count[TRAIN_NSTATES])
 {
     static const char *const phases[] = {"training", "reconfiguring", "stalled"};
     training_write_state(context, time, count, phases[phase]);
 }
 
 static void
-write_result(struct training *t, const struct model *m, const struct elastic_result *r)
+write_result(struct training *t, const struct model *m,
+             const struct train_elastic_result *r)
 {
     struct rec_writer *w = t->cli->writer;
     uint64_t depth = m->options.depth, on_demand = m->on_demand;
@@ -163,7 +166,8 @@ write_result(struct training *t, const struct model *m, const struct elastic_res
     rec_uint_key(w, "refused", r->refused);
     training_write_keys(t, r->by_state);
     rec_uint_key(w, "on_demand_instances", on_demand);
-    rec_num_key(w, "on_demand_step", elastic_iteration(&m->profile, (double)on_demand));
+    rec_num_key(w, "on_demand_step",
+                train_elastic_iteration(&m->profile, (double)on_demand));
     rec_end(w);
 }
 
@@ -173,15 +177,15 @@ static bool
 begin(struct training *t, uint32_t seed)
 {
     struct model *m = t->model;
-    struct elastic_options options = m->options;
-    struct elastic_sink sink = {t->brief ? NULL : write_row,
-                                t->brief ? NULL : write_state, t};
+    struct train_elastic_options options = m->options;
+    struct train_elastic_sink sink = {t->brief ? NULL : write_row,
+                                      t->brief ? NULL : write_state, t};
     options.seed = seed;
     options.begin = t->order.start;
     options.end = isinf(t->until) && t->order.framed ? t->order.end : t->until;
     if (!m->start_given && t->order.populated)
         options.start = t->order.instances;
-    m->run = elastic_new(&options, &sink, &t->cli->err);
+    m->run = train_elastic_new(&options, &sink, &t->cli->err);
     return m->run != NULL;
 }
 
@@ -189,18 +193,18 @@ static bool
 take(struct training *t, const struct spot_event *event)
 {
     struct model *m = t->model;
-    return elastic_take(m->run, event, &t->cli->err);
+    return train_elastic_take(m->run, event, &t->cli->err);
 }
 
 static bool
 finish(struct training *t, double end)
 {
     struct model *m = t->model;
-    struct elastic_result result;
-    bool ok = elastic_finish(m->run, end, &result, &t->cli->err);
+    struct train_elastic_result result;
+    bool ok = train_elastic_finish(m->run, end, &result, &t->cli->err);
     if (ok)
         write_result(t, m, &result);
-    elastic_free(m->run);
+    train_elastic_free(m->run);
     m->run = NULL;
     return ok;
 }
@@ -218,7 +222,7 @@ sim_elastic(struct cli *cli, const struct gengetopt_args_info *args)
                                 .needs_end = true};
     bool ok = training_options(&training) && read_options(&training, &model) &&
               training_run(&training);
-    elastic_free(model.run);
-    elastic_profile_free(&model.profile);
+    train_elastic_free(model.run);
+    train_elastic_profile_free(&model.profile);
     return ok;
 }

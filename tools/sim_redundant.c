@@ -2,14 +2,14 @@
 #include "sim_models.h"
 
 #include "ggo/sim.h"
-#include "rampipe/redundant.h"
+#include "rampipe/train.h"
 
 #include <math.h>
 
 struct model {
-    struct redundant_options options;
-    struct redundant_profile profile;
-    struct redundant *run;
+    struct train_redundant_options options;
+    struct train_redundant_profile profile;
+    struct train_redundant *run;
 };
 
 static bool
@@ -26,10 +26,10 @@ read_options(struct training *t, struct model *m)
     if (!args->profile_given)
         return cli_usage(t->cli, "--model redundant needs --profile FILE, such as "
                                  "traces/redundant/bert.tsv");
-    if (!redundant_profile_read(&m->profile, args->profile_arg, &t->cli->err))
+    if (!train_redundant_profile_read(&m->profile, args->profile_arg, &t->cli->err))
         return false;
     m->options.profile = &m->profile;
-    m->options.victims = (enum fleet_victims)t->victims;
+    m->options.victims = (enum train_victims)t->victims;
     m->options.steps = m->profile.steps;
     if (args->steps_given &&
         !cli_count(t->cli, "steps", args->steps_arg, 0, UINT64_MAX, &m->options.steps))
@@ -46,7 +46,7 @@ read_options(struct training *t, struct model *m)
 /* ---- records ------------------------------------------------------------- */
 
 static void
-write_row(void *context, const struct redundant_row *row)
+write_row(void *context, const struct train_redundant_row *row)
 {
     static const char *const statuses[] = {"STOPPED", "RENDEZVOUS", "RUNNING"};
     struct training *t = context;
@@ -67,8 +67,8 @@ write_row(void *context, const struct redundant_row *row)
 }
 
 static void
-write_state(void *context, double time, enum redundant_status status, bool degraded,
-            const uint64_t count[FLEET_NSTATES])
+write_state(void *context, double time, enum train_redundant_status status, bool degraded,
+            const uint64_t count[TRAIN_NSTATES])
 {
     static const char *const phases[] = {"stalled", "reconfiguring", "training"};
     training_write_state(context, time, count, degraded ? "degraded" : phases[status]);
@@ -82,10 +82,11 @@ put_known(struct rec_writer *w, const char *key, double value)
 }
 
 static void
-write_result(struct training *t, const struct model *m, const struct redundant_result *r)
+write_result(struct training *t, const struct model *m,
+             const struct train_redundant_result *r)
 {
     struct rec_writer *w = t->cli->writer;
-    const struct redundant_profile *p = &m->profile;
+    const struct train_redundant_profile *p = &m->profile;
     training_write_accounts(t, r->seconds, r->instance_seconds);
     rec_begin(w, "trained");
     rec_text_field(w, "redundant");
@@ -128,13 +129,13 @@ static bool
 begin(struct training *t, uint32_t seed)
 {
     struct model *m = t->model;
-    struct redundant_options options = m->options;
-    struct redundant_sink sink = {t->brief ? NULL : write_row,
-                                  t->brief ? NULL : write_state, t};
+    struct train_redundant_options options = m->options;
+    struct train_redundant_sink sink = {t->brief ? NULL : write_row,
+                                        t->brief ? NULL : write_state, t};
     options.seed = seed;
     options.begin = t->order.start;
     options.start = t->order.instances;
-    m->run = redundant_new(&options, &sink, &t->cli->err);
+    m->run = train_redundant_new(&options, &sink, &t->cli->err);
     return m->run != NULL;
 }
 
@@ -142,15 +143,15 @@ static bool
 take(struct training *t, const struct spot_event *event)
 {
     struct model *m = t->model;
-    return redundant_take(m->run, event, &t->cli->err);
+    return train_redundant_take(m->run, event, &t->cli->err);
 }
 
 static bool
 finish(struct training *t, double end)
 {
     struct model *m = t->model;
-    struct redundant_result result;
-    bool ok = redundant_finish(m->run, end, &result, &t->cli->err);
+    struct train_redundant_result result;
+    bool ok = train_redundant_finish(m->run, end, &result, &t->cli->err);
     if (ok) {
         write_result(t, m, &result);
         if (m->options.steps > result.steps && isinf(t->until))
@@ -158,7 +159,7 @@ finish(struct training *t, double end)
                       (unsigned long long)result.steps,
                       (unsigned long long)m->options.steps);
     }
-    redundant_free(m->run);
+    train_redundant_free(m->run);
     m->run = NULL;
     return ok;
 }
@@ -175,7 +176,7 @@ sim_redundant(struct cli *cli, const struct gengetopt_args_info *args)
                                 .finish = finish};
     bool ok = training_options(&training) && read_options(&training, &model) &&
               training_run(&training);
-    redundant_free(model.run);
-    redundant_profile_free(&model.profile);
+    train_redundant_free(model.run);
+    train_redundant_profile_free(&model.profile);
     return ok;
 }

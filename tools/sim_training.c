@@ -2,7 +2,7 @@
 #include "sim_models.h"
 
 #include "ggo/sim.h"
-#include "rampipe/elastic.h"
+#include "rampipe/train.h"
 
 #include <math.h>
 
@@ -104,7 +104,7 @@ training_write_accounts(struct training *t, const double seconds[4],
                         const double instance_seconds[4])
 {
     static const char *const names[] = {"useful", "wasted", "reconfiguring", "stalled"};
-    for (size_t i = 0; i < ELASTIC_NACCOUNTS; i++) {
+    for (size_t i = 0; i < TRAIN_NACCOUNTS; i++) {
         /* what was moved to another account may leave -1e-12 */
         rec_begin(t->cli->writer, "account");
         rec_text_field(t->cli->writer, names[i]);
@@ -120,7 +120,7 @@ training_write_state(struct training *t, double time, const uint64_t count[3],
 {
     rec_begin(t->cli->writer, "state");
     rec_num_field(t->cli->writer, time);
-    for (int s = 0; s < FLEET_NSTATES; s++)
+    for (int s = 0; s < TRAIN_NSTATES; s++)
         rec_uint_field(t->cli->writer, count[s]);
     rec_text_key(t->cli->writer, "phase", phase);
     rec_end(t->cli->writer);
@@ -130,9 +130,9 @@ void
 training_write_keys(struct training *t, const double by_state[3])
 {
     struct rec_writer *w = t->cli->writer;
-    rec_num_key(w, "active", by_state[FLEET_ACTIVE]);
-    rec_num_key(w, "standby", by_state[FLEET_STANDBY]);
-    rec_num_key(w, "preparing", by_state[FLEET_PREPARING]);
+    rec_num_key(w, "active", by_state[TRAIN_ACTIVE]);
+    rec_num_key(w, "standby", by_state[TRAIN_STANDBY]);
+    rec_num_key(w, "preparing", by_state[TRAIN_PREPARING]);
     rec_num_key(w, "price", t->price);
     rec_num_key(w, "on_demand_price", t->on_demand_price);
 }

@@ -2,7 +2,7 @@
  * trained on by all rules. The same bytes as a model and as a table. */
 #include "fuzz.h"
 
-#include "rampipe/redundant.h"
+#include "rampipe/train.h"
 
 #include <math.h>
 
@@ -19,23 +19,23 @@ check(const double seconds[], const double instance_seconds[], const double by_s
       double time)
 {
     double sum = 0, accounts = 0, states = 0;
-    for (int i = 0; i < ELASTIC_NACCOUNTS; i++) {
+    for (int i = 0; i < TRAIN_NACCOUNTS; i++) {
         sum += seconds[i];
         accounts += instance_seconds[i];
     }
-    for (int i = 0; i < FLEET_NSTATES; i++)
+    for (int i = 0; i < TRAIN_NSTATES; i++)
         states += by_state[i];
     same(sum, time, time);
     same(accounts, states, states);
 }
 
 static void
-train_elastic(const struct spot_trace *trace, enum elastic_rules rules)
+train_elastic(const struct spot_trace *trace, enum train_elastic_rules rules)
 {
     static double size[] = {16, 64}, seconds[] = {18, 8};
-    const struct elastic_profile profile = {
+    const struct train_elastic_profile profile = {
         .size = size, .seconds = seconds, .n = 2, .reconfigure = 88, .checkpoint = 89};
-    const struct elastic_options options = {
+    const struct train_elastic_options options = {
         .profile = &profile,
         .prepare = 180,
         .depth = 16,
@@ -45,51 +45,51 @@ train_elastic(const struct spot_trace *trace, enum elastic_rules rules)
         .begin = trace->start,
         .end = trace->end,
         .rules = rules,
-        .tick = rules == ELASTIC_SANE ? 0 : 5};
-    const struct elastic_sink sink = {0};
-    struct elastic_result r;
+        .tick = rules == TRAIN_ELASTIC_SANE ? 0 : 5};
+    const struct train_elastic_sink sink = {0};
+    struct train_elastic_result r;
     struct rec_error err;
-    struct elastic *e = elastic_new(&options, &sink, &err);
+    struct train_elastic *e = train_elastic_new(&options, &sink, &err);
     bool ok = e != NULL;
     for (size_t i = 0; ok && i < trace->n; i++)
-        ok = elastic_take(e, &trace->event[i], &err);
-    if (ok && elastic_finish(e, trace->end, &r, &err)) {
+        ok = train_elastic_take(e, &trace->event[i], &err);
+    if (ok && train_elastic_finish(e, trace->end, &r, &err)) {
         check(r.seconds, r.instance_seconds, r.by_state, r.end - r.begin);
         if ((int64_t)r.iterations != r.steps + r.lost)
             abort();
     }
-    elastic_free(e);
+    train_elastic_free(e);
 }
 
 static void
 train_redundant(const struct spot_trace *trace)
 {
-    static struct redundant_speed speed[] = {{3, 1, 4000}, {3, 2, 2000}};
-    const struct redundant_profile profile = {.name = "x",
-                                              .samples = 1,
-                                              .stages = 3,
-                                              .creation_ms = 45000,
-                                              .global_ms = 30000,
-                                              .local_ms = 20000,
-                                              .slowdown = 1.5,
-                                              .speed = speed,
-                                              .nspeeds = 2};
-    const struct redundant_options options = {
+    static struct train_redundant_speed speed[] = {{3, 1, 4000}, {3, 2, 2000}};
+    const struct train_redundant_profile profile = {.name = "x",
+                                                    .samples = 1,
+                                                    .stages = 3,
+                                                    .creation_ms = 45000,
+                                                    .global_ms = 30000,
+                                                    .local_ms = 20000,
+                                                    .slowdown = 1.5,
+                                                    .speed = speed,
+                                                    .nspeeds = 2};
+    const struct train_redundant_options options = {
         .profile = &profile,
         .price = 1,
         .seed = 1,
         .begin = trace->start,
         .start = trace->instances < 64 ? trace->instances : 64};
-    const struct redundant_sink sink = {0};
-    struct redundant_result r;
+    const struct train_redundant_sink sink = {0};
+    struct train_redundant_result r;
     struct rec_error err;
-    struct redundant *run = redundant_new(&options, &sink, &err);
+    struct train_redundant *run = train_redundant_new(&options, &sink, &err);
     bool ok = run != NULL;
     for (size_t i = 0; ok && i < trace->n; i++)
-        ok = redundant_take(run, &trace->event[i], &err);
-    if (ok && redundant_finish(run, trace->end, &r, &err))
+        ok = train_redundant_take(run, &trace->event[i], &err);
+    if (ok && train_redundant_finish(run, trace->end, &r, &err))
         check(r.seconds, r.instance_seconds, r.by_state, r.end - r.begin);
-    redundant_free(run);
+    train_redundant_free(run);
 }
 
 static bool
@@ -136,9 +136,9 @@ read_log(const char *path, bool repair)
             draw(&model);
         /* months of steps say nothing new */
         if (trace.end - trace.start < 1e5) {
-            train_elastic(&trace, ELASTIC_SANE);
-            train_elastic(&trace, ELASTIC_PUBLISHED);
-            train_elastic(&trace, ELASTIC_LATER);
+            train_elastic(&trace, TRAIN_ELASTIC_SANE);
+            train_elastic(&trace, TRAIN_ELASTIC_PUBLISHED);
+            train_elastic(&trace, TRAIN_ELASTIC_LATER);
             train_redundant(&trace);
         }
     }
@@ -153,7 +153,7 @@ read_model(const char *path)
 {
     struct rec_error err;
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
-    struct redundant_profile profile;
+    struct train_redundant_profile profile;
     struct spot_model model;
     struct rec rec;
 
@@ -163,9 +163,9 @@ read_model(const char *path)
             draw(&model);
     spot_model_free(&model);
     rec_reader_close(reader);
-    if (redundant_profile_read(&profile, path, &err) && profile.stages == 0)
+    if (train_redundant_profile_read(&profile, path, &err) && profile.stages == 0)
         abort();
-    redundant_profile_free(&profile);
+    train_redundant_profile_free(&profile);
 }
 
 int

@@ -2,32 +2,32 @@
  * preemption does. */
 #include "unit.h"
 
-#include "rampipe/elastic.h"
+#include "rampipe/train.h"
 
 /* 16: 18 s, 32: 11 s, 48: 9 s, 64: 8 s; reconfiguration 88 s, checkpoint 89 s. */
-static struct elastic_profile
+static struct train_elastic_profile
 published(void)
 {
-    struct elastic_profile p = {.reconfigure = 88, .checkpoint = 89};
+    struct train_elastic_profile p = {.reconfigure = 88, .checkpoint = 89};
     struct rec_error err;
-    assert_true(elastic_profile_add(&p, 64, 8, &err));
-    assert_true(elastic_profile_add(&p, 16, 18, &err));
-    assert_true(elastic_profile_add(&p, 48, 9, &err));
-    assert_true(elastic_profile_add(&p, 32, 11, &err));
+    assert_true(train_elastic_profile_add(&p, 64, 8, &err));
+    assert_true(train_elastic_profile_add(&p, 16, 18, &err));
+    assert_true(train_elastic_profile_add(&p, 48, 9, &err));
+    assert_true(train_elastic_profile_add(&p, 32, 11, &err));
     return p;
 }
 
-static struct elastic_options
-options(const struct elastic_profile *profile)
+static struct train_elastic_options
+options(const struct train_elastic_profile *profile)
 {
-    return (struct elastic_options){.profile = profile,
-                                    .prepare = 180,
-                                    .depth = 16,
-                                    .start = 32,
-                                    .capacity = 64,
-                                    .victims = FLEET_LOWEST,
-                                    .seed = 1,
-                                    .end = INFINITY};
+    return (struct train_elastic_options){.profile = profile,
+                                          .prepare = 180,
+                                          .depth = 16,
+                                          .start = 32,
+                                          .capacity = 64,
+                                          .victims = TRAIN_LOWEST,
+                                          .seed = 1,
+                                          .end = INFINITY};
 }
 
 struct event {
@@ -37,14 +37,14 @@ struct event {
 
 /* What was told, and the population as it should be. */
 struct told {
-    struct elastic_row row[4000];
+    struct train_elastic_row row[4000];
     size_t nrows;
     double time;
     uint64_t all;
 };
 
 static void
-hear_row(void *context, const struct elastic_row *row)
+hear_row(void *context, const struct train_elastic_row *row)
 {
     struct told *told = context;
     assert_true(told->nrows < 4000);
@@ -52,8 +52,8 @@ hear_row(void *context, const struct elastic_row *row)
 }
 
 static void
-hear_state(void *context, double time, enum elastic_phase phase,
-           const uint64_t count[FLEET_NSTATES])
+hear_state(void *context, double time, enum train_elastic_phase phase,
+           const uint64_t count[TRAIN_NSTATES])
 {
     struct told *told = context;
     (void)phase;
@@ -62,31 +62,31 @@ hear_state(void *context, double time, enum elastic_phase phase,
     told->all = count[0] + count[1] + count[2];
 }
 
-static struct elastic_result
-simulate(const struct elastic_options *o, const struct event *event, size_t n, double end,
-         struct told *told)
+static struct train_elastic_result
+simulate(const struct train_elastic_options *o, const struct event *event, size_t n,
+         double end, struct told *told)
 {
-    struct elastic_sink sink = {hear_row, hear_state, told};
-    struct elastic_result result;
+    struct train_elastic_sink sink = {hear_row, hear_state, told};
+    struct train_elastic_result result;
     struct rec_error err;
-    struct elastic *e;
+    struct train_elastic *e;
 
     memset(told, 0, sizeof *told);
-    e = elastic_new(o, &sink, &err);
+    e = train_elastic_new(o, &sink, &err);
     assert_non_null(e);
     for (size_t i = 0; i < n; i++) {
         struct spot_event x = {.time = event[i].time};
         x.kind = SPOT_PREEMPT;
         x.count = (uint64_t)event[i].preempt;
         if (x.count > 0)
-            assert_true(elastic_take(e, &x, &err));
+            assert_true(train_elastic_take(e, &x, &err));
         x.kind = SPOT_ADD;
         x.count = (uint64_t)event[i].add;
         if (x.count > 0)
-            assert_true(elastic_take(e, &x, &err));
+            assert_true(train_elastic_take(e, &x, &err));
     }
-    assert_true(elastic_finish(e, end, &result, &err));
-    elastic_free(e);
+    assert_true(train_elastic_finish(e, end, &result, &err));
+    train_elastic_free(e);
     return result;
 }
 
@@ -94,7 +94,7 @@ static void
 assert_row(const struct told *told, size_t i, double time, bool reconfig, int id,
            int size)
 {
-    const struct elastic_row *row = &told->row[i];
+    const struct train_elastic_row *row = &told->row[i];
     assert_true(i < told->nrows);
     assert_true(row->time == time && row->reconfig == reconfig && row->id == id &&
                 row->size == (uint64_t)size);
@@ -111,11 +111,11 @@ assert_row(const struct told *told, size_t i, double time, bool reconfig, int id
 static void
 test_one_loss(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     struct event events[] = {{240, 0, 1}};
     static struct told told;
-    struct elastic_result r = simulate(&o, events, 1, 900, &told);
+    struct train_elastic_result r = simulate(&o, events, 1, 900, &told);
     (void)state;
     assert_row(&told, 0, 0, false, 0, 32);
     assert_row(&told, 21, 231, false, 21, 32);
@@ -125,14 +125,14 @@ test_one_loss(void **state)
     assert_row(&told, 23, 328, false, 10, 16);
     assert_row(&told, 24, 346, false, 11, 16);
     assert_true(r.steps == 41 && r.lost == 11 && r.iterations == 21 + 31);
-    assert_true(r.seconds[ELASTIC_USEFUL] == 110 + 572);
-    assert_true(r.seconds[ELASTIC_WASTED] == 130);
-    assert_true(r.seconds[ELASTIC_RECONFIGURE] == 88);
-    assert_true(r.seconds[ELASTIC_STALL] == 0);
-    assert_true(r.instance_seconds[ELASTIC_WASTED] == 130 * 32);
-    assert_true(r.by_state[FLEET_ACTIVE] == 240 * 32 + 660 * 16);
-    assert_true(r.by_state[FLEET_STANDBY] == 660 * 15);
-    elastic_profile_free(&p);
+    assert_true(r.seconds[TRAIN_USEFUL] == 110 + 572);
+    assert_true(r.seconds[TRAIN_WASTED] == 130);
+    assert_true(r.seconds[TRAIN_RECONFIGURE] == 88);
+    assert_true(r.seconds[TRAIN_STALL] == 0);
+    assert_true(r.instance_seconds[TRAIN_WASTED] == 130 * 32);
+    assert_true(r.by_state[TRAIN_ACTIVE] == 240 * 32 + 660 * 16);
+    assert_true(r.by_state[TRAIN_STANDBY] == 660 * 15);
+    train_elastic_profile_free(&p);
 }
 
 /*
@@ -143,20 +143,20 @@ test_one_loss(void **state)
 static void
 test_none_left(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     struct event events[] = {{150, 0, 100}, {300, 16, 0}};
     static struct told told;
-    struct elastic_result r = simulate(&o, events, 2, 1000, &told);
+    struct train_elastic_result r = simulate(&o, events, 2, 1000, &told);
     (void)state;
     assert_row(&told, 14, 150, true, 0, 0);
     assert_row(&told, 15, 480, true, 1, 0);
     assert_row(&told, 16, 568, false, 1, 16);
     assert_true(r.preempted == 32 && r.lost_active == 32 && r.added == 16);
-    assert_true(r.seconds[ELASTIC_STALL] == 330 && r.seconds[ELASTIC_RECONFIGURE] == 88);
+    assert_true(r.seconds[TRAIN_STALL] == 330 && r.seconds[TRAIN_RECONFIGURE] == 88);
     /* 568 + 18 k <= 1000: 24 */
     assert_true(r.steps == 1 + 24);
-    elastic_profile_free(&p);
+    train_elastic_profile_free(&p);
 }
 
 /*
@@ -166,15 +166,15 @@ test_none_left(void **state)
 static void
 test_sizes(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     struct event events[] = {{0.25, 0, 16}};
     static struct told told;
     (void)state;
-    assert_true(elastic_iteration(&p, 24) == 14.5);
-    assert_true(elastic_iteration(&p, 8) == 36);
-    assert_true(elastic_iteration(&p, 72) == 8);
-    assert_true(elastic_iteration(&p, 64) == 8);
+    assert_true(train_elastic_iteration(&p, 24) == 14.5);
+    assert_true(train_elastic_iteration(&p, 8) == 36);
+    assert_true(train_elastic_iteration(&p, 72) == 8);
+    assert_true(train_elastic_iteration(&p, 64) == 8);
     o.depth = 8;
     o.start = 24;
     o.load = 2;
@@ -182,7 +182,7 @@ test_sizes(void **state)
     assert_row(&told, 1, 0.25, true, 0, 8);
     assert_row(&told, 2, 90.25, false, 0, 8);
     assert_row(&told, 3, 126.25, false, 1, 8);
-    elastic_profile_free(&p);
+    train_elastic_profile_free(&p);
 }
 
 /* A cluster that starts empty, with what comes at once: no reconfiguration, no waiting.
@@ -190,18 +190,18 @@ test_sizes(void **state)
 static void
 test_first_instances(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     struct event events[] = {{0, 33, 0}, {50, 40, 0}};
     static struct told told;
-    struct elastic_result r;
+    struct train_elastic_result r;
     (void)state;
     o.start = 0;
     r = simulate(&o, events, 2, 60, &told);
     assert_row(&told, 0, 0, false, 0, 32);
     assert_row(&told, 5, 55, false, 5, 32);
     assert_true(r.start == 33 && r.added == 31 && r.refused == 9 && told.all == 64);
-    elastic_profile_free(&p);
+    train_elastic_profile_free(&p);
 }
 
 /*
@@ -212,8 +212,8 @@ test_first_instances(void **state)
 static void
 test_grow(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     struct event events[] = {{0, 16, 0}};
     static struct told told;
     (void)state;
@@ -224,7 +224,7 @@ test_grow(void **state)
     simulate(&o, events, 1, 300, &told);
     assert_row(&told, 19, 199, true, 0, 32);
     assert_row(&told, 20, 287, false, 10, 48);
-    elastic_profile_free(&p);
+    train_elastic_profile_free(&p);
 }
 
 /* ---- laws ---------------------------------------------------------------- */
@@ -255,8 +255,8 @@ draw_events(struct event *event, size_t room, double end, double rate, double sh
 static void
 test_laws(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     static struct event event[400];
     static struct told told;
     (void)state;
@@ -265,24 +265,24 @@ test_laws(void **state)
         size_t n = draw_events(event, 400, end, 1.0 / (20 + (double)random_below(400)),
                                0.1 * (double)(2 + random_below(7)));
         double population, last = 0;
-        struct elastic_result r;
+        struct train_elastic_result r;
         o.start = random_below(70);
         o.capacity = 64;
         o.depth = 1 + random_below(20);
-        o.victims = (enum fleet_victims)random_below(4);
-        o.rules = (enum elastic_rules)random_below(3);
-        o.tick = o.rules == ELASTIC_SANE ? 0 : 5;
-        o.grow_saved = o.rules == ELASTIC_SANE && random_below(2);
+        o.victims = (enum train_victims)random_below(4);
+        o.rules = (enum train_elastic_rules)random_below(3);
+        o.tick = o.rules == TRAIN_ELASTIC_SANE ? 0 : 5;
+        o.grow_saved = o.rules == TRAIN_ELASTIC_SANE && random_below(2);
         r = simulate(&o, event, n, end, &told);
-        for (int a = 0; a < ELASTIC_NACCOUNTS; a++) {
+        for (int a = 0; a < TRAIN_NACCOUNTS; a++) {
             assert_true(r.seconds[a] >= -1e-9);
             seconds += r.seconds[a];
             by_account += r.instance_seconds[a];
         }
-        for (int s = 0; s < FLEET_NSTATES; s++)
+        for (int s = 0; s < TRAIN_NSTATES; s++)
             by_state += r.by_state[s];
         population = (double)o.start;
-        for (size_t j = 0; j < n && o.rules == ELASTIC_SANE; j++) {
+        for (size_t j = 0; j < n && o.rules == TRAIN_ELASTIC_SANE; j++) {
             integral += (event[j].time - last) * population;
             last = event[j].time;
             population -= fmin(population, event[j].preempt);
@@ -291,24 +291,24 @@ test_laws(void **state)
         integral += (end - last) * population;
         assert_near(seconds, end, 1e-6);
         assert_near(by_account, by_state, 1e-9 * by_state + 1e-6);
-        if (o.rules == ELASTIC_SANE)
+        if (o.rules == TRAIN_ELASTIC_SANE)
             assert_near(by_state, integral, 1e-9 * integral + 1e-6);
         assert_true((int64_t)r.iterations == r.steps + r.lost);
         assert_true((double)r.iterations <= seconds / 8 + 1);
-        assert_true((double)r.steps * 8 <= r.seconds[ELASTIC_USEFUL] + 1e-6 ||
-                    o.rules != ELASTIC_SANE);
+        assert_true((double)r.steps * 8 <= r.seconds[TRAIN_USEFUL] + 1e-6 ||
+                    o.rules != TRAIN_ELASTIC_SANE);
         assert_true(r.start + r.added - r.preempted == told.all);
         assert_true(r.lost_active <= r.preempted);
     }
-    elastic_profile_free(&p);
+    train_elastic_profile_free(&p);
 }
 
 /* Mean goodput over many traces falls as preemptions come faster, other things equal. */
 static void
 test_more_preemption(void **state)
 {
-    struct elastic_profile p = published();
-    struct elastic_options o = options(&p);
+    struct train_elastic_profile p = published();
+    struct train_elastic_options o = options(&p);
     double before = INFINITY;
     static struct told told;
     (void)state;
@@ -333,7 +333,7 @@ test_more_preemption(void **state)
         assert_true(steps < before - 10);
         before = steps;
     }
-    elastic_profile_free(&p);
+    train_elastic_profile_free(&p);
 }
 
 /* ---- the fleet ----------------------------------------------------------- */
@@ -342,20 +342,22 @@ static void
 test_victims(void **state)
 {
     static const struct {
-        enum fleet_victims victims;
+        enum train_victims victims;
         const char *left;
-    } cases[] = {{FLEET_OLDEST, "a1"}, {FLEET_NEWEST, "a10"}, {FLEET_LOWEST, "a10"}};
+    } cases[] = {{TRAIN_OLDEST, "a1"}, {TRAIN_NEWEST, "a10"}, {TRAIN_LOWEST, "a10"}};
     struct rec_error err;
     uint64_t n, active;
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        struct fleet *f = fleet_new(cases[i].victims, 1, &err);
+        struct train_fleet *f = train_fleet_new(cases[i].victims, 1, &err);
         assert_non_null(f);
-        assert_true(fleet_add(f, 3, rec_str("a10,a9,a1"), 9, FLEET_ACTIVE, 0, &n, &err));
-        assert_true(fleet_preempt(f, 2, (struct rec_str){NULL, 0}, &n, &active, &err));
-        assert_true(n == 2 && active == 2 && fleet_size(f) == 1);
-        assert_true(fleet_has(f, rec_str(cases[i].left)));
-        fleet_free(f);
+        assert_true(
+            train_fleet_add(f, 3, rec_str("a10,a9,a1"), 9, TRAIN_ACTIVE, 0, &n, &err));
+        assert_true(
+            train_fleet_preempt(f, 2, (struct rec_str){NULL, 0}, &n, &active, &err));
+        assert_true(n == 2 && active == 2 && train_fleet_size(f) == 1);
+        assert_true(train_fleet_has(f, rec_str(cases[i].left)));
+        train_fleet_free(f);
     }
 }
 
@@ -368,15 +370,15 @@ test_random_victims(void **state)
     struct rec_str none = {NULL, 0};
     (void)state;
     for (uint32_t seed = 0; seed < 20000; seed++) {
-        struct fleet *f = fleet_new(FLEET_RANDOM, seed, &err);
+        struct train_fleet *f = train_fleet_new(TRAIN_RANDOM, seed, &err);
         assert_non_null(f);
-        assert_true(fleet_add(f, 8, none, 8, FLEET_ACTIVE, 0, &n, &err));
-        assert_true(fleet_preempt(f, 3, none, &n, &active, &err) && n == 3);
+        assert_true(train_fleet_add(f, 8, none, 8, TRAIN_ACTIVE, 0, &n, &err));
+        assert_true(train_fleet_preempt(f, 3, none, &n, &active, &err) && n == 3);
         for (int i = 0; i < 8; i++) {
             char name[2] = {(char)('0' + i), '\0'};
-            gone[i] += !fleet_has(f, rec_str(name));
+            gone[i] += !train_fleet_has(f, rec_str(name));
         }
-        fleet_free(f);
+        train_fleet_free(f);
     }
     for (int i = 0; i < 8; i++)
         assert_near((double)gone[i], 7500, 5 * sqrt(20000 * 0.375 * 0.625));

@@ -2,20 +2,20 @@
  * removals do. */
 #include "unit.h"
 
-#include "rampipe/redundant.h"
+#include "rampipe/train.h"
 
 /* Pipelines of 3: one takes 4 s a step, two take 2 s. */
-static struct redundant_profile
+static struct train_redundant_profile
 small(void)
 {
     static const char text[] = "# a comment\nname\tsmall\nsamples\t10\nstages\t3\n"
                                "creation\t45\nrendezvous_global\t30\n"
                                "rendezvous_local\t20\nslowdown\t1.5\nspot_price\t0.5\n"
                                "step\t3\t1\t4\nstep\t3\t2\t2\nstep\t2\t1\t9\n";
-    struct redundant_profile p;
+    struct train_redundant_profile p;
     struct rec_error err;
     write_file("small.tsv", text, strlen(text));
-    assert_true(redundant_profile_read(&p, "small.tsv", &err));
+    assert_true(train_redundant_profile_read(&p, "small.tsv", &err));
     return p;
 }
 
@@ -32,7 +32,7 @@ struct told {
 };
 
 static void
-hear_row(void *context, const struct redundant_row *row)
+hear_row(void *context, const struct train_redundant_row *row)
 {
     struct told *told = context;
     size_t len = strlen(told->events);
@@ -44,45 +44,45 @@ hear_row(void *context, const struct redundant_row *row)
 }
 
 static void
-hear_state(void *context, double time, enum redundant_status status, bool degraded,
-           const uint64_t count[FLEET_NSTATES])
+hear_state(void *context, double time, enum train_redundant_status status, bool degraded,
+           const uint64_t count[TRAIN_NSTATES])
 {
     struct told *told = context;
     (void)time;
-    assert_true(!degraded || status == REDUNDANT_RUNNING);
+    assert_true(!degraded || status == TRAIN_REDUNDANT_RUNNING);
     told->all = count[0] + count[1] + count[2];
 }
 
-static struct redundant_result
-simulate(const struct redundant_options *o, const struct event *event, size_t n,
+static struct train_redundant_result
+simulate(const struct train_redundant_options *o, const struct event *event, size_t n,
          double end, struct told *told)
 {
-    struct redundant_sink sink = {hear_row, hear_state, told};
-    struct redundant_result result;
+    struct train_redundant_sink sink = {hear_row, hear_state, told};
+    struct train_redundant_result result;
     struct rec_error err;
-    struct redundant *r;
+    struct train_redundant *r;
 
     memset(told, 0, sizeof *told);
-    r = redundant_new(o, &sink, &err);
+    r = train_redundant_new(o, &sink, &err);
     assert_non_null(r);
     for (size_t i = 0; i < n; i++) {
         struct spot_event x = {event[i].time,
                                event[i].kind,
                                event[i].count,
                                {event[i].ids, event[i].ids ? strlen(event[i].ids) : 0}};
-        assert_true(redundant_take(r, &x, &err));
+        assert_true(train_redundant_take(r, &x, &err));
     }
-    assert_true(redundant_finish(r, end, &result, &err));
-    redundant_free(r);
+    assert_true(train_redundant_finish(r, end, &result, &err));
+    train_redundant_free(r);
     return result;
 }
 
 static const struct event six = {0, SPOT_ADD, "a,b,c,d,e,f", 6};
 
-static struct redundant_options
-options(const struct redundant_profile *profile)
+static struct train_redundant_options
+options(const struct train_redundant_profile *profile)
 {
-    return (struct redundant_options){.profile = profile, .price = 0.5, .seed = 1};
+    return (struct train_redundant_options){.profile = profile, .price = 0.5, .seed = 1};
 }
 
 /* Six are ready at 45, meet until 75, and then do a step of 10 samples every 2 s: 50
@@ -90,10 +90,10 @@ options(const struct redundant_profile *profile)
 static void
 test_quiet(void **state)
 {
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     struct told told;
-    struct redundant_result r = simulate(&o, &six, 1, 175, &told);
+    struct train_redundant_result r = simulate(&o, &six, 1, 175, &told);
     (void)state;
     assert_string_equal(told.events, "45 rendezvous_global 0x0;75 config 2x3;");
     assert_true(r.steps == 50 && r.first == 75 && r.last == 175);
@@ -101,13 +101,13 @@ test_quiet(void **state)
     assert_near(r.instances, 6, 1e-12);
     assert_near(r.cost, 3, 1e-12);
     assert_near(r.value, 5.0 / 3, 1e-12);
-    assert_near(r.seconds[ELASTIC_STALL], 45, 1e-9);
-    assert_near(r.seconds[ELASTIC_RECONFIGURE], 30, 1e-9);
-    assert_near(r.seconds[ELASTIC_USEFUL], 100, 1e-9);
+    assert_near(r.seconds[TRAIN_STALL], 45, 1e-9);
+    assert_near(r.seconds[TRAIN_RECONFIGURE], 30, 1e-9);
+    assert_near(r.seconds[TRAIN_USEFUL], 100, 1e-9);
     o.steps = 7;
     r = simulate(&o, &six, 1, INFINITY, &told);
     assert_true(r.steps == 7 && r.end == 89);
-    redundant_profile_free(&p);
+    train_redundant_profile_free(&p);
 }
 
 /*
@@ -119,22 +119,22 @@ test_quiet(void **state)
 static void
 test_loss(void **state)
 {
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     struct event event[] = {six, {100.5, SPOT_PREEMPT, "a", 1}};
     struct told told;
-    struct redundant_result r = simulate(&o, event, 2, 175, &told);
+    struct train_redundant_result r = simulate(&o, event, 2, 175, &told);
     (void)state;
     assert_string_equal(told.events, "45 rendezvous_global 0x0;75 config 2x3;"
                                      "100.5 remove 2x3;100.5 fallback 2x3;"
                                      "101.25 rendezvous_local 2x3;121.25 config 1x3;");
     assert_true(r.steps == 26 && r.fatal == 0 && r.lost_active == 1);
     assert_near(r.degraded, 0.75, 1e-9);
-    assert_near(r.seconds[ELASTIC_WASTED], 0, 1e-9);
+    assert_near(r.seconds[TRAIN_WASTED], 0, 1e-9);
     assert_near(r.lifetime_mean, (100.5 + 5 * 175) / 6, 1e-9);
     assert_near(r.lifetime_median, 175, 1e-9);
     assert_true(isnan(r.preemption_mean));
-    redundant_profile_free(&p);
+    train_redundant_profile_free(&p);
 }
 
 /*
@@ -144,21 +144,21 @@ test_loss(void **state)
 static void
 test_fatal(void **state)
 {
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     struct event event[] = {
         six, {100.5, SPOT_PREEMPT, "a", 1}, {100.75, SPOT_PREEMPT, "c", 1}};
     struct told told;
-    struct redundant_result r = simulate(&o, event, 3, 175, &told);
+    struct train_redundant_result r = simulate(&o, event, 3, 175, &told);
     (void)state;
     assert_string_equal(told.events,
                         "45 rendezvous_global 0x0;75 config 2x3;100.5 remove 2x3;"
                         "100.5 fallback 2x3;100.75 rendezvous_global 2x3;"
                         "100.75 fatal 2x3;130.75 config 1x3;");
     assert_true(r.steps == 12 + 11 && r.fatal == 1 && r.rendezvous == 2);
-    assert_near(r.seconds[ELASTIC_WASTED], 1.75, 1e-9);
+    assert_near(r.seconds[TRAIN_WASTED], 1.75, 1e-9);
     assert_near(r.preemption_mean, 0.25, 1e-9);
-    redundant_profile_free(&p);
+    train_redundant_profile_free(&p);
 }
 
 /*
@@ -169,32 +169,32 @@ test_fatal(void **state)
 static void
 test_again(void **state)
 {
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     struct event event[] = {six, {50, SPOT_PREEMPT, "b,e", 2}, {110, SPOT_ADD, "g,h", 2}};
     struct told told;
-    struct redundant_result r = simulate(&o, event, 3, 180, &told);
+    struct train_redundant_result r = simulate(&o, event, 3, 180, &told);
     (void)state;
     assert_string_equal(told.events, "45 rendezvous_global 0x0;50 remove 0x0;"
                                      "50 remove 0x0;75 redo 0x0;105 config 1x3;"
                                      "157 rendezvous_local 1x3;177 config 2x3;");
     assert_true(r.steps == 13 + 1);
-    redundant_profile_free(&p);
+    train_redundant_profile_free(&p);
 }
 
 /* No more pipelines than the table has: 9 instances make two of three, three wait. */
 static void
 test_cap(void **state)
 {
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     struct event event[] = {{0, SPOT_ADD, NULL, 9}};
     struct told told;
-    struct redundant_result r = simulate(&o, event, 1, 75 + 20, &told);
+    struct train_redundant_result r = simulate(&o, event, 1, 75 + 20, &told);
     (void)state;
     assert_string_equal(told.events, "45 rendezvous_global 0x0;75 config 2x3;");
-    assert_true(r.steps == 10 && r.by_state[FLEET_STANDBY] == 30 * 9 + 20 * 3);
-    redundant_profile_free(&p);
+    assert_true(r.steps == 10 && r.by_state[TRAIN_STANDBY] == 30 * 9 + 20 * 3);
+    train_redundant_profile_free(&p);
 }
 
 /*
@@ -204,15 +204,15 @@ test_cap(void **state)
 static void
 test_laws(void **state)
 {
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     static struct event event[300];
     struct told told;
     (void)state;
     for (int i = 0; i < 500; i++) {
         double end = 5000, time = 0, seconds = 0, accounts = 0, states = 0, integral = 0;
         uint64_t there = 0, every = 5 + random_below(200);
-        struct redundant_result r;
+        struct train_redundant_result r;
         size_t n = 0;
         for (; n < 300; n++) {
             uint64_t count = 1 + random_below(4);
@@ -230,31 +230,31 @@ test_laws(void **state)
             }
         }
         integral += (end - time) * (double)there;
-        o.victims = (enum fleet_victims)random_below(4);
+        o.victims = (enum train_victims)random_below(4);
         o.seed = (uint32_t)i;
         r = simulate(&o, event, n, end, &told);
-        for (int a = 0; a < ELASTIC_NACCOUNTS; a++) {
+        for (int a = 0; a < TRAIN_NACCOUNTS; a++) {
             assert_true(r.seconds[a] >= -1e-9);
             seconds += r.seconds[a];
             accounts += r.instance_seconds[a];
         }
-        for (int s = 0; s < FLEET_NSTATES; s++)
+        for (int s = 0; s < TRAIN_NSTATES; s++)
             states += r.by_state[s];
         assert_near(seconds, end, 1e-6);
         assert_near(accounts, states, 1e-6);
-        assert_true((double)r.steps * 2 <= r.seconds[ELASTIC_USEFUL] + 1e-9);
+        assert_true((double)r.steps * 2 <= r.seconds[TRAIN_USEFUL] + 1e-9);
         assert_true(r.added - r.preempted == told.all);
         /* at one instant additions come first here: equal times were not drawn apart */
         if (told.all == there)
             assert_near(states, integral, 1e-6);
     }
-    redundant_profile_free(&p);
+    train_redundant_profile_free(&p);
 }
 
 static bool
 pass(void *context, const struct spot_event *event, struct rec_error *err)
 {
-    return redundant_take(context, event, err);
+    return train_redundant_take(context, event, err);
 }
 
 /* Mean steps over many drawn traces fall as removals become likelier. */
@@ -262,8 +262,8 @@ static void
 test_more_preemption(void **state)
 {
     static const double removal[] = {0.02, 0.1, 0.3, 0.6};
-    struct redundant_profile p = small();
-    struct redundant_options o = options(&p);
+    struct train_redundant_profile p = small();
+    struct train_redundant_options o = options(&p);
     double before = INFINITY;
     struct rec_error err;
     (void)state;
@@ -271,23 +271,23 @@ test_more_preemption(void **state)
         double steps = 0;
         for (uint32_t seed = 0; seed < 200; seed++) {
             struct spot_hourly h = {.desired = 6, .minutes = 720, .seed = seed};
-            struct redundant_sink sink = {0};
-            struct redundant_result result;
-            struct redundant *r = redundant_new(&o, &sink, &err);
+            struct train_redundant_sink sink = {0};
+            struct train_redundant_result result;
+            struct train_redundant *r = train_redundant_new(&o, &sink, &err);
             for (int i = 0; i < 24; i++) {
                 h.addition[i] = 0.5;
                 h.removal[i] = removal[k];
             }
             assert_non_null(r);
             assert_true(spot_draw_hourly(&h, pass, r, &err));
-            assert_true(redundant_finish(r, 43200, &result, &err));
+            assert_true(train_redundant_finish(r, 43200, &result, &err));
             steps += (double)result.steps / 200;
-            redundant_free(r);
+            train_redundant_free(r);
         }
         assert_true(steps < before - 100);
         before = steps;
     }
-    redundant_profile_free(&p);
+    train_redundant_profile_free(&p);
 }
 
 int

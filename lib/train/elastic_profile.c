@@ -1,22 +1,22 @@
 /* How fast elastic training is: points, and the measured CSVs they come from. */
 #include "rampipe/csv.h"
-#include "rampipe/elastic.h"
+#include "rampipe/train.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 void
-elastic_profile_free(struct elastic_profile *profile)
+train_elastic_profile_free(struct train_elastic_profile *profile)
 {
     free(profile->size);
     free(profile->seconds);
-    *profile = (struct elastic_profile){0};
+    *profile = (struct train_elastic_profile){0};
 }
 
 bool
-elastic_profile_add(struct elastic_profile *p, double size, double seconds,
-                    struct rec_error *err)
+train_elastic_profile_add(struct train_elastic_profile *p, double size, double seconds,
+                          struct rec_error *err)
 {
     size_t i = p->n;
     if (!rec_grow(&p->size, &p->room, p->n + 1, sizeof *p->size, err) ||
@@ -34,7 +34,7 @@ elastic_profile_add(struct elastic_profile *p, double size, double seconds,
 }
 
 double
-elastic_iteration(const struct elastic_profile *p, double size)
+train_elastic_iteration(const struct train_elastic_profile *p, double size)
 {
     size_t i = 0;
     double share;
@@ -131,8 +131,8 @@ free_means(struct means *m)
 }
 
 bool
-elastic_profile_read(struct elastic_profile *p, const char *directory,
-                     struct rec_error *err)
+train_elastic_profile_read(struct train_elastic_profile *p, const char *directory,
+                           struct rec_error *err)
 {
     struct means m = {0};
     bool ok = read_column(directory, "reconfig.csv", 4, 3, false, 1, &m, err);
@@ -146,7 +146,7 @@ elastic_profile_read(struct elastic_profile *p, const char *directory,
     ok = ok && read_column(directory, "loop_times_0.csv", 7, 4, true, 0, &m, err);
     for (size_t i = 0; ok && i < m.count; i++) {
         double seconds = rint(m.sum[i] / m.n[i]);
-        ok = seconds > 0 ? elastic_profile_add(p, m.size[i], seconds, err)
+        ok = seconds > 0 ? train_elastic_profile_add(p, m.size[i], seconds, err)
                          : rec_fail(err, REC_DATA,
                                     "%s/loop_times_0.csv: iterations of size %g take 0 s "
                                     "when rounded to seconds: give --iteration",

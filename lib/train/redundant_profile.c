@@ -1,15 +1,15 @@
 /* The table of a network that trains with redundant computation: its file. */
-#include "rampipe/redundant.h"
+#include "rampipe/train.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 void
-redundant_profile_free(struct redundant_profile *p)
+train_redundant_profile_free(struct train_redundant_profile *p)
 {
     free(p->speed);
     rec_arena_free(&p->arena);
-    *p = (struct redundant_profile){0};
+    *p = (struct train_redundant_profile){0};
 }
 
 /* A line's number: fills one of `number` (as it is), `ms` (seconds -> ms) or `count`. */
@@ -41,10 +41,10 @@ take_number(const struct rec_reader *reader, const struct rec *rec, const struct
 }
 
 static bool
-take_speed(struct redundant_profile *p, const struct rec_reader *reader,
+take_speed(struct train_redundant_profile *p, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
-    struct redundant_speed speed;
+    struct train_redundant_speed speed;
     double seconds;
     if (rec->nfields != 4)
         return rec_reader_fail(reader, err,
@@ -64,7 +64,7 @@ take_speed(struct redundant_profile *p, const struct rec_reader *reader,
 }
 
 static bool
-take_line(struct redundant_profile *p, const struct rec_reader *reader,
+take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
 {
     const struct key keys[] = {
@@ -94,7 +94,8 @@ take_line(struct redundant_profile *p, const struct rec_reader *reader,
 }
 
 static bool
-is_complete(const struct redundant_profile *p, const char *path, struct rec_error *err)
+is_complete(const struct train_redundant_profile *p, const char *path,
+            struct rec_error *err)
 {
     bool speed = false;
     for (size_t i = 0; i < p->nspeeds; i++)
@@ -108,21 +109,21 @@ is_complete(const struct redundant_profile *p, const char *path, struct rec_erro
 }
 
 bool
-redundant_profile_read(struct redundant_profile *p, const char *path,
-                       struct rec_error *err)
+train_redundant_profile_read(struct train_redundant_profile *p, const char *path,
+                             struct rec_error *err)
 {
     struct rec_reader *reader =
         rec_reader_open(&path, 1, &(struct rec_reader_options){0}, err);
     struct rec rec;
     int status = -1;
 
-    *p = (struct redundant_profile){.name = "-",
-                                    .creation_ms = 45000,
-                                    .global_ms = 30000,
-                                    .local_ms = 20000,
-                                    .slowdown = 1.5,
-                                    .price = 0.91,
-                                    .on_demand_price = 3.06};
+    *p = (struct train_redundant_profile){.name = "-",
+                                          .creation_ms = 45000,
+                                          .global_ms = 30000,
+                                          .local_ms = 20000,
+                                          .slowdown = 1.5,
+                                          .price = 0.91,
+                                          .on_demand_price = 3.06};
     while (reader && (status = rec_next(reader, &rec, err)) > 0)
         if (rec.type != REC_COMMENT && rec.type != REC_MARK &&
             !take_line(p, reader, &rec, err)) {

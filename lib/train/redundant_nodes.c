@@ -8,7 +8,7 @@ enum { NODES_MAX = 1 << 14 }; /* tables have a few pipelines of a few stages */
 
 /* The index of a node by name, nnodes if there is none. */
 static size_t
-find_named(const struct redundant *r, struct rec_str id)
+find_named(const struct train_redundant *r, struct rec_str id)
 {
     size_t i = rec_map_get(&r->names, id) == REC_NONE ? r->nnodes : 0;
     while (i < r->nnodes && !rec_str_is(id, r->node[i].name))
@@ -18,7 +18,7 @@ find_named(const struct redundant *r, struct rec_str id)
 
 /* The node that has a coordinate, NULL if none has it. */
 static struct node *
-find_holder(struct redundant *r, struct coordinate c)
+find_holder(struct train_redundant *r, struct coordinate c)
 {
     for (size_t i = 0; i < r->nnodes; i++)
         for (int k = 0; k < r->node[i].ncoordinates; k++)
@@ -30,19 +30,20 @@ find_holder(struct redundant *r, struct coordinate c)
 
 /* The number of nodes is about to change. */
 static void
-mark_change(struct redundant *r)
+mark_change(struct train_redundant *r)
 {
     r->changed = r->now;
     r->changed_nodes_ms = r->nodes_ms;
 }
 
 bool
-redundant_add_node(struct redundant *r, struct rec_str id, struct rec_error *err)
+train_redundant_add_node(struct train_redundant *r, struct rec_str id,
+                         struct rec_error *err)
 {
     struct node node = {.serial = r->serials, .start = r->now, .status = CREATING};
     char number[24];
     if (id.len > 0 && find_named(r, id) < r->nnodes)
-        return fleet_fail(err, id, true);
+        return train_fleet_fail(err, id, true);
     while (id.len == 0 || find_named(r, id) < r->nnodes) {
         int len =
             snprintf(number, sizeof number, "%llu", (unsigned long long)r->numbers++);
@@ -59,21 +60,21 @@ redundant_add_node(struct redundant *r, struct rec_str id, struct rec_error *err
         return false;
     }
     mark_change(r);
-    if (r->first_node == REDUNDANT_NEVER)
+    if (r->first_node == TRAIN_REDUNDANT_NEVER)
         r->first_node = r->now;
     r->first_nodes += r->first_node == r->now;
     r->serials++;
     r->node[r->nnodes++] = node;
     r->count[CREATING]++;
     r->result.added++;
-    if (r->next_ready == REDUNDANT_NEVER)
+    if (r->next_ready == TRAIN_REDUNDANT_NEVER)
         r->next_ready = r->now + r->profile->creation_ms;
-    redundant_tell(r, "add");
+    train_redundant_tell(r, "add");
     return true;
 }
 
 bool
-redundant_keep_value(struct sample *sample, int64_t ms, struct rec_error *err)
+train_redundant_keep_value(struct sample *sample, int64_t ms, struct rec_error *err)
 {
     if (!rec_grow(&sample->value, &sample->room, sample->n + 1, sizeof *sample->value,
                   err))
@@ -84,7 +85,7 @@ redundant_keep_value(struct sample *sample, int64_t ms, struct rec_error *err)
 
 /* Training goes on if the stage before can take over; else the failure is fatal. */
 static bool
-is_fatal(struct redundant *r, const struct node *gone)
+is_fatal(struct train_redundant *r, const struct node *gone)
 {
     struct coordinate c = gone->coordinate[0], before = c;
     struct node *neighbour;
@@ -104,27 +105,27 @@ is_fatal(struct redundant *r, const struct node *gone)
 }
 
 static void
-lose_step(struct redundant *r)
+lose_step(struct train_redundant *r)
 {
     double ms = (double)(r->now - r->step_start);
     double all = r->nodes_ms - r->start_nodes_ms;
-    if (r->status != REDUNDANT_RUNNING)
+    if (r->status != TRAIN_REDUNDANT_RUNNING)
         return;
-    r->result.seconds[ELASTIC_USEFUL] -= ms / 1000;
-    r->result.seconds[ELASTIC_WASTED] += ms / 1000;
-    r->result.instance_seconds[ELASTIC_USEFUL] -= all / 1000;
-    r->result.instance_seconds[ELASTIC_WASTED] += all / 1000;
+    r->result.seconds[TRAIN_USEFUL] -= ms / 1000;
+    r->result.seconds[TRAIN_WASTED] += ms / 1000;
+    r->result.instance_seconds[TRAIN_USEFUL] -= all / 1000;
+    r->result.instance_seconds[TRAIN_WASTED] += all / 1000;
 }
 
 static bool
-remove_node(struct redundant *r, size_t i, struct rec_error *err)
+remove_node(struct train_redundant *r, size_t i, struct rec_error *err)
 {
     struct node gone = r->node[i];
     bool fatal;
 
-    if (!redundant_keep_value(&r->lifetime, r->now - gone.start, err) ||
-        (r->last_removal != REDUNDANT_NEVER &&
-         !redundant_keep_value(&r->gap, r->now - r->last_removal, err)))
+    if (!train_redundant_keep_value(&r->lifetime, r->now - gone.start, err) ||
+        (r->last_removal != TRAIN_REDUNDANT_NEVER &&
+         !train_redundant_keep_value(&r->gap, r->now - r->last_removal, err)))
         return false;
     mark_change(r);
     r->last_removal = r->now;
@@ -136,43 +137,43 @@ remove_node(struct redundant *r, size_t i, struct rec_error *err)
     r->result.lost_active += gone.status == RUNNING;
     r->doubled -= gone.ncoordinates == 2;
     r->nleaving -= gone.leaving;
-    redundant_find_next_ready(r);
+    train_redundant_find_next_ready(r);
     fatal = is_fatal(r, &gone);
     if (fatal) {
         bool ok;
         r->result.fatal++;
         lose_step(r);
-        ok = redundant_start_rendezvous(r, true, "rendezvous_global", err);
-        redundant_tell(r, "fatal");
+        ok = train_redundant_start_rendezvous(r, true, "rendezvous_global", err);
+        train_redundant_tell(r, "fatal");
         return ok;
     }
-    redundant_tell(r, "remove");
-    if (r->status == REDUNDANT_RUNNING && !r->fallback) {
+    train_redundant_tell(r, "remove");
+    if (r->status == TRAIN_REDUNDANT_RUNNING && !r->fallback) {
         r->fallback = true;
         r->handled = false;
         r->fallback_steps = r->steps;
         r->fallback_time = r->now;
         r->step_ms = (int64_t)((double)r->step_ms * r->profile->slowdown);
-        redundant_tell(r, "fallback");
+        train_redundant_tell(r, "fallback");
     }
     return true;
 }
 
 /* An unnamed victim, of those that are not named; there is one. */
 static size_t
-choose(struct redundant *r)
+choose(struct train_redundant *r)
 {
     size_t chosen = r->nnodes, left = 0, nth = 0;
     for (size_t i = 0; i < r->nnodes; i++)
         left += !r->node[i].leaving;
-    if (r->options.victims == FLEET_RANDOM)
+    if (r->options.victims == TRAIN_RANDOM)
         nth = rng_below(r->rng, (uint32_t)left);
-    else if (r->options.victims == FLEET_NEWEST)
+    else if (r->options.victims == TRAIN_NEWEST)
         nth = left - 1;
     for (size_t i = 0; i < r->nnodes; i++) {
         if (r->node[i].leaving)
             continue;
-        if (r->options.victims != FLEET_LOWEST) {
+        if (r->options.victims != TRAIN_LOWEST) {
             if (nth-- == 0)
                 return i;
         } else if (chosen == r->nnodes ||
@@ -182,9 +183,9 @@ choose(struct redundant *r)
     return chosen;
 }
 
-/* Named nodes are there: redundant_keep_removal() looked. */
+/* Named nodes are there: train_redundant_keep_removal() looked. */
 static bool
-remove_nodes(struct redundant *r, uint64_t count, struct rec_str ids,
+remove_nodes(struct train_redundant *r, uint64_t count, struct rec_str ids,
              struct rec_error *err)
 {
     struct rec_str id;
@@ -202,7 +203,7 @@ remove_nodes(struct redundant *r, uint64_t count, struct rec_str ids,
 
 /* The removals of an instant come after its additions. */
 bool
-redundant_end_instant(struct redundant *r, struct rec_error *err)
+train_redundant_end_instant(struct train_redundant *r, struct rec_error *err)
 {
     bool ok = true;
     if (r->nremovals == 0)
@@ -216,8 +217,8 @@ redundant_end_instant(struct redundant *r, struct rec_error *err)
 }
 
 bool
-redundant_keep_removal(struct redundant *r, const struct spot_event *event,
-                       struct rec_error *err)
+train_redundant_keep_removal(struct train_redundant *r, const struct spot_event *event,
+                             struct rec_error *err)
 {
     char *ids = event->ids.len > 0 ? strndup(event->ids.ptr, event->ids.len) : strdup("");
     struct rec_str rest = event->ids, id;
@@ -228,7 +229,7 @@ redundant_keep_removal(struct redundant *r, const struct spot_event *event,
         size_t i = find_named(r, id);
         if (i == r->nnodes || r->node[i].leaving) {
             free(ids);
-            return fleet_fail(err, id, false);
+            return train_fleet_fail(err, id, false);
         }
         r->node[i].leaving = true;
         r->nleaving++;

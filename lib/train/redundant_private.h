@@ -4,9 +4,9 @@
 #define RAMPIPE_REDUNDANT_PRIVATE_H
 
 #include "rampipe/random.h"
-#include "rampipe/redundant.h"
+#include "rampipe/train.h"
 
-#define REDUNDANT_NEVER INT64_MAX
+#define TRAIN_REDUNDANT_NEVER INT64_MAX
 
 enum status { CREATING, READY, RUNNING };
 
@@ -31,11 +31,11 @@ struct sample {
     size_t n, room;
 };
 
-struct redundant {
-    struct redundant_options options;
-    struct redundant_sink sink;
-    const struct redundant_profile *profile;
-    struct redundant_result result;
+struct train_redundant {
+    struct train_redundant_options options;
+    struct train_redundant_sink sink;
+    const struct train_redundant_profile *profile;
+    struct train_redundant_result result;
     struct rng *rng;
     struct node *node; /* in the order in which they came */
     size_t nnodes, node_room;
@@ -44,7 +44,7 @@ struct redundant {
     uint64_t serials, count[3]; /* by status */
     uint64_t doubled;           /* running nodes with two coordinates */
     size_t nleaving;
-    enum redundant_status status;
+    enum train_redundant_status status;
     uint64_t *listed; /* serials in the rendezvous */
     size_t nlisted, listed_room;
     uint64_t pipelines, stages, waiting;
@@ -59,13 +59,13 @@ struct redundant {
 
     int64_t now, happened; /* the last event */
     struct sample lifetime, gap;
-    int64_t last_removal; /* REDUNDANT_NEVER: none */
+    int64_t last_removal; /* TRAIN_REDUNDANT_NEVER: none */
     char **removal;       /* of this instant: ids of each preemption, or "" */
     uint64_t *removal_count;
     size_t nremovals, removal_room, count_room;
 
     double nodes_ms;         /* instances x ms up to `now` */
-    int64_t first_node;      /* when the first came; REDUNDANT_NEVER: not yet */
+    int64_t first_node;      /* when the first came; TRAIN_REDUNDANT_NEVER: not yet */
     double first_nodes;      /* how many came then */
     double start_nodes_ms;   /* at step_start */
     double last_nodes_ms;    /* at the end of the last step */
@@ -75,25 +75,28 @@ struct redundant {
     bool done;
 
     bool told, told_degraded;
-    enum redundant_status told_status;
-    uint64_t told_count[FLEET_NSTATES];
+    enum train_redundant_status told_status;
+    uint64_t told_count[TRAIN_NSTATES];
 };
 
 /* How things stand, told. */
-void redundant_tell(struct redundant *redundant, const char *event);
+void train_redundant_tell(struct train_redundant *redundant, const char *event);
 /* The time of the next instance that will be ready: those that came first are. */
-void redundant_find_next_ready(struct redundant *redundant);
-bool redundant_start_rendezvous(struct redundant *redundant, bool global,
-                                const char *event, struct rec_error *err) REC_MUST_CHECK;
+void train_redundant_find_next_ready(struct train_redundant *redundant);
+bool train_redundant_start_rendezvous(struct train_redundant *redundant, bool global,
+                                      const char *event,
+                                      struct rec_error *err) REC_MUST_CHECK;
 /* Adds an instance; without id it gets a number. */
-bool redundant_add_node(struct redundant *redundant, struct rec_str id,
-                        struct rec_error *err) REC_MUST_CHECK;
-/* Remembers a preemption; redundant_end_instant() carries it out, after the additions. */
-bool redundant_keep_removal(struct redundant *redundant, const struct spot_event *event,
-                            struct rec_error *err) REC_MUST_CHECK;
-bool redundant_end_instant(struct redundant *redundant,
-                           struct rec_error *err) REC_MUST_CHECK;
-bool redundant_keep_value(struct sample *sample, int64_t ms,
-                          struct rec_error *err) REC_MUST_CHECK;
+bool train_redundant_add_node(struct train_redundant *redundant, struct rec_str id,
+                              struct rec_error *err) REC_MUST_CHECK;
+/* Remembers a preemption; train_redundant_end_instant() carries it out, after the
+ * additions. */
+bool train_redundant_keep_removal(struct train_redundant *redundant,
+                                  const struct spot_event *event,
+                                  struct rec_error *err) REC_MUST_CHECK;
+bool train_redundant_end_instant(struct train_redundant *redundant,
+                                 struct rec_error *err) REC_MUST_CHECK;
+bool train_redundant_keep_value(struct sample *sample, int64_t ms,
+                                struct rec_error *err) REC_MUST_CHECK;
 
 #endif

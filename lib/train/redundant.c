@@ -9,27 +9,27 @@
 /* ---- telling ------------------------------------------------------------- */
 
 void
-redundant_tell(struct redundant *r, const char *event)
+train_redundant_tell(struct train_redundant *r, const char *event)
 {
-    struct redundant_row row = {(double)r->now / 1000,
-                                event,
-                                r->pipelines,
-                                r->stages,
-                                r->nnodes,
-                                r->waiting,
-                                r->steps,
-                                r->result.fatal,
-                                r->status};
+    struct train_redundant_row row = {(double)r->now / 1000,
+                                      event,
+                                      r->pipelines,
+                                      r->stages,
+                                      r->nnodes,
+                                      r->waiting,
+                                      r->steps,
+                                      r->result.fatal,
+                                      r->status};
     if (r->sink.train)
         r->sink.train(r->sink.context, &row);
 }
 
 static void
-tell_state(struct redundant *r)
+tell_state(struct train_redundant *r)
 {
-    uint64_t count[FLEET_NSTATES] = {r->count[RUNNING], r->count[READY],
+    uint64_t count[TRAIN_NSTATES] = {r->count[RUNNING], r->count[READY],
                                      r->count[CREATING]};
-    bool degraded = r->status == REDUNDANT_RUNNING && r->fallback;
+    bool degraded = r->status == TRAIN_REDUNDANT_RUNNING && r->fallback;
     if (!r->sink.state ||
         (r->told && r->told_status == r->status && r->told_degraded == degraded &&
          memcmp(count, r->told_count, sizeof count) == 0))
@@ -43,27 +43,27 @@ tell_state(struct redundant *r)
 
 /* Time goes on to `time`. */
 static void
-spend(struct redundant *r, int64_t time)
+spend(struct train_redundant *r, int64_t time)
 {
-    static const enum elastic_account accounts[] = {ELASTIC_STALL, ELASTIC_RECONFIGURE,
-                                                    ELASTIC_USEFUL};
+    static const enum train_account accounts[] = {TRAIN_STALL, TRAIN_RECONFIGURE,
+                                                  TRAIN_USEFUL};
     double ms = (double)(time - r->now), all = ms * (double)r->nnodes;
     if (ms == 0)
         return;
     tell_state(r); /* once an instant, when all of it has happened */
     r->result.seconds[accounts[r->status]] += ms / 1000;
     r->result.instance_seconds[accounts[r->status]] += all / 1000;
-    r->result.by_state[FLEET_ACTIVE] += ms * (double)r->count[RUNNING] / 1000;
-    r->result.by_state[FLEET_STANDBY] += ms * (double)r->count[READY] / 1000;
-    r->result.by_state[FLEET_PREPARING] += ms * (double)r->count[CREATING] / 1000;
-    if (r->status == REDUNDANT_RUNNING && r->fallback)
+    r->result.by_state[TRAIN_ACTIVE] += ms * (double)r->count[RUNNING] / 1000;
+    r->result.by_state[TRAIN_STANDBY] += ms * (double)r->count[READY] / 1000;
+    r->result.by_state[TRAIN_PREPARING] += ms * (double)r->count[CREATING] / 1000;
+    if (r->status == TRAIN_REDUNDANT_RUNNING && r->fallback)
         r->result.degraded += ms / 1000;
     r->nodes_ms += all;
     r->now = time;
 }
 
 static void
-set_status(struct redundant *r, struct node *node, enum status status)
+set_status(struct train_redundant *r, struct node *node, enum status status)
 {
     r->count[node->status]--;
     r->count[status]++;
@@ -73,7 +73,7 @@ set_status(struct redundant *r, struct node *node, enum status status)
 /* The node with a serial, NULL if it is gone. Those that meet are listed almost in the
  * order of the nodes: the search starts behind the last one, at *from. */
 static struct node *
-find_serial(struct redundant *r, uint64_t serial, size_t *from)
+find_serial(struct train_redundant *r, uint64_t serial, size_t *from)
 {
     for (size_t i = 0; i < r->nnodes; i++) {
         size_t at = *from < r->nnodes ? *from : 0;
@@ -86,9 +86,9 @@ find_serial(struct redundant *r, uint64_t serial, size_t *from)
 
 /* Those that came first are ready first. */
 void
-redundant_find_next_ready(struct redundant *r)
+train_redundant_find_next_ready(struct train_redundant *r)
 {
-    r->next_ready = REDUNDANT_NEVER;
+    r->next_ready = TRAIN_REDUNDANT_NEVER;
     for (size_t i = 0; r->count[CREATING] > 0 && i < r->nnodes; i++)
         if (r->node[i].status == CREATING) {
             r->next_ready = r->node[i].start + r->profile->creation_ms;
@@ -99,7 +99,7 @@ redundant_find_next_ready(struct redundant *r)
 /* ---- rendezvous ---------------------------------------------------------- */
 
 static bool
-list_node(struct redundant *r, const struct node *node, struct rec_error *err)
+list_node(struct train_redundant *r, const struct node *node, struct rec_error *err)
 {
     if (!rec_grow(&r->listed, &r->listed_room, r->nlisted + 1, sizeof *r->listed, err))
         return false;
@@ -108,42 +108,42 @@ list_node(struct redundant *r, const struct node *node, struct rec_error *err)
 }
 
 bool
-redundant_start_rendezvous(struct redundant *r, bool global, const char *event,
-                           struct rec_error *err)
+train_redundant_start_rendezvous(struct train_redundant *r, bool global,
+                                 const char *event, struct rec_error *err)
 {
-    r->status = REDUNDANT_RENDEZVOUS;
+    r->status = TRAIN_REDUNDANT_RENDEZVOUS;
     r->global = global;
-    r->next_step = REDUNDANT_NEVER;
+    r->next_step = TRAIN_REDUNDANT_NEVER;
     r->timeout = r->now + (global ? r->profile->global_ms : r->profile->local_ms);
     r->nlisted = 0;
     for (size_t i = 0; i < r->nnodes; i++)
         if (r->node[i].status != CREATING && !list_node(r, &r->node[i], err))
             return false;
-    redundant_tell(r, event);
+    train_redundant_tell(r, event);
     return true;
 }
 
 static int64_t
-step_time(const struct redundant_profile *p, uint64_t pipelines)
+step_time(const struct train_redundant_profile *p, uint64_t pipelines)
 {
     for (size_t i = 0; i < p->nspeeds; i++)
         if (p->speed[i].stages == p->stages && p->speed[i].pipelines == pipelines)
             return p->speed[i].ms;
-    return REDUNDANT_NEVER;
+    return TRAIN_REDUNDANT_NEVER;
 }
 
 /* So many pipelines can be formed of n nodes. */
 static uint64_t
-pipelines_of(const struct redundant_profile *p, uint64_t n)
+pipelines_of(const struct train_redundant_profile *p, uint64_t n)
 {
     uint64_t pipelines = n / p->stages;
-    while (pipelines > 0 && step_time(p, pipelines) == REDUNDANT_NEVER)
+    while (pipelines > 0 && step_time(p, pipelines) == TRAIN_REDUNDANT_NEVER)
         pipelines--;
     return pipelines;
 }
 
 static void
-configure(struct redundant *r)
+configure(struct train_redundant *r)
 {
     size_t from = 0;
     r->pipelines = pipelines_of(r->profile, r->nlisted);
@@ -163,9 +163,9 @@ configure(struct redundant *r)
     }
     r->fallback = false;
     r->nlisted = 0;
-    r->timeout = REDUNDANT_NEVER;
+    r->timeout = TRAIN_REDUNDANT_NEVER;
     r->result.rendezvous++;
-    r->status = r->pipelines > 0 ? REDUNDANT_RUNNING : REDUNDANT_STOPPED;
+    r->status = r->pipelines > 0 ? TRAIN_REDUNDANT_RUNNING : TRAIN_REDUNDANT_STOPPED;
     if (r->pipelines > 0) {
         r->step_ms = step_time(r->profile, r->pipelines);
         r->step_start = r->now;
@@ -177,16 +177,16 @@ configure(struct redundant *r)
             r->last_nodes_ms = r->nodes_ms;
         }
     }
-    redundant_tell(r, "config");
+    train_redundant_tell(r, "config");
 }
 
 static bool
-end_rendezvous(struct redundant *r, struct rec_error *err)
+end_rendezvous(struct train_redundant *r, struct rec_error *err)
 {
     size_t from = 0;
     for (size_t i = 0; i < r->nlisted; i++)
         if (!find_serial(r, r->listed[i], &from))
-            return redundant_start_rendezvous(r, r->global, "redo", err);
+            return train_redundant_start_rendezvous(r, r->global, "redo", err);
     configure(r);
     return true;
 }
@@ -194,7 +194,7 @@ end_rendezvous(struct redundant *r, struct rec_error *err)
 /* ---- steps --------------------------------------------------------------- */
 
 static bool
-should_reconfigure(const struct redundant *r)
+should_reconfigure(const struct train_redundant *r)
 {
     double doubled = (double)r->doubled;
     double running = (double)(r->pipelines * r->stages) - doubled;
@@ -206,7 +206,7 @@ should_reconfigure(const struct redundant *r)
 }
 
 static bool
-end_step(struct redundant *r, struct rec_error *err)
+end_step(struct train_redundant *r, struct rec_error *err)
 {
     if (r->fallback && !r->handled && r->fallback_steps == r->steps) {
         /* the rest of the step that runs is slower too */
@@ -222,34 +222,34 @@ end_step(struct redundant *r, struct rec_error *err)
     r->last = r->step_start = r->now;
     r->done = r->options.steps > 0 && r->steps == r->options.steps;
     r->next_step = r->now + r->step_ms;
-    redundant_tell(r, "step");
+    train_redundant_tell(r, "step");
     if (!r->done && should_reconfigure(r))
-        return redundant_start_rendezvous(r, false, "rendezvous_local", err);
+        return train_redundant_start_rendezvous(r, false, "rendezvous_local", err);
     return true;
 }
 
 static bool
-get_ready(struct redundant *r, struct rec_error *err)
+get_ready(struct train_redundant *r, struct rec_error *err)
 {
     struct node *node = r->node;
     bool ok = true;
     while (node->status != CREATING)
         node++;
     set_status(r, node, READY);
-    if (r->status == REDUNDANT_STOPPED)
-        ok = redundant_start_rendezvous(r, true, "rendezvous_global", err);
-    else if (r->status == REDUNDANT_RENDEZVOUS)
+    if (r->status == TRAIN_REDUNDANT_STOPPED)
+        ok = train_redundant_start_rendezvous(r, true, "rendezvous_global", err);
+    else if (r->status == TRAIN_REDUNDANT_RENDEZVOUS)
         ok = list_node(r, node, err);
     else
         r->waiting++;
-    redundant_tell(r, "ready");
-    redundant_find_next_ready(r);
+    train_redundant_tell(r, "ready");
+    train_redundant_find_next_ready(r);
     return ok;
 }
 
 /* Everything that happens by itself before `time`; ties: ready, rendezvous, step. */
 static bool
-advance(struct redundant *r, int64_t time, struct rec_error *err)
+advance(struct train_redundant *r, int64_t time, struct rec_error *err)
 {
     while (!r->done) {
         int64_t next = r->next_ready;
@@ -276,14 +276,15 @@ advance(struct redundant *r, int64_t time, struct rec_error *err)
 /* ---- what comes from outside ---------------------------------------- */
 
 bool
-redundant_take(struct redundant *r, const struct spot_event *event, struct rec_error *err)
+train_redundant_take(struct train_redundant *r, const struct spot_event *event,
+                     struct rec_error *err)
 {
     int64_t time = llround(event->time * 1000);
     struct rec_str ids = event->ids, id = {NULL, 0};
 
     if (r->done)
         return true;
-    if (time > r->now && !redundant_end_instant(r, err))
+    if (time > r->now && !train_redundant_end_instant(r, err))
         return false;
     if (!advance(r, time, err))
         return false;
@@ -291,11 +292,11 @@ redundant_take(struct redundant *r, const struct spot_event *event, struct rec_e
         return true;
     spend(r, time);
     if (event->kind == SPOT_PREEMPT)
-        return redundant_keep_removal(r, event, err);
+        return train_redundant_keep_removal(r, event, err);
     for (uint64_t i = 0; i < event->count; i++) {
         if (ids.len > 0)
             rec_str_split(&ids, ',', &id);
-        if (!redundant_add_node(r, id, err))
+        if (!train_redundant_add_node(r, id, err))
             return false;
     }
     return true;
@@ -303,18 +304,18 @@ redundant_take(struct redundant *r, const struct spot_event *event, struct rec_e
 
 /* ---- start and end ------------------------------------------------------- */
 
-struct redundant *
-redundant_new(const struct redundant_options *options, const struct redundant_sink *sink,
-              struct rec_error *err)
+struct train_redundant *
+train_redundant_new(const struct train_redundant_options *options,
+                    const struct train_redundant_sink *sink, struct rec_error *err)
 {
-    struct redundant *r = calloc(1, sizeof *r);
+    struct train_redundant *r = calloc(1, sizeof *r);
     struct spot_event start = {options->begin, SPOT_ADD, options->start, {NULL, 0}};
 
     if (!r) {
         rec_fail_memory(err);
         return NULL;
     }
-    if (options->victims == FLEET_RANDOM && !(r->rng = rng_new(options->seed, 0, err))) {
+    if (options->victims == TRAIN_RANDOM && !(r->rng = rng_new(options->seed, 0, err))) {
         free(r);
         return NULL;
     }
@@ -322,12 +323,12 @@ redundant_new(const struct redundant_options *options, const struct redundant_si
     r->sink = *sink;
     r->profile = options->profile;
     r->now = llround(options->begin * 1000);
-    r->next_step = r->timeout = r->next_ready = REDUNDANT_NEVER;
-    r->last_removal = r->first_node = REDUNDANT_NEVER;
+    r->next_step = r->timeout = r->next_ready = TRAIN_REDUNDANT_NEVER;
+    r->last_removal = r->first_node = TRAIN_REDUNDANT_NEVER;
     r->result.begin = (double)r->now / 1000;
-    if (start.count == 0 || redundant_take(r, &start, err))
+    if (start.count == 0 || train_redundant_take(r, &start, err))
         return r;
-    redundant_free(r);
+    train_redundant_free(r);
     return NULL;
 }
 
@@ -345,7 +346,7 @@ describe(struct sample *s, double *mean, double *median, double *stdev)
 }
 
 static void
-average(struct redundant *r)
+average(struct train_redundant *r)
 {
     double begin = r->result.begin * 1000, until = (double)r->last - begin;
     double seconds = (double)(r->last - r->first) / 1000, nodes;
@@ -372,25 +373,26 @@ average(struct redundant *r)
 }
 
 bool
-redundant_finish(struct redundant *r, double end, struct redundant_result *result,
-                 struct rec_error *err)
+train_redundant_finish(struct train_redundant *r, double end,
+                       struct train_redundant_result *result, struct rec_error *err)
 {
-    int64_t last = isinf(end) ? REDUNDANT_NEVER : llround(end * 1000) + 1;
-    if (r->options.steps == 0 && last == REDUNDANT_NEVER)
+    int64_t last = isinf(end) ? TRAIN_REDUNDANT_NEVER : llround(end * 1000) + 1;
+    if (r->options.steps == 0 && last == TRAIN_REDUNDANT_NEVER)
         return rec_fail(err, REC_USAGE, "the training has no end");
-    if (!r->done && (!redundant_end_instant(r, err) || !advance(r, last, err)))
+    if (!r->done && (!train_redundant_end_instant(r, err) || !advance(r, last, err)))
         return false;
     tell_state(r);
     /* as published: the lives that go on end with the last event, if none is to come */
     r->happened = r->now;
-    if (!r->done && last != REDUNDANT_NEVER) {
+    if (!r->done && last != TRAIN_REDUNDANT_NEVER) {
         spend(r, last - 1);
-        if (r->next_step != REDUNDANT_NEVER || r->timeout != REDUNDANT_NEVER ||
-            r->next_ready != REDUNDANT_NEVER)
+        if (r->next_step != TRAIN_REDUNDANT_NEVER ||
+            r->timeout != TRAIN_REDUNDANT_NEVER || r->next_ready != TRAIN_REDUNDANT_NEVER)
             r->happened = r->now;
     }
     for (size_t i = 0; i < r->nnodes; i++)
-        if (!redundant_keep_value(&r->lifetime, r->happened - r->node[i].start, err))
+        if (!train_redundant_keep_value(&r->lifetime, r->happened - r->node[i].start,
+                                        err))
             return false;
     r->result.end = (double)r->now / 1000;
     r->result.steps = r->steps;
@@ -404,7 +406,7 @@ redundant_finish(struct redundant *r, double end, struct redundant_result *resul
 }
 
 void
-redundant_free(struct redundant *r)
+train_redundant_free(struct train_redundant *r)
 {
     if (!r)
         return;

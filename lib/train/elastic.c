@@ -1,0 +1,410 @@
+/* Elastic training on spot instances: the rules that are exact in time, and what they
+ * share with the published ones (train_elastic_tick.c). */
+#include "elastic_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- time that passes, and what is told ---------------------------------- */
+
+void
+train_elastic_spend(struct train_elastic *e, double time)
+{
+    static const enum train_account accounts[] = {TRAIN_USEFUL, TRAIN_RECONFIGURE,
+                                                  TRAIN_STALL};
+    double seconds = time - e->now, all = seconds * (double)train_fleet_size(e->fleet);
+    enum train_account account = accounts[e->phase];
+    e->result.seconds[account] += seconds;
+    e->result.instance_seconds[account] += all;
+    for (int s = 0; s < TRAIN_NSTATES; s++)
+        e->result.by_state[s] +=
+            seconds * (double)train_fleet_count(e->fleet, (enum train_state)s);
+    e->all += all;
+    e->now = time;
+}
+
+void
+train_elastic_tell_state(struct train_elastic *e, double time)
+{
+    uint64_t count[TRAIN_NSTATES];
+    bool same = e->told && e->told_phase == e->phase;
+    if (!e->sink.state)
+        return;
+    for (int s = 0; s < TRAIN_NSTATES; s++) {
+        count[s] = train_fleet_count(e->fleet, (enum train_state)s);
+        same = same && count[s] == e->told_count[s];
+    }
+    if (same)
+        return;
+    e->told = true;
+    e->told_phase = e->phase;
+    memcpy(e->told_count, count, sizeof count);
+    e->sink.state(e->sink.context, time, e->phase, count);
+}
+
+void
+train_elastic_tell_step(struct train_elastic *e, double time, uint64_t size)
+{
+    if (e->step == e->last_saved + 1)
+        e->safe = (struct train_elastic_mark){time, e->all - (e->now - time) *
+                                                                 (double)e->population};
+    if (e->sink.train) {
+        struct train_elastic_row row = {
+            .time = time, .id = e->step, .size = size, .since = NAN};
+        e->sink.train(e->sink.context, &row);
+    }
+}
+
+/* The work since the last checkpoint is lost, if any was done. Returns since when. */
+double
+train_elastic_roll_back(struct train_elastic *e)
+{
+    int64_t redo = e->last_saved + 1;
+    double seconds = e->now - e->safe.time, all = e->all - e->safe.all;
+    if (e->phase != TRAIN_ELASTIC_TRAINING)
+        return NAN;
+    e->result.seconds[TRAIN_USEFUL] -= seconds;
+    e->result.seconds[TRAIN_WASTED] += seconds;
+    e->result.instance_seconds[TRAIN_USEFUL] -= all;
+    e->result.instance_seconds[TRAIN_WASTED] += all;
+    e->result.lost += e->step - redo;
+    e->step = redo;
+    return e->safe.time;
+}
+
+void
+train_elastic_tell_reconfig(struct train_elastic *e, uint64_t size, double since)
+{
+    struct train_elastic_row row = {.time = e->now,
+                                    .reconfig = true,
+                                    .id = (int64_t)e->result.reconfigurations++,
+                                    .size = size,
+                                    .after = train_fleet_count(e->fleet, TRAIN_ACTIVE),
+                                    .redo = e->last_saved + 1,
+                                    .since = since};
+    if (e->sink.train)
+        e->sink.train(e->sink.context, &row);
+}
+
+/* ---- what ends by itself ------------------------------------------------- */
+
+static void
+start_iteration(struct train_elastic *e, double time)
+{
+    uint64_t size = train_fleet_count(e->fleet, TRAIN_ACTIVE);
+    train_elastic_tell_step(e, time, size);
+    e->step_end = time + train_elastic_iteration(e->options.profile, (double)size);
+}
+
+static void
+end_iteration(struct train_elastic *e)
+{
+    double time = e->step_end;
+    e->result.iterations++;
+    if (!e->saving) {
+        e->saving = true;
+        e->save_end = time + e->options.profile->checkpoint;
+        e->save_step = e->step;
+        e->saved = (struct train_elastic_mark){time, e->all};
+    }
+    e->step++;
+    start_iteration(e, time);
+}
+
+static void
+end_checkpoint(struct train_elastic *e)
+{
+    e->saving = false;
+    e->last_saved = e->save_step;
+    e->safe = e->saved;
+    e->result.checkpoints++;
+}
+
+static void
+resume(struct train_elastic *e)
+{
+    e->phase = TRAIN_ELASTIC_TRAINING;
+    start_iteration(e, e->reconfig_end);
+    train_elastic_tell_state(e, e->now);
+}
+
+static void
+regroup(struct train_elastic *e, uint64_t lost)
+{
+    uint64_t active = train_fleet_count(e->fleet, TRAIN_ACTIVE);
+    uint64_t standby = train_fleet_count(e->fleet, TRAIN_STANDBY),
+             depth = e->options.depth;
+    uint64_t target = (active + standby) / depth * depth;
+    double since;
+
+    if (lost == 0 && standby < depth)
+        return;
+    since = train_elastic_roll_back(e);
+    e->saving = false;
+    if (target > active)
+        train_fleet_move(e->fleet, TRAIN_STANDBY, TRAIN_ACTIVE, target - active);
+    else
+        train_fleet_move(e->fleet, TRAIN_ACTIVE, TRAIN_STANDBY, active - target);
+    train_elastic_tell_reconfig(e, active, since);
+    e->phase = target > 0 ? TRAIN_ELASTIC_RECONFIGURING : TRAIN_ELASTIC_STALLED;
+    e->reconfig_end = e->now + e->options.profile->reconfigure + e->options.load;
+}
+
+/* Completes whatever ends up to `time`; ties: resume, checkpoint, iteration. */
+static void
+complete(struct train_elastic *e, double time)
+{
+    for (;;) {
+        double next = e->phase == TRAIN_ELASTIC_TRAINING        ? e->step_end
+                      : e->phase == TRAIN_ELASTIC_RECONFIGURING ? e->reconfig_end
+                                                                : INFINITY;
+        bool save =
+            e->phase == TRAIN_ELASTIC_TRAINING && e->saving && e->save_end <= next;
+        if (save)
+            next = e->save_end;
+        if (next > time)
+            return;
+        train_elastic_spend(e, next);
+        if (e->phase == TRAIN_ELASTIC_RECONFIGURING)
+            resume(e);
+        else if (!save)
+            end_iteration(e);
+        else {
+            end_checkpoint(e);
+            if (e->options.grow_saved &&
+                train_fleet_count(e->fleet, TRAIN_STANDBY) >= e->options.depth) {
+                if (e->step_end <= next) /* it ends with the checkpoint: it counts */
+                    end_iteration(e);
+                regroup(e, 0);
+                train_elastic_tell_state(e, next);
+            }
+        }
+    }
+}
+
+/* ---- one instant --------------------------------------------------------- */
+
+/* The rest of an instant, after its losses. */
+static void
+close_instant(struct train_elastic *e)
+{
+    bool wait = e->options.grow_saved && e->phase == TRAIN_ELASTIC_TRAINING &&
+                e->saving && e->lost == 0;
+    train_fleet_settle(e->fleet, e->now);
+    if (!wait)
+        regroup(e, e->lost);
+    e->lost = 0;
+    train_elastic_tell_state(e, e->now);
+}
+
+static void
+advance(struct train_elastic *e, double time)
+{
+    double ready;
+    while ((ready = train_fleet_next_ready(e->fleet)) < time) {
+        complete(e, ready);
+        train_elastic_spend(e, ready);
+        close_instant(e);
+    }
+    complete(e, time);
+    train_elastic_spend(e, time);
+}
+
+static double
+to_tick(const struct train_elastic *e, double time)
+{
+    double tick = e->options.tick, begin = e->options.begin;
+    return tick > 0 ? begin + ceil((time - begin) / tick) * tick : time;
+}
+
+bool
+train_elastic_add(struct train_elastic *e, struct rec_error *err)
+{
+    uint64_t added;
+    double ready = to_tick(e, e->now + e->options.prepare);
+
+    for (size_t i = 0; i < e->nadds; i++) {
+        struct train_elastic_addition *a = &e->add[i];
+        struct rec_str ids = {a->ids, a->ids ? strlen(a->ids) : 0};
+        bool ok = train_fleet_add(e->fleet, a->count, ids, e->limit, TRAIN_PREPARING,
+                                  ready, &added, err);
+        free(a->ids);
+        a->ids = NULL;
+        if (!ok)
+            return false;
+        e->result.added += added;
+        e->result.refused += a->count - added;
+    }
+    e->nadds = 0;
+    rec_map_clear(&e->arriving);
+    return true;
+}
+
+/* Ends the instant whose events were taken. */
+static bool
+end_instant(struct train_elastic *e, struct rec_error *err)
+{
+    if (!e->open)
+        return true;
+    e->open = false;
+    if (e->options.rules != TRAIN_ELASTIC_SANE)
+        return train_elastic_tick(e, err);
+    if (!train_elastic_add(e, err))
+        return false;
+    close_instant(e);
+    return true;
+}
+
+static bool
+keep_addition(struct train_elastic *e, const struct spot_event *event,
+              struct rec_error *err)
+{
+    struct train_elastic_addition addition = {event->count, NULL};
+    struct rec_str rest, id;
+
+    if (!rec_grow(&e->add, &e->add_room, e->nadds + 1, sizeof *e->add, err))
+        return false;
+    if (event->ids.len > 0 && !(addition.ids = strndup(event->ids.ptr, event->ids.len)))
+        return rec_fail_memory(err);
+    e->add[e->nadds++] = addition;
+    rest = (struct rec_str){addition.ids, event->ids.len};
+    while (rest.len > 0 && rec_str_split(&rest, ',', &id))
+        if (train_fleet_has(e->fleet, id) || rec_map_get(&e->arriving, id) != REC_NONE)
+            return train_fleet_fail(err, id, true);
+        else if (!rec_map_add(&e->arriving, id, 0, err))
+            return false;
+    return true;
+}
+
+/* A preemption may name an instance that came at the same instant. */
+static bool
+names_newcomer(const struct train_elastic *e, struct rec_str ids)
+{
+    struct rec_str id;
+    while (e->nadds > 0 && ids.len > 0 && rec_str_split(&ids, ',', &id))
+        if (rec_map_get(&e->arriving, id) != REC_NONE)
+            return true;
+    return false;
+}
+
+/* The first instances are there: they form pipelines at once. */
+static void
+begin(struct train_elastic *e)
+{
+    uint64_t active = train_fleet_size(e->fleet) / e->options.depth * e->options.depth;
+    e->begun = true;
+    e->result.start = e->population = train_fleet_size(e->fleet);
+    train_fleet_move(e->fleet, TRAIN_STANDBY, TRAIN_ACTIVE, active);
+    e->phase = active > 0 ? TRAIN_ELASTIC_TRAINING : TRAIN_ELASTIC_STALLED;
+    if (e->options.rules != TRAIN_ELASTIC_SANE)
+        train_elastic_tick_start(e);
+    else if (active > 0)
+        start_iteration(e, e->now);
+    train_elastic_tell_state(e, e->now);
+}
+
+/* Where none are at the start, those that come at that time were there. */
+static bool
+is_first(const struct train_elastic *e, const struct spot_event *event)
+{
+    return !e->begun && e->options.start == 0 && event->kind == SPOT_ADD &&
+           event->time == e->options.begin;
+}
+
+bool
+train_elastic_take(struct train_elastic *e, const struct spot_event *event,
+                   struct rec_error *err)
+{
+    double time = to_tick(e, event->time);
+    uint64_t taken, active;
+
+    if (e->options.tick > 0 && time >= e->options.end)
+        return true;
+    if (is_first(e, event)) {
+        bool ok = train_fleet_add(e->fleet, event->count, event->ids, e->limit,
+                                  TRAIN_STANDBY, 0, &taken, err);
+        e->result.refused += event->count - taken;
+        return ok;
+    }
+    if (!e->begun)
+        begin(e);
+    if (e->open && time > e->now && !end_instant(e, err))
+        return false;
+    if (!e->open) {
+        if (e->options.rules == TRAIN_ELASTIC_SANE)
+            advance(e, time);
+        else if (!train_elastic_tick_until(e, time, err))
+            return false;
+        e->open = true;
+        e->before = train_fleet_size(e->fleet);
+    }
+    if (event->kind == SPOT_ADD)
+        return keep_addition(e, event, err);
+    if (names_newcomer(e, event->ids) && !train_elastic_add(e, err))
+        return false;
+    if (!train_fleet_preempt(e->fleet, event->count, event->ids, &taken, &active, err))
+        return false;
+    e->lost += active;
+    e->result.preempted += taken;
+    e->result.lost_active += active;
+    return true;
+}
+
+/* ---- start and end ------------------------------------------------------- */
+
+struct train_elastic *
+train_elastic_new(const struct train_elastic_options *options,
+                  const struct train_elastic_sink *sink, struct rec_error *err)
+{
+    struct train_elastic *e = calloc(1, sizeof *e);
+    uint64_t added;
+
+    if (!e) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    e->options = *options;
+    e->sink = *sink;
+    e->limit = options->capacity;
+    e->now = e->result.begin = options->begin;
+    e->last_saved = options->rules == TRAIN_ELASTIC_SANE ? -1 : 0;
+    e->fleet = train_fleet_new(options->victims, options->seed, err);
+    if (e->fleet && train_fleet_add(e->fleet, options->start, (struct rec_str){NULL, 0},
+                                    UINT64_MAX, TRAIN_STANDBY, 0, &added, err))
+        return e;
+    train_elastic_free(e);
+    return NULL;
+}
+
+bool
+train_elastic_finish(struct train_elastic *e, double end,
+                     struct train_elastic_result *result, struct rec_error *err)
+{
+    if (!e->begun)
+        begin(e);
+    if (!end_instant(e, err))
+        return false;
+    end = fmax(end, e->now);
+    if (e->options.rules == TRAIN_ELASTIC_SANE)
+        advance(e, end);
+    else if (!train_elastic_tick_until(e, end, err))
+        return false;
+    train_elastic_spend(e, end);
+    e->result.end = end;
+    e->result.steps = e->step;
+    *result = e->result;
+    return true;
+}
+
+void
+train_elastic_free(struct train_elastic *e)
+{
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->nadds; i++)
+        free(e->add[i].ids);
+    free(e->add);
+    rec_map_free(&e->arriving);
+    train_fleet_free(e->fleet);
+    free(e);
+}

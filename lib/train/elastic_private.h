@@ -1,0 +1,75 @@
+/* What the two sets of rules of elastic training share. */
+#ifndef RAMPIPE_ELASTIC_PRIVATE_H
+#define RAMPIPE_ELASTIC_PRIVATE_H
+
+#include "rampipe/train.h"
+
+/* A moment, and the instance-seconds spent until then. */
+struct train_elastic_mark {
+    double time, all;
+};
+
+struct train_elastic_addition {
+    uint64_t count;
+    char *ids; /* owned; NULL: none */
+};
+
+struct train_elastic {
+    struct train_elastic_options options;
+    struct train_elastic_sink sink;
+    struct train_fleet *fleet;
+    struct train_elastic_result result;
+    enum train_elastic_phase phase;
+    double now;          /* all before is spent */
+    double all;          /* instance-seconds spent */
+    int64_t step;        /* iterations done and not lost = the one that runs */
+    int64_t last_saved;  /* the last iteration in a checkpoint; -1: none */
+    double step_end;     /* of the one that runs */
+    double reconfig_end; /* NAN: none (published rules) */
+    bool saving;         /* a checkpoint is being written */
+    double save_end;
+    int64_t save_step;
+    struct train_elastic_mark
+        saved; /* work that a checkpoint holds ended here: of the one that
+                                  is being written, */
+    struct train_elastic_mark safe; /* and of the last one */
+
+    bool begun;                         /* the first instances are known */
+    bool open;                          /* an instant has events: */
+    uint64_t lost;                      /* active instances lost in it */
+    uint64_t before;                    /* the population before */
+    uint64_t limit;                     /* additions may not make it larger */
+    struct train_elastic_addition *add; /* its additions */
+    size_t nadds, add_room;
+    struct rec_map arriving; /* their ids, which live in ->add */
+
+    /* what was told last */
+    bool told;
+    enum train_elastic_phase told_phase;
+    uint64_t told_count[TRAIN_NSTATES];
+
+    /* published rules */
+    uint64_t ticks;      /* done */
+    uint64_t population; /* between the last tick and the next */
+    bool last_is_step;   /* the last row */
+    double last_time;
+    uint64_t last_size;
+};
+
+void train_elastic_spend(struct train_elastic *elastic, double time);
+void train_elastic_tell_state(struct train_elastic *elastic, double time);
+void train_elastic_tell_step(struct train_elastic *elastic, double time, uint64_t size);
+void train_elastic_tell_reconfig(struct train_elastic *elastic, uint64_t size,
+                                 double since);
+double train_elastic_roll_back(struct train_elastic *elastic);
+bool train_elastic_add(struct train_elastic *elastic,
+                       struct rec_error *err) REC_MUST_CHECK;
+
+/* Published rules: the first row; the ticks before `time`; the tick at now. */
+void train_elastic_tick_start(struct train_elastic *elastic);
+bool train_elastic_tick_until(struct train_elastic *elastic, double time,
+                              struct rec_error *err) REC_MUST_CHECK;
+bool train_elastic_tick(struct train_elastic *elastic,
+                        struct rec_error *err) REC_MUST_CHECK;
+
+#endif

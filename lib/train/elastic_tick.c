@@ -1,0 +1,167 @@
+/* Elastic training by the published rules, tick by tick, faults included. What is done in
+ * a tick, and in which order, is theirs; see train.h for the source. */
+#include "elastic_private.h"
+
+#include <math.h>
+
+void
+train_elastic_tick_start(struct train_elastic *e)
+{
+    e->last_is_step = true;
+    e->last_time = e->now;
+    e->last_size = train_fleet_count(e->fleet, TRAIN_ACTIVE);
+    e->reconfig_end = NAN;
+    e->safe = (struct train_elastic_mark){e->now, 0};
+    train_elastic_tell_step(e, e->now, e->last_size);
+}
+
+/* "Later" sees what ends on a tick at that tick, "published" at the next. */
+static bool
+passed(const struct train_elastic *e, double end)
+{
+    return e->options.rules == TRAIN_ELASTIC_LATER ? e->now >= end : e->now > end;
+}
+
+/* Sizes that were not measured never end (the original raises KeyError). */
+static double
+iteration(const struct train_elastic *e, uint64_t size)
+{
+    const struct train_elastic_profile *p = e->options.profile;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->size[i] == (double)size)
+            return p->seconds[i];
+    return INFINITY;
+}
+
+static void
+end_checkpoint(struct train_elastic *e)
+{
+    if (!e->saving || !passed(e, e->save_end))
+        return;
+    e->saving = false;
+    e->last_saved = e->save_step;
+    e->safe = e->saved;
+    e->result.checkpoints++;
+}
+
+/* At most one iteration ends in a tick. */
+static void
+end_iteration(struct train_elastic *e)
+{
+    double end = e->last_time + iteration(e, e->last_size);
+    if (!passed(e, end))
+        return;
+    if (!e->saving) {
+        e->saving = true;
+        e->save_end = end + e->options.profile->checkpoint;
+        e->save_step = e->step;
+        e->saved = (struct train_elastic_mark){end, e->all - (e->now - end) *
+                                                                 (double)e->population};
+    }
+    e->step++;
+    e->result.iterations++;
+    e->last_time = end;
+    train_elastic_tell_step(e, end, e->last_size);
+}
+
+static void
+end_reconfiguration(struct train_elastic *e, bool disturbed)
+{
+    double late, all;
+    enum train_account account;
+    if (disturbed)
+        e->reconfig_end =
+            (e->options.rules == TRAIN_ELASTIC_LATER ? e->now : e->reconfig_end) +
+            e->options.profile->reconfigure;
+    if (!passed(e, e->reconfig_end))
+        return;
+    e->result.lost += e->step - (e->last_saved + 1); /* -1 if it never trained before */
+    e->step = e->last_saved + 1;
+    e->last_is_step = true;
+    e->last_time = e->reconfig_end;
+    e->last_size = train_fleet_count(e->fleet, TRAIN_ACTIVE);
+    e->reconfig_end = NAN;
+    e->phase = e->last_size > 0 ? TRAIN_ELASTIC_TRAINING : TRAIN_ELASTIC_STALLED;
+    /* it ended before this tick: what was spent since is of the phase that follows */
+    late = e->now - e->last_time;
+    all = late * (double)e->population;
+    account = e->last_size > 0 ? TRAIN_USEFUL : TRAIN_STALL;
+    e->result.seconds[TRAIN_RECONFIGURE] -= late;
+    e->result.seconds[account] += late;
+    e->result.instance_seconds[TRAIN_RECONFIGURE] -= all;
+    e->result.instance_seconds[account] += all;
+    train_elastic_tell_step(e, e->last_time, e->last_size);
+}
+
+static void
+regroup(struct train_elastic *e, bool lost, bool grown)
+{
+    uint64_t depth = e->options.depth;
+    uint64_t over = train_fleet_count(e->fleet, TRAIN_ACTIVE) % depth;
+    uint64_t standby = train_fleet_count(e->fleet, TRAIN_STANDBY);
+
+    if (grown) {
+        uint64_t moved = standby / depth * depth - (lost ? over : 0);
+        train_fleet_move(e->fleet, TRAIN_STANDBY, TRAIN_ACTIVE, moved);
+        while (lost && train_fleet_count(e->fleet, TRAIN_STANDBY) >= depth)
+            train_fleet_move(e->fleet, TRAIN_STANDBY, TRAIN_ACTIVE, depth);
+    } else if (e->options.rules == TRAIN_ELASTIC_LATER ? standby >= depth - over
+                                                       : standby > depth - over)
+        train_fleet_move(e->fleet, TRAIN_STANDBY, TRAIN_ACTIVE, depth - over);
+    else
+        train_fleet_move(e->fleet, TRAIN_ACTIVE, TRAIN_STANDBY, over);
+}
+
+static void
+reconfigure(struct train_elastic *e, bool lost, bool grown)
+{
+    uint64_t size = train_fleet_count(e->fleet, TRAIN_ACTIVE);
+    double since = train_elastic_roll_back(e);
+    e->saving = false;
+    e->last_is_step = false;
+    if (isnan(e->reconfig_end))
+        e->reconfig_end = e->now + e->options.profile->reconfigure;
+    regroup(e, lost, grown);
+    e->phase = TRAIN_ELASTIC_RECONFIGURING;
+    train_elastic_tell_reconfig(e, size, since);
+}
+
+bool
+train_elastic_tick(struct train_elastic *e, struct rec_error *err)
+{
+    bool lost = e->lost > 0, grown;
+
+    /* the losses were taken; room is counted from the population before them */
+    train_fleet_settle(e->fleet, e->now);
+    e->limit = train_fleet_size(e->fleet) +
+               (e->options.capacity > e->before ? e->options.capacity - e->before : 0);
+    if (!train_elastic_add(e, err))
+        return false;
+    grown = train_fleet_count(e->fleet, TRAIN_STANDBY) >= e->options.depth;
+    end_checkpoint(e);
+    if (e->last_is_step)
+        end_iteration(e);
+    else
+        end_reconfiguration(e, lost || grown);
+    if (lost || grown)
+        reconfigure(e, lost, grown);
+    e->lost = 0;
+    e->population = train_fleet_size(e->fleet);
+    e->ticks++;
+    train_elastic_tell_state(e, e->now);
+    return true;
+}
+
+bool
+train_elastic_tick_until(struct train_elastic *e, double time, struct rec_error *err)
+{
+    double next;
+    while ((next = e->options.begin + (double)e->ticks * e->options.tick) < time) {
+        train_elastic_spend(e, next);
+        e->before = train_fleet_size(e->fleet);
+        if (!train_elastic_tick(e, err))
+            return false;
+    }
+    train_elastic_spend(e, time);
+    return true;
+}
