@@ -37,7 +37,7 @@ check_stdout(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return;
-    diag_error(CMDLINE_PARSER_PACKAGE, "<stdout>: cannot write");
+    cli_error(CMDLINE_PARSER_PACKAGE, "<stdout>: cannot write");
     _exit(REC_IO);
 }
 

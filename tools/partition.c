@@ -108,8 +108,8 @@ end_graph(struct partition *p)
     if (!graph_close(&p->graph, &p->cli->err) ||
         !graph_partition(&p->graph, &p->how, &p->result, &p->cli->err) || !remember(p))
         return false;
-    diag_note(p->cli, "%s: %zu ops and %zu deps", p->result.id, p->result.nops,
-              p->result.ndeps);
+    cli_note(p->cli, "%s: %zu ops and %zu deps", p->result.id, p->result.nops,
+             p->result.ndeps);
     graph_write(&p->result, p->cli->writer);
     rec_put_bytes(p->cli->writer, p->held, p->held_len);
     p->held_len = 0;

@@ -103,7 +103,7 @@ convert(struct cli *cli, const struct settings *settings, const char *path,
     bool ok = reader && input_read_profile(&graph, reader, &settings->profile,
                                            rec_str(id), rec_str(model), &cli->err);
     if (ok) {
-        diag_note(cli, "%s: %zu ops, %zu deps", id, graph.nops, graph.ndeps);
+        cli_note(cli, "%s: %zu ops, %zu deps", id, graph.nops, graph.ndeps);
         if (settings->dot)
             graph_write_dot(&graph, cli->writer);
         else

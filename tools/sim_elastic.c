@@ -84,7 +84,7 @@ read_rules(struct training *t, struct train_elastic_options *o)
     if (o->rules != TRAIN_ELASTIC_SANE && o->grow_saved)
         return cli_usage(t->cli, "the published rules know no --grow saved");
     if (o->rules != TRAIN_ELASTIC_SANE && args->load_given)
-        diag_warn(t->cli, "the published rules have no use for --load");
+        cli_warn(t->cli, "the published rules have no use for --load");
     return true;
 }
 

@@ -155,9 +155,9 @@ finish(struct training *t, double end)
     if (ok) {
         write_result(t, m, &result);
         if (m->options.steps > result.steps && isinf(t->until))
-            diag_note(t->cli, "the trace ended after %llu of %llu steps",
-                      (unsigned long long)result.steps,
-                      (unsigned long long)m->options.steps);
+            cli_note(t->cli, "the trace ended after %llu of %llu steps",
+                     (unsigned long long)result.steps,
+                     (unsigned long long)m->options.steps);
     }
     train_redundant_free(m->run);
     m->run = NULL;

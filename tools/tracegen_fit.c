@@ -7,7 +7,7 @@
 static void
 warn(void *context, const char *text)
 {
-    diag_warn(context, "%s", text);
+    cli_warn(context, "%s", text);
 }
 
 static void

@@ -267,7 +267,7 @@ put_test(struct cli *cli, const char *quantity, const struct spot_values *drawn,
 static void
 warn(void *context, const char *text)
 {
-    diag_warn(context, "%s", text);
+    cli_warn(context, "%s", text);
 }
 
 static bool

@@ -54,9 +54,9 @@ int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
 void cli_progress(struct cli *cli, uint64_t done, const char *what);
 
 /** "tool: text" on stderr. Warnings and notes obey -q and -v. */
-void diag_error(const char *tool, const char *text);
-void diag_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
-void diag_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+void cli_error(const char *tool, const char *text);
+void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 
 /** REC_USAGE "--option must be ..., got 'text'". Returns false. */
 bool cli_usage(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);

@@ -158,7 +158,7 @@ cli_finish(struct cli *cli, bool ok)
         }
     }
     if (status != REC_OK && cli->err.text[0])
-        diag_error(cli->tool, cli->err.text);
+        cli_error(cli->tool, cli->err.text);
     free(cli->provenance);
     return status;
 }
@@ -168,7 +168,7 @@ cli_finish(struct cli *cli, bool ok)
 static void
 warn_from_reader(void *context, const char *text)
 {
-    diag_warn(context, "%s", text);
+    cli_warn(context, "%s", text);
 }
 
 bool
@@ -249,7 +249,7 @@ cli_progress(struct cli *cli, uint64_t done, const char *what)
 /* ---- messages ------------------------------------------------------------ */
 
 void
-diag_error(const char *tool, const char *text)
+cli_error(const char *tool, const char *text)
 {
     fprintf(stderr, "%s: %s\n", tool, text);
 }
@@ -265,7 +265,7 @@ say(const struct cli *cli, const char *kind, const char *format, va_list args)
 }
 
 void
-diag_warn(const struct cli *cli, const char *format, ...)
+cli_warn(const struct cli *cli, const char *format, ...)
 {
     va_list args;
     if (cli->quiet)
@@ -276,7 +276,7 @@ diag_warn(const struct cli *cli, const char *format, ...)
 }
 
 void
-diag_note(const struct cli *cli, const char *format, ...)
+cli_note(const struct cli *cli, const char *format, ...)
 {
     va_list args;
     if (!cli->verbose)
