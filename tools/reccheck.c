@@ -5,21 +5,29 @@
 #include "rampipe/graph.h"
 
 static void
-put_rows(struct cli *cli, const char *type, const char *what,
+put_list(struct cli *cli, const char *type, const char *kind, const char *what,
          const struct rec_field_spec *row)
 {
     for (; row->name; row++)
-        rec_printf(cli->writer, "%s\t%s\t%s\t%s\t%s\n", type, what, row->name,
-                   rec_kind_text(row->kind), row->about);
+        rec_printf(cli->writer, "%s%s%s\t%s\t%s\t%s\t%s\n", type, *kind ? " " : "", kind,
+                   what, row->name, rec_kind_text(row->kind), row->about);
 }
 
 static void
-put_list(struct cli *cli)
+put_rows(struct cli *cli, const char *type, const char *kind, const struct rec_spec *spec)
+{
+    put_list(cli, type, kind, "field", spec->fields);
+    put_list(cli, type, kind, "key", spec->keys);
+}
+
+static void
+put_table(struct cli *cli)
 {
     for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
-        const struct rec_spec *spec = rec_spec(type);
-        put_rows(cli, spec->name, "field", spec->fields);
-        put_rows(cli, spec->name, "key", spec->keys);
+        const struct rec_spec *spec = rec_spec(type), *kind;
+        put_rows(cli, spec->name, "", spec);
+        for (size_t i = 0; (kind = rec_spec_of_kind(type, i)); i++)
+            put_rows(cli, spec->name, kind->kind, kind);
     }
 }
 
@@ -84,19 +92,30 @@ put_man_rows(struct cli *cli, const struct rec_field_spec *row, const char *afte
 }
 
 static void
+put_man_spec(struct cli *cli, const struct rec_spec *spec, const char *type,
+             const char *kind)
+{
+    rec_printf(cli->writer, ".SS %s%s%s\n", type, *kind ? " " : "", kind);
+    put_roff(cli, spec->about);
+    rec_printf(cli->writer, "\n");
+    put_man_rows(cli, spec->fields, "");
+    put_man_rows(cli, spec->keys, "=");
+    if (!spec->example)
+        return;
+    rec_printf(cli->writer, ".PP\nExample:\n.PP\n.nf\n.RS 2\n");
+    put_roff(cli, spec->example);
+    rec_printf(cli->writer, "\n.RE\n.fi\n");
+}
+
+static void
 put_man(struct cli *cli)
 {
     rec_printf(cli->writer, "%s", man_head);
     for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
-        const struct rec_spec *spec = rec_spec(type);
-        rec_printf(cli->writer, ".SS %s\n", spec->name);
-        put_roff(cli, spec->about);
-        rec_printf(cli->writer, "\n");
-        put_man_rows(cli, spec->fields, "");
-        put_man_rows(cli, spec->keys, "=");
-        rec_printf(cli->writer, ".PP\nExample:\n.PP\n.nf\n.RS 2\n");
-        put_roff(cli, spec->example);
-        rec_printf(cli->writer, "\n.RE\n.fi\n");
+        const struct rec_spec *kind;
+        put_man_spec(cli, rec_spec(type), rec_spec(type)->name, "");
+        for (size_t i = 0; (kind = rec_spec_of_kind(type, i)); i++)
+            put_man_spec(cli, kind, rec_spec(type)->name, kind->kind);
     }
     rec_printf(cli->writer, "%s", man_tail);
 }
@@ -158,7 +177,7 @@ run(struct cli *cli, const struct gengetopt_args_info *args)
         if (args->man_given)
             put_man(cli);
         else
-            put_list(cli);
+            put_table(cli);
         return true;
     }
     if (args->pass_given)

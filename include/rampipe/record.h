@@ -165,17 +165,17 @@ void rec_arena_free(struct rec_arena *arena);
 /* ---- the table of records ------------------------------------------------ */
 
 /**
- * The known record types. REC_OTHER is any other lower-case word, REC_COMMENT a # line or
- * an empty one, REC_MARK the end of one of several concatenated streams: it has no line
- * (rec_put_line() of it writes nothing), it only says that what is open must be closed.
+ * The known record types: those of record_table.h. REC_OTHER is any other lower-case word,
+ * REC_COMMENT a # line or an empty one, REC_MARK the end of one of several concatenated
+ * streams: it has no line (rec_put_line() of it writes nothing), it only says that what
+ * is open must be closed.
  */
 enum rec_type {
     REC_OTHER,
     REC_COMMENT,
     REC_MARK,
-#define REC_TYPE(upper, lower) REC_##upper,
-#include "rampipe/record_types.h"
-#undef REC_TYPE
+#define REC_ROW(type, ...) REC_##type,
+#include "rampipe/record_table.h"
     REC_NTYPES
 };
 
@@ -201,15 +201,20 @@ struct rec_field_spec {
 
 /** One row of the table that rampipe(5), reccheck and the tests share. */
 struct rec_spec {
-    const char *name;                 /* "op" */
-    const char *about;                /* one or two sentences, with units */
-    const char *example;              /* a valid record, TABs written as TABs */
-    struct rec_field_spec fields[12]; /* the fixed fields, in order */
-    struct rec_field_spec keys[36];   /* the known keys (others may appear) */
+    const char *name;    /* "op"; NULL in the row of a kind */
+    const char *kind;    /* the first field that it is for; NULL: any */
+    const char *about;   /* one or two sentences, with units */
+    const char *example; /* a valid record; NULL if the rows of its kinds have them */
+    enum rec_type type;
+    const struct rec_field_spec *fields; /* the fixed fields, in order */
+    size_t nfields;
+    const struct rec_field_spec *keys; /* the known keys (others may appear) */
 };
 
-/** The table's row for a type; NULL for REC_OTHER and REC_COMMENT. */
+/** The row of a type; NULL for REC_OTHER, REC_COMMENT and REC_MARK. */
 const struct rec_spec *rec_spec(enum rec_type type);
+/** The rows of a type's kinds, i = 0, 1, ...; NULL: there are no more. */
+const struct rec_spec *rec_spec_of_kind(enum rec_type type, size_t i);
 
 /** What a kind demands, in words: "a number >= 0". */
 const char *rec_kind_text(enum rec_kind kind);
@@ -278,18 +283,29 @@ bool rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
 /** Puts file and line before an error in the data that names none. Returns false. */
 bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
 
-/* Fields. `index` counts from 1 (0 is the type). All fill *err with file and line. */
+/*
+ * Fields and keys. `index` counts from 1 (0 is the type). What a field is called, which
+ * numbers it may hold and whether inf is one of them is said by the record's row. All
+ * fill *err with file and line.
+ */
 
-/** Checks that the record has its type's fixed fields. */
+/** The row of a record: that of its kind, if its type has kinds. NULL: it has none. */
+const struct rec_spec *rec_spec_of(const struct rec *rec);
+/** The row of one of its keys; NULL: not a known key. */
+const struct rec_field_spec *rec_key_spec(const struct rec *rec, struct rec_str key);
+
+/** Checks that the record has its row's fixed fields. */
 bool rec_need(const struct rec_reader *reader, const struct rec *rec,
               struct rec_error *err) REC_MUST_CHECK;
-/** A number >= 0; inf only if allow_inf. `what` names the field in messages. */
-bool rec_get_amount(const struct rec_reader *reader, const struct rec *rec, size_t index,
-                    const char *what, bool allow_inf, double *value,
-                    struct rec_error *err) REC_MUST_CHECK;
+/** A field that is a number. */
+bool rec_get_number(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                    double *value, struct rec_error *err) REC_MUST_CHECK;
+/** A field that is a COUNT. */
 bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
-                   const char *what, uint64_t *value,
-                   struct rec_error *err) REC_MUST_CHECK;
+                   uint64_t *value, struct rec_error *err) REC_MUST_CHECK;
+/** A field is not what its row demands: says so. Returns false. */
+bool rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                   struct rec_error *err);
 
 /** True if the text is UTF-8 without control characters other than TAB. */
 bool rec_is_text(struct rec_str s);
@@ -306,10 +322,21 @@ int rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t 
                  struct rec_error *err) REC_MUST_CHECK;
 /** The value of one key; false when the record does not have it. */
 bool rec_find_key(const struct rec *rec, const char *key, struct rec_str *value);
-/** A key whose value is a number >= 0. Absent: *value is left, true. */
-bool rec_key_amount(const struct rec_reader *reader, const struct rec *rec,
-                    const char *key, bool allow_inf, double *value,
-                    struct rec_error *err) REC_MUST_CHECK;
+/** A key whose value is a number. Absent: *value is left, true. */
+bool rec_key_number(const struct rec_reader *reader, const struct rec *rec,
+                    const char *key, double *value, struct rec_error *err) REC_MUST_CHECK;
+/** A key whose value is a COUNT. Absent: *value is left, true. */
+bool rec_key_count(const struct rec_reader *reader, const struct rec *rec,
+                   const char *key, uint64_t *value,
+                   struct rec_error *err) REC_MUST_CHECK;
+/** Text as the number that a field or key of the record must be. */
+bool rec_read_number(const struct rec_reader *reader, const struct rec *rec,
+                     const struct rec_field_spec *spec, struct rec_str text,
+                     double *value, struct rec_error *err) REC_MUST_CHECK;
+/** Text is not what a field or key of the record must be: says so. Returns false. */
+bool rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
+                  const struct rec_field_spec *spec, struct rec_str text,
+                  struct rec_error *err);
 
 /* ---- writing ------------------------------------------------------------- */
 

@@ -185,25 +185,24 @@ keep_extra(struct extras *extras, struct rec_str key, struct rec_str value,
 }
 
 static bool
-read_part(const struct rec_reader *reader, struct rec_str value, struct graph_op *op,
-          struct rec_error *err)
+read_part(const struct rec_reader *reader, const struct rec *rec, struct rec_str value,
+          struct graph_op *op, struct rec_error *err)
 {
     struct rec_str rest = value, first;
     uint64_t i, n;
     if (!rec_str_split(&rest, '/', &first) || !rec_parse_uint(first, &i) || !rest.ptr ||
         !rec_parse_uint(rest, &n) || i < 1 || i > n || n >= GRAPH_NONE)
-        return rec_reader_fail(reader, err,
-                               "part must be I/N with 1 <= I <= N, got '%.*s'",
-                               (int)(value.len < 60 ? value.len : 60), value.ptr);
+        return rec_bad_text(reader, rec, rec_key_spec(rec, rec_str("part")), value, err);
     op->part = (uint32_t)i;
     op->parts = (uint32_t)n;
     return true;
 }
 
 static bool
-read_pass(const struct rec_reader *reader, struct rec_str s, enum graph_pass *pass,
+read_pass(const struct rec_reader *reader, const struct rec *rec, enum graph_pass *pass,
           struct rec_error *err)
 {
+    struct rec_str s = rec->field[3];
     if (rec_str_is(s, "forward"))
         *pass = GRAPH_FORWARD;
     else if (rec_str_is(s, "backward"))
@@ -211,9 +210,7 @@ read_pass(const struct rec_reader *reader, struct rec_str s, enum graph_pass *pa
     else if (rec_str_is(s, "task"))
         *pass = GRAPH_TASK;
     else
-        return rec_reader_fail(reader, err,
-                               "the pass must be forward, backward or task, got '%.*s'",
-                               (int)(s.len < 60 ? s.len : 60), s.ptr);
+        return rec_bad_field(reader, rec, 3, err);
     return true;
 }
 
@@ -228,11 +225,11 @@ read_op_key(const struct rec_reader *reader, const struct rec *rec, struct rec_s
     else if (rec_str_is(key, "of"))
         *of = value;
     else if (rec_str_is(key, "part"))
-        return read_part(reader, value, op, err);
+        return read_part(reader, rec, value, op, err);
     else if (rec_str_is(key, "activation"))
-        return rec_key_amount(reader, rec, "activation", false, &op->activation, err);
+        return rec_key_number(reader, rec, "activation", &op->activation, err);
     else if (rec_str_is(key, "param"))
-        return rec_key_amount(reader, rec, "param", false, &op->param, err);
+        return rec_key_number(reader, rec, "param", &op->param, err);
     else
         return keep_extra(extras, key, value, err);
     return true;
@@ -244,18 +241,13 @@ read_op(struct graph *graph, const struct rec_reader *reader, const struct rec *
 {
     struct graph_op op = {.activation = NAN, .param = NAN, .part = 1, .parts = 1};
     struct rec_str key, value, pair = {NULL, 0}, of = {NULL, 0};
-    char what[100];
     size_t at = 0;
     int status;
 
     op.line = (uint32_t)rec_reader_line(reader);
-    snprintf(what, sizeof what, "op '%.*s': compute",
-             (int)(rec->field[2].len < 60 ? rec->field[2].len : 60), rec->field[2].ptr);
-    if (!read_pass(reader, rec->field[3], &op.pass, err) ||
-        !rec_get_amount(reader, rec, 4, what, false, &op.compute, err))
-        return false;
-    memcpy(strrchr(what, ' ') + 1, "memory", 7);
-    if (!rec_get_amount(reader, rec, 5, what, false, &op.memory, err))
+    if (!read_pass(reader, rec, &op.pass, err) ||
+        !rec_get_number(reader, rec, 4, &op.compute, err) ||
+        !rec_get_number(reader, rec, 5, &op.memory, err))
         return false;
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
         if (!read_op_key(reader, rec, key, value, &op, &pair, &of, extras, err))
@@ -278,7 +270,7 @@ read_dep(struct graph *graph, const struct rec_reader *reader, const struct rec 
     size_t at = 0;
     int status;
 
-    if (!rec_get_amount(reader, rec, 4, "bytes of a dep", false, &bytes, err))
+    if (!rec_get_number(reader, rec, 4, &bytes, err))
         return false;
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0) {
         if (rec_str_is(key, "kind") && rec_str_is(value, "sync"))

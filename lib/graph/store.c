@@ -64,9 +64,9 @@ graph_read_job(const struct rec_reader *reader, const struct rec *rec,
 {
     uint64_t steps;
     if (!rec_need(reader, rec, err) ||
-        !rec_get_amount(reader, rec, 3, "arrival", false, &job->arrival, err) ||
-        !rec_get_count(reader, rec, 4, "steps", &steps, err) ||
-        !rec_get_amount(reader, rec, 5, "deadline", true, &job->deadline, err))
+        !rec_get_number(reader, rec, 3, &job->arrival, err) ||
+        !rec_get_count(reader, rec, 4, &steps, err) ||
+        !rec_get_number(reader, rec, 5, &job->deadline, err))
         return false;
     if (rec->field[1].len == 0)
         return rec_reader_fail(reader, err, "a job needs a name");

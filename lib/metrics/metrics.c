@@ -225,13 +225,13 @@ read_times(const struct rec_reader *reader, const struct rec *rec, const double 
            struct metrics_job *job, struct rec_error *err)
 {
     if (job->blocked) {
-        if (!rec_get_amount(reader, rec, 2, "time", false, &job->finish, err))
+        if (!rec_get_number(reader, rec, 2, &job->finish, err))
             return false;
         job->arrival = isnan(key[ARRIVAL]) ? job->finish : key[ARRIVAL];
         job->start = job->finish;
-    } else if (!rec_get_amount(reader, rec, 3, "arrival", false, &job->arrival, err) ||
-               !rec_get_amount(reader, rec, 4, "start", false, &job->start, err) ||
-               !rec_get_amount(reader, rec, 5, "finish", false, &job->finish, err))
+    } else if (!rec_get_number(reader, rec, 3, &job->arrival, err) ||
+               !rec_get_number(reader, rec, 4, &job->start, err) ||
+               !rec_get_number(reader, rec, 5, &job->finish, err))
         return false;
     if (job->arrival > job->start || job->start > job->finish)
         return rec_reader_fail(reader, err,
@@ -248,7 +248,7 @@ read_cluster(struct metrics *metrics, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err))
         return false;
     for (size_t i = 2; i <= 4; i++) {
-        if (!rec_get_count(reader, rec, i, "size of the cluster", &n, err))
+        if (!rec_get_count(reader, rec, i, &n, err))
             return false;
         servers *= (double)n;
     }

@@ -103,10 +103,8 @@ take_account(struct metrics_training *t, const struct rec_reader *reader,
     for (size_t i = 0; i < 4; i++)
         if (rec_str_is(rec->field[1], states[i])) {
             t->accounted = true;
-            return rec_get_amount(reader, rec, 2, "SECONDS", false, &t->seconds[i],
-                                  err) &&
-                   rec_get_amount(reader, rec, 3, "INSTANCE_SECONDS", false,
-                                  &t->instance_seconds[i], err);
+            return rec_get_number(reader, rec, 2, &t->seconds[i], err) &&
+                   rec_get_number(reader, rec, 3, &t->instance_seconds[i], err);
         }
     return rec_reader_fail(reader, err,
                            "unknown state '%.*s': expected useful, wasted, "
@@ -137,17 +135,15 @@ read_run(const struct rec_reader *reader, const struct rec *rec, struct run *run
                         .on_demand_price = NAN,
                         .on_demand_instances = NAN,
                         .on_demand_step = NAN};
-    if (!rec_need(reader, rec, err) ||
-        !rec_get_amount(reader, rec, 2, "START", false, &start, err) ||
-        !rec_get_amount(reader, rec, 3, "END", false, &end, err) ||
-        !rec_get_count(reader, rec, 4, "STEPS", &steps, err) ||
-        !rec_key_amount(reader, rec, "samples", false, &run->samples, err) ||
-        !rec_key_amount(reader, rec, "price", false, &run->price, err) ||
-        !rec_key_amount(reader, rec, "on_demand_price", false, &run->on_demand_price,
+    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 2, &start, err) ||
+        !rec_get_number(reader, rec, 3, &end, err) ||
+        !rec_get_count(reader, rec, 4, &steps, err) ||
+        !rec_key_number(reader, rec, "samples", &run->samples, err) ||
+        !rec_key_number(reader, rec, "price", &run->price, err) ||
+        !rec_key_number(reader, rec, "on_demand_price", &run->on_demand_price, err) ||
+        !rec_key_number(reader, rec, "on_demand_instances", &run->on_demand_instances,
                         err) ||
-        !rec_key_amount(reader, rec, "on_demand_instances", false,
-                        &run->on_demand_instances, err) ||
-        !rec_key_amount(reader, rec, "on_demand_step", false, &run->on_demand_step, err))
+        !rec_key_number(reader, rec, "on_demand_step", &run->on_demand_step, err))
         return false;
     if (end < start)
         return rec_reader_fail(reader, err, "the run ends before it starts");
@@ -232,7 +228,7 @@ take_run(struct metrics_training *t, const struct rec_reader *reader,
     uint32_t group;
 
     if (!read_run(reader, rec, &run, err) ||
-        !rec_key_amount(reader, rec, "target", false, &target, err))
+        !rec_key_number(reader, rec, "target", &target, err))
         return false;
     derive(t, &run, value);
     for (size_t q = NDERIVED; q < NQUANTITIES; q++) {

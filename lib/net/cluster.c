@@ -52,7 +52,6 @@ bool
 net_read(const struct rec_reader *reader, const struct rec *rec,
          struct net_cluster *cluster, struct rec_error *err)
 {
-    static const char *const what[] = {"communication groups", "racks", "servers"};
     struct rec_error inner;
     uint64_t n, all = 1;
 
@@ -63,20 +62,20 @@ net_read(const struct rec_reader *reader, const struct rec *rec,
                                "a cluster of kind '%.*s' is not known here, only ramp",
                                (int)rec->field[1].len, rec->field[1].ptr);
     for (size_t i = 0; i < 3; i++) {
-        if (!rec_get_count(reader, rec, 2 + i, what[i], &n, err))
+        if (!rec_get_count(reader, rec, 2 + i, &n, err))
             return false;
         if (n < 1 || n > 1u << 20 || (all *= n) > 1u << 24)
-            return rec_reader_fail(reader, err,
-                                   "a cluster has from 1 to %u servers, got %llu %s",
-                                   1u << 24, (unsigned long long)n, what[i]);
+            return rec_reader_fail(
+                reader, err, "a cluster has from 1 to %u servers, got %llu as %s",
+                1u << 24, (unsigned long long)n, rec_spec_of(rec)->fields[1 + i].name);
         cluster->shape[i] = (uint32_t)n;
     }
     cluster->propagation = NET_RAMP_PROPAGATION;
     cluster->io = NET_RAMP_IO;
-    if (!rec_get_amount(reader, rec, 5, "bandwidth", false, &cluster->bandwidth, err) ||
-        !rec_get_amount(reader, rec, 6, "memory", true, &cluster->memory, err) ||
-        !rec_key_amount(reader, rec, "propagation", false, &cluster->propagation, err) ||
-        !rec_key_amount(reader, rec, "io", false, &cluster->io, err))
+    if (!rec_get_number(reader, rec, 5, &cluster->bandwidth, err) ||
+        !rec_get_number(reader, rec, 6, &cluster->memory, err) ||
+        !rec_key_number(reader, rec, "propagation", &cluster->propagation, err) ||
+        !rec_key_number(reader, rec, "io", &cluster->io, err))
         return false;
     return net_check(cluster, &inner) || rec_reader_fail(reader, err, "%s", inner.text);
 }

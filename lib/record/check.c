@@ -1,7 +1,7 @@
 /* Validates one record against the table. */
-#include "rampipe/record.h"
+#include "private.h"
 
-#include <math.h>
+#include <stdio.h>
 
 static const char *const kind_text[] = {
     [REC_KIND_ID] = "an id (not empty, no comma, no '=')",
@@ -51,15 +51,14 @@ static bool
 is_kind(struct rec_str s, enum rec_kind kind)
 {
     double x;
-    uint64_t n;
     switch (kind) {
     case REC_KIND_ID: return is_id(s);
     case REC_KIND_IDS: return is_ids(s);
-    case REC_KIND_NUMBER: return rec_parse_num(s, &x) && isfinite(x);
-    case REC_KIND_AMOUNT: return rec_parse_num(s, &x) && x >= 0 && isfinite(x);
-    case REC_KIND_LIMIT: return rec_parse_num(s, &x) && x >= 0;
-    case REC_KIND_COUNT: return rec_parse_uint(s, &n);
-    case REC_KIND_FRACTION: return rec_parse_num(s, &x) && x >= 0 && x <= 1 + 1e-9;
+    case REC_KIND_NUMBER:
+    case REC_KIND_AMOUNT:
+    case REC_KIND_LIMIT:
+    case REC_KIND_COUNT:
+    case REC_KIND_FRACTION: return rec_parse_number(s, kind, &x);
     case REC_KIND_PART: return is_part(s);
     case REC_KIND_PASS:
         return rec_str_is(s, "forward") || rec_str_is(s, "backward") ||
@@ -101,19 +100,34 @@ rec_is_text(struct rec_str s)
 }
 
 static bool
-check_field(const struct rec_reader *reader, const struct rec_field_spec *spec,
-            struct rec_str s, struct rec_error *err)
+check_text(const struct rec_reader *reader, const struct rec *rec,
+           const struct rec_field_spec *spec, struct rec_str text, struct rec_error *err)
 {
-    if (is_kind(s, spec->kind))
+    return is_kind(text, spec->kind) || rec_bad_text(reader, rec, spec, text, err);
+}
+
+/* The kinds of a type, "ramp or ring"; its first field must be one of them. */
+static bool
+check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    const struct rec_spec *spec = rec_spec_of(rec), *kind;
+    char list[200] = "";
+    size_t used = 0;
+    if (spec->kind || spec->example)
         return true;
-    return rec_reader_fail(reader, err, "%s must be %s, got '%.*s'", spec->name,
-                           kind_text[spec->kind], (int)(s.len < 60 ? s.len : 60), s.ptr);
+    for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)) && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " or " : "",
+                                 kind->kind);
+    return rec_reader_fail(
+        reader, err, "%s of %s must be %s, got '%.*s'", spec->fields[0].name, spec->name,
+        list, (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
 }
 
 bool
 rec_check(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    const struct rec_spec *spec = rec_spec(rec->type);
+    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_field_spec *known;
     struct rec_str key, value;
     size_t at = 0;
     int status;
@@ -123,15 +137,14 @@ rec_check(const struct rec_reader *reader, const struct rec *rec, struct rec_err
                                "a line must be UTF-8 without control characters");
     if (!spec)
         return true;
-    if (!rec_need(reader, rec, err))
+    if (!rec_need(reader, rec, err) || !check_kind(reader, rec, err))
         return false;
-    for (size_t i = 0; spec->fields[i].name; i++)
-        if (!check_field(reader, &spec->fields[i], rec->field[i + 1], err))
+    for (size_t i = 0; i < spec->nfields; i++)
+        if (!check_text(reader, rec, &spec->fields[i], rec->field[i + 1], err))
             return false;
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        for (size_t i = 0; spec->keys[i].name; i++)
-            if (rec_str_is(key, spec->keys[i].name) &&
-                !check_field(reader, &spec->keys[i], value, err))
-                return false;
+        if ((known = rec_key_spec(rec, key)) &&
+            !check_text(reader, rec, known, value, err))
+            return false;
     return status == 0;
 }

@@ -1,5 +1,5 @@
 /* Fields and keys of a record, with messages that name file, line and field. */
-#include "rampipe/record.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,31 +27,22 @@ rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
     return rec_fail_at(err, rec_reader_file(reader), line ? line : 1, "%s", text);
 }
 
-static size_t
-fixed_fields(const struct rec_spec *spec)
-{
-    size_t n = 0;
-    while (spec && spec->fields[n].name)
-        n++;
-    return n;
-}
-
 bool
 rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    const struct rec_spec *spec = rec_spec(rec->type);
-    size_t need = fixed_fields(spec);
-    char names[400];
+    const struct rec_spec *spec = rec_spec_of(rec);
+    const char *word;
+    char names[400] = "";
     size_t used = 0;
 
-    if (rec->nfields > need)
+    if (!spec || rec->nfields > spec->nfields)
         return true;
-    names[0] = '\0';
-    for (size_t i = 0; i < need && used < sizeof names; i++)
+    word = rec_spec(rec->type)->name;
+    for (size_t i = 0; i < spec->nfields && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, " %s",
                                  spec->fields[i].name);
-    return rec_reader_fail(reader, err, "%s needs %zu fields (%s%s), got %zu", spec->name,
-                           need, spec->name, names, rec->nfields - 1);
+    return rec_reader_fail(reader, err, "%s needs %zu fields (%s%s), got %zu", word,
+                           spec->nfields, word, names, rec->nfields - 1);
 }
 
 bool
@@ -63,34 +54,97 @@ rec_locate(const struct rec_reader *reader, struct rec_error *err)
                : false;
 }
 
-static bool
-get_amount(const struct rec_reader *reader, struct rec_str s, const char *what,
-           bool allow_inf, double *value, struct rec_error *err)
+/* "op '12': ", so that a person finds the record; "" if its row names none, or if the
+ * name itself is wrong. */
+static void
+name_record(const struct rec *rec, const struct rec_field_spec *wrong, char text[100])
 {
-    double x;
-    if (!rec_parse_num(s, &x) || x < 0 || (isinf(x) && !allow_inf))
-        return rec_reader_fail(reader, err, "%s must be a number >= 0%s, got '%.*s'",
-                               what, allow_inf ? " or inf" : "", shown(s), s.ptr);
-    *value = x;
+    const struct rec_spec *spec = rec_spec_of(rec);
+    text[0] = '\0';
+    for (size_t i = 0; spec && i < spec->nfields && i + 1 < rec->nfields; i++) {
+        const struct rec_field_spec *field = &spec->fields[i];
+        if (field != wrong &&
+            (strcmp(field->name, "ID") == 0 || strcmp(field->name, "JOB") == 0)) {
+            struct rec_str id = rec->field[i + 1];
+            snprintf(text, 100, "%s '%.*s': ", rec_spec(rec->type)->name, shown(id),
+                     id.ptr);
+            return;
+        }
+    }
+}
+
+bool
+rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
+             const struct rec_field_spec *spec, struct rec_str text,
+             struct rec_error *err)
+{
+    char name[100];
+    name_record(rec, spec, name);
+    return rec_reader_fail(reader, err, "%s%s must be %s, got '%.*s'", name, spec->name,
+                           rec_kind_text(spec->kind), shown(text), text.ptr);
+}
+
+bool
+rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_t index,
+              struct rec_error *err)
+{
+    return rec_bad_text(reader, rec, &rec_spec_of(rec)->fields[index - 1],
+                        rec->field[index], err);
+}
+
+bool
+rec_parse_number(struct rec_str text, enum rec_kind kind, double *value)
+{
+    uint64_t n;
+    if (kind == REC_KIND_COUNT) {
+        bool ok = rec_parse_uint(text, &n);
+        *value = (double)n;
+        return ok;
+    }
+    if (!rec_parse_num(text, value))
+        return false;
+    switch (kind) {
+    case REC_KIND_NUMBER: return isfinite(*value);
+    case REC_KIND_AMOUNT: return *value >= 0 && isfinite(*value);
+    case REC_KIND_LIMIT: return *value >= 0;
+    case REC_KIND_FRACTION: return *value >= 0 && *value <= 1 + 1e-9;
+    default: return false;
+    }
+}
+
+bool
+rec_read_number(const struct rec_reader *reader, const struct rec *rec,
+                const struct rec_field_spec *spec, struct rec_str text, double *value,
+                struct rec_error *err)
+{
+    double number;
+    if (!rec_parse_number(text, spec->kind, &number))
+        return rec_bad_text(reader, rec, spec, text, err);
+    *value = number;
     return true;
 }
 
 bool
-rec_get_amount(const struct rec_reader *reader, const struct rec *rec, size_t index,
-               const char *what, bool allow_inf, double *value, struct rec_error *err)
+rec_get_number(const struct rec_reader *reader, const struct rec *rec, size_t index,
+               double *value, struct rec_error *err)
 {
-    return get_amount(reader, rec->field[index], what, allow_inf, value, err);
+    return rec_read_number(reader, rec, &rec_spec_of(rec)->fields[index - 1],
+                           rec->field[index], value, err);
 }
 
 bool
 rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
-              const char *what, uint64_t *value, struct rec_error *err)
+              uint64_t *value, struct rec_error *err)
 {
-    struct rec_str s = rec->field[index];
-    if (rec_parse_uint(s, value))
-        return true;
-    return rec_reader_fail(reader, err, "%s must be an integer >= 0, got '%.*s'", what,
-                           shown(s), s.ptr);
+    return rec_parse_uint(rec->field[index], value) ||
+           rec_bad_field(reader, rec, index, err);
+}
+
+static size_t
+count_fields(const struct rec *rec)
+{
+    const struct rec_spec *spec = rec_spec_of(rec);
+    return spec ? spec->nfields : 0;
 }
 
 int
@@ -101,7 +155,7 @@ rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
     const char *equal;
 
     if (*at == 0)
-        *at = fixed_fields(rec_spec(rec->type)) + 1;
+        *at = count_fields(rec) + 1;
     if (*at >= rec->nfields)
         return 0;
     field = rec->field[(*at)++];
@@ -121,7 +175,7 @@ bool
 rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
 {
     size_t len = strlen(key);
-    for (size_t i = fixed_fields(rec_spec(rec->type)) + 1; i < rec->nfields; i++) {
+    for (size_t i = count_fields(rec) + 1; i < rec->nfields; i++) {
         struct rec_str field = rec->field[i];
         if (field.len > len && field.ptr[len] == '=' &&
             memcmp(field.ptr, key, len) == 0) {
@@ -132,11 +186,46 @@ rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
     return false;
 }
 
-bool
-rec_key_amount(const struct rec_reader *reader, const struct rec *rec, const char *key,
-               bool allow_inf, double *value, struct rec_error *err)
+/*
+ * A key that a caller asks for by name, and its row. 1: it is there; 0: it is not, or is
+ * a key of other kinds of this type, which here means nothing; -1: *err, no row has it.
+ */
+static int
+find_own_key(const struct rec *rec, const char *key, const struct rec_field_spec **spec,
+             struct rec_str *text, struct rec_error *err)
 {
-    struct rec_str s;
-    return !rec_find_key(rec, key, &s) ||
-           get_amount(reader, s, key, allow_inf, value, err);
+    struct rec_str name = rec_str(key);
+    if (!rec_find_key(rec, key, text))
+        return 0;
+    *spec = rec_key_spec(rec, name);
+    if (*spec)
+        return 1;
+    for (size_t i = 0; rec_spec_of_kind(rec->type, i); i++)
+        if (rec_list_find(rec_spec_of_kind(rec->type, i)->keys, name))
+            return 0;
+    rec_fail(err, REC_BUG, "no row of %.*s has the key '%s'", shown(rec->field[0]),
+             rec->field[0].ptr, key);
+    return -1;
+}
+
+bool
+rec_key_number(const struct rec_reader *reader, const struct rec *rec, const char *key,
+               double *value, struct rec_error *err)
+{
+    const struct rec_field_spec *spec;
+    struct rec_str text;
+    int found = find_own_key(rec, key, &spec, &text, err);
+    return found == 0 ||
+           (found > 0 && rec_read_number(reader, rec, spec, text, value, err));
+}
+
+bool
+rec_key_count(const struct rec_reader *reader, const struct rec *rec, const char *key,
+              uint64_t *value, struct rec_error *err)
+{
+    const struct rec_field_spec *spec;
+    struct rec_str text;
+    int found = find_own_key(rec, key, &spec, &text, err);
+    return found == 0 || (found > 0 && (rec_parse_uint(text, value) ||
+                                        rec_bad_text(reader, rec, spec, text, err)));
 }

@@ -20,6 +20,13 @@ void rec_input_close(struct rec_input *input);
 /* "-" is shown as <stdin>. */
 const char *rec_input_name(const char *path);
 
+/* The field or key of a list that has a name; NULL: none. */
+const struct rec_field_spec *rec_list_find(const struct rec_field_spec *list,
+                                           struct rec_str name);
+
+/* Is it a number that the kind allows? */
+bool rec_parse_number(struct rec_str text, enum rec_kind kind, double *value);
+
 /* The reader tells the writer tied to it what it saw around the records. */
 void rec_writer_header(struct rec_writer *writer);
 void rec_writer_provenance(struct rec_writer *writer, struct rec_str line);

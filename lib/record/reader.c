@@ -14,6 +14,8 @@ enum {
     TYPE_SLOTS = 256,        /* a power of two, several times the number of types */
 };
 
+_Static_assert(REC_NTYPES * 4 <= TYPE_SLOTS, "the types crowd their hash table");
+
 struct rec_reader {
     const char *const *files;
     size_t nfiles, next_file;

@@ -1,323 +1,96 @@
-/* The table of records: what rampipe(5) prints, reccheck enforces and the tests read. */
-#include "rampipe/record.h"
+/* The rows of the table of records, record_table.h. */
+#include "private.h"
+
+/* A list ends itself. */
+#define LIST(...)                     \
+    {                                 \
+        __VA_ARGS__                   \
+        {                             \
+            NULL, REC_KIND_TEXT, NULL \
+        }                             \
+    }
+#define REC_FIELD(name, kind, about) {name, REC_KIND_##kind, about},
+#define REC_KEY(name, kind, about) {name, REC_KIND_##kind, about},
+#define COUNT(list) (sizeof list / sizeof *list - 1)
+
+/* The fields and keys of each row, and what its word must be like: the reader matches at
+ * most 8 bytes. */
+#define REC_ROW(type, word, about, example, fields, keys)              \
+    static const struct rec_field_spec type##_fields[] = LIST(fields); \
+    static const struct rec_field_spec type##_keys[] = LIST(keys);     \
+    _Static_assert(sizeof word <= 8 + 1, "a type's word is too long");
+#define REC_KIND_ROW(type, kind, about, example, fields, keys)                  \
+    static const struct rec_field_spec type##_##kind##_fields[] = LIST(fields); \
+    static const struct rec_field_spec type##_##kind##_keys[] = LIST(keys);
+#include "rampipe/record_table.h"
 
 static const struct rec_spec table[REC_NTYPES] = {
-    [REC_GRAPH] =
-        {"graph",
-         "Opens a computation graph; its op and dep records follow without other records "
-         "between them.",
-         "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
-         {{"ID", REC_KIND_ID, "name of the graph, unique in the stream"},
-          {"MODEL", REC_KIND_TEXT, "name of the network"}},
-         {{"of", REC_KIND_ID, "the graph this one was partitioned from"},
-          {"degree", REC_KIND_COUNT, "the number of parts asked for, per op"},
-          {"parts", REC_KIND_COUNT, "the largest number of parts an op has"},
-          {"copies", REC_KIND_COUNT, "data-parallel copies in the graph"},
-          {"demand_memory", REC_KIND_AMOUNT, "bytes of memory before partitioning"},
-          {"demand_bytes", REC_KIND_AMOUNT, "bytes of the deps before partitioning"}}},
-    [REC_OP] =
-        {"op",
-         "An operation: one layer of the network in one direction, or one part of it.",
-         "op\tvgg16/4\t2a\tforward\t0.0056\t206000000\ttype=Conv2d\tpair=81a\tof=2\t"
-         "part=1/4",
-         {{"GRAPH", REC_KIND_ID, "its graph"},
-          {"ID", REC_KIND_ID, "its name, unique in the graph"},
-          {"PASS", REC_KIND_PASS, "forward, backward or task"},
-          {"COMPUTE", REC_KIND_AMOUNT, "time it takes on one server, seconds"},
-          {"MEMORY", REC_KIND_AMOUNT,
-           "memory it needs, bytes; a forward op and its "
-           "backward twin on one server share it"}},
-         {{"type", REC_KIND_TEXT, "the layer's type"},
-          {"param", REC_KIND_AMOUNT, "bytes of its parameters"},
-          {"activation", REC_KIND_AMOUNT, "bytes of its output"},
-          {"stage", REC_KIND_COUNT, "pipeline stage, if the profile gives one"},
-          {"pair", REC_KIND_ID, "its twin in the other pass"},
-          {"of", REC_KIND_ID, "the op it is a part of"},
-          {"part", REC_KIND_PART, "which part, I/N"}}},
-    [REC_DEP] =
-        {"dep",
-         "A dependency: DST needs BYTES from SRC before it can start.",
-         "dep\tvgg16/4\t2a\t3b\t103000000",
-         {{"GRAPH", REC_KIND_ID, "its graph"},
-          {"SRC", REC_KIND_ID, "the op that produces"},
-          {"DST", REC_KIND_ID, "the op that consumes"},
-          {"BYTES", REC_KIND_AMOUNT, "bytes to move if they are on two servers"}},
-         {{"kind", REC_KIND_TEXT,
-           "sync: exchange among the parts of a backward op; it gates nothing but "
-           "the end of the step"}}},
-    [REC_JOB] =
-        {"job",
-         "A request to train: the first of GRAPHs that fits is run for STEPS steps.",
-         "job\t7\tvgg16/8,vgg16/4\t1000\t50\t9321.8",
-         {{"ID", REC_KIND_ID, "its name, unique in the stream"},
-          {"GRAPHS", REC_KIND_IDS, "alternatives in order of preference"},
-          {"ARRIVAL", REC_KIND_AMOUNT, "seconds"},
-          {"STEPS", REC_KIND_COUNT, "training steps"},
-          {"DEADLINE", REC_KIND_LIMIT,
-           "longest acceptable completion time, seconds from arrival; inf: any"}},
-         {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_CLUSTER] =
-        {"cluster",
-         "The cluster that follows. KIND ramp: C communication groups of R racks of S "
-         "servers, a server is named c-r-s.",
-         "cluster\tramp\t4\t4\t2\t1600000000000\t80000000000\tpropagation=5e-8\tio=1e-7",
-         {{"KIND", REC_KIND_ID, "ramp"},
-          {"C", REC_KIND_COUNT, "communication groups"},
-          {"R", REC_KIND_COUNT, "racks per group, at most C"},
-          {"S", REC_KIND_COUNT, "servers per rack"},
-          {"BANDWIDTH", REC_KIND_AMOUNT, "of a node, bytes/s"},
-          {"MEMORY", REC_KIND_LIMIT, "of a server, bytes"}},
-         {{"propagation", REC_KIND_AMOUNT, "propagation latency, seconds"},
-          {"io", REC_KIND_AMOUNT, "latency of a node's input or output, seconds"}}},
-    [REC_LAYOUT] = {"layout",
-                    "Where the ops of a graph go, on slots 0 to SLOTS-1; place records "
-                    "follow. Written once and used by every alloc that fits it.",
-                    "layout\tL1\tvgg16/4\t4",
-                    {{"ID", REC_KIND_ID, "its name, unique in the stream"},
-                     {"GRAPH", REC_KIND_ID, "the graph it places"},
-                     {"SLOTS", REC_KIND_COUNT, "how many servers it needs"}},
-                    {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_PLACE] =
-        {"place",
-         "One op of a layout. Among equal ops of one server, the one placed later runs "
-         "first.",
-         "place\tL1\t2a\t0",
-         {{"LAYOUT", REC_KIND_ID, "its layout"},
-          {"OP", REC_KIND_ID, "the op"},
-          {"SLOT", REC_KIND_COUNT, "where it goes, 0 to SLOTS-1"}},
-         {{"priority", REC_KIND_NUMBER,
-           "higher runs first on its server; without it the shortest op runs first"}}},
-    [REC_ALLOC] = {"alloc",
-                   "A job starts: GRAPH, laid out as LAYOUT, on these servers.",
-                   "alloc\t7\tvgg16/4\tL1\t1000\t0-0-0,0-1-0,1-0-0,1-1-0",
-                   {{"JOB", REC_KIND_ID, "the job"},
-                    {"GRAPH", REC_KIND_ID, "the alternative that was chosen"},
-                    {"LAYOUT", REC_KIND_ID, "the layout"},
-                    {"TIME", REC_KIND_AMOUNT, "when it starts, seconds"},
-                    {"SERVERS", REC_KIND_IDS, "the server c-r-s of each slot"}},
-                   {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_BLOCK] =
-        {"block",
-         "A job is turned away. CAUSE: no_servers (none is free), no_block (no free "
-         "block "
-         "has a legal shape), no_memory (blocks are there, memory is not), deadline (it "
-         "would "
-         "finish too late), queue_full (too many wait), unfinished (it was running when "
-         "the simulation ended).",
-         "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
-         {{"JOB", REC_KIND_ID, "the job"},
-          {"TIME", REC_KIND_AMOUNT, "when, seconds"},
-          {"CAUSE", REC_KIND_ID, "why"}},
-         {{"graph", REC_KIND_ID, "the last alternative that was tried"},
-          {"model", REC_KIND_TEXT, "its network"},
-          {"arrival", REC_KIND_AMOUNT, "when it arrived, seconds"},
-          {"degree", REC_KIND_COUNT, "the degree= of that graph"},
-          {"sequential", REC_KIND_AMOUNT, "sum of all ops' compute in a step, seconds"},
-          {"steps", REC_KIND_COUNT, "training steps"},
-          {"deadline", REC_KIND_LIMIT, "as in its job, seconds from arrival"},
-          {"demand_memory", REC_KIND_AMOUNT, "memory of its ops, unpartitioned, bytes"},
-          {"demand_bytes", REC_KIND_AMOUNT, "bytes of its deps, unpartitioned"}}},
-    [REC_DONE] =
-        {"done",
-         "A job is complete. step, comm, comp, busy and sequential are those of one "
-         "training step; comm and comp are the times during which something was sent and "
-         "something was computed, and overlap counts in both.",
-         "done\t7\tvgg16/4\t1000\t1000\t9638.7\tmodel=vgg16\tsteps=50\tstep=172.77\t"
-         "comm=0.148\tcomp=172.62\tservers=4\tbusy=0.999\tsequential=690.5",
-         {{"JOB", REC_KIND_ID, "the job"},
-          {"GRAPH", REC_KIND_ID, "what it ran"},
-          {"ARRIVAL", REC_KIND_AMOUNT, "seconds"},
-          {"START", REC_KIND_AMOUNT, "seconds"},
-          {"FINISH", REC_KIND_AMOUNT, "START + steps * step, seconds"}},
-         {{"model", REC_KIND_TEXT, "name of the network"},
-          {"steps", REC_KIND_COUNT, "training steps"},
-          {"step", REC_KIND_AMOUNT, "time of one step, seconds"},
-          {"comm", REC_KIND_AMOUNT, "time in a step with data on the way, seconds"},
-          {"comp", REC_KIND_AMOUNT, "time in a step with an op running, seconds"},
-          {"servers", REC_KIND_COUNT, "servers it used"},
-          {"busy", REC_KIND_FRACTION, "server-seconds computing / (servers * step)"},
-          {"sequential", REC_KIND_AMOUNT, "sum of all ops' compute, seconds"},
-          {"flows", REC_KIND_COUNT, "deps that cross servers with bytes to move"},
-          {"collectives", REC_KIND_COUNT, "collective operations in a step"},
-          {"deadline", REC_KIND_LIMIT, "as in its job, seconds from arrival"},
-          {"degree", REC_KIND_COUNT, "the graph's degree="},
-          {"memory", REC_KIND_AMOUNT, "memory of all its ops, bytes"},
-          {"dep_bytes", REC_KIND_AMOUNT, "bytes of all its deps"},
-          {"flow_bytes", REC_KIND_AMOUNT, "bytes of the deps that cross servers"},
-          {"demand_memory", REC_KIND_AMOUNT, "as memory, before it was partitioned"},
-          {"demand_bytes", REC_KIND_AMOUNT, "as dep_bytes, before it was partitioned"}}},
-    [REC_RUN] = {"run",
-                 "An op ran on a server (first step; a preempted op has several).",
-                 "run\t7\t2a\t0-0-0\t1000\t1000.5",
-                 {{"JOB", REC_KIND_ID, "the job"},
-                  {"OP", REC_KIND_ID, "the op"},
-                  {"SERVER", REC_KIND_ID, "where"},
-                  {"START", REC_KIND_AMOUNT, "seconds"},
-                  {"END", REC_KIND_AMOUNT, "seconds"}},
-                 {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_SEND] = {"send",
-                  "Data moved between two servers (first step).",
-                  "send\t7\t2a\t3b\t0-0-0\t0-1-0\t1000.5\t1000.6\t1024",
-                  {{"JOB", REC_KIND_ID, "the job"},
-                   {"SRC", REC_KIND_ID, "the op that produced"},
-                   {"DST", REC_KIND_ID, "the op that consumes"},
-                   {"FROM", REC_KIND_ID, "server"},
-                   {"TO", REC_KIND_ID, "server"},
-                   {"START", REC_KIND_AMOUNT, "seconds"},
-                   {"END", REC_KIND_AMOUNT, "seconds"},
-                   {"BYTES", REC_KIND_AMOUNT, "bytes"}},
-                  {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_TRACE] = {"trace",
-                   "Opens a trace of a spot cluster that was observed from START to END; "
-                   "its add and "
-                   "preempt records follow.",
-                   "trace\t0\t21300\tinstances=32",
-                   {{"START", REC_KIND_AMOUNT, "seconds"},
-                    {"END", REC_KIND_AMOUNT, "seconds"}},
-                   {{"instances", REC_KIND_COUNT,
-                     "how many there were at START; 0: those that are added at START"}}},
-    [REC_ADD] = {"add",
-                 "Instances come. Records of a trace are in order of time.",
-                 "add\t60\t2\tids=node7,node8",
-                 {{"TIME", REC_KIND_AMOUNT, "seconds"},
-                  {"COUNT", REC_KIND_COUNT, "how many"}},
-                 {{"ids", REC_KIND_IDS, "their names, COUNT of them"}}},
-    [REC_PREEMPT] = {"preempt",
-                     "Instances are taken away.",
-                     "preempt\t780\t5",
-                     {{"TIME", REC_KIND_AMOUNT, "seconds"},
-                      {"COUNT", REC_KIND_COUNT, "how many"}},
-                     {{"ids", REC_KIND_IDS, "which ones, COUNT of them"}}},
-    [REC_MODEL] =
-        {"model",
-         "Figures that a random trace is drawn from. KIND spot: of a spot cluster. A "
-         "list "
-         "is VALUE:HOW_OFTEN,...",
-         "model\tspot\tanchor\ttotal_minutes=355\tchance_preempt_minute=0.163\t"
-         "chance_add_minute=0.144\tprob_big=0.0588\tregular_mean=2.54\tregular_std=1.95\t"
-         "preempt_mean=2.41\tpreempt_std=2.09",
-         {{"KIND", REC_KIND_ID, "spot"}, {"NAME", REC_KIND_TEXT, "what was measured"}},
-         {{"node_rows", REC_KIND_COUNT,
-           "times at which the number of instances is known"},
-          {"term_rows", REC_KIND_COUNT, "times at which instances were preempted"},
-          {"mttp_mean_s", REC_KIND_AMOUNT, "mean time between changes, seconds"},
-          {"mttp_std_s", REC_KIND_AMOUNT, "its sample standard deviation"},
-          {"total_minutes", REC_KIND_AMOUNT, "from the first row to the last"},
-          {"total_preemptions", REC_KIND_COUNT, "instances"},
-          {"total_additions", REC_KIND_COUNT, "instances"},
-          {"preemptions_per_minute", REC_KIND_AMOUNT, "instances"},
-          {"additions_per_minute", REC_KIND_AMOUNT, "instances"},
-          {"chance_preempt_minute", REC_KIND_AMOUNT, "preemptions (events) a minute"},
-          {"chance_add_minute", REC_KIND_AMOUNT, "additions (events) a minute"},
-          {"add_events", REC_KIND_COUNT, "additions"},
-          {"big_adds", REC_KIND_COUNT, "additions of more than 10 instances"},
-          {"prob_big", REC_KIND_FRACTION, "their share"},
-          {"prob_regular", REC_KIND_FRACTION, "the share of the others"},
-          {"regular_mean", REC_KIND_AMOUNT, "instances in an addition that is not big"},
-          {"regular_std", REC_KIND_AMOUNT, "its sample standard deviation"},
-          {"preempt_mean", REC_KIND_AMOUNT, "instances in a preemption"},
-          {"preempt_std", REC_KIND_AMOUNT, "its sample standard deviation"},
-          {"alt_true_mttp_s", REC_KIND_AMOUNT, "mean time between preemptions, seconds"},
-          {"alt_true_mttp_std_s", REC_KIND_AMOUNT, "its sample standard deviation"},
-          {"alt_big_mean", REC_KIND_AMOUNT, "instances in a big addition"},
-          {"preempt_shape", REC_KIND_AMOUNT, "Weibull shape of preempt_spacings"},
-          {"preempt_scale_s", REC_KIND_AMOUNT, "Weibull scale, seconds"},
-          {"add_shape", REC_KIND_AMOUNT, "Weibull shape of add_spacings"},
-          {"add_scale_s", REC_KIND_AMOUNT, "Weibull scale, seconds"},
-          {"start_instances", REC_KIND_COUNT, "instances at the first row"},
-          {"max_instances", REC_KIND_COUNT, "the most there were"},
-          {"preempt_spacings", REC_KIND_TEXT, "seconds between preemptions, a list"},
-          {"add_spacings", REC_KIND_TEXT, "seconds between additions, a list"},
-          {"preempt_counts", REC_KIND_TEXT, "instances in a preemption, a list"},
-          {"add_counts", REC_KIND_TEXT, "instances in an addition, a list"}}},
-    [REC_TRAIN] =
-        {"train",
-         "Something happened in a training run. EVENT step: ID iterations are done and "
-         "the "
-         "next starts; reconfig (elastic): the ID-th loss or growth, SIZE are left of "
-         "those that trained. In the redundant model also add, ready, remove, fatal, "
-         "fallback, rendezvous_global, rendezvous_local, redo and config, where ID is "
-         "the "
-         "iterations done.",
-         "train\t240\treconfig\t0\t31\tafter=32\tredo=10",
-         {{"TIME", REC_KIND_AMOUNT, "seconds"},
-          {"EVENT", REC_KIND_ID, "what"},
-          {"ID", REC_KIND_COUNT, "its number"},
-          {"SIZE", REC_KIND_COUNT, "instances that train (redundant: that are there)"}},
-         {{"after", REC_KIND_COUNT, "SIZE after the reconfiguration"},
-          {"redo", REC_KIND_COUNT, "the iteration that training goes back to"},
-          {"since", REC_KIND_AMOUNT, "work since this time was lost, seconds"},
-          {"pipelines", REC_KIND_COUNT, "of the configuration"},
-          {"stages", REC_KIND_COUNT, "of the configuration"},
-          {"waiting", REC_KIND_COUNT, "instances that wait for the next one"},
-          {"fatal", REC_KIND_COUNT, "fatal failures so far"},
-          {"status", REC_KIND_TEXT, "STOPPED, RENDEZVOUS or RUNNING"}}},
-    [REC_STATE] = {"state",
-                   "The instances of a training run from TIME on.",
-                   "state\t240\t32\t15\t0\tphase=reconfiguring",
-                   {{"TIME", REC_KIND_AMOUNT, "seconds"},
-                    {"ACTIVE", REC_KIND_COUNT, "instances in a pipeline"},
-                    {"STANDBY", REC_KIND_COUNT, "instances that are ready and wait"},
-                    {"PREPARING", REC_KIND_COUNT, "instances that are not ready yet"}},
-                   {{"phase", REC_KIND_TEXT,
-                     "training, degraded, reconfiguring or stalled"}}},
-    [REC_ACCOUNT] =
-        {"account",
-         "Where the time of a training run went. STATE useful: iterations that count; "
-         "wasted: iterations lost and done again; reconfiguring; stalled: too few "
-         "instances.",
-         "account\tuseful\t632\t24860",
-         {{"STATE", REC_KIND_ID, "useful, wasted, reconfiguring or stalled"},
-          {"SECONDS", REC_KIND_AMOUNT, "time in this state"},
-          {"INSTANCE_SECONDS", REC_KIND_AMOUNT, "of all instances, in this state"}},
-         {{NULL, REC_KIND_TEXT, NULL}}},
-    [REC_TRAINED] =
-        {"trained",
-         "The end of a training run. Instance times are those of the whole run; averages "
-         "of the redundant model end with the last iteration, as published.",
-         "trained\telastic\t0\t900\t45\treconfigurations=1\tlost=12",
-         {{"MODEL", REC_KIND_ID, "elastic or redundant"},
-          {"START", REC_KIND_AMOUNT, "seconds"},
-          {"END", REC_KIND_AMOUNT, "seconds"},
-          {"STEPS", REC_KIND_COUNT, "iterations done and not lost"}},
-         {{"name", REC_KIND_TEXT, "what was trained"},
-          {"target", REC_KIND_COUNT, "iterations that the training asks for"},
-          {"samples", REC_KIND_AMOUNT, "samples an iteration"},
-          {"iterations", REC_KIND_COUNT, "iterations done, lost ones too"},
-          {"lost", REC_KIND_NUMBER, "iterations to do again"},
-          {"reconfigurations", REC_KIND_COUNT, "losses and growths of the pipelines"},
-          {"checkpoints", REC_KIND_COUNT, "checkpoints that were completed"},
-          {"start", REC_KIND_COUNT, "instances at the start"},
-          {"preempted", REC_KIND_COUNT, "instances taken away"},
-          {"lost_active", REC_KIND_COUNT, "those of them that trained"},
-          {"added", REC_KIND_COUNT, "instances that came"},
-          {"refused", REC_KIND_COUNT, "instances that the capacity refused"},
-          {"active", REC_KIND_AMOUNT, "instance-seconds in pipelines"},
-          {"standby", REC_KIND_AMOUNT, "instance-seconds waiting"},
-          {"preparing", REC_KIND_AMOUNT, "instance-seconds getting ready"},
-          {"degraded", REC_KIND_AMOUNT, "seconds at the slower pace after a loss"},
-          {"fatal", REC_KIND_COUNT, "losses that redundancy could not cover"},
-          {"rendezvous", REC_KIND_COUNT, "configurations that were reached"},
-          {"price", REC_KIND_AMOUNT, "US$ an instance-hour, spot"},
-          {"on_demand_price", REC_KIND_AMOUNT, "US$ an instance-hour, on demand"},
-          {"on_demand_instances", REC_KIND_COUNT, "instances bought on demand instead"},
-          {"on_demand_step", REC_KIND_AMOUNT, "time of an iteration on them, seconds"},
-          {"first", REC_KIND_AMOUNT, "start of the first iteration, seconds"},
-          {"last", REC_KIND_AMOUNT, "end of the last iteration, seconds"},
-          {"lifetime_mean", REC_KIND_AMOUNT, "of an instance, seconds"},
-          {"lifetime_median", REC_KIND_AMOUNT, "seconds"},
-          {"lifetime_stdev", REC_KIND_AMOUNT, "of the sample, seconds"},
-          {"preemption_mean", REC_KIND_AMOUNT, "between preemptions, seconds"},
-          {"preemption_median", REC_KIND_AMOUNT, "seconds"},
-          {"preemption_stdev", REC_KIND_AMOUNT, "of the sample, seconds"},
-          {"average_instances", REC_KIND_AMOUNT, "up to the last iteration"},
-          {"average_cost", REC_KIND_AMOUNT, "US$ an hour, up to the last iteration"},
-          {"average_performance", REC_KIND_AMOUNT, "samples/s, from first to last"},
-          {"average_value", REC_KIND_AMOUNT, "samples/s for a US$ an hour"}}},
+#define REC_ROW(type, word, about, example, fields, keys) \
+    [REC_##type] = {word,                                 \
+                    NULL,                                 \
+                    about,                                \
+                    example,                              \
+                    REC_##type,                           \
+                    type##_fields,                        \
+                    COUNT(type##_fields),                 \
+                    type##_keys},
+#include "rampipe/record_table.h"
+};
+
+static const struct rec_spec kinds[] = {
+#define REC_KIND_ROW(type, kind, about, example, fields, keys) \
+    {NULL,                                                     \
+     #kind,                                                    \
+     about,                                                    \
+     example,                                                  \
+     REC_##type,                                               \
+     type##_##kind##_fields,                                   \
+     COUNT(type##_##kind##_fields),                            \
+     type##_##kind##_keys},
+#include "rampipe/record_table.h"
 };
 
 const struct rec_spec *
 rec_spec(enum rec_type type)
 {
     return type <= REC_MARK || type >= REC_NTYPES ? NULL : &table[type];
+}
+
+const struct rec_spec *
+rec_spec_of_kind(enum rec_type type, size_t i)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (kinds[k].type == type && i-- == 0)
+            return &kinds[k];
+    return NULL;
+}
+
+const struct rec_spec *
+rec_spec_of(const struct rec *rec)
+{
+    const struct rec_spec *spec = rec_spec(rec->type), *kind;
+    if (!spec || spec->example || rec->nfields < 2)
+        return spec;
+    for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)); i++)
+        if (rec_str_is(rec->field[1], kind->kind))
+            return kind;
+    return spec;
+}
+
+const struct rec_field_spec *
+rec_list_find(const struct rec_field_spec *list, struct rec_str name)
+{
+    while (list->name && !rec_str_is(name, list->name))
+        list++;
+    return list->name ? list : NULL;
+}
+
+const struct rec_field_spec *
+rec_key_spec(const struct rec *rec, struct rec_str key)
+{
+    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_field_spec *found = spec ? rec_list_find(spec->keys, key) : NULL;
+    if (!found && spec && spec->kind)
+        found = rec_list_find(rec_spec(rec->type)->keys, key);
+    return found;
 }

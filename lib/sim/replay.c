@@ -108,8 +108,7 @@ open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct 
     uint64_t slots;
     struct sim_layout *layout;
 
-    if (!rec_need(reader, rec, err) ||
-        !rec_get_count(reader, rec, 3, "slots", &slots, err))
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slots, err))
         return false;
     graph = graph_store_find(&r->store, rec->field[2]);
     if (graph == REC_NONE)
@@ -158,7 +157,7 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
     uint64_t slot;
     uint32_t op;
 
-    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, "slot", &slot, err))
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slot, err))
         return false;
     if (!layout || !rec_str_is(rec->field[1], layout->id))
         return rec_reader_fail(reader, err,
@@ -410,8 +409,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     struct sim_done done;
     struct rec_error inner;
 
-    if (!rec_need(reader, rec, err) ||
-        !rec_get_amount(reader, rec, 4, "time", false, &time, err))
+    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 4, &time, err))
         return false;
     if (r->past || time > r->until)
         return pass_time(r, reader, time, err);
@@ -460,8 +458,7 @@ take_block(struct sim_replay *r, const struct rec_reader *reader, const struct r
 {
     double time;
     uint32_t index;
-    if (!rec_need(reader, rec, err) ||
-        !rec_get_amount(reader, rec, 2, "time", false, &time, err))
+    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 2, &time, err))
         return false;
     if (r->past || time > r->until)
         return pass_time(r, reader, time, err);

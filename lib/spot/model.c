@@ -387,16 +387,13 @@ read_list(struct spot_values *v, struct rec_str text, struct rec_error *err)
 }
 
 static bool
-read_key(struct spot_model *model, const struct rec_reader *reader, struct rec_str key,
-         struct rec_str value, struct rec_error *err)
+read_key(struct spot_model *model, const struct rec_reader *reader, const struct rec *rec,
+         struct rec_str key, struct rec_str value, struct rec_error *err)
 {
     for (size_t i = 0; i < NFIGURES; i++)
-        if (rec_str_is(key, figures[i].key)) {
-            double *x = figure(model, i);
-            return (rec_parse_num(value, x) && *x >= 0 && isfinite(*x)) ||
-                   rec_reader_fail(reader, err, "%s must be a number >= 0, got '%.*s'",
-                                   figures[i].key, (int)value.len, value.ptr);
-        }
+        if (rec_str_is(key, figures[i].key))
+            return rec_read_number(reader, rec, rec_key_spec(rec, key), value,
+                                   figure(model, i), err);
     for (size_t i = 0; i < NLISTS; i++)
         if (rec_str_is(key, lists[i].key))
             return read_list(list(model, i), value, err) || rec_locate(reader, err);
@@ -417,7 +414,7 @@ spot_model_read(struct spot_model *model, const struct rec_reader *reader,
         return rec_reader_fail(reader, err, "the model is of kind '%.*s', not spot",
                                (int)rec->field[1].len, rec->field[1].ptr);
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!read_key(model, reader, key, value, err))
+        if (!read_key(model, reader, rec, key, value, err))
             return false;
     settle_all(model);
     return status == 0;

@@ -34,8 +34,8 @@ read_trace(struct spot_order *order, const struct rec_reader *reader,
         return rec_reader_fail(reader, err,
                                "a trace record comes once, before preempt and add");
     if (!rec_need(reader, rec, err) ||
-        !rec_get_amount(reader, rec, 1, "START", false, &order->start, err) ||
-        !rec_get_amount(reader, rec, 2, "END", false, &order->end, err))
+        !rec_get_number(reader, rec, 1, &order->start, err) ||
+        !rec_get_number(reader, rec, 2, &order->end, err))
         return false;
     if (order->end > SPOT_TIME_MAX)
         return rec_reader_fail(reader, err, "END must be at most %g s", SPOT_TIME_MAX);
@@ -43,10 +43,8 @@ read_trace(struct spot_order *order, const struct rec_reader *reader,
         return rec_reader_fail(reader, err, "the trace ends before it starts");
     order->instances = 0;
     order->populated = rec_find_key(rec, "instances", &value);
-    if (order->populated && !rec_parse_uint(value, &order->instances))
-        return rec_reader_fail(reader, err,
-                               "instances= must be an integer >= 0, got '%.*s'",
-                               (int)value.len, value.ptr);
+    if (!rec_key_count(reader, rec, "instances", &order->instances, err))
+        return false;
     order->framed = true;
     order->last = order->start;
     return true;
@@ -62,8 +60,8 @@ spot_read(struct spot_order *order, const struct rec_reader *reader,
         return 0;
     event->kind = rec->type == REC_ADD ? SPOT_ADD : SPOT_PREEMPT;
     if (!rec_need(reader, rec, err) ||
-        !rec_get_amount(reader, rec, 1, "TIME", false, &event->time, err) ||
-        !rec_get_count(reader, rec, 2, "COUNT", &event->count, err) ||
+        !rec_get_number(reader, rec, 1, &event->time, err) ||
+        !rec_get_count(reader, rec, 2, &event->count, err) ||
         !check_ids(reader, rec, event, err))
         return -1;
     if (event->time < order->last) {

@@ -12,9 +12,10 @@ train_redundant_profile_free(struct train_redundant_profile *p)
     *p = (struct train_redundant_profile){0};
 }
 
-/* A line's number: fills one of `number` (as it is), `ms` (seconds -> ms) or `count`. */
+/* A line's number: what it must be, and where it goes: one of `number` (as it is), `ms`
+ * (seconds -> ms) and `count`. */
 struct key {
-    const char *name;
+    struct rec_field_spec spec;
     double *number;
     int64_t *ms;
     uint64_t *count;
@@ -27,11 +28,12 @@ take_number(const struct rec_reader *reader, const struct rec *rec, const struct
 {
     double value;
     if (key->count)
-        return rec_get_count(reader, rec, 1, key->name, key->count, err);
-    if (!rec_get_amount(reader, rec, 1, key->name, false, &value, err))
+        return rec_parse_uint(rec->field[1], key->count) ||
+               rec_bad_text(reader, rec, &key->spec, rec->field[1], err);
+    if (!rec_read_number(reader, rec, &key->spec, rec->field[1], &value, err))
         return false;
     if (value < key->least || value > key->most)
-        return rec_reader_fail(reader, err, "%s must be from %g to %g", key->name,
+        return rec_reader_fail(reader, err, "%s must be from %g to %g", key->spec.name,
                                key->least, key->most);
     if (key->ms)
         *key->ms = llround(value * 1000);
@@ -44,15 +46,21 @@ static bool
 take_speed(struct train_redundant_profile *p, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
-    struct train_redundant_speed speed;
-    double seconds;
+    struct train_redundant_speed speed = {0};
+    double seconds = 0;
+    const struct key keys[] = {
+        {{"stages", REC_KIND_COUNT, NULL}, NULL, NULL, &speed.stages, 0, 0},
+        {{"pipelines", REC_KIND_COUNT, NULL}, NULL, NULL, &speed.pipelines, 0, 0},
+        {{"seconds", REC_KIND_AMOUNT, NULL}, &seconds, NULL, NULL, 0, INFINITY}};
+    struct rec line = *rec;
+
     if (rec->nfields != 4)
         return rec_reader_fail(reader, err,
                                "a step line is: step, stages, pipelines, seconds");
-    if (!rec_get_count(reader, rec, 1, "stages", &speed.stages, err) ||
-        !rec_get_count(reader, rec, 2, "pipelines", &speed.pipelines, err) ||
-        !rec_get_amount(reader, rec, 3, "seconds", false, &seconds, err) ||
-        !rec_grow(&p->speed, &p->room, p->nspeeds + 1, sizeof *p->speed, err))
+    for (size_t i = 0; i < 3; i++, line.field++)
+        if (!take_number(reader, &line, &keys[i], err))
+            return false;
+    if (!rec_grow(&p->speed, &p->room, p->nspeeds + 1, sizeof *p->speed, err))
         return false;
     speed.ms = seconds <= 1e9 ? llround(seconds * 1000) : 0;
     if (speed.ms < 1 || speed.pipelines < 1)
@@ -68,17 +76,32 @@ take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
 {
     const struct key keys[] = {
-        {"samples", &p->samples, NULL, NULL, 0, 1e12},
-        {"steps", NULL, NULL, &p->steps, 0, 0},
-        {"stages", NULL, NULL, &p->stages, 0, 0},
-        {"creation", NULL, &p->creation_ms, NULL, 0, 1e9},
-        {"rendezvous_global", NULL, &p->global_ms, NULL, 0, 1e9},
-        {"rendezvous_local", NULL, &p->local_ms, NULL, 0, 1e9},
-        {"slowdown", &p->slowdown, NULL, NULL, 1, 1000},
-        {"spot_price", &p->price, NULL, NULL, 0, 1e12},
-        {"on_demand_price", &p->on_demand_price, NULL, NULL, 0, 1e12},
-        {"on_demand_instances", &p->on_demand_instances, NULL, NULL, 0, 1e12},
-        {"on_demand_step", &p->on_demand_step, NULL, NULL, 0, 1e12}};
+        {{"samples", REC_KIND_AMOUNT, NULL}, &p->samples, NULL, NULL, 0, 1e12},
+        {{"steps", REC_KIND_COUNT, NULL}, NULL, NULL, &p->steps, 0, 0},
+        {{"stages", REC_KIND_COUNT, NULL}, NULL, NULL, &p->stages, 0, 0},
+        {{"creation", REC_KIND_AMOUNT, NULL}, NULL, &p->creation_ms, NULL, 0, 1e9},
+        {{"rendezvous_global", REC_KIND_AMOUNT, NULL}, NULL, &p->global_ms, NULL, 0, 1e9},
+        {{"rendezvous_local", REC_KIND_AMOUNT, NULL}, NULL, &p->local_ms, NULL, 0, 1e9},
+        {{"slowdown", REC_KIND_AMOUNT, NULL}, &p->slowdown, NULL, NULL, 1, 1000},
+        {{"spot_price", REC_KIND_AMOUNT, NULL}, &p->price, NULL, NULL, 0, 1e12},
+        {{"on_demand_price", REC_KIND_AMOUNT, NULL},
+         &p->on_demand_price,
+         NULL,
+         NULL,
+         0,
+         1e12},
+        {{"on_demand_instances", REC_KIND_AMOUNT, NULL},
+         &p->on_demand_instances,
+         NULL,
+         NULL,
+         0,
+         1e12},
+        {{"on_demand_step", REC_KIND_AMOUNT, NULL},
+         &p->on_demand_step,
+         NULL,
+         NULL,
+         0,
+         1e12}};
     struct rec_str name = rec->field[0];
 
     if (rec_str_is(name, "step"))
@@ -88,7 +111,7 @@ take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
     if (rec_str_is(name, "name"))
         return (p->name = rec_arena_copy(&p->arena, rec->field[1], err)) != NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (rec_str_is(name, keys[i].name))
+        if (rec_str_is(name, keys[i].spec.name))
             return take_number(reader, rec, &keys[i], err);
     return rec_reader_fail(reader, err, "unknown key '%.*s'", (int)name.len, name.ptr);
 }

@@ -96,16 +96,49 @@ wrong_values(enum rec_kind kind)
     return text;
 }
 
+/* Every row that records are checked by: a type's own, or those of its kinds. */
+struct row {
+    const char *word;
+    const struct rec_spec *spec;
+};
+
+static size_t
+all_rows(struct row *rows)
+{
+    size_t n = 0;
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        const struct rec_spec *spec = rec_spec(type), *kind;
+        if (spec->example)
+            rows[n++] = (struct row){spec->name, spec};
+        for (size_t i = 0; (kind = rec_spec_of_kind(type, i)); i++)
+            rows[n++] = (struct row){spec->name, kind};
+    }
+    return n;
+}
+
+static struct row rows[200];
+static size_t nrows;
+
+static int
+find_rows(void **state)
+{
+    (void)state;
+    nrows = all_rows(rows);
+    return 0;
+}
+
 static void
 examples_are_right(void **state)
 {
     (void)state;
-    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
-        const struct rec_spec *spec = rec_spec(type);
-        size_t len = strlen(spec->name);
+    for (size_t i = 0; i < nrows; i++) {
+        const struct rec_spec *spec = rows[i].spec;
+        size_t len = strlen(rows[i].word);
         assert_non_null(spec->about);
-        assert_memory_equal(spec->example, spec->name, len);
+        assert_memory_equal(spec->example, rows[i].word, len);
         assert_int_equal(spec->example[len], '\t');
+        if (spec->kind)
+            assert_memory_equal(spec->example + len + 1, spec->kind, strlen(spec->kind));
         expect_right(spec->example);
     }
     assert_null(rec_spec(REC_OTHER));
@@ -114,24 +147,45 @@ examples_are_right(void **state)
     assert_null(rec_spec(REC_NTYPES));
 }
 
+/* Words are unique, names too within a row; a type without an example has kinds. */
+static void
+names_are_unique(void **state)
+{
+    (void)state;
+    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
+        assert_true(rec_spec(type)->example || rec_spec_of_kind(type, 0));
+        for (enum rec_type other = REC_MARK + 1; other < type; other++)
+            assert_string_not_equal(rec_spec(type)->name, rec_spec(other)->name);
+    }
+    for (size_t i = 0; i < nrows; i++) {
+        const struct rec_spec *spec = rows[i].spec;
+        const struct rec_field_spec *base = rec_spec(spec->type)->keys;
+        assert_null(spec->fields[spec->nfields].name);
+        for (size_t j = 0; spec->keys[j].name; j++)
+            for (size_t k = 0; k < j; k++)
+                assert_string_not_equal(spec->keys[j].name, spec->keys[k].name);
+        for (size_t j = 0; spec->kind && spec->keys[j].name; j++)
+            for (size_t k = 0; base[k].name; k++)
+                assert_string_not_equal(spec->keys[j].name, base[k].name);
+    }
+}
+
 static void
 a_missing_field_is_refused(void **state)
 {
     (void)state;
-    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
-        const struct rec_spec *spec = rec_spec(type);
+    for (size_t r = 0; r < nrows; r++) {
+        const struct rec_spec *spec = rows[r].spec;
         char *line = strdup(spec->example), *end = line;
-        size_t need = 0;
-        while (spec->fields[need].name)
-            need++;
-        for (size_t i = 0; i <= need; i++)
+        for (size_t i = 0; i <= spec->nfields; i++)
             end += strcspn(end + (i > 0), "\t") + (i > 0);
-        for (size_t have = need; have-- > 0;) { /* the first `have` fields only */
+        for (size_t have = spec->nfields; have-- > 0;) { /* the first `have` only */
             *end = '\0';
             *strrchr(line, '\t') = '\0';
             end = line + strlen(line);
             char want[100];
-            snprintf(want, sizeof want, "%s needs %zu fields", spec->name, need);
+            snprintf(want, sizeof want, "%s needs %zu fields", rows[r].word,
+                     have > 0 ? spec->nfields : rec_spec(spec->type)->nfields);
             expect_wrong(line, want);
         }
         free(line);
@@ -142,9 +196,9 @@ static void
 a_wrong_field_is_refused_by_name(void **state)
 {
     (void)state;
-    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
-        const struct rec_spec *spec = rec_spec(type);
-        for (size_t i = 0; spec->fields[i].name; i++)
+    for (size_t r = 0; r < nrows; r++) {
+        const struct rec_spec *spec = rows[r].spec;
+        for (size_t i = spec->kind != NULL; i < spec->nfields; i++)
             for (const char *const *v = wrong_values(spec->fields[i].kind); *v; v++) {
                 char want[200], *line = replace_field(spec->example, i + 1, *v);
                 snprintf(want, sizeof want, "%s must be %s, got '%s'",
@@ -153,23 +207,48 @@ a_wrong_field_is_refused_by_name(void **state)
                 free(line);
             }
     }
+    expect_wrong("cluster\ttorus\t4\t4\t2\t1\t1",
+                 "KIND of cluster must be ramp, got 'torus'");
+    expect_wrong("trained\tidle\t0\t1\t2",
+                 "MODEL of trained must be elastic or redundant");
+}
+
+/* A field that is wrong is named with its record, whose id is not wrong itself. */
+static void
+the_record_is_named(void **state)
+{
+    (void)state;
+    expect_wrong("op\tg\t12\tforward\t12x\t1",
+                 "rec:2: op '12': COMPUTE must be a number >= 0, got '12x'");
+    expect_wrong("alloc\t7\tg\tL\tx\ts", "rec:2: alloc '7': TIME must be");
+    expect_wrong("op\tg\t12\tforward\t1\t1\tparam=x", "rec:2: op '12': param must be");
+    expect_wrong("op\tg\t\tforward\t1\t1", "rec:2: ID must be");
+    expect_wrong("dep\tg\ta\tb\tx", "rec:2: BYTES must be");
+}
+
+static void
+wrong_keys(const struct rec_spec *spec, const struct rec_field_spec *keys)
+{
+    char line[1000], want[200];
+    for (size_t i = 0; keys[i].name; i++)
+        for (const char *const *v = wrong_values(keys[i].kind); *v; v++) {
+            snprintf(line, sizeof line, "%s\tunknown=,\t%s=%s", spec->example,
+                     keys[i].name, *v);
+            snprintf(want, sizeof want, "%s must be", keys[i].name);
+            expect_wrong(line, want);
+        }
 }
 
 static void
 a_wrong_key_is_refused_by_name(void **state)
 {
     (void)state;
-    for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
-        const struct rec_spec *spec = rec_spec(type);
+    for (size_t r = 0; r < nrows; r++) {
+        const struct rec_spec *spec = rows[r].spec;
         char line[1000];
-        for (size_t i = 0; spec->keys[i].name; i++)
-            for (const char *const *v = wrong_values(spec->keys[i].kind); *v; v++) {
-                char want[200];
-                snprintf(line, sizeof line, "%s\tunknown=,\t%s=%s", spec->example,
-                         spec->keys[i].name, *v);
-                snprintf(want, sizeof want, "%s must be", spec->keys[i].name);
-                expect_wrong(line, want);
-            }
+        wrong_keys(spec, spec->keys);
+        if (spec->kind)
+            wrong_keys(spec, rec_spec(spec->type)->keys);
         snprintf(line, sizeof line, "%s\tno key", spec->example);
         expect_wrong(line, "come key=value, got 'no key'");
         snprintf(line, sizeof line, "%s\t=no key", spec->example);
@@ -217,10 +296,12 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_are_right),
+        cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(the_record_is_named),
         cmocka_unit_test(a_missing_field_is_refused),
         cmocka_unit_test(a_wrong_field_is_refused_by_name),
         cmocka_unit_test(a_wrong_key_is_refused_by_name),
         cmocka_unit_test(text_is_utf8),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, find_rows, NULL);
 }

@@ -1,0 +1,364 @@
+/*
+ * rampipe/record_table.h - the table of records: a new record is one row here.
+ *
+ *     REC_ROW(ENUMERATOR, "word", "about", "example", FIELDS, KEYS)
+ *     REC_KIND_ROW(ENUMERATOR, kind, "about", "example", FIELDS, KEYS)
+ *
+ * FIELDS are REC_FIELD("NAME", KIND, "about") one after the other, the fixed fields in
+ * their order; KEYS are REC_KEY("name", KIND, "about"), the known keys (others may
+ * appear); KIND is one of enum rec_kind. `about` is a sentence or two, with units;
+ * `example` is a valid record, TABs written as \t.
+ *
+ * A type whose fields or keys depend on its first field has, behind its row (with no
+ * example), a row for each value of that field. Such a row has all the fields again; the
+ * keys of the type's row belong to every kind.
+ *
+ * Included by record.h (the enumerators) and lib/record/schema.c (the rows), which define
+ * the macros. rampipe(5), reccheck and the tests read what comes of it.
+ */
+#ifndef REC_ROW
+#define REC_ROW(...)
+#endif
+#ifndef REC_KIND_ROW
+#define REC_KIND_ROW(...)
+#endif
+
+/* clang-format off */
+
+REC_ROW(GRAPH, "graph",
+    "Opens a computation graph; its op and dep records follow without other records "
+    "between them.",
+    "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
+    REC_FIELD("ID", ID, "name of the graph, unique in the stream")
+    REC_FIELD("MODEL", TEXT, "name of the network"),
+    REC_KEY("of", ID, "the graph this one was partitioned from")
+    REC_KEY("degree", COUNT, "the number of parts asked for, per op")
+    REC_KEY("parts", COUNT, "the largest number of parts an op has")
+    REC_KEY("copies", COUNT, "data-parallel copies in the graph")
+    REC_KEY("demand_memory", AMOUNT, "bytes of memory before partitioning")
+    REC_KEY("demand_bytes", AMOUNT, "bytes of the deps before partitioning"))
+
+REC_ROW(OP, "op",
+    "An operation: one layer of the network in one direction, or one part of it.",
+    "op\tvgg16/4\t2a\tforward\t0.0056\t206000000\ttype=Conv2d\tpair=81a\tof=2\tpart=1/4",
+    REC_FIELD("GRAPH", ID, "its graph")
+    REC_FIELD("ID", ID, "its name, unique in the graph")
+    REC_FIELD("PASS", PASS, "forward, backward or task")
+    REC_FIELD("COMPUTE", AMOUNT, "time it takes on one server, seconds")
+    REC_FIELD("MEMORY", AMOUNT,
+          "memory it needs, bytes; a forward op and its backward twin on one server "
+          "share it"),
+    REC_KEY("type", TEXT, "the layer's type")
+    REC_KEY("param", AMOUNT, "bytes of its parameters")
+    REC_KEY("activation", AMOUNT, "bytes of its output")
+    REC_KEY("stage", COUNT, "pipeline stage, if the profile gives one")
+    REC_KEY("pair", ID, "its twin in the other pass")
+    REC_KEY("of", ID, "the op it is a part of")
+    REC_KEY("part", PART, "which part, I/N"))
+
+REC_ROW(DEP, "dep",
+    "A dependency: DST needs BYTES from SRC before it can start.",
+    "dep\tvgg16/4\t2a\t3b\t103000000",
+    REC_FIELD("GRAPH", ID, "its graph")
+    REC_FIELD("SRC", ID, "the op that produces")
+    REC_FIELD("DST", ID, "the op that consumes")
+    REC_FIELD("BYTES", AMOUNT, "bytes to move if they are on two servers"),
+    REC_KEY("kind", TEXT,
+          "sync: exchange among the parts of a backward op; it gates nothing but the end "
+          "of the step"))
+
+REC_ROW(JOB, "job",
+    "A request to train: the first of GRAPHs that fits is run for STEPS steps.",
+    "job\t7\tvgg16/8,vgg16/4\t1000\t50\t9321.8",
+    REC_FIELD("ID", ID, "its name, unique in the stream")
+    REC_FIELD("GRAPHS", IDS, "alternatives in order of preference")
+    REC_FIELD("ARRIVAL", AMOUNT, "seconds")
+    REC_FIELD("STEPS", COUNT, "training steps")
+    REC_FIELD("DEADLINE", LIMIT,
+          "longest acceptable completion time, seconds from arrival; inf: any"),
+)
+
+REC_ROW(CLUSTER, "cluster",
+    "The cluster that follows. Its fields depend on KIND.",
+    NULL,
+    REC_FIELD("KIND", ID, "ramp"),
+)
+REC_KIND_ROW(CLUSTER, ramp,
+    "C communication groups of R racks of S servers; a server is named c-r-s.",
+    "cluster\tramp\t4\t4\t2\t1600000000000\t80000000000\tpropagation=5e-8\tio=1e-7",
+    REC_FIELD("KIND", ID, "ramp")
+    REC_FIELD("C", COUNT, "communication groups")
+    REC_FIELD("R", COUNT, "racks per group, at most C")
+    REC_FIELD("S", COUNT, "servers per rack")
+    REC_FIELD("BANDWIDTH", AMOUNT, "of a node, bytes/s")
+    REC_FIELD("MEMORY", LIMIT, "of a server, bytes"),
+    REC_KEY("propagation", AMOUNT, "propagation latency, seconds")
+    REC_KEY("io", AMOUNT, "latency of a node's input or output, seconds"))
+
+REC_ROW(LAYOUT, "layout",
+    "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "
+    "once and used by every alloc that fits it.",
+    "layout\tL1\tvgg16/4\t4",
+    REC_FIELD("ID", ID, "its name, unique in the stream")
+    REC_FIELD("GRAPH", ID, "the graph it places")
+    REC_FIELD("SLOTS", COUNT, "how many servers it needs"),
+)
+
+REC_ROW(PLACE, "place",
+    "One op of a layout. Among equal ops of one server, the one placed later runs first.",
+    "place\tL1\t2a\t0",
+    REC_FIELD("LAYOUT", ID, "its layout")
+    REC_FIELD("OP", ID, "the op")
+    REC_FIELD("SLOT", COUNT, "where it goes, 0 to SLOTS-1"),
+    REC_KEY("priority", NUMBER,
+          "higher runs first on its server; without it the shortest op runs first"))
+
+REC_ROW(ALLOC, "alloc",
+    "A job starts: GRAPH, laid out as LAYOUT, on these servers.",
+    "alloc\t7\tvgg16/4\tL1\t1000\t0-0-0,0-1-0,1-0-0,1-1-0",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("GRAPH", ID, "the alternative that was chosen")
+    REC_FIELD("LAYOUT", ID, "the layout")
+    REC_FIELD("TIME", AMOUNT, "when it starts, seconds")
+    REC_FIELD("SERVERS", IDS, "the server c-r-s of each slot"),
+)
+
+REC_ROW(BLOCK, "block",
+    "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "
+    "a legal shape), no_memory (blocks are there, memory is not), deadline (it would "
+    "finish too late), queue_full (too many wait), unfinished (it was running when the "
+    "simulation ended).",
+    "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("TIME", AMOUNT, "when, seconds")
+    REC_FIELD("CAUSE", ID, "why"),
+    REC_KEY("graph", ID, "the last alternative that was tried")
+    REC_KEY("model", TEXT, "its network")
+    REC_KEY("arrival", AMOUNT, "when it arrived, seconds")
+    REC_KEY("degree", COUNT, "the degree= of that graph")
+    REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds")
+    REC_KEY("steps", COUNT, "training steps")
+    REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
+    REC_KEY("demand_memory", AMOUNT, "memory of its ops, unpartitioned, bytes")
+    REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
+
+REC_ROW(DONE, "done",
+    "A job is complete. step, comm, comp, busy and sequential are those of one training "
+    "step; comm and comp are the times during which something was sent and something was "
+    "computed, and overlap counts in both.",
+    "done\t7\tvgg16/4\t1000\t1000\t9638.7\tmodel=vgg16\tsteps=50\tstep=172.77\t"
+    "comm=0.148\tcomp=172.62\tservers=4\tbusy=0.999\tsequential=690.5",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("GRAPH", ID, "what it ran")
+    REC_FIELD("ARRIVAL", AMOUNT, "seconds")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("FINISH", AMOUNT, "START + steps * step, seconds"),
+    REC_KEY("model", TEXT, "name of the network")
+    REC_KEY("steps", COUNT, "training steps")
+    REC_KEY("step", AMOUNT, "time of one step, seconds")
+    REC_KEY("comm", AMOUNT, "time in a step with data on the way, seconds")
+    REC_KEY("comp", AMOUNT, "time in a step with an op running, seconds")
+    REC_KEY("servers", COUNT, "servers it used")
+    REC_KEY("busy", FRACTION, "server-seconds computing / (servers * step)")
+    REC_KEY("sequential", AMOUNT, "sum of all ops' compute, seconds")
+    REC_KEY("flows", COUNT, "deps that cross servers with bytes to move")
+    REC_KEY("collectives", COUNT, "collective operations in a step")
+    REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
+    REC_KEY("degree", COUNT, "the graph's degree=")
+    REC_KEY("memory", AMOUNT, "memory of all its ops, bytes")
+    REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
+    REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
+    REC_KEY("demand_memory", AMOUNT, "as memory, before it was partitioned")
+    REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned"))
+
+REC_ROW(RUN, "run",
+    "An op ran on a server (first step; a preempted op has several).",
+    "run\t7\t2a\t0-0-0\t1000\t1000.5",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("OP", ID, "the op")
+    REC_FIELD("SERVER", ID, "where")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", AMOUNT, "seconds"),
+)
+
+REC_ROW(SEND, "send",
+    "Data moved between two servers (first step).",
+    "send\t7\t2a\t3b\t0-0-0\t0-1-0\t1000.5\t1000.6\t1024",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("SRC", ID, "the op that produced")
+    REC_FIELD("DST", ID, "the op that consumes")
+    REC_FIELD("FROM", ID, "server")
+    REC_FIELD("TO", ID, "server")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("BYTES", AMOUNT, "bytes"),
+)
+
+REC_ROW(TRACE, "trace",
+    "Opens a trace of a spot cluster that was observed from START to END; its add and "
+    "preempt records follow.",
+    "trace\t0\t21300\tinstances=32",
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", AMOUNT, "seconds"),
+    REC_KEY("instances", COUNT,
+          "how many there were at START; 0: those that are added at START"))
+
+REC_ROW(ADD, "add",
+    "Instances come. Records of a trace are in order of time.",
+    "add\t60\t2\tids=node7,node8",
+    REC_FIELD("TIME", AMOUNT, "seconds")
+    REC_FIELD("COUNT", COUNT, "how many"),
+    REC_KEY("ids", IDS, "their names, COUNT of them"))
+
+REC_ROW(PREEMPT, "preempt",
+    "Instances are taken away.",
+    "preempt\t780\t5",
+    REC_FIELD("TIME", AMOUNT, "seconds")
+    REC_FIELD("COUNT", COUNT, "how many"),
+    REC_KEY("ids", IDS, "which ones, COUNT of them"))
+
+REC_ROW(MODEL, "model",
+    "Figures that a random trace is drawn from.",
+    NULL,
+    REC_FIELD("KIND", ID, "spot")
+    REC_FIELD("NAME", TEXT, "what was measured"),
+)
+REC_KIND_ROW(MODEL, spot,
+    "Of a spot cluster. A list is VALUE:HOW_OFTEN,...",
+    "model\tspot\tanchor\ttotal_minutes=355\tchance_preempt_minute=0.163\t"
+    "chance_add_minute=0.144\tprob_big=0.0588\tregular_mean=2.54\tregular_std=1.95\t"
+    "preempt_mean=2.41\tpreempt_std=2.09",
+    REC_FIELD("KIND", ID, "spot")
+    REC_FIELD("NAME", TEXT, "what was measured"),
+    REC_KEY("node_rows", COUNT, "times at which the number of instances is known")
+    REC_KEY("term_rows", COUNT, "times at which instances were preempted")
+    REC_KEY("mttp_mean_s", AMOUNT, "mean time between changes, seconds")
+    REC_KEY("mttp_std_s", AMOUNT, "its sample standard deviation")
+    REC_KEY("total_minutes", AMOUNT, "from the first row to the last")
+    REC_KEY("total_preemptions", COUNT, "instances")
+    REC_KEY("total_additions", COUNT, "instances")
+    REC_KEY("preemptions_per_minute", AMOUNT, "instances")
+    REC_KEY("additions_per_minute", AMOUNT, "instances")
+    REC_KEY("chance_preempt_minute", AMOUNT, "preemptions (events) a minute")
+    REC_KEY("chance_add_minute", AMOUNT, "additions (events) a minute")
+    REC_KEY("add_events", COUNT, "additions")
+    REC_KEY("big_adds", COUNT, "additions of more than 10 instances")
+    REC_KEY("prob_big", FRACTION, "their share")
+    REC_KEY("prob_regular", FRACTION, "the share of the others")
+    REC_KEY("regular_mean", AMOUNT, "instances in an addition that is not big")
+    REC_KEY("regular_std", AMOUNT, "its sample standard deviation")
+    REC_KEY("preempt_mean", AMOUNT, "instances in a preemption")
+    REC_KEY("preempt_std", AMOUNT, "its sample standard deviation")
+    REC_KEY("alt_true_mttp_s", AMOUNT, "mean time between preemptions, seconds")
+    REC_KEY("alt_true_mttp_std_s", AMOUNT, "its sample standard deviation")
+    REC_KEY("alt_big_mean", AMOUNT, "instances in a big addition")
+    REC_KEY("preempt_shape", AMOUNT, "Weibull shape of preempt_spacings")
+    REC_KEY("preempt_scale_s", AMOUNT, "Weibull scale, seconds")
+    REC_KEY("add_shape", AMOUNT, "Weibull shape of add_spacings")
+    REC_KEY("add_scale_s", AMOUNT, "Weibull scale, seconds")
+    REC_KEY("start_instances", COUNT, "instances at the first row")
+    REC_KEY("max_instances", COUNT, "the most there were")
+    REC_KEY("preempt_spacings", TEXT, "seconds between preemptions, a list")
+    REC_KEY("add_spacings", TEXT, "seconds between additions, a list")
+    REC_KEY("preempt_counts", TEXT, "instances in a preemption, a list")
+    REC_KEY("add_counts", TEXT, "instances in an addition, a list"))
+
+REC_ROW(TRAIN, "train",
+    "Something happened in a training run. EVENT step: ID iterations are done and the "
+    "next starts; reconfig (elastic): the ID-th loss or growth, SIZE are left of those "
+    "that trained. In the redundant model also add, ready, remove, fatal, fallback, "
+    "rendezvous_global, rendezvous_local, redo and config, where ID is the iterations "
+    "done.",
+    "train\t240\treconfig\t0\t31\tafter=32\tredo=10",
+    REC_FIELD("TIME", AMOUNT, "seconds")
+    REC_FIELD("EVENT", ID, "what")
+    REC_FIELD("ID", COUNT, "its number")
+    REC_FIELD("SIZE", COUNT, "instances that train (redundant: that are there)"),
+    REC_KEY("after", COUNT, "SIZE after the reconfiguration")
+    REC_KEY("redo", COUNT, "the iteration that training goes back to")
+    REC_KEY("since", AMOUNT, "work since this time was lost, seconds")
+    REC_KEY("pipelines", COUNT, "of the configuration")
+    REC_KEY("stages", COUNT, "of the configuration")
+    REC_KEY("waiting", COUNT, "instances that wait for the next one")
+    REC_KEY("fatal", COUNT, "fatal failures so far")
+    REC_KEY("status", TEXT, "STOPPED, RENDEZVOUS or RUNNING"))
+
+REC_ROW(STATE, "state",
+    "The instances of a training run from TIME on.",
+    "state\t240\t32\t15\t0\tphase=reconfiguring",
+    REC_FIELD("TIME", AMOUNT, "seconds")
+    REC_FIELD("ACTIVE", COUNT, "instances in a pipeline")
+    REC_FIELD("STANDBY", COUNT, "instances that are ready and wait")
+    REC_FIELD("PREPARING", COUNT, "instances that are not ready yet"),
+    REC_KEY("phase", TEXT, "training, degraded, reconfiguring or stalled"))
+
+REC_ROW(ACCOUNT, "account",
+    "Where the time of a training run went. STATE useful: iterations that count; wasted: "
+    "iterations lost and done again; reconfiguring; stalled: too few instances.",
+    "account\tuseful\t632\t24860",
+    REC_FIELD("STATE", ID, "useful, wasted, reconfiguring or stalled")
+    REC_FIELD("SECONDS", AMOUNT, "time in this state")
+    REC_FIELD("INSTANCE_SECONDS", AMOUNT, "of all instances, in this state"),
+)
+
+REC_ROW(TRAINED, "trained",
+    "The end of a training run. Instance times are those of the whole run.",
+    NULL,
+    REC_FIELD("MODEL", ID, "elastic or redundant")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("STEPS", COUNT, "iterations done and not lost"),
+    REC_KEY("name", TEXT, "what was trained")
+    REC_KEY("target", COUNT, "iterations that the training asks for")
+    REC_KEY("samples", AMOUNT, "samples an iteration")
+    REC_KEY("preempted", COUNT, "instances taken away")
+    REC_KEY("lost_active", COUNT, "those of them that trained")
+    REC_KEY("added", COUNT, "instances that came")
+    REC_KEY("active", AMOUNT, "instance-seconds in pipelines")
+    REC_KEY("standby", AMOUNT, "instance-seconds waiting")
+    REC_KEY("preparing", AMOUNT, "instance-seconds getting ready")
+    REC_KEY("price", AMOUNT, "US$ an instance-hour, spot")
+    REC_KEY("on_demand_price", AMOUNT, "US$ an instance-hour, on demand")
+    REC_KEY("on_demand_instances", COUNT, "instances bought on demand instead")
+    REC_KEY("on_demand_step", AMOUNT, "time of an iteration on them, seconds"))
+REC_KIND_ROW(TRAINED, elastic,
+    "Pipelines that are reconfigured when instances come and go.",
+    "trained\telastic\t0\t900\t45\treconfigurations=1\tlost=12",
+    REC_FIELD("MODEL", ID, "elastic or redundant")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("STEPS", COUNT, "iterations done and not lost"),
+    REC_KEY("iterations", COUNT, "iterations done, lost ones too")
+    REC_KEY("lost", NUMBER, "iterations to do again")
+    REC_KEY("reconfigurations", COUNT, "losses and growths of the pipelines")
+    REC_KEY("checkpoints", COUNT, "checkpoints that were completed")
+    REC_KEY("start", COUNT, "instances at the start")
+    REC_KEY("refused", COUNT, "instances that the capacity refused"))
+REC_KIND_ROW(TRAINED, redundant,
+    "Pipelines that compute a neighbour's stage too. Averages end with the last "
+    "iteration, as published.",
+    "trained\tredundant\t0\t900\t45\tname=BERT\tfatal=1\tlast=880",
+    REC_FIELD("MODEL", ID, "elastic or redundant")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("STEPS", COUNT, "iterations done and not lost"),
+    REC_KEY("degraded", AMOUNT, "seconds at the slower pace after a loss")
+    REC_KEY("fatal", COUNT, "losses that redundancy could not cover")
+    REC_KEY("rendezvous", COUNT, "configurations that were reached")
+    REC_KEY("first", AMOUNT, "start of the first iteration, seconds")
+    REC_KEY("last", AMOUNT, "end of the last iteration, seconds")
+    REC_KEY("lifetime_mean", AMOUNT, "of an instance, seconds")
+    REC_KEY("lifetime_median", AMOUNT, "seconds")
+    REC_KEY("lifetime_stdev", AMOUNT, "of the sample, seconds")
+    REC_KEY("preemption_mean", AMOUNT, "between preemptions, seconds")
+    REC_KEY("preemption_median", AMOUNT, "seconds")
+    REC_KEY("preemption_stdev", AMOUNT, "of the sample, seconds")
+    REC_KEY("average_instances", AMOUNT, "up to the last iteration")
+    REC_KEY("average_cost", AMOUNT, "US$ an hour, up to the last iteration")
+    REC_KEY("average_performance", AMOUNT, "samples/s, from first to last")
+    REC_KEY("average_value", AMOUNT, "samples/s for a US$ an hour"))
+
+/* clang-format on */
+
+#undef REC_ROW
+#undef REC_KIND_ROW
