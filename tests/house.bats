@@ -1,0 +1,44 @@
+# The house itself: which room may know which, and tables that do not build when a row is
+# incomplete. See HACKING.md.
+
+house() { # a copy of the tree's sources, to be damaged
+    at=$(mktemp -d) && cp -r "$ROOT/lib" "$ROOT/include" "$ROOT/tools" "$at/"
+}
+builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsyntax-only "$at/lib/$1"; }
+
+@test "house: no arrow among rooms goes up, no header is needless, foreign libraries have one room" {
+    run python3 "$ROOT/tests/house/includes.py" "$ROOT"
+    echo "$output"
+    [ "$status" = 0 ] && [ -z "$output" ]
+}
+
+@test "house: the test of arrows finds what is planted" {
+    house
+    sed -i '0,/#include/s//#include "rampipe\/sim.h"\n#include/' "$at/lib/graph/graph.c"
+    sed -i '0,/#include/s//#include <zlib.h>\n#include/' "$at/lib/csv/csv.c"
+    sed -i '0,/#include/s//#include "rampipe\/random.h"\n#include/' "$at/lib/csv/csv.c"
+    sed -i '0,/#include/s//#include "rampipe\/csv.h"\n#include/' "$at/lib/random/rng.c"
+    mkdir "$at/lib/attic"
+    python3 "$ROOT/tests/house/includes.py" "$at" >found
+    grep -q 'lib/graph/graph.c: an arrow from lib/graph up to lib/sim' found
+    grep -q 'lib/graph/graph.c: needs nothing of rampipe/sim.h' found
+    grep -q 'lib/csv/csv.c: <zlib.h> is for lib/record alone' found
+    grep -q 'a circle: csv -> random -> csv' found
+    grep -q 'lib/attic: a room without a floor' found
+    rm -rf "$at"
+}
+
+@test "house: a row of the table of records that is wrong does not build" {
+    house
+    builds record/schema.c
+    table=$at/include/rampipe/record_table.h
+    # a word of more than 8 bytes, which the reader would never match
+    sed -i 's/REC_ROW(PREEMPT, "preempt"/REC_ROW(PREEMPT, "preemption"/' "$table"
+    run builds record/schema.c
+    [ "$status" != 0 ] && [[ $output == *"word is too long"* ]]
+    # a row without its keys
+    sed 's/^)$//' "$ROOT/include/rampipe/record_table.h" >"$table"
+    run builds record/schema.c
+    [ "$status" != 0 ]
+    rm -rf "$at"
+}

@@ -1,0 +1,102 @@
+"""Reads every #include of lib/, include/ and tools/ below a folder and prints what breaks
+the rules of the house (DESIGN section 1, HACKING.md), a line each; nothing if none does.
+
+    python3 includes.py FOLDER
+"""
+import os
+import re
+import sys
+
+FLOORS = [
+    ["record", "csv", "json", "random"],
+    ["cli", "graph", "metrics", "spot"],
+    ["input", "net"],
+    ["sim", "alloc", "train", "serve", "task"],
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+# What a file must use of a room whose header it includes.
+PREFIX = {"record": r"rec_|REC_|rec\b", "random": r"rng_|rng\b"}
+# Foreign headers, and the only room that may know them.
+FOREIGN = {
+    r"zlib\.h": "record",
+    r"csv\.h": "csv",
+    r"yajl/.*": "json",
+    r"gsl/gsl_(rng|randist|cdf)\.h": "random",
+}
+
+os.chdir(sys.argv[1])
+wrong = []
+# The one header that is a list for another: the table of records.
+LISTS = {"record_table": "record"}
+rooms = sorted(d for d in os.listdir("lib") if os.path.isdir("lib/" + d))
+headers = sorted(f[:-2] for f in os.listdir("include/rampipe") if f[:-2] not in LISTS)
+arrows = {room: {} for room in rooms}  # room -> {room it needs: file}
+
+
+def includes(path):
+    text = open(path).read()
+    return text, re.findall(r'^#include\s+(["<])([^">]+)[">]', text, re.M)
+
+
+def check_file(path, room):
+    text, found = includes(path)
+    body = re.sub(r"^#include.*$", "", text, flags=re.M)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    for kind, name in found:
+        if kind == "<":
+            for pattern, home in FOREIGN.items():
+                if re.fullmatch(pattern, name) and room != home and room != "tests":
+                    wrong.append(f"{path}: <{name}> is for lib/{home} alone")
+        elif name.startswith("rampipe/"):
+            other = name[len("rampipe/"):-2]
+            if LISTS.get(other) == room:
+                continue
+            if other not in headers:
+                wrong.append(f"{path}: there is no room '{other}'")
+            elif other != room:
+                if room:
+                    arrows[room].setdefault(other, path)
+                prefix = PREFIX.get(other, rf"{other}_|{other.upper()}_|struct {other}\b")
+                if not re.search(rf"\b({prefix})", body):
+                    wrong.append(f"{path}: needs nothing of {name}")
+        elif room and not os.path.exists(os.path.join(os.path.dirname(path), name)):
+            wrong.append(f"{path}: \"{name}\" is not of this room")
+
+
+for room in rooms:
+    if room not in FLOOR:
+        wrong.append(f"lib/{room}: a room without a floor")
+    if room not in headers:
+        wrong.append(f"lib/{room}: a room without a header include/rampipe/{room}.h")
+    for name in sorted(os.listdir("lib/" + room)):
+        check_file(f"lib/{room}/{name}", room)
+for name in headers:
+    if name not in rooms:
+        wrong.append(f"include/rampipe/{name}.h: a header without a room lib/{name}")
+    else:
+        check_file(f"include/rampipe/{name}.h", name)
+for name in sorted(os.listdir("tools")):
+    if name.endswith((".c", ".h")):
+        check_file("tools/" + name, "")
+
+for room, needs in arrows.items():
+    for other, path in needs.items():
+        if FLOOR.get(other, 0) > FLOOR.get(room, 9):
+            wrong.append(f"{path}: an arrow from lib/{room} up to lib/{other}")
+
+
+def circle(room, way):
+    if room in way:
+        return way[way.index(room):] + [room]
+    for other in sorted(arrows.get(room, {})):
+        found = circle(other, way + [room])
+        if found:
+            return found
+    return None
+
+
+for room in rooms:
+    found = circle(room, [])
+    if found and found[0] == room:
+        wrong.append("a circle: " + " -> ".join(found))
+print("\n".join(wrong), end="\n" if wrong else "")
