@@ -1,6 +1,6 @@
 # rampipe: make all | check | bench | demo | install | uninstall | clean | format | lint
 #               | check-asan. A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
-VERSION := 0.1.0
+VERSION := 0.2.0
 PREFIX ?= /usr/local
 PROGRAM_PREFIX ?=
 DESTDIR ?=
@@ -13,12 +13,16 @@ override CFLAGS += -std=c17 -ffp-contract=off -MMD -MP
 CPPFLAGS += -D_GNU_SOURCE -Iinclude
 LIBS := -Wl,--as-needed -lcsv -lz -lgsl -lgslcblas -lm
 
-TOOLS := $(filter-out common,$(basename $(notdir $(wildcard tools/*.ggo))))
+# tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.
+GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
+    $(if $(findstring _,$(n))$(filter common,$(n)),,$(n)))
+MODES := $(foreach n,$(GGO),$(if $(filter $(addsuffix -%,$(filter-out $(n),$(GGO))),$(n)),$(n)))
+TOOLS := $(filter-out $(MODES),$(GGO))
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/librampipe.a
 BIN := $(TOOLS:%=$(BUILD)/bin/%)
-MAN := $(TOOLS:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
+MAN := $(GGO:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
 DEPS := build/dependencies
 
 # make V=1 shows the commands.
@@ -47,24 +51,24 @@ $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && ar rcs $@ $^
 
 # The option parsers. They are made in build/, once for all variants of the build.
-build/ggo/%.c: tools/%.ggo tools/common.ggo Makefile | $(DEPS)
+build/ggo/%.c: tools/%.ggo $(wildcard tools/*.ggo) scripts/make-options Makefile | $(DEPS)
 	@mkdir -p $(@D)
-	$(call quiet,GENGETOPT)cat tools/$*.ggo tools/common.ggo | gengetopt --output-dir=$(@D) \
-	    --file-name=$* --set-package=$* --set-version=$(VERSION) \
-	    --unamed-opts=FILE --conf-parser --no-handle-error
+	$(call quiet,GENGETOPT)scripts/make-options $* $(VERSION) $(@D)
 build/ggo/%.h: build/ggo/%.c ;
 
 $(BUILD)/ggo/%.o: build/ggo/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $< -o $@
-GGO_H := $(TOOLS:%=build/ggo/%.h)
+GGO_H := $(GGO:%=build/ggo/%.h)
 $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(CC) $(CPPFLAGS) -Ibuild $(CFLAGS) $(WARN) -c $< -o $@
-# tools/NAME_*.c belong to tools/NAME.c.
-parts = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c))
+# A tool is made of tools/NAME.c, its parts tools/NAME_*.c, its options, and its modes.
+objects = $(BUILD)/tools/$(1).o $(BUILD)/ggo/$(1).o \
+    $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c))
+modes = $(filter $(1)-%,$(MODES))
 .SECONDEXPANSION:
-$(BUILD)/bin/%: $(BUILD)/tools/%.o $$(call parts,$$*) $(BUILD)/ggo/%.o $(LIB)
+$(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call objects,$$m)) $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -72,11 +76,13 @@ $(BUILD)/bin/%: $(BUILD)/tools/%.o $$(call parts,$$*) $(BUILD)/ggo/%.o $(LIB)
 
 # ---- manual pages ----------------------------------------------------------------------
 man: $(MAN)
-$(BUILD)/man/%.1: $(BUILD)/bin/% $(wildcard tools/*.h2m) scripts/man-help
+# The tool of a mode; of a tool itself.
+tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
+mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter-out $(TOOLS),$(1)))
+$(BUILD)/man/%.1: tools/%.ggo $(BIN) $(wildcard tools/*.h2m) scripts/make-man
 	@mkdir -p $(@D)
-	$(call quiet,MAN)help2man --no-info --section=1 --output=$@ --source='rampipe $(VERSION)' \
-	    --name="$$(sed -n 's/^purpose "\(.*\)\."$$/\1/p' tools/$*.ggo | sed 's/^./\l&/')" \
-	    $(if $(wildcard tools/$*.h2m),--include=tools/$*.h2m) 'scripts/man-help $<'
+	$(call quiet,MAN)scripts/make-man '$(BUILD)/bin/$(call tool_of,$*)' '$(call mode_of,$*)' \
+	    '$(VERSION)' $@
 $(BUILD)/man/rampipe.5: $(BUILD)/bin/reccheck
 	@mkdir -p $(@D)
 	$(call quiet,MAN)$< --man >$@
@@ -148,7 +154,7 @@ uninstall:
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(SOURCES)
-lint: $(TOOLS:%=build/ggo/%.h)
+lint: $(GGO_H)
 	@clang-format --dry-run --Werror $(SOURCES)
 	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \

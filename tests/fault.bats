@@ -11,31 +11,33 @@ setup_file() {
     sim alloc.rec >done.rec
     cp "$ROOT/traces/spot.rec" .
     tracegen fit --stats spot.rec >model.rec
-    sim --model elastic spot.rec >elastic.rec
-    cat >tools <<'T'
-pd2graph profile.txt
-partition graph.rec
-ramp-alloc parts.rec
-sim alloc.rec
-metrics done.rec
-reccheck alloc.rec
-pdgen vgg16
-tracegen nojob.rec jobs
-tracegen spot.rec fit
-tracegen model.rec preempt
-sim spot.rec --model=elastic
-metrics elastic.rec
+    sim elastic spot.rec >elastic.rec
+    cat >programs <<T
+pd2graph	profile.txt
+partition	graph.rec
+ramp-alloc	parts.rec
+sim	alloc.rec
+sim elastic	spot.rec
+sim redundant	spot.rec	--profile=$ROOT/traces/redundant/bert.tsv
+metrics	done.rec
+metrics	elastic.rec
+reccheck	alloc.rec
+pdgen	vgg16
+tracegen jobs	nojob.rec
+tracegen fit	spot.rec
+tracegen preempt	model.rec
 T
-    echo "sim spot.rec --model=redundant --profile=$ROOT/traces/redundant/bert.tsv" >>tools
 }
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-# Calls `f TOOL INPUT SUBCOMMAND` for each tool; the filters alone read records.
-each() { while read -r tool input sub; do $1 || { echo "$tool failed"; return 1; }; done <tools; }
-each_filter() {
-    grep -vE '^(pd2graph|pdgen) ' tools >filters
-    while read -r tool input sub; do $1 || { echo "$tool failed"; return 1; }; done <filters
+# Calls `f`, which uses $program, $input and $options, for each program; those of
+# each_filter read records.
+each() {
+    while IFS=$'\t' read -r program input options; do
+        $1 || { echo "$program failed"; return 1; }
+    done <"${2:-programs}"
 }
+each_filter() { grep -vE '^(pd2graph|pdgen)\b' programs >filters; each "$1" filters; }
 
 status_is() { # expected status, command...
     local want=$1 got=0
@@ -45,10 +47,33 @@ status_is() { # expected status, command...
 }
 one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
 
+# A tool is what build/bin holds, a mode is tools/TOOL-MODE.ggo.
+@test "every tool and mode stands in the list above, and has --help and a man page" {
+    for bin in "$BUILD"/bin/*; do
+        tool=$(basename "$bin")
+        page=$BUILD/man/$tool.1
+        $tool --help | grep -q "^Usage: $tool" && $tool --version | grep -q "^$tool [0-9]"
+        grep -q "^\.TH .*[0-9]" "$page" && grep -q "^$tool" "$page"
+        modes=$(cd "$ROOT/tools" && ls "$tool"-*.ggo 2>/dev/null || true)
+        status_is 2 $tool && only_modes=$modes || only_modes=
+        [ -n "$only_modes" ] || cut -f 1 programs | grep -qx -- "$tool" ||
+            { echo "$tool has no line in programs"; return 1; }
+        for ggo in $modes; do
+            mode=${ggo%.ggo} mode=${mode#"$tool"-}
+            $tool --help | grep -q "^  $tool $mode "
+            $tool $mode --help | grep -q "^Usage: $tool $mode"
+            $tool $mode --version | grep -q "^$tool $mode [0-9]"
+            grep -qF "$tool-$mode \- " "$BUILD/man/$tool-$mode.1"
+            cut -f 1 programs | grep -qx -- "$tool $mode" ||
+                { echo "$tool $mode has no line in programs"; return 1; }
+        done
+    done
+}
+
 @test "a full disk is exit 4, with one line" {
     f() {
-        status_is 4 bash -c "$tool $sub $input >/dev/full" && one_line &&
-            grep -q "^$tool: <stdout>: No space left" err
+        status_is 4 bash -c "$program $options $input >/dev/full" && one_line &&
+            grep -q "^$program: <stdout>: No space left" err
     }
     each f
 }
@@ -56,20 +81,20 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
 @test "a full disk behind -o, plain and gzip" {
     ln -sf /dev/full full && ln -sf /dev/full full.gz
     f() {
-        status_is 4 $tool $sub $input -o full && one_line &&
-            status_is 4 $tool $sub $input -o full.gz && one_line
+        status_is 4 $program $options $input -o full && one_line &&
+            status_is 4 $program $options $input -o full.gz && one_line
     }
     each f
 }
 
 @test "--help to a full disk is exit 4" {
-    f() { status_is 4 bash -c "$tool --help >/dev/full"; }
+    f() { status_is 4 bash -c "$program --help >/dev/full"; }
     each f
 }
 
 @test "a reader that goes away ends a tool quietly" {
     f() {
-        bash -c "$tool $sub $input | head -n 1 >/dev/null; s=\${PIPESTATUS[0]}
+        bash -c "$program $options $input | head -n 1 >/dev/null; s=\${PIPESTATUS[0]}
                  [ \$s = 0 ] || [ \$s = 141 ]" 2>err && [ ! -s err ]
     }
     each f
@@ -81,7 +106,7 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
         size=$(stat -c %s "$input") && step=$((size / 60 + 1))
         for ((n = 1; n < size - 1; n += n < 15 ? 1 : step)); do
             head -c $n "$input" >cut
-            status_is 4 $tool $sub cut && one_line && grep -q "cut" err || return 1
+            status_is 4 $program $options cut && one_line && grep -q "cut" err || return 1
             ! grep -q '^#end' out || { echo "wrote a trailer"; return 1; }
         done
     }
@@ -91,11 +116,11 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
 @test "a cut gzip file is exit 4" {
     f() {
         gzip -c "$input" >whole.gz && head -c $(($(stat -c %s whole.gz) / 2)) whole.gz >cut.gz
-        status_is 0 $tool $sub whole.gz && status_is 4 $tool $sub cut.gz && one_line &&
+        status_is 0 $program $options whole.gz && status_is 4 $program $options cut.gz && one_line &&
             grep -q "cut.gz: the gzip data are cut" err
     }
     each_filter f
-    tool=pd2graph input=profile.txt sub=
+    program=pd2graph input=profile.txt options=
     f
 }
 
@@ -103,7 +128,7 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
     f() {
         gzip -c "$input" >bad.gz
         printf 'XXXXXXXXXXXXXXXX' | dd of=bad.gz bs=1 seek=200 conv=notrunc status=none
-        status_is 4 $tool $sub bad.gz && one_line
+        status_is 4 $program $options bad.gz && one_line
     }
     each_filter f
 }
@@ -114,32 +139,32 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
     printf 'This is no record.\n' >prose
     f() {
         for garbage in ones control prose; do
-            status_is 3 bash -c "$tool $sub <$garbage" && one_line &&
-                grep -qE "^$tool: <stdin>:[0-9]+: " err || return 1
+            status_is 3 bash -c "$program $options <$garbage" && one_line &&
+                grep -qE "^$program: <stdin>:[0-9]+: " err || return 1
         done
     }
     each_filter f
-    tool=pd2graph sub=
+    program=pd2graph options=
     f
 }
 
 @test "a later version of the format is refused by name" {
     printf '#rampipe\t2\n#end\n' >later
-    f() { status_is 3 $tool $sub later && one_line && grep -q 'later:1:.*version 2' err; }
+    f() { status_is 3 $program $options later && one_line && grep -q 'later:1:.*version 2' err; }
     each_filter f
 }
 
 @test "a missing file and a folder are exit 4" {
-    f() { status_is 4 $tool $sub nowhere && one_line && status_is 4 $tool $sub / && one_line; }
+    f() { status_is 4 $program $options nowhere && one_line && status_is 4 $program $options / && one_line; }
     each_filter f
-    tool=pd2graph sub=
+    program=pd2graph options=
     f
 }
 
 @test "an unknown option is exit 2, --help and --version exit 0" {
     f() {
-        status_is 2 $tool --no-such-option && status_is 0 $tool --help && [ -s out ] &&
-            status_is 0 $tool --version && grep -q "^$tool 0" out
+        status_is 2 $program --no-such-option && status_is 0 $program --help && [ -s out ] &&
+            status_is 0 $program --version && grep -q "^$program 0" out
     }
     each f
 }

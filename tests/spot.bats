@@ -17,16 +17,16 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
     for process in coin exponential weibull empirical; do
         tracegen fit --stats events.csv | reccheck --pass |
             tracegen preempt --process $process --minutes 3000 | reccheck --pass >trace.rec
-        sim --model elastic trace.rec | reccheck --pass | metrics >figures
+        sim elastic trace.rec | reccheck --pass | metrics >figures
         awk -F'\t' '$2 ~ /^(useful|wasted|idle) share$/ { sum += $4 } END { exit !(sum > 0.999999 && sum < 1.000001) }' figures
-        sim --model redundant --profile "$ROOT/traces/redundant/vgg.tsv" trace.rec |
+        sim redundant --profile "$ROOT/traces/redundant/vgg.tsv" trace.rec |
             reccheck --pass | metrics | grep -q '^all.goodput.value'
     done
 }
 
 @test "spot: instance-time by state is that of the trace" {
     for model in elastic "redundant --profile $ROOT/traces/redundant/bert.tsv --steps 0"; do
-        sim --model $model --brief "$ROOT/traces/spot.rec" >run.rec
+        sim $model --brief "$ROOT/traces/spot.rec" >run.rec
         awk -F'\t' '
             FNR == NR && $1 == "trace" { end = $3 }
             FNR == NR && ($1 == "add" || $1 == "preempt") {
@@ -48,7 +48,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 @test "spot: a trace made by awk, a trainer made by awk" {
     # every ten minutes one leaves, a minute later one comes
     awk 'BEGIN { OFS = "\t"; for (t = 600; t < 7200; t += 600) { print "preempt", t, 1; print "add", t + 60, 1 } }' |
-        sim --model elastic --victims oldest --until 7200 | metrics >ours
+        sim elastic --victims oldest --until 7200 | metrics >ours
     grep -q '^all.preempted instances.value.11$' ours
     # a trainer that never stops, by the record stream alone
     awk -F'\t' 'BEGIN { OFS = "\t" } $1 == "trace" { end = $3 } END {
@@ -60,13 +60,13 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 @test "spot: the same seed gives the same bytes, another others" {
     pipe() {
         tracegen preempt --process hourly --removal 0.3 --addition random --minutes 2000 \
-            --runs 3 --seed "$1" | sim --model elastic --seed "$2"
+            --runs 3 --seed "$1" | sim elastic --seed "$2"
     }
     pipe 1 1 >a && pipe 1 1 >b && pipe 2 1 >c && cmp a b && ! cmp -s a c
     # these removals name their victims; without names, sim's seed decides
     coins() {
         tracegen preempt --preempt-chance 0.1 --preempt-mean 2 --preempt-std 1 \
-            --add-chance 0.1 --add-mean 2 --add-std 1 | sim --model elastic --seed "$1"
+            --add-chance 0.1 --add-mean 2 --add-std 1 | sim elastic --seed "$1"
     }
     coins 1 >a && coins 1 >b && coins 2 >c && cmp a b && ! cmp -s a c
 }
@@ -90,14 +90,14 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 }
 
 @test "spot: pictures of a run, and what has none" {
-    sim --model elastic "$ROOT/traces/spot.rec" | "$ROOT/scripts/plot-training" >run.svg
+    sim elastic "$ROOT/traces/spot.rec" | "$ROOT/scripts/plot-training" >run.svg
     grep -q '</svg>' run.svg && grep -q 'standby' run.svg && grep -q 'wasted' run.svg
-    sim --model redundant --profile "$ROOT/traces/redundant/gnmt.tsv" "$ROOT/traces/spot.rec" >run.rec
+    sim redundant --profile "$ROOT/traces/redundant/gnmt.tsv" "$ROOT/traces/spot.rec" >run.rec
     "$ROOT/scripts/plot-training" -o run.png run.rec
     [ "$(head -c 4 run.png | tail -c 3)" = PNG ]
     run "$ROOT/scripts/plot-training" "$ROOT/traces/spot.rec"
     [ "$status" = 3 ] && [ "$output" = "plot-training: no training run is in the stream" ]
-    sim --model elastic --brief "$ROOT/traces/spot.rec" >brief.rec
+    sim elastic --brief "$ROOT/traces/spot.rec" >brief.rec
     run "$ROOT/scripts/plot-training" brief.rec
     [ "$status" = 3 ] && [[ $output == *"without --brief"* ]]
     head -c 3000 run.rec >cut.rec

@@ -1,86 +1,147 @@
 /*
- * The main() of every tool. Include it once, after the header that gengetopt made from
- * the tool's .ggo; it needs the tool's own run(). A tool that has --seed defines CLI_SEED
- * before, a condition on `args`: when it holds, the seed in effect is in the provenance.
+ * The main() of every tool and mode. Include it once, after the header that scripts/
+ * make-options made of the .ggo, which says TOOL, TOOL_NAME and the modes; it needs run().
+ * Before it a tool may define
+ *
+ *     CLI_SEED      a condition on *args: when it holds, the seed in effect is in the
+ *                   provenance, given or not
+ *     CLI_UNSHOWN   options that do not change the records: "map", "brief",
+ *     CLI_PATHS     options whose value is a path: "profile",
  */
 #ifndef RAMPIPE_MAIN_H
 #define RAMPIPE_MAIN_H
 
 #include "rampipe/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifndef CLI_UNSHOWN
+#define CLI_UNSHOWN
+#endif
+#ifndef CLI_PATHS
+#define CLI_PATHS
+#endif
+
+#define CLI_JOIN_NOW(a, b) a##b
+#define CLI_JOIN(a, b) CLI_JOIN_NOW(a, b)
+#define CLI_ARGS struct CLI_JOIN(TOOL, _args)
+#define CLI_TEXT(what) CLI_JOIN(TOOL, _args##what) /* gengetopt's texts */
+#define CLI_PARSE(what) CLI_JOIN(parse_, CLI_JOIN(TOOL, what))
+
 /* The tool: opens its ends, does its job. False: cli->err says why. */
-static bool run(struct cli *cli, const struct gengetopt_args_info *args);
+static bool run(struct cli *cli, const CLI_ARGS *args);
+
+static const struct cli_mode cli_modes[] = {TOOL_MODES{NULL, NULL, NULL}};
 
 static bool
-parse(int argc, char **argv, struct gengetopt_args_info *args)
+cli_parse(int argc, char **argv, CLI_ARGS *args)
 {
-    struct cmdline_parser_params params;
-    cmdline_parser_params_init(&params);
+    struct CLI_PARSE(_params) params;
+    CLI_PARSE(_params_init)(&params);
     params.check_required = 0;
-    if (argc > 0)
-        argv[0] = CMDLINE_PARSER_PACKAGE; /* messages start with the tool's name */
-    if (cmdline_parser_ext(argc, argv, args, &params) != 0)
+    if (CLI_PARSE(_ext)(argc, argv, args, &params) != 0)
         return false;
     params.initialize = 0;
     params.override = 0;
-    return !args->config_given ||
-           cmdline_parser_config_file(args->config_arg, args, &params) == 0;
+    if (!args->config_given)
+        return true;
+    if (access(args->config_arg, R_OK) != 0) {
+        fprintf(stderr, "%s: --config: %s: %s\n", argv[0], args->config_arg,
+                strerror(errno));
+        return false;
+    }
+    return CLI_PARSE(_config_file)(args->config_arg, args, &params) == 0;
 }
 
-/* --help and --version print and exit inside the parser: a full disk shows only here. */
-static void
-check_stdout(void)
+/* A full disk behind --help and --version shows only here. */
+static int
+cli_say(const CLI_ARGS *args, const struct cli_program *program, const char *prefix)
 {
+    if (args->help_given)
+        cli_help(program, cli_modes, prefix);
+    else
+        printf("%s%s %s\n", prefix, program->name, program->version);
     if (fflush(stdout) == 0 && !ferror(stdout))
-        return;
-    cli_error(CMDLINE_PARSER_PACKAGE, "<stdout>: cannot write");
-    _exit(REC_IO);
+        return REC_OK;
+    fprintf(stderr, "%s%s: <stdout>: cannot write\n", prefix, program->name);
+    return REC_IO;
 }
 
+/* Fills *cli from the options of all tools, runs, finishes. */
+static int
+cli_run(const struct cli_program *program, const CLI_ARGS *args, const char *prefix)
+{
+    struct cli cli = {.program = program,
+                      .prefix = prefix,
+                      .files = (const char *const *)args->inputs,
+                      .nfiles = args->inputs_num,
+                      .output = args->output_arg,
+                      .quiet = args->quiet_given,
+                      .verbose = args->verbose_given,
+                      .partial = args->partial_given,
+                      .progress = args->progress_given};
+    char *dump = NULL;
+    size_t len;
+    FILE *out = open_memstream(&dump, &len);
+    bool ok = out != NULL;
+
+    if (out) {
+        CLI_PARSE(_dump)(out, (CLI_ARGS *)(uintptr_t)args);
+        ok = fclose(out) == 0;
+    }
+    ok = ok ? cli_start(&cli, dump) : rec_fail_memory(&cli.err);
+    free(dump);
+    return cli_finish(&cli, ok && run(&cli, args));
+}
+
+#ifdef TOOL_MODE_MAIN
+int
+TOOL_MODE_MAIN(int argc, char **argv, const char *prefix)
+#else
+static int
+cli_tool_main(int argc, char **argv, const char *prefix)
+#endif
+{
+    static const char *const unshown[] = {CLI_UNSHOWN NULL}, *const paths[] = {
+                                                                 CLI_PATHS NULL};
+    const struct cli_program program = {.name = TOOL_NAME,
+                                        .version = TOOL_VERSION,
+                                        .usage = CLI_TEXT(_usage),
+                                        .purpose = CLI_TEXT(_purpose),
+                                        .description = CLI_TEXT(_description),
+                                        .options = CLI_TEXT(_help),
+                                        .unshown = unshown,
+                                        .paths = paths};
+    CLI_ARGS args;
+    char name[128];
+    int status = REC_USAGE; /* the parser says why */
+
+    snprintf(name, sizeof name, "%s%s", prefix, TOOL_NAME);
+    if (argc > 0)
+        argv[0] = name; /* its messages start with the tool's name */
+    if (cli_parse(argc, argv, &args)) {
+#ifdef CLI_SEED
+        if (CLI_SEED && !args.seed_given) {
+            args.seed_given = 1;
+            args.seed_orig = strdup(args.seed_arg);
+        }
+#endif
+        status = args.help_given || args.version_given ? cli_say(&args, &program, prefix)
+                                                       : cli_run(&program, &args, prefix);
+    }
+    CLI_PARSE(_free)(&args);
+    return status;
+}
+
+#ifndef TOOL_MODE_MAIN
 int
 main(int argc, char **argv)
 {
-    struct gengetopt_args_info args;
-    struct cli cli = {.tool = CMDLINE_PARSER_PACKAGE};
-    char *dump = NULL;
-    size_t len;
-    FILE *out;
-    bool ok;
-    int status;
-
-    atexit(check_stdout);
-    if (!parse(argc, argv, &args)) {
-        cmdline_parser_free(&args);
-        return REC_USAGE; /* the parser said why */
-    }
-#ifdef CLI_SEED
-    if (CLI_SEED && !args.seed_given) {
-        args.seed_given = 1;
-        args.seed_orig = strdup(args.seed_arg);
-    }
-#endif
-    cli.files = (const char *const *)args.inputs;
-    cli.nfiles = args.inputs_num;
-    cli.output = args.output_arg;
-    cli.quiet = args.quiet_given;
-    cli.verbose = args.verbose_given;
-    cli.partial = args.partial_given;
-    cli.progress = args.progress_given;
-    out = open_memstream(&dump, &len);
-    if (out) {
-        cmdline_parser_dump(out, &args);
-        fclose(out);
-    }
-    ok = out ? cli_start(&cli, CMDLINE_PARSER_VERSION, dump) : rec_fail_memory(&cli.err);
-    free(dump);
-    ok = ok && run(&cli, &args);
-    status = cli_finish(&cli, ok);
-    cmdline_parser_free(&args);
-    return status;
+    return cli_main(argc, argv, TOOL_NAME, cli_modes, cli_tool_main);
 }
+#endif
 
 #endif

@@ -9,7 +9,7 @@
 static bool
 read_series(struct cli *cli, const char *text, double *width)
 {
-    return cli_amount(cli, "series", text, false, width) &&
+    return cli_seconds(cli, "series", text, false, width) &&
            (*width > 0 || cli_usage(cli, "--series must be > 0, got '%s'", text));
 }
 
@@ -66,7 +66,7 @@ print(struct cli *cli, struct reducers *r, enum metrics_format format)
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+run(struct cli *cli, const struct metrics_args *args)
 {
     static const char *const formats[] = {"table", "tsv", "csv", "json", NULL};
     bool person = !cli->output && isatty(STDOUT_FILENO);

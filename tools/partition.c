@@ -48,7 +48,7 @@ bad:
 }
 
 static bool
-read_options(struct partition *p, const struct gengetopt_args_info *args,
+read_options(struct partition *p, const struct partition_args *args,
              struct graph_split_op **list)
 {
     static const char *const sizes[] = {"reference", "gradient", NULL};
@@ -58,7 +58,7 @@ read_options(struct partition *p, const struct gengetopt_args_info *args,
 
     if (!cli_count(cli, "degree", args->degree_arg, 1, 65536, &degree) ||
         !cli_count(cli, "data-parallel", args->data_parallel_arg, 1, 65536, &copies) ||
-        !cli_amount(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
+        !cli_seconds(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
         !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size))
         return false;
     if (degree > 1 && degree % 2)
@@ -167,7 +167,7 @@ take(struct partition *p, const struct rec *rec)
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+run(struct cli *cli, const struct partition_args *args)
 {
     struct partition p = {.cli = cli};
     struct graph_split_op *list = NULL;

@@ -24,7 +24,7 @@ struct policy {
 };
 
 static bool
-read_policy(struct policy *p, const struct gengetopt_args_info *args)
+read_policy(struct policy *p, const struct partition_args *args)
 {
     static const char *const names[] = {"none",           "min",    "max", "sip-ml",
                                         "acceptable-jct", "random", "all", NULL};
@@ -38,6 +38,7 @@ read_policy(struct policy *p, const struct gengetopt_args_info *args)
            len = colon ? (size_t)(colon - args->policy_arg) : strlen(args->policy_arg);
     uint64_t most, seed, limit;
     uint32_t shape[3];
+    struct rec_error wrong;
 
     for (int i = 0; i < 3; i++)
         if (given[i])
@@ -46,7 +47,8 @@ read_policy(struct policy *p, const struct gengetopt_args_info *args)
     if (!cli_choice(cli, "policy", name, names, &choice) ||
         !cli_count(cli, "max-degree", args->max_degree_arg, 1, 65536, &most) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
-        !cli_shape(cli, "shape", args->shape_arg, shape))
+        (!net_parse_shape(args->shape_arg, shape, &wrong) &&
+         !cli_usage(cli, "--shape %s", wrong.text)))
         return false;
     p->name = (enum alloc_policy)choice;
     limit = most;
@@ -149,7 +151,7 @@ take(struct policy *p, const struct rec *rec)
 }
 
 bool
-partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
+partition_by_policy(struct cli *cli, const struct partition_args *args,
                     struct graph_partition *how)
 {
     struct policy *p = calloc(1, sizeof *p);

@@ -5,11 +5,11 @@
 #include "rampipe/cli.h"
 #include "rampipe/graph.h"
 
-struct gengetopt_args_info;
+struct partition_args;
 
 /* Reads the stream and writes it with partitioned graphs and their alternatives. `how`
  * has all but the degree. */
-bool partition_by_policy(struct cli *cli, const struct gengetopt_args_info *args,
+bool partition_by_policy(struct cli *cli, const struct partition_args *args,
                          struct graph_partition *how);
 
 #endif

@@ -12,7 +12,7 @@ struct settings {
 };
 
 static bool
-read_settings(struct cli *cli, const struct gengetopt_args_info *args,
+read_settings(struct cli *cli, const struct pd2graph_args *args,
               struct settings *settings)
 {
     static const char *const passes[] = {"forward", "both", NULL};
@@ -117,7 +117,7 @@ convert(struct cli *cli, const struct settings *settings, const char *path,
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+run(struct cli *cli, const struct pd2graph_args *args)
 {
     static const char *const standard_input[] = {"-"};
     const char *const *files = cli->nfiles ? cli->files : standard_input;

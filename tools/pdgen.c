@@ -51,8 +51,7 @@ find_spec(struct cli *cli, const struct input_network_spec **spec)
 }
 
 static bool
-find_roofline(struct cli *cli, const struct gengetopt_args_info *args,
-              struct input_roofline *r)
+find_roofline(struct cli *cli, const struct pdgen_args *args, struct input_roofline *r)
 {
     const char *names[20];
     size_t n = 0, device = 0, precision = 0;
@@ -70,7 +69,7 @@ find_roofline(struct cli *cli, const struct gengetopt_args_info *args,
     if (args->peak_given && !cli_amount(cli, "peak", args->peak_arg, false, &r->peak))
         return false;
     if (args->bandwidth_given &&
-        !cli_amount(cli, "bandwidth", args->bandwidth_arg, false, &r->bandwidth))
+        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &r->bandwidth))
         return false;
     if (r->peak <= 0)
         return cli_usage(cli,
@@ -128,7 +127,7 @@ put_profile(struct cli *cli, const struct input_network *network,
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+run(struct cli *cli, const struct pdgen_args *args)
 {
     const struct input_network_spec *spec = NULL;
     struct input_roofline roofline;

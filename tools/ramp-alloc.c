@@ -1,5 +1,6 @@
 /* ramp-alloc [OPTION]... [FILE]... - jobs -> layouts, allocs and blocks. */
 #include "ggo/ramp-alloc.h"
+#define CLI_UNSHOWN "map",
 #include "main.h"
 
 #include "ramp-alloc_map.h"
@@ -35,7 +36,15 @@ read_down(struct ramp_alloc *r, const char *text)
 }
 
 static bool
-read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
+read_shape(struct cli *cli, const char *option, const char *text, uint32_t shape[3])
+{
+    struct rec_error wrong;
+    return net_parse_shape(text, shape, &wrong) ||
+           cli_usage(cli, "--%s %s", option, wrong.text);
+}
+
+static bool
+read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
     static const char *const heuristics[] = {"first-fit", "block", NULL};
     static const char *const choices[] = {"first", "first-degree", "fastest",
@@ -47,14 +56,14 @@ read_options(struct ramp_alloc *r, const struct gengetopt_args_info *args)
     size_t heuristic, choice, order;
     uint64_t queue;
 
-    if (!cli_shape(cli, "shape", args->shape_arg, cluster->shape) ||
-        !cli_amount(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
-        !cli_amount(cli, "propagation", args->propagation_arg, false,
-                    &cluster->propagation) ||
-        !cli_amount(cli, "io", args->io_arg, false, &cluster->io) ||
-        !cli_amount(cli, "memory", args->memory_arg, true, &cluster->memory) ||
+    if (!read_shape(cli, "shape", args->shape_arg, cluster->shape) ||
+        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
+        !cli_seconds(cli, "propagation", args->propagation_arg, false,
+                     &cluster->propagation) ||
+        !cli_seconds(cli, "io", args->io_arg, false, &cluster->io) ||
+        !cli_bytes(cli, "memory", args->memory_arg, true, &cluster->memory) ||
         !cli_choice(cli, "heuristic", args->heuristic_arg, heuristics, &heuristic) ||
-        !cli_shape(cli, "meta", args->meta_arg, r->options.meta) ||
+        !read_shape(cli, "meta", args->meta_arg, r->options.meta) ||
         !cli_choice(cli, "choose", args->choose_arg, choices, &choice) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
@@ -195,7 +204,7 @@ take(struct ramp_alloc *r, const struct rec *rec)
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+run(struct cli *cli, const struct ramp_alloc_args *args)
 {
     struct ramp_alloc r = {.cli = cli};
     struct rec rec;

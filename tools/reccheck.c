@@ -32,7 +32,7 @@ put_table(struct cli *cli)
 }
 
 static const char man_head[] =
-    ".TH RAMPIPE 5 \"\" \"rampipe " CMDLINE_PARSER_VERSION "\" \"File Formats\"\n"
+    ".TH RAMPIPE 5 \"\" \"rampipe " TOOL_VERSION "\" \"File Formats\"\n"
     ".SH NAME\nrampipe \\- the record stream of the rampipe suite, version 1\n"
     ".SH DESCRIPTION\n"
     "One record a line, fields separated by one TAB, the first field is the type, a "
@@ -169,7 +169,7 @@ check(struct cli *cli, bool pass)
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+run(struct cli *cli, const struct reccheck_args *args)
 {
     if (args->man_given || args->list_given) {
         if (!cli_open_writer(cli, false))

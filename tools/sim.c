@@ -1,34 +1,160 @@
-/* sim [OPTION]... [FILE]... - event simulation. */
+/* sim [OPTION]... [FILE]... - event simulation of jobs on a RAMP cluster. */
 #include "ggo/sim.h"
-#define CLI_SEED (strcmp(args.model_arg, "ramp") != 0)
 #include "main.h"
 
-#include "sim_models.h"
+#include "rampipe/sim.h"
 
-/* Options that a model does not have would do nothing. */
-static bool
-check_ramp(struct cli *cli, const struct gengetopt_args_info *args)
+#include <math.h>
+#include <stdlib.h>
+
+/* A timeline of a first step: what the observer hears, with the job's servers at hand. */
+struct timeline {
+    struct rec_writer *writer;
+    const struct sim_done *job;
+    const struct net_cluster *cluster;
+    const uint32_t *servers;
+};
+
+static void
+put_server(const struct timeline *t, uint32_t op)
 {
-    bool training = args->brief_given || args->victims_given || args->profile_given ||
-                    args->price_given || args->on_demand_price_given ||
-                    args->iteration_given || args->reconfigure_given ||
-                    args->checkpoint_given || args->load_given || args->prepare_given ||
-                    args->depth_given || args->start_given || args->capacity_given ||
-                    args->grow_given || args->samples_given || args->on_demand_given ||
-                    args->tick_given || args->rules_given || args->steps_given ||
-                    args->seed_given;
-    return !training || cli_usage(cli, "options of training need --model elastic or "
-                                       "--model redundant");
+    char name[NET_NAME_MAX];
+    net_format_server(t->cluster, t->servers[t->job->layout->slot[op]], name);
+    rec_text_field(t->writer, name);
+}
+
+static void
+write_run(void *context, uint32_t op, double start, double end)
+{
+    const struct timeline *t = context;
+    rec_begin(t->writer, "run");
+    rec_str_field(t->writer, t->job->job.id);
+    rec_text_field(t->writer, t->job->layout->graph->op[op].id);
+    put_server(t, op);
+    rec_num_field(t->writer, t->job->start + start);
+    rec_num_field(t->writer, t->job->start + end);
+    rec_end(t->writer);
+}
+
+static void
+write_send(void *context, uint32_t d, double start, double end)
+{
+    const struct timeline *t = context;
+    const struct graph *graph = t->job->layout->graph;
+    const struct graph_dep *dep = &graph->dep[d];
+    rec_begin(t->writer, "send");
+    rec_str_field(t->writer, t->job->job.id);
+    rec_text_field(t->writer, graph->op[dep->src].id);
+    rec_text_field(t->writer, graph->op[dep->dst].id);
+    put_server(t, dep->src);
+    put_server(t, dep->dst);
+    rec_num_field(t->writer, t->job->start + start);
+    rec_num_field(t->writer, t->job->start + end);
+    rec_num_field(t->writer, dep->bytes);
+    rec_end(t->writer);
 }
 
 static bool
-run(struct cli *cli, const struct gengetopt_args_info *args)
+write_timeline(void *context, const struct sim_done *done,
+               const struct net_cluster *cluster, const uint32_t *servers,
+               struct rec_error *err)
 {
-    static const char *const models[] = {"ramp", "elastic", "redundant", NULL};
-    static bool (*const model_run[])(struct cli *, const struct gengetopt_args_info *) = {
-        sim_ramp, sim_elastic, sim_redundant};
-    size_t model = 0;
+    struct cli *cli = context;
+    struct timeline timeline = {cli->writer, done, cluster, servers};
+    struct sim_observer observer = {write_run, write_send, &timeline};
+    struct sim_cost again;
+    return sim_layout_observe(done->layout, cluster, servers, &observer, &again, err);
+}
 
-    return cli_choice(cli, "model", args->model_arg, models, &model) &&
-           (model > 0 || check_ramp(cli, args)) && model_run[model](cli, args);
+static bool
+write_done(void *context, const struct sim_done *done, struct rec_error *err)
+{
+    struct cli *cli = context;
+    struct rec_writer *w = cli->writer;
+    const struct sim_layout *layout = done->layout;
+    const struct sim_step *step = &done->cost->step;
+    double busy = step->seconds > 0 ? step->busy / (layout->nslots * step->seconds) : 0;
+
+    (void)err;
+    rec_begin(w, "done");
+    rec_str_field(w, done->job.id);
+    rec_text_field(w, layout->graph->id);
+    rec_num_field(w, done->job.arrival);
+    rec_num_field(w, done->start);
+    rec_num_field(w, done->finish);
+    rec_text_key(w, "model", layout->graph->model);
+    graph_pass_key(layout->graph, "degree", w);
+    rec_num_key(w, "steps", done->job.steps);
+    rec_num_key(w, "step", step->seconds);
+    rec_num_key(w, "comm", step->comm);
+    rec_num_key(w, "comp", step->comp);
+    rec_uint_key(w, "servers", layout->nslots);
+    rec_num_key(w, "busy", busy);
+    rec_num_key(w, "sequential", step->sequential);
+    rec_uint_key(w, "flows", done->cost->traffic.flows);
+    rec_uint_key(w, "collectives", done->cost->traffic.collectives);
+    rec_num_key(w, "deadline", done->job.deadline);
+    rec_num_key(w, "memory", layout->memory_sum);
+    rec_num_key(w, "dep_bytes", layout->dep_bytes);
+    rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
+    graph_pass_key(layout->graph, "demand_memory", w);
+    graph_pass_key(layout->graph, "demand_bytes", w);
+    rec_end(w);
+    return true;
+}
+
+static bool
+write_unfinished(void *context, const struct sim_done *done, double time,
+                 struct rec_error *err)
+{
+    struct cli *cli = context;
+    struct rec_writer *w = cli->writer;
+
+    (void)err;
+    rec_begin(w, "block");
+    rec_str_field(w, done->job.id);
+    rec_num_field(w, time);
+    rec_text_field(w, "unfinished");
+    if (done->layout) {
+        rec_text_key(w, "graph", done->layout->graph->id);
+        rec_text_key(w, "model", done->layout->graph->model);
+    }
+    rec_num_key(w, "arrival", done->job.arrival);
+    rec_num_key(w, "steps", done->job.steps);
+    rec_num_key(w, "deadline", done->job.deadline);
+    rec_end(w);
+    return true;
+}
+
+/* Records that say what was planned end here; all others go on. */
+static bool
+is_consumed(enum rec_type type)
+{
+    return type == REC_GRAPH || type == REC_OP || type == REC_DEP || type == REC_JOB ||
+           type == REC_LAYOUT || type == REC_PLACE || type == REC_ALLOC;
+}
+
+static bool
+run(struct cli *cli, const struct sim_args *args)
+{
+    struct sim_replay_sink sink = {.done = write_done,
+                                   .unfinished = write_unfinished,
+                                   .started =
+                                       args->timeline_given ? write_timeline : NULL,
+                                   .context = cli};
+    struct sim_replay *replay = NULL;
+    struct rec rec;
+    double until;
+    int status = 0;
+    bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
+              cli_open_filter(cli) && (replay = sim_replay_new(&sink, until, &cli->err));
+
+    while (ok && (status = cli_next(cli, &rec)) > 0) {
+        ok = sim_replay_take(replay, cli->reader, &rec, &cli->err);
+        if (ok && !is_consumed(rec.type))
+            rec_put_line(cli->writer, rec.line);
+    }
+    ok = ok && status == 0 && sim_replay_end(replay, &cli->err);
+    sim_replay_free(replay);
+    return ok;
 }

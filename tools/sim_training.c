@@ -1,28 +1,23 @@
 /* What the models of training on spot instances share: runs, options, accounts. */
-#include "sim_models.h"
+#include "sim_training.h"
 
-#include "ggo/sim.h"
 #include "rampipe/train.h"
 
 #include <math.h>
 
 bool
-training_options(struct training *t)
+training_read(struct training *t, const struct training_options *options)
 {
     static const char *const victims[] = {"random", "oldest", "newest", "lowest", NULL};
-    const struct gengetopt_args_info *args = t->args;
-    if (args->timeline_given)
-        return cli_usage(t->cli, "--timeline belongs to --model ramp; training always "
-                                 "tells what happens, unless --brief is given");
-    t->brief = args->brief_given;
-    if (!cli_amount(t->cli, "until", args->until_arg, true, &t->until))
+    t->brief = options->brief;
+    if (!cli_seconds(t->cli, "until", options->until, true, &t->until))
         return false;
     if (isfinite(t->until) && t->until > SPOT_TIME_MAX)
         return cli_usage(t->cli, "--until must be at most %g, or inf", SPOT_TIME_MAX);
-    return cli_count(t->cli, "seed", args->seed_arg, 0, UINT32_MAX, &t->seed) &&
-           cli_choice(t->cli, "victims", args->victims_arg, victims, &t->victims) &&
-           cli_amount(t->cli, "price", args->price_arg, false, &t->price) &&
-           cli_amount(t->cli, "on-demand-price", args->on_demand_price_arg, false,
+    return cli_count(t->cli, "seed", options->seed, 0, UINT32_MAX, &t->seed) &&
+           cli_choice(t->cli, "victims", options->victims, victims, &t->victims) &&
+           cli_amount(t->cli, "price", options->price, false, &t->price) &&
+           cli_amount(t->cli, "on-demand-price", options->on_demand_price, false,
                       &t->on_demand_price);
 }
 

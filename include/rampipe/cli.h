@@ -1,29 +1,69 @@
 /*
- * rampipe/cli.h - what all tools share: diagnostics, exit status, progress, option
- * values.
+ * rampipe/cli.h - what all tools share: the frame, diagnostics, exit status, progress,
+ * option values.
  *
- * A tool's main() is made by tools/main.h: it parses the options that gengetopt knows,
- * fills a struct cli, calls the tool's run() and turns what it returns into messages and
- * an exit status. Only tools use this room; the library never prints and never exits.
+ *     main() --- cli_main() --- the tool, or the mode that the first operand names
+ *                                 |
+ *                               cli_start(), run(), cli_finish()
+ *
+ * A tool's main() and the parsing of its options are made by tools/main.h. Only tools use
+ * this room; the rest of the library never prints and never exits.
  */
 #ifndef RAMPIPE_CLI_H
 #define RAMPIPE_CLI_H
 
 #include "rampipe/record.h"
 
+/* ---- programs ------------------------------------------------------------ */
+
+/** What a tool, or a mode of one, says of itself; texts are gengetopt's. */
+struct cli_program {
+    const char *name; /* "partition", "sim elastic" */
+    const char *version;
+    const char *usage, *purpose, *description;
+    const char *const *options; /* lines of help, NULL ends them */
+    const char *const *unshown; /* options that do not change the records; NULL ends */
+    const char *const *paths;   /* options whose value is a path; NULL ends */
+};
+
+/** A mode of a tool, its first operand. */
+struct cli_mode {
+    const char *name; /* "elastic"; NULL ends a list */
+    int (*main)(int argc, char **argv, const char *prefix);
+    const char *purpose;
+};
+
+/**
+ * The main() of a tool called `name`: runs the mode that argv[1] names, else the tool's
+ * own `entry`. Somebody may have installed the tool as PREFIXname: the prefix is found in
+ * argv[0], and goes into messages and help. Returns the exit status.
+ */
+int cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
+             int (*entry)(int argc, char **argv, const char *prefix));
+
+/**
+ * Prints --help: texts wrapped at 79 columns, examples (lines that start with two blanks,
+ * 0x1f for the others) one command a line, continued with a backslash. ^ before the name
+ * of a tool stands for the prefix. `modes` may be NULL.
+ */
+void cli_help(const struct cli_program *program, const struct cli_mode *modes,
+              const char *prefix);
+
 /** One run of one tool. Strings belong to argv or to the option parser. */
 struct cli {
-    const char *tool;         /* "partition" */
+    const struct cli_program *program;
+    const char *prefix;       /* "" or what the tools were installed with, "rp-" */
     const char *const *files; /* operands: inputs in order */
     size_t nfiles;
     const char *output; /* -o; NULL: standard output */
     char *provenance;   /* own #@ line; owned */
     bool quiet, verbose, partial;
-    bool progress;             /* report from the first second on, terminal or not */
+    bool progress;             /* asked for: report whatever the input is */
     struct rec_reader *reader; /* opened by cli_open_*; closed by cli_finish */
     struct rec_writer *writer;
     struct rec_error err;     /* why run() failed */
     uint64_t records;         /* counted by cli_next */
+    uint64_t bytes;           /* of the input files; 0: not all are files */
     double started, reported; /* seconds, CLOCK_MONOTONIC */
 };
 
@@ -32,45 +72,61 @@ struct cli {
  * gengetopt's dump does; it is reordered into the provenance line, without options that
  * do not change the result and without directories.
  */
-bool cli_start(struct cli *cli, const char *version, const char *dump) REC_MUST_CHECK;
+bool cli_start(struct cli *cli, const char *dump) REC_MUST_CHECK;
 
 /** Closes reader and writer, prints the message if any, returns the exit status. */
 int cli_finish(struct cli *cli, bool ok);
 
+/* ---- the two ends -------------------------------------------------------- */
+
 /** Opens the writer: a record stream with provenance, or plain text. */
 bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
-/** Opens reader and writer as the two ends of a filter: header and provenance forwarded.
- */
+/** Opens reader and writer as the two ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
-/** Ends the output stream and starts another, which is what `seed` instead of the seed on
- * the command line would have made. */
-bool cli_next_stream(struct cli *cli, uint64_t seed) REC_MUST_CHECK;
+/** Ends the output stream and starts another, which is what `value` of this option instead
+ * of the one on the command line would have made. */
+bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;
 /** Opens only the reader; nothing of the stream is forwarded. */
 bool cli_open_reader(struct cli *cli) REC_MUST_CHECK;
 
 /** rec_next() on cli->reader, with progress, and -1 as soon as the output has failed. */
 int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
-/** Shows progress if it is time; for loops that do not read. `what` is counted. */
-void cli_progress(struct cli *cli, uint64_t done, const char *what);
+
+/**
+ * Shows progress if it is time; for loops that do not read. `done` of `all` (0: unknown)
+ * are counted, `what` they are called. On by itself when standard error is a terminal and
+ * the work takes over a second, in the stage of a pipeline that its input does not wait
+ * for: the one that reads files, or generates.
+ */
+void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what);
+
+/* ---- messages ------------------------------------------------------------ */
 
 /** "tool: text" on stderr. Warnings and notes obey -q and -v. */
-void cli_error(const char *tool, const char *text);
+void cli_error(const struct cli *cli, const char *text);
 void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 
+/* ---- option values: strict, or a usage error that names the option ------- */
+
 /** REC_USAGE "--option must be ..., got 'text'". Returns false. */
 bool cli_usage(struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
-
-/* Option values: strict, or a usage error that names the option. */
+/** A number >= 0. */
 bool cli_amount(struct cli *cli, const char *option, const char *text, bool allow_inf,
                 double *value) REC_MUST_CHECK;
+/** A time in seconds, or with a unit: ns, us, ms, s, min, h, d. */
+bool cli_seconds(struct cli *cli, const char *option, const char *text, bool allow_inf,
+                 double *value) REC_MUST_CHECK;
+/** A size in bytes, or with a unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB. */
+bool cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
+               double *value) REC_MUST_CHECK;
+/** A rate in bytes/s, or a size with a unit and /s: 1.6TB/s; or in bits: 400Gbit/s. */
+bool cli_rate(struct cli *cli, const char *option, const char *text, bool allow_inf,
+              double *value) REC_MUST_CHECK;
 bool cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
                uint64_t most, uint64_t *value) REC_MUST_CHECK;
 /** The index of `text` in a NULL-terminated list of words. */
 bool cli_choice(struct cli *cli, const char *option, const char *text,
                 const char *const *words, size_t *index) REC_MUST_CHECK;
-/** CxRxS, three integers >= 1. */
-bool cli_shape(struct cli *cli, const char *option, const char *text,
-               uint32_t shape[3]) REC_MUST_CHECK;
 
 #endif

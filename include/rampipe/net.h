@@ -29,6 +29,10 @@ struct net_cluster {
     double io;          /* seconds, at each end */
 };
 
+/** Reads CxRxS, three integers >= 1 whose product is at most 2^24; *err says what would be
+ * right. */
+bool net_parse_shape(const char *text, uint32_t shape[3],
+                     struct rec_error *err) REC_MUST_CHECK;
 /** Checks R <= C and sizes. */
 bool net_check(const struct net_cluster *cluster, struct rec_error *err) REC_MUST_CHECK;
 uint32_t net_servers(const struct net_cluster *cluster);

@@ -4,6 +4,24 @@
 #include <stdio.h>
 
 bool
+net_parse_shape(const char *text, uint32_t shape[3], struct rec_error *err)
+{
+    struct rec_str rest = rec_str(text), part;
+    uint64_t n, all = 1;
+    bool ok = true;
+    for (int i = 0; ok && i < 3; i++) {
+        ok = rec_str_split(&rest, 'x', &part) && rec_parse_uint(part, &n) && n >= 1 &&
+             n <= 1u << 20 && (all *= n) <= 1u << 24;
+        shape[i] = ok ? (uint32_t)n : 0;
+    }
+    return (ok && !rest.ptr) ||
+           rec_fail(err, REC_USAGE,
+                    "must be CxRxS, three integers >= 1 whose product is at most %u, "
+                    "got '%s'",
+                    1u << 24, text);
+}
+
+bool
 net_check(const struct net_cluster *cluster, struct rec_error *err)
 {
     const uint32_t *n = cluster->shape;

@@ -1,7 +1,11 @@
-/* sim --model redundant: pipelines that compute a neighbour's stage too. */
-#include "sim_models.h"
+/* sim redundant [OPTION]... [FILE]... - pipelines that compute a neighbour's stage too. */
+#include "ggo/sim-redundant.h"
+#define CLI_SEED true
+#define CLI_PATHS "profile",
+#include "main.h"
 
-#include "ggo/sim.h"
+#include "sim_training.h"
+
 #include "rampipe/train.h"
 
 #include <math.h>
@@ -13,18 +17,10 @@ struct model {
 };
 
 static bool
-read_options(struct training *t, struct model *m)
+read_options(struct training *t, struct model *m, const struct sim_redundant_args *args)
 {
-    const struct gengetopt_args_info *args = t->args;
-    if (args->iteration_given || args->reconfigure_given || args->checkpoint_given ||
-        args->load_given || args->prepare_given || args->depth_given ||
-        args->start_given || args->capacity_given || args->tick_given ||
-        args->rules_given || args->grow_given || args->samples_given ||
-        args->on_demand_given)
-        return cli_usage(t->cli, "options of the elastic model do nothing in the "
-                                 "redundant one: its --profile says them");
     if (!args->profile_given)
-        return cli_usage(t->cli, "--model redundant needs --profile FILE, such as "
+        return cli_usage(t->cli, "a --profile FILE is needed, such as "
                                  "traces/redundant/bert.tsv");
     if (!train_redundant_profile_read(&m->profile, args->profile_arg, &t->cli->err))
         return false;
@@ -164,18 +160,15 @@ finish(struct training *t, double end)
     return ok;
 }
 
-bool
-sim_redundant(struct cli *cli, const struct gengetopt_args_info *args)
+static bool
+run(struct cli *cli, const struct sim_redundant_args *args)
 {
+    const struct training_options options = TRAINING_OPTIONS(args);
     struct model model = {0};
-    struct training training = {.cli = cli,
-                                .args = args,
-                                .model = &model,
-                                .begin = begin,
-                                .take = take,
-                                .finish = finish};
-    bool ok = training_options(&training) && read_options(&training, &model) &&
-              training_run(&training);
+    struct training training = {
+        .cli = cli, .model = &model, .begin = begin, .take = take, .finish = finish};
+    bool ok = training_read(&training, &options) &&
+              read_options(&training, &model, args) && training_run(&training);
     train_redundant_free(model.run);
     train_redundant_profile_free(&model.profile);
     return ok;

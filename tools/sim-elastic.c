@@ -1,7 +1,11 @@
-/* sim --model elastic: pipelines that are reconfigured as instances come and go. */
-#include "sim_models.h"
+/* sim elastic [OPTION]... [FILE]... - pipelines that are reconfigured as instances come and go. */
+#include "ggo/sim-elastic.h"
+#define CLI_SEED true
+#define CLI_PATHS "profile",
+#include "main.h"
 
-#include "ggo/sim.h"
+#include "sim_training.h"
+
 #include "rampipe/train.h"
 
 #include <math.h>
@@ -37,9 +41,8 @@ read_iterations(struct cli *cli, const char *text, struct train_elastic_profile 
 }
 
 static bool
-read_profile(struct training *t, struct model *m)
+read_profile(struct training *t, struct model *m, const struct sim_elastic_args *args)
 {
-    const struct gengetopt_args_info *args = t->args;
     struct train_elastic_profile *p = &m->profile;
     if (args->profile_given &&
         !train_elastic_profile_read(p, args->profile_arg, &t->cli->err))
@@ -54,19 +57,19 @@ read_profile(struct training *t, struct model *m)
         !read_iterations(t->cli, args->iteration_arg, p))
         return false;
     return ((args->profile_given && !args->reconfigure_given) ||
-            cli_amount(t->cli, "reconfigure", args->reconfigure_arg, false,
-                       &p->reconfigure)) &&
+            cli_seconds(t->cli, "reconfigure", args->reconfigure_arg, false,
+                        &p->reconfigure)) &&
            ((args->profile_given && !args->checkpoint_given) ||
-            cli_amount(t->cli, "checkpoint", args->checkpoint_arg, false,
-                       &p->checkpoint));
+            cli_seconds(t->cli, "checkpoint", args->checkpoint_arg, false,
+                        &p->checkpoint));
 }
 
 static bool
-read_rules(struct training *t, struct train_elastic_options *o)
+read_rules(struct training *t, struct train_elastic_options *o,
+           const struct sim_elastic_args *args)
 {
     static const char *const rules[] = {"sane", "published", "later", NULL};
     static const char *const grows[] = {"now", "saved", NULL};
-    const struct gengetopt_args_info *args = t->args;
     size_t rule = args->tick_given ? TRAIN_ELASTIC_PUBLISHED : TRAIN_ELASTIC_SANE,
            grow = 0;
 
@@ -78,7 +81,7 @@ read_rules(struct training *t, struct train_elastic_options *o)
     o->grow_saved = grow == 1;
     o->tick = o->rules == TRAIN_ELASTIC_SANE ? 0 : 5;
     if (args->tick_given &&
-        (!cli_amount(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick < 1e-3))
+        (!cli_seconds(t->cli, "tick", args->tick_arg, false, &o->tick) || o->tick < 1e-3))
         return cli_usage(t->cli, "--tick must be at least 0.001, got '%s'",
                          args->tick_arg);
     if (o->rules != TRAIN_ELASTIC_SANE && o->grow_saved)
@@ -89,20 +92,17 @@ read_rules(struct training *t, struct train_elastic_options *o)
 }
 
 static bool
-read_options(struct training *t, struct model *m)
+read_options(struct training *t, struct model *m, const struct sim_elastic_args *args)
 {
-    const struct gengetopt_args_info *args = t->args;
     struct train_elastic_options *o = &m->options;
     struct cli *cli = t->cli;
 
     m->start_given = args->start_given;
     o->profile = &m->profile;
     o->victims = (enum train_victims)t->victims;
-    if (args->steps_given)
-        return cli_usage(cli, "--steps belongs to --model redundant");
-    return read_profile(t, m) && read_rules(t, o) &&
-           cli_amount(cli, "load", args->load_arg, false, &o->load) &&
-           cli_amount(cli, "prepare", args->prepare_arg, false, &o->prepare) &&
+    return read_profile(t, m, args) && read_rules(t, o, args) &&
+           cli_seconds(cli, "load", args->load_arg, false, &o->load) &&
+           cli_seconds(cli, "prepare", args->prepare_arg, false, &o->prepare) &&
            cli_amount(cli, "samples", args->samples_arg, false, &m->samples) &&
            cli_count(cli, "depth", args->depth_arg, 1, 1u << 20, &o->depth) &&
            cli_count(cli, "start", args->start_arg, 0, 1u << 20, &o->start) &&
@@ -209,19 +209,19 @@ finish(struct training *t, double end)
     return ok;
 }
 
-bool
-sim_elastic(struct cli *cli, const struct gengetopt_args_info *args)
+static bool
+run(struct cli *cli, const struct sim_elastic_args *args)
 {
+    const struct training_options options = TRAINING_OPTIONS(args);
     struct model model = {0};
     struct training training = {.cli = cli,
-                                .args = args,
                                 .model = &model,
                                 .begin = begin,
                                 .take = take,
                                 .finish = finish,
                                 .needs_end = true};
-    bool ok = training_options(&training) && read_options(&training, &model) &&
-              training_run(&training);
+    bool ok = training_read(&training, &options) &&
+              read_options(&training, &model, args) && training_run(&training);
     train_elastic_free(model.run);
     train_elastic_profile_free(&model.profile);
     return ok;

@@ -1,23 +1,26 @@
-/* The models that sim knows, one file each. */
-#ifndef RAMPIPE_SIM_MODELS_H
-#define RAMPIPE_SIM_MODELS_H
+/* What the two models of training on spot instances share: runs, options, records. */
+#ifndef RAMPIPE_SIM_TRAINING_H
+#define RAMPIPE_SIM_TRAINING_H
 
 #include "rampipe/cli.h"
 #include "rampipe/spot.h"
 
-struct gengetopt_args_info;
-
-/* Jobs on a RAMP cluster: graphs, layouts, jobs, allocs -> done. */
-bool sim_ramp(struct cli *cli, const struct gengetopt_args_info *args);
-/* Training on spot instances: trace, add, preempt -> train, state, account, trained. */
-bool sim_elastic(struct cli *cli, const struct gengetopt_args_info *args);
-bool sim_redundant(struct cli *cli, const struct gengetopt_args_info *args);
-
-/* ---- what the two models of training share (sim_training.c) -------------- */
+/* The options they share, as given (tools/sim_training.ggo). */
+struct training_options {
+    bool brief, price_given, on_demand_price_given;
+    const char *until, *victims, *seed, *price, *on_demand_price;
+};
+#define TRAINING_OPTIONS(args)                                            \
+    {                                                                     \
+        .brief = (args)->brief_given, .price_given = (args)->price_given, \
+        .on_demand_price_given = (args)->on_demand_price_given,           \
+        .until = (args)->until_arg, .victims = (args)->victims_arg,       \
+        .seed = (args)->seed_arg, .price = (args)->price_arg,             \
+        .on_demand_price = (args)->on_demand_price_arg                    \
+    }
 
 struct training {
     struct cli *cli;
-    const struct gengetopt_args_info *args;
     bool brief;
     double until; /* INFINITY: as the trace says */
     uint64_t seed;
@@ -38,7 +41,7 @@ struct training {
 };
 
 /* Reads the options they share. */
-bool training_options(struct training *training);
+bool training_read(struct training *training, const struct training_options *options);
 /* Every stream of the input is a run. */
 bool training_run(struct training *training);
 /* A state record; counts are of active, standby and preparing instances. */

@@ -1,7 +1,9 @@
 /* tracegen preempt: traces of a spot cluster, drawn from a model. */
-#include "tracegen_modes.h"
+#include "ggo/tracegen-preempt.h"
+#define CLI_SEED true
+#define CLI_UNSHOWN "runs",
+#include "main.h"
 
-#include "ggo/tracegen.h"
 #include "rampipe/spot.h"
 
 #include <math.h>
@@ -37,7 +39,7 @@ figure(struct preempt *p, const char *option, const char *text, double *value)
 }
 
 static bool
-read_figures(struct preempt *p, const struct gengetopt_args_info *args)
+read_figures(struct preempt *p, const struct tracegen_preempt_args *args)
 {
     struct spot_model *m = &p->model;
     if (!figure(p, "preempt-chance", args->preempt_chance_arg,
@@ -75,7 +77,7 @@ read_chances(struct cli *cli, const char *option, const char *text, double chanc
 }
 
 static bool
-read_hourly(struct preempt *p, const struct gengetopt_args_info *args)
+read_hourly(struct preempt *p, const struct tracegen_preempt_args *args)
 {
     struct spot_hourly *h = &p->hourly;
     uint64_t hour;
@@ -96,7 +98,7 @@ read_hourly(struct preempt *p, const struct gengetopt_args_info *args)
 
 /* Options of the other processes would do nothing. */
 static bool
-check_process(struct preempt *p, const struct gengetopt_args_info *args)
+check_process(struct preempt *p, const struct tracegen_preempt_args *args)
 {
     bool hourly = args->desired_given || args->removal_given || args->addition_given ||
                   args->start_hour_given;
@@ -116,7 +118,7 @@ check_process(struct preempt *p, const struct gengetopt_args_info *args)
 }
 
 static bool
-read_options(struct preempt *p, const struct gengetopt_args_info *args)
+read_options(struct preempt *p, const struct tracegen_preempt_args *args)
 {
     static const char *const processes[] = {"coin",      "exponential", "weibull",
                                             "empirical", "hourly",      NULL};
@@ -166,7 +168,7 @@ read_options(struct preempt *p, const struct gengetopt_args_info *args)
 
 /* Chances on the command line make a model on their own; a FILE is still read. */
 static bool
-needs_input(const struct preempt *p, const struct gengetopt_args_info *args)
+needs_input(const struct preempt *p, const struct tracegen_preempt_args *args)
 {
     return p->cli->nfiles > 0 || (p->process != HOURLY && !args->preempt_chance_given &&
                                   !args->add_chance_given);
@@ -238,11 +240,11 @@ static bool
 draw_runs(struct preempt *p)
 {
     for (uint64_t i = 0; i < p->runs; i++) {
-        if (i > 0 && !cli_next_stream(p->cli, p->seed + i))
+        if (i > 0 && !cli_next_stream(p->cli, "seed", p->seed + i))
             return false;
         if (!draw(p, p->seed + i))
             return false;
-        cli_progress(p->cli, i, "runs");
+        cli_progress(p->cli, i + 1, p->runs, "runs");
     }
     return true;
 }
@@ -301,8 +303,8 @@ compare(struct preempt *p, const char *path, bool repair)
     return ok;
 }
 
-bool
-tracegen_preempt(struct cli *cli, const struct gengetopt_args_info *args)
+static bool
+run(struct cli *cli, const struct tracegen_preempt_args *args)
 {
     struct preempt p = {.cli = cli};
     struct spot_trace trace = {0};

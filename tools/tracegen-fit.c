@@ -1,7 +1,7 @@
 /* tracegen fit: a measured log -> its events, or the figures of a model. */
-#include "tracegen_modes.h"
+#include "ggo/tracegen-fit.h"
+#include "main.h"
 
-#include "ggo/tracegen.h"
 #include "rampipe/spot.h"
 
 static void
@@ -39,8 +39,8 @@ put_model(struct cli *cli, const struct spot_model *model)
                      cli->writer);
 }
 
-bool
-tracegen_fit(struct cli *cli, const struct gengetopt_args_info *args)
+static bool
+run(struct cli *cli, const struct tracegen_fit_args *args)
 {
     struct spot_log_options options = {args->repair_given, warn, pass_on, cli};
     struct spot_trace trace = {0};

@@ -1,7 +1,8 @@
 /* tracegen jobs: jobs drawn over the graphs of a stream. */
-#include "tracegen_modes.h"
+#include "ggo/tracegen-jobs.h"
+#define CLI_SEED true
+#include "main.h"
 
-#include "ggo/tracegen.h"
 #include "rampipe/random.h"
 #include "rampipe/graph.h"
 
@@ -53,7 +54,7 @@ read_dist(struct drawing *d, const char *option, const char *text, uint32_t seed
 }
 
 static bool
-read_options(struct drawing *d, const struct gengetopt_args_info *args)
+read_options(struct drawing *d, const struct tracegen_jobs_args *args)
 {
     static const char *const hows[] = {"cycle", "replace", "remove", "remove-and-repeat",
                                        NULL};
@@ -71,7 +72,7 @@ read_options(struct drawing *d, const struct gengetopt_args_info *args)
         return cli_usage(cli, "--prefix must have no comma, '=' or TAB");
     if (args->until_given) {
         d->jobs = UINT64_MAX;
-        if (!cli_amount(cli, "until", args->until_arg, false, &d->until))
+        if (!cli_seconds(cli, "until", args->until_arg, false, &d->until))
             return false;
     }
     if ((args->jobs_given &&
@@ -204,13 +205,13 @@ write_jobs(struct drawing *d)
                             "--interarrival is always 0: --until never comes");
         time += gap;
         if ((i & 0xffff) == 0xffff)
-            cli_progress(cli, i, "jobs");
+            cli_progress(cli, i, d->jobs == UINT64_MAX ? 0 : d->jobs, "jobs");
     }
     return true;
 }
 
-bool
-tracegen_jobs(struct cli *cli, const struct gengetopt_args_info *args)
+static bool
+run(struct cli *cli, const struct tracegen_jobs_args *args)
 {
     struct drawing d = {.cli = cli};
     struct rec rec;

@@ -1,0 +1,16 @@
+/* What the files of lib/cli share with each other and with nobody else. */
+#ifndef RAMPIPE_CLI_PRIVATE_H
+#define RAMPIPE_CLI_PRIVATE_H
+
+#include "rampipe/cli.h"
+
+/* Seconds, CLOCK_MONOTONIC. */
+double cli_now(void);
+/* The bytes of the input files; 0 if one of them is no file, or standard input is none. */
+uint64_t cli_input_bytes(const struct cli *cli);
+/* Takes the line of progress off the terminal, if there is one. */
+void cli_clear_progress(const struct cli *cli);
+/* The stage's own #@ line; NULL: out of memory. */
+char *cli_make_provenance(const struct cli *cli, const char *dump);
+
+#endif

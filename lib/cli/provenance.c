@@ -1,0 +1,150 @@
+/* Provenance: the command that made a stream, as one line that can be run again. */
+#include "private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Options of all tools that do not change the records, so that the same experiment has the
+ * same bytes; the program names its own. */
+static const char *const unshown[] = {"output", "quiet", "verbose", "progress",
+                                      "config", "help",  "version", NULL};
+
+static bool
+is_listed(const char *const *list, struct rec_str name)
+{
+    for (; *list; list++)
+        if (rec_str_is(name, *list))
+            return true;
+    return false;
+}
+
+/* Appends a word, quoted for a shell if need be; no TAB, CR or LF gets into the line. */
+static void
+put_word(FILE *out, struct rec_str word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_@%+=:,./-";
+    bool quote = word.len == 0;
+    for (size_t i = 0; i < word.len; i++)
+        quote = quote || !memchr(plain, word.ptr[i], sizeof plain - 1);
+    if (quote)
+        fputc('\'', out);
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.ptr[i] == '\'')
+            fputs("'\\''", out);
+        else
+            fputc((unsigned char)word.ptr[i] < ' ' ? ' ' : word.ptr[i], out);
+    }
+    if (quote)
+        fputc('\'', out);
+}
+
+/*
+ * Splits the next option off a dump: name, or name="value". A value may hold line ends,
+ * so it goes up to a quote that ends a line.
+ */
+static bool
+next_option(const char **dump, struct rec_str *name, struct rec_str *value)
+{
+    const char *p = *dump, *end;
+    if (*p == '\0')
+        return false;
+    *name = (struct rec_str){p, strcspn(p, "=\n")};
+    *value = (struct rec_str){NULL, 0};
+    p += name->len;
+    if (p[0] == '=' && p[1] == '"') {
+        p += 2;
+        end = strstr(p, "\"\n");
+        *value = (struct rec_str){p, end ? (size_t)(end - p) : strlen(p)};
+        p += value->len;
+    }
+    p += strcspn(p, "\n");
+    *dump = *p ? p + 1 : p;
+    return true;
+}
+
+/* What follows the last slash; a slash at the very end does not count. */
+static struct rec_str
+base_name(struct rec_str path)
+{
+    struct rec_str rest = path, part;
+    while (rec_str_split(&rest, '/', &part))
+        if (part.len > 0)
+            path = part;
+    return path;
+}
+
+/* Paths lose their directories: the whole value, or what follows "file:". */
+static void
+put_value(FILE *out, const struct cli_program *program, struct rec_str name,
+          struct rec_str value)
+{
+    static const char file[] = "file:";
+    size_t len = sizeof file - 1;
+    fputc('=', out);
+    if (value.len > len && memcmp(value.ptr, file, len) == 0) {
+        fputs(file, out);
+        value = base_name((struct rec_str){value.ptr + len, value.len - len});
+    } else if (is_listed(program->paths, name))
+        value = base_name(value);
+    put_word(out, value);
+}
+
+char *
+cli_make_provenance(const struct cli *cli, const char *dump)
+{
+    const struct cli_program *program = cli->program;
+    struct rec_str name, value;
+    char *line = NULL;
+    size_t len;
+    FILE *out = open_memstream(&line, &len);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "#@\t%.*s %s\t%s", (int)strcspn(program->name, " "), program->name,
+            program->version, program->name);
+    while (next_option(&dump, &name, &value)) {
+        if (name.len == 0 || is_listed(unshown, name) ||
+            is_listed(program->unshown, name))
+            continue;
+        fprintf(out, " --%.*s", (int)name.len, name.ptr);
+        if (value.ptr)
+            put_value(out, program, name, value);
+    }
+    for (size_t i = 0; i < cli->nfiles; i++) {
+        const char *base = strrchr(cli->files[i], '/');
+        fputc(' ', out);
+        put_word(out, rec_str(base ? base + 1 : cli->files[i]));
+    }
+    if (fclose(out) != 0) {
+        free(line);
+        return NULL;
+    }
+    return line;
+}
+
+bool
+cli_next_stream(struct cli *cli, const char *option, uint64_t value)
+{
+    char *name, *line = NULL;
+    const char *at, *rest;
+    int len;
+
+    if (asprintf(&name, " --%s=", option) < 0)
+        return rec_fail_memory(&cli->err);
+    at = strstr(cli->provenance, name);
+    rest = at ? at + strlen(name) : NULL;
+    len = !rest ? 0
+                : asprintf(&line, "%.*s%s%llu%s", (int)(at - cli->provenance),
+                           cli->provenance, name, (unsigned long long)value,
+                           rest + strcspn(rest, " "));
+    free(name);
+    if (!rest)
+        return rec_fail(&cli->err, REC_BUG, "the provenance has no --%s", option);
+    if (len < 0)
+        return rec_fail_memory(&cli->err);
+    rec_writer_next(cli->writer, cli->reader ? rec_reader_provenance(cli->reader) : "",
+                    line);
+    free(line);
+    return true;
+}

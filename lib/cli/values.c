@@ -1,0 +1,157 @@
+/* Option values: strict numbers, with units where they have one. */
+#include "rampipe/cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+bool
+cli_usage(struct cli *cli, const char *format, ...)
+{
+    char text[sizeof cli->err.text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return rec_fail(&cli->err, REC_USAGE, "%s", text);
+}
+
+/* ---- units --------------------------------------------------------------- */
+
+/* So much: factor * 10^power. */
+struct unit {
+    const char *name;
+    int power;
+    double factor;
+};
+
+static const struct unit plain[] = {{NULL, 0, 0}};
+static const struct unit times[] = {{"s", 0, 1},     {"ms", -3, 1},  {"us", -6, 1},
+                                    {"ns", -9, 1},   {"min", 0, 60}, {"h", 0, 3600},
+                                    {"d", 0, 86400}, {NULL, 0, 0}};
+static const struct unit sizes[] = {
+    {"B", 0, 1},        {"kB", 3, 1},       {"MB", 6, 1},       {"GB", 9, 1},
+    {"TB", 12, 1},      {"PB", 15, 1},      {"KiB", 0, 0x1p10}, {"MiB", 0, 0x1p20},
+    {"GiB", 0, 0x1p30}, {"TiB", 0, 0x1p40}, {"PiB", 0, 0x1p50}, {NULL, 0, 0}};
+static const struct unit rates[] = {{"B/s", 0, 1},           {"kB/s", 3, 1},
+                                    {"MB/s", 6, 1},          {"GB/s", 9, 1},
+                                    {"TB/s", 12, 1},         {"PB/s", 15, 1},
+                                    {"KiB/s", 0, 0x1p10},    {"MiB/s", 0, 0x1p20},
+                                    {"GiB/s", 0, 0x1p30},    {"TiB/s", 0, 0x1p40},
+                                    {"bit/s", 0, 1 / 8.0},   {"kbit/s", 3, 1 / 8.0},
+                                    {"Mbit/s", 6, 1 / 8.0},  {"Gbit/s", 9, 1 / 8.0},
+                                    {"Tbit/s", 12, 1 / 8.0}, {NULL, 0, 0}};
+
+/* Reads digits * 10^power, rounded once: 0.1us is the 1e-7 that a user would write. */
+static bool
+parse_scaled(struct rec_str digits, int power, double *value)
+{
+    const char *e = digits.len ? memchr(digits.ptr, 'e', digits.len) : NULL;
+    char text[80];
+    int exponent = 0, n;
+    if (power == 0)
+        return rec_parse_num(digits, value);
+    if (e &&
+        (!rec_parse_num(digits, value) || sscanf(e + 1, "%5d%n", &exponent, &n) != 1))
+        return false;
+    if (e)
+        digits.len = (size_t)(e - digits.ptr);
+    n = snprintf(text, sizeof text, "%.*se%d", (int)(digits.len < 60 ? digits.len : 60),
+                 digits.ptr, exponent + power);
+    return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
+}
+
+static bool
+parse(const char *text, const struct unit *unit, bool allow_inf, double *value)
+{
+    size_t digits = strspn(text, "0123456789.+-eE");
+    const struct unit one = {"", 0, 1};
+
+    if (strcmp(text, "inf") == 0) {
+        *value = (double)INFINITY;
+        return allow_inf;
+    }
+    if (text[digits])
+        while (unit->name && strcmp(unit->name, text + digits) != 0)
+            unit++;
+    else
+        unit = &one;
+    if (!unit->name || !parse_scaled((struct rec_str){text, digits}, unit->power, value))
+        return false;
+    *value *= unit->factor;
+    return *value >= 0 && isfinite(*value);
+}
+
+static bool
+quantity(struct cli *cli, const char *option, const char *text, const struct unit *units,
+         const char *examples, bool allow_inf, double *value)
+{
+    return parse(text, units, allow_inf, value) ||
+           cli_usage(cli, "--%s must be a number >= 0%s%s, got '%s'", option, examples,
+                     allow_inf ? " or inf" : "", text);
+}
+
+bool
+cli_amount(struct cli *cli, const char *option, const char *text, bool allow_inf,
+           double *value)
+{
+    return quantity(cli, option, text, plain, "", allow_inf, value);
+}
+
+bool
+cli_seconds(struct cli *cli, const char *option, const char *text, bool allow_inf,
+            double *value)
+{
+    return quantity(cli, option, text, times, " (seconds, or with a unit: 10ms)",
+                    allow_inf, value);
+}
+
+bool
+cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
+          double *value)
+{
+    return quantity(cli, option, text, sizes, " (bytes, or with a unit: 80GB)", allow_inf,
+                    value);
+}
+
+bool
+cli_rate(struct cli *cli, const char *option, const char *text, bool allow_inf,
+         double *value)
+{
+    return quantity(cli, option, text, rates, " (bytes/s, or with a unit: 1.6TB/s)",
+                    allow_inf, value);
+}
+
+/* ---- integers and words -------------------------------------------------- */
+
+bool
+cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
+          uint64_t most, uint64_t *value)
+{
+    if (rec_parse_uint(rec_str(text), value) && *value >= least && *value <= most)
+        return true;
+    if (most == UINT64_MAX)
+        return cli_usage(cli, "--%s must be an integer >= %llu, got '%s'", option,
+                         (unsigned long long)least, text);
+    return cli_usage(cli, "--%s must be an integer from %llu to %llu, got '%s'", option,
+                     (unsigned long long)least, (unsigned long long)most, text);
+}
+
+bool
+cli_choice(struct cli *cli, const char *option, const char *text,
+           const char *const *words, size_t *index)
+{
+    char list[300] = "";
+    size_t used = 0;
+    for (size_t i = 0; words[i]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *index = i;
+            return true;
+        }
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     i ? ", " : "", words[i]);
+    }
+    /* Operands are named in capitals, and have no dashes. */
+    return cli_usage(cli, "%s%s must be one of %s, got '%s'",
+                     *option >= 'A' && *option <= 'Z' ? "" : "--", option, list, text);
+}
