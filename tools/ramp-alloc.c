@@ -119,35 +119,17 @@ write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
     rec_end(writer);
 }
 
-static void
-write_block(struct rec_writer *writer, const struct alloc_decision *decision)
-{
-    const struct graph *graph = decision->graph;
-    rec_begin(writer, "block");
-    rec_str_field(writer, decision->job.id);
-    rec_num_field(writer, decision->time);
-    rec_text_field(writer, decision->cause);
-    rec_text_key(writer, "graph", graph->id);
-    rec_text_key(writer, "model", graph->model);
-    rec_num_key(writer, "arrival", decision->job.arrival);
-    graph_pass_key(graph, "degree", writer);
-    rec_num_key(writer, "sequential", graph_sequential(graph));
-    rec_num_key(writer, "steps", decision->job.steps);
-    rec_num_key(writer, "deadline", decision->job.deadline);
-    graph_pass_key(graph, "demand_memory", writer);
-    graph_pass_key(graph, "demand_bytes", writer);
-    rec_end(writer);
-}
-
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
     struct ramp_alloc *r = context;
     struct rec_writer *writer = r->cli->writer;
 
-    if (decision->cause)
-        write_block(writer, decision);
-    else {
+    if (decision->cause) {
+        graph_begin_block(writer, &decision->job, decision->time, decision->cause,
+                          decision->graph);
+        rec_end(writer);
+    } else {
         if (decision->new_layout) {
             size_t n = decision->graph->nops;
             uint32_t *order = malloc((n + 1) * sizeof *order);

@@ -66,6 +66,13 @@ write_timeline(void *context, const struct sim_done *done,
     return sim_layout_observe(done->layout, cluster, servers, &observer, &again, err);
 }
 
+static double
+busy_share(const struct sim_done *done)
+{
+    const struct sim_step *step = &done->cost->step;
+    return step->seconds > 0 ? step->busy / (done->layout->nslots * step->seconds) : 0;
+}
+
 static bool
 write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
@@ -73,7 +80,6 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     struct rec_writer *w = cli->writer;
     const struct sim_layout *layout = done->layout;
     const struct sim_step *step = &done->cost->step;
-    double busy = step->seconds > 0 ? step->busy / (layout->nslots * step->seconds) : 0;
 
     (void)err;
     rec_begin(w, "done");
@@ -89,7 +95,7 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_num_key(w, "comm", step->comm);
     rec_num_key(w, "comp", step->comp);
     rec_uint_key(w, "servers", layout->nslots);
-    rec_num_key(w, "busy", busy);
+    rec_num_key(w, "busy", busy_share(done));
     rec_num_key(w, "sequential", step->sequential);
     rec_uint_key(w, "flows", done->cost->traffic.flows);
     rec_uint_key(w, "collectives", done->cost->traffic.collectives);
@@ -111,27 +117,14 @@ write_unfinished(void *context, const struct sim_done *done, double time,
     struct rec_writer *w = cli->writer;
 
     (void)err;
-    rec_begin(w, "block");
-    rec_str_field(w, done->job.id);
-    rec_num_field(w, time);
-    rec_text_field(w, "unfinished");
+    graph_begin_block(w, &done->job, time, "unfinished", done->graph);
     if (done->layout) {
-        rec_text_key(w, "graph", done->layout->graph->id);
-        rec_text_key(w, "model", done->layout->graph->model);
+        rec_num_key(w, "start", done->start);
+        rec_uint_key(w, "servers", done->layout->nslots);
+        rec_num_key(w, "busy", busy_share(done));
     }
-    rec_num_key(w, "arrival", done->job.arrival);
-    rec_num_key(w, "steps", done->job.steps);
-    rec_num_key(w, "deadline", done->job.deadline);
     rec_end(w);
     return true;
-}
-
-/* Records that say what was planned end here; all others go on. */
-static bool
-is_consumed(enum rec_type type)
-{
-    return type == REC_GRAPH || type == REC_OP || type == REC_DEP || type == REC_JOB ||
-           type == REC_LAYOUT || type == REC_PLACE || type == REC_ALLOC;
 }
 
 static bool
@@ -143,18 +136,23 @@ run(struct cli *cli, const struct sim_args *args)
                                        args->timeline_given ? write_timeline : NULL,
                                    .context = cli};
     struct sim_replay *replay = NULL;
+    struct sim_clock clock = {0};
     struct rec rec;
     double until;
-    int status = 0;
+    int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
-              cli_open_filter(cli) && (replay = sim_replay_new(&sink, until, &cli->err));
+              cli_open_filter(cli) &&
+              (replay = sim_replay_new(&sink, until, &cli->err)) &&
+              sim_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
     while (ok && (status = cli_next(cli, &rec)) > 0) {
-        ok = sim_replay_take(replay, cli->reader, &rec, &cli->err);
-        if (ok && !is_consumed(rec.type))
+        taken = sim_clock_take(&clock, cli->reader, &rec, &cli->err);
+        if (taken == 0)
             rec_put_line(cli->writer, rec.line);
+        ok = taken >= 0;
     }
-    ok = ok && status == 0 && sim_replay_end(replay, &cli->err);
+    ok = ok && status == 0 && sim_clock_end(&clock, until, &cli->err);
+    sim_clock_free(&clock);
     sim_replay_free(replay);
     return ok;
 }

@@ -149,8 +149,16 @@ struct graph_job {
     double deadline; /* seconds from arrival; inf: none */
 };
 
+/** A job with more steps than this is refused, for beyond it not every integer is a
+ * double. */
+#define GRAPH_STEPS_MAX 9007199254740992
 bool graph_read_job(const struct rec_reader *reader, const struct rec *rec,
                     struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
+
+/** Begins the record of a job that is turned away: all but rec_end(), so that keys may
+ * follow. `graph` is the one that was tried, or would have been; NULL: none is known. */
+void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
+                       double time, const char *cause, const struct graph *graph);
 
 /* ---- walking ------------------------------------------------------------- */
 

@@ -133,6 +133,9 @@ REC_ROW(BLOCK, "block",
     REC_FIELD("TIME", AMOUNT, "when, seconds")
     REC_FIELD("CAUSE", ID, "why"),
     REC_KEY("graph", ID, "the last alternative that was tried")
+    REC_KEY("start", AMOUNT, "unfinished: when it started, seconds; without it, it waited")
+    REC_KEY("servers", COUNT, "unfinished: servers it had")
+    REC_KEY("busy", FRACTION, "unfinished: as in done")
     REC_KEY("model", TEXT, "its network")
     REC_KEY("arrival", AMOUNT, "when it arrived, seconds")
     REC_KEY("degree", COUNT, "the degree= of that graph")

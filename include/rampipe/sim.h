@@ -77,6 +77,75 @@ struct sim_step {
 bool sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
               struct sim_step *step, struct rec_error *err) REC_MUST_CHECK;
 
+/**
+ * A step piece by piece, for whoever has a clock that others share. sim_step() is all of
+ * it at once, from time 0 on.
+ */
+struct sim_stepping;
+
+/** Starts a step at `time`, seconds; what takes no time has happened. *placed and
+ * *observer are copied, what they point to is borrowed. NULL: *err. */
+struct sim_stepping *sim_stepping_new(const struct sim_placed *placed,
+                                      const struct sim_observer *observer, double time,
+                                      struct rec_error *err) REC_MUST_CHECK;
+/** The time of the next event, seconds; INFINITY: nothing is left to happen. */
+double sim_stepping_next(struct sim_stepping *stepping);
+/** Lets everything happen up to and at `time`. */
+bool sim_stepping_advance(struct sim_stepping *stepping, double time,
+                          struct rec_error *err) REC_MUST_CHECK;
+/** The result, once nothing is left to happen; false: a deadlock, as sim_step() says it. */
+bool sim_stepping_end(struct sim_stepping *stepping, struct sim_step *step,
+                      struct rec_error *err) REC_MUST_CHECK;
+/** `stepping` may be NULL. */
+void sim_stepping_free(struct sim_stepping *stepping);
+
+/* ---- models and their clock ---------------------------------------------- */
+
+struct sim_clock;
+
+/**
+ * What a simulator is to a clock; one row a model. `self` is the model's own.
+ *
+ *     take     a record: 1 it was the model's, 0 it was not, -1 *err. Before it does what
+ *              the record says of time t it calls sim_clock_reach(clock, t)
+ *     next     when something happens by itself, seconds; INFINITY: nothing will
+ *     advance  lets happen what happens by itself up to and at `time`
+ *     end      no more records come and time stops at `time`; INFINITY: nothing is left
+ */
+struct sim_model {
+    const char *name;
+    int (*take)(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+                const struct rec *rec, struct rec_error *err);
+    double (*next)(void *self);
+    bool (*advance)(void *self, double time, struct rec_error *err);
+    bool (*end)(void *self, double time, struct rec_error *err);
+};
+
+/** One clock for several models: always the least next time happens first, of equal ones
+ * that of the model that was added first. Starts as {0}. */
+struct sim_clock {
+    struct sim_clocked *model; /* owned; sim_clock_free() */
+    size_t n, room;
+};
+
+/** `model` and `self` are borrowed. */
+bool sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self,
+                   struct rec_error *err) REC_MUST_CHECK;
+/** Lets everything happen before `time`, in all models. */
+bool sim_clock_reach(struct sim_clock *clock, double time,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** Gives a record to the models in turn, until one takes it: 1; 0: none did; -1: *err. */
+int sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
+                   const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** Lets everything happen up to and at `time` (INFINITY: until nothing is left), then ends
+ * the models. */
+bool sim_clock_end(struct sim_clock *clock, double time,
+                   struct rec_error *err) REC_MUST_CHECK;
+void sim_clock_free(struct sim_clock *clock);
+
+/** A step on a clock; `self` is a struct sim_stepping. */
+extern const struct sim_model sim_step_model;
+
 /* ---- layouts ------------------------------------------------------------- */
 
 /** What one training step of a placed graph costs. */
@@ -121,9 +190,10 @@ bool sim_layout_observe(const struct sim_layout *layout,
 
 /* ---- replay (sim) -------------------------------------------------------- */
 
-/** A job that is complete; valid during the call. */
+/** A job that has started; valid during the call. */
 struct sim_done {
     struct graph_job job;
+    const struct graph *graph; /* what it runs */
     const struct sim_layout *layout;
     const struct sim_cost *cost;
     double start, finish; /* seconds */
@@ -134,7 +204,8 @@ struct sim_replay;
 /** What a replay tells; any of the functions may be NULL. */
 struct sim_replay_sink {
     bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
-    /* A job that is not complete at `until`; its layout is NULL if it still waits. */
+    /* A job that is not complete at the end of the simulated time. If it still waits, its
+     * layout is NULL, and graph its first alternative. */
     bool (*unfinished)(void *context, const struct sim_done *done, double time,
                        struct rec_error *err);
     /* A job starts, on these servers. */
@@ -147,15 +218,15 @@ struct sim_replay_sink {
 /** `until`: the end of the simulated time, seconds; inf: when all jobs are complete. */
 struct sim_replay *sim_replay_new(const struct sim_replay_sink *sink, double until,
                                   struct rec_error *err) REC_MUST_CHECK;
-/**
- * Takes a record of any type that ramp-alloc writes (others are ignored), in order of
- * time. The sink hears of what ends before the record's time first. Checks RAMP's rules,
- * and names the one that a stream breaks.
- */
-bool sim_replay_take(struct sim_replay *replay, const struct rec_reader *reader,
-                     const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** The stream is over: all jobs that run end. */
-bool sim_replay_end(struct sim_replay *replay, struct rec_error *err) REC_MUST_CHECK;
 void sim_replay_free(struct sim_replay *replay);
+
+/**
+ * A replay as a model; `self` is a struct sim_replay. It takes the records that say what
+ * was planned (graphs, layouts, jobs, allocs), in order of time, and blocks after the end
+ * of the simulated time; it looks at cluster and other block records, but leaves them to
+ * whoever comes next. The sink hears of what ends before a record's time first. RAMP's
+ * rules are checked, and the one that a stream breaks is named.
+ */
+extern const struct sim_model sim_replay_model;
 
 #endif

@@ -68,10 +68,39 @@ graph_read_job(const struct rec_reader *reader, const struct rec *rec,
         !rec_get_count(reader, rec, 4, &steps, err) ||
         !rec_get_number(reader, rec, 5, &job->deadline, err))
         return false;
+    if (steps > GRAPH_STEPS_MAX)
+        return rec_reader_fail(reader, err, "job '%.*s': STEPS must be at most %lld",
+                               (int)rec->field[1].len, rec->field[1].ptr,
+                               (long long)GRAPH_STEPS_MAX);
     if (rec->field[1].len == 0)
         return rec_reader_fail(reader, err, "a job needs a name");
     job->id = rec->field[1];
     job->graphs = rec->field[2];
     job->steps = (double)steps;
     return true;
+}
+
+void
+graph_begin_block(struct rec_writer *writer, const struct graph_job *job, double time,
+                  const char *cause, const struct graph *graph)
+{
+    rec_begin(writer, "block");
+    rec_str_field(writer, job->id);
+    rec_num_field(writer, time);
+    rec_text_field(writer, cause);
+    if (graph) {
+        rec_text_key(writer, "graph", graph->id);
+        rec_text_key(writer, "model", graph->model);
+    }
+    rec_num_key(writer, "arrival", job->arrival);
+    if (graph) {
+        graph_pass_key(graph, "degree", writer);
+        rec_num_key(writer, "sequential", graph_sequential(graph));
+    }
+    rec_num_key(writer, "steps", job->steps);
+    rec_num_key(writer, "deadline", job->deadline);
+    if (graph) {
+        graph_pass_key(graph, "demand_memory", writer);
+        graph_pass_key(graph, "demand_bytes", writer);
+    }
 }

@@ -19,6 +19,7 @@ struct live {
 
 struct sim_replay {
     struct sim_replay_sink sink;
+    struct sim_clock *clock; /* which a record waits for; borrowed */
     double until, now;
     bool has_cluster;
     struct net_cluster cluster;
@@ -210,11 +211,28 @@ forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
     return true;
 }
 
-static struct sim_done
-describe(const struct live *live)
+/* The graph that a job runs, or its first alternative; NULL: that has not come. */
+static const struct graph *
+graph_of(const struct sim_replay *r, const struct live *live)
 {
-    return (struct sim_done){live->job, live->layout, &live->cost, live->start,
-                             live->finish};
+    struct rec_str rest = live->job.graphs, id;
+    uint32_t index;
+    if (live->layout)
+        return live->layout->graph;
+    rec_str_split(&rest, ',', &id);
+    index = graph_store_find(&r->store, id);
+    return index == REC_NONE ? NULL : r->store.graph[index];
+}
+
+static struct sim_done
+describe(const struct sim_replay *r, const struct live *live)
+{
+    return (struct sim_done){.job = live->job,
+                             .graph = graph_of(r, live),
+                             .layout = live->layout,
+                             .cost = &live->cost,
+                             .start = live->start,
+                             .finish = live->finish};
 }
 
 /* The jobs that end by `time` end, in order of finish, then of start. */
@@ -224,7 +242,7 @@ advance(struct sim_replay *r, double time, struct rec_error *err)
     double stop = time < r->until ? time : r->until;
     while (r->ends.n && r->ends.event[0].time <= stop) {
         uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
-        struct sim_done done = describe(&r->live[index]);
+        struct sim_done done = describe(r, &r->live[index]);
         if (r->sink.done && !r->sink.done(r->sink.context, &done, err))
             return false;
         if (!forget(r, index, err))
@@ -244,7 +262,7 @@ pass_time(struct sim_replay *r, const struct rec_reader *reader, double time,
                                "records must come in order of time: %.17g after %.17g",
                                time, r->now);
     r->now = time;
-    return advance(r, time, err);
+    return sim_clock_reach(r->clock, time, err) && advance(r, time, err);
 }
 
 static bool
@@ -444,7 +462,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     for (uint32_t i = 0; i < layout->nslots; i++)
         r->free_at[r->servers[i]] = live->finish;
     r->pending--;
-    done = describe(live);
+    done = describe(r, live);
     if (r->sink.started &&
         !r->sink.started(r->sink.context, &done, &r->cluster, r->servers, err))
         return false;
@@ -469,9 +487,9 @@ take_block(struct sim_replay *r, const struct rec_reader *reader, const struct r
     return forget(r, index, err);
 }
 
-bool
-sim_replay_take(struct sim_replay *r, const struct rec_reader *reader,
-                const struct rec *rec, struct rec_error *err)
+static bool
+take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
+     struct rec_error *err)
 {
     if (!graph_continues(rec) && !graph_store_end(&r->store, err))
         return false;
@@ -492,21 +510,58 @@ sim_replay_take(struct sim_replay *r, const struct rec_reader *reader,
     }
 }
 
+/* Records that say what was planned end here, and blocks that the simulated time does not
+ * reach; all others go on. */
+static bool
+is_consumed(const struct sim_replay *r, enum rec_type type)
+{
+    return type == REC_GRAPH || type == REC_OP || type == REC_DEP || type == REC_JOB ||
+           type == REC_LAYOUT || type == REC_PLACE || type == REC_ALLOC ||
+           (type == REC_BLOCK && r->past);
+}
+
+static int
+model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct sim_replay *r = self;
+    r->clock = clock;
+    if (!take(r, reader, rec, err))
+        return -1;
+    return is_consumed(r, rec->type);
+}
+
+static double
+model_next(void *self)
+{
+    const struct sim_replay *r = self;
+    double next = r->ends.n ? r->ends.event[0].time : (double)INFINITY;
+    return next <= r->until ? next : (double)INFINITY;
+}
+
+static bool
+model_advance(void *self, double time, struct rec_error *err)
+{
+    return advance(self, time, err);
+}
+
 /* A job that the end of the simulated time finds unfinished. */
 static bool
 leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
-    struct sim_done done = describe(&r->live[index]);
+    struct sim_done done = describe(r, &r->live[index]);
     return (!r->sink.unfinished ||
             r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
            forget(r, index, err);
 }
 
-bool
-sim_replay_end(struct sim_replay *r, struct rec_error *err)
+/* The stream is over; what was to end by `time` has ended. */
+static bool
+model_end(void *self, double time, struct rec_error *err)
 {
-    if (!graph_store_end(&r->store, err) || !close_layout(r, NULL, err) ||
-        !advance(r, INFINITY, err))
+    struct sim_replay *r = self;
+    (void)time;
+    if (!graph_store_end(&r->store, err) || !close_layout(r, NULL, err))
         return false;
     while (r->ends.n) { /* beyond the simulated time */
         uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
@@ -527,3 +582,6 @@ sim_replay_end(struct sim_replay *r, struct rec_error *err)
     }
     return true;
 }
+
+const struct sim_model sim_replay_model = {"jobs", model_take, model_next, model_advance,
+                                           model_end};

@@ -53,7 +53,7 @@ struct machine {
     struct sim_step *result;
     struct sim_queue ends;     /* key: the server's version, the server (32 bits each) */
     struct sim_queue arrivals; /* key: the batch */
-    double now;
+    double started, now;
 
     struct task *task;
     struct batch *batch;
@@ -277,13 +277,12 @@ next_time(struct machine *m)
     return end < arrival ? end : arrival;
 }
 
+/* Lets everything happen up to `until`. */
 static bool
-simulate(struct machine *m, struct rec_error *err)
+advance(struct machine *m, double until, struct rec_error *err)
 {
     double time;
-    if (!settle(m, err))
-        return false;
-    while ((time = next_time(m)) < (double)INFINITY) {
+    while ((time = next_time(m)) <= until && time < (double)INFINITY) {
         double elapsed = time - m->now;
         if (m->arrivals.n)
             m->result->comm += elapsed;
@@ -479,25 +478,130 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
                     m->ops_left, m->graph->nops, why.text);
 }
 
+/* Makes ready what can start at `time`, and lets happen what takes no time. */
+static bool
+start(struct machine *m, const struct sim_placed *placed,
+      const struct sim_observer *observer, double time, struct sim_step *step,
+      struct rec_error *err)
+{
+    *m = (struct machine){.placed = placed,
+                          .graph = placed->graph,
+                          .observer = observer,
+                          .result = step,
+                          .started = time,
+                          .now = time};
+    *step = (struct sim_step){0};
+    if (placed->graph->nops >= SYNC)
+        return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
+    return prepare(m, err) && (isfinite(step->sequential) || fail_overflow(m, err)) &&
+           settle(m, err);
+}
+
+static bool
+end(const struct machine *m, struct rec_error *err)
+{
+    m->result->seconds = m->now - m->started;
+    m->result->events = m->graph->nops + m->graph->ndeps;
+    return (!m->ops_left && !m->deps_left) || fail_deadlock(m, err);
+}
+
 bool
 sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
          struct sim_step *step, struct rec_error *err)
 {
-    struct machine m = {
-        .placed = placed, .graph = placed->graph, .observer = observer, .result = step};
-    bool ok;
-
-    *step = (struct sim_step){0};
-    if (placed->graph->nops >= SYNC)
-        return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
-    ok = prepare(&m, err);
-    if (ok && !isfinite(step->sequential))
-        ok = fail_overflow(&m, err);
-    ok = ok && simulate(&m, err);
-    if (ok && (m.ops_left || m.deps_left))
-        ok = fail_deadlock(&m, err);
-    step->seconds = m.now;
-    step->events = m.graph->nops + m.graph->ndeps;
+    struct machine m;
+    bool ok = start(&m, placed, observer, 0, step, err) &&
+              advance(&m, (double)INFINITY, err) && end(&m, err);
     release(&m);
     return ok;
 }
+
+/* ---- piece by piece ------------------------------------------------------ */
+
+struct sim_stepping {
+    struct machine machine;
+    struct sim_placed placed;
+    struct sim_observer observer;
+    struct sim_step step;
+};
+
+struct sim_stepping *
+sim_stepping_new(const struct sim_placed *placed, const struct sim_observer *observer,
+                 double time, struct rec_error *err)
+{
+    struct sim_stepping *s = calloc(1, sizeof *s);
+    if (!s) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    s->placed = *placed;
+    if (observer)
+        s->observer = *observer;
+    if (start(&s->machine, &s->placed, observer ? &s->observer : NULL, time, &s->step,
+              err))
+        return s;
+    sim_stepping_free(s);
+    return NULL;
+}
+
+double
+sim_stepping_next(struct sim_stepping *s)
+{
+    return next_time(&s->machine);
+}
+
+bool
+sim_stepping_advance(struct sim_stepping *s, double time, struct rec_error *err)
+{
+    return advance(&s->machine, time, err);
+}
+
+bool
+sim_stepping_end(struct sim_stepping *s, struct sim_step *step, struct rec_error *err)
+{
+    bool ok = end(&s->machine, err);
+    *step = s->step;
+    return ok;
+}
+
+void
+sim_stepping_free(struct sim_stepping *s)
+{
+    if (!s)
+        return;
+    release(&s->machine);
+    free(s);
+}
+
+/* ---- on a clock ---------------------------------------------------------- */
+
+static int
+model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    (void)self, (void)clock, (void)reader, (void)rec, (void)err;
+    return 0; /* a step reads no records */
+}
+
+static double
+model_next(void *self)
+{
+    return sim_stepping_next(self);
+}
+
+static bool
+model_advance(void *self, double time, struct rec_error *err)
+{
+    return sim_stepping_advance(self, time, err);
+}
+
+/* Whoever started the step asks for its end. */
+static bool
+model_end(void *self, double time, struct rec_error *err)
+{
+    (void)self, (void)time, (void)err;
+    return true;
+}
+
+const struct sim_model sim_step_model = {"step", model_take, model_next, model_advance,
+                                         model_end};
