@@ -4,6 +4,11 @@
 #include "main.h"
 
 #include "partition_policy.h"
+#include "rampipe/net.h"
+
+#include <stdlib.h>
+
+enum { PARTS_MAX = 65536 };
 
 struct partition {
     struct cli *cli;
@@ -13,7 +18,8 @@ struct partition {
     const char **new_name; /* what it is called now */
     size_t nnames, name_room;
     struct rec_arena arena;
-    char *held; /* comments and unknown records met inside a graph */
+    uint32_t *legal; /* numbers of parts, with --legal-parts */
+    char *held;      /* comments and unknown records met inside a graph */
     size_t held_len, held_room;
 };
 
@@ -30,7 +36,7 @@ read_list(struct partition *p, const char *text, struct graph_split_op **list)
             goto bad;
         parts = (struct rec_str){colon + 1, item.len - (size_t)(colon + 1 - item.ptr)};
         item.len = (size_t)(colon - item.ptr);
-        if (!rec_parse_uint(parts, &n) || n < 1 || n > 65536)
+        if (!rec_parse_uint(parts, &n) || n < 1 || n > PARTS_MAX)
             goto bad;
         if (!rec_grow(list, &room, p->how.nlist + 1, sizeof **list, &p->cli->err))
             return false;
@@ -47,6 +53,26 @@ bad:
         p->cli, "--split must be OP:N,OP:N... with N from 1 to 65536, got '%s'", text);
 }
 
+/* CxRxS: the numbers of parts that have a block there; more than one are even, as by the
+ * SiP-ML rule. */
+static bool
+read_legal_parts(struct partition *p, const char *text)
+{
+    struct rec_error wrong;
+    uint32_t shape[3], most;
+    if (!net_parse_shape(text, shape, &wrong))
+        return cli_usage(p->cli, "--legal-parts %s", wrong.text);
+    most = shape[0] * shape[1] * shape[2];
+    most = most < PARTS_MAX ? most : PARTS_MAX;
+    if (!(p->legal = calloc(most, sizeof *p->legal)))
+        return rec_fail_memory(&p->cli->err);
+    for (uint32_t k = 1; k <= most; k++)
+        if ((k == 1 || k % 2 == 0) && net_is_legal(shape, k))
+            p->legal[p->how.nlegal++] = k;
+    p->how.legal = p->legal;
+    return true;
+}
+
 static bool
 read_options(struct partition *p, const struct partition_args *args,
              struct graph_split_op **list)
@@ -56,8 +82,9 @@ read_options(struct partition *p, const struct partition_args *args,
     uint64_t degree, copies;
     size_t size;
 
-    if (!cli_count(cli, "degree", args->degree_arg, 1, 65536, &degree) ||
-        !cli_count(cli, "data-parallel", args->data_parallel_arg, 1, 65536, &copies) ||
+    if (!cli_count(cli, "degree", args->degree_arg, 1, PARTS_MAX, &degree) ||
+        !cli_count(cli, "data-parallel", args->data_parallel_arg, 1, PARTS_MAX,
+                   &copies) ||
         !cli_seconds(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
         !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size))
         return false;
@@ -71,7 +98,10 @@ read_options(struct partition *p, const struct partition_args *args,
     if (!args->policy_given &&
         (args->max_degree_given || args->shape_given || args->seed_given))
         return cli_usage(cli, "--max-degree, --shape and --seed are for --policy");
-    return !args->split_given || read_list(p, args->split_arg, list);
+    if (args->split_given && args->legal_parts_given)
+        return cli_usage(cli, "--split decides alone: give no --legal-parts");
+    return (!args->legal_parts_given || read_legal_parts(p, args->legal_parts_arg)) &&
+           (!args->split_given || read_list(p, args->split_arg, list));
 }
 
 /* What stood inside the graph and is not ours comes after it. */
@@ -175,13 +205,17 @@ run(struct cli *cli, const struct partition_args *args)
     int status = 0;
     bool ok = read_options(&p, args, &list);
 
-    if (ok && args->policy_given)
-        return partition_by_policy(cli, args, &p.how);
+    if (ok && args->policy_given) {
+        ok = partition_by_policy(cli, args, &p.how);
+        free(p.legal);
+        return ok;
+    }
     ok = ok && cli_open_filter(cli);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&p, &rec);
     ok = ok && status == 0 && end_graph(&p);
     free(list);
+    free(p.legal);
     free(p.held);
     free(p.new_name);
     rec_map_free(&p.names);

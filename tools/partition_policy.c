@@ -11,11 +11,9 @@
 struct policy {
     struct cli *cli;
     struct graph_partition *how;
-    enum alloc_policy name;
-    uint32_t limit; /* of sip-ml */
-    uint32_t nvalid;
+    const struct alloc_policy *policy;
+    struct alloc_offer offer;
     uint32_t valid[ALLOC_DEGREES_MAX], offered[ALLOC_DEGREES_MAX];
-    struct rng *rng;
     struct graph_store store; /* the graphs as they came */
     struct rec_map written;   /* "graph/degree", once it is in the output */
     struct rec_arena arena;
@@ -26,8 +24,6 @@ struct policy {
 static bool
 read_policy(struct policy *p, const struct partition_args *args)
 {
-    static const char *const names[] = {"none",           "min",    "max", "sip-ml",
-                                        "acceptable-jct", "random", "all", NULL};
     static const char *const changed[] = {"degree", "split", "data-parallel"};
     const bool given[] = {args->degree_given, args->split_given,
                           args->data_parallel_given};
@@ -44,29 +40,25 @@ read_policy(struct policy *p, const struct partition_args *args)
         if (given[i])
             return cli_usage(cli, "--policy decides alone: give no --%s", changed[i]);
     snprintf(name, sizeof name, "%.*s", (int)len, args->policy_arg);
-    if (!cli_choice(cli, "policy", name, names, &choice) ||
+    if (!cli_choose_row(cli, "policy", name, alloc_policies, sizeof *alloc_policies,
+                        &choice) ||
         !cli_count(cli, "max-degree", args->max_degree_arg, 1, 65536, &most) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         (!net_parse_shape(args->shape_arg, shape, &wrong) &&
          !cli_usage(cli, "--shape %s", wrong.text)))
         return false;
-    p->name = (enum alloc_policy)choice;
+    p->policy = &alloc_policies[choice];
     limit = most;
-    if (colon && (p->name != ALLOC_POLICY_SIP_ML ||
-                  !rec_parse_uint(rec_str(colon + 1), &limit) || limit < 1))
+    if (colon &&
+        (!p->policy->limited || !rec_parse_uint(rec_str(colon + 1), &limit) || limit < 1))
         return cli_usage(cli,
                          "only sip-ml takes a number, sip-ml:N with N >= 1, got '%s'",
                          args->policy_arg);
-    p->limit = limit > most ? (uint32_t)most : (uint32_t)limit;
-    p->nvalid = alloc_valid_degrees(shape, (uint32_t)most, p->valid);
-    p->rng = rng_new((uint32_t)seed, 0, &cli->err);
-    return p->rng != NULL;
-}
-
-static uint32_t
-draw(void *context, uint32_t n)
-{
-    return rng_below(context, n);
+    p->offer.limit = limit > most ? (uint32_t)most : (uint32_t)limit;
+    p->offer.valid = p->valid;
+    p->offer.nvalid = alloc_valid_degrees(shape, (uint32_t)most, p->valid);
+    p->offer.rng = rng_new((uint32_t)seed, 0, &cli->err);
+    return p->offer.rng != NULL;
 }
 
 /* Puts "graph/degree" on the list, and the graph into the stream if it is not there. */
@@ -121,9 +113,9 @@ take_job(struct policy *p, const struct rec *rec)
                 "before",
                 (int)job.id.len, job.id.ptr, (int)id.len, id.ptr);
         graph = p->store.graph[index];
-        n = alloc_policy_offer(p->name, p->valid, p->nvalid, p->limit,
-                               graph_sequential(graph) * job.steps, job.deadline, draw,
-                               p->rng, p->offered);
+        p->offer.sequential = graph_sequential(graph) * job.steps;
+        p->offer.deadline = job.deadline;
+        n = p->policy->offer(&p->offer, p->offered);
         for (uint32_t i = 0; i < n; i++)
             if (!offer(p, graph, p->offered[i]))
                 return false;
@@ -167,7 +159,7 @@ partition_by_policy(struct cli *cli, const struct partition_args *args,
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(p, &rec);
     ok = ok && status == 0 && graph_store_end(&p->store, &cli->err);
-    rng_free(p->rng);
+    rng_free(p->offer.rng);
     graph_store_free(&p->store);
     rec_map_free(&p->written);
     rec_arena_free(&p->arena);

@@ -26,7 +26,8 @@ read_down(struct ramp_alloc *r, const char *text)
         if (!rec_grow(&r->down, &room, r->options.ndown + 1, sizeof *r->down,
                       &r->cli->err))
             return false;
-        if (!net_parse_server(&r->options.cluster, name, &r->down[r->options.ndown++]))
+        if (!net_parse_server(&r->options.placer.cluster, name,
+                              &r->down[r->options.ndown++]))
             return cli_usage(r->cli,
                              "--down names server '%.*s', which is not in the cluster",
                              (int)name.len, name.ptr);
@@ -44,33 +45,45 @@ read_shape(struct cli *cli, const char *option, const char *text, uint32_t shape
 }
 
 static bool
-read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
+read_cluster(struct cli *cli, const struct ramp_alloc_args *args,
+             struct net_cluster *cluster)
 {
-    static const char *const heuristics[] = {"first-fit", "block", NULL};
-    static const char *const choices[] = {"first", "first-degree", "fastest",
-                                          "fewest-servers", NULL};
-    static const char *const orders[] = {"fifo", "shortest", NULL};
-    struct cli *cli = r->cli;
-    struct net_cluster *cluster = &r->options.cluster;
+    static const char *const rates[] = {"published", "node", NULL};
     struct rec_error wrong;
-    size_t heuristic, choice, order;
-    uint64_t queue;
-
+    size_t rate;
     if (!read_shape(cli, "shape", args->shape_arg, cluster->shape) ||
         !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
         !cli_seconds(cli, "propagation", args->propagation_arg, false,
                      &cluster->propagation) ||
         !cli_seconds(cli, "io", args->io_arg, false, &cluster->io) ||
         !cli_bytes(cli, "memory", args->memory_arg, true, &cluster->memory) ||
-        !cli_choice(cli, "heuristic", args->heuristic_arg, heuristics, &heuristic) ||
-        !read_shape(cli, "meta", args->meta_arg, r->options.meta) ||
+        !cli_choice(cli, "collective-rate", args->collective_rate_arg, rates, &rate))
+        return false;
+    cluster->kind = &net_ramp;
+    cluster->collective_rate = (enum net_collective_rate)rate;
+    return net_check(cluster, &wrong) || cli_usage(cli, "%s", wrong.text);
+}
+
+static bool
+read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
+{
+    static const char *const choices[] = {"first", "first-degree", "fastest",
+                                          "fewest-servers", NULL};
+    static const char *const orders[] = {"fifo", "shortest", NULL};
+    struct cli *cli = r->cli;
+    struct alloc_placer_options *placer = &r->options.placer;
+    size_t heuristic, choice, order;
+    uint64_t queue;
+
+    if (!read_cluster(cli, args, &placer->cluster) ||
+        !cli_choose_row(cli, "heuristic", args->heuristic_arg, alloc_heuristics,
+                        sizeof *alloc_heuristics, &heuristic) ||
+        !read_shape(cli, "meta", args->meta_arg, placer->meta) ||
         !cli_choice(cli, "choose", args->choose_arg, choices, &choice) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
-    if (!net_check(cluster, &wrong))
-        return cli_usage(cli, "%s", wrong.text);
-    r->options.heuristic = heuristic ? ALLOC_BLOCK : ALLOC_FIRST_FIT;
+    placer->heuristic = &alloc_heuristics[heuristic];
     r->options.choose = (enum alloc_choose)choice;
     r->options.order = (enum alloc_order)order;
     r->options.queue = (size_t)queue;
@@ -78,7 +91,7 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
         return cli_usage(cli, "--order is for --queue");
     if (args->down_given && !read_down(r, args->down_arg))
         return false;
-    if (args->meta_given && r->options.heuristic != ALLOC_BLOCK)
+    if (args->meta_given && strcmp(args->heuristic_arg, "block") != 0)
         return cli_usage(cli, "--meta is for --heuristic block");
     return true;
 }
@@ -119,6 +132,28 @@ write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
     rec_end(writer);
 }
 
+/* Why no block was found for the op that could not be placed. */
+static void
+explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decision)
+{
+    const uint32_t *shape = r->options.placer.cluster.shape;
+    const struct graph *graph = decision->graph;
+    const struct graph_unit *unit = &graph->unit[decision->failed];
+    const struct graph_op *op = &graph->op[graph->member[unit->first]];
+    char legal[400];
+
+    net_format_legal_parts(shape, legal, sizeof legal);
+    cli_note(
+        r->cli,
+        "job '%.*s': op '%s' of graph '%s' has %u parts, which have %s on a %ux%ux%u "
+        "cluster; legal are %s",
+        (int)decision->job.id.len, decision->job.id.ptr, op->of ? op->of : op->id,
+        graph->id, unit->parts,
+        net_is_legal(shape, unit->parts) ? "no free block of a legal shape"
+                                         : "no legal shape",
+        shape[0], shape[1], shape[2], legal);
+}
+
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
@@ -129,6 +164,8 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
         graph_begin_block(writer, &decision->job, decision->time, decision->cause,
                           decision->graph);
         rec_end(writer);
+        if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
+            explain_no_block(r, decision);
     } else {
         if (decision->new_layout) {
             size_t n = decision->graph->nops;
@@ -140,7 +177,7 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
             write_layout(writer, decision->layout, order);
             free(order);
         }
-        write_alloc(writer, &r->options.cluster, decision);
+        write_alloc(writer, &r->options.placer.cluster, decision);
     }
     return !r->view ||
            map_view_show(r->view, decision, alloc_admission_owners(r->admission), err);
@@ -172,7 +209,7 @@ take(struct ramp_alloc *r, const struct rec *rec)
                                "the stream has a cluster already: it has been through an "
                                "allocator");
     if (data && !r->cluster_written) {
-        net_write(&r->options.cluster, cli->writer);
+        net_write(&r->options.placer.cluster, cli->writer);
         r->cluster_written = true;
     }
     if (!graph_continues(rec) && !graph_store_end(&r->store, &cli->err))
@@ -191,11 +228,11 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     struct ramp_alloc r = {.cli = cli};
     struct rec rec;
     int status = 0;
-    bool ok =
-        read_options(&r, args) && cli_open_filter(cli) &&
-        (r.admission =
-             alloc_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
-        (!args->map_given || (r.view = map_view_new(&r.options.cluster, &cli->err)));
+    bool ok = read_options(&r, args) && cli_open_filter(cli) &&
+              (r.admission =
+                   alloc_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
+              (!args->map_given ||
+               (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
 
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);

@@ -2,8 +2,9 @@
  * rampipe/alloc.h - who gets which servers: plans, heuristics, policies, admission.
  *
  *     alloc_plan       what placing needs to know of a graph: units in order, parents
- *     alloc_place      the plan on the free servers: units to their parents' servers if
- *                      that is possible, else to the first free block of a legal shape
+ *     alloc_place      the plan on the free servers, by a heuristic: units to their
+ *                      parents' servers if that is possible, else to a free block of a
+ *                      legal shape
  *     alloc_policy     how much a job is offered to be partitioned
  *     alloc_admission  jobs arrive, take servers, wait or are turned away
  *
@@ -16,6 +17,7 @@
 
 #include "rampipe/graph.h"
 #include "rampipe/net.h"
+#include "rampipe/random.h"
 #include "rampipe/sim.h"
 
 /* ---- placing ------------------------------------------------------------- */
@@ -43,29 +45,48 @@ bool alloc_plan_make(const struct graph *graph, struct alloc_plan *plan,
                      struct rec_error *err) REC_MUST_CHECK;
 void alloc_plan_free(struct alloc_plan *plan);
 
-enum alloc_heuristic {
-    ALLOC_FIRST_FIT, /* the simulator's: all servers of no other job are the block */
-    ALLOC_BLOCK /* the notebook's: an empty meta-block is reserved, all goes into it */
-};
-
 enum alloc_outcome { ALLOC_PLACED, ALLOC_NO_SERVERS, ALLOC_NO_BLOCK, ALLOC_NO_MEMORY };
 /** The CAUSE of a block record; "placed" for ALLOC_PLACED. */
 const char *alloc_outcome_name(enum alloc_outcome outcome);
 
-struct alloc_placer;
+struct alloc_placer; /* a cluster, and the job that is being placed on it */
 
-/** NULL: *err. `meta` is the meta-block's shape (ALLOC_BLOCK only). */
-struct alloc_placer *alloc_placer_new(const struct net_cluster *cluster,
-                                      enum alloc_heuristic heuristic,
-                                      const uint32_t meta[3],
+/** A way to place a plan; a row a heuristic. */
+struct alloc_heuristic {
+    const char *name; /* as users say it; NULL ends the table */
+    /* Places the plan with the functions of lib/alloc/placer.h; what it placed before it
+     * failed is forgotten. */
+    enum alloc_outcome (*place)(struct alloc_placer *placer,
+                                const struct alloc_plan *plan);
+    bool
+        pure; /* the same plan on the same free servers gives the same: a placement may be
+                  remembered. One that is not draws from alloc_placer_rng() */
+};
+
+extern const struct alloc_heuristic alloc_heuristics[];
+
+struct alloc_placer_options {
+    struct net_cluster cluster;              /* of kind ramp */
+    const struct alloc_heuristic *heuristic; /* borrowed */
+    uint32_t meta[3];                        /* shape of a meta-block: C, R, S */
+    uint32_t seed;                           /* of heuristics that are not pure */
+};
+
+/** NULL: *err. */
+struct alloc_placer *alloc_placer_new(const struct alloc_placer_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;
-void alloc_placer_free(struct alloc_placer *allocator);
+/** `placer` may be NULL. */
+void alloc_placer_free(struct alloc_placer *placer);
+/** For heuristics that are not pure. */
+struct rng *alloc_placer_rng(struct alloc_placer *placer);
 
-/** A placement; the arrays belong to the allocator until its next use. */
+/** A placement; the arrays belong to the placer until its next use. */
 struct alloc_placement {
+    enum alloc_outcome outcome;
+    uint32_t failed;        /* if not placed: the unit of graph->unit that was not */
     const uint32_t *server; /* per member of graph->member: its server; twins included */
     const uint32_t *held;   /* the job's servers: used ones in order of first use, then
-                               the rest of its meta-block */
+                               others it reserves */
     uint32_t nheld, nused;
 };
 
@@ -73,23 +94,11 @@ struct alloc_placement {
  * Places a plan on an empty job. taken[server] is true for servers of other jobs; nothing
  * of it is changed. Each server is checked for memory. False: out of memory.
  */
-bool alloc_place(struct alloc_placer *allocator, const struct alloc_plan *plan,
-                 const bool *taken, enum alloc_outcome *outcome,
-                 struct alloc_placement *placement, struct rec_error *err) REC_MUST_CHECK;
+bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
+                 const bool *taken, struct alloc_placement *placement,
+                 struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- how much to partition ----------------------------------------------- */
-
-/** Which degrees a job is offered, in order of preference. */
-enum alloc_policy {
-    ALLOC_POLICY_NONE,           /* 1 */
-    ALLOC_POLICY_MIN,            /* 2, then 1 */
-    ALLOC_POLICY_MAX,            /* the largest first */
-    ALLOC_POLICY_SIP_ML,         /* the largest up to a limit first */
-    ALLOC_POLICY_ACCEPTABLE_JCT, /* the smallest that could meet the deadline if nothing
-                                   but computing took time, then smaller ones */
-    ALLOC_POLICY_RANDOM,         /* all in random order */
-    ALLOC_POLICY_ALL             /* all, the smallest first */
-};
 
 /** The most degrees a policy can offer. */
 #define ALLOC_DEGREES_MAX 4096
@@ -101,17 +110,33 @@ enum alloc_policy {
 uint32_t alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
                              uint32_t degree[ALLOC_DEGREES_MAX]);
 
+/** What a policy knows of a job. */
+struct alloc_offer {
+    const uint32_t *valid; /* ascending */
+    uint32_t nvalid;       /* at least 1 */
+    uint32_t limit;        /* of a policy that takes a number */
+    double sequential;     /* time on one server, seconds */
+    double deadline;       /* it may take, seconds */
+    struct rng *rng;       /* of a policy that draws */
+};
+
+/** How much a job may be partitioned; a row a policy. */
+struct alloc_policy {
+    const char *name; /* NULL ends the table */
+    bool limited;     /* takes a number, NAME:N */
+    bool random;
+    /* offered[], in order of preference; how many, at least 1 and at most nvalid */
+    uint32_t (*offer)(const struct alloc_offer *offer, uint32_t *offered);
+};
+
 /**
- * The alternatives of a job that takes `sequential` seconds on one server and may take
- * `deadline` seconds: offered[], in order of preference. `limit` is that of SIP_ML;
- * draw() gives a number in [0, n) for RANDOM. Returns how many, at least 1. Source: the
- * heuristics of the ddls simulator (NoParallelism, MinParallelism, MaxParallelism, SiPML,
- * AcceptableJCT), which take the first of these that the cluster has servers for.
+ * none: 1; min: 2, then 1; max: the largest first; sip-ml[:N]: the largest up to N first;
+ * acceptable-jct: the smallest that could meet the deadline if nothing but computing took
+ * time, then smaller ones; random: all, in random order; all: the smallest first. Source:
+ * the heuristics of the ddls simulator (NoParallelism, MinParallelism, MaxParallelism,
+ * SiPML, AcceptableJCT), which take the first of these that the cluster has servers for.
  */
-uint32_t alloc_policy_offer(enum alloc_policy policy, const uint32_t *valid,
-                            uint32_t nvalid, uint32_t limit, double sequential,
-                            double deadline, uint32_t (*draw)(void *context, uint32_t n),
-                            void *context, uint32_t *offered);
+extern const struct alloc_policy alloc_policies[];
 
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 
@@ -127,9 +152,7 @@ enum alloc_choose {
 enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
-    struct net_cluster cluster;
-    enum alloc_heuristic heuristic;
-    uint32_t meta[3];
+    struct alloc_placer_options placer;
     enum alloc_choose choose;
     size_t queue; /* jobs that may wait */
     enum alloc_order order;
@@ -145,6 +168,7 @@ struct alloc_decision {
     struct graph_job job;
     double time;               /* seconds */
     const char *cause;         /* of a block; NULL: it starts */
+    uint32_t failed;           /* no_block, no_memory: the unit that was not placed */
     const struct graph *graph; /* the alternative taken, or the last one tried */
     struct sim_layout *layout;
     bool new_layout;         /* used for the first time */

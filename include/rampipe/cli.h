@@ -128,5 +128,9 @@ bool cli_count(struct cli *cli, const char *option, const char *text, uint64_t l
 /** The index of `text` in a NULL-terminated list of words. */
 bool cli_choice(struct cli *cli, const char *option, const char *text,
                 const char *const *words, size_t *index) REC_MUST_CHECK;
+/** The index of the row called `text` in a table whose rows of `size` bytes begin with their
+ * name; a NULL name ends it. */
+bool cli_choose_row(struct cli *cli, const char *option, const char *text,
+                    const void *rows, size_t size, size_t *index) REC_MUST_CHECK;
 
 #endif

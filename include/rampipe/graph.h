@@ -214,6 +214,10 @@ struct graph_split_op {
 struct graph_partition {
     uint32_t degree; /* every op gets graph_parts(compute, quantum, degree) parts */
     double quantum;  /* no part shorter than this, seconds */
+    const uint32_t
+        *legal; /* the numbers of parts that are allowed, ascending from 1: an op
+                              gets the largest that is not more than its own; NULL: any */
+    uint32_t nlegal;
     const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
     uint32_t nlist;
     uint32_t copies;

@@ -93,7 +93,10 @@ REC_KIND_ROW(CLUSTER, ramp,
     REC_FIELD("BANDWIDTH", AMOUNT, "of a node, bytes/s")
     REC_FIELD("MEMORY", LIMIT, "of a server, bytes"),
     REC_KEY("propagation", AMOUNT, "propagation latency, seconds")
-    REC_KEY("io", AMOUNT, "latency of a node's input or output, seconds"))
+    REC_KEY("io", AMOUNT, "latency of a node's input or output, seconds")
+    REC_KEY("collective_rate", TEXT,
+          "of a transceiver in a collective: published (bandwidth/C/C, the default) or node "
+          "(bandwidth/C)"))
 
 REC_ROW(LAYOUT, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "

@@ -3,19 +3,14 @@
  * arrivals of the same instant are looked at; jobs that wait are looked at before new
  * ones.
  */
-#include "trial.h"
+#include "price.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is known of a graph: how to place it, and the layouts it got so far. */
-struct known {
-    struct alloc_plan plan;
-    bool planned;
-    uint32_t degree;
-    struct rec_map layouts; /* slots of all members -> index into admission->layout */
-};
+/* A job may complete so much later than its deadline: sums of times are rounded. */
+static const double ALLOWANCE = 1 + 1e-9;
 
 struct running {
     uint32_t *servers;
@@ -25,14 +20,17 @@ struct running {
 struct waiting {
     char *id, *graphs;
     struct graph_job job;
-    double size; /* sequential time, seconds: what shortest-first goes by */
+    double size;     /* sequential time, seconds: what shortest-first goes by */
+    uint32_t number; /* counts the jobs that waited: the key of its last chance */
+    double latest;   /* it must start by then, seconds: its last chance, with ALLOWANCE */
+    uint32_t graph;  /* of a block record */
 };
 
 /* One alternative, tried. */
 struct attempt {
     const char *cause; /* NULL: it can start */
     uint32_t graph;
-    const struct trial *trial; /* until the next one */
+    const struct trial *trial; /* valid until the next attempt */
     double finish;
 };
 
@@ -43,17 +41,13 @@ struct alloc_admission {
     void *context;
     double now;
 
-    struct alloc_placer *allocator;
-    uint32_t nservers, nfree;
-    bool *taken;
+    struct pricer *pricer;
+    uint32_t nfree; /* servers */
     uint64_t *owner;
-    struct trials trials;
-    struct known *known;
-    size_t nknown, known_room;
-    struct sim_layout **layout;
-    size_t nlayouts, layout_room;
-    size_t nwritten; /* layouts that some job has started with: they have a name */
-    struct rec_arena keys;
+    size_t nwritten;   /* layouts that some job has started with: they have a name */
+    struct trial best; /* the alternative to be taken of a job; its servers are: */
+    uint32_t *best_servers;
+    size_t best_room;
 
     struct sim_queue ends; /* key: index of the running job */
     struct running *running;
@@ -64,28 +58,25 @@ struct alloc_admission {
 
     struct waiting *waiting; /* in the order they are tried */
     size_t nwaiting, waiting_room;
-
-    uint32_t *slots; /* scratch: slot of each server, + 1; slots of members */
-    uint32_t *members;
-    size_t members_room;
+    uint32_t waited;               /* jobs that have waited so far */
+    struct sim_queue last_chances; /* when a job that waits must start at the latest to
+                                      meet its deadline; key: its number */
 };
 
 static void
 take_server(struct alloc_admission *a, uint32_t server, uint64_t owner)
 {
-    a->taken[server] = true;
     a->owner[server] = owner;
     a->nfree--;
-    trials_flip(&a->trials, server);
+    pricer_take(a->pricer, server);
 }
 
 static void
 give_back(struct alloc_admission *a, uint32_t server)
 {
-    a->taken[server] = false;
     a->owner[server] = 0;
     a->nfree++;
-    trials_flip(&a->trials, server);
+    pricer_give_back(a->pricer, server);
 }
 
 struct alloc_admission *
@@ -102,22 +93,23 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->store = store;
     a->decide = decide;
     a->context = context;
-    a->nservers = a->nfree = net_servers(&options->cluster);
-    a->allocator =
-        alloc_placer_new(&options->cluster, options->heuristic, options->meta, err);
-    a->taken = calloc(a->nservers, sizeof *a->taken);
-    a->owner = calloc(a->nservers, sizeof *a->owner);
-    a->slots = calloc(a->nservers, sizeof *a->slots);
-    if (!a->allocator || !a->taken || !a->owner || !a->slots ||
-        !trials_init(&a->trials, a->nservers, err)) {
-        if (a->allocator)
+    a->nfree = net_servers(&options->placer.cluster);
+    a->pricer = pricer_new(&a->options.placer, store, err);
+    a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
+    if (!a->owner) {
+        if (a->pricer)
             rec_fail_memory(err);
         alloc_admission_free(a);
         return NULL;
     }
-    for (uint32_t i = 0; i < options->ndown; i++)
-        if (!a->taken[options->down[i]])
-            take_server(a, options->down[i], ALLOC_DOWN);
+    for (uint32_t i = 0; i < options->ndown; i++) {
+        uint32_t server = options->down[i];
+        if (a->owner[server] == ALLOC_DOWN)
+            continue;
+        a->owner[server] = ALLOC_DOWN;
+        a->nfree--;
+        pricer_set_down(a->pricer, server);
+    }
     return a;
 }
 
@@ -126,31 +118,20 @@ alloc_admission_free(struct alloc_admission *a)
 {
     if (!a)
         return;
-    alloc_placer_free(a->allocator);
-    for (size_t i = 0; i < a->nknown; i++) {
-        alloc_plan_free(&a->known[i].plan);
-        rec_map_free(&a->known[i].layouts);
-    }
-    for (size_t i = 0; i < a->nlayouts; i++)
-        sim_layout_free(a->layout[i]);
+    pricer_free(a->pricer);
     for (size_t i = 0; i < a->nrunning; i++)
         free(a->running[i].servers);
     for (size_t i = 0; i < a->nwaiting; i++) {
         free(a->waiting[i].id);
         free(a->waiting[i].graphs);
     }
-    trials_free(&a->trials);
     sim_queue_free(&a->ends);
-    rec_arena_free(&a->keys);
-    free(a->taken);
+    sim_queue_free(&a->last_chances);
+    free(a->best_servers);
     free(a->owner);
-    free(a->known);
-    free(a->layout);
     free(a->running);
     free(a->vacant);
     free(a->waiting);
-    free(a->slots);
-    free(a->members);
     free(a);
 }
 
@@ -162,102 +143,15 @@ alloc_admission_owners(const struct alloc_admission *a)
 
 /* ---- one alternative ----------------------------------------------------- */
 
-static struct known *
-know(struct alloc_admission *a, uint32_t index, struct rec_error *err)
-{
-    const struct graph *graph = a->store->graph[index];
-    struct known *known;
-    struct rec_str degree;
-    uint64_t n;
-
-    if (!rec_grow(&a->known, &a->known_room, a->store->ngraphs, sizeof *a->known, err))
-        return NULL;
-    for (; a->nknown < a->store->ngraphs; a->nknown++)
-        a->known[a->nknown] = (struct known){0};
-    known = &a->known[index];
-    if (known->planned)
-        return known;
-    if (!alloc_plan_make(graph, &known->plan, err))
-        return NULL;
-    known->planned = true;
-    known->degree = 1;
-    for (size_t u = 0; u < graph->nunits; u++)
-        if (graph->unit[u].parts > known->degree)
-            known->degree = graph->unit[u].parts;
-    if (graph_key(graph, "degree", &degree) && rec_parse_uint(degree, &n) &&
-        n < UINT32_MAX)
-        known->degree = (uint32_t)n;
-    return known;
-}
-
-/* The layout that puts members on these slots, found or made. */
 static bool
-find_layout(struct alloc_admission *a, struct known *known, struct trial *t,
-            struct rec_error *err)
+find_graph(const struct alloc_admission *a, const struct graph_job *job,
+           struct rec_str id, uint32_t *index, struct rec_error *err)
 {
-    const struct graph *graph = known->plan.graph;
-    struct rec_str key = {(const char *)a->members, graph->nops * sizeof *a->members};
-    uint32_t index = rec_map_get(&known->layouts, key), turn = 0;
-    struct sim_layout *layout;
-    const char *kept;
-
-    if (index != REC_NONE) {
-        t->layout = a->layout[index];
-        return true;
-    }
-    layout = t->layout = sim_layout_new(rec_str(""), graph, t->nservers, err);
-    if (!layout)
-        return false;
-    for (uint32_t i = 0; i < known->plan.nsteps; i++) {
-        const struct graph_unit *unit = &graph->unit[known->plan.step[i].unit];
-        for (uint32_t j = 0; j < unit->parts; j++) {
-            uint32_t op = graph->member[unit->first + j], twin = graph->op[op].pair;
-            layout->slot[op] = a->members[unit->first + j];
-            layout->placed[op] = turn++;
-            if (twin != GRAPH_NONE) {
-                layout->slot[twin] = layout->slot[op];
-                layout->placed[twin] = turn++;
-            }
-        }
-    }
-    layout->nplaced = turn;
-    if (!sim_layout_seal(layout, err) || !(kept = rec_arena_copy(&a->keys, key, err)) ||
-        !rec_grow(&a->layout, &a->layout_room, a->nlayouts + 1, sizeof *a->layout, err) ||
-        !rec_map_add(&known->layouts, (struct rec_str){kept, key.len},
-                     (uint32_t)a->nlayouts, err)) {
-        sim_layout_free(layout);
-        return false;
-    }
-    a->layout[a->nlayouts++] = layout;
-    return true;
-}
-
-/* Places a graph on the servers that are free and prices the placement. */
-static bool
-place_graph(struct alloc_admission *a, uint32_t index, struct rec_error *err)
-{
-    struct known *known = know(a, index, err);
-    struct trial trial = {.graph = index + 1};
-    struct alloc_placement placement;
-
-    if (!known || !alloc_place(a->allocator, &known->plan, a->taken, &trial.outcome,
-                               &placement, err))
-        return false;
-    if (trial.outcome != ALLOC_PLACED)
-        return trials_keep(&a->trials, &trial, err);
-    if (!rec_grow(&a->members, &a->members_room, known->plan.graph->nops,
-                  sizeof *a->members, err))
-        return false;
-    trial.servers = (uint32_t *)(uintptr_t)placement.held;
-    trial.nservers = placement.nheld;
-    for (uint32_t i = 0; i < placement.nheld; i++)
-        a->slots[placement.held[i]] = i;
-    for (size_t i = 0; i < known->plan.graph->nops; i++)
-        a->members[i] = a->slots[placement.server[i]];
-    return find_layout(a, known, &trial, err) &&
-           sim_layout_cost(trial.layout, &a->options.cluster, trial.servers, &trial.cost,
-                           err) &&
-           trials_keep(&a->trials, &trial, err);
+    *index = graph_store_find(a->store, id);
+    return *index != REC_NONE ||
+           rec_fail(err, REC_DATA,
+                    "job '%.*s' refers to graph '%.*s', which has not come before",
+                    (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
 }
 
 /* Tries one alternative. False: *err; otherwise t->cause tells. */
@@ -265,12 +159,9 @@ static bool
 try_graph(struct alloc_admission *a, const struct graph_job *job, uint32_t index,
           struct attempt *t, struct rec_error *err)
 {
-    *t = (struct attempt){.graph = index, .trial = trials_find(&a->trials, index)};
-    if (!t->trial) {
-        if (!place_graph(a, index, err))
-            return false;
-        t->trial = trials_find(&a->trials, index);
-    }
+    *t = (struct attempt){.graph = index, .trial = pricer_try(a->pricer, index, err)};
+    if (!t->trial)
+        return false;
     if (t->trial->outcome != ALLOC_PLACED) {
         t->cause = alloc_outcome_name(t->trial->outcome);
         return true;
@@ -278,11 +169,8 @@ try_graph(struct alloc_admission *a, const struct graph_job *job, uint32_t index
     t->finish = a->now + t->trial->cost.step.seconds * job->steps;
     /* Not finish - arrival: late in a simulation, times are rounded more than 1e-9. */
     if (a->now - job->arrival + t->trial->cost.step.seconds * job->steps >
-        job->deadline * (1 + 1e-9))
+        job->deadline * ALLOWANCE)
         t->cause = "deadline";
-    else if (!isfinite(t->finish))
-        return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
-                        (int)job->id.len, job->id.ptr);
     else if (!isfinite(t->finish))
         return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
                         (int)job->id.len, job->id.ptr);
@@ -337,10 +225,13 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
 
 static bool
 block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
-      const char *cause, struct rec_error *err)
+      const char *cause, uint32_t failed, struct rec_error *err)
 {
-    struct alloc_decision decision = {
-        .job = *job, .time = a->now, .cause = cause, .graph = a->store->graph[graph]};
+    struct alloc_decision decision = {.job = *job,
+                                      .time = a->now,
+                                      .cause = cause,
+                                      .failed = failed,
+                                      .graph = a->store->graph[graph]};
     return a->decide(a->context, &decision, err);
 }
 
@@ -366,22 +257,26 @@ struct verdict {
     bool may_wait; /* it failed for want of servers, which time may bring */
     uint32_t graph;
     const char *cause;
+    uint32_t failed; /* the unit that could not be placed */
 };
 
-/* The alternative to be taken of those tried so far, when all are tried. */
-struct best {
-    bool any;
-    uint32_t graph, nservers;
-    double finish;
-};
-
-static void
-keep_better(enum alloc_choose choose, const struct attempt *t, struct best *best)
+/* Keeps the alternative to be taken of those tried so far; best->trial is NULL at first. */
+static bool
+keep_better(struct alloc_admission *a, const struct attempt *t, struct attempt *best,
+            struct rec_error *err)
 {
     uint32_t n = t->trial->nservers;
-    if (!best->any ||
-        (choose == ALLOC_FASTEST ? t->finish < best->finish : n < best->nservers))
-        *best = (struct best){true, t->graph, n, t->finish};
+    if (best->trial && (a->options.choose == ALLOC_FASTEST ? t->finish >= best->finish
+                                                           : n >= best->trial->nservers))
+        return true;
+    if (!rec_grow(&a->best_servers, &a->best_room, n + 1, sizeof *a->best_servers, err))
+        return false;
+    memcpy(a->best_servers, t->trial->servers, n * sizeof *a->best_servers);
+    a->best = *t->trial;
+    a->best.servers = a->best_servers;
+    *best = *t;
+    best->trial = &a->best;
+    return true;
 }
 
 /* Tries the alternatives in order and starts the job on the one to be taken. */
@@ -391,25 +286,21 @@ try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *
 {
     enum alloc_choose choose = a->options.choose;
     struct rec_str rest = job->graphs, id;
-    struct attempt t;
-    struct best best = {0};
+    struct attempt t, best = {.trial = NULL};
 
     *v = (struct verdict){.graph = REC_NONE, .cause = "no_servers", .may_wait = true};
     while (rec_str_split(&rest, ',', &id)) {
-        uint32_t index = graph_store_find(a->store, id);
-        if (index == REC_NONE)
-            return rec_fail(
-                err, REC_DATA,
-                "job '%.*s' refers to graph '%.*s', which has not come before",
-                (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
+        uint32_t index;
+        if (!find_graph(a, job, id, &index, err))
+            return false;
         if (v->graph == REC_NONE)
             v->may_wait = false;
         v->graph = index;
         if (choose == ALLOC_FIRST_DEGREE) {
-            struct known *known = know(a, index, err);
-            if (!known)
+            uint32_t degree;
+            if (!pricer_degree(a->pricer, index, &degree, err))
                 return false;
-            if (known->degree > a->nfree) {
+            if (degree > a->nfree) {
                 v->may_wait = true;
                 continue;
             }
@@ -417,6 +308,7 @@ try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *
         if (!try_graph(a, job, index, &t, err))
             return false;
         v->cause = t.cause;
+        v->failed = t.trial->failed;
         v->may_wait = v->may_wait || (t.cause && strcmp(t.cause, "deadline") != 0);
         if (!t.cause && (choose == ALLOC_FIRST || choose == ALLOC_FIRST_DEGREE)) {
             v->started = true;
@@ -424,13 +316,45 @@ try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *
         }
         if (choose == ALLOC_FIRST_DEGREE)
             return true;
-        if (!t.cause)
-            keep_better(choose, &t, &best);
+        if (!t.cause && !keep_better(a, &t, &best, err))
+            return false;
     }
-    if (!best.any)
+    v->started = best.trial != NULL;
+    return !v->started || start(a, job, &best, err);
+}
+
+/* ---- jobs that are without hope ------------------------------------------ */
+
+/*
+ * When a job must start at the latest: its fastest alternative would just meet the deadline
+ * if the cluster were empty. *cause: not even then would one be placed. Where placements
+ * are drawn nothing is certain.
+ */
+static bool
+find_last_chance(struct alloc_admission *a, const struct graph_job *job, double *time,
+                 double *latest, const char **cause, struct rec_error *err)
+{
+    struct rec_str rest = job->graphs, id;
+    double step = INFINITY;
+    enum alloc_outcome outcome = ALLOC_PLACED;
+
+    *cause = NULL;
+    *time = *latest = INFINITY;
+    if (!a->options.placer.heuristic->pure)
         return true;
-    v->started = true;
-    return try_graph(a, job, best.graph, &t, err) && start(a, job, &t, err);
+    while (rec_str_split(&rest, ',', &id)) {
+        uint32_t index;
+        double alone;
+        if (!find_graph(a, job, id, &index, err) ||
+            !pricer_try_alone(a->pricer, index, &outcome, &alone, err))
+            return false;
+        step = fmin(step, alone);
+    }
+    if (isinf(step))
+        *cause = alloc_outcome_name(outcome);
+    *time = job->arrival + job->deadline - step * job->steps;
+    *latest = job->arrival + job->deadline * ALLOWANCE - step * job->steps;
+    return true;
 }
 
 /* ---- time ---------------------------------------------------------------- */
@@ -455,7 +379,7 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
         if (!v.started) {
             if (v.may_wait && a->ends.n)
                 return true;
-            if (!block(a, &job, v.graph, v.cause, err))
+            if (!block(a, &job, v.graph, v.cause, v.failed, err))
                 return false;
         }
         forget_waiting(a, 0);
@@ -463,16 +387,46 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
     return true;
 }
 
-/* Lets the jobs that end by `time` end, and those that wait start. */
+static double
+next_time(const struct sim_queue *queue)
+{
+    return queue->n ? queue->event[0].time : (double)INFINITY;
+}
+
+/* A job whose last chance passes goes, if it still waits; others may be free to start. */
+static bool
+pass_last_chance(struct alloc_admission *a, uint64_t number, struct rec_error *err)
+{
+    size_t i = 0;
+    while (i < a->nwaiting && a->waiting[i].number != number)
+        i++;
+    if (i == a->nwaiting)
+        return true;
+    /* a server that comes free so soon after is in time, as far as rounding can tell */
+    if (a->now < a->waiting[i].latest && next_time(&a->ends) <= a->waiting[i].latest)
+        return sim_queue_push(&a->last_chances,
+                              (struct sim_event){a->waiting[i].latest, number}, err);
+    if (!block(a, &a->waiting[i].job, a->waiting[i].graph, "deadline", 0, err))
+        return false;
+    forget_waiting(a, i);
+    return i > 0 || try_waiting(a, err);
+}
+
+/* Lets the jobs that end by `time` end, and those that wait start, or give up. */
 static bool
 advance(struct alloc_admission *a, double time, struct rec_error *err)
 {
-    while (a->ends.n && a->ends.event[0].time <= time) {
-        a->now = a->ends.event[0].time;
-        while (a->ends.n && a->ends.event[0].time == a->now)
+    for (;;) {
+        double end = next_time(&a->ends), chance = next_time(&a->last_chances);
+        double next = fmin(end, chance);
+        if (next > time || isinf(next))
+            break;
+        a->now = fmax(a->now, next);
+        while (a->ends.n && a->ends.event[0].time == end && end == next)
             if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
                 return false;
-        if (!try_waiting(a, err))
+        if (end == next ? !try_waiting(a, err)
+                        : !pass_last_chance(a, sim_queue_pop(&a->last_chances).key, err))
             return false;
     }
     if (time > a->now && time < (double)INFINITY)
@@ -484,11 +438,20 @@ static bool
 wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
      struct rec_error *err)
 {
-    struct waiting w = {.job = *job};
+    struct waiting w = {.job = *job, .graph = graph, .number = ++a->waited};
+    const char *cause;
+    double last_chance;
     size_t at;
 
+    if (!find_last_chance(a, job, &last_chance, &w.latest, &cause, err))
+        return false;
+    if (cause || w.latest < a->now)
+        return block(a, job, graph, cause ? cause : "deadline", 0, err);
     if (!rec_grow(&a->waiting, &a->waiting_room, a->nwaiting + 1, sizeof *a->waiting,
-                  err))
+                  err) ||
+        (isfinite(last_chance) &&
+         !sim_queue_push(&a->last_chances, (struct sim_event){last_chance, w.number},
+                         err)))
         return false;
     w.id = strndup(job->id.ptr, job->id.len);
     w.graphs = strndup(job->graphs.ptr, job->graphs.len);
@@ -532,14 +495,10 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
         rec_str_split(&rest, ',', &id);
-        graph = graph_store_find(a->store, id);
-        if (graph == REC_NONE)
-            return rec_fail(
-                err, REC_DATA,
-                "job '%.*s' refers to graph '%.*s', which has not come before",
-                (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
+        if (!find_graph(a, job, id, &graph, err))
+            return false;
         if (a->nwaiting >= a->options.queue)
-            return block(a, job, graph, "queue_full", err);
+            return block(a, job, graph, "queue_full", 0, err);
         return wait(a, job, graph, err) && try_waiting(a, err);
     }
     if (!try_job(a, job, &v, err))
@@ -548,7 +507,7 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
         return true;
     if (v.may_wait && a->options.queue > 0 && a->ends.n)
         return wait(a, job, v.graph, err);
-    return block(a, job, v.graph, v.cause, err);
+    return block(a, job, v.graph, v.cause, v.failed, err);
 }
 
 bool

@@ -34,34 +34,65 @@ up_to(const uint32_t *valid, uint32_t n, double limit)
     return n;
 }
 
-uint32_t
-alloc_policy_offer(enum alloc_policy policy, const uint32_t *valid, uint32_t nvalid,
-                   uint32_t limit, double sequential, double deadline,
-                   uint32_t (*draw)(void *context, uint32_t n), void *context,
-                   uint32_t *offered)
+static uint32_t
+offer_none(const struct alloc_offer *o, uint32_t *offered)
 {
-    uint32_t n = nvalid;
-    double target;
-
-    switch (policy) {
-    case ALLOC_POLICY_NONE: return descend(valid, 1, offered);
-    case ALLOC_POLICY_MIN: return descend(valid, up_to(valid, n, 2), offered);
-    case ALLOC_POLICY_MAX: return descend(valid, n, offered);
-    case ALLOC_POLICY_SIP_ML: return descend(valid, up_to(valid, n, limit), offered);
-    case ALLOC_POLICY_ACCEPTABLE_JCT:
-        target = ceil(sequential / deadline);
-        for (n = 1; n < nvalid && valid[n - 1] < target; n++)
-            ;
-        return descend(valid, n, offered);
-    case ALLOC_POLICY_RANDOM:
-        for (uint32_t i = 0; i < n; i++) { /* Fisher and Yates, from inside out */
-            uint32_t j = draw(context, i + 1);
-            offered[i] = offered[j];
-            offered[j] = valid[i];
-        }
-        return n;
-    case ALLOC_POLICY_ALL: break;
-    }
-    memcpy(offered, valid, n * sizeof *offered);
-    return n;
+    return descend(o->valid, 1, offered);
 }
+
+static uint32_t
+offer_min(const struct alloc_offer *o, uint32_t *offered)
+{
+    return descend(o->valid, up_to(o->valid, o->nvalid, 2), offered);
+}
+
+static uint32_t
+offer_max(const struct alloc_offer *o, uint32_t *offered)
+{
+    return descend(o->valid, o->nvalid, offered);
+}
+
+static uint32_t
+offer_sip_ml(const struct alloc_offer *o, uint32_t *offered)
+{
+    return descend(o->valid, up_to(o->valid, o->nvalid, o->limit), offered);
+}
+
+static uint32_t
+offer_acceptable_jct(const struct alloc_offer *o, uint32_t *offered)
+{
+    double target = ceil(o->sequential / o->deadline);
+    uint32_t n = 1;
+    while (n < o->nvalid && o->valid[n - 1] < target)
+        n++;
+    return descend(o->valid, n, offered);
+}
+
+/* Fisher and Yates, from inside out. */
+static uint32_t
+offer_random(const struct alloc_offer *o, uint32_t *offered)
+{
+    for (uint32_t i = 0; i < o->nvalid; i++) {
+        uint32_t j = rng_below(o->rng, i + 1);
+        offered[i] = offered[j];
+        offered[j] = o->valid[i];
+    }
+    return o->nvalid;
+}
+
+static uint32_t
+offer_all(const struct alloc_offer *o, uint32_t *offered)
+{
+    memcpy(offered, o->valid, o->nvalid * sizeof *offered);
+    return o->nvalid;
+}
+
+const struct alloc_policy alloc_policies[] = {
+    {"none", false, false, offer_none},
+    {"min", false, false, offer_min},
+    {"max", false, false, offer_max},
+    {"sip-ml", true, false, offer_sip_ml},
+    {"acceptable-jct", false, false, offer_acceptable_jct},
+    {"random", false, true, offer_random},
+    {"all", false, false, offer_all},
+    {NULL, false, false, NULL}};

@@ -1,6 +1,6 @@
 /*
- * What placing a graph on a cluster in a certain state gave, remembered: a placement
- * depends on the graph and on which servers are taken, and on nothing else. A cache of
+ * What placing a graph on a cluster in a certain state gave, remembered: a placement by a
+ * pure heuristic depends on the graph and on which servers are taken, and on nothing else. A cache of
  * bounded size, in which a new trial displaces the one whose place it takes.
  */
 #ifndef RAMPIPE_ALLOC_TRIAL_H
@@ -11,6 +11,7 @@
 struct trial {
     uint32_t graph; /* index + 1; 0: the place is empty */
     enum alloc_outcome outcome;
+    uint32_t failed; /* the unit that could not be placed */
     uint64_t *state; /* bit per server: taken */
     struct sim_layout *layout;
     uint32_t *servers; /* of the slots */

@@ -137,21 +137,32 @@ cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
 }
 
 bool
-cli_choice(struct cli *cli, const char *option, const char *text,
-           const char *const *words, size_t *index)
+cli_choose_row(struct cli *cli, const char *option, const char *text, const void *rows,
+               size_t size, size_t *index)
 {
+    const char *name;
     char list[300] = "";
     size_t used = 0;
-    for (size_t i = 0; words[i]; i++) {
-        if (strcmp(text, words[i]) == 0) {
+    for (size_t i = 0;; i++) {
+        memcpy(&name, (const char *)rows + i * size, sizeof name);
+        if (!name)
+            break;
+        if (strcmp(text, name) == 0) {
             *index = i;
             return true;
         }
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     i ? ", " : "", words[i]);
+                                     i ? ", " : "", name);
     }
     /* Operands are named in capitals, and have no dashes. */
     return cli_usage(cli, "%s%s must be one of %s, got '%s'",
                      *option >= 'A' && *option <= 'Z' ? "" : "--", option, list, text);
+}
+
+bool
+cli_choice(struct cli *cli, const char *option, const char *text,
+           const char *const *words, size_t *index)
+{
+    return cli_choose_row(cli, option, text, words, sizeof *words, index);
 }

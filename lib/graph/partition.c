@@ -39,15 +39,27 @@ follows(const struct graph_op *op)
     return op->pass == GRAPH_BACKWARD && op->pair != GRAPH_NONE;
 }
 
+/* The largest legal number of parts that is not more than k. */
+static uint32_t
+round_down(const struct graph_partition *how, uint32_t k)
+{
+    uint32_t n = how->nlegal;
+    if (!how->legal)
+        return k;
+    while (n > 1 && how->legal[n - 1] > k)
+        n--;
+    return how->legal[n - 1];
+}
+
 static bool
 plan_degree(const struct graph *graph, const struct graph_partition *how, uint32_t *parts,
             uint32_t *rank)
 {
     for (uint32_t i = 0; i < graph->nops; i++)
-        if (!follows(&graph->op[i]))
-            plan_op(graph, i,
-                    graph_parts(graph->op[i].compute, how->quantum, how->degree), i,
-                    parts, rank);
+        if (!follows(&graph->op[i])) {
+            uint32_t k = graph_parts(graph->op[i].compute, how->quantum, how->degree);
+            plan_op(graph, i, round_down(how, k), i, parts, rank);
+        }
     return true;
 }
 

@@ -101,34 +101,6 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
     return ok;
 }
 
-/*
- * Two lists of servers cost the same if renaming communication groups, racks and server
- * positions turns one into the other: only how many of each a transfer touches counts.
- * The geometry is the list with each coordinate numbered by first appearance.
- */
-static bool
-make_geometry(const struct sim_layout *layout, const struct net_cluster *cluster,
-              const uint32_t *servers, uint32_t *geometry, struct rec_error *err)
-{
-    const uint32_t *n = cluster->shape;
-    uint32_t *name[3], next[3] = {0};
-    bool ok = true;
-    for (int d = 0; d < 3; d++)
-        ok = (name[d] = calloc(n[d], sizeof *name[d])) && ok;
-    for (uint32_t i = 0; ok && i < layout->nslots; i++) {
-        uint32_t server = servers[i];
-        uint32_t at[3] = {server / n[2] / n[1], server / n[2] % n[1], server % n[2]};
-        for (int d = 0; d < 3; d++) {
-            if (!name[d][at[d]])
-                name[d][at[d]] = ++next[d];
-            geometry[3 * i + (uint32_t)d] = name[d][at[d]];
-        }
-    }
-    for (int d = 0; d < 3; d++)
-        free(name[d]);
-    return ok || rec_fail_memory(err);
-}
-
 /* Simulates a geometry that is new, and remembers. */
 static bool
 learn(struct sim_layout *layout, const struct net_cluster *cluster,
@@ -150,9 +122,9 @@ bool
 sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
                 const uint32_t *servers, struct sim_cost *cost, struct rec_error *err)
 {
-    size_t size = 3 * (size_t)layout->nslots * sizeof(uint32_t);
+    size_t size = net_geometry_numbers(cluster, layout->nslots) * sizeof(uint32_t);
     uint32_t *geometry = malloc(size + 1), index = REC_NONE;
-    bool ok = geometry ? make_geometry(layout, cluster, servers, geometry, err)
+    bool ok = geometry ? net_geometry(cluster, servers, layout->nslots, geometry, err)
                        : rec_fail_memory(err);
     if (ok) {
         struct rec_str key = {(const char *)geometry, size};

@@ -77,8 +77,13 @@ make_layered(struct graph *graph, uint32_t nops)
 static double
 rate(const struct graph *graph, double *per_event)
 {
-    struct net_cluster cluster = {
-        {16, 16, 1}, NET_RAMP_BANDWIDTH, 1e18, NET_RAMP_PROPAGATION, NET_RAMP_IO};
+    struct net_cluster cluster = {&net_ramp,
+                                  {16, 16, 1},
+                                  NET_RAMP_BANDWIDTH,
+                                  1e18,
+                                  NET_RAMP_PROPAGATION,
+                                  NET_RAMP_IO,
+                                  NET_COLLECTIVE_PUBLISHED};
     struct rec_error err;
     uint32_t *server = malloc((graph->nops + 1) * sizeof *server);
     uint32_t *placed = malloc((graph->nops + 1) * sizeof *placed);

@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-static const struct net_cluster cluster = {{3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9};
+static const struct net_cluster cluster = {
+    &net_ramp, {3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
 
 static void
 require(bool ok, const char *what)
@@ -63,27 +64,27 @@ run_step(const struct graph *graph, const struct alloc_placement *placement)
 }
 
 static void
-place(const struct graph *graph, enum alloc_heuristic heuristic)
+place(const struct graph *graph, const struct alloc_heuristic *heuristic)
 {
-    static const uint32_t meta[3] = {2, 2, 2};
+    struct alloc_placer_options options = {cluster, heuristic, {2, 2, 2}, 1};
     struct rec_error err = {.code = REC_OK, .text = ""};
     bool taken[12] = {[1] = true};
-    struct alloc_placer *allocator = alloc_placer_new(&cluster, heuristic, meta, &err);
+    struct alloc_placer *placer = alloc_placer_new(&options, &err);
     struct alloc_placement placement;
-    enum alloc_outcome outcome;
     struct alloc_plan plan;
 
     if (alloc_plan_make(graph, &plan, &err)) {
-        require(alloc_place(allocator, &plan, taken, &outcome, &placement, &err),
+        require(alloc_place(placer, &plan, taken, &placement, &err),
                 "allocation needs little memory");
-        for (uint32_t i = 0; outcome == ALLOC_PLACED && i < placement.nheld; i++)
+        for (uint32_t i = 0; placement.outcome == ALLOC_PLACED && i < placement.nheld;
+             i++)
             require(placement.held[i] < 12 && !taken[placement.held[i]], "it is free");
-        if (outcome == ALLOC_PLACED)
+        if (placement.outcome == ALLOC_PLACED)
             run_step(graph, &placement);
         alloc_plan_free(&plan);
     } else
         require_message(&err);
-    alloc_placer_free(allocator);
+    alloc_placer_free(placer);
 }
 
 static void
@@ -99,13 +100,13 @@ split(const struct graph *graph)
             double before = graph_sequential(graph) * ways[i].copies;
             double after = graph_sequential(&parts);
             require(!(fabs(before - after) > 1e-9 * before), "compute is conserved");
-            place(&parts, ALLOC_FIRST_FIT);
-            place(&parts, ALLOC_BLOCK);
+            for (size_t h = 0; alloc_heuristics[h].name; h++)
+                place(&parts, &alloc_heuristics[h]);
         } else
             require_message(&err);
         graph_free(&parts);
     }
-    place(graph, ALLOC_FIRST_FIT);
+    place(graph, &alloc_heuristics[0]);
 }
 
 int

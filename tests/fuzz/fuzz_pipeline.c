@@ -74,19 +74,23 @@ replay(const char *path)
     rec_reader_close(reader);
 }
 
+/* first-fit, block */
+enum { NHEURISTICS = 2 };
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const uint32_t meta[3] = {2, 2, 1};
-    struct alloc_admission_options options = {.cluster = {{2, 2, 2},
-                                                          NET_RAMP_BANDWIDTH,
-                                                          NET_RAMP_MEMORY,
-                                                          NET_RAMP_PROPAGATION,
-                                                          NET_RAMP_IO},
-                                              .heuristic = size % 2 ? ALLOC_BLOCK
-                                                                    : ALLOC_FIRST_FIT,
-                                              .meta = {meta[0], meta[1], meta[2]},
-                                              .queue = size % 3};
+    struct alloc_admission_options options = {
+        .placer = {.cluster = {&net_ramp,
+                               {2, 2, 2},
+                               NET_RAMP_BANDWIDTH,
+                               NET_RAMP_MEMORY,
+                               NET_RAMP_PROPAGATION,
+                               NET_RAMP_IO,
+                               NET_COLLECTIVE_PUBLISHED},
+                   .heuristic = &alloc_heuristics[size % NHEURISTICS],
+                   .meta = {2, 2, 1}},
+        .queue = size % 3};
     char path[64];
     const char *name = path;
     int fd = fuzz_file(bytes, size, path);

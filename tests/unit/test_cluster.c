@@ -3,8 +3,13 @@
 
 #include "rampipe/alloc.h"
 
-static const struct net_cluster published = {
-    {4, 4, 2}, NET_RAMP_BANDWIDTH, NET_RAMP_MEMORY, NET_RAMP_PROPAGATION, NET_RAMP_IO};
+static const struct net_cluster published = {&net_ramp,
+                                             {4, 4, 2},
+                                             NET_RAMP_BANDWIDTH,
+                                             NET_RAMP_MEMORY,
+                                             NET_RAMP_PROPAGATION,
+                                             NET_RAMP_IO,
+                                             NET_COLLECTIVE_PUBLISHED};
 
 static struct graph
 partitioned(const char *text, uint32_t degree)
@@ -194,11 +199,11 @@ store_of(const char *records)
 }
 
 static struct alloc_admission *
-admission(struct log *log, struct graph_store *store, const struct net_cluster *on,
-          size_t queue, enum alloc_order order)
+admit_by(const struct alloc_heuristic *heuristic, struct log *log,
+         struct graph_store *store, const struct net_cluster *on, size_t queue,
+         enum alloc_order order)
 {
-    struct alloc_admission_options options = {.cluster = *on,
-                                              .heuristic = ALLOC_FIRST_FIT,
+    struct alloc_admission_options options = {.placer = {*on, heuristic, {0}, 1},
                                               .choose = ALLOC_FIRST,
                                               .queue = queue,
                                               .order = order};
@@ -207,6 +212,13 @@ admission(struct log *log, struct graph_store *store, const struct net_cluster *
     log->cluster = on;
     log->records = tmpfile();
     return alloc_admission_new(&options, store, note, log, &err);
+}
+
+static struct alloc_admission *
+admission(struct log *log, struct graph_store *store, const struct net_cluster *on,
+          size_t queue, enum alloc_order order)
+{
+    return admit_by(&alloc_heuristics[0], log, store, on, queue, order);
 }
 
 static void
@@ -264,7 +276,8 @@ expect_block(const struct log *log, const char *id, double time, const char *cau
     assert_near(log->time[i], time);
 }
 
-static const struct net_cluster single = {{1, 1, 1}, 1e9, 100, 1e-9, 1e-9};
+static const struct net_cluster single = {
+    &net_ramp, {1, 1, 1}, 1e9, 100, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
 
 #define ONE "graph g m\nop g 1 forward 1 1\n"   /* 1 s a step */
 #define FAT "graph f m\nop f 1 forward 1 101\n" /* more than a server has */
@@ -334,7 +347,8 @@ test_shortest(void **state)
     expect_start(&log, "d", 16, 23);
 }
 
-/* What can never start does not hold up the queue for ever. */
+/* What can never start, not even on an empty cluster, does not hold up the queue: it is
+ * turned away when it comes. */
 static void
 test_never(void **state)
 {
@@ -346,14 +360,15 @@ test_never(void **state)
     arrive(a, &log, "b", "f", 1, 1, INFINITY);
     arrive(a, &log, "c", "g", 2, 1, INFINITY);
     finish(a, &store, &log);
-    expect_block(&log, "b", 10, "no_memory");
+    expect_block(&log, "b", 1, "no_memory");
     expect_start(&log, "c", 10, 11);
 }
 
 /*
  * Blocked when the completion time exceeds the deadline by more than 1e-9 of it: 10 s
  * against 10, 10/(1 + 0.9e-9) and 10/(1 + 1.1e-9). The same at a late arrival, where a
- * sum of times is rounded: 1e9 + 11e-3 has a rounding error of 4e-8. Waiting counts.
+ * sum of times is rounded: 1e9 + 11e-3 has a rounding error of 4e-8. Waiting counts: g,
+ * which runs 10 s, must start within 18.9 - 10 s of 326.
  */
 static void
 test_deadline(void **state)
@@ -368,7 +383,7 @@ test_deadline(void **state)
     arrive(a, &log, "d", "g", 300, 10, 20);
     arrive(a, &log, "e", "g", 305, 10, 15.1); /* starts at 310, takes 15 */
     arrive(a, &log, "f", "g", 325, 10, 20);
-    arrive(a, &log, "g", "g", 326, 10, 18.9); /* would take 19 */
+    arrive(a, &log, "g", "g", 326, 10, 18.9); /* at 335 it would take 19 */
     for (int i = 0; i < 100; i++) {
         char id[16];
         snprintf(id, sizeof id, "late%d", i);
@@ -381,7 +396,89 @@ test_deadline(void **state)
     expect_start(&log, "b", 100, 110);
     expect_block(&log, "c", 200, "deadline");
     expect_start(&log, "e", 310, 320);
-    expect_block(&log, "g", 335, "deadline");
+    expect_block(&log, "g", 326 + 18.9 - 10, "deadline");
+}
+
+#define PAIR \
+    "graph p m\nop p 1a forward 5 1 of=1 part=1/2\nop p 1b forward 5 1 of=1 part=2/2\n"
+
+/*
+ * Two servers; a has one of them until 100. b, at the head of the queue, needs both for
+ * 10 s and has a deadline of 30: its last chance is at 2 + 30 - 10. Then it goes, and c,
+ * which needs one and has waited behind it, starts; d, which waits for both without a
+ * deadline, holds up e, as the order says. f comes when its own last chance is over.
+ */
+static void
+test_last_chance(void **state)
+{
+    static const struct net_cluster pair = {
+        &net_ramp, {2, 1, 1}, 1e9, 100, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
+    struct graph_store store = store_of(ONE PAIR);
+    struct log log;
+    struct alloc_admission *a = admission(&log, &store, &pair, 10, ALLOC_FIFO);
+    (void)state;
+    arrive(a, &log, "a", "g", 0, 100, INFINITY);
+    arrive(a, &log, "b", "p", 2, 2, 30);
+    arrive(a, &log, "c", "g", 3, 7, INFINITY);
+    arrive(a, &log, "d", "p", 4, 1, INFINITY);
+    arrive(a, &log, "e", "g", 5, 1, INFINITY);
+    arrive(a, &log, "f", "p", 6, 2, 9);
+    finish(a, &store, &log);
+    expect_block(&log, "b", 22, "deadline");
+    expect_start(&log, "c", 22, 29);
+    expect_start(&log, "d", 100, 105);
+    expect_start(&log, "e", 105, 106);
+    expect_block(&log, "f", 6, "deadline");
+}
+
+static int placements;
+static double drawn;
+
+/* First fit, which counts how often it is asked, and draws. */
+static enum alloc_outcome
+place_drawing(struct alloc_placer *placer, const struct alloc_plan *plan)
+{
+    struct rng *rng = alloc_placer_rng(placer);
+    placements++;
+    drawn += rng ? rng_uniform(rng) : 0;
+    return alloc_heuristics[0].place(placer, plan);
+}
+
+/* Ten jobs, one after the other on an empty server. */
+static void
+run_ten(const struct alloc_heuristic *heuristic)
+{
+    struct graph_store store = store_of(ONE);
+    struct log log;
+    struct alloc_admission *a = admit_by(heuristic, &log, &store, &single, 0, ALLOC_FIFO);
+    placements = 0;
+    drawn = 0;
+    for (int i = 0; i < 10; i++) {
+        char id[] = {(char)('a' + i), '\0'};
+        arrive(a, &log, id, "g", 10 * i, 1, INFINITY);
+        expect_start(&log, id, 10 * i, 10 * i + 1);
+    }
+    finish(a, &store, &log);
+}
+
+/* What a pure heuristic gave is remembered; one that is not is asked each time, and draws
+ * from a generator of the seed. */
+static void
+test_impure(void **state)
+{
+    const struct alloc_heuristic pure = {"pure", place_drawing, true};
+    const struct alloc_heuristic impure = {"impure", place_drawing, false};
+    double first;
+    (void)state;
+    run_ten(&pure);
+    assert_int_equal(placements, 1);
+    assert_same(drawn, 0);
+    run_ten(&impure);
+    assert_int_equal(placements, 10);
+    first = drawn;
+    assert_true(first > 0);
+    run_ten(&impure);
+    assert_same(drawn, first);
 }
 
 /* ---- replay -------------------------------------------------------------- */
@@ -520,7 +617,8 @@ main(void)
         cmocka_unit_test(test_memo),       cmocka_unit_test(test_seal),
         cmocka_unit_test(test_ends_first), cmocka_unit_test(test_fifo),
         cmocka_unit_test(test_shortest),   cmocka_unit_test(test_never),
-        cmocka_unit_test(test_deadline),   cmocka_unit_test(test_conservation),
+        cmocka_unit_test(test_deadline),   cmocka_unit_test(test_last_chance),
+        cmocka_unit_test(test_impure),     cmocka_unit_test(test_conservation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

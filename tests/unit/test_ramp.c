@@ -3,8 +3,13 @@
 
 #include "rampipe/alloc.h"
 
-static const struct net_cluster published = {
-    {4, 4, 2}, NET_RAMP_BANDWIDTH, NET_RAMP_MEMORY, NET_RAMP_PROPAGATION, NET_RAMP_IO};
+static const struct net_cluster published = {&net_ramp,
+                                             {4, 4, 2},
+                                             NET_RAMP_BANDWIDTH,
+                                             NET_RAMP_MEMORY,
+                                             NET_RAMP_PROPAGATION,
+                                             NET_RAMP_IO,
+                                             NET_COLLECTIVE_PUBLISHED};
 
 static struct net_cluster
 cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
@@ -17,6 +22,16 @@ cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
     return made;
 }
 
+/* The heuristic that users call so. */
+static const struct alloc_heuristic *
+find_heuristic(const char *name)
+{
+    const struct alloc_heuristic *h = alloc_heuristics;
+    while (strcmp(h->name, name) != 0)
+        h++;
+    return h;
+}
+
 /* One placement, made anew: outcome and the servers of the ops as "2a=0-0-1 ...". */
 struct placed {
     enum alloc_outcome outcome;
@@ -26,17 +41,18 @@ struct placed {
 
 /* `text`: the graph's records; `taken`: names of servers of other jobs. */
 static struct placed
-place(struct net_cluster on, enum alloc_heuristic heuristic, const char *meta,
-      const char *text, const char *taken)
+place(struct net_cluster on, const char *heuristic, const char *meta, const char *text,
+      const char *taken)
 {
     struct graph g = graph_text(text);
     struct placed result = {.text = ""};
     struct alloc_plan plan;
     struct alloc_placement placement;
     struct rec_error err = {.text = ""};
-    uint32_t m[3] = {0}, server;
+    struct alloc_placer_options options = {on, find_heuristic(heuristic), {0}, 1};
+    uint32_t *m = options.meta, server;
     bool *busy = calloc(net_servers(&on), sizeof *busy);
-    struct alloc_placer *allocator;
+    struct alloc_placer *placer;
     struct rec_str rest = rec_str(taken), name;
 
     sscanf(meta, "%ux%ux%u", &m[0], &m[1], &m[2]);
@@ -44,10 +60,11 @@ place(struct net_cluster on, enum alloc_heuristic heuristic, const char *meta,
         assert_true(net_parse_server(&on, name, &server));
         busy[server] = true;
     }
-    allocator = alloc_placer_new(&on, heuristic, m, &err);
+    placer = alloc_placer_new(&options, &err);
     if (!alloc_plan_make(&g, &plan, &err))
         fail_msg("%s", err.text);
-    assert_true(alloc_place(allocator, &plan, busy, &result.outcome, &placement, &err));
+    assert_true(alloc_place(placer, &plan, busy, &placement, &err));
+    result.outcome = placement.outcome;
     if (result.outcome == ALLOC_PLACED) {
         result.nheld = placement.nheld;
         result.nused = placement.nused;
@@ -61,7 +78,7 @@ place(struct net_cluster on, enum alloc_heuristic heuristic, const char *meta,
                         *result.text ? " " : "", g.op[g.member[member]].id, at);
             }
     }
-    alloc_placer_free(allocator);
+    alloc_placer_free(placer);
     alloc_plan_free(&plan);
     graph_free(&g);
     free(busy);
@@ -98,8 +115,8 @@ graph_with(const char *first, const char *second, const char *third)
 
 /* The servers of one op with k parts on an empty cluster. */
 static void
-expect_servers(struct net_cluster on, enum alloc_heuristic heuristic, const char *meta,
-               int k, const char *taken, const char *servers)
+expect_servers(struct net_cluster on, const char *heuristic, const char *meta, int k,
+               const char *taken, const char *servers)
 {
     struct placed p =
         place(on, heuristic, meta, graph_with(parts_of("x", k, 1), "", ""), taken);
@@ -125,17 +142,17 @@ test_shapes_first_fit(void **state)
 {
     struct net_cluster c = cluster(4, 4, 2, 100);
     (void)state;
-    expect_servers(c, ALLOC_FIRST_FIT, "", 1, "", "0-0-0");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 2, "", "0-0-0 1-0-0");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "", "0-0-0 0-1-0 1-0-0 1-1-0");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 6, "", "0-0-0 0-0-1 1-0-0 1-0-1 2-0-0 2-0-1");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 8, "",
+    expect_servers(c, "first-fit", "", 1, "", "0-0-0");
+    expect_servers(c, "first-fit", "", 2, "", "0-0-0 1-0-0");
+    expect_servers(c, "first-fit", "", 4, "", "0-0-0 0-1-0 1-0-0 1-1-0");
+    expect_servers(c, "first-fit", "", 6, "", "0-0-0 0-0-1 1-0-0 1-0-1 2-0-0 2-0-1");
+    expect_servers(c, "first-fit", "", 8, "",
                    "0-0-0 0-0-1 0-1-0 0-1-1 1-0-0 1-0-1 1-1-0 1-1-1");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 16, "",
+    expect_servers(c, "first-fit", "", 16, "",
                    "0-0-0 0-1-0 0-2-0 0-3-0 1-0-0 1-1-0 1-2-0 1-3-0 "
                    "2-0-0 2-1-0 2-2-0 2-3-0 3-0-0 3-1-0 3-2-0 3-3-0");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 10, "", "no_block"); /* (5,..) > 4 */
-    expect_servers(c, ALLOC_FIRST_FIT, "", 34, "", "no_block"); /* more than servers */
+    expect_servers(c, "first-fit", "", 10, "", "no_block"); /* (5,..) > 4 */
+    expect_servers(c, "first-fit", "", 34, "", "no_block"); /* more than servers */
 }
 
 /*
@@ -148,9 +165,9 @@ test_next_shape(void **state)
 {
     struct net_cluster c = cluster(2, 2, 2, 100);
     (void)state;
-    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 4, "0-0-0 1-1-1", "no_block");
+    expect_servers(c, "first-fit", "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
+    expect_servers(c, "first-fit", "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
+    expect_servers(c, "first-fit", "", 4, "0-0-0 1-1-1", "no_block");
 }
 
 /*
@@ -162,14 +179,14 @@ static void
 test_shapes_block(void **state)
 {
     (void)state;
-    expect_servers(cluster(4, 4, 2, 100), ALLOC_BLOCK, "4x4x2", 4, "",
+    expect_servers(cluster(4, 4, 2, 100), "block", "4x4x2", 4, "",
                    "0-0-0 1-0-0 2-0-0 3-0-0");
-    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "2x2x2", 4, "",
+    expect_servers(cluster(4, 2, 4, 100), "block", "2x2x2", 4, "",
                    "0-0-0 0-0-1 1-0-0 1-0-1");
-    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "2x2x2", 8, "",
+    expect_servers(cluster(4, 2, 4, 100), "block", "2x2x2", 8, "",
                    "0-0-0 0-0-1 0-1-0 0-1-1 1-0-0 1-0-1 1-1-0 1-1-1");
-    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "2x1x1", 4, "", "no_block");
-    expect_servers(cluster(4, 2, 4, 100), ALLOC_BLOCK, "4x4x2", 1, "", "no_block");
+    expect_servers(cluster(4, 2, 4, 100), "block", "2x1x1", 4, "", "no_block");
+    expect_servers(cluster(4, 2, 4, 100), "block", "4x4x2", 1, "", "no_block");
 }
 
 /*
@@ -187,14 +204,14 @@ test_wrap_around(void **state)
         if (i / 9 == 1 || i / 3 % 3 == 1 || i % 3 == 1)
             sprintf(taken + strlen(taken), "%s%d-%d-%d", *taken ? " " : "", i / 9,
                     i / 3 % 3, i % 3);
-    expect_servers(c, ALLOC_BLOCK, "2x2x2", 2, taken, "2-2-2 0-2-2");
-    expect_servers(c, ALLOC_BLOCK, "2x2x2", 8, taken,
+    expect_servers(c, "block", "2x2x2", 2, taken, "2-2-2 0-2-2");
+    expect_servers(c, "block", "2x2x2", 8, taken,
                    "2-2-2 2-2-0 2-0-2 2-0-0 0-2-2 0-2-0 0-0-2 0-0-0");
-    p = place(c, ALLOC_BLOCK, "2x2x2", graph_with(parts_of("x", 2, 1), "", ""), taken);
+    p = place(c, "block", "2x2x2", graph_with(parts_of("x", 2, 1), "", ""), taken);
     assert_int_equal(p.nused, 2);
     assert_int_equal(p.nheld, 8); /* all of the meta-block is the job's */
     /* First fit's own blocks do not wrap: only single servers are left to it. */
-    expect_servers(c, ALLOC_FIRST_FIT, "", 2, taken, "no_block");
+    expect_servers(c, "first-fit", "", 2, taken, "no_block");
 }
 
 /*
@@ -206,12 +223,11 @@ test_diagonal(void **state)
 {
     struct net_cluster c = cluster(2, 2, 1, 100);
     (void)state;
-    expect_servers(c, ALLOC_FIRST_FIT, "", 2, "0-1-0 1-0-0", "0-0-0 1-1-0");
-    expect_servers(c, ALLOC_FIRST_FIT, "", 2, "0-1-0 1-0-0 0-0-0", "no_block");
+    expect_servers(c, "first-fit", "", 2, "0-1-0 1-0-0", "0-0-0 1-1-0");
+    expect_servers(c, "first-fit", "", 2, "0-1-0 1-0-0 0-0-0", "no_block");
     /* k <= R limits the diagonal: three parts need (3,1,1) on 3x1x1, and there is one. */
-    expect_servers(cluster(3, 1, 1, 100), ALLOC_FIRST_FIT, "", 3, "",
-                   "0-0-0 1-0-0 2-0-0");
-    expect_servers(cluster(4, 2, 1, 100), ALLOC_FIRST_FIT, "", 3, "0-0-0 1-1-0 2-0-0",
+    expect_servers(cluster(3, 1, 1, 100), "first-fit", "", 3, "", "0-0-0 1-0-0 2-0-0");
+    expect_servers(cluster(4, 2, 1, 100), "first-fit", "", 3, "0-0-0 1-1-0 2-0-0",
                    "no_block");
 }
 
@@ -225,20 +241,20 @@ test_memory(void **state)
 {
     struct placed p;
     (void)state;
-    p = place(cluster(2, 1, 1, 10), ALLOC_FIRST_FIT, "",
+    p = place(cluster(2, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
     assert_string_equal(p.text, "x=0-0-0 y=1-0-0");
-    p = place(cluster(1, 1, 1, 10), ALLOC_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
     assert_int_equal(p.outcome, ALLOC_NO_MEMORY);
-    p = place(cluster(1, 1, 1, 10), ALLOC_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 4), "dep g x y 1\n"), "");
     assert_string_equal(p.text, "x=0-0-0 y=0-0-0"); /* 6 + 4 = 10: just */
-    p = place(cluster(1, 1, 1, 10), ALLOC_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), "", ""), "0-0-0");
     assert_int_equal(p.outcome, ALLOC_NO_SERVERS);
     /* Ten parts of 0.1 in 1: their rounded sum may not be refused. */
-    p = place(cluster(1, 1, 1, 1), ALLOC_FIRST_FIT, "",
+    p = place(cluster(1, 1, 1, 1), "first-fit", "",
               "graph g m\nop g 1 forward 1 0.1\nop g 2 forward 1 0.1\n"
               "op g 3 forward 1 0.1\nop g 4 forward 1 0.1\nop g 5 forward 1 0.1\n"
               "op g 6 forward 1 0.1\nop g 7 forward 1 0.1\nop g 8 forward 1 0.1\n"
@@ -265,12 +281,12 @@ test_parent_rollback(void **state)
     strcat(text, parts_of("z", 1, 6));
     strcat(text, "dep g xa ya 1\ndep g xb ya 1\ndep g xa yb 1\ndep g xb yb 1\n"
                  "dep g ya z 1\ndep g yb z 1\n");
-    p = place(cluster(2, 2, 1, 10), ALLOC_FIRST_FIT, "", text, "");
+    p = place(cluster(2, 2, 1, 10), "first-fit", "", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 w=0-0-0 ya=0-1-0 yb=1-1-0 z=1-0-0");
 }
 
 /*
- * A failed placement leaves the allocator clean: the same allocator then places a job
+ * A failed placement leaves the placer clean: the same placer then places a job
  * that needs all the memory of every server.
  */
 static void
@@ -283,18 +299,18 @@ test_job_rollback(void **state)
         graph_text("graph g m\nop g 1 forward 1 10\nop g 2 forward 1 10\n");
     struct alloc_plan plan_bad, plan_good;
     struct alloc_placement placement;
-    enum alloc_outcome outcome;
     bool taken[2] = {false, false};
     struct rec_error err;
-    struct alloc_placer *a = alloc_placer_new(&on, ALLOC_FIRST_FIT, on.shape, &err);
+    struct alloc_placer_options options = {on, find_heuristic("first-fit"), {0}, 1};
+    struct alloc_placer *a = alloc_placer_new(&options, &err);
     (void)state;
     assert_true(alloc_plan_make(&bad, &plan_bad, &err));
     assert_true(alloc_plan_make(&good, &plan_good, &err));
     for (int i = 0; i < 3; i++) {
-        assert_true(alloc_place(a, &plan_bad, taken, &outcome, &placement, &err));
-        assert_int_equal(outcome, ALLOC_NO_MEMORY);
-        assert_true(alloc_place(a, &plan_good, taken, &outcome, &placement, &err));
-        assert_int_equal(outcome, ALLOC_PLACED);
+        assert_true(alloc_place(a, &plan_bad, taken, &placement, &err));
+        assert_int_equal(placement.outcome, ALLOC_NO_MEMORY);
+        assert_true(alloc_place(a, &plan_good, taken, &placement, &err));
+        assert_int_equal(placement.outcome, ALLOC_PLACED);
         assert_int_equal(placement.nheld, 2);
     }
     alloc_placer_free(a);
@@ -322,14 +338,14 @@ test_multiple_of_parent(void **state)
     snprintf(text, sizeof text, "graph g m\n%s", parts_of("x", 2, 1));
     strcat(text, parts_of("y", 4, 1));
     strcat(text, DEPS_2_4);
-    p = place(cluster(4, 4, 2, 10), ALLOC_BLOCK, "4x4x2", text, "");
+    p = place(cluster(4, 4, 2, 10), "block", "4x4x2", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=1-0-0 yc=0-0-0 yd=1-0-0");
-    p = place(cluster(4, 4, 2, 10), ALLOC_FIRST_FIT, "", text, "");
+    p = place(cluster(4, 4, 2, 10), "first-fit", "", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=0-1-0 yc=1-0-0 yd=1-1-0");
     snprintf(text, sizeof text, "graph g m\n%s", parts_of("x", 2, 1));
     strcat(text, parts_of("y", 3, 1));
     strcat(text, "dep g xa ya 1\ndep g xa yb 1\ndep g xa yc 1\n");
-    p = place(cluster(4, 4, 2, 10), ALLOC_BLOCK, "4x4x2", text, "");
+    p = place(cluster(4, 4, 2, 10), "block", "4x4x2", text, "");
     assert_string_equal(p.text, "xa=0-0-0 xb=1-0-0 ya=0-0-0 yb=1-0-0 yc=2-0-0");
 }
 
@@ -338,7 +354,7 @@ static void
 test_twins(void **state)
 {
     struct placed p =
-        place(cluster(2, 1, 1, 10), ALLOC_FIRST_FIT, "",
+        place(cluster(2, 1, 1, 10), "first-fit", "",
               "graph g m\nop g 1 forward 1 6 pair=4\n"
               "op g 2 forward 1 4 pair=3\nop g 4 backward 1 3\n"
               "op g 3 backward 1 2\ndep g 1 2 1\ndep g 2 3 1\ndep g 3 4 1\n",
@@ -391,15 +407,53 @@ static void
 test_collective(void **state)
 {
     (void)state;
-    assert_near(net_collective_seconds(&published, 2, 1, 1, 8000), 526e-9);
-    assert_near(net_collective_seconds(&published, 4, 2, 2, 1000), 1506.847e-9);
-    assert_same(net_collective_seconds(&published, 1, 1, 1, 8000), 0);
-    assert_same(net_collective_seconds(&published, 1, 1, 2, 8000), 0);
-    assert_same(net_collective_seconds(&published, 1, 1, 4, 8000), 0);
-    assert_near(net_collective_seconds(&published, 1, 1, 5, 1000),
+    assert_near(net_ramp_collective_seconds(&published, 2, 1, 1, 8000), 526e-9);
+    assert_near(net_ramp_collective_seconds(&published, 4, 2, 2, 1000), 1506.847e-9);
+    assert_same(net_ramp_collective_seconds(&published, 1, 1, 1, 8000), 0);
+    assert_same(net_ramp_collective_seconds(&published, 1, 1, 2, 8000), 0);
+    assert_same(net_ramp_collective_seconds(&published, 1, 1, 4, 8000), 0);
+    assert_near(net_ramp_collective_seconds(&published, 1, 1, 5, 1000),
                 2 * (250e-9 + 500 / 4e11) + 250 / (2e12 / 6));
     /* 4e11 bytes/s, two io: 250e-9 + 4000/4e11 = 260e-9 */
-    assert_near(net_one_to_one_seconds(&published, 4000), 260e-9);
+    assert_near(net_ramp_one_to_one_seconds(&published, 4000), 260e-9);
+}
+
+/*
+ * A transceiver has bandwidth/C = 4e11, not 1e11. 2 groups, 8000 bytes: d = 2, 4 of 4
+ * transceivers, 4000 bytes at 1.6e12: 2 * (250e-9 + 2.5e-9), and the reduction of 2000
+ * numbers as before, 4000/2/(2e12/6) = 6e-9. One to one is the same.
+ */
+static void
+test_collective_of_node(void **state)
+{
+    struct net_cluster node = published;
+    (void)state;
+    node.collective_rate = NET_COLLECTIVE_NODE;
+    assert_near(net_ramp_collective_seconds(&node, 2, 1, 1, 8000),
+                2 * (250e-9 + 2.5e-9) + 6e-9);
+    assert_near(net_ramp_one_to_one_seconds(&node, 4000), 260e-9);
+}
+
+/*
+ * On 4x4x2: up to C = 4 in a column. From the factor pairs p * i with i <= S: square p = 1,
+ * 4, 9, 16 (q <= 4), flat p <= 4. So with i = 1: 1 to 4, 9, 16; with i = 2: 2, 4, 6, 8,
+ * 18, 32. On 2x2x2: 1, 2, 4; with i = 2: 2, 4, 8.
+ */
+static void
+test_legal_parts(void **state)
+{
+    const uint32_t large[3] = {4, 4, 2}, small[3] = {2, 2, 2};
+    char text[80];
+    (void)state;
+    net_format_legal_parts(large, text, sizeof text);
+    assert_string_equal(text, "1 to 4, 6, 8, 9, 16, 18, 32");
+    net_format_legal_parts(small, text, sizeof text);
+    assert_string_equal(text, "1, 2, 4, 8");
+    net_format_legal_parts(large, text, 50);
+    assert_string_equal(text, "1 to 4, 6, 8, 9, ...");
+    for (uint32_t k = 1; k <= 8; k++)
+        assert_int_equal(net_is_legal(small, k), k == 1 || k == 2 || k == 4 || k == 8);
+    assert_false(net_is_legal(small, 0));
 }
 
 #define PAIR(deps)                                                                  \
@@ -451,11 +505,11 @@ test_collectives(void **state)
     assert_near(t[1], 526e-9);
     assert_same(t[1], t[2]);
     assert_same(t[3], 0);
-    assert_near(t[5], net_collective_seconds(&published, 2, 1, 1, 16000));
+    assert_near(t[5], net_ramp_collective_seconds(&published, 2, 1, 1, 16000));
     assert_same(t[9], 0); /* 3a -> 4b: nothing to move */
-    assert_near(t[12], net_collective_seconds(&published, 2, 1, 1, 1000));
+    assert_near(t[12], net_ramp_collective_seconds(&published, 2, 1, 1, 1000));
     assert_same(t[12], t[13]);
-    assert_near(t[14], net_collective_seconds(&published, 2, 1, 1, 2000));
+    assert_near(t[14], net_ramp_collective_seconds(&published, 2, 1, 1, 2000));
     /* F(1), F(2), B(3) = the join again, B(4), 2 sync pairs */
     assert_int_equal(traffic.collectives, 6);
     assert_int_equal(traffic.flows, 2 + 2 + 0 + 4);
@@ -548,6 +602,7 @@ main(void)
         cmocka_unit_test(test_parent_rollback),    cmocka_unit_test(test_job_rollback),
         cmocka_unit_test(test_multiple_of_parent), cmocka_unit_test(test_twins),
         cmocka_unit_test(test_has_shape),          cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_collective_of_node), cmocka_unit_test(test_legal_parts),
         cmocka_unit_test(test_collectives),        cmocka_unit_test(test_one_to_one),
         cmocka_unit_test(test_same_rack),          cmocka_unit_test(test_empty_group),
         cmocka_unit_test(test_server_names),

@@ -2,6 +2,7 @@
 #include "rampipe/net.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* The exact root of a square, 0 if it is none. */
 static uint32_t
@@ -41,4 +42,33 @@ net_has_block(const uint32_t shape[3], uint32_t parts)
         if (w.shape[0] <= shape[0] && w.shape[1] <= shape[1] && w.shape[2] <= shape[2])
             return true;
     return false;
+}
+
+bool
+net_is_legal(const uint32_t shape[3], uint32_t parts)
+{
+    return parts >= 1 && (parts <= shape[0] || net_has_block(shape, parts));
+}
+
+void
+net_format_legal_parts(const uint32_t shape[3], char *text, size_t room)
+{
+    uint32_t servers = shape[0] * shape[1] * shape[2];
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t k = 1, last; k <= servers; k = last + 1) {
+        last = k;
+        if (!net_is_legal(shape, k))
+            continue;
+        while (last < servers && net_is_legal(shape, last + 1))
+            last++;
+        if (used + 40 > room) {
+            snprintf(text + used, room - used, ", ...");
+            return;
+        }
+        used += (size_t)snprintf(text + used, room - used, "%s%u", used ? ", " : "", k);
+        if (last > k)
+            used += (size_t)snprintf(text + used, room - used, "%s%u",
+                                     last > k + 1 ? " to " : ", ", last);
+    }
 }

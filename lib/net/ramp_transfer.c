@@ -1,22 +1,23 @@
 /* How long data take: collectives, one-to-one transfers, and which dep is which. */
-#include "rampipe/net.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 double
-net_one_to_one_seconds(const struct net_cluster *cluster, double bytes)
+net_ramp_one_to_one_seconds(const struct net_cluster *cluster, double bytes)
 {
     double rate = cluster->bandwidth / cluster->shape[0];
     return cluster->propagation + 2 * cluster->io + bytes / rate;
 }
 
 double
-net_collective_seconds(const struct net_cluster *cluster, uint32_t g, uint32_t r,
-                       uint32_t s, double bytes)
+net_ramp_collective_seconds(const struct net_cluster *cluster, uint32_t g, uint32_t r,
+                            uint32_t s, double bytes)
 {
     uint32_t x = cluster->shape[0];
     uint32_t sub[4] = {g, g < s ? g : s, r, (s + x - 1) / x};
+    bool node = cluster->collective_rate == NET_COLLECTIVE_NODE;
     double rate = cluster->bandwidth / x, communicate = 0, compute = 0;
 
     for (int i = 0; i < 4; i++) {
@@ -28,8 +29,8 @@ net_collective_seconds(const struct net_cluster *cluster, uint32_t g, uint32_t r
         transceivers = x / (d - 1);
         if (transceivers < 1)
             transceivers = 1;
-        communicate +=
-            cluster->propagation + 2 * cluster->io + bytes / (transceivers * rate / x);
+        communicate += cluster->propagation + 2 * cluster->io +
+                       bytes / (node ? transceivers * rate : transceivers * rate / x);
         hops = ceil(log2(d));
         intensity = hops / ((d + 1) * 2.0); /* two bytes a number */
         flops = fmin(2e12 * intensity, 130e12);
@@ -80,8 +81,8 @@ set_collective(struct traffic *t)
     for (size_t i = 0; i < t->ndeps; i++)
         bytes += t->graph->dep[t->dep[i]].bytes;
     count_geometry(t, distinct);
-    seconds =
-        net_collective_seconds(t->cluster, distinct[0], distinct[1], distinct[2], bytes);
+    seconds = net_ramp_collective_seconds(t->cluster, distinct[0], distinct[1],
+                                          distinct[2], bytes);
     for (size_t i = 0; i < t->ndeps; i++)
         t->seconds[t->dep[i]] = seconds;
     t->count->collectives++;
@@ -176,9 +177,9 @@ set_groups(struct traffic *t, struct rec_error *err)
 }
 
 bool
-net_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
-                   const uint32_t *server_of_op, double *seconds,
-                   struct net_traffic *traffic, struct rec_error *err)
+net_ramp_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
+                        const uint32_t *server_of_op, double *seconds,
+                        struct net_traffic *traffic, struct rec_error *err)
 {
     struct traffic t = {.cluster = cluster,
                         .graph = graph,
@@ -197,7 +198,7 @@ net_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
     if (!ok)
         rec_fail_memory(err);
     for (size_t d = 0; ok && d < graph->ndeps; d++)
-        seconds[d] = net_one_to_one_seconds(cluster, graph->dep[d].bytes);
+        seconds[d] = net_ramp_one_to_one_seconds(cluster, graph->dep[d].bytes);
     ok = ok && set_groups(&t, err);
     for (size_t d = 0; ok && d < graph->ndeps; d++) {
         const struct graph_dep *dep = &graph->dep[d];

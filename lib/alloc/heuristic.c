@@ -1,0 +1,60 @@
+/* Heuristics: where a job goes. A new one is a function and a row. */
+#include "placer.h"
+
+/* The simulator's: all servers of no other job are the block. */
+static enum alloc_outcome
+first_fit(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    return alloc_place_units(p, plan);
+}
+
+/* ---- the notebook's: an empty meta-block is reserved, all goes into it ---- */
+
+static bool
+is_empty(const struct alloc_placer *p)
+{
+    for (uint32_t c = 0; c < p->limit[0]; c++)
+        for (uint32_t r = 0; r < p->limit[1]; r++)
+            for (uint32_t s = 0; s < p->limit[2]; s++)
+                if (p->taken[alloc_server_at(p, c, r, s)])
+                    return false;
+    return true;
+}
+
+/* The first empty meta-block, wrapping around, becomes the job's block. */
+static bool
+find_meta_block(struct alloc_placer *p)
+{
+    const uint32_t *n = p->options.cluster.shape;
+    for (int d = 0; d < 3; d++) {
+        p->limit[d] = p->options.meta[d];
+        if (p->limit[d] > n[d])
+            return false;
+    }
+    for (uint32_t o = 0; o < p->nservers; o++) {
+        p->origin[0] = o / n[2] / n[1];
+        p->origin[1] = o / n[2] % n[1];
+        p->origin[2] = o % n[2];
+        if (is_empty(p))
+            return true;
+    }
+    return false;
+}
+
+static enum alloc_outcome
+block(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    enum alloc_outcome outcome;
+    p->notebook = true;
+    if (!find_meta_block(p))
+        return ALLOC_NO_BLOCK;
+    outcome = alloc_place_units(p, plan);
+    for (uint32_t c = 0; outcome == ALLOC_PLACED && c < p->limit[0]; c++)
+        for (uint32_t r = 0; r < p->limit[1]; r++)
+            for (uint32_t s = 0; s < p->limit[2]; s++)
+                alloc_hold(p, alloc_server_at(p, c, r, s));
+    return outcome;
+}
+
+const struct alloc_heuristic alloc_heuristics[] = {
+    {"first-fit", first_fit, true}, {"block", block, true}, {NULL, NULL, false}};

@@ -1,0 +1,293 @@
+/* The means of all heuristics: a job's servers, parents' servers, blocks of legal shapes. */
+#include "placer.h"
+
+#include <stdlib.h>
+
+const char *
+alloc_outcome_name(enum alloc_outcome outcome)
+{
+    static const char *const names[] = {"placed", "no_servers", "no_block", "no_memory"};
+    return names[outcome];
+}
+
+struct alloc_placer *
+alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *err)
+{
+    struct alloc_placer *p = calloc(1, sizeof *p);
+    if (!p) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    p->options = *options;
+    p->nservers = net_servers(&options->cluster);
+    p->used = calloc(p->nservers, sizeof *p->used);
+    p->held = calloc(p->nservers, sizeof *p->held);
+    p->is_held = calloc(p->nservers, sizeof *p->is_held);
+    if (!p->used || !p->held || !p->is_held)
+        rec_fail_memory(err);
+    else if (options->heuristic->pure || (p->rng = rng_new(options->seed, 0, err)))
+        return p;
+    alloc_placer_free(p);
+    return NULL;
+}
+
+void
+alloc_placer_free(struct alloc_placer *p)
+{
+    if (!p)
+        return;
+    rng_free(p->rng);
+    free(p->used);
+    free(p->held);
+    free(p->is_held);
+    free(p->server);
+    free(p->block);
+    free(p);
+}
+
+struct rng *
+alloc_placer_rng(struct alloc_placer *p)
+{
+    return p->rng;
+}
+
+/* Wraps a coordinate around: it is less than 2n. */
+static inline uint32_t
+wrap(uint32_t x, uint32_t n)
+{
+    return x < n ? x : x - n;
+}
+
+/* The server at an offset from the block's origin; blocks wrap around the cluster. */
+uint32_t
+alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s)
+{
+    const uint32_t *n = p->options.cluster.shape;
+    uint32_t rack = wrap(p->origin[0] + c, n[0]) * n[1] + wrap(p->origin[1] + r, n[1]);
+    return rack * n[2] + wrap(p->origin[2] + s, n[2]);
+}
+
+/* Is there room for so many bytes more? Rounding of sums of parts is forgiven. */
+static bool
+has_room(const struct alloc_placer *p, uint32_t server, double bytes)
+{
+    return p->used[server] + bytes <= p->options.cluster.memory * (1 + 1e-12);
+}
+
+void
+alloc_hold(struct alloc_placer *p, uint32_t server)
+{
+    if (p->is_held[server])
+        return;
+    p->is_held[server] = true;
+    p->held[p->nheld++] = server;
+}
+
+/* ---- on the parents' servers --------------------------------------------- */
+
+/* Puts the parts of a step on the servers of one of its parents, if the rule allows. */
+static bool
+place_with_parent(struct alloc_placer *p, const struct alloc_plan *plan,
+                  const struct alloc_step *step, uint32_t parent)
+{
+    const struct graph_unit *unit = &plan->graph->unit[step->unit];
+    const struct graph_unit *above = &plan->graph->unit[plan->step[parent].unit];
+    const uint32_t *list = p->server + above->first;
+    uint32_t placed;
+
+    if (p->notebook ? unit->parts % above->parts != 0 : unit->parts != above->parts)
+        return false;
+    for (placed = 0; placed < unit->parts; placed++) {
+        uint32_t server = list[placed % above->parts];
+        if (!has_room(p, server, step->memory))
+            break;
+        p->used[server] += step->memory;
+        p->server[unit->first + placed] = server;
+    }
+    if (placed == unit->parts)
+        return true;
+    while (placed-- > 0)
+        p->used[list[placed % above->parts]] -= step->memory;
+    return false;
+}
+
+/* ---- in a block ---------------------------------------------------------- */
+
+/* Collects a server of a block that is tried; false: it is taken. */
+static inline bool
+collect(struct alloc_placer *p, uint32_t *n, uint32_t server)
+{
+    p->block[(*n)++] = server;
+    return !p->taken[server];
+}
+
+/* Takes the servers collected in p->block, which are free, if all have room. */
+static bool
+take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
+{
+    bool room = true;
+    for (uint32_t i = 0; i < unit->parts; i++)
+        room = room && has_room(p, p->block[i], memory);
+    if (!room) {
+        p->saw_block = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < unit->parts; i++) {
+        p->used[p->block[i]] += memory;
+        p->server[unit->first + i] = p->block[i];
+        alloc_hold(p, p->block[i]);
+    }
+    return true;
+}
+
+/* Tries a shape at every origin inside the job's block. */
+static bool
+try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+          double memory)
+{
+    const uint32_t *m = p->limit;
+    if (shape[0] > m[0] || shape[1] > m[1] || shape[2] > m[2])
+        return false;
+    for (uint32_t i = 0; i + shape[0] <= m[0]; i++)
+        for (uint32_t j = 0; j + shape[1] <= m[1]; j++)
+            for (uint32_t l = 0; l + shape[2] <= m[2]; l++) {
+                uint32_t n = 0;
+                bool free = true;
+                for (uint32_t c = 0; free && c < shape[0]; c++)
+                    for (uint32_t r = 0; free && r < shape[1]; r++)
+                        for (uint32_t s = 0; free && s < shape[2]; s++)
+                            free =
+                                collect(p, &n, alloc_server_at(p, i + c, j + r, l + s));
+                if (free && take_block(p, unit, memory))
+                    return true;
+            }
+    return false;
+}
+
+static bool
+try_diagonal(struct alloc_placer *p, const struct graph_unit *unit, double memory)
+{
+    uint32_t k = unit->parts;
+    const uint32_t *m = p->limit;
+    for (uint32_t i = 0; i + k <= m[0]; i++)
+        for (uint32_t j = 0; j + k <= m[1]; j++)
+            for (uint32_t l = 0; l < m[2]; l++) {
+                uint32_t n = 0;
+                bool free = true;
+                while (free && n < k)
+                    free = collect(p, &n, alloc_server_at(p, i + n, j + n, l));
+                if (free && take_block(p, unit, memory))
+                    return true;
+            }
+    return false;
+}
+
+static bool
+try_shapes(struct alloc_placer *p, bool square, bool flat, const struct graph_unit *unit,
+           double memory)
+{
+    struct net_shapes w = {p->limit, unit->parts, 1, 0, square, flat, {0}};
+    while (net_next_shape(&w))
+        if (try_shape(p, w.shape, unit, memory))
+            return true;
+    return false;
+}
+
+static bool
+place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
+{
+    const uint32_t *m = p->limit, column[3] = {unit->parts, 1, 1};
+    bool placed;
+
+    if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->nfree)
+        return false;
+    if (p->notebook) /* the notebook's shapes first, then those it lacks */
+        placed = try_shapes(p, false, true, unit, memory) ||
+                 try_shapes(p, true, false, unit, memory);
+    else /* the simulator's order */
+        placed = try_shapes(p, true, true, unit, memory);
+    return placed || try_diagonal(p, unit, memory) || try_shape(p, column, unit, memory);
+}
+
+/* ---- the whole plan ------------------------------------------------------ */
+
+static void
+forget_job(struct alloc_placer *p)
+{
+    for (uint32_t i = 0; i < p->nheld; i++) {
+        p->used[p->held[i]] = 0;
+        p->is_held[p->held[i]] = false;
+    }
+    p->nheld = p->nused = 0;
+}
+
+enum alloc_outcome
+alloc_place_units(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    forget_job(p);
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        const struct alloc_step *step = &plan->step[i];
+        bool placed = false;
+        p->saw_block = false;
+        p->failed = step->unit;
+        for (uint32_t j = 0; !placed && j < step->nparents; j++)
+            placed =
+                place_with_parent(p, plan, step, plan->parent[step->first_parent + j]);
+        if (!placed && !place_in_block(p, &plan->graph->unit[step->unit], step->memory))
+            return p->saw_block ? ALLOC_NO_MEMORY : ALLOC_NO_BLOCK;
+    }
+    p->nused = p->nheld;
+    return ALLOC_PLACED;
+}
+
+/* The twins of the placed ops stand on their servers. */
+static void
+place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        const struct graph_unit *unit = &plan->graph->unit[plan->step[i].unit];
+        for (uint32_t j = unit->first; j < unit->first + unit->parts; j++)
+            p->server[plan->twin[j]] = p->server[j];
+    }
+}
+
+/* Room for the plan; the whole cluster is the job's block, unless a heuristic says other. */
+static bool
+start_job(struct alloc_placer *p, const struct alloc_plan *plan, const bool *taken,
+          struct rec_error *err)
+{
+    uint32_t largest = 1;
+    for (uint32_t i = 0; i < plan->nsteps; i++)
+        if (plan->graph->unit[plan->step[i].unit].parts > largest)
+            largest = plan->graph->unit[plan->step[i].unit].parts;
+    if (!rec_grow(&p->server, &p->server_room, plan->graph->nops, sizeof *p->server,
+                  err) ||
+        !rec_grow(&p->block, &p->block_room, largest, sizeof *p->block, err))
+        return false;
+    forget_job(p);
+    p->taken = taken;
+    p->nfree = 0;
+    for (uint32_t i = 0; i < p->nservers; i++)
+        p->nfree += !taken[i];
+    p->notebook = false;
+    p->failed = plan->nsteps ? plan->step[0].unit : 0;
+    memset(p->origin, 0, sizeof p->origin);
+    memcpy(p->limit, p->options.cluster.shape, sizeof p->limit);
+    return true;
+}
+
+bool
+alloc_place(struct alloc_placer *p, const struct alloc_plan *plan, const bool *taken,
+            struct alloc_placement *placement, struct rec_error *err)
+{
+    enum alloc_outcome outcome = ALLOC_NO_SERVERS;
+    if (!start_job(p, plan, taken, err))
+        return false;
+    if (p->nfree > 0)
+        outcome = p->options.heuristic->place(p, plan);
+    if (outcome == ALLOC_PLACED)
+        place_twins(p, plan);
+    *placement = (struct alloc_placement){outcome, p->failed, p->server,
+                                          p->held, p->nheld,  p->nused};
+    return true;
+}

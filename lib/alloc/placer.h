@@ -1,0 +1,45 @@
+/* The means of all heuristics (placer.c), for heuristic.c and nobody else. */
+#ifndef RAMPIPE_ALLOC_PLACER_H
+#define RAMPIPE_ALLOC_PLACER_H
+
+#include "rampipe/alloc.h"
+
+struct alloc_placer {
+    struct alloc_placer_options options;
+    uint32_t nservers;
+    struct rng *rng; /* NULL if the heuristic is pure */
+
+    /* The job being placed; what a heuristic may set first: */
+    uint32_t origin[3], limit[3]; /* the block it may use; the whole cluster */
+    bool
+        notebook; /* the notebook's order of shapes, and a unit may go to the servers of a
+                      parent that has a divisor of its parts; else as many, and the
+                      simulator's order */
+    /* and how it stands: */
+    const bool *taken;
+    uint32_t nfree;  /* servers not taken */
+    bool saw_block;  /* a free block was there, without memory */
+    uint32_t failed; /* the unit that is being placed */
+    double *used;    /* per server, bytes; 0 when not touched */
+    uint32_t *held, nheld, nused;
+    bool *is_held;
+    uint32_t *server; /* per member of the graph */
+    size_t server_room;
+    uint32_t *block; /* servers of the block that is tried */
+    size_t block_room;
+};
+
+/*
+ * Places all units, after forgetting what stood before: each on the servers of a parent if
+ * that is allowed and there is memory, else in the first free block of a legal shape inside
+ * origin and limit.
+ */
+enum alloc_outcome alloc_place_units(struct alloc_placer *placer,
+                                     const struct alloc_plan *plan);
+/* The server at an offset from the block's origin; blocks wrap around the cluster. */
+uint32_t alloc_server_at(const struct alloc_placer *placer, uint32_t c, uint32_t r,
+                         uint32_t s);
+/* The job has this server, whether it uses it or not. */
+void alloc_hold(struct alloc_placer *placer, uint32_t server);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * What placing a graph would give, on the servers that are free now and on a cluster that it
+ * has for itself. What a pure heuristic gave in a state is remembered (trial.h).
+ */
+#ifndef RAMPIPE_ALLOC_PRICE_H
+#define RAMPIPE_ALLOC_PRICE_H
+
+#include "trial.h"
+
+struct pricer;
+
+/* `options` and `store` are borrowed. NULL: *err. */
+struct pricer *pricer_new(const struct alloc_placer_options *options,
+                          const struct graph_store *store,
+                          struct rec_error *err) REC_MUST_CHECK;
+void pricer_free(struct pricer *pricer);
+/* A server is taken, or free again. */
+void pricer_take(struct pricer *pricer, uint32_t server);
+void pricer_give_back(struct pricer *pricer, uint32_t server);
+/* A server is out of service for ever, also of an empty cluster. */
+void pricer_set_down(struct pricer *pricer, uint32_t server);
+/* The degree of a graph of the store: its degree=, or the most parts an op has. */
+bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
+                   struct rec_error *err) REC_MUST_CHECK;
+/* The graph on the servers that are free; valid until the next call. NULL: *err. */
+const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
+                               struct rec_error *err) REC_MUST_CHECK;
+/* The graph on an empty cluster: *step is the time of a step, seconds, INFINITY if it could
+ * not be placed. */
+bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum alloc_outcome *outcome,
+                      double *step, struct rec_error *err) REC_MUST_CHECK;
+
+#endif
