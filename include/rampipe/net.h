@@ -107,7 +107,7 @@ size_t net_geometry_numbers(const struct net_cluster *cluster, uint32_t n);
  * and flat, then take shapes with net_next_shape().
  */
 struct net_shapes {
-    const uint32_t *limit; /* C, R, S */
+    const uint32_t *limit; /* C, R, S: of the cluster or the block they are legal in */
     uint32_t k, i;
     int which;
     bool square, flat;

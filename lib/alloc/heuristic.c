@@ -27,7 +27,7 @@ find_meta_block(struct alloc_placer *p)
 {
     const uint32_t *n = p->options.cluster.shape;
     for (int d = 0; d < 3; d++) {
-        p->limit[d] = p->options.meta[d];
+        p->limit[d] = p->within[d] = p->options.meta[d];
         if (p->limit[d] > n[d])
             return false;
     }

@@ -186,7 +186,7 @@ static bool
 try_shapes(struct alloc_placer *p, bool square, bool flat, const struct graph_unit *unit,
            double memory)
 {
-    struct net_shapes w = {p->limit, unit->parts, 1, 0, square, flat, {0}};
+    struct net_shapes w = {p->within, unit->parts, 1, 0, square, flat, {0}};
     while (net_next_shape(&w))
         if (try_shape(p, w.shape, unit, memory))
             return true;
@@ -273,6 +273,7 @@ start_job(struct alloc_placer *p, const struct alloc_plan *plan, const bool *tak
     p->failed = plan->nsteps ? plan->step[0].unit : 0;
     memset(p->origin, 0, sizeof p->origin);
     memcpy(p->limit, p->options.cluster.shape, sizeof p->limit);
+    memcpy(p->within, p->options.cluster.shape, sizeof p->within);
     return true;
 }
 

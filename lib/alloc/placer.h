@@ -10,7 +10,9 @@ struct alloc_placer {
     struct rng *rng; /* NULL if the heuristic is pure */
 
     /* The job being placed; what a heuristic may set first: */
-    uint32_t origin[3], limit[3]; /* the block it may use; the whole cluster */
+    uint32_t origin[3], limit[3]; /* where it may lie: the whole cluster */
+    uint32_t within[3];           /* its blocks have a legal shape within this one: the
+                                     cluster's */
     bool
         notebook; /* the notebook's order of shapes, and a unit may go to the servers of a
                       parent that has a divisor of its parts; else as many, and the
