@@ -42,3 +42,28 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     [ "$status" != 0 ]
     rm -rf "$at"
 }
+
+# What a user may name is listed by the message for a wrong name; help and man page say each.
+said_everywhere() { # tool option value...: the option's names
+    local tool=$1 mode=$2 option=$3 name names
+    names=$($tool $mode $option nonsense </dev/null 2>&1 | sed -n "s/.*one of \\(.*\\), got.*/\\1/p" | tr -d ' ')
+    names=${names%,acolon*} # of distributions: "... file, a colon and its parameters"
+    [ -n "$names" ] || { echo "$tool $mode $option: no names"; return 1; }
+    for name in ${names//,/ }; do
+        $tool $mode --help | tr -s ' \n' ' ' | grep -qE "[ (,;:]$name([ (,;:.[)]|\$)" ||
+            { echo "$tool $mode --help does not say $name of $option"; return 1; }
+    done
+}
+
+@test "house: help names every heuristic, policy, process, rule and distribution" {
+    said_everywhere ramp-alloc '' --heuristic
+    said_everywhere ramp-alloc '' --choose
+    said_everywhere ramp-alloc '' --order
+    said_everywhere partition '' --policy
+    said_everywhere partition '' --sizes
+    said_everywhere tracegen jobs --steps
+    said_everywhere tracegen jobs --sampling
+    said_everywhere tracegen preempt --process
+    said_everywhere sim elastic --rules
+    said_everywhere sim elastic --victims
+}

@@ -133,6 +133,32 @@ expect_servers(struct net_cluster on, const char *heuristic, const char *meta, i
 }
 
 /*
+ * What each heuristic does with four parts on an empty 4x4x2 (meta-block 2x2x2). Shapes in
+ * order: i = 1, p = 4 is square (2,2,1), flat (4,1,1); i = 2, p = 2 is flat (2,1,2), (2,2,1).
+ * The notebook takes the flat ones first, within its meta-block.
+ */
+static const struct {
+    const char *heuristic, *servers;
+} four_parts[] = {{"first-fit", "0-0-0 0-1-0 1-0-0 1-1-0"},
+                  {"block", "0-0-0 0-0-1 1-0-0 1-0-1"}};
+
+static void
+test_every_heuristic(void **state)
+{
+    size_t n = sizeof four_parts / sizeof *four_parts;
+    (void)state;
+    for (const struct alloc_heuristic *h = alloc_heuristics; h->name; h++) {
+        size_t i = 0;
+        while (i < n && strcmp(four_parts[i].heuristic, h->name) != 0)
+            i++;
+        if (i == n)
+            fail_msg("heuristic %s has no line in four_parts", h->name);
+        expect_servers(cluster(4, 4, 2, 100), h->name, "2x2x2", 4, "",
+                       four_parts[i].servers);
+    }
+}
+
+/*
  * First fit, 4x4x2: factor pairs (k/i, i). 4: i=1, p=4=2*2 -> (2,2,1): c outer, then r.
  * 2: i=1: p=2 no square; flat needs 2<=C, 2<=R, 1<=S -> (2,1,1). 8: i=1: p=8 no square,
  * 8 > 4; i=2: p=4 -> (2,2,2). 6: i=1: 6 > 4; i=2: p=3 -> (3,1,2). 16: i=1: (4,4,1).
@@ -596,16 +622,16 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes_first_fit),   cmocka_unit_test(test_next_shape),
-        cmocka_unit_test(test_shapes_block),       cmocka_unit_test(test_wrap_around),
-        cmocka_unit_test(test_diagonal),           cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_parent_rollback),    cmocka_unit_test(test_job_rollback),
-        cmocka_unit_test(test_multiple_of_parent), cmocka_unit_test(test_twins),
-        cmocka_unit_test(test_has_shape),          cmocka_unit_test(test_collective),
-        cmocka_unit_test(test_collective_of_node), cmocka_unit_test(test_legal_parts),
-        cmocka_unit_test(test_collectives),        cmocka_unit_test(test_one_to_one),
-        cmocka_unit_test(test_same_rack),          cmocka_unit_test(test_empty_group),
-        cmocka_unit_test(test_server_names),
+        cmocka_unit_test(test_every_heuristic), cmocka_unit_test(test_shapes_first_fit),
+        cmocka_unit_test(test_next_shape),      cmocka_unit_test(test_shapes_block),
+        cmocka_unit_test(test_wrap_around),     cmocka_unit_test(test_diagonal),
+        cmocka_unit_test(test_memory),          cmocka_unit_test(test_parent_rollback),
+        cmocka_unit_test(test_job_rollback),    cmocka_unit_test(test_multiple_of_parent),
+        cmocka_unit_test(test_twins),           cmocka_unit_test(test_has_shape),
+        cmocka_unit_test(test_collective),      cmocka_unit_test(test_collective_of_node),
+        cmocka_unit_test(test_legal_parts),     cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_one_to_one),      cmocka_unit_test(test_same_rack),
+        cmocka_unit_test(test_empty_group),     cmocka_unit_test(test_server_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
