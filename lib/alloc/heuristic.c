@@ -56,5 +56,40 @@ block(struct alloc_placer *p, const struct alloc_plan *plan)
     return outcome;
 }
 
-const struct alloc_heuristic alloc_heuristics[] = {
-    {"first-fit", first_fit, true}, {"block", block, true}, {NULL, NULL, false}};
+/* ---- as few communication groups as possible, then as few racks ----------- */
+
+/* Tries all places of a window of limit[0] groups and limit[1] racks. */
+static enum alloc_outcome
+try_windows(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    const uint32_t *n = p->options.cluster.shape;
+    enum alloc_outcome outcome = ALLOC_NO_BLOCK;
+    for (uint32_t c = 0; outcome != ALLOC_PLACED && c + p->limit[0] <= n[0]; c++)
+        for (uint32_t r = 0; outcome != ALLOC_PLACED && r + p->limit[1] <= n[1]; r++) {
+            p->origin[0] = c;
+            p->origin[1] = r;
+            outcome = alloc_place_units(p, plan);
+        }
+    return outcome;
+}
+
+static enum alloc_outcome
+compact(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    const uint32_t *n = p->options.cluster.shape;
+    enum alloc_outcome outcome;
+    p->limit[0] = 1;
+    while ((outcome = try_windows(p, plan)) != ALLOC_PLACED && p->limit[0] < n[0])
+        p->limit[0]++;
+    if (outcome != ALLOC_PLACED)
+        return outcome;
+    p->limit[1] = 1; /* all racks suffice, as was seen */
+    while (try_windows(p, plan) != ALLOC_PLACED)
+        p->limit[1]++;
+    return ALLOC_PLACED;
+}
+
+const struct alloc_heuristic alloc_heuristics[] = {{"first-fit", first_fit, true},
+                                                   {"block", block, true},
+                                                   {"compact", compact, true},
+                                                   {NULL, NULL, false}};

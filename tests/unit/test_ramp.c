@@ -135,12 +135,14 @@ expect_servers(struct net_cluster on, const char *heuristic, const char *meta, i
 /*
  * What each heuristic does with four parts on an empty 4x4x2 (meta-block 2x2x2). Shapes in
  * order: i = 1, p = 4 is square (2,2,1), flat (4,1,1); i = 2, p = 2 is flat (2,1,2), (2,2,1).
- * The notebook takes the flat ones first, within its meta-block.
+ * The notebook takes the flat ones first, within its meta-block. Compact needs two groups, for
+ * one has room for p = 1 only, i = 4 > S; then (2,1,2) needs one rack of each.
  */
 static const struct {
     const char *heuristic, *servers;
 } four_parts[] = {{"first-fit", "0-0-0 0-1-0 1-0-0 1-1-0"},
-                  {"block", "0-0-0 0-0-1 1-0-0 1-0-1"}};
+                  {"block", "0-0-0 0-0-1 1-0-0 1-0-1"},
+                  {"compact", "0-0-0 0-0-1 1-0-0 1-0-1"}};
 
 static void
 test_every_heuristic(void **state)
