@@ -5,21 +5,20 @@ set datafile missing "-"
 set colorsequence podo
 set logscale x
 set grid
-set key outside right top title "policy"
+set key outside right top title "policy, choose"
 set xlabel "mean time between arrivals, s (load falls to the right)"
-policies = "none min max sip-ml-8 acceptable-jct"
+curves = system(sprintf("awk -F'\t' 'NR > 1 && !seen[$1 FS $2]++ { print $1 \"@\" $2 }' %s", input))
 if (what eq "blocking") {
     set title "Jobs blocked"
     set ylabel "blocking rate"
     set yrange [0:1]
-    mean = 4
+    mean = 5
 } else {
     set title "Completion time of the jobs accepted"
     set ylabel "mean completion time, s"
     set yrange [0:*]
-    mean = 6
+    mean = 7
 }
-# lines in order of the time between arrivals, whatever the order of the file
-plot for [p in policies] \
-    sprintf("< awk -F'\t' '$1 == \"%s\"' %s | sort -t'\t' -g -k2", p, input) \
-    using 2:mean:(column(mean + 1)) with yerrorlines linewidth 2 title p
+plot for [c in curves] \
+    sprintf("< awk -F'\t' '$1 \"@\" $2 == \"%s\"' %s", c, input) \
+    using 3:mean:(column(mean + 1)) with yerrorlines linewidth 2 title c noenhanced

@@ -1,17 +1,18 @@
-# One line a policy and load from the TSV of each seed: .../POLICY/INTERARRIVAL/SEED.tsv
+# One line a curve and load from the TSV of each seed: .../POLICY@CHOOSE/INTERARRIVAL/SEED.tsv
 BEGIN {
     FS = OFS = "\t"
-    print "policy", "interarrival", "seeds", "blocking", "blocking_se", "completion",
+    print "policy", "choose", "interarrival", "seeds", "blocking", "blocking_se", "completion",
         "completion_se"
 }
 FNR == 1 {
     n = split(FILENAME, part, "/")
+    sub("@", "\t", part[n - 2])
     key = part[n - 2] "\t" part[n - 1]
     if (!(key in seeds)) order[++keys] = key
     seeds[key]++
 }
 $2 == "blocking rate" && $3 == "value" { add("b", $4) }
-$2 == "completion time" && $3 == "mean" { add("c", $4) }
+$2 == "completion time" && $3 == "mean" && $4 != "nan" { add("c", $4) }
 function add(what, x) { n_[what, key]++; sum[what, key] += x; square[what, key] += x * x }
 function mean(what, k) { return n_[what, k] ? sum[what, k] / n_[what, k] : 0 }
 function error_of(what, k,   n, v) {
