@@ -227,7 +227,10 @@ struct rec_writer;
 /** One record, valid until the next rec_next() on the same reader. */
 struct rec {
     enum rec_type type;
-    struct rec_str line;         /* the whole line without its end */
+    const struct rec_spec
+        *spec;           /* its row: that of its kind, if its type has kinds; NULL:
+                                    it has none */
+    struct rec_str line; /* the whole line without its end */
     const struct rec_str *field; /* field[0] is the type */
     size_t nfields;
 };
@@ -289,8 +292,6 @@ bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
  * fill *err with file and line.
  */
 
-/** The row of a record: that of its kind, if its type has kinds. NULL: it has none. */
-const struct rec_spec *rec_spec_of(const struct rec *rec);
 /** The row of one of its keys; NULL: not a known key. */
 const struct rec_field_spec *rec_key_spec(const struct rec *rec, struct rec_str key);
 

@@ -102,7 +102,7 @@ read(struct net_cluster *cluster, const struct rec_reader *reader, const struct 
         if (n < 1 || n > 1u << 20 || (all *= n) > 1u << 24)
             return rec_reader_fail(
                 reader, err, "a cluster has from 1 to %u servers, got %llu as %s",
-                1u << 24, (unsigned long long)n, rec_spec_of(rec)->fields[1 + i].name);
+                1u << 24, (unsigned long long)n, rec->spec->fields[1 + i].name);
         cluster->shape[i] = (uint32_t)n;
     }
     return read_rates(cluster, reader, rec, err);

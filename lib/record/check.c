@@ -110,7 +110,7 @@ check_text(const struct rec_reader *reader, const struct rec *rec,
 static bool
 check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    const struct rec_spec *spec = rec_spec_of(rec), *kind;
+    const struct rec_spec *spec = rec->spec, *kind;
     char list[200] = "";
     size_t used = 0;
     if (spec->kind || spec->example)
@@ -126,7 +126,7 @@ check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_er
 bool
 rec_check(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_spec *spec = rec->spec;
     const struct rec_field_spec *known;
     struct rec_str key, value;
     size_t at = 0;

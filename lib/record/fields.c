@@ -30,7 +30,7 @@ rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
 bool
 rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_spec *spec = rec->spec;
     const char *word;
     char names[400] = "";
     size_t used = 0;
@@ -59,7 +59,7 @@ rec_locate(const struct rec_reader *reader, struct rec_error *err)
 static void
 name_record(const struct rec *rec, const struct rec_field_spec *wrong, char text[100])
 {
-    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_spec *spec = rec->spec;
     text[0] = '\0';
     for (size_t i = 0; spec && i < spec->nfields && i + 1 < rec->nfields; i++) {
         const struct rec_field_spec *field = &spec->fields[i];
@@ -88,8 +88,8 @@ bool
 rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_t index,
               struct rec_error *err)
 {
-    return rec_bad_text(reader, rec, &rec_spec_of(rec)->fields[index - 1],
-                        rec->field[index], err);
+    return rec_bad_text(reader, rec, &rec->spec->fields[index - 1], rec->field[index],
+                        err);
 }
 
 bool
@@ -128,8 +128,8 @@ bool
 rec_get_number(const struct rec_reader *reader, const struct rec *rec, size_t index,
                double *value, struct rec_error *err)
 {
-    return rec_read_number(reader, rec, &rec_spec_of(rec)->fields[index - 1],
-                           rec->field[index], value, err);
+    return rec_read_number(reader, rec, &rec->spec->fields[index - 1], rec->field[index],
+                           value, err);
 }
 
 bool
@@ -143,7 +143,7 @@ rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t ind
 static size_t
 count_fields(const struct rec *rec)
 {
-    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_spec *spec = rec->spec;
     return spec ? spec->nfields : 0;
 }
 

@@ -20,6 +20,9 @@ void rec_input_close(struct rec_input *input);
 /* "-" is shown as <stdin>. */
 const char *rec_input_name(const char *path);
 
+/* The row of a record of a known type: that of its kind, if its type has kinds. */
+const struct rec_spec *rec_find_spec(const struct rec *rec);
+
 /* The field or key of a list that has a name; NULL: none. */
 const struct rec_field_spec *rec_list_find(const struct rec_field_spec *list,
                                            struct rec_str name);

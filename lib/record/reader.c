@@ -412,6 +412,7 @@ find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
     while (reader->type[slot] != REC_OTHER && reader->packed[slot] != packed)
         slot = (slot + 1) % TYPE_SLOTS;
     rec->type = reader->type[slot];
+    rec->spec = rec->type == REC_OTHER ? NULL : rec_find_spec(rec);
     if (rec->type == REC_OTHER && !is_word(word))
         return rec_reader_fail(reader, err,
                                "a record starts with its type, a lower-case word, "
@@ -487,6 +488,7 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
         rec->field = reader->field;
         rec->nfields = reader->nfields;
         rec->type = REC_COMMENT;
+        rec->spec = NULL;
         if (rec->line.len > 0 && rec->line.ptr[0] == '#') {
             status = control_line(reader, rec->line, err);
             if (status < 0)

@@ -66,10 +66,10 @@ rec_spec_of_kind(enum rec_type type, size_t i)
 }
 
 const struct rec_spec *
-rec_spec_of(const struct rec *rec)
+rec_find_spec(const struct rec *rec)
 {
-    const struct rec_spec *spec = rec_spec(rec->type), *kind;
-    if (!spec || spec->example || rec->nfields < 2)
+    const struct rec_spec *spec = &table[rec->type], *kind;
+    if (spec->example || rec->nfields < 2)
         return spec;
     for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)); i++)
         if (rec_str_is(rec->field[1], kind->kind))
@@ -88,7 +88,7 @@ rec_list_find(const struct rec_field_spec *list, struct rec_str name)
 const struct rec_field_spec *
 rec_key_spec(const struct rec *rec, struct rec_str key)
 {
-    const struct rec_spec *spec = rec_spec_of(rec);
+    const struct rec_spec *spec = rec->spec;
     const struct rec_field_spec *found = spec ? rec_list_find(spec->keys, key) : NULL;
     if (!found && spec && spec->kind)
         found = rec_list_find(rec_spec(rec->type)->keys, key);
