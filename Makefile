@@ -11,7 +11,7 @@ CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
 override CFLAGS += -std=c17 -ffp-contract=off -MMD -MP
 CPPFLAGS += -D_GNU_SOURCE -Iinclude
-LIBS := -Wl,--as-needed -lcsv -lz -lgsl -lgslcblas -lm
+LIBS := -Wl,--as-needed -lcsv -lyajl -lz -lgsl -lgslcblas -lm
 
 # tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\

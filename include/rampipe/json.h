@@ -1,0 +1,42 @@
+/*
+ * rampipe/json.h - JSON, written piece by piece: nothing is kept, a document may be of any
+ * length.
+ *
+ *     json_open_map(json);
+ *     json_text(json, "values");       in a map, every other piece is a key
+ *     json_open_list(json);
+ *     json_num(json, 0.1);
+ *     json_close_list(json);
+ *     json_close_map(json);            {"values": [0.1]}
+ *
+ * What goes wrong is kept: json_close() reports it. yajl is known here and nowhere else.
+ */
+#ifndef RAMPIPE_JSON_H
+#define RAMPIPE_JSON_H
+
+#include "rampipe/record.h"
+
+struct json;
+
+/**
+ * A generator that writes through `writer`, which is borrowed. Maps and lists nested up to
+ * `lines` deep (>= 1; the outermost is 1) give each member a line, deeper ones stand on one.
+ * NULL: out of memory.
+ */
+struct json *json_new(struct rec_writer *writer, int lines,
+                      struct rec_error *err) REC_MUST_CHECK;
+
+void json_open_map(struct json *json);
+void json_close_map(struct json *json);
+void json_open_list(struct json *json);
+void json_close_list(struct json *json);
+/** A text, or a key. Bytes that are no UTF-8 become U+FFFD. */
+void json_str(struct json *json, struct rec_str text);
+void json_text(struct json *json, const char *text);
+/** A number in its shortest form; null if it is not finite, for JSON has no other word. */
+void json_num(struct json *json, double value);
+
+/** Frees the generator. False: out of memory, or (REC_BUG) the pieces make no document. */
+bool json_close(struct json *json, struct rec_error *err) REC_MUST_CHECK;
+
+#endif
