@@ -28,6 +28,24 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     rm -rf "$at"
 }
 
+@test "house: a family of results does not build without any one of its fields" {
+    house
+    for family in jobs training; do
+        file=$at/lib/metrics/$family.c
+        builds metrics/$family.c
+        row=$(sed -n "/^const struct metrics_family/=" "$file") n=0
+        for ((i = row + 1; i <= $(wc -l <"$file"); i++)); do
+            sed -i.whole "${i}d" "$file"
+            run builds metrics/$family.c
+            mv "$file.whole" "$file"
+            [ "$status" != 0 ]
+            n=$((n + 1))
+        done
+        [ $n = 16 ]
+    done
+    rm -rf "$at"
+}
+
 @test "house: a row of the table of records that is wrong does not build" {
     house
     builds record/schema.c

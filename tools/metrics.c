@@ -7,62 +7,109 @@
 #include <unistd.h>
 
 static bool
-read_series(struct cli *cli, const char *text, double *width)
+read_series(struct cli *cli, const char *text, double *seconds)
 {
-    return cli_seconds(cli, "series", text, false, width) &&
-           (*width > 0 || cli_usage(cli, "--series must be > 0, got '%s'", text));
+    return cli_seconds(cli, "series", text, false, seconds) &&
+           (*seconds > 0 || cli_usage(cli, "--series must be > 0, got '%s'", text));
 }
 
-struct reducers {
-    struct metrics metrics;
-    struct metrics_training training;
-    struct metrics_series series;
-};
+static void
+free_reducers(struct metrics **reducer)
+{
+    for (size_t i = 0; reducer && reducer[i]; i++)
+        metrics_free(reducer[i]);
+    free(reducer);
+}
+
+/* A reducer of each family, behind the last one NULL; NULL: cli->err. */
+static struct metrics **
+make_reducers(struct cli *cli, const char *by, double seconds)
+{
+    struct metrics **reducer;
+    size_t n = 0;
+    while (metrics_family(n))
+        n++;
+    reducer = calloc(n + 1, sizeof *reducer);
+    if (!reducer)
+        rec_fail_memory(&cli->err);
+    for (size_t i = 0; reducer && i < n; i++)
+        if (!(reducer[i] = metrics_new(metrics_family(i), by, seconds, &cli->err))) {
+            free_reducers(reducer);
+            return NULL;
+        }
+    return reducer;
+}
 
 static bool
-read_all(struct cli *cli, struct reducers *r)
+read_all(struct cli *cli, struct metrics *const reducer[])
 {
-    struct metrics_job job;
     struct rec rec;
-    int status = 0;
-    bool ok = true;
+    int status;
 
-    while (ok && (status = cli_next(cli, &rec)) > 0) {
-        int taken = metrics_take(&r->metrics, cli->reader, &rec, &job, &cli->err);
-        if (taken > 0 && r->series.width > 0)
-            ok = metrics_series_add(&r->series, &job, &cli->err);
-        else if (taken == 0)
-            taken = metrics_training_take(&r->training, cli->reader, &rec, &cli->err);
-        ok = ok && taken >= 0;
+    while ((status = cli_next(cli, &rec)) > 0)
+        for (size_t i = 0; reducer[i]; i++)
+            if (metrics_take(reducer[i], cli->reader, &rec, &cli->err) < 0)
+                return cli->err.code == REC_USAGE
+                           ? cli_usage(cli, "--series: %s", cli->err.text)
+                           : false;
+    return status == 0;
+}
+
+/* What should have come: the records of all families. */
+static void
+say_none(struct cli *cli)
+{
+    char list[200] = "";
+    const char *name;
+    size_t used = 0;
+    for (size_t i = 0; metrics_family(i); i++)
+        for (size_t k = 0;
+             (name = metrics_family_record(metrics_family(i), k)) && used < sizeof list;
+             k++)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     used ? ", " : "", name);
+    rec_fail(&cli->err, REC_NO, "no results came (%s records): put metrics behind sim",
+             list);
+}
+
+static const char *
+name_of(const struct metrics *reducer)
+{
+    return metrics_family_name(metrics_family_of(reducer));
+}
+
+/* The reducer whose results the stream has; NULL: cli->err. */
+static struct metrics *
+choose(struct cli *cli, struct metrics *const reducer[])
+{
+    struct metrics *chosen = NULL;
+    for (size_t i = 0; reducer[i]; i++) {
+        if (metrics_cases(reducer[i]) == 0)
+            continue;
+        if (chosen) {
+            rec_fail(&cli->err, REC_DATA,
+                     "the stream has both %s and %s: reduce them apart", name_of(chosen),
+                     name_of(reducer[i]));
+            return NULL;
+        }
+        chosen = reducer[i];
     }
-    return ok && status == 0;
+    if (!chosen)
+        say_none(cli);
+    return chosen;
 }
 
 static bool
-print(struct cli *cli, struct reducers *r, enum metrics_format format)
+print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
+      enum metrics_format format)
 {
-    bool runs = r->training.group[0].runs > 0;
-    if (r->metrics.jobs == 0 && !runs)
-        return rec_fail(&cli->err, REC_NO,
-                        "no done, block or trained records came: put metrics behind sim");
-    if (r->metrics.jobs > 0 && runs)
-        return rec_fail(&cli->err, REC_DATA,
-                        "the stream has both jobs and training runs: reduce them apart");
-    if (runs && r->series.width > 0)
-        return cli_usage(cli, "--series is of jobs; scripts/plot-training draws runs");
+    if (args->series_given && metrics_nintervals(reducer) == 0)
+        return cli_usage(cli, "--series: there is none of %s", name_of(reducer));
     if (!cli_open_writer(cli, false))
         return false;
-    if (runs) {
-        metrics_training_sort(&r->training);
-        metrics_print_training(cli, &r->training, format);
-    } else {
-        metrics_sort(&r->metrics);
-        if (r->series.width > 0)
-            metrics_print_series(cli, &r->metrics, &r->series, format);
-        else
-            metrics_print(cli, &r->metrics, format);
-    }
-    return true;
+    metrics_end(reducer);
+    return args->series_given ? metrics_print_series(cli, reducer, format)
+                              : metrics_print(cli, reducer, args->by_arg, format);
 }
 
 static bool
@@ -71,19 +118,18 @@ run(struct cli *cli, const struct metrics_args *args)
     static const char *const formats[] = {"table", "tsv", "csv", "json", NULL};
     bool person = !cli->output && isatty(STDOUT_FILENO);
     size_t format = person ? METRICS_TABLE : METRICS_TSV;
-    struct reducers r = {0};
-    bool ok =
-        (!args->format_given ||
-         cli_choice(cli, "format", args->format_arg, formats, &format)) &&
-        (!args->series_given || read_series(cli, args->series_arg, &r.series.width)) &&
-        (!args->by_given || !args->series_given ||
-         cli_usage(cli, "--series is of all jobs: give no --by")) &&
-        cli_open_reader(cli) && metrics_start(&r.metrics, args->by_arg, &cli->err) &&
-        metrics_training_start(&r.training, args->by_arg, &cli->err) &&
-        read_all(cli, &r) && print(cli, &r, (enum metrics_format)format);
+    struct metrics **reducer = NULL, *chosen = NULL;
+    double seconds = 0;
+    bool ok = (!args->format_given ||
+               cli_choice(cli, "format", args->format_arg, formats, &format)) &&
+              (!args->series_given || read_series(cli, args->series_arg, &seconds)) &&
+              (!args->by_given || !args->series_given ||
+               cli_usage(cli, "--series is of all cases: give no --by")) &&
+              cli_open_reader(cli) &&
+              (reducer = make_reducers(cli, args->by_arg, seconds)) &&
+              read_all(cli, reducer) && (chosen = choose(cli, reducer)) &&
+              print(cli, chosen, args, (enum metrics_format)format);
 
-    metrics_free(&r.metrics);
-    metrics_training_free(&r.training);
-    metrics_series_free(&r.series);
+    free_reducers(reducer);
     return ok;
 }

@@ -1,348 +1,339 @@
 /* Figures as a table for a person, as TSV, CSV and JSON for a program. */
 #include "metrics_print.h"
 
+#include "rampipe/json.h"
+
 #include <math.h>
 #include <stdio.h>
 
-/* ---- TSV, CSV, JSON ------------------------------------------------------ */
-
 static void
-put_csv(struct cli *cli, const char *text)
+put_text(struct cli *cli, const char *text)
 {
-    if (!strpbrk(text, ",\"\n")) {
-        rec_printf(cli->writer, "%s", text);
+    rec_put_bytes(cli->writer, text, strlen(text));
+}
+
+/* ---- TSV and CSV --------------------------------------------------------- */
+
+/* A field of a line: the first has none before it. */
+static void
+put_field(struct cli *cli, enum metrics_format format, bool first, const char *text)
+{
+    bool quoted = format == METRICS_CSV && strpbrk(text, ",\"");
+    if (!first)
+        put_text(cli, format == METRICS_CSV ? "," : "\t");
+    if (!quoted) {
+        put_text(cli, text);
         return;
     }
-    rec_printf(cli->writer, "\"");
+    put_text(cli, "\"");
     for (; *text; text++)
         rec_printf(cli->writer, *text == '"' ? "\"\"" : "%c", *text);
-    rec_printf(cli->writer, "\"");
+    put_text(cli, "\"");
 }
 
 static void
-put_json(struct cli *cli, const char *text, size_t len)
+put_number(struct cli *cli, enum metrics_format format, bool first, double value)
 {
-    rec_printf(cli->writer, "\"");
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\')
-            rec_printf(cli->writer, "\\%c", c);
-        else if (c < ' ')
-            rec_printf(cli->writer, "\\u%04x", c);
-        else
-            rec_printf(cli->writer, "%c", c);
-    }
-    rec_printf(cli->writer, "\"");
-}
-
-/* Where the rows go, and what stood before. */
-struct rows {
-    struct cli *cli;
-    enum metrics_format format;
-    const char *group, *metric;
-};
-
-static void
-emit_row(void *context, const char *group, const char *metric, const char *statistic,
-         double value)
-{
-    struct rows *rows = context;
-    struct cli *cli = rows->cli;
     char number[REC_NUM_MAX];
-
     rec_format_num(number, value);
-    if (rows->format == METRICS_TSV)
-        rec_printf(cli->writer, "%s\t%s\t%s\t%s\n", group, metric, statistic, number);
-    else {
-        put_csv(cli, group);
-        rec_printf(cli->writer, ",");
-        put_csv(cli, metric);
-        rec_printf(cli->writer, ",%s,%s\n", statistic, number);
+    put_field(cli, format, first, number);
+}
+
+static void
+put_rows(struct cli *cli, struct metrics *m, enum metrics_format format)
+{
+    struct metrics_figure figure;
+    put_text(cli, format == METRICS_CSV ? "group,metric,statistic,value\n"
+                                        : "group\tmetric\tstatistic\tvalue\n");
+    for (size_t g = 0; g < metrics_ngroups(m); g++)
+        for (size_t i = 0; metrics_figure(m, g, i, &figure); i++)
+            for (size_t k = 0; k < figure.n; k++) {
+                put_field(cli, format, true, metrics_group_name(m, g));
+                put_field(cli, format, false, figure.name);
+                put_field(cli, format, false, figure.statistic[k]);
+                put_number(cli, format, false, figure.value[k]);
+                put_text(cli, "\n");
+            }
+}
+
+static void
+put_series_rows(struct cli *cli, const struct metrics *m, enum metrics_format format)
+{
+    struct metrics_value value;
+    for (size_t i = 0; metrics_interval(m, 0, i, &value); i++)
+        put_field(cli, format, i == 0, value.name);
+    put_text(cli, "\n");
+    for (size_t n = 0; n < metrics_nintervals(m); n++) {
+        for (size_t i = 0; metrics_interval(m, n, i, &value); i++)
+            put_number(cli, format, i == 0, value.value);
+        put_text(cli, "\n");
     }
 }
 
-/* {"group": {"metric": {"statistic": value}}} */
-static void
-emit_json(void *context, const char *group, const char *metric, const char *statistic,
-          double value)
-{
-    struct rows *rows = context;
-    struct cli *cli = rows->cli;
-    char number[REC_NUM_MAX];
+/* ---- JSON ---------------------------------------------------------------- */
 
-    if (rows->group != group) {
-        rec_printf(cli->writer, rows->group ? "}},\n    " : "\n    ");
-        put_json(cli, group, strlen(group));
-        rec_printf(cli->writer, ": {\n      ");
-    } else if (!rows->metric || strcmp(rows->metric, metric) != 0)
-        rec_printf(cli->writer, "},\n      ");
-    if (rows->group != group || strcmp(rows->metric, metric) != 0) {
-        put_json(cli, metric, strlen(metric));
-        rec_printf(cli->writer, ": {");
-    } else
-        rec_printf(cli->writer, ", ");
-    rec_format_num(number, value);
-    put_json(cli, statistic, strlen(statistic));
-    rec_printf(cli->writer, ": %s", number);
-    rows->group = group;
-    rows->metric = strcmp(statistic, "value") == 0 ? "" : metric;
-}
-
-static void
-put_provenance(struct cli *cli)
+/* Starts a document with what all have: {"provenance": [...], NAME: */
+static struct json *
+open_json(struct cli *cli, int lines, const char *name)
 {
     struct rec_str rest = rec_str(rec_reader_provenance(cli->reader)), line;
-    bool first = true;
-    rec_printf(cli->writer, "  \"provenance\": [");
-    while (rec_str_split(&rest, '\n', &line)) {
-        if (line.len < 3)
-            continue;
-        rec_printf(cli->writer, first ? "\n    " : ",\n    ");
-        put_json(cli, line.ptr + 3, line.len - 3);
-        first = false;
+    struct json *json = json_new(cli->writer, lines, &cli->err);
+    if (!json)
+        return NULL;
+    json_open_map(json);
+    json_text(json, "provenance");
+    json_open_list(json);
+    while (rec_str_split(&rest, '\n', &line))
+        if (line.len > 3) /* behind #@ TAB */
+            json_str(json, (struct rec_str){line.ptr + 3, line.len - 3});
+    json_close_list(json);
+    json_text(json, name);
+    return json;
+}
+
+/* {"groups": {group: {metric: {statistic: value}}}} */
+static bool
+put_json(struct cli *cli, struct metrics *m)
+{
+    struct json *json = open_json(cli, 3, "groups");
+    struct metrics_figure figure;
+    if (!json)
+        return false;
+    json_open_map(json);
+    for (size_t g = 0; g < metrics_ngroups(m); g++) {
+        json_text(json, metrics_group_name(m, g));
+        json_open_map(json);
+        for (size_t i = 0; metrics_figure(m, g, i, &figure); i++) {
+            json_text(json, figure.name);
+            json_open_map(json);
+            for (size_t k = 0; k < figure.n; k++) {
+                json_text(json, figure.statistic[k]);
+                json_num(json, figure.value[k]);
+            }
+            json_close_map(json);
+        }
+        json_close_map(json);
     }
-    rec_printf(cli->writer, "],\n");
+    json_close_map(json);
+    json_close_map(json);
+    return json_close(json, &cli->err);
+}
+
+/* {"series": [{column: value}]} */
+static bool
+put_series_json(struct cli *cli, const struct metrics *m)
+{
+    struct json *json = open_json(cli, 2, "series");
+    struct metrics_value value;
+    if (!json)
+        return false;
+    json_open_list(json);
+    for (size_t n = 0; n < metrics_nintervals(m); n++) {
+        json_open_map(json);
+        for (size_t i = 0; metrics_interval(m, n, i, &value); i++) {
+            json_text(json, value.name);
+            json_num(json, value.value);
+        }
+        json_close_map(json);
+    }
+    json_close_list(json);
+    json_close_map(json);
+    return json_close(json, &cli->err);
 }
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* Three digits and a prefix or unit that a person reads at a glance. */
+/* Units that stand with their number and take prefixes, down to which. */
+enum { ONES = 5, NANO = 8 };
+static const struct {
+    const char *name;
+    int least;
+} scaled[] = {{"s", NANO}, {"B", ONES}, {"B/s", ONES}};
+
+/* The smallest prefix of a unit; -1: it is not scaled. */
+static int
+least_prefix(const char *unit)
+{
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++)
+        if (strcmp(unit, scaled[i].name) == 0)
+            return scaled[i].least;
+    return -1;
+}
+
+/* The unit of a number if it stands behind it or above it, else "". */
+static const char *
+apart(const char *unit)
+{
+    return strcmp(unit, "%") == 0 || least_prefix(unit) >= 0 ? "" : unit;
+}
+
 static void
-format_value(char text[32], double value, const char *unit)
+format_scaled(char text[32], double value, const char *unit, int least)
 {
     static const struct {
         double from;
         const char *prefix;
     } prefix[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"},  {1e6, "M"}, {1e3, "k"},
                   {1, ""},     {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}};
-    double size = fabs(value);
+    int i = 0;
+    while (i < least && fabs(value) < prefix[i].from)
+        i++;
+    if (value == 0)
+        snprintf(text, 32, "0 %s", unit);
+    else
+        snprintf(text, 32, "%.4g %s%s", value / prefix[i].from, prefix[i].prefix, unit);
+}
 
-    if (strcmp(unit, "%") == 0)
+/* A number that a person reads at a glance, with its unit if that stands with it. */
+static void
+format_value(char text[32], double value, const char *unit)
+{
+    double size = fabs(value);
+    int least = least_prefix(unit);
+
+    if (isnan(value))
+        snprintf(text, 32, "-");
+    else if (strcmp(unit, "%") == 0)
         snprintf(text, 32, "%.2f %%", 100 * value);
-    else if (!*unit && size < 1e7)
-        snprintf(text, 32, size == floor(size) ? "%.0f" : "%.4g", value);
     else if (strcmp(unit, "s") == 0 && size >= 1)
         snprintf(text, 32, size < 1e7 ? "%.7g s" : "%.4g s", value);
-    else {
-        /* Only seconds have thousandths; 0.5 B/s is that. */
-        size_t i = 0, last = strcmp(unit, "s") == 0 ? 8 : 5;
-        while (i < last && size < prefix[i].from)
-            i++;
-        if (size == 0)
-            snprintf(text, 32, "0 %s", unit);
-        else
-            snprintf(text, 32, "%.4g %s%s", value / prefix[i].from, prefix[i].prefix,
-                     unit);
-    }
+    else if (least >= 0)
+        format_scaled(text, value, unit, least);
+    else if (size >= 1e7)
+        format_scaled(text, value, "", ONES);
+    else if (size == floor(size))
+        snprintf(text, 32, "%.0f", value);
+    else /* four digits, but not of the whole part */
+        snprintf(text, 32, size < 1000 ? "%.4g" : "%.1f", value);
 }
 
-static const char *
-unit_of(const char *metric, bool distribution)
-{
-    static const char *const percent[] = {
-        "rate:", "blocking rate", "acceptance rate", "utilisation", "overhead", NULL};
-    if (strcmp(metric, "arrival rate") == 0)
-        return "/s";
-    if (strstr(metric, "throughput") || strstr(metric, "load"))
-        return "B/s";
-    if (strstr(metric, " time") && !strstr(metric, "overhead"))
-        return "s";
-    if (strcmp(metric, "horizon") == 0 ||
-        (strstr(metric, "deadline") && !strstr(metric, "fraction") && distribution))
-        return "s";
-    for (const char *const *p = percent; *p; p++)
-        if (strstr(metric, *p))
-            return "%";
-    return "";
-}
-
-/* The statistics of a distribution come one after the other: a line of columns. */
 static void
-emit_table(void *context, const char *group, const char *metric, const char *statistic,
-           double value)
+put_value(struct cli *cli, const char *name, const char *unit, double value)
 {
-    struct rows *rows = context;
     char text[32];
+    format_value(text, value, unit);
+    unit = apart(unit);
+    rec_printf(cli->writer, "%-34s %16s%s%s\n", name, text, *unit ? " " : "", unit);
+}
 
-    if (strcmp(group, rows->group) != 0)
-        return;
-    if (strcmp(statistic, "count") == 0) {
-        if (!rows->metric)
-            rec_printf(rows->cli->writer,
-                       "\n%-28s %9s %14s %14s %14s %14s %14s %14s %14s\n", "", "count",
-                       "mean", "sd", "min", "p50", "p95", "p99", "max");
-        rows->metric = metric;
-        rec_printf(rows->cli->writer, "%-28s %9.0f", metric, value);
-        return;
+/* A line of statistics, the first of which counts. */
+static void
+put_distribution(struct cli *cli, const struct metrics_figure *figure, bool first)
+{
+    const char *unit = apart(figure->unit);
+    char text[32];
+    if (first) {
+        rec_printf(cli->writer, "\n%-28s %9s", "", figure->statistic[0]);
+        for (size_t k = 1; k < figure->n; k++)
+            rec_printf(cli->writer, " %14s", figure->statistic[k]);
+        put_text(cli, "\n");
     }
-    format_value(text, value, unit_of(metric, strcmp(statistic, "value") != 0));
-    if (strcmp(statistic, "value") == 0)
-        rec_printf(rows->cli->writer, "%-34s %16s\n", metric, text);
-    else
-        rec_printf(rows->cli->writer, " %14s%s", text,
-                   strcmp(statistic, "max") == 0 ? "\n" : "");
-}
-
-static double
-dist_mean(const struct metrics_dist *dist)
-{
-    return dist->n ? dist->mean : (double)NAN;
-}
-
-static void
-put_cell(struct cli *cli, double value, const char *unit)
-{
-    char text[32] = "-";
-    if (!isnan(value))
-        format_value(text, value, unit);
-    rec_printf(cli->writer, " %12s", text);
-}
-
-/* One line a group. */
-static void
-put_groups(struct cli *cli, struct metrics *metrics)
-{
-    int width = 8;
-    for (size_t i = 0; i < metrics->ngroups; i++)
-        if ((int)strlen(metrics->group[i].name) > width)
-            width = (int)strlen(metrics->group[i].name);
-    rec_printf(cli->writer, "%-*s %9s %9s %12s %12s %12s %12s %12s %12s %12s\n", width,
-               metrics->by, "jobs", "done", "blocked", "completion", "p95", "speed-up",
-               "comm", "utilisation", "servers");
-    for (size_t i = 1; i <= metrics->ngroups; i++) { /* the total comes last */
-        struct metrics_group *g = &metrics->group[i % metrics->ngroups];
-        struct metrics_dist *completion = &g->dist[METRICS_COMPLETION];
-        double jobs = (double)(g->done + g->blocked);
-        rec_printf(cli->writer, "%-*s %9.0f %9llu", width, g->name, jobs,
-                   (unsigned long long)g->done);
-        put_cell(cli, (double)g->blocked / jobs, "%");
-        put_cell(cli, dist_mean(completion), "s");
-        put_cell(cli,
-                 completion->n ? metrics_dist_quantile(completion, 0.95) : (double)NAN,
-                 "s");
-        put_cell(cli, dist_mean(&g->dist[METRICS_SPEEDUP]), "");
-        put_cell(cli, dist_mean(&g->dist[METRICS_COMM]), "%");
-        put_cell(cli, dist_mean(&g->dist[METRICS_BUSY]), "%");
-        put_cell(cli, dist_mean(&g->dist[METRICS_SERVERS]), "");
-        rec_printf(cli->writer, "\n");
+    rec_printf(cli->writer, "%-28s %9.0f", figure->name, figure->value[0]);
+    for (size_t k = 1; k < figure->n; k++) {
+        format_value(text, figure->value[k], figure->unit);
+        rec_printf(cli->writer, " %14s", text);
     }
+    rec_printf(cli->writer, "%s%s\n", *unit ? " " : "", unit);
 }
 
-void
-metrics_print_figures(struct cli *cli, enum metrics_format format,
-                      void (*figures)(void *of, metrics_emit *emit, void *context),
-                      void *of)
-{
-    struct rows rows = {cli, format, NULL, NULL};
-    if (format == METRICS_JSON) {
-        rec_printf(cli->writer, "{\n");
-        put_provenance(cli);
-        rec_printf(cli->writer, "  \"groups\": {");
-        figures(of, emit_json, &rows);
-        rec_printf(cli->writer, "}}\n  }\n}\n");
-        return;
-    }
-    rec_printf(cli->writer, format == METRICS_TSV ? "group\tmetric\tstatistic\tvalue\n"
-                                                  : "group,metric,statistic,value\n");
-    figures(of, emit_row, &rows);
-}
-
+/* The total. A single case has values, not distributions: their means. */
 static void
-job_figures(void *of, metrics_emit *emit, void *context)
+put_total(struct cli *cli, struct metrics *m)
 {
-    metrics_figures(of, emit, context);
-}
-
-void
-metrics_print(struct cli *cli, struct metrics *metrics, enum metrics_format format)
-{
-    struct rows rows = {cli, format, metrics->group[0].name, NULL};
-    if (format != METRICS_TABLE)
-        metrics_print_figures(cli, format, job_figures, metrics);
-    else if (metrics->by)
-        put_groups(cli, metrics);
-    else
-        metrics_figures(metrics, emit_table, &rows);
-}
-
-/* ---- series -------------------------------------------------------------- */
-
-enum { NCOLUMNS = 14 };
-static const char *const column[NCOLUMNS] = {"time",
-                                             "arrived",
-                                             "started",
-                                             "done",
-                                             "blocked",
-                                             "blocking_rate",
-                                             "running",
-                                             "servers",
-                                             "mounted_utilisation",
-                                             "cluster_utilisation",
-                                             "completion_mean",
-                                             "compute_throughput",
-                                             "dep_throughput",
-                                             "flow_throughput"};
-
-/* A quotient, 0/0 being 0: an interval in which nothing happened. */
-static double
-ratio(double a, double b)
-{
-    return b > 0 ? a / b : 0;
-}
-
-static void
-fill_row(const struct metrics *metrics, const struct metrics_series *series, size_t i,
-         double row[NCOLUMNS])
-{
-    const struct metrics_bin *b = &series->bin[i];
-    double w = series->width, done = (double)b->done, blocked = (double)b->blocked;
-    const double values[NCOLUMNS] = {(double)i * w,
-                                     (double)b->arrived,
-                                     (double)b->started,
-                                     done,
-                                     blocked,
-                                     ratio(blocked, done + blocked),
-                                     b->running / w,
-                                     b->server_seconds / w,
-                                     ratio(b->busy_seconds, b->server_seconds),
-                                     ratio(b->busy_seconds, metrics->servers * w),
-                                     ratio(b->completion, done),
-                                     b->memory / w,
-                                     b->dep_bytes / w,
-                                     b->flow_bytes / w};
-    memcpy(row, values, sizeof values);
-}
-
-void
-metrics_print_series(struct cli *cli, const struct metrics *metrics,
-                     const struct metrics_series *series, enum metrics_format format)
-{
-    const char *between = format == METRICS_TSV ? "\t" : format == METRICS_CSV ? "," : "";
-    char number[REC_NUM_MAX];
-    double row[NCOLUMNS];
-
-    if (format == METRICS_JSON) {
-        rec_printf(cli->writer, "{\n");
-        put_provenance(cli);
-        rec_printf(cli->writer, "  \"series\": [");
-    } else
-        for (int c = 0; c < NCOLUMNS; c++)
-            rec_printf(cli->writer, format == METRICS_TABLE ? "%s%20s" : "%s%s",
-                       c ? between : "", column[c]);
-    for (size_t i = 0; i < series->nbins; i++) {
-        fill_row(metrics, series, i, row);
-        rec_printf(cli->writer,
-                   format == METRICS_JSON ? (i ? ",\n    {" : "\n    {") : "\n");
-        for (int c = 0; c < NCOLUMNS; c++) {
-            rec_format_num(number, row[c]);
-            if (format == METRICS_JSON)
-                rec_printf(cli->writer, "%s\"%s\": %s", c ? ", " : "", column[c], number);
-            else if (format == METRICS_TABLE)
-                rec_printf(cli->writer, "%20.6g", row[c]);
-            else
-                rec_printf(cli->writer, "%s%s", c ? between : "", number);
+    bool single = metrics_cases(m) == 1, first = true;
+    struct metrics_figure figure;
+    for (size_t i = 0; metrics_figure(m, 0, i, &figure); i++)
+        if (figure.n == 1 || single)
+            put_value(cli, figure.name, figure.unit, figure.value[figure.n > 1]);
+        else {
+            put_distribution(cli, &figure, first);
+            first = false;
         }
-        rec_printf(cli->writer, format == METRICS_JSON ? "}" : "");
+}
+
+static int
+width_of(const struct metrics_value *value)
+{
+    size_t title = strlen(value->name), unit = strlen(apart(value->unit));
+    size_t width = title > unit ? title : unit;
+    return width > 12 ? (int)width : 12;
+}
+
+static void
+put_cell(struct cli *cli, const struct metrics_value *value)
+{
+    char text[32];
+    format_value(text, value->value, value->unit);
+    rec_printf(cli->writer, " %*s", width_of(value), text);
+}
+
+/* One line a group, the total last; units above, where they are not in the cells. */
+static void
+put_groups(struct cli *cli, struct metrics *m, const char *by)
+{
+    size_t n = metrics_ngroups(m), width = strlen(by) > 8 ? strlen(by) : 8;
+    struct metrics_value value;
+    bool units = false;
+
+    for (size_t g = 0; g < n; g++)
+        if (strlen(metrics_group_name(m, g)) > width)
+            width = strlen(metrics_group_name(m, g));
+    rec_printf(cli->writer, "%-*s", (int)width, by);
+    for (size_t i = 0; metrics_column(m, 0, i, &value); i++) {
+        rec_printf(cli->writer, " %*s", width_of(&value), value.name);
+        units = units || *apart(value.unit);
     }
-    rec_printf(cli->writer, format == METRICS_JSON ? "\n  ]\n}\n" : "\n");
+    rec_printf(cli->writer, units ? "\n%-*s" : "\n", (int)width, "");
+    for (size_t i = 0; units && metrics_column(m, 0, i, &value); i++)
+        rec_printf(cli->writer, " %*s", width_of(&value), apart(value.unit));
+    put_text(cli, units ? "\n" : "");
+    for (size_t g = 1; g <= n; g++) {
+        rec_printf(cli->writer, "%-*s", (int)width, metrics_group_name(m, g % n));
+        for (size_t i = 0; metrics_column(m, g % n, i, &value); i++)
+            put_cell(cli, &value);
+        put_text(cli, "\n");
+    }
+}
+
+static void
+put_series(struct cli *cli, const struct metrics *m)
+{
+    struct metrics_value value;
+    for (size_t i = 0; metrics_interval(m, 0, i, &value); i++)
+        rec_printf(cli->writer, " %*s", width_of(&value), value.name);
+    put_text(cli, "\n");
+    for (size_t n = 0; n < metrics_nintervals(m); n++) {
+        for (size_t i = 0; metrics_interval(m, n, i, &value); i++)
+            put_cell(cli, &value);
+        put_text(cli, "\n");
+    }
+}
+
+/* ---- all formats --------------------------------------------------------- */
+
+bool
+metrics_print(struct cli *cli, struct metrics *m, const char *by,
+              enum metrics_format format)
+{
+    if (format == METRICS_JSON)
+        return put_json(cli, m);
+    if (format != METRICS_TABLE)
+        put_rows(cli, m, format);
+    else if (by)
+        put_groups(cli, m, by);
+    else
+        put_total(cli, m);
+    return true;
+}
+
+bool
+metrics_print_series(struct cli *cli, const struct metrics *m, enum metrics_format format)
+{
+    if (format == METRICS_JSON)
+        return put_series_json(cli, m);
+    if (format == METRICS_TABLE)
+        put_series(cli, m);
+    else
+        put_series_rows(cli, m, format);
+    return true;
 }

@@ -1,12 +1,20 @@
 /*
  * rampipe/metrics.h - results reduced to figures.
  *
- * A reducer takes done, block and cluster records and keeps, for each group and for the
- * total, counts, time integrals and distributions. Memory does not grow with the number
- * of jobs: a distribution keeps its values, and percentiles are exact (linear
- * interpolation, type 7 of Hyndman and Fan), up to METRICS_EXACT of them; beyond, it
- * keeps counts in buckets of METRICS_ERROR relative width (Masson et al., "DDSketch",
- * 2019), while count, mean, deviation, least and most stay exact.
+ *     records --- family --- cases --- groups --- figures, distributions
+ *                (jobs, training)  |
+ *                              intervals (series)
+ *
+ * A family of results is a row of a table: the records it takes, what one case (a job, a
+ * training run) says, and the figures that many have. A reducer takes one family's records
+ * and keeps, for all cases and for each group of them, sums and distributions. Every figure
+ * of the family is always there, in the same order: 0 is 0, and what has no value (the mean
+ * of nothing, a key that no record has) is NAN.
+ *
+ * Memory does not grow with the number of cases: a distribution keeps its values, and
+ * percentiles are exact (linear interpolation, type 7 of Hyndman and Fan), up to
+ * METRICS_EXACT of them; beyond, it keeps counts in buckets of METRICS_ERROR relative width
+ * (Masson et al., "DDSketch", 2019), while count, mean, deviation, least and most stay exact.
  */
 #ifndef RAMPIPE_METRICS_H
 #define RAMPIPE_METRICS_H
@@ -34,154 +42,79 @@ struct metrics_dist {
 
 bool metrics_dist_add(struct metrics_dist *dist, double value,
                       struct rec_error *err) REC_MUST_CHECK;
-/** Sample standard deviation; 0 for fewer than two values. */
+/** Sample standard deviation; NAN for fewer than two values. */
 double metrics_dist_deviation(const struct metrics_dist *dist);
-/** The p-quantile, 0 <= p <= 1; n must not be 0. */
+/** The p-quantile, 0 <= p <= 1; NAN if there are no values. */
 double metrics_dist_quantile(struct metrics_dist *dist, double p);
 void metrics_dist_free(struct metrics_dist *dist);
 
-/* ---- groups -------------------------------------------------------------- */
+/* ---- families and reducers ----------------------------------------------- */
 
-enum metrics_quantity {
-    METRICS_COMPLETION, /* FINISH - ARRIVAL, seconds */
-    METRICS_WAITING,    /* START - ARRIVAL, seconds */
-    METRICS_SPEEDUP,    /* steps * sequential / completion time */
-    METRICS_COMM,       /* comm / step */
-    METRICS_COMP,       /* comp / step */
-    METRICS_BUSY,       /* utilisation of the job's servers */
-    METRICS_SERVERS,
-    METRICS_DEGREE,
-    METRICS_SEQUENTIAL,         /* steps * sequential, seconds */
-    METRICS_DEADLINE,           /* those that have one, seconds */
-    METRICS_FRACTION,           /* deadline / (steps * sequential) */
-    METRICS_BLOCKED_SEQUENTIAL, /* the same of blocked jobs */
-    METRICS_BLOCKED_DEADLINE,
-    METRICS_BLOCKED_FRACTION,
-    METRICS_NQUANTITIES
-};
-/** "completion time" and so on. */
-const char *metrics_quantity_name(enum metrics_quantity quantity);
+/** What is common to all results of a kind; a row of the table in lib/metrics. */
+struct metrics_family;
 
-struct metrics_cause {
-    const char *name;
-    uint64_t n;
-};
+/** The families, i = 0, 1, ...; NULL: there are no more. */
+const struct metrics_family *metrics_family(size_t i);
+/** What its cases are called: "jobs". */
+const char *metrics_family_name(const struct metrics_family *family);
+/** The records that are its cases, i = 0, 1, ...; NULL: there are no more. */
+const char *metrics_family_record(const struct metrics_family *family, size_t i);
 
-/** Jobs that have something in common; the total is group 0. Sums are over done jobs. */
-struct metrics_group {
-    const char *name;
-    uint64_t done, blocked;
-    struct metrics_cause *cause; /* of the blocked, in order of name */
-    size_t ncauses, cause_room;
-    struct metrics_dist dist[METRICS_NQUANTITIES];
-    double running;                    /* sum of FINISH - START, job-seconds */
-    double server_seconds;             /* sum of servers * (FINISH - START) */
-    double busy_seconds;               /* the part of it in which an op ran */
-    double comm_seconds, comp_seconds; /* sums of steps * comm, steps * comp */
-    double memory, dep_bytes, flow_bytes, demand_memory, demand_bytes;
-    double offered; /* demand_memory + demand_bytes of all that arrived */
-};
+struct metrics;
 
-struct metrics {
-    struct metrics_group *group; /* [0] is the total */
-    size_t ngroups, room;
-    struct rec_map names;
-    struct rec_arena arena;
-    const char *by; /* key to group by: model, graph, degree, deadline, cause, servers or
-                       any key of done and block records; NULL: only the total */
-    double servers; /* of the cluster; 0: no cluster record was seen */
-    double first, last_arrival, last; /* seconds; first is NAN before any job */
-    uint64_t jobs;
-};
-
-/** What one record says, after checking. */
-struct metrics_job {
-    bool blocked;
-    double arrival, start, finish;                       /* block: finish is its time */
-    double servers, busy, memory, dep_bytes, flow_bytes; /* NAN: not given */
-};
-
-/** Starts an empty reducer. `by` is borrowed. */
-bool metrics_start(struct metrics *metrics, const char *by,
-                   struct rec_error *err) REC_MUST_CHECK;
-/** Takes a record: 1 a job was counted (*job is filled), 0 not ours, -1 *err. */
+/**
+ * An empty reducer. `by`: cases with the same value of this key are a group, where the
+ * family may know more (jobs: graph, cause, deadline as a fraction; training: model); NULL:
+ * only the total. Borrowed. `seconds` > 0: the width of the intervals of a series, if the
+ * family has one.
+ */
+struct metrics *metrics_new(const struct metrics_family *family, const char *by,
+                            double seconds, struct rec_error *err) REC_MUST_CHECK;
+/** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:
+ * the intervals are too short. */
 int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
-                 const struct rec *rec, struct metrics_job *job,
-                 struct rec_error *err) REC_MUST_CHECK;
-/** Numbers by value, before other names. */
-int metrics_compare_names(const char *a, const char *b);
-/** Sorts the groups by name; the total stays first. */
-void metrics_sort(struct metrics *metrics);
+                 const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** All records are taken: puts the groups in order of name, numbers by value and before
+ * others; the total stays first. */
+void metrics_end(struct metrics *metrics);
 void metrics_free(struct metrics *metrics);
 
-/** Called with each figure of a group. `statistic` is "value" or "mean", "p95" and so on.
- */
-typedef void metrics_emit(void *context, const char *group, const char *metric,
-                          const char *statistic, double value);
-/** All figures, group by group; rates need a horizon, utilisation of the cluster needs a
- * cluster record, else they are left out. */
-void metrics_figures(struct metrics *metrics, metrics_emit *emit, void *context);
+/* ---- what comes out, after metrics_end() --------------------------------- */
 
-/* ---- series -------------------------------------------------------------- */
+const struct metrics_family *metrics_family_of(const struct metrics *metrics);
+/** How many cases it took; 0: the stream has no results of its family. */
+uint64_t metrics_cases(const struct metrics *metrics);
+/** Groups, the total among them, which is group 0 and called "all". */
+size_t metrics_ngroups(const struct metrics *metrics);
+const char *metrics_group_name(const struct metrics *metrics, size_t group);
 
-/** Figures of one interval of time. */
-struct metrics_bin {
-    uint64_t arrived, started, done, blocked;
-    double running, server_seconds, busy_seconds; /* as in a group, of this interval */
-    double completion;                            /* sum over the jobs done in it */
-    double memory, dep_bytes, flow_bytes;
+/** A number with its name and unit: "", "s", "B", "B/s", "/s", "%" (the value is the
+ * share: 0.5 is 50 %), "US$", ... */
+struct metrics_value {
+    const char *name, *unit;
+    double value;
 };
 
-struct metrics_series {
-    double width; /* seconds */
-    struct metrics_bin *bin;
-    size_t nbins, room;
+#define METRICS_STATISTICS 9
+
+/** A figure of a group, or the distribution of a quantity over its cases. */
+struct metrics_figure {
+    const char *name, *unit;
+    size_t n; /* values: 1, a figure, called "value"; else the count and what follows */
+    const char *statistic[METRICS_STATISTICS]; /* "count" (no unit), "mean", "p95", ... */
+    double value[METRICS_STATISTICS];
 };
 
-bool metrics_series_add(struct metrics_series *series, const struct metrics_job *job,
-                        struct rec_error *err) REC_MUST_CHECK;
-void metrics_series_free(struct metrics_series *series);
-
-/* ---- training runs ------------------------------------------------------- */
-
-#define METRICS_TRAINING_MAX 40
-
-/** Runs that have something in common; the total is group 0. */
-struct metrics_runs {
-    const char *name;
-    uint64_t runs, short_of_target;
-    bool targeted;                                  /* a run had steps to reach */
-    struct metrics_dist dist[METRICS_TRAINING_MAX]; /* of each quantity, a value a run */
-};
-
-/** Reduces account and trained records. */
-struct metrics_training {
-    struct metrics_runs *group; /* [0] is the total */
-    size_t ngroups, room;
-    struct rec_map names;
-    struct rec_arena arena;
-    const char *by; /* model (elastic, redundant) or a key of trained; NULL: the total */
-    double seconds[4], instance_seconds[4]; /* accounts of the run being read */
-    bool accounted;
-};
-
-/** Starts an empty reducer. `by` is borrowed. */
-bool metrics_training_start(struct metrics_training *training, const char *by,
-                            struct rec_error *err) REC_MUST_CHECK;
-/** Takes a record: 1 it was ours, 0 not, -1 *err. */
-int metrics_training_take(struct metrics_training *training,
-                          const struct rec_reader *reader, const struct rec *rec,
-                          struct rec_error *err) REC_MUST_CHECK;
-/** Sorts the groups by name, when all records are taken; the total stays first. */
-void metrics_training_sort(struct metrics_training *training);
-/** Group by group: of one run the value of each quantity; of more its distribution over
- * the runs, with the standard error of the mean (se). */
-void metrics_training_figures(struct metrics_training *training, metrics_emit *emit,
-                              void *context);
-/** "s", "%", "US$/h"...; "" if it is a number. */
-const char *metrics_training_unit(const char *metric);
-/** The mean over the runs of a group; NAN if no run has it. */
-double metrics_training_mean(const struct metrics_runs *group, const char *metric);
-void metrics_training_free(struct metrics_training *training);
+/** The figures of a group, i = 0, 1, ...; false: there are no more. */
+bool metrics_figure(struct metrics *metrics, size_t group, size_t i,
+                    struct metrics_figure *figure);
+/** Those that one line shows of a group, i = 0, 1, ...; false: there are no more. */
+bool metrics_column(struct metrics *metrics, size_t group, size_t i,
+                    struct metrics_value *value);
+/** Intervals of the series, up to the last event; 0: the family has none. */
+size_t metrics_nintervals(const struct metrics *metrics);
+/** The figures of one interval of time, i = 0 (its start), 1, ...; false: no more. */
+bool metrics_interval(const struct metrics *metrics, size_t interval, size_t i,
+                      struct metrics_value *value);
 
 #endif

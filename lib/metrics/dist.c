@@ -81,7 +81,7 @@ metrics_dist_add(struct metrics_dist *dist, double value, struct rec_error *err)
 double
 metrics_dist_deviation(const struct metrics_dist *dist)
 {
-    return dist->n < 2 ? 0 : sqrt(dist->square / (double)(dist->n - 1));
+    return dist->n < 2 ? (double)NAN : sqrt(dist->square / (double)(dist->n - 1));
 }
 
 static int
@@ -97,6 +97,8 @@ metrics_dist_quantile(struct metrics_dist *dist, double p)
     double rank, value;
     uint64_t seen = dist->zeros;
 
+    if (dist->n == 0)
+        return NAN;
     if (dist->value) {
         if (!dist->sorted)
             qsort(dist->value, (size_t)dist->n, sizeof *dist->value, compare);

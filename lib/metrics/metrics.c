@@ -1,307 +1,165 @@
-/* The reducer: records in, groups and their figures out. */
-#include "rampipe/metrics.h"
+/* The reducer: records in, sums and distributions of groups and intervals kept. */
+#include "engine.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const quantity_names[METRICS_NQUANTITIES] = {
-    "completion time",
-    "waiting time",
-    "speed-up",
-    "comm overhead",
-    "comp overhead",
-    "utilisation",
-    "servers",
-    "degree",
-    "sequential time",
-    "deadline",
-    "deadline fraction",
-    "sequential time of blocked",
-    "deadline of blocked",
-    "deadline fraction of blocked"};
+/* ---- start and end ------------------------------------------------------- */
 
-const char *
-metrics_quantity_name(enum metrics_quantity quantity)
+/* The row of a key of the cases' records; NULL: none has it. */
+static const struct rec_field_spec *
+find_row(const struct metrics_family *family, const char *key)
 {
-    return quantity_names[quantity];
+    for (size_t i = 0; i < family->ncases; i++) {
+        const struct rec_spec *spec = rec_spec(family->cases[i]);
+        for (size_t k = 0; spec; spec = rec_spec_of_kind(family->cases[i], k++))
+            for (const struct rec_field_spec *row = spec->keys; row->name; row++)
+                if (strcmp(row->name, key) == 0)
+                    return row;
+    }
+    return NULL;
 }
 
-/* Appends an empty group; its index, or -1. */
-static int64_t
-add_group(struct metrics *metrics, struct rec_str name, struct rec_error *err)
+/* The index of a key, which is added if it is not there yet. */
+static bool
+add_key(struct metrics *m, const char *key, size_t *index, struct rec_error *err)
 {
-    struct metrics_group *group;
-    const char *kept = rec_arena_copy(&metrics->arena, name, err);
-    if (!kept || !rec_grow(&metrics->group, &metrics->room, metrics->ngroups + 1,
-                           sizeof *metrics->group, err))
-        return -1;
-    group = &metrics->group[metrics->ngroups];
-    *group = (struct metrics_group){.name = kept};
-    return (int64_t)metrics->ngroups++;
+    const struct rec_field_spec *row = find_row(m->family, key);
+    for (*index = 0; *index < m->nkeys; ++*index)
+        if (m->key[*index] == row)
+            return true;
+    if (!row || m->nkeys == METRICS_MOST)
+        return rec_fail(err, REC_BUG, "no record of %s has the key '%s'", m->family->name,
+                        key);
+    m->key[m->nkeys++] = row;
+    return true;
 }
 
-bool
-metrics_start(struct metrics *metrics, const char *by, struct rec_error *err)
+/* Finds what the rows of a family name: keys of records, figures that columns show. */
+static bool
+resolve(struct metrics *m, struct rec_error *err)
 {
-    *metrics = (struct metrics){.by = by, .first = NAN};
-    return add_group(metrics, rec_str("all"), err) == 0;
+    const struct metrics_family *family = m->family;
+    size_t figure, statistic;
+
+    for (size_t i = 0; i < family->ncases; i++)
+        m->role[family->cases[i]] = CASE;
+    for (size_t i = 0; i < family->nothers; i++)
+        m->role[family->others[i]] = NOTE;
+    for (size_t i = 0, index; i < family->nkeys; i++)
+        if (!add_key(m, family->keys[i], &index, err))
+            return false;
+    for (size_t i = 0; i < family->nquantities; i++)
+        if (family->quantities[i].key &&
+            !add_key(m, family->quantities[i].key, &m->quantity_key[i], err))
+            return false;
+    for (size_t i = 0; i < family->nshown; i++)
+        if (!metrics_find_shown(family, &family->shown[i], &figure, &statistic))
+            return rec_fail(err, REC_BUG, "%s: the column '%s' shows no figure",
+                            family->name, family->shown[i].title);
+    return true;
+}
+
+/* Appends an empty group; its index, or REC_NONE. */
+static uint32_t
+add_group(struct metrics *m, struct rec_str name, struct rec_error *err)
+{
+    struct group group = {.name = rec_arena_copy(&m->arena, name, err)};
+    if (!group.name ||
+        !rec_grow(&m->group, &m->room, m->ngroups + 1, sizeof *m->group, err))
+        return REC_NONE;
+    group.dist = calloc(m->family->nquantities, sizeof *group.dist);
+    if (!group.dist) {
+        rec_fail_memory(err);
+        return REC_NONE;
+    }
+    m->group[m->ngroups] = group;
+    return (uint32_t)m->ngroups++;
+}
+
+/* The index of a label, which is added with the names of its figures if it is new. */
+static uint32_t
+find_label(struct metrics *m, struct rec_str name, struct rec_error *err)
+{
+    size_t n = m->family->nlabel_figures;
+    uint32_t index = rec_map_get(&m->labels, name);
+    const char *kept;
+
+    if (index != REC_NONE)
+        return index;
+    index = (uint32_t)m->nlabels;
+    kept = rec_arena_copy(&m->arena, name, err);
+    if (!kept || !rec_map_add(&m->labels, rec_str(kept), index, err) ||
+        !rec_grow(&m->label, &m->label_room, index + 1, sizeof *m->label, err) ||
+        !rec_grow(&m->label_figure, &m->label_figure_room, (index + 1) * n,
+                  sizeof *m->label_figure, err))
+        return REC_NONE;
+    for (size_t k = 0; k < n; k++) {
+        char *text;
+        if (asprintf(&text, "%s%s", m->family->label_figures[k].name, kept) < 0) {
+            rec_fail_memory(err);
+            return REC_NONE;
+        }
+        m->label_figure[index * n + k] = rec_arena_copy(&m->arena, rec_str(text), err);
+        free(text);
+        if (!m->label_figure[index * n + k])
+            return REC_NONE;
+    }
+    m->label[m->nlabels++] = (struct label){kept, index};
+    return index;
+}
+
+struct metrics *
+metrics_new(const struct metrics_family *family, const char *by, double seconds,
+            struct rec_error *err)
+{
+    struct metrics *m = calloc(1, sizeof *m);
+    if (!m || !(m->state = calloc(1, family->state_size))) {
+        free(m);
+        rec_fail_memory(err);
+        return NULL;
+    }
+    m->family = family;
+    m->by = by;
+    m->seconds = seconds;
+    for (size_t i = 0; i < METRICS_MOMENTS; i++)
+        m->seen[i] = (struct metrics_span){NAN, NAN};
+    if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE)
+        goto failed;
+    for (size_t i = 0; i < family->nlabels; i++)
+        if (find_label(m, rec_str(family->labels[i]), err) == REC_NONE)
+            goto failed;
+    return m;
+failed:
+    metrics_free(m);
+    return NULL;
 }
 
 void
-metrics_free(struct metrics *metrics)
+metrics_free(struct metrics *m)
 {
-    for (size_t i = 0; i < metrics->ngroups; i++) {
-        for (int q = 0; q < METRICS_NQUANTITIES; q++)
-            metrics_dist_free(&metrics->group[i].dist[q]);
-        free(metrics->group[i].cause);
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->ngroups; i++) {
+        for (size_t q = 0; q < m->family->nquantities; q++)
+            metrics_dist_free(&m->group[i].dist[q]);
+        free(m->group[i].dist);
+        free(m->group[i].labelled);
     }
-    free(metrics->group);
-    rec_map_free(&metrics->names);
-    rec_arena_free(&metrics->arena);
-    *metrics = (struct metrics){0};
+    free(m->state);
+    free(m->group);
+    free(m->label);
+    free(m->label_figure);
+    free(m->bin);
+    rec_map_free(&m->names);
+    rec_map_free(&m->labels);
+    rec_arena_free(&m->arena);
+    free(m);
 }
 
-/* ---- one record ---------------------------------------------------------- */
-
-/* The keys that are read, NAN when absent. */
-enum {
-    STEPS,
-    STEP,
-    COMM,
-    COMP,
-    SERVERS,
-    BUSY,
-    SEQUENTIAL,
-    DEADLINE,
-    MEMORY,
-    DEP_BYTES,
-    FLOW_BYTES,
-    DEMAND_MEMORY,
-    DEMAND_BYTES,
-    ARRIVAL,
-    DEGREE,
-    NKEYS
-};
-static const char *const key_names[NKEYS] = {
-    "steps",      "step",          "comm",         "comp",    "servers",
-    "busy",       "sequential",    "deadline",     "memory",  "dep_bytes",
-    "flow_bytes", "demand_memory", "demand_bytes", "arrival", "degree"};
-
-static bool
-read_keys(const struct rec_reader *reader, const struct rec *rec, double key[NKEYS],
-          struct rec_error *err)
-{
-    struct rec_str name, value;
-    size_t at = 0;
-    int status;
-
-    for (int i = 0; i < NKEYS; i++)
-        key[i] = NAN;
-    while ((status = rec_next_key(reader, rec, &at, &name, &value, err)) > 0)
-        for (int i = 0; i < NKEYS; i++) {
-            if (!rec_str_is(name, key_names[i]))
-                continue;
-            if (!rec_parse_num(value, &key[i]) || key[i] < 0 ||
-                (isinf(key[i]) && i != DEADLINE))
-                return rec_reader_fail(reader, err,
-                                       "%s must be a number >= 0%s, got '%.*s'",
-                                       key_names[i], i == DEADLINE ? " or inf" : "",
-                                       (int)(value.len < 60 ? value.len : 60), value.ptr);
-            break;
-        }
-    return status == 0;
-}
-
-/* The name of the record's group: the value of the key, or "-". */
-static struct rec_str
-group_name(const struct metrics *metrics, const struct rec *rec, const double key[NKEYS],
-           char text[REC_NUM_MAX])
-{
-    struct rec_str name = {"-", 1};
-    if (strcmp(metrics->by, "graph") == 0 && rec->type == REC_DONE)
-        return rec->field[2];
-    if (strcmp(metrics->by, "cause") == 0)
-        return rec->type == REC_BLOCK ? rec->field[3] : rec_str("done");
-    if (strcmp(metrics->by, "deadline") == 0) {
-        double fraction = key[DEADLINE] / (key[STEPS] * key[SEQUENTIAL]);
-        if (isnan(fraction))
-            return name;
-        snprintf(text, REC_NUM_MAX, "%.3g", fraction);
-        return rec_str(text);
-    }
-    rec_find_key(rec, metrics->by, &name);
-    return name;
-}
-
-static bool
-count_cause(struct metrics *metrics, struct metrics_group *group, struct rec_str name,
-            struct rec_error *err)
-{
-    size_t i = 0;
-    while (i < group->ncauses && !rec_str_is(name, group->cause[i].name))
-        i++;
-    if (i == group->ncauses) {
-        const char *kept = rec_arena_copy(&metrics->arena, name, err);
-        if (!kept || !rec_grow(&group->cause, &group->cause_room, i + 1,
-                               sizeof *group->cause, err))
-            return false;
-        for (; i > 0 && strcmp(group->cause[i - 1].name, kept) > 0; i--)
-            group->cause[i] = group->cause[i - 1];
-        group->cause[i] = (struct metrics_cause){kept, 0};
-        group->ncauses++;
-    }
-    group->cause[i].n++;
-    return true;
-}
-
-static bool
-observe(struct metrics_group *group, enum metrics_quantity quantity, double value,
-        struct rec_error *err)
-{
-    return !isfinite(value) || metrics_dist_add(&group->dist[quantity], value, err);
-}
-
-static double
-or_zero(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-/* Sequential time, deadline and fraction, three quantities from `first` on. */
-static bool
-observe_demand(struct metrics_group *group, enum metrics_quantity first,
-               const double key[NKEYS], struct rec_error *err)
-{
-    double sequential = key[STEPS] * key[SEQUENTIAL];
-    return observe(group, first, sequential, err) &&
-           observe(group, first + 1, key[DEADLINE], err) &&
-           observe(group, first + 2, key[DEADLINE] / sequential, err);
-}
-
-static bool
-count_done(struct metrics_group *group, const struct metrics_job *job,
-           const double key[NKEYS], struct rec_error *err)
-{
-    double completion = job->finish - job->arrival, run = job->finish - job->start;
-
-    group->done++;
-    group->running += run;
-    group->server_seconds += or_zero(key[SERVERS] * run);
-    group->busy_seconds += or_zero(key[BUSY] * key[SERVERS] * run);
-    group->comm_seconds += or_zero(key[STEPS] * key[COMM]);
-    group->comp_seconds += or_zero(key[STEPS] * key[COMP]);
-    group->memory += or_zero(key[MEMORY]);
-    group->dep_bytes += or_zero(key[DEP_BYTES]);
-    group->flow_bytes += or_zero(key[FLOW_BYTES]);
-    group->demand_memory += or_zero(key[DEMAND_MEMORY]);
-    group->demand_bytes += or_zero(key[DEMAND_BYTES]);
-    return observe(group, METRICS_COMPLETION, completion, err) &&
-           observe(group, METRICS_WAITING, job->start - job->arrival, err) &&
-           observe(group, METRICS_SPEEDUP, key[STEPS] * key[SEQUENTIAL] / completion,
-                   err) &&
-           observe(group, METRICS_COMM, key[COMM] / key[STEP], err) &&
-           observe(group, METRICS_COMP, key[COMP] / key[STEP], err) &&
-           observe(group, METRICS_BUSY, key[BUSY], err) &&
-           observe(group, METRICS_SERVERS, key[SERVERS], err) &&
-           observe(group, METRICS_DEGREE, key[DEGREE], err) &&
-           observe_demand(group, METRICS_SEQUENTIAL, key, err);
-}
-
-static bool
-count_job(struct metrics *metrics, struct metrics_group *group, const struct rec *rec,
-          const struct metrics_job *job, const double key[NKEYS], struct rec_error *err)
-{
-    group->offered += or_zero(key[DEMAND_MEMORY]) + or_zero(key[DEMAND_BYTES]);
-    if (!job->blocked)
-        return count_done(group, job, key, err);
-    group->blocked++;
-    return count_cause(metrics, group, rec->field[3], err) &&
-           observe_demand(group, METRICS_BLOCKED_SEQUENTIAL, key, err);
-}
-
-static bool
-read_times(const struct rec_reader *reader, const struct rec *rec, const double *key,
-           struct metrics_job *job, struct rec_error *err)
-{
-    if (job->blocked) {
-        if (!rec_get_number(reader, rec, 2, &job->finish, err))
-            return false;
-        job->arrival = isnan(key[ARRIVAL]) ? job->finish : key[ARRIVAL];
-        job->start = job->finish;
-    } else if (!rec_get_number(reader, rec, 3, &job->arrival, err) ||
-               !rec_get_number(reader, rec, 4, &job->start, err) ||
-               !rec_get_number(reader, rec, 5, &job->finish, err))
-        return false;
-    if (job->arrival > job->start || job->start > job->finish)
-        return rec_reader_fail(reader, err,
-                               "a job arrives, starts and finishes in this order");
-    return true;
-}
-
-static bool
-read_cluster(struct metrics *metrics, const struct rec_reader *reader,
-             const struct rec *rec, struct rec_error *err)
-{
-    double servers = 1;
-    uint64_t n;
-    if (!rec_need(reader, rec, err))
-        return false;
-    for (size_t i = 2; i <= 4; i++) {
-        if (!rec_get_count(reader, rec, i, &n, err))
-            return false;
-        servers *= (double)n;
-    }
-    metrics->servers = servers;
-    return true;
-}
-
-int
-metrics_take(struct metrics *metrics, const struct rec_reader *reader,
-             const struct rec *rec, struct metrics_job *job, struct rec_error *err)
-{
-    double key[NKEYS];
-    char text[REC_NUM_MAX];
-    uint32_t index;
-
-    if (rec->type == REC_CLUSTER)
-        return read_cluster(metrics, reader, rec, err) ? 0 : -1;
-    if (rec->type != REC_DONE && rec->type != REC_BLOCK)
-        return 0;
-    *job = (struct metrics_job){.blocked = rec->type == REC_BLOCK};
-    if (!rec_need(reader, rec, err) || !read_keys(reader, rec, key, err) ||
-        !read_times(reader, rec, key, job, err))
-        return -1;
-    job->servers = key[SERVERS];
-    job->busy = key[BUSY];
-    job->memory = key[MEMORY];
-    job->dep_bytes = key[DEP_BYTES];
-    job->flow_bytes = key[FLOW_BYTES];
-    metrics->jobs++;
-    if (isnan(metrics->first) || job->arrival < metrics->first)
-        metrics->first = job->arrival;
-    metrics->last_arrival = fmax(metrics->last_arrival, job->arrival);
-    metrics->last = fmax(metrics->last, job->finish);
-    if (!count_job(metrics, &metrics->group[0], rec, job, key, err))
-        return -1;
-    if (metrics->by) {
-        struct rec_str name = group_name(metrics, rec, key, text);
-        index = rec_map_get(&metrics->names, name);
-        if (index == REC_NONE) {
-            int64_t new = add_group(metrics, name, err);
-            if (new < 0 ||
-                !rec_map_add(&metrics->names, rec_str(metrics->group[new].name),
-                             index = (uint32_t) new, err))
-                return -1;
-        }
-        if (!count_job(metrics, &metrics->group[index], rec, job, key, err))
-            return -1;
-    }
-    return 1;
-}
-
-int
-metrics_compare_names(const char *a, const char *b)
+static int
+compare_names(const char *a, const char *b)
 {
     double p, q;
     bool pa = rec_parse_num(rec_str(a), &p), qb = rec_parse_num(rec_str(b), &q);
@@ -315,157 +173,231 @@ metrics_compare_names(const char *a, const char *b)
 static int
 compare_groups(const void *a, const void *b)
 {
-    const struct metrics_group *x = a, *y = b;
-    return metrics_compare_names(x->name, y->name);
+    const struct group *x = a, *y = b;
+    return compare_names(x->name, y->name);
+}
+
+static int
+compare_labels(const void *a, const void *b)
+{
+    const struct label *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
 void
-metrics_sort(struct metrics *metrics)
+metrics_end(struct metrics *m)
 {
-    qsort(metrics->group + 1, metrics->ngroups - 1, sizeof *metrics->group,
-          compare_groups);
+    size_t known = m->family->nlabels;
+    qsort(m->group + 1, m->ngroups - 1, sizeof *m->group, compare_groups);
+    if (m->nlabels > known)
+        qsort(m->label + known, m->nlabels - known, sizeof *m->label, compare_labels);
 }
 
-/* ---- figures ------------------------------------------------------------- */
+/* ---- one case ------------------------------------------------------------ */
 
+/* The index of a key that is read, nkeys if it is none. Records of a stream have their keys
+ * in one order, so the search starts at the one that stands behind the last one found. */
+static size_t
+find_key(const struct metrics *m, struct rec_str name, size_t from)
+{
+    for (size_t i = 0, at = from; i < m->nkeys; i++, at++) {
+        const char *key = m->key[at < m->nkeys ? at : (at -= m->nkeys)]->name;
+        if (*key == *name.ptr && rec_str_is(name, key))
+            return at;
+    }
+    return m->nkeys;
+}
+
+static bool
+read_keys(const struct metrics *m, const struct rec_reader *reader, const struct rec *rec,
+          double value[], struct rec_error *err)
+{
+    struct rec_str name, text;
+    size_t at = 0, next = 0;
+    int status;
+
+    for (size_t i = 0; i < m->nkeys; i++)
+        value[i] = NAN;
+    while ((status = rec_next_key(reader, rec, &at, &name, &text, err)) > 0) {
+        size_t found = find_key(m, name, next);
+        if (found == m->nkeys)
+            continue;
+        if (!rec_read_number(reader, rec, m->key[found], text, &value[found], err))
+            return false;
+        next = found + 1;
+    }
+    return status == 0;
+}
+
+/* A case before its family fills it. */
 static void
-emit_summary(const struct metrics *metrics, const struct metrics_group *g,
-             metrics_emit *emit, void *context)
+start_case(const struct metrics *m, const struct rec *rec, const double key[],
+           struct metrics_case *one)
 {
-    double jobs = (double)(g->done + g->blocked);
-    double horizon = metrics->last - metrics->first;
-    double arrivals = metrics->last_arrival - metrics->first;
-    const struct {
-        const char *name;
-        double amount, by; /* left out when `by` is not > 0 */
-    } figure[] = {
-        {"jobs", jobs, 1},
-        {"done", (double)g->done, 1},
-        {"blocked", (double)g->blocked, 1},
-        {"blocking rate", (double)g->blocked, jobs},
-        {"acceptance rate", (double)g->done, jobs},
-        {"horizon", horizon, 1},
-        {"arrival rate", jobs - 1, arrivals},
-        {"offered load", g->offered, g->offered > 0 ? arrivals : 0},
-        {"jobs running", g->running, horizon},
-        {"servers in use", g->server_seconds, g->dist[METRICS_SERVERS].n ? horizon : 0},
-        {"mounted utilisation", g->busy_seconds, g->server_seconds},
-        {"cluster utilisation", g->busy_seconds, metrics->servers * horizon},
-        {"comm overhead, time weighted", g->comm_seconds,
-         g->dist[METRICS_COMM].n ? g->running : 0},
-        {"comp overhead, time weighted", g->comp_seconds,
-         g->dist[METRICS_COMP].n ? g->running : 0},
-        {"compute throughput", g->memory, g->memory > 0 ? horizon : 0},
-        {"dep throughput", g->dep_bytes, g->dep_bytes > 0 ? horizon : 0},
-        {"flow throughput", g->flow_bytes, g->flow_bytes > 0 ? horizon : 0},
-        {"cluster throughput", g->memory + g->dep_bytes,
-         g->memory + g->dep_bytes > 0 ? horizon : 0},
-        {"demand compute throughput", g->demand_memory,
-         g->demand_memory > 0 ? horizon : 0},
-        {"demand dep throughput", g->demand_bytes, g->demand_bytes > 0 ? horizon : 0},
-        {"demand throughput", g->demand_memory + g->demand_bytes,
-         g->demand_memory + g->demand_bytes > 0 ? horizon : 0},
-    };
-    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++)
-        if (figure[i].by > 0)
-            emit(context, g->name, figure[i].name, "value",
-                 figure[i].amount / figure[i].by);
-    for (size_t i = 0; i < g->ncauses; i++) {
-        char name[100];
-        snprintf(name, sizeof name, "blocked: %.80s", g->cause[i].name);
-        emit(context, g->name, name, "value", (double)g->cause[i].n);
-        snprintf(name, sizeof name, "blocking rate: %.80s", g->cause[i].name);
-        emit(context, g->name, name, "value", (double)g->cause[i].n / jobs);
-    }
+    const struct metrics_family *family = m->family;
+    bool first = rec->type == family->cases[0];
+    for (size_t i = 0; i < METRICS_MOMENTS; i++)
+        one->at[i] = (struct metrics_span){NAN, NAN};
+    for (size_t i = 0; i < family->nsums; i++)
+        one->amount[i] = 1;
+    for (size_t i = 0; i < family->nquantities; i++)
+        one->quantity[i] =
+            first && family->quantities[i].key ? key[m->quantity_key[i]] : (double)NAN;
+    one->label = (struct rec_str){NULL, 0};
 }
 
-void
-metrics_figures(struct metrics *metrics, metrics_emit *emit, void *context)
+static bool
+count_label(struct group *group, uint32_t label, struct rec_error *err)
 {
-    static const struct {
-        const char *name;
-        double p;
-    } quantile[] = {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}};
+    if (!rec_grow(&group->labelled, &group->labelled_room, label + 1,
+                  sizeof *group->labelled, err))
+        return false;
+    while (group->nlabelled <= label)
+        group->labelled[group->nlabelled++] = 0;
+    group->labelled[label]++;
+    return true;
+}
 
-    for (size_t i = 0; i < metrics->ngroups; i++) {
-        struct metrics_group *g = &metrics->group[i];
-        emit_summary(metrics, g, emit, context);
-        for (int q = 0; q < METRICS_NQUANTITIES; q++) {
-            struct metrics_dist *d = &g->dist[q];
-            if (d->n == 0)
-                continue;
-            emit(context, g->name, quantity_names[q], "count", (double)d->n);
-            emit(context, g->name, quantity_names[q], "mean", d->mean);
-            emit(context, g->name, quantity_names[q], "sd", metrics_dist_deviation(d));
-            emit(context, g->name, quantity_names[q], "min", d->least);
-            for (int p = 0; p < 3; p++)
-                emit(context, g->name, quantity_names[q], quantile[p].name,
-                     metrics_dist_quantile(d, quantile[p].p));
-            emit(context, g->name, quantity_names[q], "max", d->most);
+/* Adds a case to a group; `label` is REC_NONE if it has none. */
+static bool
+count_case(const struct metrics *m, struct group *group, const struct metrics_case *one,
+           uint32_t label, struct rec_error *err)
+{
+    const struct metrics_family *family = m->family;
+    for (size_t i = 0; i < family->nsums; i++) {
+        struct metrics_span at = one->at[family->sums[i].at];
+        if (isnan(at.from))
+            continue;
+        if (isnan(one->amount[i])) {
+            group->unknown |= (uint64_t)1 << i;
+            continue;
         }
+        group->known |= (uint64_t)1 << i;
+        group->sum[i] += one->amount[i] * (family->sums[i].rate ? at.to - at.from : 1);
     }
+    for (size_t i = 0; i < family->nquantities; i++)
+        if (isfinite(one->quantity[i]) &&
+            !metrics_dist_add(&group->dist[i], one->quantity[i], err))
+            return false;
+    return label == REC_NONE || count_label(group, label, err);
 }
 
-/* ---- series -------------------------------------------------------------- */
+/* The group of a record, other than the total. REC_NONE: *err. */
+static uint32_t
+find_group(struct metrics *m, const struct rec *rec, const double key[],
+           struct rec_error *err)
+{
+    struct rec_str name = rec_str("-");
+    char text[REC_NUM_MAX];
+    uint32_t index;
+
+    if (!m->family->name_group(rec, key, m->by, text, &name))
+        rec_find_key(rec, m->by, &name);
+    index = rec_map_get(&m->names, name);
+    if (index != REC_NONE)
+        return index;
+    index = add_group(m, name, err);
+    return index != REC_NONE &&
+                   rec_map_add(&m->names, rec_str(m->group[index].name), index, err)
+               ? index
+               : REC_NONE;
+}
+
+/* ---- intervals of time --------------------------------------------------- */
 
 enum { BINS_MAX = 10000000 };
 
-static struct metrics_bin *
-bin_at(struct metrics_series *series, double time, struct rec_error *err)
+/* Makes all intervals up to a time. */
+static bool
+make_bins(struct metrics *m, double time, struct rec_error *err)
 {
-    double index = floor(time / series->width);
-    size_t need;
-    if (index >= BINS_MAX) {
-        rec_fail(err, REC_DATA,
-                 "--series %g makes more than %d intervals; take a larger one",
-                 series->width, BINS_MAX);
-        return NULL;
-    }
-    need = (size_t)index + 1;
-    if (!rec_grow(&series->bin, &series->room, need, sizeof *series->bin, err))
-        return NULL;
-    for (; series->nbins < need; series->nbins++)
-        series->bin[series->nbins] = (struct metrics_bin){0};
-    return &series->bin[need - 1];
+    size_t n = m->family->nsums, need;
+    if (time / m->seconds >= BINS_MAX)
+        return rec_fail(err, REC_USAGE,
+                        "intervals of %g s would be more than %d; take longer ones",
+                        m->seconds, BINS_MAX);
+    need = (size_t)(time / m->seconds) + 1;
+    if (need <= m->nbins)
+        return true;
+    if (!rec_grow(&m->bin, &m->bin_room, need * n, sizeof *m->bin, err))
+        return false;
+    memset(m->bin + m->nbins * n, 0, (need - m->nbins) * n * sizeof *m->bin);
+    m->nbins = need;
+    return true;
 }
 
-bool
-metrics_series_add(struct metrics_series *series, const struct metrics_job *job,
-                   struct rec_error *err)
+/* Adds to the intervals what count_case() adds to a group. */
+static bool
+spread_case(struct metrics *m, const struct metrics_case *one, struct rec_error *err)
 {
-    struct metrics_bin *bin = bin_at(series, job->finish, err);
-    double width = series->width;
+    const struct metrics_family *family = m->family;
+    size_t n = family->nsums;
 
-    if (!bin)
-        return false;
-    if (job->blocked)
-        bin->blocked++;
-    else {
-        bin->done++;
-        bin->completion += job->finish - job->arrival;
-        bin->memory += or_zero(job->memory);
-        bin->dep_bytes += or_zero(job->dep_bytes);
-        bin->flow_bytes += or_zero(job->flow_bytes);
-        series->bin[(size_t)(job->start / width)].started++;
-    }
-    series->bin[(size_t)(job->arrival / width)].arrived++;
-    if (job->blocked)
-        return true;
-    for (size_t i = (size_t)(job->start / width); i < series->nbins; i++) {
-        double from = fmax(job->start, (double)i * width);
-        double to = fmin(job->finish, (double)(i + 1) * width);
-        if (from >= job->finish)
-            break;
-        series->bin[i].running += to - from;
-        series->bin[i].server_seconds += or_zero(job->servers * (to - from));
-        series->bin[i].busy_seconds += or_zero(job->busy * job->servers * (to - from));
+    for (size_t s = 0; s < n; s++) {
+        struct metrics_span at = one->at[family->sums[s].at];
+        double amount = one->amount[s];
+        if (isnan(at.from))
+            continue;
+        if (!make_bins(m, at.to, err))
+            return false;
+        if (isnan(amount))
+            continue;
+        if (!family->sums[s].rate) {
+            m->bin[(size_t)(at.to / m->seconds) * n + s] += amount;
+            continue;
+        }
+        for (size_t i = (size_t)(at.from / m->seconds); i < m->nbins; i++) {
+            double from = fmax(at.from, (double)i * m->seconds);
+            double to = fmin(at.to, (double)(i + 1) * m->seconds);
+            if (from >= at.to)
+                break;
+            m->bin[i * n + s] += amount * (to - from);
+        }
     }
     return true;
 }
 
-void
-metrics_series_free(struct metrics_series *series)
+/* ---- records ------------------------------------------------------------- */
+
+static bool
+take_case(struct metrics *m, const struct metrics_case *one, const struct rec *rec,
+          const double key[], struct rec_error *err)
 {
-    free(series->bin);
-    *series = (struct metrics_series){0};
+    uint32_t label = REC_NONE, group;
+
+    m->cases++;
+    for (size_t i = 0; i < METRICS_MOMENTS; i++) {
+        m->seen[i].from = fmin(m->seen[i].from, one->at[i].from);
+        m->seen[i].to = fmax(m->seen[i].to, one->at[i].to);
+    }
+    if (one->label.ptr && (label = find_label(m, one->label, err)) == REC_NONE)
+        return false;
+    if (!count_case(m, &m->group[0], one, label, err))
+        return false;
+    if (m->by && ((group = find_group(m, rec, key, err)) == REC_NONE ||
+                  !count_case(m, &m->group[group], one, label, err)))
+        return false;
+    return m->seconds == 0 || m->family->nseries == 0 || spread_case(m, one, err);
+}
+
+int
+metrics_take(struct metrics *m, const struct rec_reader *reader, const struct rec *rec,
+             struct rec_error *err)
+{
+    struct metrics_case one;
+    double key[METRICS_MOST];
+
+    if (m->role[rec->type] == NOTHING)
+        return 0;
+    if (!rec_need(reader, rec, err))
+        return -1;
+    if (m->role[rec->type] == NOTE)
+        return m->family->note(m->state, reader, rec, err) ? 0 : -1;
+    if (!read_keys(m, reader, rec, key, err))
+        return -1;
+    start_case(m, rec, key, &one);
+    return m->family->take(m->state, reader, rec, key, &one, err) &&
+                   take_case(m, &one, rec, key, err)
+               ? 1
+               : -1;
 }

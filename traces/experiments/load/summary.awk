@@ -12,6 +12,7 @@ FNR == 1 {
     seeds[key]++
 }
 $2 == "blocking rate" && $3 == "value" { add("b", $4) }
+# no job was accepted: nan
 $2 == "completion time" && $3 == "mean" && $4 != "nan" { add("c", $4) }
 function add(what, x) { n_[what, key]++; sum[what, key] += x; square[what, key] += x * x }
 function mean(what, k) { return n_[what, k] ? sum[what, k] / n_[what, k] : 0 }
@@ -24,7 +25,7 @@ function error_of(what, k,   n, v) {
 END {
     for (i = 1; i <= keys; i++) {
         k = order[i]
-        completion = "-\t-" # no job was accepted
+        completion = "-\t-"
         if (n_["c", k])
             completion = sprintf("%.9g\t%.3g", mean("c", k), error_of("c", k))
         printf "%s\t%d\t%.9g\t%.3g\t%s\n", k, seeds[k], mean("b", k), error_of("b", k),

@@ -21,9 +21,8 @@ FNR == 1 {
 }
 $1 == "all" && $2 == "runs" { runs[removal] = $4 }
 $1 == "all" && $2 == "runs short of their steps" { short[removal] = $4 }
-$1 == "all" && ($3 == "mean" || $3 == "se" || $3 == "sd") { figure[removal, $2, $3] = $4 }
-# a single run has no spread
-$1 == "all" && $3 == "value" { figure[removal, $2, "mean"] = $4 }
+# a single run has no spread: nan
+$1 == "all" && $3 ~ /^(mean|se|sd)$/ && $4 != "nan" { figure[removal, $2, $3] = $4 }
 END {
     if (what == "tsv") {
         printf "removal\truns"

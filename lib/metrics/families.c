@@ -1,0 +1,22 @@
+/* The table of families. */
+#include "private.h"
+
+static const struct metrics_family *const families[] = {&metrics_jobs, &metrics_training};
+
+const struct metrics_family *
+metrics_family(size_t i)
+{
+    return i < METRICS_COUNT(families) ? families[i] : NULL;
+}
+
+const char *
+metrics_family_name(const struct metrics_family *family)
+{
+    return family->name;
+}
+
+const char *
+metrics_family_record(const struct metrics_family *family, size_t i)
+{
+    return i < family->ncases ? rec_spec(family->cases[i])->name : NULL;
+}

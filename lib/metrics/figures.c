@@ -1,0 +1,225 @@
+/* What comes out of a reducer: figures, which are quotients of sums, and distributions. */
+#include "engine.h"
+
+#include <math.h>
+
+/* ---- statistics of a distribution ---------------------------------------- */
+
+enum statistic { COUNT, MEAN, ERROR, DEVIATION, LEAST, P50, P95, P99, MOST };
+static const char *const statistic_names[METRICS_STATISTICS] = {
+    "count", "mean", "se", "sd", "min", "p50", "p95", "p99", "max"};
+_Static_assert(MOST + 1 == METRICS_STATISTICS, "a name each");
+
+static double
+statistic(struct metrics_dist *dist, enum statistic which)
+{
+    if (dist->n == 0 && which != COUNT)
+        return NAN;
+    switch (which) {
+    case COUNT: return (double)dist->n;
+    case MEAN: return dist->mean;
+    case ERROR: return metrics_dist_deviation(dist) / sqrt((double)dist->n);
+    case DEVIATION: return metrics_dist_deviation(dist);
+    case LEAST: return dist->least;
+    case P50: return metrics_dist_quantile(dist, 0.5);
+    case P95: return metrics_dist_quantile(dist, 0.95);
+    case P99: return metrics_dist_quantile(dist, 0.99);
+    case MOST: return dist->most;
+    }
+    return NAN;
+}
+
+static void
+describe(const struct metrics_family *family, struct metrics_dist *dist,
+         struct metrics_figure *figure)
+{
+    figure->n = 0;
+    for (int i = 0; i < METRICS_STATISTICS; i++) {
+        if (i == ERROR && !family->independent)
+            continue;
+        figure->statistic[figure->n] = statistic_names[i];
+        figure->value[figure->n++] = statistic(dist, (enum statistic)i);
+    }
+}
+
+/* ---- terms --------------------------------------------------------------- */
+
+/* The terms of a group, or of an interval whose sums these are: then group is the total. */
+static void
+fill_terms(const struct metrics *m, const struct group *group, const double *sum,
+           double seconds, double term[])
+{
+    for (size_t i = 0; i < m->family->nsums; i++) {
+        bool lacking = (group->unknown & ~group->known) >> i & 1;
+        term[i] = lacking ? (double)NAN : sum[i];
+    }
+    m->family->derive(m->state, m->seen, seconds, term);
+}
+
+static void
+fill_group_terms(const struct metrics *m, const struct group *group, double term[])
+{
+    struct metrics_span all = {NAN, NAN};
+    for (size_t i = 0; i < METRICS_MOMENTS; i++) {
+        all.from = fmin(all.from, m->seen[i].from);
+        all.to = fmax(all.to, m->seen[i].to);
+    }
+    fill_terms(m, group, group->sum, all.to - all.from, term);
+}
+
+static double
+ratio(double amount, double per)
+{
+    return per > 0 ? amount / per : (double)NAN;
+}
+
+/* ---- figures ------------------------------------------------------------- */
+
+const struct metrics_family *
+metrics_family_of(const struct metrics *m)
+{
+    return m->family;
+}
+
+uint64_t
+metrics_cases(const struct metrics *m)
+{
+    return m->cases;
+}
+
+size_t
+metrics_ngroups(const struct metrics *m)
+{
+    return m->ngroups;
+}
+
+const char *
+metrics_group_name(const struct metrics *m, size_t group)
+{
+    return m->group[group].name;
+}
+
+static void
+set_quotient(struct metrics_figure *figure, const struct metrics_quotient *quotient,
+             const double term[])
+{
+    *figure = (struct metrics_figure){
+        .name = quotient->name,
+        .unit = quotient->unit,
+        .n = 1,
+        .statistic = {"value"},
+        .value = {ratio(term[quotient->amount], term[quotient->per])}};
+}
+
+/* Figure k of a label. */
+static void
+set_labelled(const struct metrics *m, const struct group *group,
+             const struct label *label, size_t k, const double term[],
+             struct metrics_figure *figure)
+{
+    const struct metrics_family *family = m->family;
+    const struct metrics_quotient *quotient = &family->label_figures[k];
+    uint64_t n = label->index < group->nlabelled ? group->labelled[label->index] : 0;
+    set_quotient(figure, quotient, term);
+    figure->name = m->label_figure[label->index * family->nlabel_figures + k];
+    figure->value[0] = ratio((double)n, term[quotient->per]);
+}
+
+bool
+metrics_figure(struct metrics *m, size_t group, size_t i, struct metrics_figure *figure)
+{
+    const struct metrics_family *family = m->family;
+    const struct group *g = &m->group[group];
+    size_t nlabelled = m->nlabels * family->nlabel_figures;
+    double term[METRICS_MOST];
+
+    if (i < family->nfigures) {
+        fill_group_terms(m, g, term);
+        set_quotient(figure, &family->figures[i], term);
+        return true;
+    }
+    i -= family->nfigures;
+    if (i < nlabelled) {
+        fill_group_terms(m, g, term);
+        set_labelled(m, g, &m->label[i / family->nlabel_figures],
+                     i % family->nlabel_figures, term, figure);
+        return true;
+    }
+    i -= nlabelled;
+    if (i >= family->nquantities)
+        return false;
+    *figure = (struct metrics_figure){.name = family->quantities[i].name,
+                                      .unit = family->quantities[i].unit};
+    describe(family, &g->dist[i], figure);
+    return true;
+}
+
+/* ---- columns ------------------------------------------------------------- */
+
+bool
+metrics_find_shown(const struct metrics_family *family, const struct metrics_show *show,
+                   size_t *figure, size_t *which)
+{
+    *which = 0;
+    for (*figure = 0; *figure < family->nfigures; ++*figure)
+        if (strcmp(show->figure, family->figures[*figure].name) == 0)
+            return strcmp(show->statistic, "value") == 0;
+    for (size_t i = 0; i < family->nquantities; i++, ++*figure)
+        if (strcmp(show->figure, family->quantities[i].name) == 0)
+            for (; *which < METRICS_STATISTICS; ++*which)
+                if (strcmp(show->statistic, statistic_names[*which]) == 0)
+                    return true;
+    return false;
+}
+
+bool
+metrics_column(struct metrics *m, size_t group, size_t i, struct metrics_value *value)
+{
+    const struct metrics_family *family = m->family;
+    struct metrics_figure figure;
+    size_t at, which;
+
+    if (i >= family->nshown ||
+        !metrics_find_shown(family, &family->shown[i], &at, &which))
+        return false;
+    if (at < family->nfigures) {
+        metrics_figure(m, group, at, &figure);
+        *value = (struct metrics_value){NULL, figure.unit, figure.value[0]};
+    } else {
+        at -= family->nfigures;
+        *value = (struct metrics_value){
+            NULL, family->quantities[at].unit,
+            statistic(&m->group[group].dist[at], (enum statistic)which)};
+    }
+    value->name = family->shown[i].title;
+    return true;
+}
+
+/* ---- series -------------------------------------------------------------- */
+
+size_t
+metrics_nintervals(const struct metrics *m)
+{
+    return m->nbins;
+}
+
+bool
+metrics_interval(const struct metrics *m, size_t interval, size_t i,
+                 struct metrics_value *value)
+{
+    const struct metrics_family *family = m->family;
+    const struct metrics_quotient *quotient;
+    double term[METRICS_MOST];
+
+    if (i > family->nseries)
+        return false;
+    if (i == 0) {
+        *value = (struct metrics_value){"time", "s", (double)interval * m->seconds};
+        return true;
+    }
+    quotient = &family->series[i - 1];
+    fill_terms(m, &m->group[0], m->bin + interval * family->nsums, m->seconds, term);
+    *value = (struct metrics_value){quotient->name, quotient->unit,
+                                    ratio(term[quotient->amount], term[quotient->per])};
+    return true;
+}

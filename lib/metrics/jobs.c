@@ -1,0 +1,317 @@
+/* Jobs: done and block records, and the cluster they ran on. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* clang-format off */
+
+/* In the order in which sim writes them. */
+#define KEYS(X)                                                                          \
+    X(DEGREE, "degree") X(STEPS, "steps") X(STEP, "step") X(COMM, "comm")                \
+    X(COMP, "comp") X(SERVERS, "servers") X(BUSY, "busy") X(SEQUENTIAL, "sequential")    \
+    X(DEADLINE, "deadline") X(MEMORY, "memory") X(DEP_BYTES, "dep_bytes")                \
+    X(FLOW_BYTES, "flow_bytes") X(DEMAND_MEMORY, "demand_memory")                        \
+    X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival")
+
+/* What a job adds, when, and whether so much a second. */
+enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
+#define SUMS(X)                                                                          \
+    X(ARRIVED, AT_ARRIVAL, false)                                                        \
+    X(STARTED, AT_START, false)                                                          \
+    X(DONE, AT_DONE, false)                                                              \
+    X(BLOCKED, AT_BLOCK, false)                                                          \
+    X(JOB_SECONDS, WHILE_RUNNING, true)                                                  \
+    X(SERVER_SECONDS, WHILE_RUNNING, true)                                               \
+    X(MOUNTED_SECONDS, WHILE_RUNNING, true) /* of servers whose busy share is known */   \
+    X(BUSY_SECONDS, WHILE_RUNNING, true)    /* of servers while an op runs */            \
+    X(COMPLETION_SECONDS, AT_DONE, false)                                                \
+    X(DONE_SECONDS, AT_DONE, false)         /* from start to finish */                   \
+    X(COMM_SECONDS, AT_DONE, false)                                                      \
+    X(COMP_SECONDS, AT_DONE, false)                                                      \
+    X(COMPUTED, AT_DONE, false)             /* bytes of memory, deps, flows */           \
+    X(DEPS, AT_DONE, false)                                                              \
+    X(FLOWS, AT_DONE, false)                                                             \
+    X(DEMANDED, AT_DONE, false)             /* bytes of memory, deps, unpartitioned */   \
+    X(DEMANDED_DEPS, AT_DONE, false)                                                     \
+    X(OFFERED, AT_ARRIVAL, false)           /* both, of all jobs */
+
+#define QUANTITIES(X)                                                                    \
+    X(COMPLETION, "completion time", "s", NULL)                                          \
+    X(WAITING, "waiting time", "s", NULL)                                                \
+    X(SPEED_UP, "speed-up", "", NULL)                                                    \
+    X(COMM, "comm overhead", "%", NULL)                                                  \
+    X(COMP, "comp overhead", "%", NULL)                                                  \
+    X(BUSY, "utilisation", "%", "busy")                                                  \
+    X(SERVERS, "servers", "", "servers")                                                 \
+    X(DEGREE, "degree", "", "degree")                                                    \
+    X(SEQUENTIAL, "sequential time", "s", NULL)                                          \
+    X(DEADLINE, "deadline", "s", "deadline")                                             \
+    X(FRACTION, "deadline fraction", "", NULL)                                           \
+    X(BLOCKED_SEQUENTIAL, "sequential time of blocked", "s", NULL)                       \
+    X(BLOCKED_DEADLINE, "deadline of blocked", "s", NULL)                                \
+    X(BLOCKED_FRACTION, "deadline fraction of blocked", "", NULL)
+
+#define KEY(name, text) KEY_##name,
+#define KEY_NAME(name, text) text,
+#define SUM(name, moment, rate) name,
+#define SUM_ROW(name, moment, rate) {moment, rate},
+#define QUANTITY(name, text, unit, key) QUANTITY_##name,
+#define QUANTITY_ROW(name, text, unit, key) {text, unit, key},
+
+enum { KEYS(KEY) };
+enum {
+    SUMS(SUM)
+    /* the terms that are derived */
+    ONE,
+    ENDED,           /* done or blocked */
+    BYTES,           /* of memory and deps */
+    DEMANDED_BYTES,
+    HORIZON,         /* seconds */
+    CLUSTER_SECONDS, /* of all its servers */
+    GAPS,            /* between two arrivals */
+    GAP_SECONDS,
+    NTERMS
+};
+enum { QUANTITIES(QUANTITY) };
+
+static const char *const keys[] = {KEYS(KEY_NAME)};
+static const struct metrics_sum sums[] = {SUMS(SUM_ROW)};
+static const struct metrics_quantity quantities[] = {QUANTITIES(QUANTITY_ROW)};
+
+static const struct metrics_quotient figures[] = {
+    {"jobs", "", ARRIVED, ONE},
+    {"started", "", STARTED, ONE},
+    {"done", "", DONE, ONE},
+    {"blocked", "", BLOCKED, ONE},
+    {"blocking rate", "%", BLOCKED, ARRIVED},
+    {"acceptance rate", "%", DONE, ARRIVED},
+    {"horizon", "s", HORIZON, ONE},
+    {"arrival rate", "/s", GAPS, GAP_SECONDS},
+    {"offered load", "B/s", OFFERED, GAP_SECONDS},
+    {"jobs running", "", JOB_SECONDS, HORIZON},
+    {"servers in use", "", SERVER_SECONDS, HORIZON},
+    {"mounted utilisation", "%", BUSY_SECONDS, MOUNTED_SECONDS},
+    {"cluster utilisation", "%", BUSY_SECONDS, CLUSTER_SECONDS},
+    {"comm overhead, time weighted", "%", COMM_SECONDS, DONE_SECONDS},
+    {"comp overhead, time weighted", "%", COMP_SECONDS, DONE_SECONDS},
+    {"compute throughput", "B/s", COMPUTED, HORIZON},
+    {"dep throughput", "B/s", DEPS, HORIZON},
+    {"flow throughput", "B/s", FLOWS, HORIZON},
+    {"cluster throughput", "B/s", BYTES, HORIZON},
+    {"demand compute throughput", "B/s", DEMANDED, HORIZON},
+    {"demand dep throughput", "B/s", DEMANDED_DEPS, HORIZON},
+    {"demand throughput", "B/s", DEMANDED_BYTES, HORIZON},
+};
+
+static const struct metrics_quotient cause_figures[] = {
+    {"blocked: ", "", ONE, ONE},
+    {"blocking rate: ", "%", ONE, ARRIVED},
+};
+static const char *const causes[] = {"no_servers", "no_block", "no_memory", "deadline",
+                                     "queue_full", "policy", "unfinished"};
+
+static const struct metrics_show shown[] = {
+    {"jobs", "jobs", "value"},
+    {"done", "done", "value"},
+    {"blocked", "blocking rate", "value"},
+    {"completion", "completion time", "mean"},
+    {"p95", "completion time", "p95"},
+    {"speed-up", "speed-up", "mean"},
+    {"comm", "comm overhead", "mean"},
+    {"utilisation", "utilisation", "mean"},
+    {"servers", "servers", "mean"},
+};
+
+static const struct metrics_quotient series[] = {
+    {"arrived", "", ARRIVED, ONE},
+    {"started", "", STARTED, ONE},
+    {"done", "", DONE, ONE},
+    {"blocked", "", BLOCKED, ONE},
+    {"blocking_rate", "%", BLOCKED, ENDED},
+    {"running", "", JOB_SECONDS, HORIZON},
+    {"servers", "", SERVER_SECONDS, HORIZON},
+    {"mounted_utilisation", "%", BUSY_SECONDS, MOUNTED_SECONDS},
+    {"cluster_utilisation", "%", BUSY_SECONDS, CLUSTER_SECONDS},
+    {"completion_mean", "s", COMPLETION_SECONDS, DONE},
+    {"compute_throughput", "B/s", COMPUTED, HORIZON},
+    {"dep_throughput", "B/s", DEPS, HORIZON},
+    {"flow_throughput", "B/s", FLOWS, HORIZON},
+};
+
+/* clang-format on */
+
+_Static_assert(NTERMS <= METRICS_MOST && NMOMENTS <= METRICS_MOMENTS, "room for all");
+
+/* ---- the cluster --------------------------------------------------------- */
+
+struct state {
+    double servers; /* of the cluster; 0: not known */
+};
+
+static bool
+note(void *kept, const struct rec_reader *reader, const struct rec *rec,
+     struct rec_error *err)
+{
+    struct state *state = kept;
+    uint64_t n;
+
+    state->servers = 1;
+    for (size_t i = 2; i <= 4; i++) {
+        if (!rec_get_count(reader, rec, i, &n, err))
+            return false;
+        state->servers *= (double)n;
+    }
+    return true;
+}
+
+/* ---- one job ------------------------------------------------------------- */
+
+static void
+set_moment(struct metrics_case *one, int moment, double from, double to)
+{
+    one->at[moment] = (struct metrics_span){from, to};
+}
+
+/* a + b, as far as they are known. */
+static double
+plus(double a, double b)
+{
+    return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+/* Sequential time, deadline and fraction: three quantities from `first` on. */
+static void
+set_demand(struct metrics_case *one, size_t first, const double key[])
+{
+    double sequential = key[KEY_STEPS] * key[KEY_SEQUENTIAL];
+    one->quantity[first] = sequential;
+    one->quantity[first + 1] = key[KEY_DEADLINE];
+    one->quantity[first + 2] = key[KEY_DEADLINE] / sequential;
+}
+
+static bool
+take_done(const struct rec_reader *reader, const struct rec *rec, const double key[],
+          struct metrics_case *one, struct rec_error *err)
+{
+    double arrival, start, finish;
+    if (!rec_get_number(reader, rec, 3, &arrival, err) ||
+        !rec_get_number(reader, rec, 4, &start, err) ||
+        !rec_get_number(reader, rec, 5, &finish, err))
+        return false;
+    set_moment(one, AT_ARRIVAL, arrival, arrival);
+    set_moment(one, AT_START, start, start);
+    set_moment(one, AT_DONE, finish, finish);
+    set_moment(one, WHILE_RUNNING, start, finish);
+    one->amount[COMPLETION_SECONDS] = finish - arrival;
+    one->amount[DONE_SECONDS] = finish - start;
+    one->amount[COMM_SECONDS] = key[KEY_STEPS] * key[KEY_COMM];
+    one->amount[COMP_SECONDS] = key[KEY_STEPS] * key[KEY_COMP];
+    one->amount[COMPUTED] = key[KEY_MEMORY];
+    one->amount[DEPS] = key[KEY_DEP_BYTES];
+    one->amount[FLOWS] = key[KEY_FLOW_BYTES];
+    one->amount[DEMANDED] = key[KEY_DEMAND_MEMORY];
+    one->amount[DEMANDED_DEPS] = key[KEY_DEMAND_BYTES];
+    set_demand(one, QUANTITY_SEQUENTIAL, key);
+    one->quantity[QUANTITY_COMPLETION] = finish - arrival;
+    one->quantity[QUANTITY_WAITING] = start - arrival;
+    one->quantity[QUANTITY_SPEED_UP] =
+        one->quantity[QUANTITY_SEQUENTIAL] / (finish - arrival);
+    one->quantity[QUANTITY_COMM] = key[KEY_COMM] / key[KEY_STEP];
+    one->quantity[QUANTITY_COMP] = key[KEY_COMP] / key[KEY_STEP];
+    return true;
+}
+
+static bool
+take_block(const struct rec_reader *reader, const struct rec *rec, const double key[],
+           struct metrics_case *one, struct rec_error *err)
+{
+    double time, arrival;
+    if (!rec_get_number(reader, rec, 2, &time, err))
+        return false;
+    arrival = isnan(key[KEY_ARRIVAL]) ? time : key[KEY_ARRIVAL];
+    set_moment(one, AT_ARRIVAL, arrival, arrival);
+    set_moment(one, AT_BLOCK, time, time);
+    set_demand(one, QUANTITY_BLOCKED_SEQUENTIAL, key);
+    one->label = rec->field[3];
+    return true;
+}
+
+static bool
+take(void *kept, const struct rec_reader *reader, const struct rec *rec,
+     const double key[], struct metrics_case *one, struct rec_error *err)
+{
+    double end, start;
+    (void)kept;
+    if (!(rec->type == REC_DONE ? take_done(reader, rec, key, one, err)
+                                : take_block(reader, rec, key, one, err)))
+        return false;
+    end = fmax(one->at[AT_DONE].to, one->at[AT_BLOCK].to);
+    start = fmin(one->at[AT_START].from, end); /* end, if it never started */
+    if (one->at[AT_ARRIVAL].from > start || one->at[AT_START].from > end)
+        return rec_reader_fail(reader, err,
+                               "a job arrives, starts and finishes in this order");
+    one->amount[SERVER_SECONDS] = key[KEY_SERVERS];
+    one->amount[MOUNTED_SECONDS] = isnan(key[KEY_BUSY]) ? (double)NAN : key[KEY_SERVERS];
+    one->amount[BUSY_SECONDS] = key[KEY_BUSY] * key[KEY_SERVERS];
+    one->amount[OFFERED] = plus(key[KEY_DEMAND_MEMORY], key[KEY_DEMAND_BYTES]);
+    return true;
+}
+
+/* ---- groups -------------------------------------------------------------- */
+
+static bool
+name_group(const struct rec *rec, const double key[], const char *by,
+           char text[REC_NUM_MAX], struct rec_str *name)
+{
+    bool done = rec->type == REC_DONE;
+    double fraction;
+
+    if (strcmp(by, "cause") == 0)
+        *name = done ? rec_str("done") : rec->field[3];
+    else if (strcmp(by, "graph") == 0 && done)
+        *name = rec->field[2];
+    else if (strcmp(by, "deadline") == 0) {
+        fraction = key[KEY_DEADLINE] / (key[KEY_STEPS] * key[KEY_SEQUENTIAL]);
+        if (isnan(fraction))
+            return true;
+        snprintf(text, REC_NUM_MAX, "%.3g", fraction);
+        *name = rec_str(text);
+    } else
+        return false;
+    return true;
+}
+
+static void
+derive(const void *kept, const struct metrics_span seen[], double seconds, double term[])
+{
+    const struct state *state = kept;
+    term[ONE] = 1;
+    term[ENDED] = term[DONE] + term[BLOCKED];
+    term[BYTES] = plus(term[COMPUTED], term[DEPS]);
+    term[DEMANDED_BYTES] = plus(term[DEMANDED], term[DEMANDED_DEPS]);
+    term[HORIZON] = seconds;
+    term[CLUSTER_SECONDS] = state->servers * seconds;
+    term[GAPS] = term[ARRIVED] - 1;
+    term[GAP_SECONDS] = seen[AT_ARRIVAL].to - seen[AT_ARRIVAL].from;
+}
+
+static const enum rec_type cases[] = {REC_DONE, REC_BLOCK}, others[] = {REC_CLUSTER};
+
+const struct metrics_family metrics_jobs = {"jobs",
+                                            METRICS_LIST(cases),
+                                            METRICS_LIST(others),
+                                            METRICS_LIST(keys),
+                                            METRICS_LIST(sums),
+                                            METRICS_LIST(quantities),
+                                            METRICS_LIST(figures),
+                                            METRICS_LIST(cause_figures),
+                                            METRICS_LIST(causes),
+                                            METRICS_LIST(shown),
+                                            METRICS_LIST(series),
+                                            false,
+                                            sizeof(struct state),
+                                            note,
+                                            take,
+                                            name_group,
+                                            derive};
