@@ -12,9 +12,10 @@
     X(COMP, "comp") X(SERVERS, "servers") X(BUSY, "busy") X(SEQUENTIAL, "sequential")    \
     X(DEADLINE, "deadline") X(MEMORY, "memory") X(DEP_BYTES, "dep_bytes")                \
     X(FLOW_BYTES, "flow_bytes") X(DEMAND_MEMORY, "demand_memory")                        \
-    X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival")
+    X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival") X(START, "start")
 
-/* What a job adds, when, and whether so much a second. */
+/* What a job adds, when, and whether so much a second. A job that is unfinished has started
+ * and runs until it is blocked; any other that is blocked never started. */
 enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
 #define SUMS(X)                                                                          \
     X(ARRIVED, AT_ARRIVAL, false)                                                        \
@@ -226,12 +227,14 @@ static bool
 take_block(const struct rec_reader *reader, const struct rec *rec, const double key[],
            struct metrics_case *one, struct rec_error *err)
 {
-    double time, arrival;
+    double time, arrival, start = key[KEY_START];
     if (!rec_get_number(reader, rec, 2, &time, err))
         return false;
-    arrival = isnan(key[KEY_ARRIVAL]) ? time : key[KEY_ARRIVAL];
+    arrival = isnan(key[KEY_ARRIVAL]) ? fmin(time, start) : key[KEY_ARRIVAL];
     set_moment(one, AT_ARRIVAL, arrival, arrival);
+    set_moment(one, AT_START, start, start);
     set_moment(one, AT_BLOCK, time, time);
+    set_moment(one, WHILE_RUNNING, start, time);
     set_demand(one, QUANTITY_BLOCKED_SEQUENTIAL, key);
     one->label = rec->field[3];
     return true;
