@@ -157,6 +157,9 @@ note(void *kept, const struct rec_reader *reader, const struct rec *rec,
     struct state *state = kept;
     uint64_t n;
 
+    state->servers = 0;
+    if (!rec_str_is(rec->field[1], "ramp"))
+        return true;
     state->servers = 1;
     for (size_t i = 2; i <= 4; i++) {
         if (!rec_get_count(reader, rec, i, &n, err))
