@@ -288,11 +288,15 @@ find_group(struct metrics *m, const struct rec *rec, const double key[],
            struct rec_error *err)
 {
     struct rec_str name = rec_str("-");
-    char text[REC_NUM_MAX];
+    char text[REC_NUM_MAX], own[100];
     uint32_t index;
 
     if (!m->family->name_group(rec, key, m->by, text, &name))
         rec_find_key(rec, m->by, &name);
+    if (rec_str_is(name, m->group[0].name)) { /* a group of that name is not the total */
+        snprintf(own, sizeof own, "%.80s=%s", m->by, m->group[0].name);
+        name = rec_str(own);
+    }
     index = rec_map_get(&m->names, name);
     if (index != REC_NONE)
         return index;
