@@ -135,6 +135,25 @@ reading_rounds_as_the_c_library(void **state)
     }
 }
 
+/* Integers halfway between two doubles, which go to the even one, and what is nearest to
+ * them on both sides. */
+static void
+halves_are_rounded_to_even(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        uint64_t half = random64() >> 10 | (uint64_t)1 << 53 | 1;
+        double want = (double)(half & 2 ? half + 1 : half - 1), value;
+        char text[40];
+        snprintf(text, sizeof text, "%llu", (unsigned long long)half);
+        assert_true(rec_parse_num(rec_str(text), &value) && value == want);
+        snprintf(text, sizeof text, "%llu.01", (unsigned long long)half);
+        assert_true(rec_parse_num(rec_str(text), &value) && value == (double)(half + 1));
+        snprintf(text, sizeof text, "%llu.99", (unsigned long long)half - 1);
+        assert_true(rec_parse_num(rec_str(text), &value) && value == (double)(half - 1));
+    }
+}
+
 /* ---- writing ------------------------------------------------------------- */
 
 /* Digits and exponent of a decimal text, without sign, point, zeros at either end. */
@@ -297,6 +316,7 @@ main(void)
         cmocka_unit_test(a_number_ends_with_its_view),
         cmocka_unit_test(integers_are_read_strictly),
         cmocka_unit_test(reading_rounds_as_the_c_library),
+        cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(random_bit_patterns_are_shortest),
         cmocka_unit_test(powers_and_their_neighbours_are_shortest),
         cmocka_unit_test(subnormals_are_shortest),
