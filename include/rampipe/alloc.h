@@ -49,6 +49,19 @@ enum alloc_outcome { ALLOC_PLACED, ALLOC_NO_SERVERS, ALLOC_NO_BLOCK, ALLOC_NO_ME
 /** The CAUSE of a block record; "placed" for ALLOC_PLACED. */
 const char *alloc_outcome_name(enum alloc_outcome outcome);
 
+/** Which servers are free: nobody's, and in service. */
+struct alloc_vacancy;
+
+/** All servers of a cluster are free. NULL: out of memory. */
+struct alloc_vacancy *alloc_vacancy_new(const struct net_cluster *cluster,
+                                        struct rec_error *err) REC_MUST_CHECK;
+/** `vacancy` may be NULL. */
+void alloc_vacancy_free(struct alloc_vacancy *vacancy);
+bool alloc_is_free(const struct alloc_vacancy *vacancy, uint32_t server);
+void alloc_set_free(struct alloc_vacancy *vacancy, uint32_t server, bool free);
+/** How many are free. */
+uint32_t alloc_count_free(const struct alloc_vacancy *vacancy);
+
 struct alloc_placer; /* a cluster, and the job that is being placed on it */
 
 /** A way to place a plan; a row a heuristic. */
@@ -91,11 +104,11 @@ struct alloc_placement {
 };
 
 /**
- * Places a plan on an empty job. taken[server] is true for servers of other jobs; nothing
- * of it is changed. Each server is checked for memory. False: out of memory.
+ * Places a plan on an empty job, on servers that are free; nothing of `vacancy` is changed.
+ * Each server is checked for memory. False: out of memory.
  */
 bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
-                 const bool *taken, struct alloc_placement *placement,
+                 const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
                  struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- how much to partition ----------------------------------------------- */

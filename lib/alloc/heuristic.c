@@ -16,7 +16,7 @@ is_empty(const struct alloc_placer *p)
     for (uint32_t c = 0; c < p->limit[0]; c++)
         for (uint32_t r = 0; r < p->limit[1]; r++)
             for (uint32_t s = 0; s < p->limit[2]; s++)
-                if (p->taken[alloc_server_at(p, c, r, s)])
+                if (!alloc_is_free(p->vacancy, alloc_server_at(p, c, r, s)))
                     return false;
     return true;
 }

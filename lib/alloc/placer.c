@@ -14,6 +14,7 @@ struct alloc_placer *
 alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *err)
 {
     struct alloc_placer *p = calloc(1, sizeof *p);
+    uint32_t rack = options->cluster.shape[2];
     if (!p) {
         rec_fail_memory(err);
         return NULL;
@@ -23,7 +24,9 @@ alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *e
     p->used = calloc(p->nservers, sizeof *p->used);
     p->held = calloc(p->nservers, sizeof *p->held);
     p->is_held = calloc(p->nservers, sizeof *p->is_held);
-    if (!p->used || !p->held || !p->is_held)
+    if (rack <= 64)
+        p->run = calloc(p->nservers / rack, sizeof *p->run);
+    if (!p->used || !p->held || !p->is_held || (rack <= 64 && !p->run))
         rec_fail_memory(err);
     else if (options->heuristic->pure || (p->rng = rng_new(options->seed, 0, err)))
         return p;
@@ -42,6 +45,7 @@ alloc_placer_free(struct alloc_placer *p)
     free(p->is_held);
     free(p->server);
     free(p->block);
+    free(p->run);
     free(p);
 }
 
@@ -58,13 +62,20 @@ wrap(uint32_t x, uint32_t n)
     return x < n ? x : x - n;
 }
 
+/* The index of a rack at an offset from the block's origin. */
+static inline uint32_t
+rack_at(const struct alloc_placer *p, uint32_t c, uint32_t r)
+{
+    const uint32_t *n = p->options.cluster.shape;
+    return wrap(p->origin[0] + c, n[0]) * n[1] + wrap(p->origin[1] + r, n[1]);
+}
+
 /* The server at an offset from the block's origin; blocks wrap around the cluster. */
 uint32_t
 alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s)
 {
-    const uint32_t *n = p->options.cluster.shape;
-    uint32_t rack = wrap(p->origin[0] + c, n[0]) * n[1] + wrap(p->origin[1] + r, n[1]);
-    return rack * n[2] + wrap(p->origin[2] + s, n[2]);
+    uint32_t n = p->options.cluster.shape[2];
+    return rack_at(p, c, r) * n + wrap(p->origin[2] + s, n);
 }
 
 /* Is there room for so many bytes more? Rounding of sums of parts is forgiven. */
@@ -118,7 +129,7 @@ static inline bool
 collect(struct alloc_placer *p, uint32_t *n, uint32_t server)
 {
     p->block[(*n)++] = server;
-    return !p->taken[server];
+    return alloc_is_free(p->vacancy, server);
 }
 
 /* Takes the servers collected in p->block, which are free, if all have room. */
@@ -140,27 +151,70 @@ take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
     return true;
 }
 
+/* Finds for each rack where runs of `length` <= S free servers start, wrapping around. */
+static void
+find_runs(struct alloc_placer *p, uint32_t length)
+{
+    const uint32_t *n = p->options.cluster.shape;
+    if (p->run_length == length)
+        return;
+    p->run_length = length;
+    for (uint32_t k = 0; k < n[0] * n[1]; k++) {
+        uint64_t free = p->vacancy->free[k], run = free;
+        for (uint32_t i = 1; i < length; i++)
+            run &= free >> i | free << (n[2] - i);
+        p->run[k] = run;
+    }
+}
+
+/* The positions s, a bit each, at which a block of free servers may start: those at which a
+ * run starts in each of its racks. All, if a rack has more servers than a word has bits. */
+static inline uint64_t
+starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
+{
+    uint64_t starts = ~(uint64_t)0;
+    if (!p->run)
+        return starts;
+    for (uint32_t c = 0; starts && c < shape[0]; c++)
+        for (uint32_t r = 0; starts && r < shape[1]; r++)
+            starts &= p->run[rack_at(p, i + c, j + r)];
+    return starts;
+}
+
+/* Collects a block at an origin, and takes it if it is free and has room. */
+static bool
+try_origin(struct alloc_placer *p, const uint32_t at[3], const uint32_t shape[3],
+           const struct graph_unit *unit, double memory)
+{
+    uint32_t n = 0;
+    bool free = true;
+    for (uint32_t c = 0; free && c < shape[0]; c++)
+        for (uint32_t r = 0; free && r < shape[1]; r++)
+            for (uint32_t s = 0; free && s < shape[2]; s++)
+                free =
+                    collect(p, &n, alloc_server_at(p, at[0] + c, at[1] + r, at[2] + s));
+    return free && take_block(p, unit, memory);
+}
+
 /* Tries a shape at every origin inside the job's block. */
 static bool
 try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
           double memory)
 {
-    const uint32_t *m = p->limit;
+    const uint32_t *m = p->limit, *n = p->options.cluster.shape;
+    uint32_t at[3];
     if (shape[0] > m[0] || shape[1] > m[1] || shape[2] > m[2])
         return false;
-    for (uint32_t i = 0; i + shape[0] <= m[0]; i++)
-        for (uint32_t j = 0; j + shape[1] <= m[1]; j++)
-            for (uint32_t l = 0; l + shape[2] <= m[2]; l++) {
-                uint32_t n = 0;
-                bool free = true;
-                for (uint32_t c = 0; free && c < shape[0]; c++)
-                    for (uint32_t r = 0; free && r < shape[1]; r++)
-                        for (uint32_t s = 0; free && s < shape[2]; s++)
-                            free =
-                                collect(p, &n, alloc_server_at(p, i + c, j + r, l + s));
-                if (free && take_block(p, unit, memory))
+    if (p->run)
+        find_runs(p, shape[2]);
+    for (at[0] = 0; at[0] + shape[0] <= m[0]; at[0]++)
+        for (at[1] = 0; at[1] + shape[1] <= m[1]; at[1]++) {
+            uint64_t starts = starts_of(p, at[0], at[1], shape);
+            for (at[2] = 0; starts && at[2] + shape[2] <= m[2]; at[2]++)
+                if (starts >> (p->run ? wrap(p->origin[2] + at[2], n[2]) : 0) & 1 &&
+                    try_origin(p, at, shape, unit, memory))
                     return true;
-            }
+        }
     return false;
 }
 
@@ -199,7 +253,7 @@ place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double mem
     const uint32_t *m = p->limit, column[3] = {unit->parts, 1, 1};
     bool placed;
 
-    if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->nfree)
+    if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->vacancy->n)
         return false;
     if (p->notebook) /* the notebook's shapes first, then those it lacks */
         placed = try_shapes(p, false, true, unit, memory) ||
@@ -253,8 +307,8 @@ place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
 
 /* Room for the plan; the whole cluster is the job's block, unless a heuristic says other. */
 static bool
-start_job(struct alloc_placer *p, const struct alloc_plan *plan, const bool *taken,
-          struct rec_error *err)
+start_job(struct alloc_placer *p, const struct alloc_plan *plan,
+          const struct alloc_vacancy *vacancy, struct rec_error *err)
 {
     uint32_t largest = 1;
     for (uint32_t i = 0; i < plan->nsteps; i++)
@@ -265,10 +319,8 @@ start_job(struct alloc_placer *p, const struct alloc_plan *plan, const bool *tak
         !rec_grow(&p->block, &p->block_room, largest, sizeof *p->block, err))
         return false;
     forget_job(p);
-    p->taken = taken;
-    p->nfree = 0;
-    for (uint32_t i = 0; i < p->nservers; i++)
-        p->nfree += !taken[i];
+    p->vacancy = vacancy;
+    p->run_length = 0;
     p->notebook = false;
     p->failed = plan->nsteps ? plan->step[0].unit : 0;
     memset(p->origin, 0, sizeof p->origin);
@@ -278,13 +330,14 @@ start_job(struct alloc_placer *p, const struct alloc_plan *plan, const bool *tak
 }
 
 bool
-alloc_place(struct alloc_placer *p, const struct alloc_plan *plan, const bool *taken,
-            struct alloc_placement *placement, struct rec_error *err)
+alloc_place(struct alloc_placer *p, const struct alloc_plan *plan,
+            const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
+            struct rec_error *err)
 {
     enum alloc_outcome outcome = ALLOC_NO_SERVERS;
-    if (!start_job(p, plan, taken, err))
+    if (!start_job(p, plan, vacancy, err))
         return false;
-    if (p->nfree > 0)
+    if (vacancy->n > 0)
         outcome = p->options.heuristic->place(p, plan);
     if (outcome == ALLOC_PLACED)
         place_twins(p, plan);

@@ -4,6 +4,13 @@
 
 #include "rampipe/alloc.h"
 
+struct alloc_vacancy {
+    uint32_t rack;  /* servers of one */
+    uint32_t words; /* of one */
+    uint32_t n;     /* free servers */
+    uint64_t *free; /* bit s of a rack's words: server s is free */
+};
+
 struct alloc_placer {
     struct alloc_placer_options options;
     uint32_t nservers;
@@ -13,16 +20,17 @@ struct alloc_placer {
     uint32_t origin[3], limit[3]; /* where it may lie: the whole cluster */
     uint32_t within[3];           /* its blocks have a legal shape within this one: the
                                      cluster's */
-    bool
-        notebook; /* the notebook's order of shapes, and a unit may go to the servers of a
-                      parent that has a divisor of its parts; else as many, and the
-                      simulator's order */
+    /* The notebook's order of shapes, and a unit may go to the servers of a parent that has
+       a divisor of its parts; else as many, and the simulator's order. */
+    bool notebook;
     /* and how it stands: */
-    const bool *taken;
-    uint32_t nfree;  /* servers not taken */
-    bool saw_block;  /* a free block was there, without memory */
-    uint32_t failed; /* the unit that is being placed */
-    double *used;    /* per server, bytes; 0 when not touched */
+    const struct alloc_vacancy *vacancy;
+    uint64_t *run;       /* per rack: bit s is set if a run of free servers starts there;
+                            NULL if a rack has more than 64 servers */
+    uint32_t run_length; /* of the runs in run; 0 before any */
+    bool saw_block;      /* a free block was there, without memory */
+    uint32_t failed;     /* the unit that is being placed */
+    double *used;        /* per server, bytes; 0 when not touched */
     uint32_t *held, nheld, nused;
     bool *is_held;
     uint32_t *server; /* per member of the graph */

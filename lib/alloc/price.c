@@ -19,8 +19,8 @@ struct pricer {
     const struct alloc_placer_options *options; /* borrowed */
     const struct graph_store *store;            /* borrowed */
     struct alloc_placer *placer;
-    uint32_t nservers;
-    bool *taken, *down;
+    struct alloc_vacancy *now;   /* what is free */
+    struct alloc_vacancy *alone; /* what would be, had the cluster no job */
     struct trials trials;
     struct trial
         last; /* the last placement that was tried; its servers are the placer's */
@@ -45,14 +45,13 @@ pricer_new(const struct alloc_placer_options *options, const struct graph_store 
     }
     p->options = options;
     p->store = store;
-    p->nservers = net_servers(&options->cluster);
-    p->placer = alloc_placer_new(options, err);
-    p->taken = calloc(p->nservers, sizeof *p->taken);
-    p->down = calloc(p->nservers, sizeof *p->down);
-    p->slots = calloc(p->nservers, sizeof *p->slots);
-    if (p->placer && (!p->taken || !p->down || !p->slots))
+    p->slots = calloc(net_servers(&options->cluster), sizeof *p->slots);
+    if (!p->slots)
         rec_fail_memory(err);
-    else if (p->placer && trials_init(&p->trials, p->nservers, err))
+    else if ((p->placer = alloc_placer_new(options, err)) &&
+             (p->now = alloc_vacancy_new(&options->cluster, err)) &&
+             (p->alone = alloc_vacancy_new(&options->cluster, err)) &&
+             trials_init(&p->trials, net_servers(&options->cluster), err))
         return p;
     pricer_free(p);
     return NULL;
@@ -72,8 +71,8 @@ pricer_free(struct pricer *p)
         sim_layout_free(p->layout[i]);
     trials_free(&p->trials);
     rec_arena_free(&p->keys);
-    free(p->taken);
-    free(p->down);
+    alloc_vacancy_free(p->now);
+    alloc_vacancy_free(p->alone);
     free(p->known);
     free(p->layout);
     free(p->slots);
@@ -84,21 +83,21 @@ pricer_free(struct pricer *p)
 void
 pricer_take(struct pricer *p, uint32_t server)
 {
-    p->taken[server] = true;
+    alloc_set_free(p->now, server, false);
     trials_flip(&p->trials, server);
 }
 
 void
 pricer_give_back(struct pricer *p, uint32_t server)
 {
-    p->taken[server] = false;
+    alloc_set_free(p->now, server, true);
     trials_flip(&p->trials, server);
 }
 
 void
 pricer_set_down(struct pricer *p, uint32_t server)
 {
-    p->down[server] = true;
+    alloc_set_free(p->alone, server, false);
     pricer_take(p, server);
 }
 
@@ -180,15 +179,16 @@ find_layout(struct pricer *p, struct known *known, struct trial *t, struct rec_e
     return true;
 }
 
-/* Places a graph on the servers that are not taken and prices the placement: p->last. */
+/* Places a graph on the servers that are free and prices the placement: p->last. */
 static bool
-place_graph(struct pricer *p, uint32_t index, const bool *taken, struct rec_error *err)
+place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacancy,
+            struct rec_error *err)
 {
     struct known *known = know(p, index, err);
     struct trial *trial = &p->last;
     struct alloc_placement placement;
 
-    if (!known || !alloc_place(p->placer, &known->plan, taken, &placement, err))
+    if (!known || !alloc_place(p->placer, &known->plan, vacancy, &placement, err))
         return false;
     *trial = (struct trial){
         .graph = index + 1, .outcome = placement.outcome, .failed = placement.failed};
@@ -215,7 +215,7 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
     const struct trial *trial = pure ? trials_find(&p->trials, index) : NULL;
     if (trial)
         return trial;
-    if (!place_graph(p, index, p->taken, err) ||
+    if (!place_graph(p, index, p->now, err) ||
         (pure && !trials_keep(&p->trials, &p->last, err)))
         return NULL;
     return &p->last;
@@ -229,7 +229,7 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
     if (!known)
         return false;
     if (!known->alone_known) {
-        if (!place_graph(p, index, p->down, err))
+        if (!place_graph(p, index, p->alone, err))
             return false;
         known->alone_known = true;
         known->alone = p->last.outcome;

@@ -68,23 +68,25 @@ place(const struct graph *graph, const struct alloc_heuristic *heuristic)
 {
     struct alloc_placer_options options = {cluster, heuristic, {2, 2, 2}, 1};
     struct rec_error err = {.code = REC_OK, .text = ""};
-    bool taken[12] = {[1] = true};
+    struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster, &err);
     struct alloc_placer *placer = alloc_placer_new(&options, &err);
     struct alloc_placement placement;
     struct alloc_plan plan;
 
+    alloc_set_free(vacancy, 1, false);
     if (alloc_plan_make(graph, &plan, &err)) {
-        require(alloc_place(placer, &plan, taken, &placement, &err),
+        require(alloc_place(placer, &plan, vacancy, &placement, &err),
                 "allocation needs little memory");
         for (uint32_t i = 0; placement.outcome == ALLOC_PLACED && i < placement.nheld;
              i++)
-            require(placement.held[i] < 12 && !taken[placement.held[i]], "it is free");
+            require(placement.held[i] < 12 && placement.held[i] != 1, "it is free");
         if (placement.outcome == ALLOC_PLACED)
             run_step(graph, &placement);
         alloc_plan_free(&plan);
     } else
         require_message(&err);
     alloc_placer_free(placer);
+    alloc_vacancy_free(vacancy);
 }
 
 static void

@@ -51,19 +51,19 @@ place(struct net_cluster on, const char *heuristic, const char *meta, const char
     struct rec_error err = {.text = ""};
     struct alloc_placer_options options = {on, find_heuristic(heuristic), {0}, 1};
     uint32_t *m = options.meta, server;
-    bool *busy = calloc(net_servers(&on), sizeof *busy);
+    struct alloc_vacancy *vacancy = alloc_vacancy_new(&on, &err);
     struct alloc_placer *placer;
     struct rec_str rest = rec_str(taken), name;
 
     sscanf(meta, "%ux%ux%u", &m[0], &m[1], &m[2]);
     while (*taken && rec_str_split(&rest, ' ', &name)) {
         assert_true(net_parse_server(&on, name, &server));
-        busy[server] = true;
+        alloc_set_free(vacancy, server, false);
     }
     placer = alloc_placer_new(&options, &err);
     if (!alloc_plan_make(&g, &plan, &err))
         fail_msg("%s", err.text);
-    assert_true(alloc_place(placer, &plan, busy, &placement, &err));
+    assert_true(alloc_place(placer, &plan, vacancy, &placement, &err));
     result.outcome = placement.outcome;
     if (result.outcome == ALLOC_PLACED) {
         result.nheld = placement.nheld;
@@ -72,7 +72,7 @@ place(struct net_cluster on, const char *heuristic, const char *meta, const char
             for (uint32_t j = 0; j < g.unit[u].parts; j++) {
                 uint32_t member = g.unit[u].first + j;
                 char at[NET_NAME_MAX];
-                assert_false(busy[placement.server[member]]);
+                assert_true(alloc_is_free(vacancy, placement.server[member]));
                 net_format_server(&on, placement.server[member], at);
                 sprintf(result.text + strlen(result.text), "%s%s=%s",
                         *result.text ? " " : "", g.op[g.member[member]].id, at);
@@ -81,7 +81,7 @@ place(struct net_cluster on, const char *heuristic, const char *meta, const char
     alloc_placer_free(placer);
     alloc_plan_free(&plan);
     graph_free(&g);
-    free(busy);
+    alloc_vacancy_free(vacancy);
     return result;
 }
 
@@ -196,6 +196,25 @@ test_next_shape(void **state)
     expect_servers(c, "first-fit", "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
     expect_servers(c, "first-fit", "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
     expect_servers(c, "first-fit", "", 4, "0-0-0 1-1-1", "no_block");
+}
+
+/*
+ * The search looks at the racks' free servers word by word; a rack of 70 servers has more
+ * than a word. The same rules hold: with the first 66 of each rack taken, (2,2,1) stands
+ * at 66, and with 1-1-66 taken as well, at 67.
+ */
+static void
+test_long_rack(void **state)
+{
+    struct net_cluster c = cluster(2, 2, 70, 100);
+    char taken[66 * 4 * 8] = "";
+    (void)state;
+    for (int i = 0; i < 4 * 66; i++)
+        sprintf(taken + strlen(taken), "%s%d-%d-%d", *taken ? " " : "", i / 132,
+                i / 66 % 2, i % 66);
+    expect_servers(c, "first-fit", "", 4, taken, "0-0-66 0-1-66 1-0-66 1-1-66");
+    strcat(taken, " 1-1-66");
+    expect_servers(c, "first-fit", "", 4, taken, "0-0-67 0-1-67 1-0-67 1-1-67");
 }
 
 /*
@@ -327,21 +346,22 @@ test_job_rollback(void **state)
         graph_text("graph g m\nop g 1 forward 1 10\nop g 2 forward 1 10\n");
     struct alloc_plan plan_bad, plan_good;
     struct alloc_placement placement;
-    bool taken[2] = {false, false};
     struct rec_error err;
+    struct alloc_vacancy *all = alloc_vacancy_new(&on, &err);
     struct alloc_placer_options options = {on, find_heuristic("first-fit"), {0}, 1};
     struct alloc_placer *a = alloc_placer_new(&options, &err);
     (void)state;
     assert_true(alloc_plan_make(&bad, &plan_bad, &err));
     assert_true(alloc_plan_make(&good, &plan_good, &err));
     for (int i = 0; i < 3; i++) {
-        assert_true(alloc_place(a, &plan_bad, taken, &placement, &err));
+        assert_true(alloc_place(a, &plan_bad, all, &placement, &err));
         assert_int_equal(placement.outcome, ALLOC_NO_MEMORY);
-        assert_true(alloc_place(a, &plan_good, taken, &placement, &err));
+        assert_true(alloc_place(a, &plan_good, all, &placement, &err));
         assert_int_equal(placement.outcome, ALLOC_PLACED);
         assert_int_equal(placement.nheld, 2);
     }
     alloc_placer_free(a);
+    alloc_vacancy_free(all);
     alloc_plan_free(&plan_bad);
     alloc_plan_free(&plan_good);
     graph_free(&bad);
@@ -624,16 +644,27 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_heuristic), cmocka_unit_test(test_shapes_first_fit),
-        cmocka_unit_test(test_next_shape),      cmocka_unit_test(test_shapes_block),
-        cmocka_unit_test(test_wrap_around),     cmocka_unit_test(test_diagonal),
-        cmocka_unit_test(test_memory),          cmocka_unit_test(test_parent_rollback),
-        cmocka_unit_test(test_job_rollback),    cmocka_unit_test(test_multiple_of_parent),
-        cmocka_unit_test(test_twins),           cmocka_unit_test(test_has_shape),
-        cmocka_unit_test(test_collective),      cmocka_unit_test(test_collective_of_node),
-        cmocka_unit_test(test_legal_parts),     cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_one_to_one),      cmocka_unit_test(test_same_rack),
-        cmocka_unit_test(test_empty_group),     cmocka_unit_test(test_server_names),
+        cmocka_unit_test(test_every_heuristic),
+        cmocka_unit_test(test_shapes_first_fit),
+        cmocka_unit_test(test_next_shape),
+        cmocka_unit_test(test_long_rack),
+        cmocka_unit_test(test_shapes_block),
+        cmocka_unit_test(test_wrap_around),
+        cmocka_unit_test(test_diagonal),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_parent_rollback),
+        cmocka_unit_test(test_job_rollback),
+        cmocka_unit_test(test_multiple_of_parent),
+        cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_has_shape),
+        cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_collective_of_node),
+        cmocka_unit_test(test_legal_parts),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_one_to_one),
+        cmocka_unit_test(test_same_rack),
+        cmocka_unit_test(test_empty_group),
+        cmocka_unit_test(test_server_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
