@@ -321,3 +321,27 @@ programs() {
         rm example[1-9]*
     done <programs
 }
+
+# On a terminal the stage that waits for no other tells how far the pipeline is: script(1)
+# makes the terminal, timeout(1) an end.
+terminal() {
+    script -qec "$1" /dev/null </dev/null | tr '\r' '\n' | sed -E 's/[0-9]+/N/g' |
+        grep -oE '^[a-z ]+: (N %, N s left, )?N [a-z]+, N s' | sort -u
+}
+
+@test "progress: one line for a pipeline, from its first stage, with share and time left" {
+    pd2graph --no-job "$one" >pool
+    endless='timeout 2.5 tracegen jobs --jobs 4000000000 --interarrival fixed:1'
+    terminal "$endless pool | reccheck --pass | reccheck" >said
+    [ "$(cat said)" = 'tracegen jobs: N %, N s left, N jobs, N s' ]
+    terminal "$endless --quiet pool | reccheck --pass | reccheck" >said
+    [ ! -s said ]
+}
+
+@test "progress: a stage that is asked tells it without a terminal, too" {
+    pd2graph --no-job "$one" >pool
+    timeout 2.5 tracegen jobs --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
+        reccheck --pass --progress 2>passed >/dev/null || true
+    grep -q 'tracegen jobs: [0-9]* %, [0-9]* s left, [0-9]* jobs' said
+    grep -q 'reccheck: [0-9]* records' passed
+}
