@@ -147,7 +147,7 @@ dep_bytes(const struct splitter *s, const struct graph_dep *dep, double *bytes,
         carries = dst->pair == GRAPH_NONE ? dst : &s->from->op[dst->pair];
     if (isnan(carries->activation))
         return graph_fail(s->from, carries->line, err,
-                          "--sizes gradient needs activation= of op '%s'", carries->id);
+                          "gradient sizes need activation= of op '%s'", carries->id);
     *bytes = carries->activation / s->split->parts[dep->src] / s->split->parts[dep->dst];
     return true;
 }
@@ -181,7 +181,7 @@ add_sync(struct splitter *s, uint32_t op, struct rec_error *err)
         return true;
     if (isnan(bytes))
         return graph_fail(s->from, from->line, err,
-                          "--sizes gradient needs param= of op '%s'", from->id);
+                          "gradient sizes need param= of op '%s'", from->id);
     for (uint32_t i = 0; i < k; i++) {
         part_name(s, op, i, s->src);
         for (uint32_t j = 0; j < k; j++) {

@@ -276,7 +276,8 @@ test_refused(void **state)
     expect_refused("graph g m\nop g a forward 1 1\nop g b forward 1 1\n", "a",
                    GRAPH_SIZES_REFERENCE, 2, "integer names");
     expect_refused("graph g m\nop g 1 forward 1 1\nop g 2 forward 1 1\ndep g 1 2 1\n",
-                   "1", GRAPH_SIZES_GRADIENT, 1, "needs activation= of op '1'");
+                   "1", GRAPH_SIZES_GRADIENT, 1,
+                   "gradient sizes need activation= of op '1'");
     expect_refused("graph g m\nop g a forward 1 1 of=x part=1/1\n", "a",
                    GRAPH_SIZES_REFERENCE, 1, "already a part");
     /* The part 1a of 1 would be the op 1a. */
