@@ -1,5 +1,7 @@
-# The house itself: which room may know which, and tables that do not build when a row is
-# incomplete. See HACKING.md.
+# The house itself: which room may know which, tables that do not build when a row is
+# incomplete, cases that people can read. See HACKING.md.
+
+setup() { cd "$BATS_TEST_TMPDIR"; }
 
 house() { # a copy of the tree's sources, to be damaged
     at=$(mktemp -d) && cp -r "$ROOT/lib" "$ROOT/include" "$ROOT/tools" "$at/"
@@ -84,4 +86,25 @@ said_everywhere() { # tool option value...: the option's names
     said_everywhere tracegen preempt --process
     said_everywhere sim elastic --rules
     said_everywhere sim elastic --victims
+}
+
+@test "house: every case says what it shows, expects something, and is not another" {
+    run python3 "$ROOT/tests/house/cases.py" "$ROOT/tests/cases"
+    echo "$output"
+    [ "$status" = 0 ] && [ -z "$output" ]
+}
+
+@test "house: the test of cases finds what is planted" {
+    at=$(mktemp -d) && mkdir -p "$at"/sim/{a,b,c,d,e}
+    for case in a b c d; do echo 3 >"$at/sim/$case/exit" && echo record >"$at/sim/$case/in"; done
+    printf '# one\nsim in\n' | tee "$at/sim/a/cmd" >"$at/sim/e/cmd"
+    printf '# the same in other words\nsim in\n' >"$at/sim/b/cmd"
+    printf 'sim in # another\n' >"$at/sim/c/cmd"
+    cp "$at/sim/a/cmd" "$at/sim/d/" && echo other >"$at/sim/d/in"
+    python3 "$ROOT/tests/house/cases.py" "$at" >found
+    [ "$(wc -l <found)" = 3 ]
+    grep -q '^sim/b: the same command .* as sim/a$' found
+    grep -q '^sim/c: the first line of cmd does not say' found
+    grep -q '^sim/e: nothing is expected' found
+    rm -rf "$at"
 }
