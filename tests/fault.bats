@@ -52,8 +52,10 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
     for bin in "$BUILD"/bin/*; do
         tool=$(basename "$bin")
         page=$BUILD/man/$tool.1
-        $tool --help | grep -q "^Usage: $tool" && $tool --version | grep -q "^$tool [0-9]"
-        grep -q "^\.TH .*[0-9]" "$page" && grep -q "^$tool" "$page"
+        $tool --help | grep -q "^Usage: $tool"
+        $tool --version | grep -q "^$tool [0-9]"
+        grep -q "^\.TH .*[0-9]" "$page"
+        grep -q "^$tool" "$page"
         modes=$(cd "$ROOT/tools" && ls "$tool"-*.ggo 2>/dev/null || true)
         status_is 2 $tool && only_modes=$modes || only_modes=
         [ -n "$only_modes" ] || cut -f 1 programs | grep -qx -- "$tool" ||
@@ -164,7 +166,7 @@ one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
 @test "an unknown option is exit 2, --help and --version exit 0" {
     f() {
         status_is 2 $program --no-such-option && status_is 0 $program --help && [ -s out ] &&
-            status_is 0 $program --version && grep -q "^$program 0" out
+            status_is 0 $program --version && [ -s out ]
     }
     each f
 }

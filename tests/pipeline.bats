@@ -19,7 +19,8 @@ setup() {
 }
 
 @test "server-seconds of allocs equal those of dones; no server has two jobs" {
-    pd2graph $profiles | partition --degree 4 | ramp-alloc >alloc.rec && sim alloc.rec >done.rec
+    pd2graph $profiles | partition --degree 4 | ramp-alloc >alloc.rec
+    sim alloc.rec >done.rec
     python3 - <<'P'
 allocs, dones = {}, {}
 for line in open("alloc.rec"):
@@ -94,10 +95,16 @@ P
         make -s -C "$ROOT/traces/experiments/load" BIN="$BUILD/bin" OUT="$PWD/$1" JOBS=40 \
             SEEDS='1 2' INTERARRIVALS='0.3 3' PROFILES="$ROOT/traces/alexnet.txt"
     }
-    sweep a >log && sweep b >>log
-    for f in load.tsv blocking.svg completion.svg; do cmp a/$f b/$f && [ -s a/$f ]; done
-    rm a/load.tsv a/max@first/3/1.tsv && sweep a >again
-    [ "$(grep -c 'of 24 points' again)" = 1 ] && cmp a/load.tsv b/load.tsv
+    sweep a >log
+    sweep b >>log
+    for f in load.tsv blocking.svg completion.svg; do
+        cmp a/$f b/$f
+        [ -s a/$f ]
+    done
+    rm a/load.tsv a/max@first/3/1.tsv
+    sweep a >again
+    [ "$(grep -c 'of 24 points' again)" = 1 ]
+    cmp a/load.tsv b/load.tsv
 }
 
 @test "a program of somebody else's links the installed library by README's command" {

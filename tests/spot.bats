@@ -62,13 +62,21 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
         tracegen preempt --process hourly --removal 0.3 --addition random --minutes 2000 \
             --runs 3 --seed "$1" | sim elastic --seed "$2"
     }
-    pipe 1 1 >a && pipe 1 1 >b && pipe 2 1 >c && cmp a b && ! cmp -s a c
+    pipe 1 1 >a
+    pipe 1 1 >b
+    pipe 2 1 >c
+    cmp a b
+    cmp -s a c && return 1
     # these removals name their victims; without names, sim's seed decides
     coins() {
         tracegen preempt --preempt-chance 0.1 --preempt-mean 2 --preempt-std 1 \
             --add-chance 0.1 --add-mean 2 --add-std 1 | sim elastic --seed "$1"
     }
-    coins 1 >a && coins 1 >b && coins 2 >c && cmp a b && ! cmp -s a c
+    coins 1 >a
+    coins 1 >b
+    coins 2 >c
+    cmp a b
+    ! cmp -s a c
 }
 
 @test "spot: the removal sweep makes its table from nothing, the same bytes, and resumes" {
@@ -85,21 +93,25 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
     make -s -C "$ROOT/traces/experiments/spot" BIN="$BUILD/bin" OUT="$PWD/c" RUNS=25 \
         CHUNK=25 REMOVALS='0.05 0.50' MINUTES=8000 >>log
     cmp a/table.tsv c/table.tsv
-    rm a/table.tsv a/0.50/11.rec && sweep a >again && cmp a/table.tsv b/table.tsv
+    rm a/table.tsv a/0.50/11.rec
+    sweep a >again
+    cmp a/table.tsv b/table.tsv
     [ "$(grep -c 'of 6 chunks' again)" = 1 ]
 }
 
 @test "spot: pictures of a run, and what has none" {
     sim elastic "$ROOT/traces/spot.rec" | "$ROOT/scripts/plot-training" >run.svg
-    grep -q '</svg>' run.svg && grep -q 'standby' run.svg && grep -q 'wasted' run.svg
+    for word in '</svg>' standby wasted; do grep -q "$word" run.svg; done
     sim redundant --profile "$ROOT/traces/redundant/gnmt.tsv" "$ROOT/traces/spot.rec" >run.rec
     "$ROOT/scripts/plot-training" -o run.png run.rec
     [ "$(head -c 4 run.png | tail -c 3)" = PNG ]
     run "$ROOT/scripts/plot-training" "$ROOT/traces/spot.rec"
-    [ "$status" = 3 ] && [ "$output" = "plot-training: no training run is in the stream" ]
+    [ "$status" = 3 ]
+    [ "$output" = "plot-training: no training run is in the stream" ]
     sim elastic --brief "$ROOT/traces/spot.rec" >brief.rec
     run "$ROOT/scripts/plot-training" brief.rec
-    [ "$status" = 3 ] && [[ $output == *"without --brief"* ]]
+    [ "$status" = 3 ]
+    [[ $output == *"without --brief"* ]]
     head -c 3000 run.rec >cut.rec
     run "$ROOT/scripts/plot-training" cut.rec
     [ "$status" = 4 ]
