@@ -305,6 +305,7 @@ test_ends_first(void **state)
     expect_block(&log, "d", 20, "no_memory");
     expect_start(&log, "e", 20, 21);
     expect_start(&log, "f", 30, 30);
+    expect_start(&log, "g", 30, 31);
     finish(a, &store, &log);
 }
 

@@ -262,31 +262,40 @@ walk_hourly(void *context, const struct spot_event *event, struct rec_error *err
     return true;
 }
 
+/* Removals an hour, when additions are certain. Every instance comes once and leaves once,
+ * never more than desired. */
+static double
+hourly_removals(uint64_t desired, double removal, int hours)
+{
+    struct spot_hourly h = {.desired = desired, .minutes = 60 * hours, .seed = 3};
+    struct hourly_walk w = {.desired = desired};
+    struct rec_error err;
+    for (int i = 0; i < 24; i++) {
+        h.addition[i] = 1;
+        h.removal[i] = removal;
+    }
+    assert_true(spot_draw_hourly(&h, walk_hourly, &w, &err));
+    assert_true(w.added - w.removed == w.there);
+    rec_map_free(&w.names);
+    rec_arena_free(&w.arena);
+    return (double)w.removed / hours;
+}
+
 /*
- * Every instance comes once and leaves once, never more than desired. With every missing
- * one coming in each hour (chance 1) and a share r leaving, the removals of an hour are
- * those of the instances there at its start, r * 40 (all 40 are there), but for the few
- * that come within the hour: r more trials each, of which half come after the addition.
- * Expected removals an hour: 40 r (1 + r/2 + ...) ; 1 % is allowed, 3 errors are 0.6 %.
+ * One instance is desired, r = 1/2 leave, what is missing comes for certain; all times are
+ * uniform. If it is there at the start of an hour, it leaves with chance r; the other comes
+ * if its time is later (1/2; else the place is taken), and leaves too if that time is later
+ * still (r/3 of those): r + r^2/6 = 0.5417 removals, and it is there at the end with chance
+ * 1 - r/2 - r^2/6. If it is not there, one comes, and leaves with chance r/2. So it is there
+ * at the start of a share (1 - r/2) / (1 + r^2/6) = 0.72 of the hours: removals an hour are
+ * 0.72 * 0.5417 + 0.28 * 0.25 = 0.46; 4 errors of 100000 hours are 0.007.
  */
 static void
 test_hourly(void **state)
 {
-    struct spot_hourly h = {.desired = 40, .minutes = 60 * 30000, .seed = 3};
-    struct hourly_walk w = {.desired = 40};
-    struct rec_error err;
-    double r = 0.1;
     (void)state;
-    for (int i = 0; i < 24; i++) {
-        h.addition[i] = 1;
-        h.removal[i] = r;
-    }
-    assert_true(spot_draw_hourly(&h, walk_hourly, &w, &err));
-    assert_true(w.added - w.removed == w.there);
-    assert_true((double)w.removed / 30000 > 40 * r * 0.94 &&
-                (double)w.removed / 30000 < 40 * r * (1 + r));
-    rec_map_free(&w.names);
-    rec_arena_free(&w.arena);
+    assert_near(hourly_removals(1, 0.5, 100000), 0.46, 0.007);
+    assert_true(hourly_removals(40, 0.1, 3000) > 0);
 }
 
 int
