@@ -228,24 +228,6 @@ test_copies(void **state)
     graph_free(&g);
 }
 
-/* A graph that was partitioned by degree 1 is whole: the second time decides alone. */
-static void
-test_twice(void **state)
-{
-    struct graph g = graph_text(CHAIN);
-    struct graph p = partition(&g, "", GRAPH_SIZES_REFERENCE, 1);
-    struct graph q = partition(&p, "1:2", GRAPH_SIZES_REFERENCE, 1);
-    struct rec_str value;
-    (void)state;
-    assert_string_equal(q.id, "g/1/2");
-    assert_true(graph_key(&q, "degree", &value) && rec_str_is(value, "2"));
-    assert_true(graph_key(&q, "of", &value) && rec_str_is(value, "g/1"));
-    assert_null(strstr(strstr(q.extra, "\tdegree=") + 1, "\tdegree="));
-    graph_free(&g);
-    graph_free(&p);
-    graph_free(&q);
-}
-
 static void
 expect_refused(const char *text, const char *list, enum graph_sizes sizes,
                uint32_t copies, const char *message)
@@ -407,7 +389,6 @@ main(void)
         cmocka_unit_test(test_sync),
         cmocka_unit_test(test_part_ops),
         cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_twice),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_against_procedure),
     };
