@@ -4,6 +4,8 @@
 
 #include "rampipe/input.h"
 
+#include <sys/stat.h>
+
 struct settings {
     struct input_profile_options profile;
     uint64_t steps;
@@ -39,10 +41,26 @@ read_settings(struct cli *cli, const struct pd2graph_args *args,
     return true;
 }
 
-/* a/vgg16.txt.gz -> vgg16; a/vgg16/graph.txt -> vgg16. Not an id's characters become _.
- */
+/* A profile: its head, which is read before anything is written, and its names. */
+struct source {
+    const char *path;
+    struct rec_reader *reader; /* NULL: a file, closed since, that can be opened again */
+    struct input_head head;
+    char model[300], id[320];
+};
+
+/* Characters that no id has become _. */
 static void
-model_name(const char *path, char *name, size_t room)
+clean_id(char *name)
+{
+    for (char *p = name; *p; p++)
+        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ')
+            *p = '_';
+}
+
+/* a/vgg16.txt.gz -> vgg16; a/vgg16/graph.txt -> vgg16 */
+static void
+name_of_file(const char *path, char *name, size_t room)
 {
     const char *end = path + strlen(path), *base, *dot;
     base = strrchr(path, '/');
@@ -64,22 +82,31 @@ model_name(const char *path, char *name, size_t room)
         }
     }
     snprintf(name, room, "%.*s", (int)(end - base), base);
-    for (char *p = name; *p; p++)
-        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ')
-            *p = '_';
 }
 
-/* Two files of one name make graphs NAME and NAME-2. */
+/*
+ * A graph is called as its file, a model as its network if the profile says it; standard
+ * input has no better name than that, and --name goes before all. Two graphs of one name
+ * are NAME and NAME-2.
+ */
 static bool
-unique_id(struct rec_map *seen, struct rec_arena *arena, const char *model, char *id,
-          size_t room, struct rec_error *err)
+choose_names(struct source *source, const char *given, struct rec_map *seen,
+             struct rec_error *err)
 {
-    const char *kept;
-    snprintf(id, room, "%s", model);
-    for (unsigned n = 2; rec_map_get(seen, rec_str(id)) != REC_NONE; n++)
-        snprintf(id, room, "%s-%u", model, n);
-    kept = rec_arena_copy(arena, rec_str(id), err);
-    return kept && rec_map_add(seen, rec_str(kept), 1, err);
+    const char *said = given ? given : source->head.network;
+    bool standard = strcmp(source->path, "-") == 0;
+    char base[sizeof source->model];
+
+    if (given || (standard && *said))
+        snprintf(base, sizeof base, "%s", said);
+    else
+        name_of_file(standard ? "stdin" : source->path, base, sizeof base);
+    clean_id(base);
+    snprintf(source->model, sizeof source->model, "%s", *said ? said : base);
+    snprintf(source->id, sizeof source->id, "%s", base);
+    for (unsigned n = 2; rec_map_get(seen, rec_str(source->id)) != REC_NONE; n++)
+        snprintf(source->id, sizeof source->id, "%s-%u", base, n);
+    return rec_map_add(seen, rec_str(source->id), 1, err);
 }
 
 static void
@@ -94,51 +121,98 @@ write_job(struct rec_writer *writer, const char *id, uint64_t steps)
     rec_end(writer);
 }
 
+/* Reads the heads. A file is opened again for the rest: there may be more of them than a
+ * process may have open; a pipe cannot be. */
 static bool
-convert(struct cli *cli, const struct settings *settings, const char *path,
-        const char *id, const char *model)
+read_heads(struct cli *cli, const struct settings *settings, struct source *source,
+           size_t n)
 {
-    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
+    struct rec_map seen = {0};
+    struct stat status;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < n; i++, source++) {
+        source->reader = rec_reader_open(&source->path, 1, NULL, &cli->err);
+        ok = source->reader &&
+             input_read_head(source->reader, &source->head, &cli->err) &&
+             choose_names(source, settings->name, &seen, &cli->err);
+        if (stat(source->path, &status) == 0 && S_ISREG(status.st_mode)) {
+            rec_reader_close(source->reader);
+            source->reader = NULL;
+        }
+    }
+    rec_map_free(&seen);
+    return ok;
+}
+
+/* How the profiles were made stands before our own line; once for files that follow each
+ * other and were made alike. */
+static bool
+write_provenance(struct cli *cli, const struct source *source, size_t n)
+{
+    char *before = NULL;
+    const char *last = "";
+    size_t len;
+    FILE *out = open_memstream(&before, &len);
+
+    for (size_t i = 0; out && i < n; i++) {
+        const char *made = source[i].head.provenance;
+        if (made && strcmp(made, last) != 0)
+            fputs(last = made, out);
+    }
+    if (!out || fclose(out) != 0)
+        return rec_fail_memory(&cli->err);
+    if (*before)
+        rec_writer_next(cli->writer, before, cli->provenance);
+    free(before);
+    return true;
+}
+
+static bool
+convert(struct cli *cli, const struct settings *settings, struct source *source)
+{
     struct graph graph = {0};
-    bool ok = reader && input_read_profile(&graph, reader, &settings->profile,
-                                           rec_str(id), rec_str(model), &cli->err);
+    bool ok;
+
+    if (!source->reader)
+        source->reader = rec_reader_open(&source->path, 1, NULL, &cli->err);
+    ok = source->reader && input_read_profile(&graph, source->reader, &settings->profile,
+                                              rec_str(source->id), rec_str(source->model),
+                                              &source->head, &cli->err);
     if (ok) {
-        cli_note(cli, "%s: %zu ops, %zu deps", id, graph.nops, graph.ndeps);
+        cli_note(cli, "%s: %zu ops, %zu deps", graph.id, graph.nops, graph.ndeps);
         if (settings->dot)
             graph_write_dot(&graph, cli->writer);
         else
             graph_write(&graph, cli->writer);
         if (settings->job && !settings->dot)
-            write_job(cli->writer, id, settings->steps);
+            write_job(cli->writer, graph.id, settings->steps);
     }
     graph_free(&graph);
-    rec_reader_close(reader);
+    rec_reader_close(source->reader);
+    source->reader = NULL;
     return ok;
 }
 
 static bool
 run(struct cli *cli, const struct pd2graph_args *args)
 {
-    static const char *const standard_input[] = {"-"};
-    const char *const *files = cli->nfiles ? cli->files : standard_input;
-    size_t nfiles = cli->nfiles ? cli->nfiles : 1;
+    size_t n = cli->nfiles ? cli->nfiles : 1;
+    struct source *source = calloc(n, sizeof *source);
     struct settings settings;
-    struct rec_map seen = {0};
-    struct rec_arena arena = {0};
-    char model[300], id[320];
-    bool ok =
-        read_settings(cli, args, &settings) && cli_open_writer(cli, !args->dot_given);
+    bool ok = source || rec_fail_memory(&cli->err);
 
-    for (size_t i = 0; ok && i < nfiles; i++) {
-        if (settings.name)
-            snprintf(model, sizeof model, "%s", settings.name);
-        else
-            model_name(strcmp(files[i], "-") == 0 ? "stdin" : files[i], model,
-                       sizeof model);
-        ok = unique_id(&seen, &arena, model, id, sizeof id, &cli->err) &&
-             convert(cli, &settings, files[i], id, model);
+    for (size_t i = 0; ok && i < n; i++)
+        source[i].path = cli->nfiles ? cli->files[i] : "-";
+    ok = ok && read_settings(cli, args, &settings) &&
+         read_heads(cli, &settings, source, n) && cli_open_writer(cli, !settings.dot) &&
+         (settings.dot || write_provenance(cli, source, n));
+    for (size_t i = 0; ok && i < n; i++)
+        ok = convert(cli, &settings, &source[i]);
+    for (size_t i = 0; source && i < n; i++) {
+        rec_reader_close(source[i].reader);
+        input_head_free(&source[i].head);
     }
-    rec_map_free(&seen);
-    rec_arena_free(&arena);
+    free(source);
     return ok;
 }

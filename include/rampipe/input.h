@@ -17,6 +17,8 @@
 
 /* ---- profiles ------------------------------------------------------------ */
 
+#define INPUT_NAME_MAX 128
+
 enum input_memory { INPUT_MEMORY_TOTAL, INPUT_MEMORY_ACTIVATION };
 
 struct input_profile_options {
@@ -25,16 +27,31 @@ struct input_profile_options {
     bool mirror; /* forward + backward; false: the forward graph alone */
 };
 
+/** What the comment lines at the head of a profile say: "# network: vgg16"; "" if they do
+ * not. PipeDream's own have none. */
+struct input_head {
+    char network[INPUT_NAME_MAX], device[INPUT_NAME_MAX], batch[INPUT_NAME_MAX];
+    char *provenance; /* its #@ lines, each with LF, or NULL; input_head_free() */
+    size_t used, room;
+};
+
+/** Reads the comment lines that the next file of the reader starts with, if any. */
+bool input_read_head(struct rec_reader *reader, struct input_head *head,
+                     struct rec_error *err) REC_MUST_CHECK;
+void input_head_free(struct input_head *head);
+
 /**
- * Reads one PipeDream profile, the next file of the reader, into *graph (closed). The
- * format: "node1 -- Conv2d(3, 64) -- forward_compute_time=0.5, backward_compute_time=1,
- * activation_size=[8; 8], parameter_size=4[, stage_id=0]", and "\tnode1 -- node2".
- * Mirrors as the reference: op i's twin is 2n-i+1 (n = the largest id), dep u->v gives
- * b(v)->b(u), and n -> n+1 joins the passes.
+ * Reads one PipeDream profile, the next file of the reader or what its head has left of it,
+ * into *graph (closed). The format: "node1 -- Conv2d(3, 64) -- forward_compute_time=0.5,
+ * backward_compute_time=1, activation_size=[8; 8], parameter_size=4[, stage_id=0]", and
+ * "\tnode1 -- node2"; # opens a comment line. Mirrors as the reference: op i's twin is
+ * 2n-i+1 (n = the largest id), dep u->v gives b(v)->b(u), and n -> n+1 joins the passes.
+ * Device and batch of `head`, which may be NULL, become keys of the graph record.
  */
 bool input_read_profile(struct graph *graph, struct rec_reader *reader,
                         const struct input_profile_options *options, struct rec_str id,
-                        struct rec_str model, struct rec_error *err) REC_MUST_CHECK;
+                        struct rec_str model, const struct input_head *head,
+                        struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- networks ------------------------------------------------------------ */
 

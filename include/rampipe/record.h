@@ -351,8 +351,8 @@ struct rec_writer *rec_writer_open(const char *path, const char *provenance,
                                    struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * Ends the stream and starts another behind it, with the provenance of the stages before
- * (whole lines, "" for none) and this stage's own line.
+ * Starts a stream, behind the one that has begun, if any, with the provenance of the stages
+ * before (whole lines, "" for none) and this stage's own line. Not of plain text.
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
 

@@ -31,6 +31,8 @@ REC_ROW(GRAPH, "graph",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
+    REC_KEY("device", TEXT, "what its compute times are of")
+    REC_KEY("batch", COUNT, "samples in a training step")
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")

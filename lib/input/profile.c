@@ -155,6 +155,83 @@ make_clean(char *text)
             *p = '?';
 }
 
+/* ---- the head ------------------------------------------------------------ */
+
+/* "# network: vgg16" -> network and vgg16; false: another comment. */
+static bool
+split_comment(struct rec_str line, struct rec_str *key, struct rec_str *value)
+{
+    *value = (struct rec_str){line.ptr + 1, line.len - 1};
+    if (!rec_str_split(value, ':', key) || !value->ptr)
+        return false;
+    *key = trim(*key);
+    *value = trim(*value);
+    return value->len > 0;
+}
+
+static bool
+take_comment(struct rec_reader *reader, struct input_head *head, struct rec_str line,
+             struct rec_error *err)
+{
+    struct rec_str key, value;
+    uint64_t batch;
+    char *text;
+
+    if (!split_comment(line, &key, &value))
+        return true;
+    text = rec_str_is(key, "network")  ? head->network
+           : rec_str_is(key, "device") ? head->device
+           : rec_str_is(key, "batch")  ? head->batch
+                                       : NULL;
+    if (!text)
+        return true;
+    if (text == head->batch && !rec_parse_uint(value, &batch))
+        return rec_reader_fail(reader, err, "batch must be an integer >= 0, got '%.*s'",
+                               (int)(value.len < 60 ? value.len : 60), value.ptr);
+    snprintf(text, INPUT_NAME_MAX, "%.*s",
+             (int)(value.len < INPUT_NAME_MAX ? value.len : INPUT_NAME_MAX), value.ptr);
+    make_clean(text);
+    return true;
+}
+
+static bool
+take_provenance(struct input_head *head, struct rec_str line, struct rec_error *err)
+{
+    if (!rec_grow(&head->provenance, &head->room, head->used + line.len + 2, 1, err))
+        return false;
+    memcpy(head->provenance + head->used, line.ptr, line.len);
+    memcpy(head->provenance + head->used + line.len, "\n", 2);
+    head->used += line.len + 1;
+    return true;
+}
+
+bool
+input_read_head(struct rec_reader *reader, struct input_head *head, struct rec_error *err)
+{
+    struct rec_str line;
+    int status;
+    *head = (struct input_head){.used = 0};
+    while ((status = rec_peek_line(reader, &line, err)) > 0) {
+        if (line.len == 0 || line.ptr[0] != '#')
+            return true;
+        if (rec_next_line(reader, &line, err) < 0)
+            return false;
+        if (line.len > 1 && line.ptr[1] == '@' ? !take_provenance(head, line, err)
+                                               : !take_comment(reader, head, line, err))
+            return false;
+    }
+    return status == 0;
+}
+
+void
+input_head_free(struct input_head *head)
+{
+    free(head->provenance);
+    *head = (struct input_head){.used = 0};
+}
+
+/* ---- nodes and edges ----------------------------------------------------- */
+
 /* Keys of the op: "Conv2d(3, 64)" -> "\ttype=Conv2d", and the stage if there is one. */
 static void
 make_extra(struct rec_str type, struct rec_str stage, char *text, size_t room)
@@ -248,7 +325,7 @@ read_lines(struct profile *p, struct edge **edge, size_t *nedges, struct rec_err
 
     while ((status = rec_next_line(p->reader, &line, err)) > 0) {
         line = trim(line);
-        if (line.len == 0)
+        if (line.len == 0 || line.ptr[0] == '#')
             continue;
         if (is_node(line)) {
             if (!read_node(p, line, err))
@@ -284,16 +361,22 @@ build_forward(struct profile *p, const struct edge *edge, size_t nedges,
 bool
 input_read_profile(struct graph *graph, struct rec_reader *reader,
                    const struct input_profile_options *options, struct rec_str id,
-                   struct rec_str model, struct rec_error *err)
+                   struct rec_str model, const struct input_head *head,
+                   struct rec_error *err)
 {
     struct profile p = {.reader = reader, .options = options};
     struct edge *edge = NULL;
     size_t nedges = 0;
+    char keys[2 * INPUT_NAME_MAX + 20] = "";
     bool ok = graph_start(&p.graph, id, model, "", err);
 
+    if (head)
+        snprintf(keys, sizeof keys, "%s%s%s%s", *head->device ? "\tdevice=" : "",
+                 head->device, *head->batch ? "\tbatch=" : "", head->batch);
     p.graph.file = rec_reader_file(reader);
     ok = ok && read_lines(&p, &edge, &nedges, err) &&
-         build_forward(&p, edge, nedges, err) && graph_start(graph, id, model, "", err) &&
+         build_forward(&p, edge, nedges, err) &&
+         graph_start(graph, id, model, keys, err) &&
          input_mirror(&p.graph, options->mirror ? p.backward : NULL, graph, err);
     free(edge);
     free(p.backward);

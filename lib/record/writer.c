@@ -187,7 +187,6 @@ rec_writer_begin(struct rec_writer *writer)
 void
 rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
 {
-    rec_writer_begin(writer);
     rec_writer_header(writer);
     put_text(writer, before);
     put_text(writer, own);

@@ -127,7 +127,7 @@ bench_profile(const char *path)
 
     if (!reader ||
         !input_read_profile(&graph, reader, &options, rec_str("profile"),
-                            rec_str("profile"), &err) ||
+                            rec_str("profile"), NULL, &err) ||
         !graph_partition(&graph, &how, &split, &err))
         die(&err);
     printf("step, profile split 16 ways (%zu ops, %zu deps)\t%.1f\tM events/s\t>= 10\n",

@@ -59,13 +59,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input_profile_options options = {1e-3, INPUT_MEMORY_TOTAL,
                                             !(size && data[size - 1] == ' ')};
     struct graph graph = {0}, again = {0};
+    struct input_head head = {.provenance = NULL};
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct rec_reader *reader;
 
     reader = rec_reader_open(&name, 1, NULL, &err);
     if (reader) {
-        if (input_read_profile(&graph, reader, &options, rec_str("g"), rec_str("m"),
-                               &err)) {
+        if (input_read_head(reader, &head, &err) &&
+            input_read_profile(&graph, reader, &options, rec_str("g"), rec_str("m"),
+                               &head, &err)) {
             first = fuzz_file(NULL, 0, first_path);
             second = fuzz_file(NULL, 0, second_path);
             write_graph(&graph, first_path);
@@ -78,6 +80,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         rec_reader_close(reader);
     }
+    input_head_free(&head);
     graph_free(&graph);
     graph_free(&again);
     close(fd);

@@ -89,7 +89,8 @@ try_profile(struct graph *graph, const char *text,
             const struct input_profile_options *options, struct rec_error *err)
 {
     struct rec_reader *reader = open_text(text);
-    bool ok = input_read_profile(graph, reader, options, rec_str("g"), rec_str("m"), err);
+    bool ok =
+        input_read_profile(graph, reader, options, rec_str("g"), rec_str("m"), NULL, err);
     graph->file = NULL;
     close_text(reader);
     return ok;

@@ -82,6 +82,53 @@ test_profile_options(void **state)
 }
 
 /*
+ * The head: the last of two lines of a key counts, values are cut at the room there is and
+ * cleaned, what is no "# key: value" is any comment; provenance is kept line by line. The
+ * graph has the keys whether or not it goes on with comments.
+ */
+static void
+test_profile_head(void **state)
+{
+    char text[2000], name[INPUT_NAME_MAX];
+    struct rec_reader *reader;
+    struct input_head head;
+    struct graph g = {0};
+    struct rec_error err = {.text = ""};
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    snprintf(
+        text, sizeof text,
+        "#@\ta\r\n# network: n\x01t\n#device:d: 1\n# device: e\n# batch: 7\n# network\n"
+        "# network:\n#\n#@\tb\n# network: x%s\nnode1 -- A -- " FIGURES
+        "activation_size=5, parameter_size=0\n# batch: 8\n",
+        name);
+    reader = open_text(text);
+    assert_true(input_read_head(reader, &head, &err));
+    assert_string_equal(head.network, name);
+    assert_string_equal(head.device, "e");
+    assert_string_equal(head.batch, "7");
+    assert_string_equal(head.provenance, "#@\ta\n#@\tb\n");
+    assert_true(input_read_profile(&g, reader, &seconds, rec_str("g"), rec_str("m"),
+                                   &head, &err));
+    assert_string_equal(g.extra, "\tdevice=e\tbatch=7");
+    input_head_free(&head);
+    graph_free(&g);
+    close_text(reader);
+    reader = open_text("node1 -- A\n");
+    assert_true(input_read_head(reader, &head, &err));
+    assert_string_equal(head.network, "");
+    assert_null(head.provenance);
+    close_text(reader);
+    reader = open_text("# network: n\x01t\xe9\n# batch: -1\n");
+    assert_false(input_read_head(reader, &head, &err));
+    assert_int_equal(err.code, REC_DATA);
+    assert_string_equal(head.network, "n t?");
+    input_head_free(&head);
+    close_text(reader);
+}
+
+/*
  * n = 4 in file order 2 1 3 4, edges 1->2 1->3 2->4; 3 is a second sink, as in gnmt. So
  * b = 8 7 6 5 for 1 2 3 4; backward edges 7->8, 6->8, 5->7; the join 4->5. b(3) = 6 has
  * no parents: a backward source. Ops: forward in file order, then backward in the same.
@@ -400,12 +447,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile_forms),  cmocka_unit_test(test_profile_options),
-        cmocka_unit_test(test_mirror),         cmocka_unit_test(test_mirror_single),
-        cmocka_unit_test(test_profile_errors), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_units),          cmocka_unit_test(test_order),
-        cmocka_unit_test(test_record_errors),  cmocka_unit_test(test_cycle),
-        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_profile_forms), cmocka_unit_test(test_profile_options),
+        cmocka_unit_test(test_profile_head),  cmocka_unit_test(test_mirror),
+        cmocka_unit_test(test_mirror_single), cmocka_unit_test(test_profile_errors),
+        cmocka_unit_test(test_records),       cmocka_unit_test(test_units),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_record_errors),
+        cmocka_unit_test(test_cycle),         cmocka_unit_test(test_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
