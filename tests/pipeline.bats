@@ -40,6 +40,17 @@ for b, e, k in dones.values():  # work in = work out
 P
 }
 
+@test "what a profile is of, and how it was made, reaches the results" {
+    pdgen -d h100 -b 4 vgg16 | pd2graph | partition --degree 2 >parts.rec
+    grep -q $'^graph\tvgg16/2\tvgg16\tdevice=h100\tbatch=4\t' parts.rec
+    ramp-alloc parts.rec | sim >done.rec
+    grep -q $'^done\tvgg16\t.*\tmodel=vgg16\t' done.rec
+    pipe=$(sed -n 's/^#@\t[^\t]*\t//p' parts.rec | paste -sd '|')
+    echo "$pipe"
+    bash -c "$pipe" | cmp - parts.rec
+    [ "$pipe" = 'pdgen --device=h100 --batch=4 vgg16|pd2graph|partition --degree=2' ]
+}
+
 # Jobs over time: every job ends in one way, servers are shared in time only.
 @test "arrived = completed + blocked, over time, with policies and a queue" {
     pd2graph --no-job traces/*.txt |

@@ -131,6 +131,8 @@ import sys
 
 op, edges = {}, []
 for line in open(sys.argv[1]):
+    if line.startswith("#"):
+        continue
     field = line.strip().split(" -- ")
     if len(field) == 2:
         edges.append([int(n[4:]) for n in field])

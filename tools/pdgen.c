@@ -106,6 +106,19 @@ put_number(struct cli *cli, const char *key, double value)
     rec_printf(cli->writer, "%s=%s", key, number);
 }
 
+/* What the profile is of, for people and for pd2graph. */
+static void
+put_head(struct cli *cli, const struct pdgen_args *args,
+         const struct input_network_spec *spec, const struct input_network *network)
+{
+    rec_put_line(cli->writer, rec_str(cli->provenance));
+    rec_printf(cli->writer, "# network: %s\n# device: %s\n# precision: %s\n", spec->name,
+               args->device_arg, args->precision_arg);
+    rec_printf(cli->writer, "# batch: %.0f\n", network->batch);
+    if (spec->sequence > 0)
+        rec_printf(cli->writer, "# sequence: %.0f\n", network->sequence);
+}
+
 static void
 put_profile(struct cli *cli, const struct input_network *network,
             const struct input_roofline *r)
@@ -151,8 +164,10 @@ run(struct cli *cli, const struct pdgen_args *args)
     if (!input_network_build(spec, (double)batch, (double)sequence, &network, &cli->err))
         return false;
     ok = check_times(cli, &network, &roofline) && cli_open_writer(cli, false);
-    if (ok)
+    if (ok) {
+        put_head(cli, args, spec, &network);
         put_profile(cli, &network, &roofline);
+    }
     input_network_free(&network);
     return ok;
 }
