@@ -194,9 +194,7 @@ write_jobs(struct drawing *d)
                    rec_fail(&cli->err, REC_NO,
                             "--sampling remove ends after %llu jobs, one a graph",
                             (unsigned long long)i);
-        if (rec_writer_failed(cli->writer))
-            return rec_fail(&cli->err, REC_IO, "%s", "");
-        if (!write_job(d, i, graph, time))
+        if (!rec_writer_ok(cli->writer, &cli->err) || !write_job(d, i, graph, time))
             return false;
         gap = rng_dist_draw(d->interarrival);
         still = gap > 0 ? 0 : still + 1;

@@ -210,8 +210,8 @@ take(void *context, const struct spot_event *event, struct rec_error *err)
     struct preempt *p = context;
     if (p->trace)
         return spot_trace_add(p->trace, *event, err);
-    if (rec_writer_failed(p->cli->writer))
-        return rec_fail(err, REC_IO, "%s", "");
+    if (!rec_writer_ok(p->cli->writer, err))
+        return false;
     spot_write_event(p->cli->writer, event);
     return true;
 }

@@ -356,8 +356,9 @@ struct rec_writer *rec_writer_open(const char *path, const char *provenance,
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
 
-/** True once a write has failed: a stage may stop early, the result is lost. */
-bool rec_writer_failed(const struct rec_writer *writer);
+/** False once a write has failed, *err says what (REC_IO): a stage may stop early, for the
+ * result is lost. */
+bool rec_writer_ok(const struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 /** Pushes what is buffered to the operating system. */
 void rec_writer_flush(struct rec_writer *writer);

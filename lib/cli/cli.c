@@ -25,13 +25,12 @@ cli_finish(struct cli *cli, bool ok)
 
     cli_clear_progress(cli);
     rec_reader_close(cli->reader);
-    if (cli->writer && !rec_writer_close(cli->writer, ok || status == REC_NO, &late)) {
-        if (ok || status == REC_NO || cli->err.text[0] == '\0') {
-            cli->err = late;
-            status = REC_IO;
-        }
+    if (cli->writer && !rec_writer_close(cli->writer, ok || status == REC_NO, &late) &&
+        (ok || status == REC_NO)) {
+        cli->err = late;
+        status = REC_IO;
     }
-    if (status != REC_OK && cli->err.text[0])
+    if (status != REC_OK)
         cli_error(cli, cli->err.text);
     free(cli->provenance);
     return status;
@@ -80,11 +79,8 @@ cli_next(struct cli *cli, struct rec *rec)
 {
     if ((++cli->records & 4095) == 0)
         cli_progress(cli, cli->records, 0, "records");
-    if (cli->writer && rec_writer_failed(cli->writer)) {
-        cli->err.text[0] = '\0'; /* closing the writer says why */
-        cli->err.code = REC_IO;
+    if (cli->writer && !rec_writer_ok(cli->writer, &cli->err))
         return -1;
-    }
     return rec_next(cli->reader, rec, &cli->err);
 }
 

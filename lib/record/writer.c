@@ -62,9 +62,11 @@ failed:
 }
 
 bool
-rec_writer_failed(const struct rec_writer *writer)
+rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
 {
-    return writer->failed != 0;
+    if (!writer->failed)
+        return true;
+    return rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(writer->failed));
 }
 
 static void
@@ -197,7 +199,7 @@ rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
 bool
 rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 {
-    int failed;
+    bool ok;
     if (whole) {
         rec_writer_begin(writer);
         if (writer->provenance)
@@ -210,13 +212,11 @@ rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
             writer->failed = errno ? errno : EIO;
     } else if (close(writer->fd) != 0 && !writer->failed)
         writer->failed = errno;
-    failed = writer->failed;
-    if (failed)
-        rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(failed));
+    ok = rec_writer_ok(writer, err);
     free(writer->name);
     free(writer->provenance);
     free(writer);
-    return failed == 0;
+    return ok;
 }
 
 /* ---- records ------------------------------------------------------------- */
