@@ -102,8 +102,7 @@ void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what
 
 /* ---- messages ------------------------------------------------------------ */
 
-/** "tool: text" on stderr. Warnings and notes obey -q and -v. */
-void cli_error(const struct cli *cli, const char *text);
+/** "tool: text" on stderr; warnings obey -q, notes need -v. */
 void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 

@@ -73,7 +73,7 @@ struct graph {
     size_t nunits;
 };
 
-/** Starts as {0}; graph_clear() makes it so again, graph_free() gives memory back too. */
+/** Gives memory back; the graph is {0} again, as it starts. */
 void graph_free(struct graph *graph);
 
 /* ---- building ------------------------------------------------------------ */
@@ -180,7 +180,7 @@ enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };
 /** The SiP-ML rule: max(1, min(2*ceil(ceil(compute/quantum)/2), degree)). */
 uint32_t graph_parts(double compute, double quantum, uint32_t degree);
 
-/** Room for any name that graph_part_name() writes after the op's id. */
+/** Room for the letters of any part, with their NUL. */
 #define GRAPH_LETTERS_MAX 8
 /** The letters of part i (from 0): a, b, ... z, aa, ab, ... as spreadsheet columns. */
 void graph_part_letters(uint32_t i, char letters[GRAPH_LETTERS_MAX]);

@@ -31,7 +31,7 @@ cli_finish(struct cli *cli, bool ok)
         status = REC_IO;
     }
     if (status != REC_OK)
-        cli_error(cli, cli->err.text);
+        fprintf(stderr, "%s%s: %s\n", cli->prefix, cli->program->name, cli->err.text);
     free(cli->provenance);
     return status;
 }
@@ -85,12 +85,6 @@ cli_next(struct cli *cli, struct rec *rec)
 }
 
 /* ---- messages ------------------------------------------------------------ */
-
-void
-cli_error(const struct cli *cli, const char *text)
-{
-    fprintf(stderr, "%s%s: %s\n", cli->prefix, cli->program->name, text);
-}
 
 static void
 say(const struct cli *cli, const char *kind, const char *format, va_list args)

@@ -164,7 +164,7 @@ graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, doubl
 
 /* ---- records ------------------------------------------------------------- */
 
-/* Collects the keys nobody interprets; a buffer that lives from record to record. */
+/* The keys of a record that nobody interprets, each with its TAB in front. */
 struct extras {
     char *text;
     size_t len, room;
