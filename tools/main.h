@@ -1,7 +1,7 @@
 /*
- * The main() of every tool and mode. Include it once, after the header that scripts/
- * make-options made of the .ggo, which says TOOL, TOOL_NAME and the modes; it needs run().
- * Before it a tool may define
+ * The main() of every tool and mode. Include it once, after the header that
+ * scripts/make-options made of the .ggo, which says TOOL, TOOL_NAME and the modes; it
+ * needs run(). Before it a tool may define
  *
  *     CLI_SEED      a condition on *args: when it holds, the seed in effect is in the
  *                   provenance, given or not
@@ -105,8 +105,8 @@ static int
 cli_tool_main(int argc, char **argv, const char *prefix)
 #endif
 {
-    static const char *const unshown[] = {CLI_UNSHOWN NULL}, *const paths[] = {
-                                                                 CLI_PATHS NULL};
+    static const char *const unshown[] = {CLI_UNSHOWN NULL};
+    static const char *const paths[] = {CLI_PATHS NULL};
     const struct cli_program program = {.name = TOOL_NAME,
                                         .version = TOOL_VERSION,
                                         .usage = CLI_TEXT(_usage),

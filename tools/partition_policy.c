@@ -109,8 +109,7 @@ take_job(struct policy *p, const struct rec *rec)
         if (index == REC_NONE)
             return rec_reader_fail(
                 cli->reader, &cli->err,
-                "job '%.*s' refers to graph '%.*s', which has not come "
-                "before",
+                "job '%.*s' refers to graph '%.*s', which has not come before",
                 (int)job.id.len, job.id.ptr, (int)id.len, id.ptr);
         graph = p->store.graph[index];
         p->offer.sequential = graph_sequential(graph) * job.steps;

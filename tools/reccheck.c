@@ -60,11 +60,9 @@ static const char man_head[] =
 
 static const char man_tail[] =
     ".SH EXIT STATUS\nOf every tool: 0 done; 1 a well-formed \"no\"; 2 wrong usage; 3 "
-    "bad "
-    "data; 4 input or output failed, or the input is cut; 70 a bug.\n"
+    "bad data; 4 input or output failed, or the input is cut; 70 a bug.\n"
     ".SH SEE ALSO\npdgen(1), pd2graph(1), tracegen(1), partition(1), ramp-alloc(1), "
-    "sim(1), metrics(1), "
-    "reccheck(1)\n";
+    "sim(1), metrics(1), reccheck(1)\n";
 
 /* Text as roff: a backslash and a leading point or quote would be commands. */
 static void

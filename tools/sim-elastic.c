@@ -1,4 +1,4 @@
-/* sim elastic [OPTION]... [FILE]... - pipelines that are reconfigured as instances come and go. */
+/* sim elastic [OPTION]... [FILE]... - pipelines on instances that come and go. */
 #include "ggo/sim-elastic.h"
 #define CLI_SEED true
 #define CLI_PATHS "profile",

@@ -1,4 +1,4 @@
-/* sim redundant [OPTION]... [FILE]... - pipelines that compute a neighbour's stage too. */
+/* sim redundant [OPTION]... [FILE]... - pipelines that keep a neighbour's stage too. */
 #include "ggo/sim-redundant.h"
 #define CLI_SEED true
 #define CLI_PATHS "profile",

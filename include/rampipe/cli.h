@@ -81,10 +81,10 @@ int cli_finish(struct cli *cli, bool ok);
 
 /** Opens the writer: a record stream with provenance, or plain text. */
 bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
-/** Opens reader and writer as the two ends of a filter: header and provenance forwarded. */
+/** Opens reader and writer as the ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
-/** Ends the output stream and starts another, which is what `value` of this option instead
- * of the one on the command line would have made. */
+/** Ends the output stream and starts another, which is what `value` of this option
+ * instead of the one on the command line would have made. */
 bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;
 /** Opens only the reader; nothing of the stream is forwarded. */
 bool cli_open_reader(struct cli *cli) REC_MUST_CHECK;

@@ -10,9 +10,9 @@
  *
  * Backward op 2n-i+1 is the twin of forward op i (n forward ops). Compute is in seconds,
  * memory and deps in bytes. Units, twins and deps are indexes into the graph's arrays.
- * See rampipe(5) for the records. Sources: the ddls
- * simulator of "Partitioning Distributed Compute Jobs with Reinforcement Learning and
- * Graph Neural Networks" (PAC-ML) and PipeDream's profile format.
+ * See rampipe(5) for the records. Sources: the ddls simulator of "Partitioning
+ * Distributed Compute Jobs with Reinforcement Learning and Graph Neural Networks"
+ * (PAC-ML) and PipeDream's profile format.
  */
 #ifndef RAMPIPE_GRAPH_H
 #define RAMPIPE_GRAPH_H
@@ -65,11 +65,10 @@ struct graph {
     struct rec_arena arena;
     bool open;
     /* After graph_close(): */
-    uint32_t *out_start,
-        *out;                /* deps that leave op i: out[out_start[i]..out_start[i+1]) */
-    uint32_t *in_start, *in; /* deps that enter it */
-    struct graph_unit *unit; /* in order of the first part's appearance */
-    uint32_t *member;        /* ops of the units */
+    uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
+    uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
+    struct graph_unit *unit;   /* in order of the first part's appearance */
+    uint32_t *member;          /* ops of the units */
     size_t nunits;
 };
 

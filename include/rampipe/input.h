@@ -41,12 +41,12 @@ bool input_read_head(struct rec_reader *reader, struct input_head *head,
 void input_head_free(struct input_head *head);
 
 /**
- * Reads one PipeDream profile, the next file of the reader or what its head has left of it,
- * into *graph (closed). The format: "node1 -- Conv2d(3, 64) -- forward_compute_time=0.5,
- * backward_compute_time=1, activation_size=[8; 8], parameter_size=4[, stage_id=0]", and
- * "\tnode1 -- node2"; # opens a comment line. Mirrors as the reference: op i's twin is
- * 2n-i+1 (n = the largest id), dep u->v gives b(v)->b(u), and n -> n+1 joins the passes.
- * Device and batch of `head`, which may be NULL, become keys of the graph record.
+ * Reads one PipeDream profile, the next file of the reader or what its head has left of
+ * it, into *graph (closed). The format: "node1 -- Conv2d(3, 64) -- forward_compute_time=
+ * 0.5, backward_compute_time=1, activation_size=[8; 8], parameter_size=4[, stage_id=0]",
+ * and "\tnode1 -- node2"; # opens a comment line. Mirrors as the reference: op i's twin
+ * is 2n-i+1 (n = the largest id), dep u->v gives b(v)->b(u), and n -> n+1 joins the
+ * passes. Device and batch of `head`, which may be NULL, become keys of the graph record.
  */
 bool input_read_profile(struct graph *graph, struct rec_reader *reader,
                         const struct input_profile_options *options, struct rec_str id,

@@ -74,8 +74,8 @@ extern const struct net_kind *const net_kinds[];
 #define NET_RAMP_IO 100e-9
 #define NET_RAMP_MEMORY 80e9
 
-/** Reads CxRxS, three integers >= 1 whose product is at most 2^24; *err says what would be
- * right. */
+/** Reads CxRxS, three integers >= 1 whose product is at most 2^24; *err says what would
+ * be right. */
 bool net_parse_shape(const char *text, uint32_t shape[3],
                      struct rec_error *err) REC_MUST_CHECK;
 /** Checks sizes, and what the kind demands: R <= C. */

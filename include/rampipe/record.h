@@ -131,8 +131,7 @@ struct rec_map_slot {
     uint32_t value;
 };
 
-/** Text -> uint32_t. Starts as {0}. Keys are not copied: they must outlive their entry.
- */
+/** Text -> uint32_t. Starts as {0}. Keys are not copied and must outlive their entry. */
 struct rec_map {
     struct rec_map_slot *slot;
     size_t nslots; /* a power of two, or 0 */
@@ -165,10 +164,10 @@ void rec_arena_free(struct rec_arena *arena);
 /* ---- the table of records ------------------------------------------------ */
 
 /**
- * The known record types: those of record_table.h. REC_OTHER is any other lower-case word,
- * REC_COMMENT a # line or an empty one, REC_MARK the end of one of several concatenated
- * streams: it has no line (rec_put_line() of it writes nothing), it only says that what
- * is open must be closed.
+ * The known record types: those of record_table.h. REC_OTHER is any other lower-case
+ * word, REC_COMMENT a # line or an empty one, REC_MARK the end of one of several
+ * concatenated streams: it has no line (rec_put_line() of it writes nothing), it only
+ * says that what is open must be closed.
  */
 enum rec_type {
     REC_OTHER,
@@ -252,8 +251,7 @@ struct rec_reader *rec_reader_open(const char *const *files, size_t count,
                                    const struct rec_reader_options *options,
                                    struct rec_error *err) REC_MUST_CHECK;
 
-/** Reads the next record or comment. 1: *rec filled; 0: the end, stream whole; -1: *err.
- */
+/** Reads the next record or comment. 1: *rec filled; 0: the end, all whole; -1: *err. */
 int rec_next(struct rec_reader *reader, struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;
 
@@ -266,8 +264,7 @@ int rec_next_line(struct rec_reader *reader, struct rec_str *line,
 int rec_peek_line(struct rec_reader *reader, struct rec_str *line,
                   struct rec_error *err) REC_MUST_CHECK;
 
-/** The file being read ("<stdin>" for standard input), and the line of the last record.
- */
+/** The file being read ("<stdin>" for standard input) and the line of the last record. */
 const char *rec_reader_file(const struct rec_reader *reader);
 uint64_t rec_reader_line(const struct rec_reader *reader);
 
@@ -351,13 +348,13 @@ struct rec_writer *rec_writer_open(const char *path, const char *provenance,
                                    struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * Starts a stream, behind the one that has begun, if any, with the provenance of the stages
- * before (whole lines, "" for none) and this stage's own line. Not of plain text.
+ * Starts a stream, behind the one that has begun, if any, with the provenance of the
+ * stages before (whole lines, "" for none) and this stage's own line. Not of plain text.
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
 
-/** False once a write has failed, *err says what (REC_IO): a stage may stop early, for the
- * result is lost. */
+/** False once a write has failed, *err says what (REC_IO): a stage may stop early, for
+ * the result is lost. */
 bool rec_writer_ok(const struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 /** Pushes what is buffered to the operating system. */

@@ -52,8 +52,7 @@ struct sim_placed {
     const double *dep_seconds; /* per dep: time on the way, 0 for no flow */
 };
 
-/** Called when an op has run from start to end, and when a flow is done; for timelines.
- */
+/** Called when an op has run from start to end and when a flow is done; for timelines. */
 struct sim_observer {
     void (*run)(void *context, uint32_t op, double start, double end);
     void (*send)(void *context, uint32_t dep, double start, double end);

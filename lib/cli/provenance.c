@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Options of all tools that do not change the records, so that the same experiment has the
- * same bytes; the program names its own. */
+/* Options of all tools that do not change the records, so that the same experiment has
+ * the same bytes; the program names its own. */
 static const char *const unshown[] = {"output", "quiet", "verbose", "progress",
                                       "config", "help",  "version", NULL};
 

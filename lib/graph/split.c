@@ -1,5 +1,4 @@
-/* Splitting ops into parts: the SiP-ML rule, the published dep sizes and the right ones.
- */
+/* Splitting ops into parts: the SiP-ML rule, published dep sizes and the right ones. */
 #include "private.h"
 
 #include <math.h>
@@ -52,8 +51,7 @@ check_input(struct splitter *s, struct rec_error *err)
                               op->id, op->of);
         if (strlen(op->id) > NAME_ROOM - 40)
             return graph_fail(s->from, op->line, err,
-                              "the name of op '%.30s...' is too "
-                              "long to split it",
+                              "the name of op '%.30s...' is too long to split it",
                               op->id);
         if (s->split->copies == 1)
             continue;

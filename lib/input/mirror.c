@@ -41,8 +41,7 @@ mirror_ops(const struct graph *forward, const double *backward, unsigned long la
     return true;
 }
 
-/* For each op the deps to its successors, in the file's order; `last` joins the passes.
- */
+/* For each op the deps to its successors, in file order; `last` joins the passes. */
 static bool
 forward_deps(const struct graph *forward, const struct graph_op *last,
              unsigned long largest, struct graph *to, struct rec_error *err)

@@ -140,8 +140,7 @@ read_figures(const struct profile *p, struct rec_str s, const char *id,
     return true;
 }
 
-/* Text that a record may hold: control characters become blanks; what is no UTF-8, '?'.
- */
+/* Text that a record may hold: control characters become blanks, what is no UTF-8 '?'. */
 static void
 make_clean(char *text)
 {

@@ -198,8 +198,7 @@ draw_lognormal(struct rng_dist *dist)
                              sqrt(variance));
 }
 
-/* A standard skew normal variable (Azzalini and Henze): delta |x| + sqrt(1 - delta^2) y.
- */
+/* A standard skew normal (Azzalini and Henze): delta |x| + sqrt(1 - delta^2) y. */
 static double
 draw_skew(struct rng_dist *dist)
 {

@@ -360,8 +360,7 @@ open_stream(struct rec_reader *reader, struct rec_error *err)
     if (version != REC_VERSION)
         return rec_reader_fail(
             reader, err,
-            "the stream is of version %llu of the format, this program "
-            "reads version %d",
+            "the stream is of version %llu of the format, this program reads version %d",
             (unsigned long long)version, REC_VERSION);
     if (reader->headed && !accept_cut(reader, err))
         return false;

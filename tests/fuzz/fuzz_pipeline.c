@@ -1,5 +1,4 @@
-/* Any bytes as a stream of graphs and jobs: partitioned, placed, simulated and replayed.
- */
+/* Any bytes as a stream of graphs and jobs: partitioned, placed, simulated, replayed. */
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"

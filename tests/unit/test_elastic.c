@@ -185,8 +185,7 @@ test_sizes(void **state)
     train_elastic_profile_free(&p);
 }
 
-/* A cluster that starts empty, with what comes at once: no reconfiguration, no waiting.
- */
+/* A cluster that starts empty, with what comes at once: no reconfiguration, no wait. */
 static void
 test_first_instances(void **state)
 {

@@ -82,9 +82,9 @@ test_profile_options(void **state)
 }
 
 /*
- * The head: the last of two lines of a key counts, values are cut at the room there is and
- * cleaned, what is no "# key: value" is any comment; provenance is kept line by line. The
- * graph has the keys whether or not it goes on with comments.
+ * The head: the last of two lines of a key counts, values are cut at the room there is
+ * and cleaned, what is no "# key: value" is any comment; provenance is kept line by line.
+ * A comment behind the head says nothing.
  */
 static void
 test_profile_head(void **state)

@@ -180,8 +180,7 @@ test_shapes(void **state)
     }
 }
 
-/* Every layer but the last feeds another, inputs come before, and the last is the sink.
- */
+/* Every layer but the last feeds another, inputs come before, the last is the sink. */
 static void
 test_order(void **state)
 {

@@ -5,8 +5,7 @@
 
 #include <gsl/gsl_cdf.h>
 
-/* The statistics that the published notebook prints, with three additions of big counts.
- */
+/* The statistics that the published notebook prints, with three big additions. */
 static struct spot_model
 example(void)
 {
@@ -262,8 +261,8 @@ walk_hourly(void *context, const struct spot_event *event, struct rec_error *err
     return true;
 }
 
-/* Removals an hour, when additions are certain. Every instance comes once and leaves once,
- * never more than desired. */
+/* Removals an hour, when additions are certain. Every instance comes once and leaves
+ * once, never more than desired. */
 static double
 hourly_removals(uint64_t desired, double removal, int hours)
 {
@@ -282,13 +281,14 @@ hourly_removals(uint64_t desired, double removal, int hours)
 }
 
 /*
- * One instance is desired, r = 1/2 leave, what is missing comes for certain; all times are
- * uniform. If it is there at the start of an hour, it leaves with chance r; the other comes
- * if its time is later (1/2; else the place is taken), and leaves too if that time is later
- * still (r/3 of those): r + r^2/6 = 0.5417 removals, and it is there at the end with chance
- * 1 - r/2 - r^2/6. If it is not there, one comes, and leaves with chance r/2. So it is there
- * at the start of a share (1 - r/2) / (1 + r^2/6) = 0.72 of the hours: removals an hour are
- * 0.72 * 0.5417 + 0.28 * 0.25 = 0.46; 4 errors of 100000 hours are 0.007.
+ * One instance is desired, r = 1/2 leave, what is missing comes for certain; all times
+ * are uniform. If it is there at the start of an hour, it leaves with chance r; the other
+ * comes if its time is later (1/2; else the place is taken), and leaves too if that time
+ * is later still (r/3 of those): r + r^2/6 = 0.5417 removals, and it is there at the end
+ * with chance 1 - r/2 - r^2/6. If it is not there, one comes, and leaves with chance r/2.
+ * So it is there at the start of a share (1 - r/2) / (1 + r^2/6) = 0.72 of the hours:
+ * removals an hour are 0.72 * 0.5417 + 0.28 * 0.25 = 0.46; 4 errors of 100000 hours are
+ * 0.007.
  */
 static void
 test_hourly(void **state)
