@@ -157,7 +157,7 @@ extern const struct alloc_policy alloc_policies[];
 enum alloc_choose {
     ALLOC_FIRST,        /* the first that can be placed and meets the deadline */
     ALLOC_FIRST_DEGREE, /* the first whose degree is at most the number of free servers;
-                         if that fails the job is blocked: the published simulator */
+                           if that fails the job is blocked: the published simulator */
     ALLOC_FASTEST,      /* of those that can, the one that completes first */
     ALLOC_FEWEST        /* of those that can, the one with the fewest servers */
 };

@@ -16,8 +16,7 @@
 
 enum spot_kind { SPOT_ADD, SPOT_PREEMPT };
 
-/** Times end here, 30,000 years on: clocks of milliseconds and sums of steps stay exact.
- */
+/** Times end here, 30,000 years on: clocks of milliseconds, sums of steps stay exact. */
 #define SPOT_TIME_MAX 1e12
 
 struct spot_event {
@@ -113,8 +112,7 @@ struct spot_values {
     bool loose;
 };
 
-/** Figures of a trace; NAN where a trace has none. A change is any row after the first.
- */
+/** Figures of a trace; NAN where it has none. A change is any row after the first. */
 struct spot_model {
     double node_rows, term_rows, add_events, big_adds; /* rows and events counted */
     double mttp_mean_s, mttp_std_s; /* between changes, additions too; the published

@@ -206,9 +206,7 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
     if (drawing->empirical_counts ? s->counts.values->n == 0
                                   : isnan(s->mean) && s->big < 1)
         return rec_fail(err, REC_USAGE,
-                        "the model does not say how many instances %s "
-                        "have",
-                        name);
+                        "the model does not say how many instances %s have", name);
     return true;
 }
 

@@ -29,10 +29,9 @@ struct train_elastic {
     bool saving;         /* a checkpoint is being written */
     double save_end;
     int64_t save_step;
-    struct train_elastic_mark
-        saved; /* work that a checkpoint holds ended here: of the one that
-                                  is being written, */
-    struct train_elastic_mark safe; /* and of the last one */
+    /* Where the work ended that a checkpoint holds. */
+    struct train_elastic_mark saved; /* of the one that is being written */
+    struct train_elastic_mark safe;  /* of the last one */
 
     bool begun;                         /* the first instances are known */
     bool open;                          /* an instant has events: */
