@@ -61,13 +61,9 @@ say_none(struct cli *cli)
 {
     char list[200] = "";
     const char *name;
-    size_t used = 0;
     for (size_t i = 0; metrics_family(i); i++)
-        for (size_t k = 0;
-             (name = metrics_family_record(metrics_family(i), k)) && used < sizeof list;
-             k++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     used ? ", " : "", name);
+        for (size_t k = 0; (name = metrics_family_record(metrics_family(i), k)); k++)
+            rec_list_name(list, sizeof list, name);
     rec_fail(&cli->err, REC_NO, "no results came (%s records): put metrics behind sim",
              list);
 }

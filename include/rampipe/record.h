@@ -58,6 +58,10 @@ bool rec_fail_at(struct rec_error *err, const char *file, uint64_t line,
 /** REC_IO "out of memory". Returns false. */
 bool rec_fail_memory(struct rec_error *err);
 
+/** Appends a name to a list for a message, "a, b, c". False: it has no room, and "..."
+ * stands for it and all that follow. */
+bool rec_list_name(char *list, size_t room, const char *name);
+
 /**
  * Makes room for `need` elements of `size` bytes in *array, whose capacity is *capacity
  * elements; grows by doubling. *array is owned by the caller (free()). New elements are

@@ -142,7 +142,6 @@ cli_choose_row(struct cli *cli, const char *option, const char *text, const void
 {
     const char *name;
     char list[300] = "";
-    size_t used = 0;
     for (size_t i = 0;; i++) {
         memcpy(&name, (const char *)rows + i * size, sizeof name);
         if (!name)
@@ -151,9 +150,7 @@ cli_choose_row(struct cli *cli, const char *option, const char *text, const void
             *index = i;
             return true;
         }
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     i ? ", " : "", name);
+        rec_list_name(list, sizeof list, name);
     }
     /* Operands are named in capitals, and have no dashes. */
     return cli_usage(cli, "%s%s must be one of %s, got '%s'",

@@ -38,16 +38,14 @@ net_read(const struct rec_reader *reader, const struct rec *rec,
 {
     struct rec_error inner;
     char known[200] = "";
-    size_t used = 0;
 
     if (!rec_need(reader, rec, err))
         return false;
     *cluster = (struct net_cluster){.kind = NULL};
-    for (size_t i = 0; net_kinds[i] && used < sizeof known; i++) {
+    for (size_t i = 0; net_kinds[i]; i++) {
         if (rec_str_is(rec->field[1], net_kinds[i]->name))
             cluster->kind = net_kinds[i];
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
-                                 net_kinds[i]->name);
+        rec_list_name(known, sizeof known, net_kinds[i]->name);
     }
     if (!cluster->kind)
         return rec_reader_fail(reader, err,

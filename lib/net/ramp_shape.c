@@ -54,7 +54,7 @@ void
 net_format_legal_parts(const uint32_t shape[3], char *text, size_t room)
 {
     uint32_t servers = shape[0] * shape[1] * shape[2];
-    size_t used = 0;
+    char range[40];
     text[0] = '\0';
     for (uint32_t k = 1, last; k <= servers; k = last + 1) {
         last = k;
@@ -62,13 +62,11 @@ net_format_legal_parts(const uint32_t shape[3], char *text, size_t room)
             continue;
         while (last < servers && net_is_legal(shape, last + 1))
             last++;
-        if (used + 40 > room) {
-            snprintf(text + used, room - used, ", ...");
+        if (last <= k + 1)
+            snprintf(range, sizeof range, "%u", last = k);
+        else
+            snprintf(range, sizeof range, "%u to %u", k, last);
+        if (!rec_list_name(text, room, range))
             return;
-        }
-        used += (size_t)snprintf(text + used, room - used, "%s%u", used ? ", " : "", k);
-        if (last > k)
-            used += (size_t)snprintf(text + used, room - used, "%s%u",
-                                     last > k + 1 ? " to " : ", ", last);
     }
 }

@@ -9,6 +9,7 @@
 /* A kind of distribution: how its parameters are read and checked, and a draw. */
 struct kind {
     const char *name, *form;
+    /* False: *err, or its code is still REC_OK and the text is not of the form. */
     bool (*read)(struct rng_dist *dist, struct rec_str rest, struct rec_error *err);
     bool (*is_sane)(const struct rng_dist *dist);
     double (*draw)(struct rng_dist *dist);
@@ -308,21 +309,19 @@ parse(struct rng_dist *dist, const char *text, struct rec_error *err)
     while (i < NKINDS && !rec_str_is(name, kinds[i].name))
         i++;
     if (i == NKINDS || !rest.ptr) {
-        for (i = 0; i < NKINDS; i++) {
-            strcat(forms, i ? ", " : "");
-            strcat(forms, kinds[i].name);
-        }
+        for (i = 0; i < NKINDS; i++)
+            rec_list_name(forms, sizeof forms, kinds[i].name);
         return rec_fail(
             err, REC_USAGE,
             "a distribution is one of %s, a colon and its parameters, got '%s'", forms,
             text);
     }
     dist->kind = &kinds[i];
-    err->text[0] = '\0';
+    err->code = REC_OK;
     if (dist->kind->read(dist, rest, err) &&
         (!dist->kind->is_sane || dist->kind->is_sane(dist)))
         return true;
-    if (err->text[0])
+    if (err->code != REC_OK)
         return false; /* out of memory, or a bad file */
     return rec_fail(err, REC_USAGE, "a distribution %s must be %s, got '%s'",
                     dist->kind->name, dist->kind->form, text);

@@ -56,6 +56,21 @@ rec_fail_memory(struct rec_error *err)
 }
 
 bool
+rec_list_name(char *list, size_t room, const char *name)
+{
+    static const char more[] = ", ...";
+    size_t used = strlen(list);
+    bool full = used > 0 && list[used - 1] == '.';
+    if (!full && used + strlen(name) + 2 + sizeof more <= room) {
+        snprintf(list + used, room - used, "%s%s", used ? ", " : "", name);
+        return true;
+    }
+    if (!full && used + sizeof more <= room)
+        memcpy(list + used, more, sizeof more);
+    return false;
+}
+
+bool
 rec_grow(void *array, size_t *capacity, size_t need, size_t size, struct rec_error *err)
 {
     void *old, *grown;

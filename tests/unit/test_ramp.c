@@ -497,8 +497,8 @@ test_legal_parts(void **state)
     assert_string_equal(text, "1 to 4, 6, 8, 9, 16, 18, 32");
     net_format_legal_parts(small, text, sizeof text);
     assert_string_equal(text, "1, 2, 4, 8");
-    net_format_legal_parts(large, text, 50);
-    assert_string_equal(text, "1 to 4, 6, 8, 9, ...");
+    net_format_legal_parts(large, text, 20);
+    assert_string_equal(text, "1 to 4, 6, 8, ...");
     for (uint32_t k = 1; k <= 8; k++)
         assert_int_equal(net_is_legal(small, k), k == 1 || k == 2 || k == 4 || k == 8);
     assert_false(net_is_legal(small, 0));

@@ -465,10 +465,26 @@ passing_on_is_exact(void **state)
     free(want);
 }
 
+/* Names that have room are all there; then "..." stands for the first that has none and
+ * all that follow, short ones too. */
+static void
+a_list_of_names_ends_where_its_room_does(void **state)
+{
+    char list[20] = "";
+    (void)state;
+    assert_true(rec_list_name(list, sizeof list, "first"));
+    assert_true(rec_list_name(list, sizeof list, "second"));
+    assert_string_equal(list, "first, second");
+    assert_false(rec_list_name(list, sizeof list, "third"));
+    assert_false(rec_list_name(list, sizeof list, "4"));
+    assert_string_equal(list, "first, second, ...");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_of_names_ends_where_its_room_does),
         cmocka_unit_test(fields_are_views_of_the_line),
         cmocka_unit_test(types_are_told_apart),
         cmocka_unit_test(empty_lines_and_comments_count_as_comments),
