@@ -15,26 +15,51 @@ enum train_state { TRAIN_ACTIVE, TRAIN_STANDBY, TRAIN_PREPARING, TRAIN_NSTATES }
  * last; those with the lowest names (numbers in names count as numbers). */
 enum train_victims { TRAIN_RANDOM, TRAIN_OLDEST, TRAIN_NEWEST, TRAIN_LOWEST };
 
-struct train_fleet; /* instances, in the order in which they came */
+/** Instances, in the order in which they came; more than TRAIN_FLEET_MAX at once are
+ * REC_DATA. What is done to one of n costs O(log n), whoever it is. Of two fleets to which
+ * the same is done, the same leave. */
+struct train_fleet;
 
+enum { TRAIN_FLEET_MAX = 1 << 20 };
+
+struct train_instance {
+    char *name; /* the fleet's, until it goes; the next free number if none is given */
+    enum train_state state;
+    uint32_t place; /* 0, 1, ... among those that came to their state with it */
+    bool leaving;
+    double ready; /* when it is or was prepared, in the model's unit of time */
+};
+
+/** `seed` is of random victims. Free it with train_fleet_free(). NULL: out of memory. */
 struct train_fleet *train_fleet_new(enum train_victims victims, uint32_t seed,
                                     struct rec_error *err) REC_MUST_CHECK;
 void train_fleet_free(struct train_fleet *fleet);
 uint64_t train_fleet_count(const struct train_fleet *fleet, enum train_state state);
 uint64_t train_fleet_size(const struct train_fleet *fleet);
+/** Those that do not leave. */
+uint64_t train_fleet_staying(const struct train_fleet *fleet);
+/** The next instance in the order in which they came: *at starts at 0. False: no more. */
+bool train_fleet_next(const struct train_fleet *fleet, size_t *at,
+                      struct train_instance *instance);
 /**
  * Adds `count` instances, or only so many that the fleet is no larger than `capacity`;
- * the first ids are taken. Those refused are remembered. An id that is there already is
- * REC_DATA.
+ * the first ids are taken. Those refused are remembered. None is ready before those that
+ * came before it. An id that is there already is REC_DATA.
  */
 bool train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
                      uint64_t capacity, enum train_state state, double ready,
                      uint64_t *added, struct rec_error *err) REC_MUST_CHECK;
-/** Takes instances away, at most as many as there are; *active counts those that were
- * active. An id that never came, or went before, is REC_DATA. */
-bool train_fleet_preempt(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
-                         uint64_t *taken, uint64_t *active,
-                         struct rec_error *err) REC_MUST_CHECK;
+/** These will leave: their names are free again, and they are not chosen. An id that
+ * never came, or left before, is REC_DATA; one that was refused is passed over. */
+bool train_fleet_leave(struct train_fleet *fleet, struct rec_str ids,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Chooses `count` of those that stay, or all of them, to leave too. */
+bool train_fleet_choose(struct train_fleet *fleet, uint64_t count,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** Takes away the first of those that leave, or the last; *gone has no name. False: none
+ * leaves. */
+bool train_fleet_take(struct train_fleet *fleet, bool last, struct train_instance *gone);
+/** Somebody of this name is there and stays. */
 bool train_fleet_has(const struct train_fleet *fleet, struct rec_str id);
 /** REC_DATA: an id is added that is there, or preempted that is not. Returns false. */
 bool train_fleet_fail(struct rec_error *err, struct rec_str id, bool added);
@@ -42,7 +67,7 @@ bool train_fleet_fail(struct rec_error *err, struct rec_str id, bool added);
 void train_fleet_settle(struct train_fleet *fleet, double now);
 /** When the next instance will be ready; INFINITY if none is being prepared. */
 double train_fleet_next_ready(const struct train_fleet *fleet);
-/** Moves the first `count` instances of one state to another. */
+/** Moves the first `count` instances of one state, or all, to another. */
 void train_fleet_move(struct train_fleet *fleet, enum train_state from,
                       enum train_state to, uint64_t count);
 

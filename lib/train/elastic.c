@@ -1,5 +1,5 @@
 /* Elastic training on spot instances: the rules that are exact in time, and what they
- * share with the published ones (train_elastic_tick.c). */
+ * share with the published ones (elastic_tick.c). */
 #include "elastic_private.h"
 
 #include <math.h>
@@ -311,19 +311,34 @@ is_first(const struct train_elastic *e, const struct spot_event *event)
            event->time == e->options.begin;
 }
 
+static bool
+lose(struct train_elastic *e, const struct spot_event *event, struct rec_error *err)
+{
+    struct train_instance gone;
+    if (event->ids.len > 0 ? !train_fleet_leave(e->fleet, event->ids, err)
+                           : !train_fleet_choose(e->fleet, event->count, err))
+        return false;
+    while (train_fleet_take(e->fleet, false, &gone)) {
+        e->result.preempted++;
+        e->result.lost_active += gone.state == TRAIN_ACTIVE;
+        e->lost += gone.state == TRAIN_ACTIVE;
+    }
+    return true;
+}
+
 bool
 train_elastic_take(struct train_elastic *e, const struct spot_event *event,
                    struct rec_error *err)
 {
     double time = to_tick(e, event->time);
-    uint64_t taken, active;
+    uint64_t added;
 
     if (e->options.tick > 0 && time >= e->options.end)
         return true;
     if (is_first(e, event)) {
         bool ok = train_fleet_add(e->fleet, event->count, event->ids, e->limit,
-                                  TRAIN_STANDBY, 0, &taken, err);
-        e->result.refused += event->count - taken;
+                                  TRAIN_STANDBY, 0, &added, err);
+        e->result.refused += event->count - added;
         return ok;
     }
     if (!e->begun)
@@ -342,12 +357,7 @@ train_elastic_take(struct train_elastic *e, const struct spot_event *event,
         return keep_addition(e, event, err);
     if (names_newcomer(e, event->ids) && !train_elastic_add(e, err))
         return false;
-    if (!train_fleet_preempt(e->fleet, event->count, event->ids, &taken, &active, err))
-        return false;
-    e->lost += active;
-    e->result.preempted += taken;
-    e->result.lost_active += active;
-    return true;
+    return lose(e, event, err);
 }
 
 /* ---- start and end ------------------------------------------------------- */

@@ -1,4 +1,14 @@
-/* Instances of a spot cluster: who is there, in which state, and who goes. */
+/* Instances of a spot cluster: who is there, in which state, and who goes.
+ *
+ *     slot    0   1   2   3   4   5       in the order in which they came
+ *     name    a1  a2      a4      a6      2 and 4 are gone
+ *     state   A   A       S       P       active, standby, preparing
+ *
+ * Those that go leave gaps, which are closed when room is short and half of it is gaps.
+ * A map finds an instance by its name; bits of 64 slots each, and sums over ranges of
+ * them (Fenwick, "A new data structure for cumulative frequency tables", 1994) find the
+ * k-th of a state, or of those that stay.
+ */
 #include "rampipe/train.h"
 #include "rampipe/random.h"
 
@@ -6,26 +16,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct train_instance {
-    const char *name; /* in ->names; if the trace gives none, the next number */
-    enum train_state state;
-    double ready; /* when it will have been prepared, seconds */
+/* Counted by state, and those that do not leave. */
+enum { STAYING = TRAIN_NSTATES, NCOUNTED };
+
+/* Slot i has instance i, and entry i of the tables that need one for every slot. */
+struct slot {
+    struct train_instance instance; /* name NULL: a gap */
+    uint32_t drawn; /* what a drawing put in place i; i between drawings */
+    uint32_t heap;  /* lowest names first: the slot whose name is the i-th, */
+    uint32_t at;    /* and where the name of this slot is */
+};
+
+enum { SLOTS = 64 }; /* of a block */
+
+/* What the slots of block i are counted as: a bit a slot, the lowest for the first; and
+ * how many they are in the last 2^k blocks up to it, the largest 2^k that divides i + 1. */
+struct block {
+    uint64_t is[NCOUNTED];
+    uint32_t sum[NCOUNTED];
 };
 
 struct train_fleet {
-    struct train_instance *instance; /* in the order in which they came */
-    size_t n, room;
-    uint64_t count[TRAIN_NSTATES];
+    struct slot *slot;
+    struct block *block;
+    size_t n, room, block_room;
+    uint32_t count[NCOUNTED];
     uint64_t numbers; /* given so far to instances without a name */
     enum train_victims victims;
-    struct rng *rng;
-    struct rec_map there;   /* names of the instances */
+    struct rng *rng;   /* of random victims */
+    uint32_t *leaving; /* slots of those that leave, first to last */
+    size_t first, end, leaving_room;
+    struct rec_map there;   /* names of those that stay -> slots */
     struct rec_map refused; /* names that found no room */
-    struct rec_arena names;
-    bool *gone; /* scratch */
-    size_t gone_room;
-    size_t *order; /* scratch */
-    size_t order_room;
+    struct rec_arena names; /* of the refused */
 };
 
 struct train_fleet *
@@ -48,10 +71,12 @@ train_fleet_free(struct train_fleet *fleet)
 {
     if (!fleet)
         return;
+    for (size_t i = 0; i < fleet->n; i++)
+        free(fleet->slot[i].instance.name);
     rng_free(fleet->rng);
-    free(fleet->instance);
-    free(fleet->gone);
-    free(fleet->order);
+    free(fleet->slot);
+    free(fleet->block);
+    free(fleet->leaving);
     rec_map_free(&fleet->there);
     rec_map_free(&fleet->refused);
     rec_arena_free(&fleet->names);
@@ -67,7 +92,25 @@ train_fleet_count(const struct train_fleet *fleet, enum train_state state)
 uint64_t
 train_fleet_size(const struct train_fleet *fleet)
 {
-    return fleet->n;
+    return fleet->count[STAYING] + (fleet->end - fleet->first);
+}
+
+uint64_t
+train_fleet_staying(const struct train_fleet *fleet)
+{
+    return fleet->count[STAYING];
+}
+
+bool
+train_fleet_next(const struct train_fleet *fleet, size_t *at,
+                 struct train_instance *instance)
+{
+    while (*at < fleet->n && !fleet->slot[*at].instance.name)
+        ++*at;
+    if (*at == fleet->n)
+        return false;
+    *instance = fleet->slot[(*at)++].instance;
+    return true;
 }
 
 bool
@@ -84,22 +127,144 @@ train_fleet_fail(struct rec_error *err, struct rec_str id, bool added)
         added ? "added, but it is there already" : "preempted, but it is not there");
 }
 
-/* The index of an instance by name, n if there is none. */
+/* ---- counting ------------------------------------------------------------ */
+
 static size_t
-find(const struct train_fleet *fleet, struct rec_str id)
+blocks(const struct train_fleet *fleet)
 {
-    size_t i = train_fleet_has(fleet, id) ? 0 : fleet->n;
-    while (i < fleet->n && !rec_str_is(id, fleet->instance[i].name))
-        i++;
-    return i;
+    return (fleet->n + SLOTS - 1) / SLOTS;
+}
+
+/* An instance is, or is no more, one of those that are counted as `what`. */
+static void
+mark(struct train_fleet *fleet, size_t slot, int what, bool is)
+{
+    uint32_t change = is ? 1 : UINT32_MAX; /* -1 */
+    fleet->count[what] += change;
+    fleet->block[slot / SLOTS].is[what] ^= UINT64_C(1) << slot % SLOTS;
+    for (size_t i = slot / SLOTS + 1; i <= blocks(fleet); i += i & -i)
+        fleet->block[i - 1].sum[what] += change;
+}
+
+/* The slot of the k-th (0, 1, ...) of those that are counted as `what`. */
+static size_t
+find(const struct train_fleet *fleet, int what, uint64_t k)
+{
+    size_t at = 0, step = 1, n = blocks(fleet);
+    uint64_t bits;
+    while (step <= n / 2)
+        step *= 2;
+    for (; step > 0; step /= 2)
+        if (at + step <= n && fleet->block[at + step - 1].sum[what] <= k) {
+            at += step;
+            k -= fleet->block[at - 1].sum[what];
+        }
+    for (bits = fleet->block[at].is[what]; k > 0; k--)
+        bits &= bits - 1;
+    return at * SLOTS + (size_t)__builtin_ctzll(bits);
+}
+
+/* ---- the lowest name: a heap --------------------------------------------- */
+
+static bool
+is_lower(const struct train_fleet *fleet, uint32_t a, uint32_t b)
+{
+    return strverscmp(fleet->slot[a].instance.name, fleet->slot[b].instance.name) < 0;
+}
+
+static void
+put(struct train_fleet *fleet, size_t at, uint32_t slot)
+{
+    fleet->slot[at].heap = slot;
+    fleet->slot[slot].at = (uint32_t)at;
+}
+
+/* Puts a slot where it belongs in a heap of n, from place `at`, which is free. */
+static void
+sift(struct train_fleet *fleet, size_t at, size_t n, uint32_t slot)
+{
+    const struct slot *s = fleet->slot;
+    size_t child;
+    for (; at > 0 && is_lower(fleet, slot, s[(at - 1) / 2].heap); at = (at - 1) / 2)
+        put(fleet, at, s[(at - 1) / 2].heap);
+    while ((child = 2 * at + 1) < n) {
+        child += child + 1 < n && is_lower(fleet, s[child + 1].heap, s[child].heap);
+        if (is_lower(fleet, slot, s[child].heap))
+            break;
+        put(fleet, at, s[child].heap);
+        at = child;
+    }
+    put(fleet, at, slot);
+}
+
+/* ---- those that come ----------------------------------------------------- */
+
+/* An empty block behind the others; there is room. */
+static void
+add_block(struct train_fleet *fleet)
+{
+    size_t n = blocks(fleet);
+    struct block block = {{0}, {0}};
+    for (size_t step = 1; (n + 1) % (2 * step) == 0; step *= 2)
+        for (int i = 0; i < NCOUNTED; i++)
+            block.sum[i] += fleet->block[n - step].sum[i];
+    fleet->block[n] = block;
+}
+
+/* Takes the next slot. */
+static bool
+enter(struct train_fleet *fleet, struct train_instance instance, struct rec_error *err)
+{
+    size_t n = fleet->n;
+
+    if (!rec_map_add(&fleet->there, rec_str(instance.name), (uint32_t)n, err))
+        return false;
+    fleet->slot[n] = (struct slot){.instance = instance, .drawn = (uint32_t)n};
+    if (n % SLOTS == 0)
+        add_block(fleet);
+    fleet->n++;
+    mark(fleet, n, (int)instance.state, true);
+    mark(fleet, n, STAYING, true);
+    if (fleet->victims == TRAIN_LOWEST)
+        sift(fleet, fleet->count[STAYING] - 1, fleet->count[STAYING], (uint32_t)n);
+    return true;
+}
+
+/* Closes the gaps; nobody is leaving. */
+static bool
+close_gaps(struct train_fleet *fleet, struct rec_error *err)
+{
+    size_t n = fleet->n;
+    bool ok = true;
+    fleet->n = 0;
+    memset(fleet->count, 0, sizeof fleet->count);
+    rec_map_clear(&fleet->there);
+    for (size_t i = 0; ok && i < n; i++)
+        if (fleet->slot[i].instance.name)
+            ok = enter(fleet, fleet->slot[i].instance, err);
+    return ok;
+}
+
+static bool
+make_room(struct train_fleet *fleet, struct rec_error *err)
+{
+    if (train_fleet_size(fleet) == TRAIN_FLEET_MAX)
+        return rec_fail(err, REC_DATA, "there are more than %d instances",
+                        TRAIN_FLEET_MAX);
+    if (fleet->n > 0 && fleet->n == fleet->room && fleet->first == fleet->end &&
+        fleet->count[STAYING] <= fleet->n / 2)
+        return close_gaps(fleet, err);
+    return rec_grow(&fleet->slot, &fleet->room, fleet->n + 1, sizeof *fleet->slot, err) &&
+           rec_grow(&fleet->block, &fleet->block_room, fleet->n / SLOTS + 1,
+                    sizeof *fleet->block, err);
 }
 
 static bool
 add_one(struct train_fleet *fleet, struct rec_str id, enum train_state state,
         double ready, struct rec_error *err)
 {
+    struct train_instance instance = {.state = state, .ready = ready};
     char number[24];
-    struct train_instance *instance;
     if (id.len > 0 && train_fleet_has(fleet, id))
         return train_fleet_fail(err, id, true);
     while (id.len == 0 || train_fleet_has(fleet, id)) {
@@ -107,16 +272,14 @@ add_one(struct train_fleet *fleet, struct rec_str id, enum train_state state,
             snprintf(number, sizeof number, "%llu", (unsigned long long)fleet->numbers++);
         id = (struct rec_str){number, (size_t)len};
     }
-    if (!rec_grow(&fleet->instance, &fleet->room, fleet->n + 1, sizeof *instance, err))
+    if (!make_room(fleet, err))
         return false;
-    instance = &fleet->instance[fleet->n];
-    *instance = (struct train_instance){NULL, state, ready};
-    if (!(instance->name = rec_arena_copy(&fleet->names, id, err)) ||
-        !rec_map_add(&fleet->there, rec_str(instance->name), 0, err))
-        return false;
-    fleet->n++;
-    fleet->count[state]++;
-    return true;
+    if (!(instance.name = strndup(id.ptr, id.len)))
+        return rec_fail_memory(err);
+    if (enter(fleet, instance, err))
+        return true;
+    free(instance.name);
+    return false;
 }
 
 static bool
@@ -139,7 +302,7 @@ train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
         struct rec_str id = {NULL, 0};
         if (ids.ptr)
             rec_str_split(&ids, ',', &id);
-        if (fleet->n < capacity) {
+        if (train_fleet_size(fleet) < capacity) {
             if (!add_one(fleet, id, state, ready, err))
                 return false;
             ++*added;
@@ -151,121 +314,137 @@ train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
     return true;
 }
 
-/* ---- victims ------------------------------------------------------------- */
+/* ---- those that go ------------------------------------------------------- */
 
-static int
-by_name(const void *a, const void *b, void *context)
+/* There is room in ->leaving. */
+static void
+leave(struct train_fleet *fleet, uint32_t slot)
 {
-    const size_t *x = a, *y = b;
-    const struct train_fleet *fleet = context;
-    int order = strverscmp(fleet->instance[*x].name, fleet->instance[*y].name);
-    return order ? order : *x < *y ? -1 : *x > *y;
+    struct train_instance *instance = &fleet->slot[slot].instance;
+    instance->leaving = true;
+    fleet->leaving[fleet->end++] = slot;
+    rec_map_remove(&fleet->there, rec_str(instance->name));
+    mark(fleet, slot, STAYING, false);
+    if (fleet->victims == TRAIN_LOWEST) {
+        size_t n = fleet->count[STAYING], at = fleet->slot[slot].at;
+        if (at < n)
+            sift(fleet, at, n, fleet->slot[n].heap);
+    }
 }
 
-/* Marks `count` <= n victims in ->gone. */
-static bool
-choose(struct train_fleet *fleet, size_t count, struct rec_error *err)
+bool
+train_fleet_leave(struct train_fleet *fleet, struct rec_str ids, struct rec_error *err)
 {
-    if (!rec_grow(&fleet->order, &fleet->order_room, fleet->n, sizeof *fleet->order, err))
-        return false;
-    for (size_t i = 0; i < fleet->n; i++)
-        fleet->order[i] = fleet->victims == TRAIN_NEWEST ? fleet->n - 1 - i : i;
-    if (fleet->victims == TRAIN_LOWEST)
-        qsort_r(fleet->order, fleet->n, sizeof *fleet->order, by_name, fleet);
-    for (size_t i = 0; i < count; i++) {
-        if (fleet->victims == TRAIN_RANDOM) {
-            size_t j = i + rng_below(fleet->rng, (uint32_t)(fleet->n - i));
-            size_t other = fleet->order[i];
-            fleet->order[i] = fleet->order[j];
-            fleet->order[j] = other;
-        }
-        fleet->gone[fleet->order[i]] = true;
+    struct rec_str id;
+    while (rec_str_split(&ids, ',', &id)) {
+        uint32_t slot = rec_map_get(&fleet->there, id);
+        if (slot != REC_NONE) {
+            if (!rec_grow(&fleet->leaving, &fleet->leaving_room, fleet->end + 1,
+                          sizeof *fleet->leaving, err))
+                return false;
+            leave(fleet, slot);
+        } else if (rec_map_get(&fleet->refused, id) != REC_NONE)
+            rec_map_remove(&fleet->refused, id);
+        else
+            return train_fleet_fail(err, id, false);
     }
     return true;
 }
 
-static bool
-mark_named(struct train_fleet *fleet, struct rec_str ids, struct rec_error *err)
+/* Draws n of those that stay, one after the other: place i of their order and one of
+ * those from i on change places. */
+static void
+draw(struct train_fleet *fleet, uint32_t n)
 {
-    struct rec_str id;
-    while (rec_str_split(&ids, ',', &id)) {
-        size_t i = find(fleet, id);
-        if (i == fleet->n && rec_map_get(&fleet->refused, id) != REC_NONE) {
-            rec_map_remove(&fleet->refused, id);
-            continue;
-        }
-        if (i == fleet->n || fleet->gone[i])
-            return train_fleet_fail(err, id, false);
-        fleet->gone[i] = true;
+    uint32_t *slot = fleet->leaving + fleet->end, of = fleet->count[STAYING];
+    struct slot *s = fleet->slot;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t j = i + rng_below(fleet->rng, of - i), other = s[j].drawn;
+        s[j].drawn = s[i].drawn;
+        s[i].drawn = other;
+        slot[i] = (uint32_t)find(fleet, STAYING, other);
     }
+    /* what changed are the first n places, and those whose numbers came to them */
+    for (uint32_t i = 0; i < n; i++) {
+        if (s[i].drawn >= n)
+            s[s[i].drawn].drawn = s[i].drawn;
+        s[i].drawn = i;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        leave(fleet, slot[i]);
+}
+
+/* The next that is chosen without drawing. */
+static uint32_t
+next_victim(const struct train_fleet *fleet)
+{
+    uint32_t last = fleet->count[STAYING] - 1;
+    if (fleet->victims == TRAIN_LOWEST)
+        return fleet->slot[0].heap;
+    return (uint32_t)find(fleet, STAYING, fleet->victims == TRAIN_NEWEST ? last : 0);
+}
+
+bool
+train_fleet_choose(struct train_fleet *fleet, uint64_t n, struct rec_error *err)
+{
+    if (n > fleet->count[STAYING])
+        n = fleet->count[STAYING];
+    if (n == 0)
+        return true;
+    if (!rec_grow(&fleet->leaving, &fleet->leaving_room, fleet->end + n,
+                  sizeof *fleet->leaving, err))
+        return false;
+    if (fleet->victims == TRAIN_RANDOM)
+        draw(fleet, (uint32_t)n);
+    else
+        while (n-- > 0)
+            leave(fleet, next_victim(fleet));
     return true;
 }
 
 bool
-train_fleet_preempt(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
-                    uint64_t *taken, uint64_t *active, struct rec_error *err)
+train_fleet_take(struct train_fleet *fleet, bool last, struct train_instance *gone)
 {
-    size_t kept = 0;
-
-    *taken = *active = 0;
-    if (fleet->n == 0 && ids.len == 0)
-        return true;
-    if (!rec_grow(&fleet->gone, &fleet->gone_room, fleet->n + 1, sizeof *fleet->gone,
-                  err))
+    uint32_t slot;
+    if (fleet->first == fleet->end)
         return false;
-    memset(fleet->gone, 0, fleet->n * sizeof *fleet->gone);
-    if (ids.len > 0 ? !mark_named(fleet, ids, err)
-                    : !choose(fleet, count < fleet->n ? (size_t)count : fleet->n, err))
-        return false;
-    for (size_t i = 0; i < fleet->n; i++) {
-        enum train_state state = fleet->instance[i].state;
-        if (!fleet->gone[i]) {
-            fleet->instance[kept++] = fleet->instance[i];
-            continue;
-        }
-        rec_map_remove(&fleet->there, rec_str(fleet->instance[i].name));
-        ++*taken;
-        *active += state == TRAIN_ACTIVE;
-        fleet->count[state]--;
-    }
-    fleet->n = kept;
+    slot = fleet->leaving[last ? --fleet->end : fleet->first++];
+    if (fleet->first == fleet->end)
+        fleet->first = fleet->end = 0;
+    *gone = fleet->slot[slot].instance;
+    mark(fleet, slot, (int)gone->state, false);
+    free(gone->name);
+    gone->name = fleet->slot[slot].instance.name = NULL;
     return true;
 }
 
 /* ---- states -------------------------------------------------------------- */
 
 void
-train_fleet_settle(struct train_fleet *fleet, double now)
+train_fleet_move(struct train_fleet *fleet, enum train_state from, enum train_state to,
+                 uint64_t n)
 {
-    for (size_t i = 0; fleet->count[TRAIN_PREPARING] > 0 && i < fleet->n; i++) {
-        struct train_instance *instance = &fleet->instance[i];
-        if (instance->state == TRAIN_PREPARING && instance->ready <= now) {
-            instance->state = TRAIN_STANDBY;
-            fleet->count[TRAIN_PREPARING]--;
-            fleet->count[TRAIN_STANDBY]++;
-        }
+    for (uint32_t i = 0; i < n && fleet->count[from] > 0; i++) {
+        size_t slot = find(fleet, (int)from, 0);
+        mark(fleet, slot, (int)from, false);
+        mark(fleet, slot, (int)to, true);
+        fleet->slot[slot].instance.state = to;
+        fleet->slot[slot].instance.place = i;
     }
 }
 
 double
 train_fleet_next_ready(const struct train_fleet *fleet)
 {
-    double next = INFINITY;
-    for (size_t i = 0; fleet->count[TRAIN_PREPARING] > 0 && i < fleet->n; i++)
-        if (fleet->instance[i].state == TRAIN_PREPARING)
-            next = fmin(next, fleet->instance[i].ready);
-    return next;
+    return fleet->count[TRAIN_PREPARING] == 0
+               ? INFINITY
+               : fleet->slot[find(fleet, TRAIN_PREPARING, 0)].instance.ready;
 }
 
 void
-train_fleet_move(struct train_fleet *fleet, enum train_state from, enum train_state to,
-                 uint64_t count)
+train_fleet_settle(struct train_fleet *fleet, double now)
 {
-    for (size_t i = 0; count > 0 && i < fleet->n; i++)
-        if (fleet->instance[i].state == from) {
-            fleet->instance[i].state = to;
-            fleet->count[from]--;
-            fleet->count[to]++;
-            count--;
-        }
+    while (train_fleet_next_ready(fleet) <= now)
+        train_fleet_move(fleet, TRAIN_PREPARING, TRAIN_STANDBY, 1);
 }

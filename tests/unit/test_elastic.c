@@ -335,65 +335,13 @@ test_more_preemption(void **state)
     train_elastic_profile_free(&p);
 }
 
-/* ---- the fleet ----------------------------------------------------------- */
-
-static void
-test_victims(void **state)
-{
-    static const struct {
-        enum train_victims victims;
-        const char *left;
-    } cases[] = {{TRAIN_OLDEST, "a1"}, {TRAIN_NEWEST, "a10"}, {TRAIN_LOWEST, "a10"}};
-    struct rec_error err;
-    uint64_t n, active;
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        struct train_fleet *f = train_fleet_new(cases[i].victims, 1, &err);
-        assert_non_null(f);
-        assert_true(
-            train_fleet_add(f, 3, rec_str("a10,a9,a1"), 9, TRAIN_ACTIVE, 0, &n, &err));
-        assert_true(
-            train_fleet_preempt(f, 2, (struct rec_str){NULL, 0}, &n, &active, &err));
-        assert_true(n == 2 && active == 2 && train_fleet_size(f) == 1);
-        assert_true(train_fleet_has(f, rec_str(cases[i].left)));
-        train_fleet_free(f);
-    }
-}
-
-/* Random victims: each of 8 goes as often as another; 5 errors of 100000 draws. */
-static void
-test_random_victims(void **state)
-{
-    struct rec_error err;
-    uint64_t n, active, gone[8] = {0};
-    struct rec_str none = {NULL, 0};
-    (void)state;
-    for (uint32_t seed = 0; seed < 20000; seed++) {
-        struct train_fleet *f = train_fleet_new(TRAIN_RANDOM, seed, &err);
-        assert_non_null(f);
-        assert_true(train_fleet_add(f, 8, none, 8, TRAIN_ACTIVE, 0, &n, &err));
-        assert_true(train_fleet_preempt(f, 3, none, &n, &active, &err) && n == 3);
-        for (int i = 0; i < 8; i++) {
-            char name[2] = {(char)('0' + i), '\0'};
-            gone[i] += !train_fleet_has(f, rec_str(name));
-        }
-        train_fleet_free(f);
-    }
-    for (int i = 0; i < 8; i++)
-        assert_near((double)gone[i], 7500, 5 * sqrt(20000 * 0.375 * 0.625));
-}
-
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_loss),
-                                       cmocka_unit_test(test_none_left),
-                                       cmocka_unit_test(test_sizes),
-                                       cmocka_unit_test(test_first_instances),
-                                       cmocka_unit_test(test_grow),
-                                       cmocka_unit_test(test_laws),
-                                       cmocka_unit_test(test_more_preemption),
-                                       cmocka_unit_test(test_victims),
-                                       cmocka_unit_test(test_random_victims)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_loss),       cmocka_unit_test(test_none_left),
+        cmocka_unit_test(test_sizes),          cmocka_unit_test(test_first_instances),
+        cmocka_unit_test(test_grow),           cmocka_unit_test(test_laws),
+        cmocka_unit_test(test_more_preemption)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
