@@ -12,14 +12,7 @@ train_elastic_spend(struct train_elastic *e, double time)
 {
     static const enum train_account accounts[] = {TRAIN_USEFUL, TRAIN_RECONFIGURE,
                                                   TRAIN_STALL};
-    double seconds = time - e->now, all = seconds * (double)train_fleet_size(e->fleet);
-    enum train_account account = accounts[e->phase];
-    e->result.seconds[account] += seconds;
-    e->result.instance_seconds[account] += all;
-    for (int s = 0; s < TRAIN_NSTATES; s++)
-        e->result.by_state[s] +=
-            seconds * (double)train_fleet_count(e->fleet, (enum train_state)s);
-    e->all += all;
+    train_ledger_spend(&e->ledger, e->fleet, accounts[e->phase], time - e->now);
     e->now = time;
 }
 
@@ -27,27 +20,23 @@ void
 train_elastic_tell_state(struct train_elastic *e, double time)
 {
     uint64_t count[TRAIN_NSTATES];
-    bool same = e->told && e->told_phase == e->phase;
-    if (!e->sink.state)
-        return;
-    for (int s = 0; s < TRAIN_NSTATES; s++) {
-        count[s] = train_fleet_count(e->fleet, (enum train_state)s);
-        same = same && count[s] == e->told_count[s];
-    }
-    if (same)
-        return;
-    e->told = true;
-    e->told_phase = e->phase;
-    memcpy(e->told_count, count, sizeof count);
-    e->sink.state(e->sink.context, time, e->phase, count);
+    if (e->sink.state && train_ledger_news(&e->ledger, e->fleet, (int)e->phase, count))
+        e->sink.state(e->sink.context, time, e->phase, count);
+}
+
+/* A time up to now, since which the population has not changed. */
+struct train_mark
+train_elastic_mark(const struct train_elastic *e, double time)
+{
+    return (struct train_mark){time,
+                               e->ledger.all - (e->now - time) * (double)e->population};
 }
 
 void
 train_elastic_tell_step(struct train_elastic *e, double time, uint64_t size)
 {
     if (e->step == e->last_saved + 1)
-        e->safe = (struct train_elastic_mark){time, e->all - (e->now - time) *
-                                                                 (double)e->population};
+        e->safe = train_elastic_mark(e, time);
     if (e->sink.train) {
         struct train_elastic_row row = {
             .time = time, .id = e->step, .size = size, .since = NAN};
@@ -60,13 +49,9 @@ double
 train_elastic_roll_back(struct train_elastic *e)
 {
     int64_t redo = e->last_saved + 1;
-    double seconds = e->now - e->safe.time, all = e->all - e->safe.all;
     if (e->phase != TRAIN_ELASTIC_TRAINING)
         return NAN;
-    e->result.seconds[TRAIN_USEFUL] -= seconds;
-    e->result.seconds[TRAIN_WASTED] += seconds;
-    e->result.instance_seconds[TRAIN_USEFUL] -= all;
-    e->result.instance_seconds[TRAIN_WASTED] += all;
+    train_ledger_roll_back(&e->ledger, e->safe, e->now);
     e->result.lost += e->step - redo;
     e->step = redo;
     return e->safe.time;
@@ -105,7 +90,7 @@ end_iteration(struct train_elastic *e)
         e->saving = true;
         e->save_end = time + e->options.profile->checkpoint;
         e->save_step = e->step;
-        e->saved = (struct train_elastic_mark){time, e->all};
+        e->saved = (struct train_mark){time, e->ledger.all};
     }
     e->step++;
     start_iteration(e, time);
@@ -375,6 +360,7 @@ train_elastic_new(const struct train_elastic_options *options,
     }
     e->options = *options;
     e->sink = *sink;
+    e->ledger.unit = 1;
     e->limit = options->capacity;
     e->now = e->result.begin = options->begin;
     e->last_saved = options->rules == TRAIN_ELASTIC_SANE ? -1 : 0;
@@ -402,6 +388,8 @@ train_elastic_finish(struct train_elastic *e, double end,
     train_elastic_spend(e, end);
     e->result.end = end;
     e->result.steps = e->step;
+    train_ledger_report(&e->ledger, e->result.seconds, e->result.instance_seconds,
+                        e->result.by_state);
     *result = e->result;
     return true;
 }

@@ -2,12 +2,7 @@
 #ifndef RAMPIPE_ELASTIC_PRIVATE_H
 #define RAMPIPE_ELASTIC_PRIVATE_H
 
-#include "rampipe/train.h"
-
-/* A moment, and the instance-seconds spent until then. */
-struct train_elastic_mark {
-    double time, all;
-};
+#include "ledger.h"
 
 struct train_elastic_addition {
     uint64_t count;
@@ -18,10 +13,10 @@ struct train_elastic {
     struct train_elastic_options options;
     struct train_elastic_sink sink;
     struct train_fleet *fleet;
+    struct train_ledger ledger;
     struct train_elastic_result result;
     enum train_elastic_phase phase;
     double now;          /* all before is spent */
-    double all;          /* instance-seconds spent */
     int64_t step;        /* iterations done and not lost = the one that runs */
     int64_t last_saved;  /* the last iteration in a checkpoint; -1: none */
     double step_end;     /* of the one that runs */
@@ -30,8 +25,8 @@ struct train_elastic {
     double save_end;
     int64_t save_step;
     /* Where the work ended that a checkpoint holds. */
-    struct train_elastic_mark saved; /* of the one that is being written */
-    struct train_elastic_mark safe;  /* of the last one */
+    struct train_mark saved; /* of the one that is being written */
+    struct train_mark safe;  /* of the last one */
 
     bool begun;                         /* the first instances are known */
     bool open;                          /* an instant has events: */
@@ -41,11 +36,6 @@ struct train_elastic {
     struct train_elastic_addition *add; /* its additions */
     size_t nadds, add_room;
     struct rec_map arriving; /* their ids, which live in ->add */
-
-    /* what was told last */
-    bool told;
-    enum train_elastic_phase told_phase;
-    uint64_t told_count[TRAIN_NSTATES];
 
     /* published rules */
     uint64_t ticks;      /* done */
@@ -60,6 +50,7 @@ void train_elastic_tell_state(struct train_elastic *elastic, double time);
 void train_elastic_tell_step(struct train_elastic *elastic, double time, uint64_t size);
 void train_elastic_tell_reconfig(struct train_elastic *elastic, uint64_t size,
                                  double since);
+struct train_mark train_elastic_mark(const struct train_elastic *elastic, double time);
 double train_elastic_roll_back(struct train_elastic *elastic);
 bool train_elastic_add(struct train_elastic *elastic,
                        struct rec_error *err) REC_MUST_CHECK;

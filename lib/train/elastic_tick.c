@@ -11,7 +11,7 @@ train_elastic_tick_start(struct train_elastic *e)
     e->last_time = e->now;
     e->last_size = train_fleet_count(e->fleet, TRAIN_ACTIVE);
     e->reconfig_end = NAN;
-    e->safe = (struct train_elastic_mark){e->now, 0};
+    e->safe = (struct train_mark){e->now, 0};
     train_elastic_tell_step(e, e->now, e->last_size);
 }
 
@@ -55,8 +55,7 @@ end_iteration(struct train_elastic *e)
         e->saving = true;
         e->save_end = end + e->options.profile->checkpoint;
         e->save_step = e->step;
-        e->saved = (struct train_elastic_mark){end, e->all - (e->now - end) *
-                                                                 (double)e->population};
+        e->saved = train_elastic_mark(e, end);
     }
     e->step++;
     e->result.iterations++;
@@ -67,8 +66,7 @@ end_iteration(struct train_elastic *e)
 static void
 end_reconfiguration(struct train_elastic *e, bool disturbed)
 {
-    double late, all;
-    enum train_account account;
+    double late;
     if (disturbed)
         e->reconfig_end =
             (e->options.rules == TRAIN_ELASTIC_LATER ? e->now : e->reconfig_end) +
@@ -84,12 +82,9 @@ end_reconfiguration(struct train_elastic *e, bool disturbed)
     e->phase = e->last_size > 0 ? TRAIN_ELASTIC_TRAINING : TRAIN_ELASTIC_STALLED;
     /* it ended before this tick: what was spent since is of the phase that follows */
     late = e->now - e->last_time;
-    all = late * (double)e->population;
-    account = e->last_size > 0 ? TRAIN_USEFUL : TRAIN_STALL;
-    e->result.seconds[TRAIN_RECONFIGURE] -= late;
-    e->result.seconds[account] += late;
-    e->result.instance_seconds[TRAIN_RECONFIGURE] -= all;
-    e->result.instance_seconds[account] += all;
+    train_ledger_move(&e->ledger, TRAIN_RECONFIGURE,
+                      e->last_size > 0 ? TRAIN_USEFUL : TRAIN_STALL, late,
+                      late * (double)e->population);
     train_elastic_tell_step(e, e->last_time, e->last_size);
 }
 
