@@ -118,6 +118,16 @@ draw(const struct spot_model *model)
     }
 }
 
+/* More instances say nothing new. */
+static bool
+is_small(const struct spot_trace *trace)
+{
+    uint64_t most = 10000, n = 0;
+    for (size_t i = 0; i < trace->n && n <= most; i++)
+        n += trace->event[i].count <= most ? trace->event[i].count : most + 1;
+    return n <= most;
+}
+
 static void
 read_log(const char *path, bool repair)
 {
@@ -139,7 +149,8 @@ read_log(const char *path, bool repair)
             train_elastic(&trace, TRAIN_ELASTIC_SANE);
             train_elastic(&trace, TRAIN_ELASTIC_PUBLISHED);
             train_elastic(&trace, TRAIN_ELASTIC_LATER);
-            train_redundant(&trace);
+            if (is_small(&trace))
+                train_redundant(&trace);
         }
     }
     spot_model_free(&model);

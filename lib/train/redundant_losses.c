@@ -1,0 +1,127 @@
+/* Training with redundant computation: what the loss of an instance does. */
+#include "redundant_private.h"
+
+#include <math.h>
+
+bool
+train_redundant_keep_value(struct sample *sample, double ms, struct rec_error *err)
+{
+    if (!rec_grow(&sample->value, &sample->room, sample->n + 1, sizeof *sample->value,
+                  err))
+        return false;
+    sample->value[sample->n++] = ms;
+    return true;
+}
+
+/* The place of the stage before, in the same pipeline; stage 0 follows the last. */
+static uint64_t
+before(const struct train_redundant *r, uint64_t place)
+{
+    return place % r->stages > 0 ? place - 1 : place + r->stages - 1;
+}
+
+/* Training goes on if the stage before can take over; else the failure is fatal. */
+static bool
+is_fatal(struct train_redundant *r, const struct train_instance *gone)
+{
+    struct place *lost, *neighbour;
+    if (gone->state != TRAIN_ACTIVE)
+        return false;
+    lost = &r->place[gone->place];
+    neighbour = &r->place[before(r, gone->place)];
+    lost->there = false;
+    if (lost->doubled) {
+        r->doubled--;
+        return true;
+    }
+    if (!neighbour->there) { /* its work is done by the stage before it, or by nobody */
+        neighbour = &r->place[before(r, before(r, gone->place))];
+        return neighbour->there && neighbour->doubled;
+    }
+    if (neighbour->doubled)
+        return true;
+    neighbour->doubled = true;
+    r->doubled++;
+    return false;
+}
+
+static void
+slow_down(struct train_redundant *r)
+{
+    r->fallback = true;
+    r->handled = false;
+    r->fallback_steps = r->steps;
+    r->fallback_time = r->now;
+    r->step_ms = trunc(r->step_ms * r->profile->slowdown);
+    train_redundant_tell(r, "fallback");
+}
+
+static bool
+lose(struct train_redundant *r, const struct train_instance *gone, struct rec_error *err)
+{
+    double came = gone->ready - (double)r->profile->creation_ms;
+
+    if (!train_redundant_keep_value(&r->lifetime, r->now - came, err) ||
+        (!isnan(r->last_removal) &&
+         !train_redundant_keep_value(&r->gap, r->now - r->last_removal, err)))
+        return false;
+    r->changed = train_redundant_mark(r);
+    r->last_removal = r->now;
+    r->result.preempted++;
+    r->result.lost_active += gone->state == TRAIN_ACTIVE;
+    r->broken = r->broken || gone->state != TRAIN_PREPARING;
+    if (is_fatal(r, gone)) {
+        r->result.fatal++;
+        if (r->status == TRAIN_REDUNDANT_RUNNING)
+            train_ledger_roll_back(&r->ledger, r->step_start, r->now);
+        train_redundant_start_rendezvous(r, true, "rendezvous_global");
+        train_redundant_tell(r, "fatal");
+        return true;
+    }
+    train_redundant_tell(r, "remove");
+    if (r->status == TRAIN_REDUNDANT_RUNNING && !r->fallback)
+        slow_down(r);
+    return true;
+}
+
+/* Those that are not named are chosen one after the other, of those that are not. */
+static bool
+carry_out(struct train_redundant *r, struct removal removal, struct rec_error *err)
+{
+    struct train_instance gone;
+    if (!removal.named && removal.count > train_fleet_staying(r->fleet))
+        removal.count = train_fleet_staying(r->fleet);
+    for (; removal.count > 0; removal.count--)
+        if ((!removal.named && !train_fleet_choose(r->fleet, 1, err)) ||
+            (train_fleet_take(r->fleet, !removal.named, &gone) && !lose(r, &gone, err)))
+            return false;
+    return true;
+}
+
+/* The removals of an instant come after its additions. */
+bool
+train_redundant_end_instant(struct train_redundant *r, struct rec_error *err)
+{
+    for (size_t i = 0; i < r->nremovals; i++)
+        if (!carry_out(r, r->removal[i], err))
+            return false;
+    r->nremovals = 0;
+    return true;
+}
+
+bool
+train_redundant_keep_removal(struct train_redundant *r, const struct spot_event *event,
+                             struct rec_error *err)
+{
+    struct removal removal = {event->count, event->ids.len > 0};
+    uint64_t staying = train_fleet_staying(r->fleet);
+
+    if (!rec_grow(&r->removal, &r->removal_room, r->nremovals + 1, sizeof *r->removal,
+                  err) ||
+        (removal.named && !train_fleet_leave(r->fleet, event->ids, err)))
+        return false;
+    if (removal.named)
+        removal.count = staying - train_fleet_staying(r->fleet);
+    r->removal[r->nremovals++] = removal;
+    return true;
+}
