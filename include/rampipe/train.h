@@ -280,8 +280,9 @@ struct train_redundant;
 struct train_redundant *train_redundant_new(const struct train_redundant_options *options,
                                             const struct train_redundant_sink *sink,
                                             struct rec_error *err) REC_MUST_CHECK;
-/** Events come in order of time; of one instant, additions are first. Once the steps
- * asked for are done, they change nothing. */
+/** Events come in order of time; of one instant, additions are first. A name that leaves
+ * at an instant may come again at it: the newcomer is another instance. Once the steps
+ * asked for are done, events change nothing. */
 bool train_redundant_take(struct train_redundant *redundant,
                           const struct spot_event *event,
                           struct rec_error *err) REC_MUST_CHECK;
