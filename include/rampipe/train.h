@@ -268,7 +268,8 @@ struct train_redundant_result {
     double seconds[TRAIN_NACCOUNTS], instance_seconds[TRAIN_NACCOUNTS];
     double by_state[TRAIN_NSTATES]; /* instance-seconds; active: in a pipeline */
     double degraded;                /* seconds */
-    /* NAN if there is nothing to average; seconds */
+    /* NAN if there is nothing to average; seconds; medians are exact up to METRICS_EXACT
+     * values, within METRICS_ERROR beyond (rampipe/metrics.h) */
     double lifetime_mean, lifetime_median, lifetime_stdev;
     double preemption_mean, preemption_median, preemption_stdev;
     double instances, cost;    /* averages up to the last step; cost: US$ an hour */

@@ -1,8 +1,6 @@
 /* Training with redundant computation: the event simulation. */
 #include "redundant_private.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -285,15 +283,14 @@ train_redundant_new(const struct train_redundant_options *options,
 
 /* Mean, median and sample deviation, in seconds; NAN where there is no value. */
 static void
-describe(struct sample *s, double *mean, double *median, double *stdev)
+describe(struct metrics_dist *dist, double *mean, double *median, double *stdev)
 {
     *mean = *median = *stdev = NAN;
-    if (s->n == 0)
+    if (dist->n == 0)
         return;
-    gsl_sort(s->value, 1, s->n);
-    *mean = gsl_stats_mean(s->value, 1, s->n) / 1000;
-    *median = gsl_stats_median_from_sorted_data(s->value, 1, s->n) / 1000;
-    *stdev = s->n > 1 ? gsl_stats_sd(s->value, 1, s->n) / 1000 : 0;
+    *mean = dist->mean / 1000;
+    *median = metrics_dist_quantile(dist, 0.5) / 1000;
+    *stdev = metrics_dist_deviation(dist) / 1000;
 }
 
 static void
@@ -344,9 +341,7 @@ train_redundant_finish(struct train_redundant *r, double end,
             happened = r->now;
     }
     for (size_t at = 0; train_fleet_next(r->fleet, &at, &instance);)
-        if (!train_redundant_keep_value(
-                &r->lifetime,
-                happened - (instance.ready - (double)r->profile->creation_ms), err))
+        if (!train_redundant_end_life(r, &instance, happened, err))
             return false;
     train_ledger_report(&r->ledger, r->result.seconds, r->result.instance_seconds,
                         r->result.by_state);
@@ -369,7 +364,7 @@ train_redundant_free(struct train_redundant *r)
     train_fleet_free(r->fleet);
     free(r->place);
     free(r->removal);
-    free(r->lifetime.value);
-    free(r->gap.value);
+    metrics_dist_free(&r->lifetime);
+    metrics_dist_free(&r->gap);
     free(r);
 }

@@ -4,13 +4,11 @@
 #include <math.h>
 
 bool
-train_redundant_keep_value(struct sample *sample, double ms, struct rec_error *err)
+train_redundant_end_life(struct train_redundant *r, const struct train_instance *instance,
+                         double time, struct rec_error *err)
 {
-    if (!rec_grow(&sample->value, &sample->room, sample->n + 1, sizeof *sample->value,
-                  err))
-        return false;
-    sample->value[sample->n++] = ms;
-    return true;
+    double came = instance->ready - (double)r->profile->creation_ms;
+    return metrics_dist_add(&r->lifetime, time - came, err);
 }
 
 /* The place of the stage before, in the same pipeline; stage 0 follows the last. */
@@ -59,11 +57,9 @@ slow_down(struct train_redundant *r)
 static bool
 lose(struct train_redundant *r, const struct train_instance *gone, struct rec_error *err)
 {
-    double came = gone->ready - (double)r->profile->creation_ms;
-
-    if (!train_redundant_keep_value(&r->lifetime, r->now - came, err) ||
+    if (!train_redundant_end_life(r, gone, r->now, err) ||
         (!isnan(r->last_removal) &&
-         !train_redundant_keep_value(&r->gap, r->now - r->last_removal, err)))
+         !metrics_dist_add(&r->gap, r->now - r->last_removal, err)))
         return false;
     r->changed = train_redundant_mark(r);
     r->last_removal = r->now;

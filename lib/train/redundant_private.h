@@ -4,6 +4,7 @@
 #define RAMPIPE_REDUNDANT_PRIVATE_H
 
 #include "ledger.h"
+#include "rampipe/metrics.h"
 
 /* A place in the pipelines, as they were formed; the fleet knows whose it is. */
 struct place {
@@ -15,12 +16,6 @@ struct place {
 struct removal {
     uint64_t count;
     bool named;
-};
-
-/* Values to describe, in ms. */
-struct sample {
-    double *value;
-    size_t n, room;
 };
 
 struct train_redundant {
@@ -46,8 +41,8 @@ struct train_redundant {
     double first;    /* then */
 
     double now;
-    struct sample lifetime, gap;
-    double last_removal; /* NAN: none */
+    struct metrics_dist lifetime, gap; /* gap: from removal to removal */
+    double last_removal;               /* NAN: none */
     struct removal *removal;
     size_t nremovals, removal_room;
 
@@ -71,7 +66,9 @@ bool train_redundant_keep_removal(struct train_redundant *redundant,
                                   struct rec_error *err) REC_MUST_CHECK;
 bool train_redundant_end_instant(struct train_redundant *redundant,
                                  struct rec_error *err) REC_MUST_CHECK;
-bool train_redundant_keep_value(struct sample *sample, double ms,
-                                struct rec_error *err) REC_MUST_CHECK;
+/* The life of an instance ends at `time`. */
+bool train_redundant_end_life(struct train_redundant *redundant,
+                              const struct train_instance *instance, double time,
+                              struct rec_error *err) REC_MUST_CHECK;
 
 #endif
