@@ -11,6 +11,12 @@ warn(void *context, const char *text)
 }
 
 static void
+note(void *context, const char *text)
+{
+    cli_note(context, "%s", text);
+}
+
+static void
 pass_on(void *context, const struct rec *rec)
 {
     struct cli *cli = context;
@@ -42,11 +48,20 @@ put_model(struct cli *cli, const struct spot_model *model)
 static bool
 run(struct cli *cli, const struct tracegen_fit_args *args)
 {
-    struct spot_log_options options = {args->repair_given, warn, pass_on, cli};
+    static const char *const clocks[] = {"auto", "relative", "epoch", NULL};
+    struct spot_log_options options = {.repair = args->repair_given,
+                                       .warn = warn,
+                                       .note = note,
+                                       .other = pass_on,
+                                       .context = cli};
     struct spot_trace trace = {0};
     struct spot_model model;
+    size_t clock;
     bool ok;
 
+    if (!cli_choice(cli, "clock", args->clock_arg, clocks, &clock))
+        return false;
+    options.clock = (enum spot_clock)clock;
     spot_model_clear(&model);
     ok = cli_open_filter(cli) && spot_log_read(cli->reader, &options, &trace, &cli->err);
     if (ok && args->stats_given) {

@@ -21,7 +21,7 @@ static const double published_removal[24] = {.05, .05, .05, .01, .01, .01, .05, 
 struct preempt {
     struct cli *cli;
     struct spot_model model;
-    size_t process;
+    size_t process, clock;
     struct spot_drawing drawing;
     struct spot_hourly hourly;
     bool minutes_given;
@@ -123,6 +123,7 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
     static const char *const processes[] = {"coin",      "exponential", "weibull",
                                             "empirical", "hourly",      NULL};
     static const char *const counts[] = {"folded", "empirical", NULL};
+    static const char *const clocks[] = {"auto", "relative", "epoch", NULL};
     struct cli *cli = p->cli;
     struct spot_drawing *d = &p->drawing;
     size_t how = 0;
@@ -133,6 +134,7 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
     d->capacity = UINT64_MAX;
     d->bounded = args->capacity_given || args->start_given;
     if (!cli_choice(cli, "process", args->process_arg, processes, &p->process) ||
+        !cli_choice(cli, "clock", args->clock_arg, clocks, &p->clock) ||
         !check_process(p, args) ||
         (args->counts_given &&
          !cli_choice(cli, "counts", args->counts_arg, counts, &how)))
@@ -155,8 +157,9 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
         return cli_usage(cli, "--minutes must be at most %g", SPOT_TIME_MAX / 60);
     if (p->seed + p->runs - 1 > UINT32_MAX)
         return cli_usage(cli, "--seed plus --runs must stay below 2^32");
-    if (args->repair_given && !args->compare_given)
-        return cli_usage(cli, "--repair is of a log: give --compare LOG");
+    if ((args->repair_given || args->clock_given) && !args->compare_given)
+        return cli_usage(cli, "--%s is of a log: give --compare LOG",
+                         args->repair_given ? "repair" : "clock");
     if (args->compare_given && p->runs > 1)
         return cli_usage(cli, "--compare is of one run: give no --runs");
     if (d->start > d->capacity)
@@ -272,11 +275,21 @@ warn(void *context, const char *text)
     cli_warn(context, "%s", text);
 }
 
+static void
+note(void *context, const char *text)
+{
+    cli_note(context, "%s", text);
+}
+
 static bool
 compare(struct preempt *p, const char *path, bool repair)
 {
     struct cli *cli = p->cli;
-    struct spot_log_options options = {repair, warn, NULL, cli};
+    struct spot_log_options options = {.repair = repair,
+                                       .clock = (enum spot_clock)p->clock,
+                                       .warn = warn,
+                                       .note = note,
+                                       .context = cli};
     struct spot_trace log = {0};
     struct spot_model drawn, measured;
     struct rec_reader *reader;

@@ -67,10 +67,17 @@ bool spot_trace_add(struct spot_trace *trace, struct spot_event event,
                     struct rec_error *err) REC_MUST_CHECK;
 void spot_trace_free(struct spot_trace *trace);
 
+/** What the milliseconds of a log count from, and so where its trace starts: from the
+ * log's own start, 0; or from 1970, and the trace starts at the first row. AUTO: from 1970
+ * if the first time is beyond a year. */
+enum spot_clock { SPOT_CLOCK_AUTO, SPOT_CLOCK_RELATIVE, SPOT_CLOCK_EPOCH };
+
 /** How a log is read. */
 struct spot_log_options {
     bool repair;                                   /* see spot_log_read() */
+    enum spot_clock clock;                         /* of a log of milliseconds */
     void (*warn)(void *context, const char *text); /* each repair; may be NULL */
+    void (*note)(void *context, const char *text); /* what was guessed; may be NULL */
     /* records of a stream that are not of a trace; may be NULL */
     void (*other)(void *context, const struct rec *rec);
     void *context;
@@ -87,8 +94,10 @@ struct spot_log_options {
  *
  * or is a stream of trace, preempt and add records. Counts give additions where they
  * rise; where they fall they give preemptions, unless a log of terminations came with
- * them. Samples count where the number changes. Times are seconds from the first row; the
- * third kind has its own clock.
+ * them. Samples count where the number changes. Times are seconds from the first row,
+ * where the trace starts; those of the third kind are the log's own (enum spot_clock).
+ * The published statistics of such logs, "relative", start at 0 too: nobody is there until
+ * the first row, and the time until then counts.
  *
  * False: *err, with file and line. With `repair`, a row that cannot be read or
  * contradicts what came before (a negative count, a node removed twice) is dropped; where
@@ -118,8 +127,8 @@ struct spot_model {
     double mttp_mean_s, mttp_std_s; /* between changes, additions too; the published
                                        "mean time to preemption" */
     double alt_true_mttp_s, alt_true_mttp_std_s; /* between preemptions */
-    double total_minutes;                        /* from the first row to the last */
-    double total_preemptions, total_additions;   /* instances */
+    double total_minutes; /* from the first row, or the start, to the last row */
+    double total_preemptions, total_additions; /* instances */
     double preemptions_per_minute, additions_per_minute;
     double chance_preempt_minute, chance_add_minute; /* events a minute */
     double prob_big, prob_regular; /* of an addition; big: more than SPOT_BIG instances */

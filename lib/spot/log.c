@@ -372,6 +372,24 @@ flush_nodes(struct spot_trace *trace, const struct entry *entry, uint64_t count,
     return count == 0 || spot_trace_add(trace, event, err);
 }
 
+/* Are times since 1970, the first of them `first`? */
+static bool
+is_epoch(const struct spot_log_options *options, double first)
+{
+    const double year = 365 * 86400.0;
+    char text[200];
+    if (options->clock != SPOT_CLOCK_AUTO || first <= year)
+        return options->clock == SPOT_CLOCK_EPOCH;
+    if (options->note) {
+        snprintf(text, sizeof text,
+                 "the first time is beyond a year: times are taken to be since 1970, and "
+                 "the trace starts at %.15g s",
+                 first);
+        options->note(options->context, text);
+    }
+    return true;
+}
+
 static bool
 build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *err)
 {
@@ -415,7 +433,7 @@ build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *e
     if (!ok)
         return false;
     trace->populated = true;
-    trace->start = row[0].time;
+    trace->start = is_epoch(log->options, row[0].time) ? row[0].time : 0;
     trace->end = row[n - 1].time;
     return true;
 }
