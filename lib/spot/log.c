@@ -34,7 +34,8 @@ struct log {
     struct rec_arena *arena;
 };
 
-/* A row is wrong: 0 with --repair, which warns that it was `mended`; else -1 and *err. */
+/* A row is wrong: 0 if it may be repaired, with a warning that it was `mended`; else -1 and
+ * *err, which says what a repair would do. */
 REC_PRINTF(6, 7)
 static int
 refuse(struct log *log, const char *file, uint64_t line, const char *mended,
@@ -48,7 +49,7 @@ refuse(struct log *log, const char *file, uint64_t line, const char *mended,
     va_end(args);
     rec_fail_at(&why, file, line, "%s", text);
     if (!log->options->repair) {
-        rec_fail_at(err, file, line, "%s (with --repair it is %s)", text, mended);
+        rec_fail_at(err, file, line, "%s (if repaired, it is %s)", text, mended);
         return -1;
     }
     if (log->options->warn) {

@@ -149,7 +149,7 @@ train_elastic_profile_read(struct train_elastic_profile *p, const char *director
         ok = seconds > 0 ? train_elastic_profile_add(p, m.size[i], seconds, err)
                          : rec_fail(err, REC_DATA,
                                     "%s/loop_times_0.csv: iterations of size %g take 0 s "
-                                    "when rounded to seconds: give --iteration",
+                                    "when rounded to seconds: give iteration times",
                                     directory, m.size[i]);
     }
     free_means(&m);
