@@ -11,12 +11,11 @@
 #include <math.h>
 
 struct model {
+    struct training training; /* first: what is called gets it */
     struct train_elastic_options options;
     struct train_elastic_profile profile;
-    bool start_given;
     double samples;
     uint64_t on_demand; /* instances; 0: as many as start */
-    struct train_elastic *run;
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -92,12 +91,14 @@ read_rules(struct training *t, struct train_elastic_options *o,
 }
 
 static bool
-read_options(struct training *t, struct model *m, const struct sim_elastic_args *args)
+read_options(struct model *m, const struct sim_elastic_args *args)
 {
+    struct training *t = &m->training;
     struct train_elastic_options *o = &m->options;
     struct cli *cli = t->cli;
 
-    m->start_given = args->start_given;
+    o->start_given = args->start_given;
+    o->end = t->until;
     o->profile = &m->profile;
     o->victims = (enum train_victims)t->victims;
     return read_profile(t, m, args) && read_rules(t, o, args) &&
@@ -141,9 +142,10 @@ write_state(void *context, double time, enum train_elastic_phase phase,
 }
 
 static void
-write_result(struct training *t, const struct model *m,
-             const struct train_elastic_result *r)
+write_result(void *context, const struct train_elastic_result *r)
 {
+    struct training *t = context;
+    const struct model *m = (const struct model *)t;
     struct rec_writer *w = t->cli->writer;
     uint64_t depth = m->options.depth, on_demand = m->on_demand;
     if (on_demand == 0)
@@ -173,56 +175,33 @@ write_result(struct training *t, const struct model *m,
 
 /* ---- runs ---------------------------------------------------------------- */
 
-static bool
-begin(struct training *t, uint32_t seed)
+static void *
+new_run(struct training *t, uint32_t seed)
 {
-    struct model *m = t->model;
+    const struct model *m = (const struct model *)t;
     struct train_elastic_options options = m->options;
     struct train_elastic_sink sink = {t->brief ? NULL : write_row,
-                                      t->brief ? NULL : write_state, t};
+                                      t->brief ? NULL : write_state, write_result, t};
     options.seed = seed;
-    options.begin = t->order.start;
-    options.end = isinf(t->until) && t->order.framed ? t->order.end : t->until;
-    if (!m->start_given && t->order.populated)
-        options.start = t->order.instances;
-    m->run = train_elastic_new(&options, &sink, &t->cli->err);
-    return m->run != NULL;
+    return train_elastic_new(&options, &sink, &t->cli->err);
 }
 
-static bool
-take(struct training *t, const struct spot_event *event)
+static void
+free_run(void *run)
 {
-    struct model *m = t->model;
-    return train_elastic_take(m->run, event, &t->cli->err);
-}
-
-static bool
-finish(struct training *t, double end)
-{
-    struct model *m = t->model;
-    struct train_elastic_result result;
-    bool ok = train_elastic_finish(m->run, end, &result, &t->cli->err);
-    if (ok)
-        write_result(t, m, &result);
-    train_elastic_free(m->run);
-    m->run = NULL;
-    return ok;
+    train_elastic_free(run);
 }
 
 static bool
 run(struct cli *cli, const struct sim_elastic_args *args)
 {
     const struct training_options options = TRAINING_OPTIONS(args);
-    struct model model = {0};
-    struct training training = {.cli = cli,
-                                .model = &model,
-                                .begin = begin,
-                                .take = take,
-                                .finish = finish,
-                                .needs_end = true};
-    bool ok = training_read(&training, &options) &&
-              read_options(&training, &model, args) && training_run(&training);
-    train_elastic_free(model.run);
+    struct model model = {.training = {.cli = cli,
+                                       .model = &train_elastic_model,
+                                       .new_run = new_run,
+                                       .free_run = free_run}};
+    bool ok = training_read(&model.training, &options) && read_options(&model, args) &&
+              training_run(&model.training);
     train_elastic_profile_free(&model.profile);
     return ok;
 }

@@ -11,14 +11,15 @@
 #include <math.h>
 
 struct model {
+    struct training training; /* first: what is called gets it */
     struct train_redundant_options options;
     struct train_redundant_profile profile;
-    struct train_redundant *run;
 };
 
 static bool
-read_options(struct training *t, struct model *m, const struct sim_redundant_args *args)
+read_options(struct model *m, const struct sim_redundant_args *args)
 {
+    struct training *t = &m->training;
     if (!args->profile_given)
         return cli_usage(t->cli, "a --profile FILE is needed, such as "
                                  "traces/redundant/bert.tsv");
@@ -35,7 +36,7 @@ read_options(struct training *t, struct model *m, const struct sim_redundant_arg
     if (!args->on_demand_price_given)
         t->on_demand_price = m->profile.on_demand_price;
     m->options.price = t->price;
-    t->needs_end = m->options.steps == 0;
+    m->options.end = t->until;
     return true;
 }
 
@@ -78,9 +79,10 @@ put_known(struct rec_writer *w, const char *key, double value)
 }
 
 static void
-write_result(struct training *t, const struct model *m,
-             const struct train_redundant_result *r)
+write_result(void *context, const struct train_redundant_result *r)
 {
+    struct training *t = context;
+    const struct model *m = (const struct model *)t;
     struct rec_writer *w = t->cli->writer;
     const struct train_redundant_profile *p = &m->profile;
     training_write_accounts(t, r->seconds, r->instance_seconds);
@@ -117,59 +119,40 @@ write_result(struct training *t, const struct model *m,
     put_known(w, "average_performance", r->performance);
     put_known(w, "average_value", r->value);
     rec_end(w);
+    if (m->options.steps > r->steps && isinf(t->until))
+        cli_note(t->cli, "the trace ended after %llu of %llu steps",
+                 (unsigned long long)r->steps, (unsigned long long)m->options.steps);
 }
 
 /* ---- runs ---------------------------------------------------------------- */
 
-static bool
-begin(struct training *t, uint32_t seed)
+static void *
+new_run(struct training *t, uint32_t seed)
 {
-    struct model *m = t->model;
+    const struct model *m = (const struct model *)t;
     struct train_redundant_options options = m->options;
     struct train_redundant_sink sink = {t->brief ? NULL : write_row,
-                                        t->brief ? NULL : write_state, t};
+                                        t->brief ? NULL : write_state, write_result, t};
     options.seed = seed;
-    options.begin = t->order.start;
-    options.start = t->order.instances;
-    m->run = train_redundant_new(&options, &sink, &t->cli->err);
-    return m->run != NULL;
+    return train_redundant_new(&options, &sink, &t->cli->err);
 }
 
-static bool
-take(struct training *t, const struct spot_event *event)
+static void
+free_run(void *run)
 {
-    struct model *m = t->model;
-    return train_redundant_take(m->run, event, &t->cli->err);
-}
-
-static bool
-finish(struct training *t, double end)
-{
-    struct model *m = t->model;
-    struct train_redundant_result result;
-    bool ok = train_redundant_finish(m->run, end, &result, &t->cli->err);
-    if (ok) {
-        write_result(t, m, &result);
-        if (m->options.steps > result.steps && isinf(t->until))
-            cli_note(t->cli, "the trace ended after %llu of %llu steps",
-                     (unsigned long long)result.steps,
-                     (unsigned long long)m->options.steps);
-    }
-    train_redundant_free(m->run);
-    m->run = NULL;
-    return ok;
+    train_redundant_free(run);
 }
 
 static bool
 run(struct cli *cli, const struct sim_redundant_args *args)
 {
     const struct training_options options = TRAINING_OPTIONS(args);
-    struct model model = {0};
-    struct training training = {
-        .cli = cli, .model = &model, .begin = begin, .take = take, .finish = finish};
-    bool ok = training_read(&training, &options) &&
-              read_options(&training, &model, args) && training_run(&training);
-    train_redundant_free(model.run);
+    struct model model = {.training = {.cli = cli,
+                                       .model = &train_redundant_model,
+                                       .new_run = new_run,
+                                       .free_run = free_run}};
+    bool ok = training_read(&model.training, &options) && read_options(&model, args) &&
+              training_run(&model.training);
     train_redundant_profile_free(&model.profile);
     return ok;
 }

@@ -21,77 +21,84 @@ training_read(struct training *t, const struct training_options *options)
                       &t->on_demand_price);
 }
 
+/* A run, and its clock. */
+struct run {
+    void *model;
+    struct sim_clock clock;
+    bool begun; /* a record was the model's */
+};
+
 /* Runs are independent of each other, and each is the same wherever it stands: its seed
  * comes of where its trace came from. */
 static bool
-begin(struct training *t)
+begin(struct training *t, struct run *run)
 {
     const char *provenance = rec_reader_provenance(t->cli->reader);
     uint64_t hash = *provenance ? rec_hash(rec_str(provenance)) : 0;
-    if (t->running)
-        return true;
-    t->running = true;
-    t->runs++;
-    if (t->until < t->order.start)
-        return cli_usage(t->cli, "--until %.15g is before the start of the trace, %.15g",
-                         t->until, t->order.start);
-    return t->begin(t, (uint32_t)(t->seed + (hash ^ hash >> 32)));
+    *run = (struct run){
+        t->new_run(t, (uint32_t)(t->seed + (hash ^ hash >> 32))), {0}, false};
+    return run->model && sim_clock_add(&run->clock, t->model, run->model, &t->cli->err);
+}
+
+static void
+forget(struct training *t, struct run *run)
+{
+    sim_clock_free(&run->clock);
+    t->free_run(run->model);
+    *run = (struct run){.model = NULL};
 }
 
 static bool
-finish(struct training *t)
+finish(struct training *t, struct run *run)
 {
-    double end = isfinite(t->until) ? t->until
-                 : t->order.framed  ? t->order.end
-                 : t->needs_end     ? t->order.last
-                                    : INFINITY;
-    bool ok;
-    if (!begin(t))
-        return false;
-    ok = t->finish(t, end);
-    t->running = false;
-    t->order = (struct spot_order){0};
+    bool ok = (run->model || begin(t, run)) &&
+              sim_clock_end(&run->clock, t->until, &t->cli->err);
+    forget(t, run);
     return ok;
 }
 
+/* A record, which may be of the run, or end its stream. */
 static bool
-take(struct training *t, const struct spot_event *event)
+take(struct training *t, struct run *run, const struct rec *rec, uint64_t *runs)
 {
-    if (!begin(t))
-        return false;
-    if (event->time > t->until)
-        return true; /* the run ends before */
-    return t->take(t, event) || rec_locate(t->cli->reader, &t->cli->err);
+    int taken = 0;
+    if (rec->type == REC_MARK && run->begun)
+        return finish(t, run);
+    if (rec->type == REC_MARK)
+        forget(t, run);
+    else if (rec->type != REC_COMMENT) {
+        if (!run->model && !begin(t, run))
+            return false;
+        taken = sim_clock_take(&run->clock, t->cli->reader, rec, &t->cli->err);
+    }
+    *runs += taken > 0 && !run->begun;
+    run->begun = run->begun || taken > 0;
+    if (taken == 0)
+        rec_put_line(t->cli->writer, rec->line);
+    return taken >= 0;
 }
 
 bool
 training_run(struct training *t)
 {
     struct cli *cli = t->cli;
-    struct spot_event event;
+    struct run run = {0};
     struct rec rec;
-    int status;
+    uint64_t runs = 0;
+    int status = 0;
+    bool ok = cli_open_filter(cli);
 
-    if (!cli_open_filter(cli))
-        return false;
-    while ((status = cli_next(cli, &rec)) > 0) {
-        int taken = spot_read(&t->order, cli->reader, &rec, &event, &cli->err);
-        if (taken < 0 || (taken > 0 && !take(t, &event)))
-            return false;
-        if (rec.type == REC_TRACE && !begin(t))
-            return false;
-        if (rec.type == REC_MARK && t->running && !finish(t))
-            return false;
-        if (taken == 0 && rec.type != REC_TRACE)
-            rec_put_line(cli->writer, rec.line);
-    }
-    if (status < 0)
-        return false;
-    if (t->runs == 0 && isinf(t->until))
-        return rec_fail(&cli->err, REC_DATA,
-                        "no trace, add or preempt records came: put tracegen before, or "
-                        "give --until to simulate a quiet cluster");
-    return (t->runs > 0 && !t->running) || finish(t);
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(t, &run, &rec, &runs);
+    ok = ok && status == 0;
+    if (ok && runs == 0 && isinf(t->until))
+        ok = rec_fail(&cli->err, REC_DATA,
+                      "no trace, add or preempt records came: put tracegen before, or "
+                      "give --until to simulate a quiet cluster");
+    if (ok && (run.begun || runs == 0))
+        ok = finish(t, &run);
+    forget(t, &run);
+    return ok;
 }
 
 void

@@ -3,7 +3,7 @@
 #define RAMPIPE_SIM_TRAINING_H
 
 #include "rampipe/cli.h"
-#include "rampipe/spot.h"
+#include "rampipe/sim.h"
 
 /* The options they share, as given (tools/sim_training.ggo). */
 struct training_options {
@@ -27,17 +27,10 @@ struct training {
     size_t victims;
     double price, on_demand_price; /* US$ an instance-hour */
 
-    /* of the run */
-    struct spot_order order;
-    bool running;
-    uint64_t runs; /* begun */
-
-    /* of the model */
-    void *model;
-    bool (*begin)(struct training *training, uint32_t seed);
-    bool (*take)(struct training *training, const struct spot_event *event);
-    bool (*finish)(struct training *training, double end);
-    bool needs_end; /* a run has no end of its own */
+    const struct sim_model *model;
+    /* A run of the model's; NULL: cli->err. free_run() frees it. */
+    void *(*new_run)(struct training *training, uint32_t seed);
+    void (*free_run)(void *run);
 };
 
 /* Reads the options they share. */

@@ -105,11 +105,13 @@ struct sim_clock;
 /**
  * What a simulator is to a clock; one row a model. `self` is the model's own.
  *
- *     take     a record: 1 it was the model's, 0 it was not, -1 *err. Before it does what
+ *     take     a record: 1 it is the model's, 0 it is not, -1 *err. Before it does what
  *              the record says of time t it calls sim_clock_reach(clock, t)
  *     next     when something happens by itself, seconds; INFINITY: nothing will
  *     advance  lets happen what happens by itself up to and at `time`
- *     end      no more records come and time stops at `time`; INFINITY: nothing is left
+ *     end      time stops at `time`; INFINITY: nothing is left
+ *     close    no more records come: when the model ends by what they said, seconds;
+ *              INFINITY, or no such function: when nothing is left
  */
 struct sim_model {
     const char *name;
@@ -118,6 +120,7 @@ struct sim_model {
     double (*next)(void *self);
     bool (*advance)(void *self, double time, struct rec_error *err);
     bool (*end)(void *self, double time, struct rec_error *err);
+    double (*close)(void *self);
 };
 
 /** One clock for several models: always the least next time happens first, of equal ones
@@ -133,11 +136,11 @@ bool sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void 
 /** Lets everything happen before `time`, in all models. */
 bool sim_clock_reach(struct sim_clock *clock, double time,
                      struct rec_error *err) REC_MUST_CHECK;
-/** Gives a record to the models in turn, until one takes it: 1; 0: none did; -1: *err. */
+/** Gives a record to all models: 1 it was one's, 0 it was no one's, -1 *err. */
 int sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
                    const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Lets everything happen up to and at `time` (INFINITY: until nothing is left), then ends
- * the models. */
+/** No more records come: lets everything happen up to and at `time`, or to the model's own
+ * end where that is earlier, then ends the models. */
 bool sim_clock_end(struct sim_clock *clock, double time,
                    struct rec_error *err) REC_MUST_CHECK;
 void sim_clock_free(struct sim_clock *clock);

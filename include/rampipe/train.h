@@ -5,6 +5,7 @@
 #ifndef RAMPIPE_TRAIN_H
 #define RAMPIPE_TRAIN_H
 
+#include "rampipe/sim.h"
 #include "rampipe/spot.h"
 
 /* ---- the fleet ----------------------------------------------------------- */
@@ -128,7 +129,9 @@ struct train_elastic_options {
     double prepare;           /* from an instance's addition until it is ready, seconds */
     uint64_t depth;           /* stages of a pipeline */
     uint64_t start, capacity; /* instances at the start, at most */
-    double begin, end; /* of the run, seconds; end may be INFINITY: not known yet */
+    bool start_given;         /* else a trace record may say how many are there */
+    double begin, end; /* of the run, seconds; a trace record says its own begin, and
+                                 its end if this is INFINITY: not known yet */
     enum train_victims victims;
     uint32_t seed;
     enum train_elastic_rules rules;
@@ -154,14 +157,6 @@ struct train_elastic_row {
     double since;   /* work since then is lost; NAN: none was done */
 };
 
-/** Calls may be NULL. */
-struct train_elastic_sink {
-    void (*train)(void *context, const struct train_elastic_row *row);
-    void (*state)(void *context, double time, enum train_elastic_phase phase,
-                  const uint64_t count[TRAIN_NSTATES]);
-    void *context;
-};
-
 struct train_elastic_result {
     double begin, end; /* seconds */
     int64_t steps;     /* iterations done and not lost */
@@ -173,7 +168,22 @@ struct train_elastic_result {
     double by_state[TRAIN_NSTATES]; /* instance-seconds */
 };
 
+/** Calls may be NULL. */
+struct train_elastic_sink {
+    void (*train)(void *context, const struct train_elastic_row *row);
+    void (*state)(void *context, double time, enum train_elastic_phase phase,
+                  const uint64_t count[TRAIN_NSTATES]);
+    void (*end)(void *context, const struct train_elastic_result *result); /* a model's */
+    void *context;
+};
+
 struct train_elastic;
+
+/**
+ * Elastic training as a model; `self` is a struct train_elastic. It takes the records of
+ * one trace; without a trace record it starts at 0, and ends with the last event.
+ */
+extern const struct sim_model train_elastic_model;
 
 /** `options` is copied, what it points to is borrowed. */
 struct train_elastic *train_elastic_new(const struct train_elastic_options *options,
@@ -244,21 +254,15 @@ struct train_redundant_row {
     enum train_redundant_status status;
 };
 
-struct train_redundant_sink {
-    void (*train)(void *context, const struct train_redundant_row *row); /* may be NULL */
-    void (*state)(void *context, double time, enum train_redundant_status status,
-                  bool degraded, const uint64_t count[TRAIN_NSTATES]); /* may be NULL */
-    void *context;
-};
-
 struct train_redundant_options {
     const struct train_redundant_profile *profile;
     uint64_t steps; /* ends after so many; 0: never */
     double price;   /* US$ an instance-hour */
     enum train_victims victims;
     uint32_t seed;
-    double begin;   /* seconds */
-    uint64_t start; /* instances that are added at the start */
+    double begin,
+        end; /* of the run, as of an elastic one; with steps it may stay INFINITY */
+    uint64_t start; /* instances that are added at the start, if no trace says it */
 };
 
 struct train_redundant_result {
@@ -276,7 +280,20 @@ struct train_redundant_result {
     double performance, value; /* samples/s; of it for a US$ an hour, averaged by step */
 };
 
+/** Calls may be NULL. */
+struct train_redundant_sink {
+    void (*train)(void *context, const struct train_redundant_row *row);
+    void (*state)(void *context, double time, enum train_redundant_status status,
+                  bool degraded, const uint64_t count[TRAIN_NSTATES]);
+    void (*end)(void *context,
+                const struct train_redundant_result *result); /* a model's */
+    void *context;
+};
+
 struct train_redundant;
+
+/** Redundant computation as a model, like train_elastic_model. */
+extern const struct sim_model train_redundant_model;
 
 struct train_redundant *train_redundant_new(const struct train_redundant_options *options,
                                             const struct train_redundant_sink *sink,

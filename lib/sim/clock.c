@@ -7,6 +7,7 @@
 struct sim_clocked {
     const struct sim_model *model;
     void *self;
+    double end; /* what comes after does not happen any more */
 };
 
 bool
@@ -15,7 +16,7 @@ sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self
 {
     if (!rec_grow(&clock->model, &clock->room, clock->n + 1, sizeof *clock->model, err))
         return false;
-    clock->model[clock->n++] = (struct sim_clocked){model, self};
+    clock->model[clock->n++] = (struct sim_clocked){model, self, (double)INFINITY};
     return true;
 }
 
@@ -27,7 +28,7 @@ first(struct sim_clock *clock, double *time)
     *time = (double)INFINITY;
     for (size_t i = 0; i < clock->n; i++) {
         double next = clock->model[i].model->next(clock->model[i].self);
-        if (next < *time) {
+        if (next < *time && next <= clock->model[i].end) {
             *time = next;
             least = &clock->model[i];
         }
@@ -35,41 +36,58 @@ first(struct sim_clock *clock, double *time)
     return least;
 }
 
-bool
-sim_clock_reach(struct sim_clock *clock, double time, struct rec_error *err)
+/* Lets everything happen up to and at `time`. A model that is alone need not be asked each
+ * time what is next. */
+static bool
+happen(struct sim_clock *clock, double time, struct rec_error *err)
 {
     struct sim_clocked *model;
     double next;
-    while ((model = first(clock, &next)) && next < time)
-        if (!model->model->advance(model->self, next, err))
+    while ((model = first(clock, &next)) && next <= time)
+        if (!model->model->advance(model->self,
+                                   clock->n == 1 ? fmin(time, model->end) : next, err))
             return false;
     return true;
+}
+
+bool
+sim_clock_reach(struct sim_clock *clock, double time, struct rec_error *err)
+{
+    return happen(clock, nextafter(time, -(double)INFINITY), err);
 }
 
 int
 sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
                const struct rec *rec, struct rec_error *err)
 {
+    int any = 0;
     for (size_t i = 0; i < clock->n; i++) {
         int taken =
             clock->model[i].model->take(clock->model[i].self, clock, reader, rec, err);
-        if (taken != 0)
-            return taken;
+        if (taken < 0)
+            return -1;
+        any |= taken;
     }
-    return 0;
+    return any;
 }
 
 bool
 sim_clock_end(struct sim_clock *clock, double time, struct rec_error *err)
 {
     struct sim_clocked *model;
-    double next;
-    while ((model = first(clock, &next)) && next <= time)
-        if (!model->model->advance(model->self, next, err))
+    for (size_t i = 0; i < clock->n; i++) {
+        model = &clock->model[i];
+        model->end = time;
+        if (model->model->close)
+            model->end = fmin(time, model->model->close(model->self));
+    }
+    if (!happen(clock, (double)INFINITY, err))
+        return false;
+    for (size_t i = 0; i < clock->n; i++) {
+        model = &clock->model[i];
+        if (!model->model->end(model->self, model->end, err))
             return false;
-    for (size_t i = 0; i < clock->n; i++)
-        if (!clock->model[i].model->end(clock->model[i].self, time, err))
-            return false;
+    }
     return true;
 }
 

@@ -583,5 +583,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model sim_replay_model = {"jobs", model_take, model_next, model_advance,
-                                           model_end};
+const struct sim_model sim_replay_model = {"jobs",        model_take, model_next,
+                                           model_advance, model_end,  NULL};

@@ -603,5 +603,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model sim_step_model = {"step", model_take, model_next, model_advance,
-                                         model_end};
+const struct sim_model sim_step_model = {"step",        model_take, model_next,
+                                         model_advance, model_end,  NULL};

@@ -135,18 +135,23 @@ regroup(struct train_elastic *e, uint64_t lost)
     e->reconfig_end = e->now + e->options.profile->reconfigure + e->options.load;
 }
 
+/* When something ends by itself: an iteration, a checkpoint, a reconfiguration. */
+static double
+next_end(const struct train_elastic *e)
+{
+    if (e->phase == TRAIN_ELASTIC_TRAINING)
+        return e->saving && e->save_end <= e->step_end ? e->save_end : e->step_end;
+    return e->phase == TRAIN_ELASTIC_RECONFIGURING ? e->reconfig_end : INFINITY;
+}
+
 /* Completes whatever ends up to `time`; ties: resume, checkpoint, iteration. */
 static void
 complete(struct train_elastic *e, double time)
 {
     for (;;) {
-        double next = e->phase == TRAIN_ELASTIC_TRAINING        ? e->step_end
-                      : e->phase == TRAIN_ELASTIC_RECONFIGURING ? e->reconfig_end
-                                                                : INFINITY;
+        double next = next_end(e);
         bool save =
             e->phase == TRAIN_ELASTIC_TRAINING && e->saving && e->save_end <= next;
-        if (save)
-            next = e->save_end;
         if (next > time)
             return;
         train_elastic_spend(e, next);
@@ -311,13 +316,40 @@ lose(struct train_elastic *e, const struct spot_event *event, struct rec_error *
     return true;
 }
 
+/* The run begins as the options, or a trace record, say. */
+static bool
+open_run(struct train_elastic *e, struct rec_error *err)
+{
+    struct train_elastic_options *o = &e->options;
+    uint64_t added;
+    if (e->opened)
+        return true;
+    e->opened = true;
+    if (e->order.framed)
+        o->begin = e->order.start;
+    if (e->order.framed && isinf(o->end))
+        o->end = e->order.end;
+    if (e->order.populated && !o->start_given)
+        o->start = e->order.instances;
+    if (o->end < o->begin)
+        return rec_fail(err, REC_USAGE,
+                        "the run ends at %.15g, before the start of the trace, %.15g",
+                        o->end, o->begin);
+    e->now = e->result.begin = o->begin;
+    return train_fleet_add(e->fleet, o->start, (struct rec_str){NULL, 0}, UINT64_MAX,
+                           TRAIN_STANDBY, 0, &added, err);
+}
+
 bool
 train_elastic_take(struct train_elastic *e, const struct spot_event *event,
                    struct rec_error *err)
 {
-    double time = to_tick(e, event->time);
+    double time;
     uint64_t added;
 
+    if (!open_run(e, err))
+        return false;
+    time = to_tick(e, event->time);
     if (e->options.tick > 0 && time >= e->options.end)
         return true;
     if (is_first(e, event)) {
@@ -352,8 +384,6 @@ train_elastic_new(const struct train_elastic_options *options,
                   const struct train_elastic_sink *sink, struct rec_error *err)
 {
     struct train_elastic *e = calloc(1, sizeof *e);
-    uint64_t added;
-
     if (!e) {
         rec_fail_memory(err);
         return NULL;
@@ -362,11 +392,9 @@ train_elastic_new(const struct train_elastic_options *options,
     e->sink = *sink;
     e->ledger.unit = 1;
     e->limit = options->capacity;
-    e->now = e->result.begin = options->begin;
     e->last_saved = options->rules == TRAIN_ELASTIC_SANE ? -1 : 0;
     e->fleet = train_fleet_new(options->victims, options->seed, err);
-    if (e->fleet && train_fleet_add(e->fleet, options->start, (struct rec_str){NULL, 0},
-                                    UINT64_MAX, TRAIN_STANDBY, 0, &added, err))
+    if (e->fleet)
         return e;
     train_elastic_free(e);
     return NULL;
@@ -376,6 +404,8 @@ bool
 train_elastic_finish(struct train_elastic *e, double end,
                      struct train_elastic_result *result, struct rec_error *err)
 {
+    if (!open_run(e, err))
+        return false;
     if (!e->begun)
         begin(e);
     if (!end_instant(e, err))
@@ -406,3 +436,89 @@ train_elastic_free(struct train_elastic *e)
     train_fleet_free(e->fleet);
     free(e);
 }
+
+/* ---- on a clock ---------------------------------------------------------- */
+
+static int
+model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct train_elastic *e = self;
+    struct spot_event event;
+    int taken = spot_read(&e->order, reader, rec, &event, err);
+    bool ok;
+
+    if (taken < 0 || (taken == 0 && rec->type != REC_TRACE))
+        return taken;
+    ok = open_run(e, err);
+    if (ok && taken > 0 && event.time <= e->options.end)
+        ok =
+            sim_clock_reach(clock, event.time, err) && train_elastic_take(e, &event, err);
+    return ok || rec_locate(reader, err) ? 1 : -1;
+}
+
+static double
+model_next(void *self)
+{
+    const struct train_elastic *e = self;
+    double next, ready;
+    if (!e->opened)
+        return INFINITY;
+    if (!e->begun || e->open)
+        return e->now;
+    if (e->options.rules != TRAIN_ELASTIC_SANE) {
+        next = train_elastic_next_tick(e);
+        return next < e->options.end ? next : INFINITY;
+    }
+    next = next_end(e);
+    ready = train_fleet_next_ready(e->fleet);
+    return ready < next && ready < e->options.end ? ready : next;
+}
+
+static bool
+model_advance(void *self, double time, struct rec_error *err)
+{
+    struct train_elastic *e = self;
+    double next;
+    if (!e->begun)
+        begin(e);
+    if (!end_instant(e, err))
+        return false;
+    if (e->options.rules != TRAIN_ELASTIC_SANE) {
+        while ((next = train_elastic_next_tick(e)) <= time && next < e->options.end)
+            if (!train_elastic_tick_alone(e, next, err))
+                return false;
+        return true;
+    }
+    while ((next = train_fleet_next_ready(e->fleet)) <= time && next < e->options.end) {
+        complete(e, next);
+        train_elastic_spend(e, next);
+        close_instant(e);
+    }
+    complete(e, time);
+    return true;
+}
+
+static double
+model_close(void *self)
+{
+    struct train_elastic *e = self;
+    if (isinf(e->options.end))
+        e->options.end = e->order.framed ? e->order.end : e->order.last;
+    return e->options.end;
+}
+
+static bool
+model_end(void *self, double time, struct rec_error *err)
+{
+    struct train_elastic *e = self;
+    struct train_elastic_result result;
+    if (!train_elastic_finish(e, time, &result, err))
+        return false;
+    if (e->sink.end)
+        e->sink.end(e->sink.context, &result);
+    return true;
+}
+
+const struct sim_model train_elastic_model = {"elastic",     model_take, model_next,
+                                              model_advance, model_end,  model_close};

@@ -12,6 +12,7 @@ struct train_elastic_addition {
 struct train_elastic {
     struct train_elastic_options options;
     struct train_elastic_sink sink;
+    struct spot_order order; /* records */
     struct train_fleet *fleet;
     struct train_ledger ledger;
     struct train_elastic_result result;
@@ -28,7 +29,8 @@ struct train_elastic {
     struct train_mark saved; /* of the one that is being written */
     struct train_mark safe;  /* of the last one */
 
-    bool begun;                         /* the first instances are known */
+    bool opened;                        /* begin and population are known, */
+    bool begun;                         /* and all instances that were there then */
     bool open;                          /* an instant has events: */
     uint64_t lost;                      /* active instances lost in it */
     uint64_t before;                    /* the population before */
@@ -55,11 +57,15 @@ double train_elastic_roll_back(struct train_elastic *elastic);
 bool train_elastic_add(struct train_elastic *elastic,
                        struct rec_error *err) REC_MUST_CHECK;
 
-/* Published rules: the first row; the ticks before `time`; the tick at now. */
+/* Published rules: the first row; the tick at now, whose events were taken; when the next
+ * one is; a tick without events; all of those before `time`. */
 void train_elastic_tick_start(struct train_elastic *elastic);
-bool train_elastic_tick_until(struct train_elastic *elastic, double time,
-                              struct rec_error *err) REC_MUST_CHECK;
 bool train_elastic_tick(struct train_elastic *elastic,
                         struct rec_error *err) REC_MUST_CHECK;
+double train_elastic_next_tick(const struct train_elastic *elastic);
+bool train_elastic_tick_alone(struct train_elastic *elastic, double time,
+                              struct rec_error *err) REC_MUST_CHECK;
+bool train_elastic_tick_until(struct train_elastic *elastic, double time,
+                              struct rec_error *err) REC_MUST_CHECK;
 
 #endif

@@ -147,16 +147,27 @@ train_elastic_tick(struct train_elastic *e, struct rec_error *err)
     return true;
 }
 
+double
+train_elastic_next_tick(const struct train_elastic *e)
+{
+    return e->options.begin + (double)e->ticks * e->options.tick;
+}
+
+bool
+train_elastic_tick_alone(struct train_elastic *e, double time, struct rec_error *err)
+{
+    train_elastic_spend(e, time);
+    e->before = train_fleet_size(e->fleet);
+    return train_elastic_tick(e, err);
+}
+
 bool
 train_elastic_tick_until(struct train_elastic *e, double time, struct rec_error *err)
 {
     double next;
-    while ((next = e->options.begin + (double)e->ticks * e->options.tick) < time) {
-        train_elastic_spend(e, next);
-        e->before = train_fleet_size(e->fleet);
-        if (!train_elastic_tick(e, err))
+    while ((next = train_elastic_next_tick(e)) < time)
+        if (!train_elastic_tick_alone(e, next, err))
             return false;
-    }
     train_elastic_spend(e, time);
     return true;
 }

@@ -187,7 +187,21 @@ next_event(const struct train_redundant *r, double ready)
     return ready < next ? ready : next;
 }
 
-/* Everything that happens by itself before `time`; ties: ready, rendezvous, step. */
+/* What happens by itself next, at `next`; ties: ready, rendezvous, step. */
+static bool
+happen(struct train_redundant *r, double next, double ready, struct rec_error *err)
+{
+    spend(r, next);
+    if (next == ready)
+        get_ready(r);
+    else if (next != r->timeout)
+        end_step(r);
+    else
+        return end_rendezvous(r, err);
+    return true;
+}
+
+/* Everything that happens by itself before `time`. */
 static bool
 advance(struct train_redundant *r, double time, struct rec_error *err)
 {
@@ -195,12 +209,7 @@ advance(struct train_redundant *r, double time, struct rec_error *err)
         double ready = train_fleet_next_ready(r->fleet), next = next_event(r, ready);
         if (next >= time)
             break;
-        spend(r, next);
-        if (next == ready)
-            get_ready(r);
-        else if (next != r->timeout)
-            end_step(r);
-        else if (!end_rendezvous(r, err))
+        if (!happen(r, next, ready, err))
             return false;
     }
     return true;
@@ -226,9 +235,8 @@ add_instance(struct train_redundant *r, struct rec_str id, struct rec_error *err
     return true;
 }
 
-bool
-train_redundant_take(struct train_redundant *r, const struct spot_event *event,
-                     struct rec_error *err)
+static bool
+take(struct train_redundant *r, const struct spot_event *event, struct rec_error *err)
 {
     double time = round(event->time * 1000);
     struct rec_str ids = event->ids, id = {NULL, 0};
@@ -253,6 +261,38 @@ train_redundant_take(struct train_redundant *r, const struct spot_event *event,
     return true;
 }
 
+/* The run begins as the options, or a trace record, say. */
+static bool
+open_run(struct train_redundant *r, struct rec_error *err)
+{
+    struct train_redundant_options *o = &r->options;
+    struct spot_event start = {.kind = SPOT_ADD};
+    if (r->opened)
+        return true;
+    r->opened = true;
+    if (r->order.framed) {
+        o->begin = r->order.start;
+        o->end = isinf(o->end) ? r->order.end : o->end;
+        o->start = r->order.instances;
+    }
+    if (o->end < o->begin)
+        return rec_fail(err, REC_USAGE,
+                        "the run ends at %.15g, before the start of the trace, %.15g",
+                        o->end, o->begin);
+    r->now = round(o->begin * 1000);
+    r->result.begin = r->now / 1000;
+    start.time = o->begin;
+    start.count = o->start;
+    return start.count == 0 || take(r, &start, err);
+}
+
+bool
+train_redundant_take(struct train_redundant *r, const struct spot_event *event,
+                     struct rec_error *err)
+{
+    return open_run(r, err) && take(r, event, err);
+}
+
 /* ---- start and end ------------------------------------------------------- */
 
 struct train_redundant *
@@ -260,8 +300,6 @@ train_redundant_new(const struct train_redundant_options *options,
                     const struct train_redundant_sink *sink, struct rec_error *err)
 {
     struct train_redundant *r = calloc(1, sizeof *r);
-    struct spot_event start = {options->begin, SPOT_ADD, options->start, {NULL, 0}};
-
     if (!r) {
         rec_fail_memory(err);
         return NULL;
@@ -270,12 +308,10 @@ train_redundant_new(const struct train_redundant_options *options,
     r->sink = *sink;
     r->profile = options->profile;
     r->ledger.unit = 1000;
-    r->now = round(options->begin * 1000);
     r->next_step = r->timeout = INFINITY;
     r->last_removal = r->first_came = NAN;
-    r->result.begin = r->now / 1000;
     r->fleet = train_fleet_new(options->victims, options->seed, err);
-    if (r->fleet && (start.count == 0 || train_redundant_take(r, &start, err)))
+    if (r->fleet)
         return r;
     train_redundant_free(r);
     return NULL;
@@ -330,7 +366,8 @@ train_redundant_finish(struct train_redundant *r, double end,
 
     if (r->options.steps == 0 && isinf(last))
         return rec_fail(err, REC_USAGE, "the training has no end");
-    if (!r->done && (!train_redundant_end_instant(r, err) || !advance(r, last, err)))
+    if (!open_run(r, err) ||
+        (!r->done && (!train_redundant_end_instant(r, err) || !advance(r, last, err))))
         return false;
     tell_state(r);
     /* as published: the lives that go on end with the last event, if none is to come */
@@ -368,3 +405,75 @@ train_redundant_free(struct train_redundant *r)
     metrics_dist_free(&r->gap);
     free(r);
 }
+
+/* ---- on a clock ---------------------------------------------------------- */
+
+static int
+model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct train_redundant *r = self;
+    struct spot_event event;
+    int taken = spot_read(&r->order, reader, rec, &event, err);
+    bool ok;
+
+    if (taken < 0 || (taken == 0 && rec->type != REC_TRACE))
+        return taken;
+    ok = open_run(r, err);
+    if (ok && taken > 0 && event.time <= r->options.end)
+        ok = sim_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
+             take(r, &event, err);
+    return ok || rec_locate(reader, err) ? 1 : -1;
+}
+
+static double
+model_next(void *self)
+{
+    const struct train_redundant *r = self;
+    if (r->done)
+        return INFINITY;
+    if (r->nremovals > 0)
+        return r->now / 1000;
+    return next_event(r, train_fleet_next_ready(r->fleet)) / 1000;
+}
+
+static bool
+model_advance(void *self, double time, struct rec_error *err)
+{
+    struct train_redundant *r = self;
+    double ready, next;
+    if (!train_redundant_end_instant(r, err))
+        return false;
+    while (!r->done) {
+        ready = train_fleet_next_ready(r->fleet);
+        next = next_event(r, ready);
+        if (isinf(next) || next / 1000 > time)
+            break;
+        if (!happen(r, next, ready, err))
+            return false;
+    }
+    return true;
+}
+
+static double
+model_close(void *self)
+{
+    const struct train_redundant *r = self;
+    return isinf(r->options.end) && r->options.steps == 0 ? r->order.last
+                                                          : r->options.end;
+}
+
+static bool
+model_end(void *self, double time, struct rec_error *err)
+{
+    struct train_redundant *r = self;
+    struct train_redundant_result result;
+    if (!train_redundant_finish(r, time, &result, err))
+        return false;
+    if (r->sink.end)
+        r->sink.end(r->sink.context, &result);
+    return true;
+}
+
+const struct sim_model train_redundant_model = {"redundant",   model_take, model_next,
+                                                model_advance, model_end,  model_close};

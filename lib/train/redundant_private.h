@@ -21,6 +21,8 @@ struct removal {
 struct train_redundant {
     struct train_redundant_options options;
     struct train_redundant_sink sink;
+    struct spot_order order; /* records; seconds */
+    bool opened;             /* begin and population are known */
     const struct train_redundant_profile *profile;
     struct train_redundant_result result;
     struct train_fleet *fleet; /* active: in a pipeline; standby: ready */

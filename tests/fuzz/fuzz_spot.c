@@ -79,6 +79,7 @@ train_redundant(const struct spot_trace *trace)
         .price = 1,
         .seed = 1,
         .begin = trace->start,
+        .end = trace->end,
         .start = trace->instances < 64 ? trace->instances : 64};
     const struct train_redundant_sink sink = {0};
     struct train_redundant_result r;

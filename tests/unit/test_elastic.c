@@ -66,7 +66,7 @@ static struct train_elastic_result
 simulate(const struct train_elastic_options *o, const struct event *event, size_t n,
          double end, struct told *told)
 {
-    struct train_elastic_sink sink = {hear_row, hear_state, told};
+    struct train_elastic_sink sink = {hear_row, hear_state, NULL, told};
     struct train_elastic_result result;
     struct rec_error err;
     struct train_elastic *e;

@@ -57,7 +57,7 @@ static struct train_redundant_result
 simulate(const struct train_redundant_options *o, const struct event *event, size_t n,
          double end, struct told *told)
 {
-    struct train_redundant_sink sink = {hear_row, hear_state, told};
+    struct train_redundant_sink sink = {hear_row, hear_state, NULL, told};
     struct train_redundant_result result;
     struct rec_error err;
     struct train_redundant *r;
@@ -82,7 +82,8 @@ static const struct event six = {0, SPOT_ADD, "a,b,c,d,e,f", 6};
 static struct train_redundant_options
 options(const struct train_redundant_profile *profile)
 {
-    return (struct train_redundant_options){.profile = profile, .price = 0.5, .seed = 1};
+    return (struct train_redundant_options){
+        .profile = profile, .price = 0.5, .seed = 1, .end = INFINITY};
 }
 
 /* Six are ready at 45, meet until 75, and then do a step of 10 samples every 2 s: 50
