@@ -3,6 +3,8 @@
 
 setup() { cd "$BATS_TEST_TMPDIR"; }
 
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+
 house() { # a copy of the tree's sources, to be damaged
     at=$(mktemp -d) && cp -r "$ROOT/lib" "$ROOT/include" "$ROOT/tools" "$at/"
 }
