@@ -6,12 +6,22 @@ PROGRAM_PREFIX ?=
 DESTDIR ?=
 BUILD ?= build
 
-CC ?= gcc
+# CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's. Ours stand around them: our headers
+# before installed ones, and what makes the same bytes on every machine last.
 CFLAGS ?= -O2 -g
-WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
-override CFLAGS += -std=c17 -ffp-contract=off -MMD -MP
-CPPFLAGS += -D_GNU_SOURCE -Iinclude
-LIBS := -Wl,--as-needed -lcsv -lyajl -lz -lgsl -lgslcblas -lm
+# Options that a compiler does not know it ignores. make WERROR=1 stops at warnings.
+WERROR ?= 0
+WARN := -Wno-unknown-warning-option $(if $(filter-out 0,$(WERROR)),-Werror) \
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla -Wcast-qual \
+    -Wpointer-arith -Wwrite-strings -Wredundant-decls -Wstrict-prototypes \
+    -Wmissing-prototypes -Wnull-dereference -Wduplicated-cond -Wduplicated-branches \
+    -Wlogical-op
+# Tests look up what is there, and hand in what is not changed.
+TEST_WARN = $(WARN) -Wno-null-dereference -Wno-cast-qual
+FIXED := -D_GNU_SOURCE -std=c17 -ffp-contract=off
+COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
+LINK = $(CC) $(CFLAGS) $(LDFLAGS)
+LIBS := -Wl,--as-needed -lcsv -lyajl -lz -lgsl -lgslcblas -lm $(LDLIBS)
 
 # tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
@@ -45,7 +55,7 @@ $(DEPS): scripts/bootstrap
 # ---- compiling ------------------------------------------------------------------------
 $(BUILD)/lib/%.o: lib/%.c Makefile | $(DEPS)
 	@mkdir -p $(@D)
-	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -c $< -o $@
+	$(call quiet,CC)$(call COMPILE,$(WARN)) -c $< -o $@
 
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && ar rcs $@ $^
@@ -58,11 +68,11 @@ build/ggo/%.h: build/ggo/%.c ;
 
 $(BUILD)/ggo/%.o: build/ggo/%.c
 	@mkdir -p $(@D)
-	$(call quiet,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c $< -o $@
+	$(call quiet,CC)$(call COMPILE,-w) -c $< -o $@
 GGO_H := $(GGO:%=build/ggo/%.h)
 $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	@mkdir -p $(@D)
-	$(call quiet,CC)$(CC) $(CPPFLAGS) -Ibuild $(CFLAGS) $(WARN) -c $< -o $@
+	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN)) -c $< -o $@
 # A tool is made of tools/NAME.c, its parts tools/NAME_*.c, its options, and its modes.
 objects = $(BUILD)/tools/$(1).o $(BUILD)/ggo/$(1).o \
     $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c))
@@ -70,7 +80,7 @@ modes = $(filter $(1)-%,$(MODES))
 .SECONDEXPANSION:
 $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call objects,$$m)) $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call quiet,LINK)$(LINK) $^ $(LIBS) -o $@
 
 -include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/tools/*.d $(BUILD)/tests/*/*.d)
 
@@ -91,11 +101,11 @@ $(BUILD)/man/rampipe.5: $(BUILD)/bin/reccheck
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
+	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
 
 check: all man $(UNIT) $(BENCH)
 	@BUILD=$(BUILD) tests/run
@@ -112,7 +122,7 @@ bench: all $(BENCH)
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
 	@mkdir -p $(@D)
-	$(call quiet,FUZZ)clang $(CPPFLAGS) -std=c17 -O1 -g -fsanitize=fuzzer,address,undefined \
+	$(call quiet,FUZZ)clang -Iinclude $(CPPFLAGS) $(FIXED) -O1 -g -fsanitize=fuzzer,address,undefined \
 	    -fno-sanitize-recover=all $< $(LIB_SRC) $(LIBS) -o $@
 fuzz: $(FUZZ)
 	@tests/fuzz/run $(FUZZ)
@@ -159,6 +169,6 @@ lint: $(GGO_H)
 	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
 	    -Iinclude -Ibuild lib tools
-	$(MAKE) BUILD=build/clang CC=clang all
+	$(MAKE) BUILD=build/clang CC=clang WERROR=1 all
 clean:
 	rm -rf build

@@ -91,6 +91,6 @@ rec_key_spec(const struct rec *rec, struct rec_str key)
     const struct rec_spec *spec = rec->spec;
     const struct rec_field_spec *found = spec ? rec_list_find(spec->keys, key) : NULL;
     if (!found && spec && spec->kind)
-        found = rec_list_find(rec_spec(rec->type)->keys, key);
+        found = rec_list_find(table[spec->type].keys, key);
     return found;
 }
