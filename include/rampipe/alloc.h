@@ -20,6 +20,8 @@
 #include "rampipe/random.h"
 #include "rampipe/sim.h"
 
+REC_BEGIN_DECLS
+
 /* ---- placing ------------------------------------------------------------- */
 
 /** One unit to place; its twin goes to the same servers. */
@@ -214,5 +216,7 @@ bool alloc_admission_end(struct alloc_admission *admission,
 /** The job on each server: 0 none, else its number, counted from 1 in order of starts. */
 const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
 void alloc_admission_free(struct alloc_admission *admission);
+
+REC_END_DECLS
 
 #endif

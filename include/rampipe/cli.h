@@ -14,6 +14,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 /* ---- programs ------------------------------------------------------------ */
 
 /** What a tool, or a mode of one, says of itself; texts are gengetopt's. */
@@ -131,5 +133,7 @@ bool cli_choice(struct cli *cli, const char *option, const char *text,
  * name; a NULL name ends it. */
 bool cli_choose_row(struct cli *cli, const char *option, const char *text,
                     const void *rows, size_t size, size_t *index) REC_MUST_CHECK;
+
+REC_END_DECLS
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 struct csv_source;
 
 /** A row, valid until the next csv_source_next(). Fields are NUL-terminated too. */
@@ -28,5 +30,7 @@ struct csv_source *csv_source_new(struct rec_reader *reader,
 int csv_source_next(struct csv_source *source, struct csv_row *row,
                     struct rec_error *err) REC_MUST_CHECK;
 void csv_source_free(struct csv_source *source);
+
+REC_END_DECLS
 
 #endif

@@ -19,6 +19,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 #define GRAPH_NONE UINT32_MAX
 
 enum graph_pass { GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_TASK };
@@ -230,5 +232,7 @@ struct graph_partition {
  */
 bool graph_partition(const struct graph *from, const struct graph_partition *how,
                      struct graph *to, struct rec_error *err) REC_MUST_CHECK;
+
+REC_END_DECLS
 
 #endif

@@ -15,6 +15,8 @@
 #include "rampipe/graph.h"
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 /* ---- profiles ------------------------------------------------------------ */
 
 #define INPUT_NAME_MAX 128
@@ -133,5 +135,7 @@ double input_forward_seconds(const struct input_layer *layer,
  * parameters, once more for theirs. The input layer has none. */
 double input_backward_seconds(const struct input_layer *layer,
                               const struct input_roofline *roofline);
+
+REC_END_DECLS
 
 #endif

@@ -21,6 +21,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 #define METRICS_EXACT 262144
 #define METRICS_ERROR 2e-4
 
@@ -116,5 +118,7 @@ size_t metrics_nintervals(const struct metrics *metrics);
 /** The figures of one interval of time, i = 0 (its start), 1, ...; false: no more. */
 bool metrics_interval(const struct metrics *metrics, size_t interval, size_t i,
                       struct metrics_value *value);
+
+REC_END_DECLS
 
 #endif

@@ -15,6 +15,8 @@
 #include "rampipe/graph.h"
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 /* ---- clusters ------------------------------------------------------------ */
 
 /** At what rate a transceiver of RAMP sends in a collective. */
@@ -150,5 +152,7 @@ bool net_transfer_times(const struct net_cluster *cluster, const struct graph *g
                         const uint32_t *server_of_op, double *seconds,
                         struct net_traffic *traffic,
                         struct rec_error *err) REC_MUST_CHECK;
+
+REC_END_DECLS
 
 #endif

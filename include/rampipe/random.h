@@ -11,6 +11,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 /* ---- generators ---------------------------------------------------------- */
 
 /** A Mersenne Twister (GSL's mt19937). Owned by whoever made it; rng_free(). */
@@ -63,5 +65,7 @@ struct rng_dist *rng_dist_new(const char *text, uint32_t seed, uint32_t stream,
 double rng_dist_draw(struct rng_dist *dist);
 /** `dist` may be NULL. */
 void rng_dist_free(struct rng_dist *dist);
+
+REC_END_DECLS
 
 #endif

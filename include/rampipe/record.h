@@ -28,6 +28,22 @@
 #define REC_MUST_CHECK __attribute__((warn_unused_result))
 #define REC_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
+/* What a header declares between these has C linkage, and is what the shared library
+ * shows; functions that rooms keep in a private.h are not. */
+#ifdef __cplusplus
+#define REC_BEGIN_DECLS \
+    extern "C" {        \
+    _Pragma("GCC visibility push(default)")
+#define REC_END_DECLS             \
+    _Pragma("GCC visibility pop") \
+    }
+#else
+#define REC_BEGIN_DECLS _Pragma("GCC visibility push(default)")
+#define REC_END_DECLS _Pragma("GCC visibility pop")
+#endif
+
+REC_BEGIN_DECLS
+
 /* ---- errors -------------------------------------------------------------- */
 
 /** What went wrong; the values are the exit status of the tools. */
@@ -81,7 +97,8 @@ struct rec_str {
 static inline struct rec_str
 rec_str(const char *text)
 {
-    return (struct rec_str){text, strlen(text)};
+    struct rec_str view = {text, strlen(text)};
+    return view;
 }
 
 static inline bool
@@ -389,5 +406,7 @@ void rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len);
 void rec_end(struct rec_writer *writer);
 /** Formatted text as it is, for tables; up to 1999 bytes a call. */
 void rec_printf(struct rec_writer *writer, const char *format, ...) REC_PRINTF(2, 3);
+
+REC_END_DECLS
 
 #endif

@@ -19,6 +19,8 @@
 #include "rampipe/net.h"
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 /* ---- the event queue ----------------------------------------------------- */
 
 /** An event: what happens is the owner's; equal times go by key. */
@@ -230,5 +232,7 @@ void sim_replay_free(struct sim_replay *replay);
  * rules are checked, and the one that a stream breaks is named.
  */
 extern const struct sim_model sim_replay_model;
+
+REC_END_DECLS
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 /* ---- traces -------------------------------------------------------------- */
 
 enum spot_kind { SPOT_ADD, SPOT_PREEMPT };
@@ -219,5 +221,7 @@ struct spot_ks {
 };
 
 struct spot_ks spot_ks_test(const struct spot_values *a, const struct spot_values *b);
+
+REC_END_DECLS
 
 #endif

@@ -8,6 +8,8 @@
 #include "rampipe/sim.h"
 #include "rampipe/spot.h"
 
+REC_BEGIN_DECLS
+
 /* ---- the fleet ----------------------------------------------------------- */
 
 enum train_state { TRAIN_ACTIVE, TRAIN_STANDBY, TRAIN_PREPARING, TRAIN_NSTATES };
@@ -309,5 +311,7 @@ bool train_redundant_finish(struct train_redundant *redundant, double end,
                             struct train_redundant_result *result,
                             struct rec_error *err) REC_MUST_CHECK;
 void train_redundant_free(struct train_redundant *redundant);
+
+REC_END_DECLS
 
 #endif
