@@ -33,7 +33,6 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/librampipe.a
 BIN := $(TOOLS:%=$(BUILD)/bin/%)
 MAN := $(GGO:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
-DEPS := build/dependencies
 
 # make V=1 shows the commands.
 V ?= 0
@@ -47,13 +46,13 @@ export SOURCE_DATE_EPOCH ?= 1795219200
 
 all: $(BIN) $(LIB)
 
-# ---- what the build needs from Debian ------------------------------------------------
-$(DEPS): scripts/bootstrap
-	@scripts/bootstrap
+# ---- what each part needs from Debian ------------------------------------------------
+build/needs/%: scripts/bootstrap
+	@scripts/bootstrap $*
 	@mkdir -p $(@D) && touch $@
 
 # ---- compiling ------------------------------------------------------------------------
-$(BUILD)/lib/%.o: lib/%.c Makefile | $(DEPS)
+$(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,$(WARN)) -c $< -o $@
 
@@ -61,7 +60,7 @@ $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && ar rcs $@ $^
 
 # The option parsers. They are made in build/, once for all variants of the build.
-build/ggo/%.c: tools/%.ggo $(wildcard tools/*.ggo) scripts/make-options Makefile | $(DEPS)
+build/ggo/%.c: tools/%.ggo $(wildcard tools/*.ggo) scripts/make-options Makefile | build/needs/build
 	@mkdir -p $(@D)
 	$(call quiet,GENGETOPT)scripts/make-options $* $(VERSION) $(@D)
 build/ggo/%.h: build/ggo/%.c ;
@@ -89,7 +88,7 @@ man: $(MAN)
 # The tool of a mode; of a tool itself.
 tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
 mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter-out $(TOOLS),$(1)))
-$(BUILD)/man/%.1: tools/%.ggo $(BIN) $(wildcard tools/*.h2m) scripts/make-man
+$(BUILD)/man/%.1: tools/%.ggo $(BIN) $(wildcard tools/*.h2m) scripts/make-man | build/needs/man
 	@mkdir -p $(@D)
 	$(call quiet,MAN)scripts/make-man '$(BUILD)/bin/$(call tool_of,$*)' '$(call mode_of,$*)' \
 	    '$(VERSION)' $@
@@ -99,7 +98,7 @@ $(BUILD)/man/rampipe.5: $(BUILD)/bin/reccheck
 
 # ---- tests ------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
+$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) | build/needs/test
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
@@ -107,7 +106,7 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
 
-check: all man $(UNIT) $(BENCH)
+check: build/needs/test all man $(UNIT) $(BENCH)
 	@BUILD=$(BUILD) tests/run
 
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
@@ -115,12 +114,12 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
 check-asan:
 	$(MAKE) BUILD=build/asan CFLAGS='$(SANITIZE)' check
 
-bench: all $(BENCH)
+bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
 
 # libFuzzer needs clang. SECONDS_EACH=60 make fuzz
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
-build/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
+build/fuzz/%: tests/fuzz/%.c $(LIB_SRC) | build/needs/fuzz
 	@mkdir -p $(@D)
 	$(call quiet,FUZZ)clang -Iinclude $(CPPFLAGS) $(FIXED) -O1 -g -fsanitize=fuzzer,address,undefined \
 	    -fno-sanitize-recover=all $< $(LIB_SRC) $(LIBS) -o $@
@@ -164,7 +163,7 @@ uninstall:
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(SOURCES)
-lint: $(GGO_H)
+lint: build/needs/lint $(GGO_H)
 	@clang-format --dry-run --Werror $(SOURCES)
 	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
