@@ -1,6 +1,9 @@
 # rampipe: make all | check | bench | demo | install | uninstall | clean | format | lint
 #               | check-asan. A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.2.0
+# Of the shared library: another number when a program built with an older one may not run
+# with this one. 0 promises nothing.
+ABI := 0
 PREFIX ?= /usr/local
 PROGRAM_PREFIX ?=
 DESTDIR ?=
@@ -31,6 +34,8 @@ TOOLS := $(filter-out $(MODES),$(GGO))
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 LIB := $(BUILD)/librampipe.a
+SONAME := librampipe.so.$(ABI)
+SHARED := $(BUILD)/librampipe.so.$(VERSION)
 BIN := $(TOOLS:%=$(BUILD)/bin/%)
 MAN := $(GGO:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
 
@@ -44,7 +49,7 @@ export SOURCE_DATE_EPOCH ?= 1795219200
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BIN) $(LIB)
+all: $(BIN) $(LIB) $(SHARED)
 
 # ---- what each part needs from Debian ------------------------------------------------
 build/needs/%: scripts/bootstrap
@@ -55,9 +60,15 @@ build/needs/%: scripts/bootstrap
 $(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,$(WARN)) -c $< -o $@
+# What the shared library shows is what its headers declare.
+$(BUILD)/shared/%.o: %.c Makefile | build/needs/build
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(call COMPILE,$(WARN) -fPIC -fvisibility=hidden) -c $< -o $@
 
 $(LIB): $(LIB_OBJ)
-	$(call quiet,AR)rm -f $@ && ar rcs $@ $^
+	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^
+$(SHARED): $(LIB_SRC:%.c=$(BUILD)/shared/%.o)
+	$(call quiet,LINK)$(LINK) -shared -Wl,-soname,$(SONAME) $^ $(LIBS) -o $@
 
 # The option parsers. They are made in build/, once for all variants of the build.
 build/ggo/%.c: tools/%.ggo $(wildcard tools/*.ggo) scripts/make-options Makefile | build/needs/build
@@ -81,7 +92,7 @@ $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call obj
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(LINK) $^ $(LIBS) -o $@
 
--include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/tools/*.d $(BUILD)/tests/*/*.d)
+-include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/shared/lib/*/*.d $(BUILD)/tools/*.d $(BUILD)/tests/*/*.d)
 
 # ---- manual pages ----------------------------------------------------------------------
 man: $(MAN)
