@@ -1,12 +1,10 @@
-# rampipe: make all | check | bench | demo | install | uninstall | clean | format | lint
-#               | check-asan. A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
+# rampipe: make all | check | bench | demo | install | uninstall | man | clean | format
+#               | lint | check-asan | fuzz. A new tool is tools/NAME.c + tools/NAME.ggo
+# (+ NAME.h2m).
 VERSION := 0.2.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
 ABI := 0
-PREFIX ?= /usr/local
-PROGRAM_PREFIX ?=
-DESTDIR ?=
 BUILD ?= build
 
 # CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's. Ours stand around them: our headers
@@ -24,7 +22,8 @@ TEST_WARN = $(WARN) -Wno-null-dereference -Wno-cast-qual
 FIXED := -D_GNU_SOURCE -std=c17 -ffp-contract=off
 COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(LDFLAGS)
-LIBS := -Wl,--as-needed -lcsv -lyajl -lz -lgsl -lgslcblas -lm $(LDLIBS)
+LIBS := -lcsv -lyajl -lz -lgsl -lgslcblas -lm
+LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 
 # tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
@@ -37,7 +36,6 @@ LIB := $(BUILD)/librampipe.a
 SONAME := librampipe.so.$(ABI)
 SHARED := $(BUILD)/librampipe.so.$(VERSION)
 BIN := $(TOOLS:%=$(BUILD)/bin/%)
-MAN := $(GGO:%=$(BUILD)/man/%.1) $(BUILD)/man/rampipe.5
 
 # make V=1 shows the commands.
 V ?= 0
@@ -68,7 +66,7 @@ $(BUILD)/shared/%.o: %.c Makefile | build/needs/build
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^
 $(SHARED): $(LIB_SRC:%.c=$(BUILD)/shared/%.o)
-	$(call quiet,LINK)$(LINK) -shared -Wl,-soname,$(SONAME) $^ $(LIBS) -o $@
+	$(call quiet,LINK)$(LINK) -shared -Wl,-soname,$(SONAME) $^ $(LINKED) -o $@
 
 # The option parsers. They are made in build/, once for all variants of the build.
 build/ggo/%.c: tools/%.ggo $(wildcard tools/*.ggo) scripts/make-options Makefile | build/needs/build
@@ -90,34 +88,44 @@ modes = $(filter $(1)-%,$(MODES))
 .SECONDEXPANSION:
 $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call objects,$$m)) $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(LINK) $^ $(LIBS) -o $@
+	$(call quiet,LINK)$(LINK) $^ $(LINKED) -o $@
 
--include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/shared/lib/*/*.d $(BUILD)/tools/*.d $(BUILD)/tests/*/*.d)
+-include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/shared/lib/*/*.d $(BUILD)/tools/*.d \
+    $(BUILD)/tests/*/*.d)
 
-# ---- manual pages ----------------------------------------------------------------------
-man: $(MAN)
-# The tool of a mode; of a tool itself.
+# ---- manual pages, completion --------------------------------------------------------
+# Installed with a prefix, such as rp-, the tools call themselves and each other so; their
+# pages are then in a folder of that name.
+PROGRAM_PREFIX ?=
+PAGES := $(GGO:%=%.1) plot-training.1 rampipe.5
+PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
+man: $(PAGES:%=$(BUILD)/man/%)
+# The tool of a mode; of a tool itself. What prints a page's text.
 tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
-mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter-out $(TOOLS),$(1)))
-$(BUILD)/man/%.1: tools/%.ggo $(BIN) $(wildcard tools/*.h2m) scripts/make-man | build/needs/man
+mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter $(MODES),$(1)))
+printer = $(if $(filter plot-training,$(1)),scripts/$(1),$(BUILD)/bin/$(or $(call tool_of,$(1)),reccheck))
+$(BUILD)/man/%: $(BIN) scripts/plot-training $(wildcard tools/*.h2m) scripts/make-man Makefile \
+    | build/needs/man
 	@mkdir -p $(@D)
-	$(call quiet,MAN)scripts/make-man '$(BUILD)/bin/$(call tool_of,$*)' '$(call mode_of,$*)' \
-	    '$(VERSION)' $@
-$(BUILD)/man/rampipe.5: $(BUILD)/bin/reccheck
+	$(call quiet,MAN)scripts/make-man '$(patsubst %/,%,$(filter-out ./,$(dir $*)))' \
+	    '$(call printer,$(basename $(@F)))' '$(call mode_of,$(basename $(@F)))' '$(VERSION)' $@
+
+COMPLETION := $(BUILD)/completion/$(PROGRAM_PREFIX)rampipe
+$(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c)
 	@mkdir -p $(@D)
-	$(call quiet,MAN)$< --man >$@
+	$(call quiet,MAKE)scripts/make-completion '$(PROGRAM_PREFIX)' $(GGO) >$@
 
 # ---- tests ------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB) | build/needs/test
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) -lcmocka $(LIBS) -o $@
+	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) -lcmocka $(LINKED) -o $@
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LINKED) -o $@
 
-check: build/needs/test all man $(UNIT) $(BENCH)
+check: build/needs/test $(BIN) $(UNIT) $(BENCH) man
 	@BUILD=$(BUILD) tests/run
 
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
@@ -132,46 +140,59 @@ bench: build/needs/bench all $(BENCH)
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c $(LIB_SRC) | build/needs/fuzz
 	@mkdir -p $(@D)
-	$(call quiet,FUZZ)clang -Iinclude $(CPPFLAGS) $(FIXED) -O1 -g -fsanitize=fuzzer,address,undefined \
-	    -fno-sanitize-recover=all $< $(LIB_SRC) $(LIBS) -o $@
-fuzz: $(FUZZ)
+	$(call quiet,FUZZ)clang -Iinclude $(CPPFLAGS) $(FIXED) -O1 -g \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    $< $(LIB_SRC) $(LINKED) -o $@
+fuzz: all $(FUZZ)
 	@tests/fuzz/run $(FUZZ)
 
 demo: all
 	@BUILD=$(BUILD) scripts/demo
 
 traces: all
-	$(MAKE) -C traces BIN=$(CURDIR)/$(BUILD)/bin
+	$(MAKE) -C traces BIN=$(if $(filter /%,$(BUILD)),,../)$(BUILD)/bin
 
 # ---- installing -------------------------------------------------------------------------
-HEADERS := $(wildcard include/rampipe/*.h)
-INSTALL := install -D
-TABLES := $(wildcard traces/redundant/*.tsv)
-tabledir = $(DESTDIR)$(PREFIX)/share/rampipe/redundant
-bindir = $(DESTDIR)$(PREFIX)/bin
-install: all man
-	for t in $(TOOLS); do \
-	    $(INSTALL) $(BUILD)/bin/$$t $(bindir)/$(PROGRAM_PREFIX)$$t && \
-	    $(INSTALL) -m 644 $(BUILD)/man/$$t.1 \
-	        $(DESTDIR)$(PREFIX)/share/man/man1/$(PROGRAM_PREFIX)$$t.1 || exit 1; done
-	$(INSTALL) -m 644 $(BUILD)/man/rampipe.5 $(DESTDIR)$(PREFIX)/share/man/man5/rampipe.5
-	$(INSTALL) -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/librampipe.a
-	for h in $(HEADERS); do \
-	    $(INSTALL) -m 644 $$h $(DESTDIR)$(PREFIX)/$$h || exit 1; done
-	for f in $(notdir $(TABLES)); do \
-	    $(INSTALL) -m 644 traces/redundant/$$f $(tabledir)/$$f || exit 1; done
-	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/rampipe.pc.in \
-	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rampipe.pc
+# As GNU has it: all of these, DESTDIR and INSTALL may be given.
+PREFIX ?= /usr/local
+prefix = $(PREFIX)
+exec_prefix = $(prefix)
+bindir = $(exec_prefix)/bin
+libdir = $(exec_prefix)/lib
+includedir = $(prefix)/include
+datarootdir = $(prefix)/share
+datadir = $(datarootdir)
+mandir = $(datarootdir)/man
+INSTALL = install
+# FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
+PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
+    scripts/plot-training=bindir/$(PROGRAM_PREFIX)plot-training \
+    $(foreach p,$(filter %.1,$(PAGES)),$(PAGE_DIR)/$(p)=mandir/man1/$(PROGRAM_PREFIX)$(p)) \
+    $(PAGE_DIR)/rampipe.5=mandir/man5/rampipe.5 \
+    $(LIB)=libdir/librampipe.a $(SHARED)=libdir/$(notdir $(SHARED)) \
+    ->$(notdir $(SHARED))=libdir/$(SONAME) ->$(SONAME)=libdir/librampipe.so \
+    $(BUILD)/rampipe.pc=libdir/pkgconfig/rampipe.pc \
+    $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
+    $(foreach f,$(wildcard traces/*.txt traces/*.rec traces/redundant/*),$(f)=datadir/rampipe/$(f)) \
+    $(COMPLETION)=datadir/bash-completion/completions/$(PROGRAM_PREFIX)rampipe \
+    $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=datadir/bash-completion/completions/$(PROGRAM_PREFIX)$(t))
+place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' \
+    includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \
+    $(foreach p,$(PLACES),'$(p)')
+
+install: all $(PAGES:%=$(PAGE_DIR)/%) $(COMPLETION)
+	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(subst $(prefix)/,$${prefix}/,$(libdir))|' \
+	    -e 's|@includedir@|$(subst $(prefix)/,$${prefix}/,$(includedir))|' \
+	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(LIBS)|' scripts/rampipe.pc.in \
+	    >$(BUILD)/rampipe.pc
+	@$(call place,install)
 uninstall:
-	for t in $(TOOLS); do rm -f $(bindir)/$(PROGRAM_PREFIX)$$t \
-	    $(DESTDIR)$(PREFIX)/share/man/man1/$(PROGRAM_PREFIX)$$t.1; done
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man5/rampipe.5 \
-	    $(DESTDIR)$(PREFIX)/lib/librampipe.a $(DESTDIR)$(PREFIX)/lib/pkgconfig/rampipe.pc
-	rm -rf $(DESTDIR)$(PREFIX)/include/rampipe $(DESTDIR)$(PREFIX)/share/rampipe
+	@$(call place,uninstall)
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
+SCRIPTS := .ci/run $(filter-out %.in,$(wildcard scripts/*)) tests/run tests/case.bash \
+    tests/bench/run $(wildcard tests/bench/more-*) tests/fuzz/run
 format:
 	clang-format -i $(SOURCES)
 lint: build/needs/lint $(GGO_H)
@@ -179,6 +200,7 @@ lint: build/needs/lint $(GGO_H)
 	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
 	    -Iinclude -Ibuild lib tools
+	@shellcheck -x $(SCRIPTS)
 	$(MAKE) BUILD=build/clang CC=clang WERROR=1 all
 clean:
 	rm -rf build

@@ -109,29 +109,3 @@ P
     [ "$(grep -c 'of 24 points' again)" = 1 ]
     cmp a/load.tsv b/load.tsv
 }
-
-@test "a program of somebody else's links the installed library by README's command" {
-    command -v pkg-config >/dev/null || skip "pkg-config is not here"
-    env -u MAKEFLAGS make -s -C "$ROOT" BUILD=build install DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
-    [ -s root/usr/share/rampipe/redundant/bert.tsv ]
-    cat >count.c <<'C'
-#include <rampipe/record.h>
-#include <stdio.h>
-int
-main(void)
-{
-    struct rec_error err;
-    struct rec_reader *reader = rec_reader_open(NULL, 0, NULL, &err);
-    struct rec rec;
-    int n = 0, status = -1;
-    while (reader && (status = rec_next(reader, &rec, &err)) > 0)
-        n += rec.type == REC_OP;
-    rec_reader_close(reader);
-    printf("%d ops\n", n);
-    return status < 0;
-}
-C
-    export PKG_CONFIG_PATH=$PWD/root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$PWD/root
-    cc count.c $(pkg-config --cflags --libs rampipe) -o count
-    [ "$(pd2graph traces/alexnet.txt | gzip | ./count)" = "42 ops" ]
-}

@@ -39,8 +39,9 @@ find_spec(struct cli *cli, const struct input_network_spec **spec)
     const char *names[20];
     size_t n = 0, index = 0;
     if (cli->nfiles != 1)
-        return cli_usage(cli, "name one architecture (pdgen --list shows them), got %zu",
-                         cli->nfiles);
+        return cli_usage(cli,
+                         "name one architecture (%spdgen --list shows them), got %zu",
+                         cli->prefix, cli->nfiles);
     for (; input_networks[n].name; n++)
         names[n] = input_networks[n].name;
     names[n] = NULL;

@@ -61,8 +61,11 @@ static const char man_head[] =
 static const char man_tail[] =
     ".SH EXIT STATUS\nOf every tool: 0 done; 1 a well-formed \"no\"; 2 wrong usage; 3 "
     "bad data; 4 input or output failed, or the input is cut; 70 a bug.\n"
-    ".SH SEE ALSO\npdgen(1), pd2graph(1), tracegen(1), partition(1), ramp-alloc(1), "
-    "sim(1), metrics(1), reccheck(1)\n";
+    ".SH SEE ALSO\n";
+
+static const char *const man_tools[] = {"pdgen",     "pd2graph",     "tracegen",
+                                        "partition", "ramp\\-alloc", "sim",
+                                        "metrics",   "reccheck"};
 
 /* Text as roff: a backslash and a leading point or quote would be commands. */
 static void
@@ -116,6 +119,9 @@ put_man(struct cli *cli)
             put_man_spec(cli, kind, rec_spec(type)->name, kind->kind);
     }
     rec_printf(cli->writer, "%s", man_tail);
+    for (size_t i = 0; i < sizeof man_tools / sizeof *man_tools; i++)
+        rec_printf(cli->writer, "%s%s%s(1)", i ? ",\n" : "", cli->prefix, man_tools[i]);
+    rec_printf(cli->writer, "\n");
 }
 
 /* Graphs must hang together, and jobs refer to graphs that are there. */

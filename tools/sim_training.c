@@ -93,8 +93,9 @@ training_run(struct training *t)
     ok = ok && status == 0;
     if (ok && runs == 0 && isinf(t->until))
         ok = rec_fail(&cli->err, REC_DATA,
-                      "no trace, add or preempt records came: put tracegen before, or "
-                      "give --until to simulate a quiet cluster");
+                      "no trace, add or preempt records came: put %stracegen before, or "
+                      "give --until to simulate a quiet cluster",
+                      cli->prefix);
     if (ok && (run.begun || runs == 0))
         ok = finish(t, &run);
     forget(t, &run);

@@ -111,8 +111,9 @@ take(struct drawing *d, const struct rec *rec)
     struct cli *cli = d->cli;
     if (rec->type == REC_JOB)
         return rec_reader_fail(cli->reader, &cli->err,
-                               "the stream has jobs already (pd2graph --no-job makes one "
-                               "that has none)");
+                               "the stream has jobs already (%spd2graph --no-job makes "
+                               "one that has none)",
+                               cli->prefix);
     if (!graph_continues(rec) && !end_graph(d))
         return false;
     rec_put_line(cli->writer, rec->line);

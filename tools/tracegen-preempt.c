@@ -193,15 +193,18 @@ read_model(struct preempt *p)
         }
         if (found)
             return rec_reader_fail(cli->reader, &cli->err,
-                                   "a second model: tracegen preempt draws from one");
+                                   "a second model: %stracegen preempt draws from one",
+                                   cli->prefix);
         found = true;
         if (!spot_model_read(&p->model, cli->reader, &rec, &cli->err))
             return false;
     }
     if (status == 0 && !found)
-        return rec_fail(&cli->err, REC_DATA,
-                        "no model record came: put tracegen fit --stats before, or give "
-                        "--preempt-chance and --add-chance");
+        return rec_fail(
+            &cli->err, REC_DATA,
+            "no model record came: put %stracegen fit --stats before, or give "
+            "--preempt-chance and --add-chance",
+            cli->prefix);
     return status == 0;
 }
 

@@ -185,6 +185,8 @@ cli_help(const struct cli_program *program, const struct cli_mode *modes,
         printf("%s  %s%s %-10s %s\n", i ? "" : "\nModes, each with its own --help:\n",
                prefix, program->name, modes[i].name, modes[i].purpose);
     fputc('\n', stdout);
-    for (size_t i = 0; program->options[i]; i++)
-        puts(program->options[i]);
+    for (size_t i = 0; program->options[i]; i++) {
+        put_word(rec_str(program->options[i]), prefix);
+        fputc('\n', stdout);
+    }
 }

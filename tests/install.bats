@@ -1,0 +1,180 @@
+# Building from a fresh tree, installing, removing; what is installed: tools with a prefix,
+# pages, completion, headers, libraries.
+
+# Make as a user calls it, not as a part of the make that runs the tests.
+plain_make() { env -u MAKEFLAGS -u BUILD -u WERROR -u CFLAGS -u LDFLAGS make -s -C "$ROOT" "$@"; }
+
+setup_file() {
+    export root=$BATS_FILE_TMPDIR/root
+    plain_make install DESTDIR="$root" PREFIX=/usr PROGRAM_PREFIX=rp- >/dev/null
+}
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+
+# What links with the installed tree; pkg-config escapes blanks for a shell.
+flags() {
+    PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" rampipe
+}
+
+@test "install: tools and pages call themselves and each other as they are installed" {
+    export PATH=$root/usr/bin:/usr/bin:/bin
+    for bin in "$BUILD"/bin/*; do
+        tool=$(basename "$bin")
+        rp-$tool --version | grep -q "^rp-$tool [0-9]"
+        grep -q "^rp-$(sed 's/-/\\\\-/g' <<<$tool)(1)" "$root/usr/share/man/man5/rampipe.5"
+    done
+    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-training; do
+        name=$(basename "$ggo" .ggo)
+        [[ $name == common || $name == *_* ]] ||
+            grep -q "^rp-$name " "$root/usr/share/man/man1/rp-$name.1"
+    done
+    # Names that are no English words stand nowhere without the prefix, but in provenance.
+    run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training)\b' \
+        -r "$root/usr/share/man"
+    echo "$output"
+    [ "$status" = 1 ]
+    run rp-metrics </dev/null
+    [ "$output" = "rp-metrics: no done, block or trained records came: put rp-metrics behind rp-sim" ]
+    # examples of --help run where the samples are
+    cd "$root/usr/share/rampipe"
+    bash -o pipefail -c "$(rp-sim --help | sed -n 's/^  \(.*traces.spot.rec.*\)/\1/p')" |
+        grep -q '^all.goodput'
+    bash -c "$(rp-plot-training --help | sed -n 's/^  \(.*\) >run.svg/\1/p')" | grep -q '</svg>'
+}
+
+@test "install: no page makes man warn" {
+    for page in "$root"/usr/share/man/man*/*; do
+        LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null
+    done >warnings
+    cat warnings
+    [ ! -s warnings ]
+    [ "$(find "$root/usr/share/man" -type f | wc -l)" -ge 15 ]
+}
+
+@test "install: uninstall with the same variables leaves the tree as it was" {
+    there() { find "$1" -printf '%P %y %m\n' | sort; }
+    set -- PROGRAM_PREFIX=x. libdir="$PWD/our own/lib/any" mandir="$PWD/our own/man"
+    mkdir -p our\ own/{bin,lib/any,include,share,man/man1}
+    touch our\ own/man/man1/somebody.1
+    there "our own" >before
+    plain_make install PREFIX="$PWD/our own" "$@" >/dev/null
+    [ -x "our own/bin/x.sim" ] && [ -e "our own/lib/any/librampipe.so" ]
+    plain_make uninstall PREFIX="$PWD/our own" "$@"
+    there "our own" | diff before -
+    # a scratch tree is ours from its root on
+    mkdir "a root"
+    plain_make install DESTDIR="$PWD/a root" >/dev/null
+    [ -x "a root/usr/local/bin/sim" ] && [ -e "a root/usr/local/share/man/man5/rampipe.5" ]
+    plain_make uninstall DESTDIR="$PWD/a root"
+    [ -z "$(ls "a root")" ]
+}
+
+@test "install: programs in C and C++ link the library, shared and static, by README's command" {
+    cat >count.c <<'C'
+#include <rampipe/record.h>
+#include <stdio.h>
+int
+main(void)
+{
+    struct rec_error err;
+    struct rec_reader *reader = rec_reader_open(NULL, 0, NULL, &err);
+    struct rec rec;
+    int n = 0, status = -1;
+    while (reader && (status = rec_next(reader, &rec, &err)) > 0)
+        n += rec.type == REC_OP;
+    rec_reader_close(reader);
+    printf("%d ops\n", n);
+    return status < 0;
+}
+C
+    pd2graph "$ROOT/traces/alexnet.txt" | gzip >ops.gz
+    for compiler in "cc count.c" "g++ -x c++ count.c -x none"; do
+        eval $compiler $(flags --cflags --libs) -o count
+        readelf -d count | grep -q 'NEEDED.*librampipe\.so\.[0-9]*\]'
+        [ "$(LD_LIBRARY_PATH=$root/usr/lib ./count <ops.gz)" = "42 ops" ]
+        eval $compiler -static $(flags --static --cflags --libs) -o count
+        [ "$(./count <ops.gz)" = "42 ops" ]
+    done
+}
+
+@test "install: every header compiles alone, in C and in C++" {
+    for header in "$root"/usr/include/rampipe/*.h; do
+        # twice: it must not mind
+        printf '#include <rampipe/%s>\n' "$(basename "$header")" "$(basename "$header")" >alone.c
+        echo 'extern int nothing_more;' >>alone.c
+        set -- -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I"$root/usr/include"
+        gcc -std=c17 "$@" alone.c
+        g++ -std=c++17 "$@" -x c++ alone.c
+    done
+}
+
+@test "install: the shared library shows what the headers declare, no more and no less" {
+    cat "$root"/usr/include/rampipe/*.h | tr -cs 'A-Za-z0-9_' '\n' | sort -u >declared
+    nm -g --defined-only "$root/usr/lib/librampipe.a" | awk 'NF == 3 { print $3 }' | sort -u |
+        comm -12 - declared >public
+    nm -D --defined-only "$root/usr/lib/librampipe.so" | awk '{ print $3 }' | sort | diff public -
+    [ "$(wc -l <public)" -gt 200 ]
+}
+
+# Completes the words given as bash would, the last one being typed. What comes, in one line;
+# "files" if file names are offered.
+complete_line() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() files=
+    compopt() { [ "$*" = "-o default" ] && files=files; }
+    $(complete -p "${1##*/}" | sed 's/.*-F \([^ ]*\) .*/\1/') "$1" "${!#}" "${*: -2:1}"
+    echo ${COMPREPLY[*]} $files
+}
+
+@test "install: bash completes options, modes, values and files of each tool" {
+    for bin in "$root"/usr/bin/*; do
+        tool=$(basename "$bin")
+        [ $tool = rp-plot-training ] || # the name by which bash looks for it
+            source "$root/usr/share/bash-completion/completions/$tool"
+    done
+    is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }
+    run complete_line rp-sim el
+    is "elastic files"
+    run complete_line /usr/bin/rp-sim elastic --ru
+    is "--rules"
+    run complete_line rp-sim --ru # no option of jobs
+    is ""
+    run complete_line rp-sim elastic --rules ""
+    is "sane published later"
+    run complete_line rp-metrics --format = c
+    is "csv"
+    run complete_line rp-metrics -f j
+    is "json"
+    run complete_line rp-partition --output ""
+    is "files"
+    run complete_line rp-partition --degree "" # any number
+    is ""
+    # every option of --help is offered, and every value is taken
+    for line in $(cd "$ROOT/tools" && ls *.ggo | grep -v '_\|common'); do
+        name=${line%.ggo} mode='' operand=
+        [ $name != pdgen ] || operand=vgg16
+        tool=$name
+        while [ ! -e "$BUILD/bin/$tool" ]; do tool=${tool%-*} mode=${name#"$tool"-}; done
+        "$BUILD/bin/$tool" $mode --help | grep -oE '^  .{4}--[a-z-]+' | grep -oE -- '--.*' |
+            sort >options
+        complete_line rp-$tool $mode -- | tr ' ' '\n' | sort | diff options -
+        for option in $(cat options); do
+            values=$(complete_line rp-$tool $mode $option "")
+            [[ -z $values || $values == *files ]] && continue
+            run timeout 10 "$BUILD/bin/$tool" $mode $option nonsense $operand </dev/null
+            [[ $output == *"$option must be"* ]] || { echo "$name: $output"; return 1; }
+            for value in $values; do
+                run timeout 10 "$BUILD/bin/$tool" $mode $option $value $operand </dev/null
+                [[ $output != *"$option must be"* ]] || { echo "$name $option $value"; return 1; }
+            done
+        done
+    done
+}
+
+@test "install: a packager's flags add to ours" {
+    run plain_make -Bn V=1 BUILD=none CPPFLAGS=-DTHEIRS CFLAGS=-O3 LDFLAGS=-Wl,-z,now \
+        LDLIBS=-ltheirs none/bin/reccheck
+    [[ $output == *" -Iinclude "*" -Wduplicated-cond "*" -DTHEIRS -O3 "*" -std=c17 "* ]]
+    [[ $output == *" -O3 -Wl,-z,now "*" -lcsv "*" -ltheirs -o none/bin/reccheck"* ]]
+    [[ $output != *-Werror* ]]
+    CPPFLAGS=-DTHEIRS run plain_make -Bn V=1 BUILD=none WERROR=1 none/lib/record/map.o
+    [[ $output == *" -Werror "*" -DTHEIRS -O2 -g "* ]]
+}
