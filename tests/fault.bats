@@ -9,7 +9,7 @@ setup_file() {
     partition --degree 2 graph.rec >parts.rec
     ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
     sim alloc.rec >done.rec
-    cp "$ROOT/traces/spot.rec" .
+    cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" .
     tracegen fit --stats spot.rec >model.rec
     sim elastic spot.rec >elastic.rec
     cat >programs <<T
@@ -18,7 +18,7 @@ partition	graph.rec
 ramp-alloc	parts.rec
 sim	alloc.rec
 sim elastic	spot.rec
-sim redundant	spot.rec	--profile=$ROOT/traces/redundant/bert.tsv
+sim redundant	spot.rec	--profile=bert.tsv
 metrics	done.rec
 metrics	elastic.rec
 reccheck	alloc.rec

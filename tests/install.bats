@@ -10,9 +10,9 @@ setup_file() {
 }
 setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 
-# What links with the installed tree; pkg-config escapes blanks for a shell.
+# What links with the installed tree, here called root: pkg-config doubles blanks in a sysroot.
 flags() {
-    PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" rampipe
+    PKG_CONFIG_PATH=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root pkg-config "$@" rampipe
 }
 
 @test "install: tools and pages call themselves and each other as they are installed" {
@@ -87,11 +87,12 @@ main(void)
 }
 C
     pd2graph "$ROOT/traces/alexnet.txt" | gzip >ops.gz
+    ln -s "$root" root
     for compiler in "cc count.c" "g++ -x c++ count.c -x none"; do
-        eval $compiler $(flags --cflags --libs) -o count
+        $compiler $(flags --cflags --libs) -o count
         readelf -d count | grep -q 'NEEDED.*librampipe\.so\.[0-9]*\]'
         [ "$(LD_LIBRARY_PATH=$root/usr/lib ./count <ops.gz)" = "42 ops" ]
-        eval $compiler -static $(flags --static --cflags --libs) -o count
+        $compiler -static $(flags --static --cflags --libs) -o count
         [ "$(./count <ops.gz)" = "42 ops" ]
     done
 }
@@ -167,6 +168,44 @@ complete_line() {
             done
         done
     done
+}
+
+# A fresh tree in a path with a blank.
+clone() {
+    export at="$PWD/a b/rampipe"
+    mkdir -p "$at"
+    tar -C "$ROOT" --exclude=./build --exclude=./.git -cf - . | tar -C "$at" -xf -
+}
+# A machine that has what building needs, and not what tests, pages and lint need.
+bare_path() {
+    mkdir bare
+    ln -s /usr/bin/* bare/
+    (cd bare && rm -f bats help2man python3* gnuplot* dot man pkg-config g++* c++* clang* \
+        cppcheck shellcheck dh lintian)
+    export PATH=$PWD/bare
+}
+
+@test "install: a fresh tree in a path with a blank needs only what building needs" {
+    clone
+    (
+        bare_path
+        env -i PATH="$PATH" make -s -j2 -C "$at" demo CFLAGS=-O0 >out 2>&1
+        grep -q 'Try next' out && ! grep -q bootstrap out
+        # what the others ask for
+        cd "$at"
+        [ -z "$(scripts/bootstrap --dry-run)" ]
+        [ "$(scripts/bootstrap --dry-run man)" = help2man ]
+        [[ $(scripts/bootstrap --dry-run test) == "help2man bats python3 "*gnuplot-nox* ]]
+        [ "$(scripts/bootstrap --dry-run bench)" = python3 ]
+        [[ $(scripts/bootstrap --dry-run lint) == "clang clang-format "*shellcheck ]]
+    )
+    export -n BUILD TESTS ROOT
+    make -s -C "$at" CFLAGS=-O0 DESTDIR="$PWD/c d" install >out 2>&1
+    "c d/usr/local/bin/pd2graph" "$at/traces/vgg16.txt" | "c d/usr/local/bin/reccheck"
+    make -s -C "$at/traces/experiments/load" JOBS=5 SEEDS=1 INTERARRIVALS=100 >out 2>&1
+    [ -s "$at/build/experiments/load/blocking.svg" ]
+    env -i PATH=/usr/bin:/bin TESTS=cases/reccheck "$at/tests/run" >out 2>&1
+    grep -qE '^[1-9][0-9]+ passed, 0 failed' out
 }
 
 @test "install: a packager's flags add to ours" {

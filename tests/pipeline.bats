@@ -4,14 +4,14 @@
 setup() {
     cd "$BATS_TEST_TMPDIR" && cp -r "$ROOT/traces" .
     if [ -d "$ROOT/../shared/data/pipedream" ]; then
-        profiles=$(echo "$ROOT"/../shared/data/pipedream/*.txt)
+        profiles=("$ROOT"/../shared/data/pipedream/*.txt)
     else
-        profiles=$(echo traces/*.txt)
+        profiles=(traces/*.txt)
     fi
 }
 
 @test "server-seconds of allocs equal those of dones; no server has two jobs" {
-    pd2graph $profiles | partition --degree 4 | ramp-alloc >alloc.rec
+    pd2graph "${profiles[@]}" | partition --degree 4 | ramp-alloc >alloc.rec
     sim alloc.rec >done.rec
     python3 - <<'P'
 allocs, dones = {}, {}
@@ -94,9 +94,12 @@ P
 }
 
 @test "the load sweep makes its plots from nothing, the same bytes each time, and resumes" {
+    # a name of make's holds no blank, the tree's own may
+    out=$(realpath --relative-to="$ROOT/traces/experiments/load" "$PWD")
+    bin=$(realpath --relative-to="$ROOT/traces/experiments/load" "$BUILD/bin")
     sweep() {
-        make -s -C "$ROOT/traces/experiments/load" BIN="$BUILD/bin" OUT="$PWD/$1" JOBS=40 \
-            SEEDS='1 2' INTERARRIVALS='0.3 3' PROFILES="$ROOT/traces/alexnet.txt"
+        make -s -C "$ROOT/traces/experiments/load" BIN="$bin" OUT="$out/$1" JOBS=40 \
+            SEEDS='1 2' INTERARRIVALS='0.3 3' PROFILES=../../alexnet.txt
     }
     sweep a >log
     sweep b >>log

@@ -30,7 +30,7 @@ golden, profiles, mode = sys.argv[1:4]
 # A network 1000 times slower than published in every respect.
 SLOW_NETWORK = " --bandwidth 1.6e9 --propagation 50e-6 --io 100e-6"
 MODELS = "alexnet vgg16 squeezenet1_0 resnet18 gnmt".split()
-scratch = tempfile.mkdtemp()
+scratch = os.path.relpath(tempfile.mkdtemp())
 graphs = os.path.join(scratch, "graphs.rec")
 files = " ".join(f"{profiles}/{m}.txt" for m in MODELS)
 subprocess.run(f"pd2graph --no-job --time-unit s {files} -o {graphs}", shell=True, check=True)

@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 golden, spot, mode = sys.argv[1:4]
-TRACES = os.path.join(os.path.dirname(__file__), "../../traces")
+TRACES = os.path.relpath(os.path.join(os.path.dirname(__file__), "../../traces"))
 failures = 0
 checks = 0
 
