@@ -111,3 +111,12 @@ said_everywhere() { # tool option value...: the option's names
     grep -q '^sim/e: nothing is expected' found
     rm -rf "$at"
 }
+
+@test "house: the version stands in the Makefile, changelogs and packages follow" {
+    cd "$ROOT"
+    version=$(sed -n 's/^VERSION := //p' Makefile) abi=$(sed -n 's/^ABI := //p' Makefile)
+    [ "$(sed -n 's/^## \([0-9.]*\) .*/\1/p' CHANGELOG.md | head -n 1)" = "$version" ]
+    [[ $(head -n 1 debian/changelog) == "rampipe ($version) "* ]]
+    grep -qx "Package: librampipe$abi" debian/control
+    for bin in "$BUILD"/bin/*; do [ "$("$bin" --version)" = "$(basename "$bin") $version" ]; done
+}
