@@ -193,6 +193,8 @@ uninstall:
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 SCRIPTS := .ci/run $(filter-out %.in,$(wildcard scripts/*)) tests/run tests/case.bash \
     tests/bench/run $(wildcard tests/bench/more-*) tests/fuzz/run
+# Files may be called 1 or cut, words of tests be split.
+BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 $(wildcard tests/*.bats)
 format:
 	clang-format -i $(SOURCES)
 lint: build/needs/lint $(GGO_H)
@@ -201,6 +203,7 @@ lint: build/needs/lint $(GGO_H)
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
 	    -Iinclude -Ibuild lib tools
 	@shellcheck -x $(SCRIPTS)
+	@shellcheck $(BATS)
 	$(MAKE) BUILD=build/clang CC=clang WERROR=1 all
 clean:
 	rm -rf build

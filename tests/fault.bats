@@ -28,7 +28,7 @@ tracegen fit	spot.rec
 tracegen preempt	model.rec
 T
 }
-setup() { cd "$BATS_FILE_TMPDIR"; }
+setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
 
 # Calls `f`, which uses $program, $input and $options, for each program; those of
 # each_filter read records.

@@ -43,8 +43,8 @@ flags() {
 
 @test "install: no page makes man warn" {
     for page in "$root"/usr/share/man/man*/*; do
-        LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null
-    done >warnings
+        LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>>warnings >page
+    done
     cat warnings
     [ ! -s warnings ]
     [ "$(find "$root/usr/share/man" -type f | wc -l)" -ge 15 ]
@@ -122,7 +122,7 @@ complete_line() {
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() files=
     compopt() { [ "$*" = "-o default" ] && files=files; }
     $(complete -p "${1##*/}" | sed 's/.*-F \([^ ]*\) .*/\1/') "$1" "${!#}" "${*: -2:1}"
-    echo ${COMPREPLY[*]} $files
+    echo "${COMPREPLY[*]}${files:+${COMPREPLY[*]:+ }$files}"
 }
 
 @test "install: bash completes options, modes, values and files of each tool" {
@@ -149,8 +149,9 @@ complete_line() {
     run complete_line rp-partition --degree "" # any number
     is ""
     # every option of --help is offered, and every value is taken
-    for line in $(cd "$ROOT/tools" && ls *.ggo | grep -v '_\|common'); do
-        name=${line%.ggo} mode='' operand=
+    for ggo in "$ROOT"/tools/*.ggo; do
+        name=$(basename "$ggo" .ggo) mode='' operand=
+        [[ $name != common && $name != *_* ]] || continue
         [ $name != pdgen ] || operand=vgg16
         tool=$name
         while [ ! -e "$BUILD/bin/$tool" ]; do tool=${tool%-*} mode=${name#"$tool"-}; done
