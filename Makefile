@@ -103,12 +103,13 @@ man: $(PAGES:%=$(BUILD)/man/%)
 # The tool of a mode; of a tool itself. What prints a page's text.
 tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
 mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter $(MODES),$(1)))
-printer = $(if $(filter plot-training,$(1)),scripts/$(1),$(BUILD)/bin/$(or $(call tool_of,$(1)),reccheck))
+printer = $(if $(filter plot-training,$(1)),scripts/$(1),\
+    $(BUILD)/bin/$(or $(call tool_of,$(1)),reccheck))
 $(BUILD)/man/%: $(BIN) scripts/plot-training $(wildcard tools/*.h2m) scripts/make-man Makefile \
     | build/needs/man
 	@mkdir -p $(@D)
 	$(call quiet,MAN)scripts/make-man '$(patsubst %/,%,$(filter-out ./,$(dir $*)))' \
-	    '$(call printer,$(basename $(@F)))' '$(call mode_of,$(basename $(@F)))' '$(VERSION)' $@
+	    '$(strip $(call printer,$(basename $(@F))))' '$(call mode_of,$(basename $(@F)))' '$(VERSION)' $@
 
 COMPLETION := $(BUILD)/completion/$(PROGRAM_PREFIX)rampipe
 $(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c)
@@ -164,7 +165,9 @@ datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
+SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/redundant/*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
+completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
     scripts/plot-training=bindir/$(PROGRAM_PREFIX)plot-training \
     $(foreach p,$(filter %.1,$(PAGES)),$(PAGE_DIR)/$(p)=mandir/man1/$(PROGRAM_PREFIX)$(p)) \
@@ -173,9 +176,8 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
     ->$(notdir $(SHARED))=libdir/$(SONAME) ->$(SONAME)=libdir/librampipe.so \
     $(BUILD)/rampipe.pc=libdir/pkgconfig/rampipe.pc \
     $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
-    $(foreach f,$(wildcard traces/*.txt traces/*.rec traces/redundant/*),$(f)=datadir/rampipe/$(f)) \
-    $(COMPLETION)=datadir/bash-completion/completions/$(PROGRAM_PREFIX)rampipe \
-    $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=datadir/bash-completion/completions/$(PROGRAM_PREFIX)$(t))
+    $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) $(COMPLETION)=$(completions)rampipe \
+    $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
 place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' \
     includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \
     $(foreach p,$(PLACES),'$(p)')

@@ -120,3 +120,18 @@ said_everywhere() { # tool option value...: the option's names
     grep -qx "Package: librampipe$abi" debian/control
     for bin in "$BUILD"/bin/*; do [ "$("$bin" --version)" = "$(basename "$bin") $version" ]; done
 }
+
+@test "house: Debian's build has every package that bootstrap knows for building and testing" {
+    cd "$ROOT"
+    # all but what is essential or in build-essential; pkg-config is pkgconf's other name
+    for package in $(scripts/bootstrap --list build man test | tr ' ' '\n' |
+        grep -vxE 'gcc|g\+\+|binutils|mawk|libc6-dev'); do
+        sed -n '/^Build-Depends/,/^Standards/p' debian/control |
+            grep -qE " ${package/pkg-config/pkgconf}(,| |$)" ||
+            { echo "$package is not in Build-Depends"; return 1; }
+    done
+    # who links the static library needs its libraries
+    for package in $(scripts/bootstrap --list build | tr ' ' '\n' | grep -- '-dev$' | grep -v libc6); do
+        sed -n '/^Package: .*-dev/,/^Description/p' debian/control | grep -q " $package,"
+    done
+}

@@ -190,7 +190,7 @@ bare_path() {
     clone
     (
         bare_path
-        env -i PATH="$PATH" make -s -j2 -C "$at" demo CFLAGS=-O0 >out 2>&1
+        env -i PATH="$PATH" make -s -j2 -C "$at" demo CFLAGS=-O0 >out 2>&1 || { cat out; exit 1; }
         grep -q 'Try next' out && ! grep -q bootstrap out
         # what the others ask for
         cd "$at"
@@ -205,7 +205,7 @@ bare_path() {
     "c d/usr/local/bin/pd2graph" "$at/traces/vgg16.txt" | "c d/usr/local/bin/reccheck"
     make -s -C "$at/traces/experiments/load" JOBS=5 SEEDS=1 INTERARRIVALS=100 >out 2>&1
     [ -s "$at/build/experiments/load/blocking.svg" ]
-    env -i PATH=/usr/bin:/bin TESTS=cases/reccheck "$at/tests/run" >out 2>&1
+    env -i PATH=/usr/bin:/bin TESTS=cases/reccheck "$at/tests/run" >out 2>&1 || { cat out; return 1; }
     grep -qE '^[1-9][0-9]+ passed, 0 failed' out
 }
 
