@@ -16,6 +16,8 @@
 
 #include "rampipe/record.h"
 
+REC_BEGIN_DECLS
+
 struct json;
 
 /**
@@ -38,5 +40,7 @@ void json_num(struct json *json, double value);
 
 /** Frees the generator. False: out of memory, or (REC_BUG) the pieces make no document. */
 bool json_close(struct json *json, struct rec_error *err) REC_MUST_CHECK;
+
+REC_END_DECLS
 
 #endif
