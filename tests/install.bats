@@ -33,7 +33,7 @@ flags() {
     echo "$output"
     [ "$status" = 1 ]
     run rp-metrics </dev/null
-    [ "$output" = "rp-metrics: no done, block or trained records came: put rp-metrics behind rp-sim" ]
+    [ "$output" = "rp-metrics: no results came (done, block, trained records): put rp-metrics behind rp-sim" ]
     # examples of --help run where the samples are
     cd "$root/usr/share/rampipe"
     bash -o pipefail -c "$(rp-sim --help | sed -n 's/^  \(.*traces.spot.rec.*\)/\1/p')" |
@@ -92,7 +92,10 @@ C
         $compiler $(flags --cflags --libs) -o count
         readelf -d count | grep -q 'NEEDED.*librampipe\.so\.[0-9]*\]'
         [ "$(LD_LIBRARY_PATH=$root/usr/lib ./count <ops.gz)" = "42 ops" ]
-        $compiler -static $(flags --static --cflags --libs) -o count
+        libs=$(flags --static --cflags --libs)
+        $compiler ${libs/-lrampipe/-Wl,-Bstatic -lrampipe -Wl,-Bdynamic} -o count
+        readelf -d count >needed
+        [ "$(grep -c 'NEEDED.*librampipe' needed)" = 0 ]
         [ "$(./count <ops.gz)" = "42 ops" ]
     done
 }
