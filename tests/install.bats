@@ -197,9 +197,10 @@ bare_path() {
         grep -q 'Try next' out && ! grep -q bootstrap out
         # what the others ask for
         cd "$at"
-        [ -z "$(scripts/bootstrap --dry-run)" ]
+        [ -z "$(scripts/bootstrap --dry-run build)" ]
         [ "$(scripts/bootstrap --dry-run man)" = help2man ]
         [[ $(scripts/bootstrap --dry-run test) == "help2man bats python3 "*gnuplot-nox* ]]
+        [ "$(scripts/bootstrap --dry-run)" = "$(scripts/bootstrap --dry-run build test)" ]
         [ "$(scripts/bootstrap --dry-run bench)" = python3 ]
         [[ $(scripts/bootstrap --dry-run lint) == "clang clang-format "*shellcheck ]]
     )
