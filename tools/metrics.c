@@ -64,8 +64,9 @@ say_none(struct cli *cli)
     for (size_t i = 0; metrics_family(i); i++)
         for (size_t k = 0; (name = metrics_family_record(metrics_family(i), k)); k++)
             rec_list_name(list, sizeof list, name);
-    rec_fail(&cli->err, REC_NO, "no results came (%s records): put %smetrics behind %ssim",
-             list, cli->prefix, cli->prefix);
+    rec_fail(&cli->err, REC_NO,
+             "no results came (%s records): put %smetrics behind %ssim", list,
+             cli->prefix, cli->prefix);
 }
 
 static const char *
