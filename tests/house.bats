@@ -1,7 +1,7 @@
 # The house itself: which room may know which, tables that do not build when a row is
 # incomplete, cases that people can read. See HACKING.md.
 
-setup() { cd "$BATS_TEST_TMPDIR"; }
+setup() { cd "$BATS_TEST_TMPDIR" || exit; }
 
 setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 
