@@ -20,7 +20,7 @@ flags() {
     for bin in "$BUILD"/bin/*; do
         tool=$(basename "$bin")
         rp-$tool --version | grep -q "^rp-$tool [0-9]"
-        grep -q "^rp-$(sed 's/-/\\\\-/g' <<<$tool)(1)" "$root/usr/share/man/man5/rampipe.5"
+        grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
     for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-training; do
         name=$(basename "$ggo" .ggo)

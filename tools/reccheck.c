@@ -60,12 +60,7 @@ static const char man_head[] =
 
 static const char man_tail[] =
     ".SH EXIT STATUS\nOf every tool: 0 done; 1 a well-formed \"no\"; 2 wrong usage; 3 "
-    "bad data; 4 input or output failed, or the input is cut; 70 a bug.\n"
-    ".SH SEE ALSO\n";
-
-static const char *const man_tools[] = {"pdgen",     "pd2graph",     "tracegen",
-                                        "partition", "ramp\\-alloc", "sim",
-                                        "metrics",   "reccheck"};
+    "bad data; 4 input or output failed, or the input is cut; 70 a bug.\n";
 
 /* Text as roff: a backslash and a leading point or quote would be commands. */
 static void
@@ -119,9 +114,6 @@ put_man(struct cli *cli)
             put_man_spec(cli, kind, rec_spec(type)->name, kind->kind);
     }
     rec_printf(cli->writer, "%s", man_tail);
-    for (size_t i = 0; i < sizeof man_tools / sizeof *man_tools; i++)
-        rec_printf(cli->writer, "%s%s%s(1)", i ? ",\n" : "", cli->prefix, man_tools[i]);
-    rec_printf(cli->writer, "\n");
 }
 
 /* Graphs must hang together, and jobs refer to graphs that are there. */
