@@ -242,7 +242,7 @@ REC_KIND_ROW(MODEL, spot,
     REC_KEY("term_rows", COUNT, "times at which instances were preempted")
     REC_KEY("mttp_mean_s", AMOUNT, "mean time between changes, seconds")
     REC_KEY("mttp_std_s", AMOUNT, "its sample standard deviation")
-    REC_KEY("total_minutes", AMOUNT, "from the first row to the last")
+    REC_KEY("total_minutes", AMOUNT, "from the start, where the log has one, or the first row to the last")
     REC_KEY("total_preemptions", COUNT, "instances")
     REC_KEY("total_additions", COUNT, "instances")
     REC_KEY("preemptions_per_minute", AMOUNT, "instances")

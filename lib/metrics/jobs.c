@@ -110,7 +110,7 @@ static const struct metrics_quotient cause_figures[] = {
     {"blocking rate: ", "%", ONE, ARRIVED},
 };
 static const char *const causes[] = {"no_servers", "no_block", "no_memory", "deadline",
-                                     "queue_full", "policy", "unfinished"};
+                                     "queue_full", "unfinished"};
 
 static const struct metrics_show shown[] = {
     {"jobs", "jobs", "value"},
