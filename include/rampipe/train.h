@@ -38,6 +38,9 @@ struct train_fleet *train_fleet_new(enum train_victims victims, uint32_t seed,
                                     struct rec_error *err) REC_MUST_CHECK;
 void train_fleet_free(struct train_fleet *fleet);
 uint64_t train_fleet_count(const struct train_fleet *fleet, enum train_state state);
+/** Of all states; returns the sum, train_fleet_size(). */
+uint64_t train_fleet_counts(const struct train_fleet *fleet,
+                            uint64_t count[TRAIN_NSTATES]);
 uint64_t train_fleet_size(const struct train_fleet *fleet);
 /** Those that do not leave. */
 uint64_t train_fleet_staying(const struct train_fleet *fleet);

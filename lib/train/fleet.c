@@ -13,7 +13,6 @@
 #include "rampipe/random.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Counted by state, and those that do not leave. */
@@ -90,6 +89,15 @@ train_fleet_count(const struct train_fleet *fleet, enum train_state state)
 }
 
 uint64_t
+train_fleet_counts(const struct train_fleet *fleet, uint64_t count[TRAIN_NSTATES])
+{
+    uint64_t sum = 0;
+    for (int s = 0; s < TRAIN_NSTATES; s++)
+        sum += count[s] = fleet->count[s];
+    return sum;
+}
+
+uint64_t
 train_fleet_size(const struct train_fleet *fleet)
 {
     return fleet->count[STAYING] + (fleet->end - fleet->first);
@@ -135,15 +143,23 @@ blocks(const struct train_fleet *fleet)
     return (fleet->n + SLOTS - 1) / SLOTS;
 }
 
-/* An instance is, or is no more, one of those that are counted as `what`. */
+/* The n instances of a block that have these bits are, or are no more, of those that are
+ * counted as `what`. */
+static void
+mark_all(struct train_fleet *fleet, size_t block, uint64_t bits, uint32_t n, int what,
+         bool are)
+{
+    uint32_t change = are ? n : -n;
+    fleet->count[what] += change;
+    fleet->block[block].is[what] ^= bits;
+    for (size_t i = block + 1; i <= blocks(fleet); i += i & -i)
+        fleet->block[i - 1].sum[what] += change;
+}
+
 static void
 mark(struct train_fleet *fleet, size_t slot, int what, bool is)
 {
-    uint32_t change = is ? 1 : UINT32_MAX; /* -1 */
-    fleet->count[what] += change;
-    fleet->block[slot / SLOTS].is[what] ^= UINT64_C(1) << slot % SLOTS;
-    for (size_t i = slot / SLOTS + 1; i <= blocks(fleet); i += i & -i)
-        fleet->block[i - 1].sum[what] += change;
+    mark_all(fleet, slot / SLOTS, UINT64_C(1) << slot % SLOTS, 1, what, is);
 }
 
 /* The slot of the k-th (0, 1, ...) of those that are counted as `what`. */
@@ -264,13 +280,12 @@ add_one(struct train_fleet *fleet, struct rec_str id, enum train_state state,
         double ready, struct rec_error *err)
 {
     struct train_instance instance = {.state = state, .ready = ready};
-    char number[24];
+    char number[REC_NUM_MAX];
     if (id.len > 0 && train_fleet_has(fleet, id))
         return train_fleet_fail(err, id, true);
     while (id.len == 0 || train_fleet_has(fleet, id)) {
-        int len =
-            snprintf(number, sizeof number, "%llu", (unsigned long long)fleet->numbers++);
-        id = (struct rec_str){number, (size_t)len};
+        id.len = rec_format_num(number, (double)fleet->numbers++);
+        id.ptr = number;
     }
     if (!make_room(fleet, err))
         return false;
@@ -425,12 +440,18 @@ void
 train_fleet_move(struct train_fleet *fleet, enum train_state from, enum train_state to,
                  uint64_t n)
 {
-    for (uint32_t i = 0; i < n && fleet->count[from] > 0; i++) {
-        size_t slot = find(fleet, (int)from, 0);
-        mark(fleet, slot, (int)from, false);
-        mark(fleet, slot, (int)to, true);
-        fleet->slot[slot].instance.state = to;
-        fleet->slot[slot].instance.place = i;
+    uint32_t moved = 0;
+    while (moved < n && fleet->count[from] > 0) {
+        size_t block = find(fleet, (int)from, 0) / SLOTS;
+        uint64_t all = fleet->block[block].is[from], rest = all;
+        uint32_t before = moved;
+        for (; rest > 0 && moved < n; rest &= rest - 1) {
+            struct slot *s = &fleet->slot[block * SLOTS + (size_t)__builtin_ctzll(rest)];
+            s->instance.state = to;
+            s->instance.place = moved++;
+        }
+        mark_all(fleet, block, all ^ rest, moved - before, (int)from, false);
+        mark_all(fleet, block, all ^ rest, moved - before, (int)to, true);
     }
 }
 

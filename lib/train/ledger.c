@@ -5,14 +5,13 @@ void
 train_ledger_spend(struct train_ledger *ledger, const struct train_fleet *fleet,
                    enum train_account account, double span)
 {
-    double all = span * (double)train_fleet_size(fleet), unit = ledger->unit;
+    uint64_t count[TRAIN_NSTATES];
+    double all = span * (double)train_fleet_counts(fleet, count), unit = ledger->unit;
     ledger->seconds[account] += span / unit;
     ledger->instance_seconds[account] += all / unit;
-    for (int s = 0; s < TRAIN_NSTATES; s++) {
-        uint64_t count = train_fleet_count(fleet, (enum train_state)s);
-        if (count > 0)
-            ledger->by_state[s] += span * (double)count / unit;
-    }
+    for (int s = 0; s < TRAIN_NSTATES; s++)
+        if (count[s] > 0)
+            ledger->by_state[s] += span * (double)count[s] / unit;
     ledger->all += all;
 }
 
@@ -38,10 +37,9 @@ train_ledger_news(struct train_ledger *ledger, const struct train_fleet *fleet, 
                   uint64_t count[TRAIN_NSTATES])
 {
     bool same = ledger->told && ledger->told_phase == phase;
-    for (int s = 0; s < TRAIN_NSTATES; s++) {
-        count[s] = train_fleet_count(fleet, (enum train_state)s);
+    train_fleet_counts(fleet, count);
+    for (int s = 0; s < TRAIN_NSTATES; s++)
         same = same && count[s] == ledger->told_count[s];
-    }
     ledger->told = true;
     ledger->told_phase = phase;
     memcpy(ledger->told_count, count, sizeof ledger->told_count);

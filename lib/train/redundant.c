@@ -42,12 +42,6 @@ spend(struct train_redundant *r, double time)
     r->now = time;
 }
 
-struct train_mark
-train_redundant_mark(const struct train_redundant *r)
-{
-    return (struct train_mark){r->now, r->ledger.all};
-}
-
 /* ---- rendezvous ---------------------------------------------------------- */
 
 /* All that are ready or run meet, and those that get ready meanwhile. */
@@ -159,7 +153,8 @@ end_step(struct train_redundant *r)
     r->steps++;
     r->inverse_cost +=
         (r->now - r->last.time) / ((r->ledger.all - r->last.all) * r->options.price);
-    r->last = r->step_start = train_redundant_mark(r);
+    r->last = train_redundant_mark(r);
+    r->step_start = train_redundant_mark(r);
     r->done = r->options.steps > 0 && r->steps == r->options.steps;
     r->next_step = r->now + r->step_ms;
     train_redundant_tell(r, "step");

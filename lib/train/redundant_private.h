@@ -58,7 +58,11 @@ struct train_redundant {
 /* How things stand, told. */
 void train_redundant_tell(struct train_redundant *redundant, const char *event);
 /* The moment that is. */
-struct train_mark train_redundant_mark(const struct train_redundant *redundant);
+static inline struct train_mark
+train_redundant_mark(const struct train_redundant *redundant)
+{
+    return (struct train_mark){redundant->now, redundant->ledger.all};
+}
 void train_redundant_start_rendezvous(struct train_redundant *redundant, bool global,
                                       const char *event);
 /* Remembers a preemption; train_redundant_end_instant() carries it out, after the
