@@ -207,5 +207,6 @@ lint: build/needs/lint $(GGO_H)
 	@shellcheck -x $(SCRIPTS)
 	@shellcheck $(BATS)
 	$(MAKE) BUILD=build/clang CC=clang WERROR=1 all
+	clang -Iinclude $(CPPFLAGS) $(FIXED) -Wall -Werror -fsyntax-only tests/fuzz/*.c
 clean:
 	rm -rf build

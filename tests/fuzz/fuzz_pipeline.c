@@ -73,12 +73,12 @@ replay(const char *path)
     rec_reader_close(reader);
 }
 
-/* first-fit, block */
-enum { NHEURISTICS = 2 };
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
+    size_t nheuristics = 0;
+    while (alloc_heuristics[nheuristics].name)
+        nheuristics++;
     struct alloc_admission_options options = {
         .placer = {.cluster = {&net_ramp,
                                {2, 2, 2},
@@ -87,7 +87,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                NET_RAMP_PROPAGATION,
                                NET_RAMP_IO,
                                NET_COLLECTIVE_PUBLISHED},
-                   .heuristic = &alloc_heuristics[size % NHEURISTICS],
+                   .heuristic = &alloc_heuristics[size % nheuristics],
                    .meta = {2, 2, 1}},
         .queue = size % 3};
     char path[64];
@@ -96,7 +96,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct rec_error err;
     struct graph_store store = {0};
     struct alloc_admission *admission =
-        alloc_admission_new(&options, &store, decide, &options.cluster, &err);
+        alloc_admission_new(&options, &store, decide, &options.placer.cluster, &err);
     struct rec_reader *reader = rec_reader_open(&name, 1, NULL, &err);
     struct rec rec;
     bool ok = admission && reader;
