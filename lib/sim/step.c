@@ -24,8 +24,7 @@ struct batch {
 };
 
 struct task {
-    double
-        rank; /* lower runs first on its server: compute, unless priorities are given */
+    double rank;      /* lower runs first on its server: compute, or what was given */
     double remaining; /* seconds */
     uint32_t waiting; /* parents' deps that have not arrived */
     uint32_t server;

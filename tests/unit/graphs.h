@@ -151,4 +151,23 @@ draw(uint32_t below)
     return (uint32_t)((z ^ (z >> 31)) % below);
 }
 
+/* Every op in `degree` parts. */
+static inline struct graph
+partitioned(const char *text, uint32_t degree)
+{
+    struct graph g = graph_text(text), to = {0};
+    struct graph_partition how = {.degree = degree, .copies = 1};
+    struct rec_error err = {.text = ""};
+    if (!graph_partition(&g, &how, &to, &err))
+        fail_msg("%s", err.text);
+    graph_free(&g);
+    return to;
+}
+
+#define CHAIN                                                                         \
+    "graph g m\nop g 1 forward 1e-6 100 pair=6\nop g 2 forward 3e-6 2000 pair=5\n"    \
+    "op g 3 forward 2e-6 300 pair=4\nop g 6 backward 1e-6 100\n"                      \
+    "op g 5 backward 4e-6 2000\nop g 4 backward 2e-6 300\ndep g 1 2 1\ndep g 2 3 1\n" \
+    "dep g 3 4 1\ndep g 4 5 1\ndep g 5 6 1\n"
+
 #endif

@@ -1,0 +1,99 @@
+/* Layouts and what they remember. */
+#include "graphs.h"
+#include "published.h"
+
+#include "rampipe/sim.h"
+
+/*
+ * Every geometry of up to four servers, exhaustively: a layout that has been priced for
+ * all other quadruples before gives for each the very cost of a fresh simulation. The
+ * translates of a block are one geometry.
+ */
+static void
+test_memo(void **state)
+{
+    struct graph g = partitioned(CHAIN, 4);
+    struct rec_error err = {.text = ""};
+    struct sim_layout *layout = sim_layout_new(rec_str("L"), &g, 4, &err);
+    size_t after_translates;
+    (void)state;
+    for (uint32_t i = 0; i < g.nops; i++) {
+        layout->slot[i] = g.op[i].part - 1;
+        layout->placed[i] = i;
+    }
+    layout->nplaced = (uint32_t)g.nops;
+    assert_true(sim_layout_seal(layout, &err));
+    /* All translates of a 2x2x1 block in 4x4x2: 3 * 3 * 2 places, one simulation. */
+    for (uint32_t c = 0; c < 3; c++)
+        for (uint32_t r = 0; r < 3; r++)
+            for (uint32_t s = 0; s < 2; s++) {
+                uint32_t at = (c * 4 + r) * 2 + s;
+                uint32_t servers[4] = {at, at + 2, at + 8, at + 10};
+                struct sim_cost cost, fresh;
+                assert_true(sim_layout_cost(layout, &published, servers, &cost, &err));
+                assert_true(
+                    sim_layout_observe(layout, &published, servers, NULL, &fresh, &err));
+                assert_memory_equal(&cost, &fresh, sizeof cost);
+            }
+    assert_int_equal(layout->ncosts, 1);
+    /* All ordered quadruples of different servers: 32*31*30*29 = 863,040; every 7th. */
+    for (uint32_t n = 0; n < 32u * 32 * 32 * 32; n += 7) {
+        uint32_t servers[4] = {n % 32, n / 32 % 32, n / 1024 % 32, n / 32768};
+        struct sim_cost cost, fresh;
+        bool same = false;
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < i; j++)
+                same = same || servers[i] == servers[j];
+        if (same)
+            continue;
+        assert_true(sim_layout_cost(layout, &published, servers, &cost, &err));
+        if (n % 49)
+            continue; /* fresh ones are slow */
+        assert_true(sim_layout_observe(layout, &published, servers, NULL, &fresh, &err));
+        assert_memory_equal(&cost, &fresh, sizeof cost);
+    }
+    after_translates = layout->ncosts;
+    /* At most as many as patterns of equality of 4 things: 15 in each coordinate. */
+    assert_true(after_translates > 100 && after_translates <= 15 * 15 * 15);
+    sim_layout_free(layout);
+    graph_free(&g);
+}
+
+/* The fullest slot: twins on one slot need the larger of the two, on two slots both. */
+static void
+test_seal(void **state)
+{
+    struct graph g = graph_text("graph g m\nop g 1 forward 1 10 pair=4\n"
+                                "op g 2 forward 1 20 pair=3\nop g 4 backward 1 15\n"
+                                "op g 3 backward 1 20\n");
+    struct rec_error err;
+    struct sim_layout *layout = sim_layout_new(rec_str("L"), &g, 2, &err);
+    (void)state;
+    memset(layout->slot, 0, 4 * sizeof *layout->slot);
+    assert_true(sim_layout_seal(layout, &err));
+    assert_same(layout->memory, 15 + 20);
+    sim_layout_free(layout);
+    layout = sim_layout_new(rec_str("L"), &g, 2, &err);
+    layout->slot[0] = 0; /* 1 on 0; 2, 4, 3 on 1 */
+    layout->slot[1] = layout->slot[2] = layout->slot[3] = 1;
+    assert_true(sim_layout_seal(layout, &err));
+    assert_same(layout->memory, 20 + 15);
+    assert_int_equal(layout->full_slot, 1);
+    sim_layout_free(layout);
+    layout = sim_layout_new(rec_str("L"), &g, 2, &err);
+    layout->slot[0] = 0;
+    assert_false(sim_layout_seal(layout, &err));
+    assert_non_null(strstr(err.text, "op '2' is placed nowhere"));
+    sim_layout_free(layout);
+    graph_free(&g);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memo),
+        cmocka_unit_test(test_seal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
