@@ -164,7 +164,7 @@ partitioned(const char *text, uint32_t degree)
     return to;
 }
 
-#define CHAIN                                                                         \
+#define CHAIN_OF_THREE                                                                \
     "graph g m\nop g 1 forward 1e-6 100 pair=6\nop g 2 forward 3e-6 2000 pair=5\n"    \
     "op g 3 forward 2e-6 300 pair=4\nop g 6 backward 1e-6 100\n"                      \
     "op g 5 backward 4e-6 2000\nop g 4 backward 2e-6 300\ndep g 1 2 1\ndep g 2 3 1\n" \

@@ -459,7 +459,7 @@ test_conservation(void **state)
         double time = 0;
 
         for (int k = 1; k <= 8; k *= 2) {
-            struct graph g = partitioned(CHAIN, k == 1 ? 1 : (uint32_t)k);
+            struct graph g = partitioned(CHAIN_OF_THREE, k == 1 ? 1 : (uint32_t)k);
             fprintf(out, "graph g/%d m\n", k);
             for (size_t i = 0; i < g.nops; i++) {
                 const struct graph_op *op = &g.op[i];

@@ -12,7 +12,7 @@
 static void
 test_memo(void **state)
 {
-    struct graph g = partitioned(CHAIN, 4);
+    struct graph g = partitioned(CHAIN_OF_THREE, 4);
     struct rec_error err = {.text = ""};
     struct sim_layout *layout = sim_layout_new(rec_str("L"), &g, 4, &err);
     size_t after_translates;
