@@ -196,7 +196,7 @@ SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[c
 SCRIPTS := .ci/run $(filter-out %.in,$(wildcard scripts/*)) tests/run tests/case.bash \
     tests/bench/run $(wildcard tests/bench/more-*) tests/fuzz/run
 # Files may be called 1 or cut, words of tests be split.
-BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 $(wildcard tests/*.bats)
+BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
 format:
 	clang-format -i $(SOURCES)
 lint: build/needs/lint $(GGO_H)

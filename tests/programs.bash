@@ -1,0 +1,46 @@
+# Every tool and mode, each with a good input: what fault.bats and faults.bats run.
+
+# A good input for each tool, made once.
+make_programs() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cp "$ROOT/traces/alexnet.txt" profile.txt
+    pd2graph --no-job profile.txt >nojob.rec
+    pd2graph profile.txt >graph.rec
+    partition --degree 2 graph.rec >parts.rec
+    ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
+    sim alloc.rec >done.rec
+    cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" .
+    tracegen fit --stats spot.rec >model.rec
+    sim elastic spot.rec >elastic.rec
+    cat >programs <<T
+pd2graph	profile.txt
+partition	graph.rec
+ramp-alloc	parts.rec
+sim	alloc.rec
+sim elastic	spot.rec
+sim redundant	spot.rec	--profile=bert.tsv
+metrics	done.rec
+metrics	elastic.rec
+reccheck	alloc.rec
+pdgen	vgg16
+tracegen jobs	nojob.rec
+tracegen fit	spot.rec
+tracegen preempt	model.rec
+T
+}
+# Calls `f`, which uses $program, $input and $options, for each program; those of
+# each_filter read records.
+each() {
+    while IFS=$'\t' read -r program input options; do
+        $1 || { echo "$program failed"; return 1; }
+    done <"${2:-programs}"
+}
+each_filter() { grep -vE '^(pd2graph|pdgen)\b' programs >filters; each "$1" filters; }
+
+status_is() { # expected status, command...
+    local want=$1 got=0
+    shift
+    "$@" >out 2>err </dev/null || got=$?
+    [ "$got" = "$want" ] || { echo "status $got, expected $want: $*"; cat err; return 1; }
+}
+one_line() { [ "$(wc -l <err)" = 1 ] || { cat err; return 1; }; }
