@@ -5,7 +5,7 @@ setup_file() { make_programs; }
 setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
 
 # A tool is what build/bin holds, a mode is tools/TOOL-MODE.ggo.
-@test "every tool and mode stands in the list above, and has --help and a man page" {
+@test "every tool and mode stands in the list of programs, and has --help and a man page" {
     for bin in "$BUILD"/bin/*; do
         tool=$(basename "$bin")
         page=$BUILD/man/$tool.1

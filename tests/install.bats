@@ -32,7 +32,7 @@ flags() {
         -r "$root/usr/share/man"
     echo "$output"
     [ "$status" = 1 ]
-    run rp-metrics </dev/null
+    echo "# nothing" >nothing && run rp-metrics nothing
     [ "$output" = "rp-metrics: no results came (done, block, trained records): put rp-metrics behind rp-sim" ]
     # examples of --help run where the samples are
     cd "$root/usr/share/rampipe"

@@ -47,10 +47,17 @@ static const char man_head[] =
     "                       one per stage so far, oldest first\n"
     "# anything             comment; so is an empty line\n"
     "#end                   last line: the stream is whole\n"
+    "#end<TAB>9<TAB>5e04ac1b  the same, sealed: 9 records, CRC\\-32 of the bytes between\n"
+    "                       the first and the last line\n"
     ".fi\n.PP\n"
-    "A stream that opens with #rampipe and stops without #end was cut: every tool then "
-    "ends with status 4, unless \\-\\-partial. Streams may be concatenated. A stream "
-    "without #rampipe is taken as made by hand and needs no #end. Every tool forwards "
+    "A stream that opens with #rampipe and stops without #end was cut, and so was an "
+    "input of no bytes at all: every tool then ends with status 4, unless "
+    "\\-\\-partial. A trailer that is a seal has the number of records and, in 8 "
+    "hexadecimal digits, the CRC\\-32 (as of gzip) of the bytes between header and "
+    "trailer; who reads a stream that does not fit its seal ends with status 4. What is "
+    "written anew has no seal. Streams may be concatenated; between one's #end and the "
+    "next #rampipe stand only comments. #@ lines come before the records. A stream "
+    "without #rampipe is taken as made by hand and has no #end. Every tool forwards "
     "unchanged what it does not consume or change, also types and keys that are not "
     "listed here. A file or pipe may be compressed with gzip.\n"
     ".PP\nThe records of one graph stand together, in any order. A record that refers "
@@ -176,7 +183,12 @@ run(struct cli *cli, const struct reccheck_args *args)
             put_table(cli);
         return true;
     }
-    if (args->pass_given)
-        return cli_open_filter(cli) && check(cli, true);
+    if (args->pass_given || args->seal_given) {
+        if (!cli_open_filter(cli))
+            return false;
+        if (args->seal_given)
+            rec_writer_seal(cli->writer);
+        return check(cli, true);
+    }
     return cli_open_writer(cli, false) && cli_open_reader(cli) && check(cli, false);
 }

@@ -38,7 +38,8 @@ struct cli_mode {
 /**
  * The main() of a tool called `name`: runs the mode that argv[1] names, else the tool's
  * own `entry`. Somebody may have installed the tool as PREFIXname: the prefix is found in
- * argv[0], and goes into messages and help. Returns the exit status.
+ * argv[0], and goes into messages and help. Descriptors 0, 1 and 2 that are closed are
+ * kept from being given to files. Returns the exit status.
  */
 int cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
              int (*entry)(int argc, char **argv, const char *prefix));
@@ -50,6 +51,21 @@ int cli_main(int argc, char **argv, const char *name, const struct cli_mode *mod
  */
 void cli_help(const struct cli_program *program, const struct cli_mode *modes,
               const char *prefix);
+
+/** Options from a file, in order; starts as {0}. */
+struct cli_config {
+    struct cli_option {
+        char *word;    /* "--name=value", or "--name" */
+        uint64_t line; /* where it stands */
+    } * option;
+    size_t n, room;
+};
+
+/** Reads a file of options: one name="value" a line (name=value, name value, name), empty
+ * lines and # comments. False: *err; free it all the same. */
+bool cli_config_read(struct cli_config *config, const char *path,
+                     struct rec_error *err) REC_MUST_CHECK;
+void cli_config_free(struct cli_config *config);
 
 /** One run of one tool. Strings belong to argv or to the option parser. */
 struct cli {
@@ -81,7 +97,8 @@ int cli_finish(struct cli *cli, bool ok);
 
 /* ---- the two ends -------------------------------------------------------- */
 
-/** Opens the writer: a record stream with provenance, or plain text. */
+/** Opens the writer: a record stream with provenance, or plain text. A signal that ends
+ * the program takes away the file that is not whole. */
 bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
 /** Opens reader and writer as the ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;

@@ -7,7 +7,8 @@
  *     #@<TAB>pd2graph 0.1.0<TAB>...     provenance, one line per stage, oldest first
  *     op<TAB>g<TAB>1<TAB>forward<TAB>0.5<TAB>1024<TAB>type=Linear
  *     ^type   ^fixed fields, in order                ^key=value fields, in any order
- *     #end                              trailer: the stream is whole
+ *     #end                              trailer: the stream is whole; sealed: "#end", the
+ *                                       number of records and a CRC-32
  *
  * The reader hides header, provenance and trailer (and copies them to the writer tied
  * to it, in place); a stage sees records and comments only. A stream that opens with
@@ -360,8 +361,11 @@ bool rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
 /* ---- writing ------------------------------------------------------------- */
 
 /**
- * Opens a writer on a file, or on standard output (path NULL or "-"); a path that ends
- * in .gz is compressed. `provenance` is this stage's own line without its end ("#@ TAB
+ * Opens a writer on standard output (path NULL or "-") or on a file, which is written
+ * beside its place and takes it, synced, when rec_writer_close() is told that it is
+ * whole: until then, and if anything fails, what was there stands. So a file may be
+ * written while it is read. What is no regular file (a device, a FIFO) is written
+ * directly. A path that ends in .gz is compressed. `provenance` is this stage's own line without its end ("#@ TAB
  * tool version TAB command"); NULL makes a plain text file without header and trailer.
  * It is copied. Writing fails late: rec_writer_close() reports what went wrong.
  */
@@ -374,6 +378,14 @@ struct rec_writer *rec_writer_open(const char *path, const char *provenance,
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
 
+/** Lets trailers be seals: `#end`, the number of records and the CRC-32 (ISO 3309, as
+ * zlib's) of the bytes between header and trailer. Call it before anything is written. */
+void rec_writer_seal(struct rec_writer *writer);
+
+/** What the file is called until it is whole, for who must remove it in a signal
+ * handler; NULL: it is no file. The writer's. */
+const char *rec_writer_temporary(const struct rec_writer *writer);
+
 /** False once a write has failed, *err says what (REC_IO): a stage may stop early, for
  * the result is lost. */
 bool rec_writer_ok(const struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
@@ -382,8 +394,8 @@ bool rec_writer_ok(const struct rec_writer *writer, struct rec_error *err) REC_M
 void rec_writer_flush(struct rec_writer *writer);
 
 /**
- * Closes and frees the writer. `whole` writes the trailer; false leaves the stream cut.
- * False: *err says what failed (REC_IO).
+ * Closes and frees the writer. `whole` writes the trailer; false leaves the stream cut,
+ * and of a file nothing. False: *err says what failed (REC_IO).
  */
 bool rec_writer_close(struct rec_writer *writer, bool whole,
                       struct rec_error *err) REC_MUST_CHECK;

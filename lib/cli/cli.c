@@ -12,6 +12,7 @@ cli_start(struct cli *cli, const char *dump)
 {
     /* A reader that goes away ends a filter; whoever started us may have ignored that. */
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing */
     cli->started = cli->reported = cli_now();
     cli->provenance = cli_make_provenance(cli, dump);
     return cli->provenance || rec_fail_memory(&cli->err);
@@ -30,6 +31,7 @@ cli_finish(struct cli *cli, bool ok)
         cli->err = late;
         status = REC_IO;
     }
+    cli_release_file();
     if (status != REC_OK)
         fprintf(stderr, "%s%s: %s\n", cli->prefix, cli->program->name, cli->err.text);
     free(cli->provenance);
@@ -47,9 +49,15 @@ warn_from_reader(void *context, const char *text)
 bool
 cli_open_writer(struct cli *cli, bool stream)
 {
+    sigset_t all, before;
+    bool ok;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* until the file is guarded */
     cli->writer =
         rec_writer_open(cli->output, stream ? cli->provenance : NULL, &cli->err);
-    return cli->writer != NULL;
+    ok = cli->writer && cli_guard_file(rec_writer_temporary(cli->writer), &cli->err);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return ok;
 }
 
 static bool

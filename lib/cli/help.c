@@ -1,5 +1,5 @@
 /* --help, and which program is run. */
-#include "rampipe/cli.h"
+#include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@ cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
     char prefix[64] = "";
     size_t len;
 
+    cli_guard_descriptors();
     called = called ? called + 1 : argc > 0 ? argv[0] : name;
     len = strlen(called);
     if (len >= strlen(name) && len - strlen(name) < sizeof prefix &&

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +44,10 @@ rec_input_open(const char *path, struct rec_error *err)
         return NULL;
     }
     input->name = rec_input_name(path);
-    input->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    do
+        input->fd =
+            strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    while (input->fd < 0 && errno == EINTR);
     if (input->fd < 0) {
         rec_fail(err, REC_IO, "%s: %s", input->name, strerror(errno));
         free(input);
@@ -82,9 +86,14 @@ static ptrdiff_t
 read_file(struct rec_input *input, void *to, size_t room, struct rec_error *err)
 {
     ssize_t n;
-    do
-        n = read(input->fd, to, room);
-    while (n < 0 && errno == EINTR);
+    while ((n = read(input->fd, to, room)) < 0) {
+        struct pollfd ready = {input->fd, POLLIN, 0};
+        if (errno == EAGAIN) { /* a descriptor that somebody made non-blocking */
+            if (poll(&ready, 1, -1) < 0 && errno != EINTR)
+                break;
+        } else if (errno != EINTR)
+            break;
+    }
     if (n < 0)
         rec_fail(err, REC_IO, "%s: %s", input->name, strerror(errno));
     else

@@ -17,6 +17,21 @@ bool rec_input_may_block(const struct rec_input *input);
 uint64_t rec_input_bytes(const struct rec_input *input);
 void rec_input_close(struct rec_input *input);
 
+/*
+ * A sink of bytes: standard output (path NULL) or a file, deflated if its name ends in
+ * .gz. A regular file appears under its name only when it is closed to be kept.
+ */
+struct rec_output;
+
+/* NULL: errno. */
+struct rec_output *rec_output_open(const char *path);
+/* `len` < 2^31. 0, or an errno. */
+int rec_output_write(struct rec_output *output, const char *bytes, size_t len);
+/* What the file is called until it is whole; NULL: it is written directly. */
+const char *rec_output_temporary(const struct rec_output *output);
+/* Frees it. 0, or an errno: the file is not there, or is the old one. */
+int rec_output_close(struct rec_output *output, bool keep);
+
 /* "-" is shown as <stdin>. */
 const char *rec_input_name(const char *path);
 

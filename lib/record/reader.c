@@ -2,6 +2,8 @@
 #include "private.h"
 
 #include <endian.h>
+#include <libdeflate.h>
+#include <stdio.h>
 #include <stdlib.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -30,14 +32,19 @@ struct rec_reader {
     char *buffer;
     size_t size, start, end; /* unread bytes are buffer[start..end) */
     bool unterminated;       /* the last line ended without LF */
+    bool has_nul;            /* there is a NUL byte in the input: look for it */
 
     struct rec_str *field;
     size_t nfields, field_room;
     uint64_t packed[TYPE_SLOTS]; /* hash table of the known types' names */
     enum rec_type type[TYPE_SLOTS];
 
-    bool headed;  /* inside a stream that opened with #rampipe */
-    bool opening; /* header and provenance may still come */
+    bool headed;      /* inside a stream that opened with #rampipe */
+    bool closed;      /* behind its #end: in this file only a header may follow */
+    bool opening;     /* header and provenance may still come */
+    uint64_t records; /* since the header */
+    uint32_t crc;     /* since the header, up to buffer[summed] */
+    size_t summed;
     char *provenance;
     size_t provenance_len, provenance_room;
 };
@@ -145,12 +152,24 @@ rec_reader_provenance(const struct rec_reader *reader)
 
 /* ---- lines --------------------------------------------------------------- */
 
+/* Takes the bytes before buffer[to] into the sum that a seal is compared with. */
+static void
+sum_up(struct rec_reader *reader, size_t to)
+{
+    if (reader->headed)
+        reader->crc = libdeflate_crc32(reader->crc, reader->buffer + reader->summed,
+                                       to - reader->summed);
+    reader->summed = to;
+}
+
 /* Reads more behind the unread bytes. False: *err. At the end of the file: ->ended. */
 static bool
 fill(struct rec_reader *reader, struct rec_error *err)
 {
     ptrdiff_t n;
     if (reader->start > 0) {
+        sum_up(reader, reader->start);
+        reader->summed = 0;
         memmove(reader->buffer, reader->buffer + reader->start,
                 reader->end - reader->start);
         reader->end -= reader->start;
@@ -176,6 +195,8 @@ fill(struct rec_reader *reader, struct rec_error *err)
                        reader->size - reader->end, err);
     if (n < 0)
         return false;
+    reader->has_nul =
+        reader->has_nul || memchr(reader->buffer + reader->end, '\0', (size_t)n);
     reader->end += (size_t)n;
     reader->ended = n == 0;
     memset(reader->buffer + reader->end, 0, PAD);
@@ -254,7 +275,7 @@ next_line(struct rec_reader *reader, struct rec_str *line, bool split,
             lf = split_line(reader, from, err);
         else
             lf = memchr(from + searched, '\n', (size_t)(stop - from) - searched + 1);
-        if (lf == stop && !reader->ended) {
+        if (lf == stop && !reader->ended && !reader->has_nul) {
             searched = (size_t)(stop - from);
             if (!fill(reader, err))
                 return -1;
@@ -273,6 +294,10 @@ next_line(struct rec_reader *reader, struct rec_str *line, bool split,
                 reader->field[reader->nfields - 1].len--;
         }
         *line = (struct rec_str){from, (size_t)(lf - from)};
+        if (reader->has_nul && memchr(from, '\0', line->len)) {
+            rec_reader_fail(reader, err, "there is a NUL byte, which no text has");
+            return -1;
+        }
         return 1;
     }
 }
@@ -287,18 +312,39 @@ next_file(struct rec_reader *reader, struct rec_error *err)
     reader->input = rec_input_open(reader->files[reader->next_file++], err);
     if (!reader->input)
         return -1;
-    reader->ended = false;
-    reader->start = reader->end = 0;
+    reader->ended = reader->has_nul = reader->closed = false;
+    reader->start = reader->end = reader->summed = 0;
     reader->line = 0;
     return 1;
 }
 
-static void
-close_file(struct rec_reader *reader)
+/* The input stopped too early. True if that is to be tolerated. */
+static bool
+accept(struct rec_reader *reader, const struct rec_error *cut, struct rec_error *err)
 {
+    if (!reader->options.partial) {
+        if (err)
+            *err = *cut;
+        return false;
+    }
+    if (reader->options.warn)
+        reader->options.warn(reader->options.context, cut->text);
+    return true;
+}
+
+/* The end of a file, which no bytes at all are not. */
+static bool
+close_file(struct rec_reader *reader, struct rec_error *err)
+{
+    struct rec_error cut;
     reader->bytes += rec_input_bytes(reader->input);
     rec_input_close(reader->input);
     reader->input = NULL;
+    rec_fail(&cut, REC_IO,
+             "%s: the stream is cut: there is not one byte (a stage upstream did not "
+             "start, or the file is incomplete)",
+             reader->name);
+    return reader->line > 0 || accept(reader, &cut, err);
 }
 
 int
@@ -311,7 +357,8 @@ rec_next_line(struct rec_reader *reader, struct rec_str *line, struct rec_error 
         status = next_line(reader, line, false, err);
         if (status != 0)
             return status;
-        close_file(reader);
+        if (!close_file(reader, err))
+            return -1;
     }
 }
 
@@ -340,21 +387,15 @@ accept_cut(struct rec_reader *reader, struct rec_error *err)
              "#end (a stage upstream failed, or the file is incomplete)",
              reader->name, (unsigned long long)reader->line);
     reader->headed = false;
-    if (!reader->options.partial) {
-        if (err)
-            *err = cut;
-        return false;
-    }
-    if (reader->options.warn)
-        reader->options.warn(reader->options.context, cut.text);
-    return true;
+    return accept(reader, &cut, err);
 }
 
 static bool
 open_stream(struct rec_reader *reader, struct rec_error *err)
 {
     uint64_t version;
-    if (reader->nfields != 2 || !rec_parse_uint(reader->field[1], &version))
+    if (reader->nfields != 2 || !rec_str_is(reader->field[0], "#rampipe") ||
+        !rec_parse_uint(reader->field[1], &version))
         return rec_reader_fail(reader, err,
                                "a header is '#rampipe', a TAB and the version");
     if (version != REC_VERSION)
@@ -366,6 +407,10 @@ open_stream(struct rec_reader *reader, struct rec_error *err)
         return false;
     reader->headed = true;
     reader->opening = true;
+    reader->closed = false;
+    reader->records = 0;
+    reader->crc = 0;
+    reader->summed = reader->start;
     reader->provenance_len = 0;
     if (reader->provenance)
         reader->provenance[0] = '\0';
@@ -377,6 +422,10 @@ open_stream(struct rec_reader *reader, struct rec_error *err)
 static bool
 keep_provenance(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
+    if (!reader->headed || !reader->opening)
+        return rec_reader_fail(reader, err,
+                               "a #@ line of provenance stands below a #rampipe header, "
+                               "before the records");
     if (!rec_grow(&reader->provenance, &reader->provenance_room,
                   reader->provenance_len + line.len + 2, 1, err))
         return false;
@@ -433,18 +482,96 @@ is_cut_header(const struct rec_reader *reader, struct rec_str line)
            memcmp(line.ptr, header, line.len) == 0;
 }
 
+/* "#end", or with the number of records and 8 hexadecimal digits, all TAB-separated. */
+static bool
+read_trailer(struct rec_str line, bool *sealed, uint64_t *records, uint32_t *crc)
+{
+    struct rec_str word;
+    *sealed = false;
+    *crc = 0;
+    if (!rec_str_split(&line, '\t', &word) || !rec_str_is(word, "#end"))
+        return false;
+    if (!line.ptr)
+        return true;
+    *sealed = true;
+    if (!rec_str_split(&line, '\t', &word) || !rec_parse_uint(word, records) ||
+        line.len != 8)
+        return false;
+    for (size_t i = 0; i < 8; i++) {
+        const char *digit = memchr("0123456789abcdef", line.ptr[i], 16);
+        if (!digit)
+            return false;
+        *crc = *crc << 4 | (uint32_t)(digit - "0123456789abcdef");
+    }
+    return true;
+}
+
+static bool
+is_trailer(struct rec_str line)
+{
+    bool sealed;
+    uint64_t records;
+    uint32_t crc;
+    return read_trailer(line, &sealed, &records, &crc);
+}
+
+static bool
+fail_seal(const struct rec_reader *reader, struct rec_error *err, uint64_t records,
+          uint32_t crc)
+{
+    char what[100] = "bytes were changed";
+    if (records != reader->records)
+        snprintf(what, sizeof what, "%llu record%s missing",
+                 (unsigned long long)(records - reader->records),
+                 records - reader->records == 1 ? " is" : "s are");
+    if (records < reader->records)
+        snprintf(what, sizeof what, "%llu too many",
+                 (unsigned long long)(reader->records - records));
+    return rec_fail(err, REC_IO,
+                    "%s:%llu: the stream is not the one that was sealed: %s (the seal is "
+                    "%llu %08x, of this stream it would be %llu %08x; who edits a sealed "
+                    "stream takes the seal off its #end)",
+                    reader->name, (unsigned long long)reader->line, what,
+                    (unsigned long long)records, crc, (unsigned long long)reader->records,
+                    reader->crc);
+}
+
+static bool
+end_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
+{
+    bool sealed;
+    uint64_t records;
+    uint32_t crc;
+    if (!reader->headed)
+        return rec_reader_fail(reader, err,
+                               "#end without a #rampipe header before it: the header was "
+                               "lost or damaged");
+    if (!read_trailer(line, &sealed, &records, &crc))
+        return rec_reader_fail(
+            reader, err,
+            "a trailer is '#end', or sealed: '#end', a TAB, the number "
+            "of records, a TAB, the CRC-32 as 8 hexadecimal digits");
+    sum_up(reader, (size_t)(line.ptr - reader->buffer));
+    if (sealed && (records != reader->records || crc != reader->crc))
+        return fail_seal(reader, err, records, crc);
+    reader->headed = false;
+    reader->closed = true;
+    return true;
+}
+
 /* Header lines. 1: the line was one; 2: the trailer; 0: a comment; -1: *err. */
 static int
 control_line(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
-    if (line.len >= 8 && memcmp(line.ptr, "#rampipe", 8) == 0)
+    /* what stands in its place and looks like it is a damaged header */
+    size_t like = reader->line == 1 || reader->closed ? 5 : 8;
+    if (line.len >= like && memcmp(line.ptr, "#rampipe", like) == 0)
         return open_stream(reader, err) ? 1 : -1;
     if (line.len >= 2 && memcmp(line.ptr, "#@", 2) == 0)
         return keep_provenance(reader, line, err) ? 1 : -1;
-    if (rec_str_is(line, "#end")) {
-        reader->headed = false;
-        return 2;
-    }
+    if (line.len >= 4 && memcmp(line.ptr, "#end", 4) == 0 &&
+        (line.len == 4 || line.ptr[4] == '\t'))
+        return end_stream(reader, line, err) ? 2 : -1;
     return 0;
 }
 
@@ -455,7 +582,8 @@ end_file(struct rec_reader *reader, struct rec_error *err)
     if (reader->input) {
         if (reader->headed && !accept_cut(reader, err))
             return -1;
-        close_file(reader);
+        if (!close_file(reader, err))
+            return -1;
     }
     return next_file(reader, err);
 }
@@ -475,7 +603,7 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
                 rec_writer_begin(reader->options.tie);
             return status;
         }
-        if (reader->headed && reader->unterminated && !rec_str_is(rec->line, "#end")) {
+        if (reader->headed && reader->unterminated && !is_trailer(rec->line)) {
             if (!accept_cut(reader, err))
                 return -1;
             continue; /* the half line is dropped, the warning said so */
@@ -499,10 +627,18 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
                 rec->line = (struct rec_str){NULL, 0};
                 rec->nfields = 0;
             }
-        } else if (rec->line.len > 0 && !find_type(reader, rec, err))
-            return -1;
+        } else if (rec->line.len > 0) {
+            if (!find_type(reader, rec, err))
+                return -1;
+            if (reader->closed) {
+                rec_reader_fail(reader, err,
+                                "a record between #end and the next #rampipe header");
+                return -1;
+            }
+            reader->records++;
+        }
         if (reader->opening) {
-            reader->opening = false;
+            reader->opening = rec->type == REC_COMMENT; /* #@ lines may still come */
             if (reader->options.tie)
                 rec_writer_begin(reader->options.tie);
         }

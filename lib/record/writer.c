@@ -2,63 +2,63 @@
 #include "private.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-#include <zlib.h>
 
 enum { BUFFER_SIZE = 1 << 16 };
 
 struct rec_writer {
     char *name;
-    int fd;
-    gzFile gz;        /* NULL unless compressing */
+    struct rec_output *output;
     char *provenance; /* NULL: plain text without header and trailer */
     bool header_written, own_written;
-    int failed; /* errno of the first failure; 0 while all is well */
-    size_t used;
+    bool fresh;   /* nothing follows the header yet */
+    bool sealed;  /* trailers say what was written */
+    int failed;   /* errno of the first failure; 0 while all is well */
+    uint32_t crc; /* since the header, up to buffer[summed] */
+    uint64_t records;
+    bool in_line; /* the last byte that the seal knows ended no line */
+    size_t used, summed;
     char buffer[BUFFER_SIZE];
 };
-
-static bool
-ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
 
 struct rec_writer *
 rec_writer_open(const char *path, const char *provenance, struct rec_error *err)
 {
     struct rec_writer *writer = calloc(1, sizeof *writer);
-    bool standard = !path || strcmp(path, "-") == 0;
+    bool standard = !path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 
     if (!writer || !(writer->name = strdup(standard ? "<stdout>" : path)) ||
-        (provenance && !(writer->provenance = strdup(provenance)))) {
+        (provenance && !(writer->provenance = strdup(provenance))))
         rec_fail_memory(err);
-        goto failed;
-    }
-    writer->fd = standard ? STDOUT_FILENO
-                          : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->fd < 0) {
+    else if (!(writer->output = rec_output_open(standard ? NULL : path)))
         rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
-        goto failed;
+    if (!writer || !writer->output) {
+        if (writer) {
+            free(writer->name);
+            free(writer->provenance);
+        }
+        free(writer);
+        return NULL;
     }
-    if (!standard && ends_with(path, ".gz") &&
-        !(writer->gz = gzdopen(writer->fd, "wb"))) {
-        rec_fail_memory(err);
-        close(writer->fd);
-        goto failed;
-    }
+    /* Whoever reads it knows at once that there is a stage before it. */
+    rec_writer_header(writer);
+    rec_writer_flush(writer);
+    writer->fresh = true;
     return writer;
-failed:
-    if (writer) {
-        free(writer->name);
-        free(writer->provenance);
-    }
-    free(writer);
-    return NULL;
+}
+
+void
+rec_writer_seal(struct rec_writer *writer)
+{
+    writer->sealed = true;
+}
+
+const char *
+rec_writer_temporary(const struct rec_writer *writer)
+{
+    return rec_output_temporary(writer->output);
 }
 
 bool
@@ -72,30 +72,32 @@ rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
 static void
 write_out(struct rec_writer *writer, const char *bytes, size_t len)
 {
-    if (writer->gz) {
-        errno = 0;
-        if (len > 0 && !writer->failed && gzwrite(writer->gz, bytes, (unsigned)len) == 0)
-            writer->failed = errno ? errno : EIO;
+    if (!writer->failed)
+        writer->failed = rec_output_write(writer->output, bytes, len);
+}
+
+static void
+add_to_seal(struct rec_writer *writer, const char *bytes, size_t len)
+{
+    const char *end = bytes + len, *lf;
+    if (!writer->sealed)
         return;
-    }
-    while (len > 0 && !writer->failed) {
-        ssize_t n = write(writer->fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            writer->failed = errno;
-        else {
-            bytes += n;
-            len -= (size_t)n;
-        }
+    writer->crc = libdeflate_crc32(writer->crc, bytes, len);
+    for (; bytes < end; bytes = lf + 1) {
+        writer->records += !writer->in_line && *bytes != '#' && *bytes != '\n';
+        lf = memchr(bytes, '\n', (size_t)(end - bytes));
+        writer->in_line = !lf;
+        if (!lf)
+            return;
     }
 }
 
 void
 rec_writer_flush(struct rec_writer *writer)
 {
+    add_to_seal(writer, writer->buffer + writer->summed, writer->used - writer->summed);
     write_out(writer, writer->buffer, writer->used);
-    writer->used = 0;
+    writer->used = writer->summed = 0;
 }
 
 void
@@ -104,6 +106,7 @@ rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
     if (len > BUFFER_SIZE - writer->used) {
         rec_writer_flush(writer);
         if (len >= BUFFER_SIZE) {
+            add_to_seal(writer, bytes, len);
             for (; len > 1u << 30; bytes += 1u << 30, len -= 1u << 30)
                 write_out(writer, bytes, 1u << 30);
             write_out(writer, bytes, len);
@@ -151,14 +154,33 @@ put_text(struct rec_writer *writer, const char *text)
     rec_put_bytes(writer, text, strlen(text));
 }
 
+static void
+put_trailer(struct rec_writer *writer)
+{
+    size_t end = writer->used;
+    if (!writer->sealed) {
+        put_text(writer, "#end\n");
+        return;
+    }
+    add_to_seal(writer, writer->buffer + writer->summed, end - writer->summed);
+    writer->summed = end;
+    rec_printf(writer, "#end\t%llu\t%08x\n", (unsigned long long)writer->records,
+               (unsigned)writer->crc);
+}
+
 void
 rec_writer_header(struct rec_writer *writer)
 {
-    if (!writer->provenance)
+    bool fresh = writer->fresh;
+    writer->fresh = false;
+    if (!writer->provenance || fresh)
         return;
     if (writer->header_written)
-        put_text(writer, "#end\n"); /* another stream follows the one before */
+        put_trailer(writer); /* another stream follows the one before */
     put_text(writer, "#rampipe\t1\n");
+    writer->summed = writer->used;
+    writer->crc = 0;
+    writer->records = 0;
     writer->header_written = true;
     writer->own_written = false;
 }
@@ -168,8 +190,7 @@ rec_writer_provenance(struct rec_writer *writer, struct rec_str line)
 {
     if (!writer->provenance)
         return;
-    if (!writer->header_written)
-        rec_writer_header(writer);
+    writer->fresh = false;
     rec_put_bytes(writer, line.ptr, line.len);
     put_byte(writer, '\n');
 }
@@ -179,8 +200,7 @@ rec_writer_begin(struct rec_writer *writer)
 {
     if (!writer->provenance || writer->own_written)
         return;
-    if (!writer->header_written)
-        rec_writer_header(writer);
+    writer->fresh = false;
     put_text(writer, writer->provenance);
     put_byte(writer, '\n');
     writer->own_written = true;
@@ -190,6 +210,7 @@ void
 rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
 {
     rec_writer_header(writer);
+    writer->fresh = false;
     put_text(writer, before);
     put_text(writer, own);
     put_byte(writer, '\n');
@@ -199,19 +220,17 @@ rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
 bool
 rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 {
+    int late;
     bool ok;
     if (whole) {
         rec_writer_begin(writer);
         if (writer->provenance)
-            put_text(writer, "#end\n");
+            put_trailer(writer);
     }
     rec_writer_flush(writer);
-    if (writer->gz) {
-        errno = 0;
-        if (gzclose(writer->gz) != Z_OK && !writer->failed)
-            writer->failed = errno ? errno : EIO;
-    } else if (close(writer->fd) != 0 && !writer->failed)
-        writer->failed = errno;
+    late = rec_output_close(writer->output, whole && !writer->failed);
+    if (!writer->failed)
+        writer->failed = late;
     ok = rec_writer_ok(writer, err);
     free(writer->name);
     free(writer->provenance);

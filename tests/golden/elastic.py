@@ -103,7 +103,7 @@ def events():
         if not os.path.exists(f"{golden}/{name}/params.json"):
             continue
         p = json.load(open(f"{golden}/{name}/params.json"))
-        text = ""
+        text = "# what happened\n"
         for r in rows(f"{name}/input.csv"):
             ids = "\tids=" + r["ids"].replace(";", ",") if r["ids"] else ""
             if r["preempts"] != "0":

@@ -19,6 +19,7 @@ PREFIX = {"record": r"rec_|REC_|rec\b", "random": r"rng_|rng\b"}
 # Foreign headers, and the only room that may know them.
 FOREIGN = {
     r"zlib\.h": "record",
+    r"libdeflate\.h": "record",
     r"csv\.h": "csv",
     r"yajl/.*": "json",
     r"gsl/gsl_(rng|randist|cdf)\.h": "random",

@@ -226,7 +226,7 @@ test_profile_errors(void **state)
         {"node1 -- T -- " FIGURES "activation_size=1, parameter_size=1 -- stage_id=-1",
          "stage_id must be", 1},
         {"node1 -- " FIGURES "activation_size=1, parameter_size=1", "a node", 1},
-        {"", "the profile is empty", 0},
+        {"\n", "the profile is empty", 0},
         {"\n \n", "the profile is empty", 0},
         /* Each figure is finite, the op's memory is not. */
         {"node1 -- T -- " FIGURES "activation_size=1e308, parameter_size=1e308", "memory",

@@ -1,0 +1,55 @@
+/* What a tool asks of its process: descriptors 0 to 2, and no litter behind a signal. */
+#include "private.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void
+cli_guard_descriptors(void)
+{
+    /* Opened the wrong way round: reading input that is closed fails, as does writing. */
+    static const int mode[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode[fd]) != fd)
+            _exit(REC_IO); /* nowhere to say why */
+}
+
+/* The unfinished file; read by the handler. */
+static char *volatile litter;
+
+static void
+remove_litter(int signal_number)
+{
+    if (litter)
+        unlink(litter);
+    raise(signal_number); /* as it is without a handler, see SA_RESETHAND */
+}
+
+bool
+cli_guard_file(const char *path, struct rec_error *err)
+{
+    static const int deadly[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
+                                 SIGXCPU, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT};
+    struct sigaction action = {.sa_handler = remove_litter,
+                               .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    if (!path)
+        return true;
+    if (!(litter = strdup(path)))
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
+        struct sigaction old;
+        if (sigaction(deadly[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(deadly[i], &action, NULL); /* not what nohup ignores */
+    }
+    return true;
+}
+
+void
+cli_release_file(void)
+{
+    char *path = litter;
+    litter = NULL;
+    free(path);
+}
