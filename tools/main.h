@@ -13,10 +13,8 @@
 
 #include "rampipe/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #ifndef CLI_UNSHOWN
 #define CLI_UNSHOWN
@@ -36,24 +34,69 @@ static bool run(struct cli *cli, const CLI_ARGS *args);
 
 static const struct cli_mode cli_modes[] = {TOOL_MODES{NULL, NULL, NULL}};
 
-static bool
-cli_parse(int argc, char **argv, CLI_ARGS *args)
+static int
+cli_parse_words(int argc, char **argv, CLI_ARGS *args, int initialize)
 {
     struct CLI_PARSE(_params) params;
     CLI_PARSE(_params_init)(&params);
     params.check_required = 0;
-    if (CLI_PARSE(_ext)(argc, argv, args, &params) != 0)
-        return false;
-    params.initialize = 0;
+    params.initialize = initialize;
     params.override = 0;
-    if (!args->config_given)
-        return true;
-    if (access(args->config_arg, R_OK) != 0) {
-        fprintf(stderr, "%s: --config: %s: %s\n", argv[0], args->config_arg,
-                strerror(errno));
-        return false;
+    return CLI_PARSE(_ext)(argc, argv, args, &params);
+}
+
+/* Would the parser take this line? If not it says why, and where. */
+static bool
+cli_try_line(const char *name, const char *path, const struct cli_option *option)
+{
+    CLI_ARGS args;
+    char where[300];
+    char *words[] = {where, option->word, NULL};
+    bool ok;
+    snprintf(where, sizeof where, "%s: %s:%llu", name, path,
+             (unsigned long long)option->line);
+    ok = cli_parse_words(2, words, &args, 1) == 0;
+    if (ok && (args.config_given || args.help_given || args.version_given)) {
+        fprintf(stderr, "%s: %s belongs to the command line\n", where, option->word);
+        ok = false;
     }
-    return CLI_PARSE(_config_file)(args->config_arg, args, &params) == 0;
+    CLI_PARSE(_free)(&args);
+    return ok;
+}
+
+/* The options that the command line does not give. */
+static bool
+cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
+{
+    struct cli_config config = {.n = 0};
+    struct rec_error err;
+    char where[300], **words = NULL, **inputs = args->inputs;
+    unsigned ninputs = args->inputs_num;
+    bool ok = cli_config_read(&config, path, &err) &&
+              ((words = calloc(config.n + 2, sizeof *words)) || rec_fail_memory(&err));
+    if (!ok)
+        fprintf(stderr, "%s: --config: %s\n", name, err.text);
+    for (size_t i = 0; ok && i < config.n; i++) {
+        words[i + 1] = config.option[i].word;
+        ok = cli_try_line(name, path, &config.option[i]);
+    }
+    snprintf(where, sizeof where, "%s: %s", name, path);
+    if (ok) {
+        words[0] = where;
+        ok = cli_parse_words((int)config.n + 1, words, args, 0) == 0;
+        args->inputs = inputs; /* they are of the command line alone */
+        args->inputs_num = ninputs;
+    }
+    free(words);
+    cli_config_free(&config);
+    return ok;
+}
+
+static bool
+cli_parse(int argc, char **argv, CLI_ARGS *args)
+{
+    return cli_parse_words(argc, argv, args, 1) == 0 &&
+           (!args->config_given || cli_parse_config(argv[0], args->config_arg, args));
 }
 
 /* A full disk behind --help and --version shows only here. */

@@ -1,0 +1,2 @@
+graph	g	m
+op	g	1	forward	1	1
