@@ -210,7 +210,12 @@ enum rec_kind {
     REC_KIND_FRACTION, /* a number in [0, 1] (1e-9 of rounding allowed) */
     REC_KIND_PART,     /* I/N, 1 <= I <= N */
     REC_KIND_PASS,     /* forward, backward or task */
-    REC_KIND_TEXT      /* anything */
+    REC_KIND_ACCOUNT,  /* useful, wasted, reconfiguring or stalled */
+    REC_KIND_NAMES,    /* ids separated by commas, as many as the field COUNT says */
+    REC_KIND_TEXT,     /* anything */
+    /* numbers that look at a neighbour: */
+    REC_KIND_LATER, /* an AMOUNT that is not less than the field before it */
+    REC_KIND_PAST   /* an AMOUNT that is not more than the field TIME */
 };
 
 struct rec_field_spec {
@@ -313,7 +318,8 @@ bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
 /** The row of one of its keys; NULL: not a known key. */
 const struct rec_field_spec *rec_key_spec(const struct rec *rec, struct rec_str key);
 
-/** Checks that the record has its row's fixed fields. */
+/** Checks that the record has its row's fixed fields, is UTF-8 and has no key twice: what
+ * whoever reads a record asks first. */
 bool rec_need(const struct rec_reader *reader, const struct rec *rec,
               struct rec_error *err) REC_MUST_CHECK;
 /** A field that is a number. */
@@ -322,13 +328,17 @@ bool rec_get_number(const struct rec_reader *reader, const struct rec *rec, size
 /** A field that is a COUNT. */
 bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    uint64_t *value, struct rec_error *err) REC_MUST_CHECK;
+/** A field that is an ID, or IDS: *id is a view of it. */
+bool rec_get_id(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                struct rec_str *id, struct rec_error *err) REC_MUST_CHECK;
 /** A field is not what its row demands: says so. Returns false. */
 bool rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    struct rec_error *err);
 
 /** True if the text is UTF-8 without control characters other than TAB. */
 bool rec_is_text(struct rec_str s);
-/** Checks a record against the table: fields, known keys, UTF-8. Others pass. */
+/** Checks a record against the table: rec_need(), every field, every known key. Of other
+ * types it checks UTF-8 alone. */
 bool rec_check(const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;
 
@@ -348,6 +358,9 @@ bool rec_key_number(const struct rec_reader *reader, const struct rec *rec,
 bool rec_key_count(const struct rec_reader *reader, const struct rec *rec,
                    const char *key, uint64_t *value,
                    struct rec_error *err) REC_MUST_CHECK;
+/** A key whose value is NAMES: ids, COUNT of them; a view. Absent: ptr is NULL, true. */
+bool rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *key,
+                 struct rec_str *ids, struct rec_error *err) REC_MUST_CHECK;
 /** Text as the number that a field or key of the record must be. */
 bool rec_read_number(const struct rec_reader *reader, const struct rec *rec,
                      const struct rec_field_spec *spec, struct rec_str text,

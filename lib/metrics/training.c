@@ -100,11 +100,7 @@ note(void *kept, const struct rec_reader *reader, const struct rec *rec,
             return rec_get_number(reader, rec, 2, &state->seconds[i], err) &&
                    rec_get_number(reader, rec, 3, &state->instance_seconds[i], err);
         }
-    return rec_reader_fail(reader, err,
-                           "unknown state '%.*s': expected useful, wasted, "
-                           "reconfiguring or stalled",
-                           (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                           rec->field[1].ptr);
+    return rec_bad_field(reader, rec, 1, err);
 }
 
 /* a / b; unknown where b is 0. */
@@ -154,8 +150,6 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
         !rec_get_number(reader, rec, 3, &end, err) ||
         !rec_get_count(reader, rec, 4, &steps, err))
         return false;
-    if (end < start)
-        return rec_reader_fail(reader, err, "the run ends before it starts");
     one->at[AT_END] = (struct metrics_span){end, end};
     one->amount[SHORT] = (double)steps < key[KEY_TARGET]; /* not without one */
     derive_values(state, (double)steps, end - start, key, one->quantity);

@@ -36,7 +36,7 @@ rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_erro
     size_t used = 0;
 
     if (!spec || rec->nfields > spec->nfields)
-        return true;
+        return rec_check_line(reader, rec, err);
     word = rec_spec(rec->type)->name;
     for (size_t i = 0; i < spec->nfields && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, " %s",
@@ -105,6 +105,8 @@ rec_parse_number(struct rec_str text, enum rec_kind kind, double *value)
         return false;
     switch (kind) {
     case REC_KIND_NUMBER: return isfinite(*value);
+    case REC_KIND_LATER:
+    case REC_KIND_PAST:
     case REC_KIND_AMOUNT: return *value >= 0 && isfinite(*value);
     case REC_KIND_LIMIT: return *value >= 0;
     case REC_KIND_FRACTION: return *value >= 0 && *value <= 1 + 1e-9;
@@ -120,6 +122,8 @@ rec_read_number(const struct rec_reader *reader, const struct rec *rec,
     double number;
     if (!rec_parse_number(text, spec->kind, &number))
         return rec_bad_text(reader, rec, spec, text, err);
+    if (spec->kind >= REC_KIND_LATER && !rec_check_order(reader, rec, spec, number, err))
+        return false;
     *value = number;
     return true;
 }
