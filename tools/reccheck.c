@@ -3,6 +3,7 @@
 #include "main.h"
 
 #include "rampipe/graph.h"
+#include "rampipe/spot.h"
 
 static void
 put_list(struct cli *cli, const char *type, const char *kind, const char *what,
@@ -116,43 +117,56 @@ put_man(struct cli *cli)
     rec_printf(cli->writer, "%s", man_tail);
 }
 
-/* Graphs must hang together, and jobs refer to graphs that are there. */
+/* What records say of each other. */
+struct said {
+    struct graph_stream graphs; /* and jobs, layouts, allocs, results */
+    struct spot_order order;
+};
+
 static bool
-check_names(struct cli *cli, struct graph_store *graphs, const struct rec *rec)
+check_model(struct cli *cli, const struct rec *rec)
 {
-    struct rec_str rest, id;
-    if (!graph_continues(rec) && !graph_store_end(graphs, &cli->err))
+    struct spot_model model;
+    bool ok;
+    spot_model_clear(&model);
+    ok = spot_model_read(&model, cli->reader, rec, &cli->err);
+    spot_model_free(&model);
+    return ok;
+}
+
+static bool
+check_record(struct cli *cli, struct said *said, const struct rec *rec)
+{
+    struct graph_said graph;
+    struct spot_event event;
+    if (rec->type == REC_MARK) /* each stream is a trace of its own */
+        said->order = (struct spot_order){.framed = false};
+    else if (!rec_check(cli->reader, rec, &cli->err))
         return false;
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_store_read(graphs, cli->reader, rec, &cli->err);
-    if (rec->type != REC_JOB && rec->type != REC_LAYOUT)
-        return true;
-    for (rest = rec->field[2]; rec_str_split(&rest, ',', &id);)
-        if (graph_store_find(graphs, id) == REC_NONE)
-            return rec_reader_fail(cli->reader, &cli->err,
-                                   "'%.*s' is no graph that came before", (int)id.len,
-                                   id.ptr);
-    return true;
+    return graph_stream_take(&said->graphs, cli->reader, rec, &graph, &cli->err) &&
+           spot_read(&said->order, cli->reader, rec, &event, &cli->err) >= 0 &&
+           (rec->type != REC_MODEL || check_model(cli, rec));
 }
 
 static bool
 check(struct cli *cli, bool pass)
 {
-    struct graph_store graphs = {0};
+    struct said said = {.graphs = {.servers = true}};
     uint64_t count[REC_NTYPES] = {0}, total = 0;
     struct rec rec;
     bool ok = true;
     int status = 0;
 
     while (ok && (status = cli_next(cli, &rec)) > 0) {
-        ok = rec_check(cli->reader, &rec, &cli->err) && check_names(cli, &graphs, &rec);
+        ok = check_record(cli, &said, &rec);
         count[rec.type]++;
         total += rec.type > REC_MARK || rec.type == REC_OTHER;
         if (ok && pass)
             rec_put_line(cli->writer, rec.line);
     }
-    ok = ok && status == 0 && graph_store_end(&graphs, &cli->err);
-    graph_store_free(&graphs);
+    ok = ok && status == 0 && graph_stream_end(&said.graphs, &cli->err) &&
+         graph_stream_decided(&said.graphs, &cli->err);
+    graph_stream_free(&said.graphs);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

@@ -138,7 +138,7 @@ bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
  */
 size_t rec_format_num(char text[REC_NUM_MAX], double value);
 
-/* ---- maps and arenas ------------------------------------------------------ */
+/* ---- maps, ids and arenas ------------------------------------------------------ */
 
 /* Lookup does not depend on addresses, and nothing iterates over a map, so no result
  * depends on the order of hashes. */
@@ -168,6 +168,28 @@ bool rec_map_add(struct rec_map *map, struct rec_str key, uint32_t value,
 void rec_map_remove(struct rec_map *map, struct rec_str key);
 void rec_map_clear(struct rec_map *map);
 void rec_map_free(struct rec_map *map);
+
+/** How many ids a memory of ids keeps at least. */
+#define REC_IDS_KEPT 1048576
+
+/**
+ * A bounded memory of ids, of streams that have more of them than a machine has memory:
+ * two generations of hashes of 64 bits. An id goes into the newer one; when that holds
+ * REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of what was added at
+ * least the last REC_IDS_KEPT ids are known again, at most twice as many, in 32 MB. Two
+ * that are different are taken for one with a chance of less than 2^21 / 2^64 an id. Starts
+ * as {0}.
+ */
+struct rec_ids {
+    uint64_t *hash[2]; /* open addressing, 0: free; the newer generation, the older one */
+    size_t size[2];    /* slots: a power of two, or 0 */
+    size_t n;          /* in the newer one */
+};
+
+/** Adds an id. 1: it is new; 0: it was there already; -1: *err. */
+int rec_ids_add(struct rec_ids *ids, struct rec_str id,
+                struct rec_error *err) REC_MUST_CHECK;
+void rec_ids_free(struct rec_ids *ids);
 
 struct rec_arena_chunk;
 

@@ -343,18 +343,11 @@ static bool
 build_forward(struct profile *p, const struct edge *edge, size_t nedges,
               struct rec_error *err)
 {
-    uint32_t *order;
-    bool ok;
     for (size_t i = 0; i < nedges; i++)
         if (!graph_add_dep(&p->graph, rec_str(edge[i].src), rec_str(edge[i].dst), 0,
                            false, "", edge[i].line, err))
             return false;
-    if (!graph_close(&p->graph, err))
-        return false;
-    order = calloc(p->graph.nops, sizeof *order);
-    ok = order ? graph_order(&p->graph, order, err) : rec_fail_memory(err);
-    free(order);
-    return ok;
+    return graph_close(&p->graph, err);
 }
 
 bool
