@@ -347,10 +347,13 @@ bool rec_need(const struct rec_reader *reader, const struct rec *rec,
 /** A field that is a number. */
 bool rec_get_number(const struct rec_reader *reader, const struct rec *rec, size_t index,
                     double *value, struct rec_error *err) REC_MUST_CHECK;
+/** A field that is LATER than the one before it, a number that was read already. */
+bool rec_get_later(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                   double before, double *value, struct rec_error *err) REC_MUST_CHECK;
 /** A field that is a COUNT. */
 bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    uint64_t *value, struct rec_error *err) REC_MUST_CHECK;
-/** A field that is an ID, or IDS: *id is a view of it. */
+/** A field that is an ID: *id is a view of it. */
 bool rec_get_id(const struct rec_reader *reader, const struct rec *rec, size_t index,
                 struct rec_str *id, struct rec_error *err) REC_MUST_CHECK;
 /** A field is not what its row demands: says so. Returns false. */

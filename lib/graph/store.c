@@ -68,13 +68,13 @@ graph_read_job(const struct rec_reader *reader, const struct rec *rec,
         !rec_get_count(reader, rec, 4, &steps, err) ||
         !rec_get_number(reader, rec, 5, &job->deadline, err))
         return false;
-    if (!rec_get_id(reader, rec, 1, &job->id, err) ||
-        !rec_get_id(reader, rec, 2, &job->graphs, err))
+    if (!rec_get_id(reader, rec, 1, &job->id, err))
         return false;
     if (steps > GRAPH_STEPS_MAX)
         return rec_reader_fail(reader, err, "job '%.*s': STEPS must be at most %lld",
                                (int)rec->field[1].len, rec->field[1].ptr,
                                (long long)GRAPH_STEPS_MAX);
+    job->graphs = rec->field[2];
     job->steps = (double)steps;
     return true;
 }

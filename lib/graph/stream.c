@@ -87,7 +87,7 @@ open_layout(struct graph_stream *s, const struct rec_reader *reader,
     const char *name;
     size_t nops;
 
-    if (!rec_get_id(reader, rec, 1, &id, err) ||
+    if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, 1, &id, err) ||
         !rec_get_count(reader, rec, 3, &slots, err))
         return false;
     said->graph = graph_store_find(&s->store, rec->field[2]);
@@ -121,7 +121,7 @@ add_place(struct graph_stream *s, const struct rec_reader *reader, const struct 
     struct rec_str op = rec->field[2];
     uint64_t slot;
 
-    if (!rec_get_count(reader, rec, 3, &slot, err))
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slot, err))
         return false;
     if (!layout || !rec_str_is(rec->field[1], layout->id))
         return rec_reader_fail(reader, err,
@@ -243,13 +243,13 @@ check_servers(struct graph_stream *s, const struct rec_reader *reader,
               struct rec_str list, const struct graph_layout *layout,
               struct rec_error *err)
 {
-    uint32_t n = 0;
-    struct rec_str name;
+    struct rec_str rest = list, name;
+    uint32_t n = 1;
 
+    for (size_t i = 0; i < list.len; i++)
+        n += list.ptr[i] == ',';
     rec_map_clear(&s->unique);
-    for (; rec_str_split(&list, ',', &name); n++) {
-        if (!s->servers)
-            continue;
+    while (s->servers && rec_str_split(&rest, ',', &name)) {
         if (rec_map_get(&s->unique, name) != REC_NONE)
             return broken(reader, err, "the slots of a job are different servers",
                           "server", name);
@@ -265,13 +265,12 @@ static bool
 take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
            struct graph_said *said, struct rec_error *err)
 {
-    struct rec_str graph = rec->field[2], servers;
+    struct rec_str graph = rec->field[2];
     const struct graph_layout *layout;
     const struct graph *of;
     struct graph_waiting *w;
 
-    if (!rec_get_number(reader, rec, 4, &said->time, err) ||
-        !rec_get_id(reader, rec, 5, &servers, err))
+    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 4, &said->time, err))
         return false;
     if (!s->clustered)
         return rec_reader_fail(reader, err, "an alloc needs a cluster record before it");
@@ -298,7 +297,7 @@ take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct
                                (int)w->id.len, w->id.ptr, (int)w->graphs.len,
                                w->graphs.ptr, (int)graph.len, graph.ptr);
     said->tag = &w->tag;
-    return check_servers(s, reader, servers, layout, err) && end_waiting(s, w, err);
+    return check_servers(s, reader, rec->field[5], layout, err) && end_waiting(s, w, err);
 }
 
 /* ---- results ------------------------------------------------------------- */
@@ -323,7 +322,8 @@ take_block(struct graph_stream *s, const struct rec_reader *reader, const struct
     double arrival = 0, start;
     struct graph_waiting *w;
 
-    if (!rec_get_number(reader, rec, 2, &said->time, err) ||
+    if (!rec_need(reader, rec, err) ||
+        !rec_get_number(reader, rec, 2, &said->time, err) ||
         !rec_key_number(reader, rec, "arrival", &arrival, err))
         return false;
     start = arrival;
@@ -375,8 +375,6 @@ graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
     *said = (struct graph_said){.tag = NULL};
     if (rec->type == REC_COMMENT || rec->type == REC_OTHER)
         return true;
-    if (rec->type != REC_MARK && !rec_need(reader, rec, err))
-        return false;
     if (!graph_continues(rec) && !graph_store_end(&s->store, err))
         return false;
     if (rec->type != REC_PLACE && s->placing && !close_layout(s, err))

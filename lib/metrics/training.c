@@ -147,7 +147,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     uint64_t steps;
 
     if (!rec_get_number(reader, rec, 2, &start, err) ||
-        !rec_get_number(reader, rec, 3, &end, err) ||
+        !rec_get_later(reader, rec, 3, start, &end, err) ||
         !rec_get_count(reader, rec, 4, &steps, err))
         return false;
     one->at[AT_END] = (struct metrics_span){end, end};

@@ -2,6 +2,7 @@
  * checked wherever a record is read (rec_need, rec_get_*), the rest by rec_check(). */
 #include "private.h"
 
+#include <endian.h>
 #include <stdio.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -176,28 +177,39 @@ check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t f
     return ok;
 }
 
-/* No key stands twice. Each has a bit of its first bytes; keys are compared only where a
- * bit is there already, which few share. */
+/* The first 8 bytes of a key as a number, 0 for those it does not have: bytes behind a
+ * field are read, which a reader has (its PAD). */
+static uint64_t
+key_prefix(struct rec_str field)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+    uint64_t bytes, equal;
+    memcpy(&bytes, field.ptr, 8);
+    bytes = le64toh(bytes);
+    equal = bytes ^ ones * '=';
+    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
+    return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
+}
+
+/* No key stands twice. Each has a bit, and keys are compared where a bit is there already,
+ * first by the number. */
 static bool
 check_keys(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     enum { FEW = 64 };
-    size_t first = rec->spec->nfields + 1, n = rec->nfields;
-    uint64_t seen = 0;
+    const struct rec_str *field = rec->field + rec->spec->nfields + 1;
+    size_t n = rec->nfields - rec->spec->nfields - 1;
+    uint64_t seen = 0, prefix[FEW];
 
-    if (n > first + FEW)
-        return check_many_keys(reader, rec, first, err);
-    for (size_t i = first; i < n; i++) {
-        struct rec_str field = rec->field[i];
-        unsigned hash = field.len < 2 ? 0 : (unsigned char)field.ptr[0] * 7u;
-        if (field.len > 2 && field.ptr[1] != '=')
-            hash += (unsigned char)field.ptr[1] * 3u +
-                    (field.ptr[2] != '=' ? (unsigned char)field.ptr[2] : 0);
-        if (seen >> hash % 64 & 1)
-            for (size_t j = first; j < i; j++)
-                if (same_key(rec->field[j], field))
-                    return fail_twice(reader, field, err);
-        seen |= (uint64_t)1 << hash % 64;
+    if (n > FEW)
+        return check_many_keys(reader, rec, rec->spec->nfields + 1, err);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = prefix[i] = key_prefix(field[i]);
+        uint64_t bit = (uint64_t)1 << (key * 0x9e3779b97f4a7c15u >> 58);
+        for (size_t j = 0; (seen & bit) && j < i; j++)
+            if (prefix[j] == key && same_key(field[j], field[i]))
+                return fail_twice(reader, field[i], err);
+        seen |= bit;
     }
     return true;
 }
@@ -227,20 +239,37 @@ bound(const struct rec *rec, const struct rec_field_spec *spec)
     return 0;
 }
 
+static bool
+fail_order(const struct rec_reader *reader, const struct rec *rec,
+           const struct rec_field_spec *spec, double value, double other,
+           struct rec_error *err)
+{
+    bool later = spec->kind == REC_KIND_LATER;
+    return rec_reader_fail(reader, err, "%s must not be %s %s: %.17g %s %.17g",
+                           spec->name, later ? "before" : "after",
+                           rec->spec->fields[bound(rec, spec) - 1].name, value,
+                           later ? "<" : ">", other);
+}
+
 bool
 rec_check_order(const struct rec_reader *reader, const struct rec *rec,
                 const struct rec_field_spec *spec, double value, struct rec_error *err)
 {
     size_t i = bound(rec, spec);
-    bool later = spec->kind == REC_KIND_LATER;
     double other;
-    if (i == 0 || !rec_parse_num(rec->field[i], &other) ||
-        (later ? value >= other : value <= other))
-        return true;
-    return rec_reader_fail(reader, err, "%s must not be %s %s: %.17g %s %.17g",
-                           spec->name, later ? "before" : "after",
-                           rec->spec->fields[i - 1].name, value, later ? "<" : ">",
-                           other);
+    return i == 0 || !rec_parse_num(rec->field[i], &other) ||
+           (spec->kind == REC_KIND_LATER ? value >= other : value <= other) ||
+           fail_order(reader, rec, spec, value, other, err);
+}
+
+bool
+rec_get_later(const struct rec_reader *reader, const struct rec *rec, size_t index,
+              double before, double *value, struct rec_error *err)
+{
+    const struct rec_field_spec *spec = &rec->spec->fields[index - 1];
+    if (!rec_parse_number(rec->field[index], spec->kind, value))
+        return rec_bad_field(reader, rec, index, err);
+    return *value >= before || fail_order(reader, rec, spec, *value, before, err);
 }
 
 /* How many ids a list must have: the record's COUNT. */

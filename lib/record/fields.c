@@ -27,22 +27,27 @@ rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
     return rec_fail_at(err, rec_reader_file(reader), line ? line : 1, "%s", text);
 }
 
-bool
-rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+static bool
+fail_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     const struct rec_spec *spec = rec->spec;
-    const char *word;
+    const char *word = rec_spec(rec->type)->name;
     char names[400] = "";
     size_t used = 0;
 
-    if (!spec || rec->nfields > spec->nfields)
-        return rec_check_line(reader, rec, err);
-    word = rec_spec(rec->type)->name;
     for (size_t i = 0; i < spec->nfields && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, " %s",
                                  spec->fields[i].name);
     return rec_reader_fail(reader, err, "%s needs %zu fields (%s%s), got %zu", word,
                            spec->nfields, word, names, rec->nfields - 1);
+}
+
+bool
+rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    return !rec->spec || rec->nfields > rec->spec->nfields
+               ? rec_check_line(reader, rec, err)
+               : fail_need(reader, rec, err);
 }
 
 bool

@@ -14,7 +14,7 @@ read_trace(struct spot_order *order, const struct rec_reader *reader,
                                "a trace record comes once, before preempt and add");
     if (!rec_need(reader, rec, err) ||
         !rec_get_number(reader, rec, 1, &order->start, err) ||
-        !rec_get_number(reader, rec, 2, &order->end, err))
+        !rec_get_later(reader, rec, 2, order->start, &order->end, err))
         return false;
     if (order->end > SPOT_TIME_MAX)
         return rec_reader_fail(reader, err, "END must be at most %g s", SPOT_TIME_MAX);
