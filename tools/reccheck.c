@@ -3,6 +3,7 @@
 #include "main.h"
 
 #include "rampipe/graph.h"
+#include "rampipe/metrics.h"
 #include "rampipe/spot.h"
 
 static void
@@ -121,6 +122,8 @@ put_man(struct cli *cli)
 struct said {
     struct graph_stream graphs; /* and jobs, layouts, allocs, results */
     struct spot_order order;
+    struct spot_names names;
+    struct metrics_accounts accounts;
 };
 
 static bool
@@ -137,15 +140,25 @@ check_model(struct cli *cli, const struct rec *rec)
 static bool
 check_record(struct cli *cli, struct said *said, const struct rec *rec)
 {
+    const struct rec_reader *reader = cli->reader;
+    struct rec_error *err = &cli->err;
     struct graph_said graph;
     struct spot_event event;
-    if (rec->type == REC_MARK) /* each stream is a trace of its own */
+    size_t state;
+    int happened;
+
+    if (rec->type == REC_MARK) { /* each stream is a trace of its own */
         said->order = (struct spot_order){.framed = false};
-    else if (!rec_check(cli->reader, rec, &cli->err))
+        spot_names_free(&said->names);
+    } else if (!rec_check(reader, rec, err))
         return false;
-    return graph_stream_take(&said->graphs, cli->reader, rec, &graph, &cli->err) &&
-           spot_read(&said->order, cli->reader, rec, &event, &cli->err) >= 0 &&
-           (rec->type != REC_MODEL || check_model(cli, rec));
+    if (!graph_stream_take(&said->graphs, reader, rec, &graph, err) ||
+        !metrics_accounts_take(&said->accounts, reader, rec, &state, err) ||
+        (rec->type == REC_MODEL && !check_model(cli, rec)))
+        return false;
+    happened = spot_read(&said->order, reader, rec, &event, err);
+    return happened == 0 || (happened > 0 && spot_names_take(&said->names, &said->order,
+                                                             &event, reader, err));
 }
 
 static bool
@@ -167,6 +180,7 @@ check(struct cli *cli, bool pass)
     ok = ok && status == 0 && graph_stream_end(&said.graphs, &cli->err) &&
          graph_stream_decided(&said.graphs, &cli->err);
     graph_stream_free(&said.graphs);
+    spot_names_free(&said.names);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

@@ -62,6 +62,19 @@ const char *metrics_family_name(const struct metrics_family *family);
 /** The records that are its cases, i = 0, 1, ...; NULL: there are no more. */
 const char *metrics_family_record(const struct metrics_family *family, size_t i);
 
+/** The accounts of training runs, as they come. Starts as {0}. */
+struct metrics_accounts {
+    unsigned seen;   /* of the run being read: bit i for the i-th state */
+    bool some, none; /* a run had them, had none */
+};
+
+/** Takes an account record, or a trained record, which ends its run: a run has each account
+ * once, and all or none; so have all runs. *state is the number of an account's state, in
+ * the order of its row's text. Others: true. */
+bool metrics_accounts_take(struct metrics_accounts *accounts,
+                           const struct rec_reader *reader, const struct rec *rec,
+                           size_t *state, struct rec_error *err) REC_MUST_CHECK;
+
 struct metrics;
 
 /**
