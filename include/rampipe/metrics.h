@@ -68,8 +68,8 @@ struct metrics_accounts {
     bool some, none; /* a run had them, had none */
 };
 
-/** Takes an account record, or a trained record, which ends its run: a run has each account
- * once, and all or none; so have all runs. *state is the number of an account's state, in
+/** Takes an account record, or a trained record, which ends its run: a run has an account at
+ * most once, and of several runs all have some or none has. *state is the number of an account's state, in
  * the order of its row's text. Others: true. */
 bool metrics_accounts_take(struct metrics_accounts *accounts,
                            const struct rec_reader *reader, const struct rec *rec,

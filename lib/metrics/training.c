@@ -91,10 +91,6 @@ metrics_accounts_take(struct metrics_accounts *accounts, const struct rec_reader
                       const struct rec *rec, size_t *state, struct rec_error *err)
 {
     if (rec->type == REC_TRAINED) {
-        if (accounts->seen && accounts->seen != (1u << NSTATES) - 1)
-            return rec_reader_fail(reader, err,
-                                   "a run has all of its accounts or none: useful, "
-                                   "wasted, reconfiguring, stalled");
         accounts->some = accounts->some || accounts->seen;
         accounts->none = accounts->none || !accounts->seen;
         accounts->seen = 0;

@@ -272,7 +272,7 @@ static const struct {
     {"place", "sf"},     {"alloc", "sf"},       {"block", "rsf"},   {"run", "rdsf"},
     {"send", "rdsf"},    {"done", "rsf"},       {"trace", "rf"},    {"add", "rdsf"},
     {"preempt", "rdsf"}, {"model", "rdsf"},     {"state", "rdsf"},  {"train", "rdsf"},
-    {"account", "sf"},   {"trained", "rsf"},
+    {"account", "rsf"},  {"trained", "rsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
