@@ -58,6 +58,28 @@ static const char man_head[] =
     ".PP\nThe records of one graph stand together, in any order. A record that refers "
     "to another (a job to its graphs, an alloc to its job, graph and layout) comes after "
     "it. Jobs, allocs and blocks come in the order of their times.\n"
+    ".SH WHAT IS CHECKED\n"
+    "Whoever reads a record refuses it if a field is missing, a key stands twice, or it is "
+    "not UTF-8. reccheck checks every field and known key, and what records say of each "
+    "other, as the tools do that read them: graphs, ops, deps, jobs and layouts come once "
+    "and are whole, a graph has no cycle, all alternatives of a job are there, every op of "
+    "a layout is placed once on a slot it has, an alloc is of a job that waits, of one of "
+    "its alternatives, of a layout of that graph, with a server for each slot, and not "
+    "before the job arrives; behind a cluster every job is started or turned away once; a "
+    "cluster comes once, before its jobs; a job ends once; instances come before they go; "
+    "a training run has an account at most once. Servers are names to reccheck; that they "
+    "are in the cluster, free and large enough sim checks.\n"
+    ".PP\nThat a job's name comes once is known of the last 1048576 names at least, of "
+    "twice as many at most: of older ones nothing is kept, so that memory does not grow "
+    "with the number of jobs. Names are remembered as hashes of 64 bits; two that differ "
+    "are taken for one with a chance of less than 1.2e-13 a job.\n"
+    ".PP\nA stream may be changed so that no rule is broken. Not seen are: a line that is "
+    "removed, if it is a dep, a record of results (cluster, block, done, run, send, train, "
+    "state, account, trained), of a trace (trace, add and preempt without ids), a model, "
+    "or a job that no cluster stands before; a line that is there twice, if it is a "
+    "comment, an add or preempt without ids, a run, send, train, state or model; two lines "
+    "in each other's place, where no order is asked for; another number, or another name "
+    "that nothing refers to. A type that is not listed is not looked into.\n"
     ".SH RECORDS\n";
 
 static const char man_tail[] =
@@ -108,14 +130,14 @@ put_man_spec(struct cli *cli, const struct rec_spec *spec, const char *type,
 static void
 put_man(struct cli *cli)
 {
-    rec_printf(cli->writer, "%s", man_head);
+    rec_put_bytes(cli->writer, man_head, sizeof man_head - 1);
     for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
         const struct rec_spec *kind;
         put_man_spec(cli, rec_spec(type), rec_spec(type)->name, "");
         for (size_t i = 0; (kind = rec_spec_of_kind(type, i)); i++)
             put_man_spec(cli, kind, rec_spec(type)->name, kind->kind);
     }
-    rec_printf(cli->writer, "%s", man_tail);
+    rec_put_bytes(cli->writer, man_tail, sizeof man_tail - 1);
 }
 
 /* What records say of each other. */
