@@ -29,9 +29,9 @@ other+="|no model record|a second model"
     for file in */*/in.* */*/*.rec; do
         [[ -e $file && $file != *.tsv && $file != *.csv ]] || continue
         case $file in
-        sim/* | ramp-alloc/* | partition/* | metrics/*) tool=(${file%%/*}) ;;
+        sim/* | ramp-alloc/* | partition/* | metrics/*) tool=("${file%%/*}") ;;
         sim-redundant/*) tool=(sim redundant --profile "$profile") ;;
-        sim-elastic/* | tracegen-*) tool=(${file%%/*}) && tool=(${tool[0]%-*} ${tool[0]#*-}) ;;
+        sim-elastic/* | tracegen-*) mode=${file%%/*} && tool=("${mode%-*}" "${mode#*-}") ;;
         *) continue ;;
         esac
         theirs=0 ours=0
