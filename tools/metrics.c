@@ -23,7 +23,7 @@ free_reducers(struct metrics **reducer)
 
 /* A reducer of each family, behind the last one NULL; NULL: cli->err. */
 static struct metrics **
-make_reducers(struct cli *cli, const char *by, double seconds)
+make_reducers(struct cli *cli, const char *by, double seconds, bool runs)
 {
     struct metrics **reducer;
     size_t n = 0;
@@ -33,15 +33,29 @@ make_reducers(struct cli *cli, const char *by, double seconds)
     if (!reducer)
         rec_fail_memory(&cli->err);
     for (size_t i = 0; reducer && i < n; i++)
-        if (!(reducer[i] = metrics_new(metrics_family(i), by, seconds, &cli->err))) {
+        if (!(reducer[i] =
+                  metrics_new(metrics_family(i), by, seconds, runs, &cli->err))) {
             free_reducers(reducer);
             return NULL;
         }
     return reducer;
 }
 
+/* A record was refused: says which option is to blame, or would help. */
 static bool
-read_all(struct cli *cli, struct metrics *const reducer[])
+explain(struct cli *cli, const struct metrics *reducer, bool runs)
+{
+    struct rec_error why = cli->err;
+    if (why.code == REC_USAGE)
+        return cli_usage(cli, "--series: %s", why.text);
+    if (metrics_mixed(reducer) && !runs)
+        rec_fail(&cli->err, why.code, "%s (if each stream is a run, say --runs)",
+                 why.text);
+    return false;
+}
+
+static bool
+read_all(struct cli *cli, struct metrics *const reducer[], bool runs)
 {
     struct rec rec;
     int status;
@@ -49,9 +63,7 @@ read_all(struct cli *cli, struct metrics *const reducer[])
     while ((status = cli_next(cli, &rec)) > 0)
         for (size_t i = 0; reducer[i]; i++)
             if (metrics_take(reducer[i], cli->reader, &rec, &cli->err) < 0)
-                return cli->err.code == REC_USAGE
-                           ? cli_usage(cli, "--series: %s", cli->err.text)
-                           : false;
+                return explain(cli, reducer[i], runs);
     return status == 0;
 }
 
@@ -102,9 +114,11 @@ print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
 {
     if (args->series_given && metrics_nintervals(reducer) == 0)
         return cli_usage(cli, "--series: there is none of %s", name_of(reducer));
-    if (!cli_open_writer(cli, false))
+    if (args->runs_given && !metrics_has_runs(reducer))
+        return cli_usage(cli, "--runs is of jobs: statistics of %s are of many anyway",
+                         name_of(reducer));
+    if (!metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
         return false;
-    metrics_end(reducer);
     return args->series_given ? metrics_print_series(cli, reducer, format)
                               : metrics_print(cli, reducer, args->by_arg, format);
 }
@@ -117,14 +131,19 @@ run(struct cli *cli, const struct metrics_args *args)
     size_t format = person ? METRICS_TABLE : METRICS_TSV;
     struct metrics **reducer = NULL, *chosen = NULL;
     double seconds = 0;
+    bool runs = args->runs_given;
     bool ok = (!args->format_given ||
                cli_choice(cli, "format", args->format_arg, formats, &format)) &&
               (!args->series_given || read_series(cli, args->series_arg, &seconds)) &&
               (!args->by_given || !args->series_given ||
                cli_usage(cli, "--series is of all cases: give no --by")) &&
+              (!runs || !args->series_given ||
+               cli_usage(cli, "--series is of one run: give no --runs")) &&
+              (!args->by_given || rec_is_text(rec_str(args->by_arg)) ||
+               cli_usage(cli, "--by must be UTF-8")) &&
               cli_open_reader(cli) &&
-              (reducer = make_reducers(cli, args->by_arg, seconds)) &&
-              read_all(cli, reducer) && (chosen = choose(cli, reducer)) &&
+              (reducer = make_reducers(cli, args->by_arg, seconds, runs)) &&
+              read_all(cli, reducer, runs) && (chosen = choose(cli, reducer)) &&
               print(cli, chosen, args, (enum metrics_format)format);
 
     free_reducers(reducer);

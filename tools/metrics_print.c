@@ -218,17 +218,18 @@ put_value(struct cli *cli, const char *name, const char *unit, double value)
 
 /* A line of statistics, the first of which counts. */
 static void
-put_distribution(struct cli *cli, const struct metrics_figure *figure, bool first)
+put_distribution(struct cli *cli, const struct metrics_figure *figure, int width,
+                 bool first)
 {
     const char *unit = apart(figure->unit);
     char text[32];
     if (first) {
-        rec_printf(cli->writer, "\n%-28s %9s", "", figure->statistic[0]);
+        rec_printf(cli->writer, "\n%*s %9s", width, "", figure->statistic[0]);
         for (size_t k = 1; k < figure->n; k++)
             rec_printf(cli->writer, " %14s", figure->statistic[k]);
         put_text(cli, "\n");
     }
-    rec_printf(cli->writer, "%-28s %9.0f", figure->name, figure->value[0]);
+    rec_printf(cli->writer, "%-*s %9.0f", width, figure->name, figure->value[0]);
     for (size_t k = 1; k < figure->n; k++) {
         format_value(text, figure->value[k], figure->unit);
         rec_printf(cli->writer, " %14s", text);
@@ -242,11 +243,15 @@ put_total(struct cli *cli, struct metrics *m)
 {
     bool single = metrics_cases(m) == 1, first = true;
     struct metrics_figure figure;
+    int width = 28;
+    for (size_t i = 0; metrics_figure(m, 0, i, &figure); i++)
+        if (figure.n > 1 && strlen(figure.name) > (size_t)width)
+            width = (int)strlen(figure.name);
     for (size_t i = 0; metrics_figure(m, 0, i, &figure); i++)
         if (figure.n == 1 || single)
             put_value(cli, figure.name, figure.unit, figure.value[figure.n > 1]);
         else {
-            put_distribution(cli, &figure, first);
+            put_distribution(cli, &figure, width, first);
             first = false;
         }
 }

@@ -18,6 +18,7 @@ struct partition {
     const char **new_name; /* what it is called now */
     size_t nnames, name_room;
     struct rec_arena arena;
+    struct graph_jobs jobs;
     uint32_t *legal; /* numbers of parts, with --legal-parts */
     char *held;      /* comments and unknown records met inside a graph */
     size_t held_len, held_room;
@@ -151,13 +152,14 @@ write_job(struct partition *p, const struct rec *rec)
 {
     struct rec_writer *writer = p->cli->writer;
     struct rec_str rest, id;
+    struct graph_job job;
     bool first = true;
 
-    if (!rec_need(p->cli->reader, rec, &p->cli->err))
+    if (!graph_jobs_read(&p->jobs, NULL, p->cli->reader, rec, &job, &p->cli->err))
         return false;
     rec_begin(writer, "job");
     rec_str_field(writer, rec->field[1]);
-    rest = rec->field[2];
+    rest = job.graphs;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t i = rec_map_get(&p->names, id);
         if (i == REC_NONE)
@@ -222,5 +224,6 @@ run(struct cli *cli, const struct partition_args *args)
     rec_arena_free(&p.arena);
     graph_free(&p.graph);
     graph_free(&p.result);
+    graph_jobs_free(&p.jobs);
     return ok;
 }

@@ -15,7 +15,8 @@ struct policy {
     struct alloc_offer offer;
     uint32_t valid[ALLOC_DEGREES_MAX], offered[ALLOC_DEGREES_MAX];
     struct graph_store store; /* the graphs as they came */
-    struct rec_map written;   /* "graph/degree", once it is in the output */
+    struct graph_jobs jobs;
+    struct rec_map written; /* "graph/degree", once it is in the output */
     struct rec_arena arena;
     char *list; /* the alternatives of a job */
     size_t list_len, list_room;
@@ -100,17 +101,12 @@ take_job(struct policy *p, const struct rec *rec)
     struct rec_str rest, id;
     struct graph_job job;
 
-    if (!graph_read_job(cli->reader, rec, &job, &cli->err))
+    if (!graph_jobs_read(&p->jobs, &p->store, cli->reader, rec, &job, &cli->err))
         return false;
     p->list_len = 0;
     for (rest = job.graphs; rec_str_split(&rest, ',', &id);) {
         uint32_t index = graph_store_find(&p->store, id), n;
         const struct graph *graph;
-        if (index == REC_NONE)
-            return rec_reader_fail(
-                cli->reader, &cli->err,
-                "job '%.*s' refers to graph '%.*s', which has not come before",
-                (int)job.id.len, job.id.ptr, (int)id.len, id.ptr);
         graph = p->store.graph[index];
         p->offer.sequential = graph_sequential(graph) * job.steps;
         p->offer.deadline = job.deadline;
@@ -160,6 +156,7 @@ partition_by_policy(struct cli *cli, const struct partition_args *args,
     ok = ok && status == 0 && graph_store_end(&p->store, &cli->err);
     rng_free(p->offer.rng);
     graph_store_free(&p->store);
+    graph_jobs_free(&p->jobs);
     rec_map_free(&p->written);
     rec_arena_free(&p->arena);
     free(p->list);

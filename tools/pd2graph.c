@@ -26,12 +26,14 @@ read_settings(struct cli *cli, const struct pd2graph_args *args,
     if (!cli_choice(cli, "pass", args->pass_arg, passes, &pass) ||
         !cli_choice(cli, "time-unit", args->time_unit_arg, units, &unit) ||
         !cli_choice(cli, "memory", args->memory_arg, memories, &memory) ||
-        !cli_count(cli, "steps", args->steps_arg, 1, UINT64_MAX, &settings->steps))
+        !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps))
         return false;
     if (args->name_given && cli->nfiles > 1)
         return cli_usage(cli, "--name is for one input, got %zu files", cli->nfiles);
-    if (args->name_given && (!*args->name_arg || strpbrk(args->name_arg, ",=\t\r\n")))
-        return cli_usage(cli, "--name must be a name without comma, '=' or TAB");
+    if (args->name_given && (!*args->name_arg || strpbrk(args->name_arg, ",=\t\r\n") ||
+                             !rec_is_text(rec_str(args->name_arg))))
+        return cli_usage(cli,
+                         "--name must be a name without comma, '=' or TAB, in UTF-8");
     settings->profile.mirror = pass == 1;
     settings->profile.time_unit = unit_seconds[unit];
     settings->profile.memory = memory ? INPUT_MEMORY_ACTIVATION : INPUT_MEMORY_TOTAL;
@@ -54,7 +56,7 @@ static void
 clean_id(char *name)
 {
     for (char *p = name; *p; p++)
-        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ')
+        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
             *p = '_';
 }
 
@@ -102,6 +104,11 @@ choose_names(struct source *source, const char *given, struct rec_map *seen,
     else
         name_of_file(standard ? "stdin" : source->path, base, sizeof base);
     clean_id(base);
+    if (!rec_is_text(rec_str(base)))
+        return rec_fail(err, REC_USAGE,
+                        "%s: a graph is called as its file, and the name is no UTF-8, or "
+                        "too long: give --name",
+                        source->path);
     snprintf(source->model, sizeof source->model, "%s", *said ? said : base);
     snprintf(source->id, sizeof source->id, "%s", base);
     for (unsigned n = 2; rec_map_get(seen, rec_str(source->id)) != REC_NONE; n++)

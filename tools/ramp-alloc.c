@@ -10,6 +10,7 @@ struct ramp_alloc {
     struct cli *cli;
     struct alloc_admission_options options;
     struct graph_store store;
+    struct graph_jobs jobs;
     struct alloc_admission *admission;
     uint32_t *down;
     struct map_view *view; /* NULL without --map */
@@ -189,7 +190,7 @@ take_job(struct ramp_alloc *r, const struct rec *rec)
     struct cli *cli = r->cli;
     struct graph_job job;
 
-    if (!graph_read_job(cli->reader, rec, &job, &cli->err))
+    if (!graph_jobs_read(&r->jobs, &r->store, cli->reader, rec, &job, &cli->err))
         return false;
     if (!alloc_admission_advance(r->admission, &job, &cli->err))
         return rec_locate(cli->reader, &cli->err);
@@ -242,5 +243,6 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     map_view_free(r.view);
     alloc_admission_free(r.admission);
     graph_store_free(&r.store);
+    graph_jobs_free(&r.jobs);
     return ok;
 }

@@ -3,6 +3,8 @@
 #include "main.h"
 
 #include "rampipe/graph.h"
+#include "rampipe/metrics.h"
+#include "rampipe/spot.h"
 
 static void
 put_list(struct cli *cli, const char *type, const char *kind, const char *what,
@@ -63,6 +65,29 @@ static const char man_head[] =
     ".PP\nThe records of one graph stand together, in any order. A record that refers "
     "to another (a job to its graphs, an alloc to its job, graph and layout) comes after "
     "it. Jobs, allocs and blocks come in the order of their times.\n"
+    ".SH WHAT IS CHECKED\n"
+    "Whoever reads a record refuses it if a field is missing, a key stands twice, or it is "
+    "not UTF-8. To check a stream is to look at every field and known key, and at what "
+    "records say of each "
+    "other, as the tools do that read them: graphs, ops, deps, jobs and layouts come once "
+    "and are whole, a graph has no cycle, all alternatives of a job are there, every op of "
+    "a layout is placed once on a slot it has, an alloc is of a job that waits, of one of "
+    "its alternatives, of a layout of that graph, with a server for each slot, and not "
+    "before the job arrives; behind a cluster every job is started or turned away once; a "
+    "cluster comes once, before its jobs; a job ends once; instances come before they go; "
+    "a training run has an account at most once. Servers are names to it; that they "
+    "are in the cluster, free and large enough the simulator checks.\n"
+    ".PP\nThat a job's name comes once is known of the last 1048576 names at least, of "
+    "twice as many at most: of older ones nothing is kept, so that memory does not grow "
+    "with the number of jobs. Names are remembered as hashes of 64 bits; two that differ "
+    "are taken for one with a chance of less than 1.2e-13 a job.\n"
+    ".PP\nA stream may be changed so that no rule is broken. Not seen are: a line that is "
+    "removed, if it is a dep, a record of results (cluster, block, done, run, send, train, "
+    "state, account, trained), of a trace (trace, add and preempt without ids), a model, "
+    "or a job that no cluster stands before; a line that is there twice, if it is a "
+    "comment, an add or preempt without ids, a run, send, train, state or model; two lines "
+    "in each other's place, where no order is asked for; another number, or another name "
+    "that nothing refers to. A type that is not listed is not looked into.\n"
     ".SH RECORDS\n";
 
 static const char man_tail[] =
@@ -113,53 +138,79 @@ put_man_spec(struct cli *cli, const struct rec_spec *spec, const char *type,
 static void
 put_man(struct cli *cli)
 {
-    rec_printf(cli->writer, "%s", man_head);
+    rec_put_bytes(cli->writer, man_head, sizeof man_head - 1);
     for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
         const struct rec_spec *kind;
         put_man_spec(cli, rec_spec(type), rec_spec(type)->name, "");
         for (size_t i = 0; (kind = rec_spec_of_kind(type, i)); i++)
             put_man_spec(cli, kind, rec_spec(type)->name, kind->kind);
     }
-    rec_printf(cli->writer, "%s", man_tail);
+    rec_put_bytes(cli->writer, man_tail, sizeof man_tail - 1);
 }
 
-/* Graphs must hang together, and jobs refer to graphs that are there. */
+/* What records say of each other. */
+struct said {
+    struct graph_stream graphs; /* and jobs, layouts, allocs, results */
+    struct spot_order order;
+    struct spot_names names;
+    struct metrics_accounts accounts;
+};
+
 static bool
-check_names(struct cli *cli, struct graph_store *graphs, const struct rec *rec)
+check_model(struct cli *cli, const struct rec *rec)
 {
-    struct rec_str rest, id;
-    if (!graph_continues(rec) && !graph_store_end(graphs, &cli->err))
+    struct spot_model model;
+    bool ok;
+    spot_model_clear(&model);
+    ok = spot_model_read(&model, cli->reader, rec, &cli->err);
+    spot_model_free(&model);
+    return ok;
+}
+
+static bool
+check_record(struct cli *cli, struct said *said, const struct rec *rec)
+{
+    const struct rec_reader *reader = cli->reader;
+    struct rec_error *err = &cli->err;
+    struct graph_said graph;
+    struct spot_event event;
+    size_t state;
+    int happened;
+
+    if (rec->type == REC_MARK) { /* each stream is a trace of its own */
+        said->order = (struct spot_order){.framed = false};
+        spot_names_free(&said->names);
+    } else if (!rec_check(reader, rec, err))
         return false;
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_store_read(graphs, cli->reader, rec, &cli->err);
-    if (rec->type != REC_JOB && rec->type != REC_LAYOUT)
-        return true;
-    for (rest = rec->field[2]; rec_str_split(&rest, ',', &id);)
-        if (graph_store_find(graphs, id) == REC_NONE)
-            return rec_reader_fail(cli->reader, &cli->err,
-                                   "'%.*s' is no graph that came before", (int)id.len,
-                                   id.ptr);
-    return true;
+    if (!graph_stream_take(&said->graphs, reader, rec, &graph, err) ||
+        !metrics_accounts_take(&said->accounts, reader, rec, &state, err) ||
+        (rec->type == REC_MODEL && !check_model(cli, rec)))
+        return false;
+    happened = spot_read(&said->order, reader, rec, &event, err);
+    return happened == 0 || (happened > 0 && spot_names_take(&said->names, &said->order,
+                                                             &event, reader, err));
 }
 
 static bool
 check(struct cli *cli, bool pass)
 {
-    struct graph_store graphs = {0};
+    struct said said = {.graphs = {.servers = true}};
     uint64_t count[REC_NTYPES] = {0}, total = 0;
     struct rec rec;
     bool ok = true;
     int status = 0;
 
     while (ok && (status = cli_next(cli, &rec)) > 0) {
-        ok = rec_check(cli->reader, &rec, &cli->err) && check_names(cli, &graphs, &rec);
+        ok = check_record(cli, &said, &rec);
         count[rec.type]++;
         total += rec.type > REC_MARK || rec.type == REC_OTHER;
         if (ok && pass)
             rec_put_line(cli->writer, rec.line);
     }
-    ok = ok && status == 0 && graph_store_end(&graphs, &cli->err);
-    graph_store_free(&graphs);
+    ok = ok && status == 0 && graph_stream_end(&said.graphs, &cli->err) &&
+         graph_stream_decided(&said.graphs, &cli->err);
+    graph_stream_free(&said.graphs);
+    spot_names_free(&said.names);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

@@ -74,7 +74,7 @@ write_state(void *context, double time, enum train_redundant_status status, bool
 static void
 put_known(struct rec_writer *w, const char *key, double value)
 {
-    if (!isnan(value))
+    if (isfinite(value)) /* what was free has no value for money */
         rec_num_key(w, key, value);
 }
 

@@ -68,8 +68,8 @@ read_options(struct drawing *d, const struct tracegen_jobs_args *args)
     d->prefix = args->prefix_arg;
     if (args->jobs_given && args->until_given)
         return cli_usage(cli, "give --jobs or --until, not both");
-    if (strpbrk(d->prefix, ",=\t\r\n"))
-        return cli_usage(cli, "--prefix must have no comma, '=' or TAB");
+    if (strpbrk(d->prefix, ",=\t\r\n") || !rec_is_text(rec_str(d->prefix)))
+        return cli_usage(cli, "--prefix must be UTF-8 and have no comma, '=' or TAB");
     if (args->until_given) {
         d->jobs = UINT64_MAX;
         if (!cli_seconds(cli, "until", args->until_arg, false, &d->until))

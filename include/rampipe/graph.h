@@ -95,7 +95,8 @@ bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
                    struct rec_error *err) REC_MUST_CHECK;
 /**
  * Closes the graph: resolves names, checks that every op is defined once, deps join
- * defined ops and are not repeated, parts are complete; builds the indexes.
+ * defined ops, are not repeated and have no cycle (sync deps left out), parts are complete;
+ * builds the indexes.
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
@@ -153,13 +154,92 @@ struct graph_job {
 /** A job with more steps than this is refused, for beyond it not every integer is a
  * double. */
 #define GRAPH_STEPS_MAX 9007199254740992
+/** So many slots a layout may have. */
+#define GRAPH_SLOTS_MAX 16777216
 bool graph_read_job(const struct rec_reader *reader, const struct rec *rec,
                     struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
+
+/** The jobs of a stream, as they come. Starts as {0}. */
+struct graph_jobs {
+    struct rec_ids ids;
+    double last; /* arrival, seconds */
+};
+
+/** Reads the next job of a stream: jobs come in order of arrival, each name comes once (as
+ * far as struct rec_ids remembers), and all alternatives are in `store` (NULL: whoever
+ * calls looks). The texts are views. */
+bool graph_jobs_read(struct graph_jobs *jobs, const struct graph_store *store,
+                     const struct rec_reader *reader, const struct rec *rec,
+                     struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
+void graph_jobs_free(struct graph_jobs *jobs);
 
 /** Begins the record of a job that is turned away: all but rec_end(), so that keys may
  * follow. `graph` is the one that was tried, or would have been; NULL: none is known. */
 void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
                        double time, const char *cause, const struct graph *graph);
+
+/* ---- what the records of a stream say of each other ------------------------ */
+
+/** What was found out about a record; valid until the next one. */
+struct graph_said {
+    struct graph_job job; /* of a job record */
+    uint32_t *tag;   /* of job, alloc, block: a number that the caller may keep with the
+                             job; NULL: there is none such */
+    uint32_t graph;  /* of a layout: index in the store */
+    uint32_t layout; /* of an alloc: counted from 0 as they came */
+    uint32_t op;     /* of a place */
+    uint32_t slot;   /* of a place; of a layout their number */
+    double time;     /* of alloc and block, seconds */
+};
+
+/**
+ * Checks a stream of graphs, jobs, layouts, allocs, and of results: what refers to something
+ * comes after it, nothing comes twice, time does not run backwards, every op of a graph is
+ * placed once, a job starts or is turned away once. It knows servers as names only; what
+ * they are is the cluster's business. Memory grows with graphs and layouts, and with the
+ * jobs that wait; of others it keeps struct rec_ids. Starts as {0}, but for the options.
+ */
+struct graph_stream {
+    bool await;   /* jobs wait for an alloc or block even if no cluster came */
+    bool servers; /* the servers of an alloc must have different names */
+
+    struct graph_store store;
+    struct graph_jobs jobs;
+    bool planned;   /* there are graphs, jobs, layouts or allocs, not results alone */
+    bool clustered; /* a cluster came */
+    bool arrived;   /* a job came */
+    double now;     /* of the last job, alloc or block, seconds */
+
+    struct graph_layout *layout;
+    size_t nlayouts, layout_room;
+    struct rec_map layouts; /* by id */
+    struct rec_arena names; /* of layouts */
+    bool placing;           /* the last one still gets places */
+    uint32_t *slot;         /* of each op of its graph; REC_NONE: not placed yet */
+    size_t slot_room;
+
+    struct graph_waiting *waiting; /* jobs neither started nor turned away, and gaps */
+    uint32_t *gap;
+    size_t nwaiting, waiting_room, ngaps, gap_room;
+    struct rec_map waits;  /* by id */
+    struct rec_ids ended;  /* jobs that are done or turned away, of results alone */
+    struct rec_map unique; /* servers of an alloc */
+};
+
+/** Takes the next record of any type, also REC_MARK; *said is filled. */
+bool graph_stream_take(struct graph_stream *stream, const struct rec_reader *reader,
+                       const struct rec *rec, struct graph_said *said,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** No more records come: what is open is whole. */
+bool graph_stream_end(struct graph_stream *stream, struct rec_error *err) REC_MUST_CHECK;
+/** No job waits any more that came behind a cluster (with `await`: that came). */
+bool graph_stream_decided(const struct graph_stream *stream,
+                          struct rec_error *err) REC_MUST_CHECK;
+void graph_stream_free(struct graph_stream *stream);
+
+/** Checks that a layout (named in the message) has a slot for every op: REC_NONE is none. */
+bool graph_check_placed(const struct graph *graph, const char *layout,
+                        const uint32_t *slot, struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- walking ------------------------------------------------------------- */
 

@@ -62,29 +62,50 @@ const char *metrics_family_name(const struct metrics_family *family);
 /** The records that are its cases, i = 0, 1, ...; NULL: there are no more. */
 const char *metrics_family_record(const struct metrics_family *family, size_t i);
 
+/** The accounts of training runs, as they come. Starts as {0}. */
+struct metrics_accounts {
+    unsigned seen;   /* of the run being read: bit i for the i-th state */
+    bool some, none; /* a run had them, had none */
+};
+
+/** Takes an account record, or a trained record, which ends its run: a run has an account at
+ * most once, and of several runs all have some or none has. *state is the number of an account's state, in
+ * the order of its row's text. Others: true. */
+bool metrics_accounts_take(struct metrics_accounts *accounts,
+                           const struct rec_reader *reader, const struct rec *rec,
+                           size_t *state, struct rec_error *err) REC_MUST_CHECK;
+
 struct metrics;
 
 /**
  * An empty reducer. `by`: cases with the same value of this key are a group, where the
  * family may know more (jobs: graph, cause, deadline as a fraction; training: model); NULL:
  * only the total. Borrowed. `seconds` > 0: the width of the intervals of a series, if the
- * family has one.
+ * family has one. Jobs of several streams (of a concatenation, or files) must be of one
+ * cluster, end once, and not before those of the streams before; with `runs` each stream is
+ * a run of its own, and what comes out are the distributions of its figures over the runs
+ * (of those that have the group).
  */
 struct metrics *metrics_new(const struct metrics_family *family, const char *by,
-                            double seconds, struct rec_error *err) REC_MUST_CHECK;
+                            double seconds, bool runs,
+                            struct rec_error *err) REC_MUST_CHECK;
+/** Does it reduce runs? Not if it was not asked to, or each case is a run. */
+bool metrics_has_runs(const struct metrics *metrics);
+/** Did metrics_take() fail because the streams are not of one run? */
+bool metrics_mixed(const struct metrics *metrics);
 /** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:
  * the intervals are too short. */
 int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /** All records are taken: puts the groups in order of name, numbers by value and before
  * others; the total stays first. */
-void metrics_end(struct metrics *metrics);
+bool metrics_end(struct metrics *metrics, struct rec_error *err) REC_MUST_CHECK;
 void metrics_free(struct metrics *metrics);
 
 /* ---- what comes out, after metrics_end() --------------------------------- */
 
 const struct metrics_family *metrics_family_of(const struct metrics *metrics);
-/** How many cases it took; 0: the stream has no results of its family. */
+/** How many cases, or runs, it took; 0: the stream has no results of its family. */
 uint64_t metrics_cases(const struct metrics *metrics);
 /** Groups, the total among them, which is group 0 and called "all". */
 size_t metrics_ngroups(const struct metrics *metrics);

@@ -139,7 +139,7 @@ bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
  */
 size_t rec_format_num(char text[REC_NUM_MAX], double value);
 
-/* ---- maps and arenas ------------------------------------------------------ */
+/* ---- maps, ids and arenas ------------------------------------------------------ */
 
 /* Lookup does not depend on addresses, and nothing iterates over a map, so no result
  * depends on the order of hashes. */
@@ -169,6 +169,28 @@ bool rec_map_add(struct rec_map *map, struct rec_str key, uint32_t value,
 void rec_map_remove(struct rec_map *map, struct rec_str key);
 void rec_map_clear(struct rec_map *map);
 void rec_map_free(struct rec_map *map);
+
+/** How many ids a memory of ids keeps at least. */
+#define REC_IDS_KEPT 1048576
+
+/**
+ * A bounded memory of ids, of streams that have more of them than a machine has memory:
+ * two generations of hashes of 64 bits. An id goes into the newer one; when that holds
+ * REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of what was added at
+ * least the last REC_IDS_KEPT ids are known again, at most twice as many, in 32 MB. Two
+ * that are different are taken for one with a chance of less than 2^21 / 2^64 an id. Starts
+ * as {0}.
+ */
+struct rec_ids {
+    uint64_t *hash[2]; /* open addressing, 0: free; the newer generation, the older one */
+    size_t size[2];    /* slots: a power of two, or 0 */
+    size_t n;          /* in the newer one */
+};
+
+/** Adds an id. 1: it is new; 0: it was there already; -1: *err. */
+int rec_ids_add(struct rec_ids *ids, struct rec_str id,
+                struct rec_error *err) REC_MUST_CHECK;
+void rec_ids_free(struct rec_ids *ids);
 
 struct rec_arena_chunk;
 
@@ -211,7 +233,12 @@ enum rec_kind {
     REC_KIND_FRACTION, /* a number in [0, 1] (1e-9 of rounding allowed) */
     REC_KIND_PART,     /* I/N, 1 <= I <= N */
     REC_KIND_PASS,     /* forward, backward or task */
-    REC_KIND_TEXT      /* anything */
+    REC_KIND_ACCOUNT,  /* useful, wasted, reconfiguring or stalled */
+    REC_KIND_NAMES,    /* ids separated by commas, as many as the field COUNT says */
+    REC_KIND_TEXT,     /* anything */
+    /* numbers that look at a neighbour: */
+    REC_KIND_LATER, /* an AMOUNT that is not less than the field before it */
+    REC_KIND_PAST   /* an AMOUNT that is not more than the field TIME */
 };
 
 struct rec_field_spec {
@@ -314,22 +341,30 @@ bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
 /** The row of one of its keys; NULL: not a known key. */
 const struct rec_field_spec *rec_key_spec(const struct rec *rec, struct rec_str key);
 
-/** Checks that the record has its row's fixed fields. */
+/** Checks that the record has its row's fixed fields, is UTF-8 and has no key twice: what
+ * whoever reads a record asks first. */
 bool rec_need(const struct rec_reader *reader, const struct rec *rec,
               struct rec_error *err) REC_MUST_CHECK;
 /** A field that is a number. */
 bool rec_get_number(const struct rec_reader *reader, const struct rec *rec, size_t index,
                     double *value, struct rec_error *err) REC_MUST_CHECK;
+/** A field that is LATER than the one before it, a number that was read already. */
+bool rec_get_later(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                   double before, double *value, struct rec_error *err) REC_MUST_CHECK;
 /** A field that is a COUNT. */
 bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    uint64_t *value, struct rec_error *err) REC_MUST_CHECK;
+/** A field that is an ID: *id is a view of it. */
+bool rec_get_id(const struct rec_reader *reader, const struct rec *rec, size_t index,
+                struct rec_str *id, struct rec_error *err) REC_MUST_CHECK;
 /** A field is not what its row demands: says so. Returns false. */
 bool rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    struct rec_error *err);
 
 /** True if the text is UTF-8 without control characters other than TAB. */
 bool rec_is_text(struct rec_str s);
-/** Checks a record against the table: fields, known keys, UTF-8. Others pass. */
+/** Checks a record against the table: rec_need(), every field, every known key. Of other
+ * types it checks UTF-8 alone. */
 bool rec_check(const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;
 
@@ -349,6 +384,9 @@ bool rec_key_number(const struct rec_reader *reader, const struct rec *rec,
 bool rec_key_count(const struct rec_reader *reader, const struct rec *rec,
                    const char *key, uint64_t *value,
                    struct rec_error *err) REC_MUST_CHECK;
+/** A key whose value is NAMES: ids, COUNT of them; a view. Absent: ptr is NULL, true. */
+bool rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *key,
+                 struct rec_str *ids, struct rec_error *err) REC_MUST_CHECK;
 /** Text as the number that a field or key of the record must be. */
 bool rec_read_number(const struct rec_reader *reader, const struct rec *rec,
                      const struct rec_field_spec *spec, struct rec_str text,

@@ -138,11 +138,11 @@ REC_ROW(BLOCK, "block",
     REC_FIELD("TIME", AMOUNT, "when, seconds")
     REC_FIELD("CAUSE", ID, "why"),
     REC_KEY("graph", ID, "the last alternative that was tried")
-    REC_KEY("start", AMOUNT, "unfinished: when it started, seconds; without it, it waited")
+    REC_KEY("start", PAST, "unfinished: when it started, seconds; without it, it waited")
     REC_KEY("servers", COUNT, "unfinished: servers it had")
     REC_KEY("busy", FRACTION, "unfinished: as in done")
     REC_KEY("model", TEXT, "its network")
-    REC_KEY("arrival", AMOUNT, "when it arrived, seconds")
+    REC_KEY("arrival", PAST, "when it arrived, seconds")
     REC_KEY("degree", COUNT, "the degree= of that graph")
     REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds")
     REC_KEY("steps", COUNT, "training steps")
@@ -159,8 +159,8 @@ REC_ROW(DONE, "done",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("GRAPH", ID, "what it ran")
     REC_FIELD("ARRIVAL", AMOUNT, "seconds")
-    REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("FINISH", AMOUNT, "START + steps * step, seconds"),
+    REC_FIELD("START", LATER, "seconds")
+    REC_FIELD("FINISH", LATER, "START + steps * step, seconds"),
     REC_KEY("model", TEXT, "name of the network")
     REC_KEY("steps", COUNT, "training steps")
     REC_KEY("step", AMOUNT, "time of one step, seconds")
@@ -186,7 +186,7 @@ REC_ROW(RUN, "run",
     REC_FIELD("OP", ID, "the op")
     REC_FIELD("SERVER", ID, "where")
     REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("END", AMOUNT, "seconds"),
+    REC_FIELD("END", LATER, "seconds"),
 )
 
 REC_ROW(SEND, "send",
@@ -198,7 +198,7 @@ REC_ROW(SEND, "send",
     REC_FIELD("FROM", ID, "server")
     REC_FIELD("TO", ID, "server")
     REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
     REC_FIELD("BYTES", AMOUNT, "bytes"),
 )
 
@@ -207,7 +207,7 @@ REC_ROW(TRACE, "trace",
     "preempt records follow.",
     "trace\t0\t21300\tinstances=32",
     REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("END", AMOUNT, "seconds"),
+    REC_FIELD("END", LATER, "seconds"),
     REC_KEY("instances", COUNT,
           "how many there were at START; 0: those that are added at START"))
 
@@ -216,14 +216,14 @@ REC_ROW(ADD, "add",
     "add\t60\t2\tids=node7,node8",
     REC_FIELD("TIME", AMOUNT, "seconds")
     REC_FIELD("COUNT", COUNT, "how many"),
-    REC_KEY("ids", IDS, "their names, COUNT of them"))
+    REC_KEY("ids", NAMES, "their names"))
 
 REC_ROW(PREEMPT, "preempt",
     "Instances are taken away.",
     "preempt\t780\t5",
     REC_FIELD("TIME", AMOUNT, "seconds")
     REC_FIELD("COUNT", COUNT, "how many"),
-    REC_KEY("ids", IDS, "which ones, COUNT of them"))
+    REC_KEY("ids", NAMES, "which ones"))
 
 REC_ROW(MODEL, "model",
     "Figures that a random trace is drawn from.",
@@ -243,8 +243,8 @@ REC_KIND_ROW(MODEL, spot,
     REC_KEY("mttp_mean_s", AMOUNT, "mean time between changes, seconds")
     REC_KEY("mttp_std_s", AMOUNT, "its sample standard deviation")
     REC_KEY("total_minutes", AMOUNT, "from the start, where the log has one, or the first row to the last")
-    REC_KEY("total_preemptions", COUNT, "instances")
-    REC_KEY("total_additions", COUNT, "instances")
+    REC_KEY("total_preemptions", AMOUNT, "instances")
+    REC_KEY("total_additions", AMOUNT, "instances")
     REC_KEY("preemptions_per_minute", AMOUNT, "instances")
     REC_KEY("additions_per_minute", AMOUNT, "instances")
     REC_KEY("chance_preempt_minute", AMOUNT, "preemptions (events) a minute")
@@ -284,7 +284,7 @@ REC_ROW(TRAIN, "train",
     REC_FIELD("SIZE", COUNT, "instances that train (redundant: that are there)"),
     REC_KEY("after", COUNT, "SIZE after the reconfiguration")
     REC_KEY("redo", COUNT, "the iteration that training goes back to")
-    REC_KEY("since", AMOUNT, "work since this time was lost, seconds")
+    REC_KEY("since", PAST, "work since this time was lost, seconds")
     REC_KEY("pipelines", COUNT, "of the configuration")
     REC_KEY("stages", COUNT, "of the configuration")
     REC_KEY("waiting", COUNT, "instances that wait for the next one")
@@ -304,7 +304,7 @@ REC_ROW(ACCOUNT, "account",
     "Where the time of a training run went. STATE useful: iterations that count; wasted: "
     "iterations lost and done again; reconfiguring; stalled: too few instances.",
     "account\tuseful\t632\t24860",
-    REC_FIELD("STATE", ID, "useful, wasted, reconfiguring or stalled")
+    REC_FIELD("STATE", ACCOUNT, "where it went")
     REC_FIELD("SECONDS", AMOUNT, "time in this state")
     REC_FIELD("INSTANCE_SECONDS", AMOUNT, "of all instances, in this state"),
 )
@@ -314,7 +314,7 @@ REC_ROW(TRAINED, "trained",
     NULL,
     REC_FIELD("MODEL", ID, "elastic or redundant")
     REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
     REC_FIELD("STEPS", COUNT, "iterations done and not lost"),
     REC_KEY("name", TEXT, "what was trained")
     REC_KEY("target", COUNT, "iterations that the training asks for")
@@ -334,7 +334,7 @@ REC_KIND_ROW(TRAINED, elastic,
     "trained\telastic\t0\t900\t45\treconfigurations=1\tlost=12",
     REC_FIELD("MODEL", ID, "elastic or redundant")
     REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
     REC_FIELD("STEPS", COUNT, "iterations done and not lost"),
     REC_KEY("iterations", COUNT, "iterations done, lost ones too")
     REC_KEY("lost", NUMBER, "iterations to do again")
@@ -348,7 +348,7 @@ REC_KIND_ROW(TRAINED, redundant,
     "trained\tredundant\t0\t900\t45\tname=BERT\tfatal=1\tlast=880",
     REC_FIELD("MODEL", ID, "elastic or redundant")
     REC_FIELD("START", AMOUNT, "seconds")
-    REC_FIELD("END", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
     REC_FIELD("STEPS", COUNT, "iterations done and not lost"),
     REC_KEY("degraded", AMOUNT, "seconds at the slower pace after a loss")
     REC_KEY("fatal", COUNT, "losses that redundancy could not cover")

@@ -46,6 +46,24 @@ struct spot_order {
 int spot_read(struct spot_order *order, const struct rec_reader *reader,
               const struct rec *rec, struct spot_event *event,
               struct rec_error *err) REC_MUST_CHECK;
+/** The instances of a trace that have names, as far as its records alone tell who is there:
+ * any may have gone once some went unnamed, and one that was not named may have any name.
+ * Starts as {0}. */
+struct spot_names {
+    struct rec_map there;
+    char **name; /* of those that are there, and gaps */
+    uint32_t *gap;
+    size_t n, room, ngaps, gap_room;
+    bool some_unnamed, some_gone;
+};
+
+/** An event happens, which spot_read() took: nobody comes who is there, or goes who is not.
+ * Memory grows with those that are there. */
+bool spot_names_take(struct spot_names *names, const struct spot_order *order,
+                     const struct spot_event *event, const struct rec_reader *reader,
+                     struct rec_error *err) REC_MUST_CHECK;
+void spot_names_free(struct spot_names *names);
+
 /** `instances` may be NULL: the trace does not say. */
 void spot_write_trace(struct rec_writer *writer, double start, double end,
                       const uint64_t *instances);

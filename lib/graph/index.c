@@ -169,6 +169,15 @@ find_units(struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+static bool
+check_cycles(const struct graph *graph, struct rec_error *err)
+{
+    uint32_t *order = malloc((graph->nops + 1) * sizeof *order);
+    bool ok = order ? graph_order(graph, order, err) : rec_fail_memory(err);
+    free(order);
+    return ok;
+}
+
 bool
 graph_close(struct graph *graph, struct rec_error *err)
 {
@@ -188,7 +197,8 @@ graph_close(struct graph *graph, struct rec_error *err)
         return rec_fail_memory(err);
     group_deps(graph, true, graph->out_start, graph->out);
     group_deps(graph, false, graph->in_start, graph->in);
-    return check_repeats(graph, err) && find_units(graph, err);
+    return check_repeats(graph, err) && find_units(graph, err) &&
+           check_cycles(graph, err);
 }
 
 /* A parent that an op waits for. */

@@ -68,16 +68,49 @@ graph_read_job(const struct rec_reader *reader, const struct rec *rec,
         !rec_get_count(reader, rec, 4, &steps, err) ||
         !rec_get_number(reader, rec, 5, &job->deadline, err))
         return false;
+    if (!rec_get_id(reader, rec, 1, &job->id, err))
+        return false;
     if (steps > GRAPH_STEPS_MAX)
         return rec_reader_fail(reader, err, "job '%.*s': STEPS must be at most %lld",
                                (int)rec->field[1].len, rec->field[1].ptr,
                                (long long)GRAPH_STEPS_MAX);
-    if (rec->field[1].len == 0)
-        return rec_reader_fail(reader, err, "a job needs a name");
-    job->id = rec->field[1];
     job->graphs = rec->field[2];
     job->steps = (double)steps;
     return true;
+}
+
+bool
+graph_jobs_read(struct graph_jobs *jobs, const struct graph_store *store,
+                const struct rec_reader *reader, const struct rec *rec,
+                struct graph_job *job, struct rec_error *err)
+{
+    struct rec_str rest, id;
+    int added;
+
+    if (!graph_read_job(reader, rec, job, err))
+        return false;
+    for (rest = job->graphs; store && rec_str_split(&rest, ',', &id);)
+        if (graph_store_find(store, id) == REC_NONE)
+            return rec_reader_fail(
+                reader, err,
+                "job '%.*s' refers to graph '%.*s', which has not come before",
+                (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
+    if (job->arrival < jobs->last)
+        return rec_reader_fail(reader, err,
+                               "jobs must come in order of arrival: job '%.*s' arrives "
+                               "at %.17g, before %.17g",
+                               (int)job->id.len, job->id.ptr, job->arrival, jobs->last);
+    jobs->last = job->arrival;
+    added = rec_ids_add(&jobs->ids, job->id, err);
+    return added > 0 ||
+           (added == 0 && rec_reader_fail(reader, err, "job '%.*s' is there already",
+                                          (int)job->id.len, job->id.ptr));
+}
+
+void
+graph_jobs_free(struct graph_jobs *jobs)
+{
+    rec_ids_free(&jobs->ids);
 }
 
 void

@@ -140,18 +140,27 @@ read_figures(const struct profile *p, struct rec_str s, const char *id,
     return true;
 }
 
-/* Text that a record may hold: control characters become blanks, what is no UTF-8 '?'. */
-static void
-make_clean(char *text)
+/* Text that a record may hold: control characters become blanks, what is no UTF-8 is
+ * refused. */
+static bool
+make_clean(const struct rec_reader *reader, char *text, struct rec_error *err)
 {
     for (char *p = text; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = ' ';
-    if (rec_is_text(rec_str(text)))
-        return;
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
+    return rec_is_text(rec_str(text)) ||
+           rec_reader_fail(reader, err, "a name must be UTF-8, got '%.60s'", text);
+}
+
+/* At most so many bytes of a text, and no part of a character. */
+static int
+cut(struct rec_str text, size_t most)
+{
+    if (text.len <= most)
+        return (int)text.len;
+    while (most > 0 && ((unsigned char)text.ptr[most] & 0xc0) == 0x80)
+        most--;
+    return (int)most;
 }
 
 /* ---- the head ------------------------------------------------------------ */
@@ -187,10 +196,8 @@ take_comment(struct rec_reader *reader, struct input_head *head, struct rec_str 
     if (text == head->batch && !rec_parse_uint(value, &batch))
         return rec_reader_fail(reader, err, "batch must be an integer >= 0, got '%.*s'",
                                (int)(value.len < 60 ? value.len : 60), value.ptr);
-    snprintf(text, INPUT_NAME_MAX, "%.*s",
-             (int)(value.len < INPUT_NAME_MAX ? value.len : INPUT_NAME_MAX), value.ptr);
-    make_clean(text);
-    return true;
+    snprintf(text, INPUT_NAME_MAX, "%.*s", cut(value, INPUT_NAME_MAX - 1), value.ptr);
+    return make_clean(reader, text, err);
 }
 
 static bool
@@ -232,20 +239,21 @@ input_head_free(struct input_head *head)
 /* ---- nodes and edges ----------------------------------------------------- */
 
 /* Keys of the op: "Conv2d(3, 64)" -> "\ttype=Conv2d", and the stage if there is one. */
-static void
-make_extra(struct rec_str type, struct rec_str stage, char *text, size_t room)
+static bool
+make_extra(const struct rec_reader *reader, struct rec_str type, struct rec_str stage,
+           char *text, size_t room, struct rec_error *err)
 {
     const char *end = type.len ? memchr(type.ptr, '(', type.len) : NULL;
     int n = 0;
     type = trim(end ? (struct rec_str){type.ptr, (size_t)(end - type.ptr)} : type);
     text[0] = '\0';
     if (type.len)
-        n = snprintf(text, room, "\ttype=%.*s", (int)(type.len < 100 ? type.len : 100),
-                     type.ptr);
-    if (n)
-        make_clean(text + 1);
+        n = snprintf(text, room, "\ttype=%.*s", cut(type, 100), type.ptr);
+    if (n && !make_clean(reader, text + 1, err))
+        return false;
     if (stage.len)
         snprintf(text + n, room - (size_t)n, "\tstage=%.*s", (int)stage.len, stage.ptr);
+    return true;
 }
 
 static bool
@@ -270,7 +278,8 @@ read_node(struct profile *p, struct rec_str line, struct rec_error *err)
         return false;
     if (stage.ptr && (stage.len > 18 || !rec_parse_uint(stage, &n)))
         return fail(p, err, "stage_id must be an integer >= 0", stage);
-    make_extra(line, stage, extra, sizeof extra);
+    if (!make_extra(p->reader, line, stage, extra, sizeof extra, err))
+        return false;
     op.id = id;
     op.extra = extra;
     op.line = (uint32_t)rec_reader_line(p->reader);
@@ -343,18 +352,11 @@ static bool
 build_forward(struct profile *p, const struct edge *edge, size_t nedges,
               struct rec_error *err)
 {
-    uint32_t *order;
-    bool ok;
     for (size_t i = 0; i < nedges; i++)
         if (!graph_add_dep(&p->graph, rec_str(edge[i].src), rec_str(edge[i].dst), 0,
                            false, "", edge[i].line, err))
             return false;
-    if (!graph_close(&p->graph, err))
-        return false;
-    order = calloc(p->graph.nops, sizeof *order);
-    ok = order ? graph_order(&p->graph, order, err) : rec_fail_memory(err);
-    free(order);
-    return ok;
+    return graph_close(&p->graph, err);
 }
 
 bool

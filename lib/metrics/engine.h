@@ -14,6 +14,8 @@ struct group {
     size_t nlabelled, labelled_room;
 };
 
+struct metrics_runs;
+
 struct label {
     const char *name;
     uint32_t index;
@@ -39,12 +41,64 @@ struct metrics {
     const char **label_figure; /* names: those of the label of index 0, of 1, ... */
     size_t label_figure_room;
     struct rec_map labels;
+    /* of a family whose cases share a time line: */
+    const char *file;    /* being read; NULL: none yet */
+    bool marked;         /* the stream has ended */
+    bool mixed;          /* it was refused, for it is not of one run with the others */
+    double before, last; /* when the streams before ended, this one so far */
+    struct rec_ids ended;
+    const char *noted[REC_NTYPES]; /* the line that said something of all cases */
+    struct metrics_runs *runs;     /* NULL: all streams are one run */
+
     double *bin; /* the sums of each interval */
     size_t nbins, bin_room;
     struct rec_arena arena;
 };
 
 _Static_assert(METRICS_MOST <= 64, "known and unknown have a bit for each sum");
+
+/* ---- metrics.c ---- */
+
+/* All that was reduced is forgotten. */
+void metrics_clear(struct metrics *m);
+/* The order of groups. */
+int metrics_compare_names(const char *a, const char *b);
+
+/* ---- figures.c ---- */
+
+/* The statistics of a distribution; with the mean's standard error if `independent`. */
+void metrics_describe(bool independent, struct metrics_dist *dist,
+                      struct metrics_figure *figure);
+/* metrics_figure() of what is being reduced, a run. */
+bool metrics_run_figure(struct metrics *m, size_t group, size_t i,
+                        struct metrics_figure *figure);
+
+/* ---- runs.c ---- */
+
+/* A record is of the next stream, if the last one has ended or the file is another. */
+bool metrics_next_stream(struct metrics *m, const struct rec_reader *reader,
+                         struct rec_error *err) REC_MUST_CHECK;
+/* What a record says of all cases it says alike in all streams. */
+bool metrics_same_note(struct metrics *m, const struct rec_reader *reader,
+                       const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/* A case is new, and on the time line behind the streams before. */
+bool metrics_follows(struct metrics *m, const struct rec_reader *reader,
+                     const struct rec *rec, const struct metrics_case *one,
+                     struct rec_error *err) REC_MUST_CHECK;
+
+struct metrics_runs *metrics_runs_new(struct rec_error *err);
+void metrics_runs_free(struct metrics_runs *runs);
+/* What is being reduced is a whole run, if it has a case. */
+bool metrics_end_run(struct metrics *m, struct rec_error *err) REC_MUST_CHECK;
+void metrics_runs_end(struct metrics_runs *runs);
+uint64_t metrics_runs_count(const struct metrics_runs *runs);
+size_t metrics_runs_ngroups(const struct metrics_runs *runs);
+const char *metrics_runs_group(const struct metrics_runs *runs, size_t group);
+bool metrics_runs_figure(struct metrics_runs *runs, size_t group, size_t i,
+                         struct metrics_figure *figure);
+/* A column: the mean over the runs. */
+bool metrics_runs_mean(const struct metrics_runs *runs, size_t group,
+                       const struct metrics_show *show, struct metrics_value *value);
 
 /* Which figure, counted from 0 (quantities behind the others), and which statistic of it a
  * column shows. False: there is none. */

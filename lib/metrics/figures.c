@@ -29,13 +29,13 @@ statistic(struct metrics_dist *dist, enum statistic which)
     return NAN;
 }
 
-static void
-describe(const struct metrics_family *family, struct metrics_dist *dist,
-         struct metrics_figure *figure)
+void
+metrics_describe(bool independent, struct metrics_dist *dist,
+                 struct metrics_figure *figure)
 {
     figure->n = 0;
     for (int i = 0; i < METRICS_STATISTICS; i++) {
-        if (i == ERROR && !family->independent)
+        if (i == ERROR && !independent)
             continue;
         figure->statistic[figure->n] = statistic_names[i];
         figure->value[figure->n++] = statistic(dist, (enum statistic)i);
@@ -84,19 +84,19 @@ metrics_family_of(const struct metrics *m)
 uint64_t
 metrics_cases(const struct metrics *m)
 {
-    return m->cases;
+    return m->runs ? metrics_runs_count(m->runs) + (m->cases > 0) : m->cases;
 }
 
 size_t
 metrics_ngroups(const struct metrics *m)
 {
-    return m->ngroups;
+    return m->runs ? metrics_runs_ngroups(m->runs) : m->ngroups;
 }
 
 const char *
 metrics_group_name(const struct metrics *m, size_t group)
 {
-    return m->group[group].name;
+    return m->runs ? metrics_runs_group(m->runs, group) : m->group[group].name;
 }
 
 static void
@@ -128,6 +128,14 @@ set_labelled(const struct metrics *m, const struct group *group,
 bool
 metrics_figure(struct metrics *m, size_t group, size_t i, struct metrics_figure *figure)
 {
+    return m->runs ? metrics_runs_figure(m->runs, group, i, figure)
+                   : metrics_run_figure(m, group, i, figure);
+}
+
+bool
+metrics_run_figure(struct metrics *m, size_t group, size_t i,
+                   struct metrics_figure *figure)
+{
     const struct metrics_family *family = m->family;
     const struct group *g = &m->group[group];
     size_t nlabelled = m->nlabels * family->nlabel_figures;
@@ -150,7 +158,7 @@ metrics_figure(struct metrics *m, size_t group, size_t i, struct metrics_figure 
         return false;
     *figure = (struct metrics_figure){.name = family->quantities[i].name,
                                       .unit = family->quantities[i].unit};
-    describe(family, &g->dist[i], figure);
+    metrics_describe(family->independent, &g->dist[i], figure);
     return true;
 }
 
@@ -179,6 +187,9 @@ metrics_column(struct metrics *m, size_t group, size_t i, struct metrics_value *
     struct metrics_figure figure;
     size_t at, which;
 
+    if (m->runs)
+        return i < family->nshown &&
+               metrics_runs_mean(m->runs, group, &family->shown[i], value);
     if (i >= family->nshown ||
         !metrics_find_shown(family, &family->shown[i], &at, &which))
         return false;

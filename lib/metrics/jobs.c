@@ -200,8 +200,8 @@ take_done(const struct rec_reader *reader, const struct rec *rec, const double k
 {
     double arrival, start, finish;
     if (!rec_get_number(reader, rec, 3, &arrival, err) ||
-        !rec_get_number(reader, rec, 4, &start, err) ||
-        !rec_get_number(reader, rec, 5, &finish, err))
+        !rec_get_later(reader, rec, 4, arrival, &start, err) ||
+        !rec_get_later(reader, rec, 5, start, &finish, err))
         return false;
     set_moment(one, AT_ARRIVAL, arrival, arrival);
     set_moment(one, AT_START, start, start);

@@ -112,7 +112,7 @@ find_label(struct metrics *m, struct rec_str name, struct rec_error *err)
 
 struct metrics *
 metrics_new(const struct metrics_family *family, const char *by, double seconds,
-            struct rec_error *err)
+            bool runs, struct rec_error *err)
 {
     struct metrics *m = calloc(1, sizeof *m);
     if (!m || !(m->state = calloc(1, family->state_size))) {
@@ -123,10 +123,11 @@ metrics_new(const struct metrics_family *family, const char *by, double seconds,
     m->family = family;
     m->by = by;
     m->seconds = seconds;
-    for (size_t i = 0; i < METRICS_MOMENTS; i++)
-        m->seen[i] = (struct metrics_span){NAN, NAN};
-    if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE)
+    m->before = m->last = -(double)INFINITY;
+    if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE ||
+        (runs && !family->independent && !(m->runs = metrics_runs_new(err))))
         goto failed;
+    metrics_clear(m);
     for (size_t i = 0; i < family->nlabels; i++)
         if (find_label(m, rec_str(family->labels[i]), err) == REC_NONE)
             goto failed;
@@ -136,17 +137,43 @@ failed:
     return NULL;
 }
 
+static void
+clear_group(const struct metrics *m, struct group *group)
+{
+    for (size_t q = 0; q < m->family->nquantities; q++)
+        metrics_dist_free(&group->dist[q]);
+    free(group->labelled);
+    *group = (struct group){.name = group->name, .dist = group->dist};
+}
+
+void
+metrics_clear(struct metrics *m)
+{
+    for (size_t i = 0; i < m->ngroups; i++) {
+        clear_group(m, &m->group[i]);
+        if (i > 0)
+            free(m->group[i].dist);
+    }
+    m->ngroups = m->ngroups > 0; /* the total stays */
+    rec_map_clear(&m->names);
+    memset(m->state, 0, m->family->state_size);
+    m->cases = 0;
+    for (size_t i = 0; i < METRICS_MOMENTS; i++)
+        m->seen[i] = (struct metrics_span){NAN, NAN};
+    m->before = m->last = -(double)INFINITY;
+    rec_ids_free(&m->ended);
+    memset(m->noted, 0, sizeof m->noted);
+}
+
 void
 metrics_free(struct metrics *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->ngroups; i++) {
-        for (size_t q = 0; q < m->family->nquantities; q++)
-            metrics_dist_free(&m->group[i].dist[q]);
-        free(m->group[i].dist);
-        free(m->group[i].labelled);
-    }
+    metrics_clear(m);
+    if (m->ngroups)
+        free(m->group[0].dist);
+    metrics_runs_free(m->runs);
     free(m->state);
     free(m->group);
     free(m->label);
@@ -158,8 +185,8 @@ metrics_free(struct metrics *m)
     free(m);
 }
 
-static int
-compare_names(const char *a, const char *b)
+int
+metrics_compare_names(const char *a, const char *b)
 {
     double p, q;
     bool pa = rec_parse_num(rec_str(a), &p), qb = rec_parse_num(rec_str(b), &q);
@@ -174,7 +201,7 @@ static int
 compare_groups(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
-    return compare_names(x->name, y->name);
+    return metrics_compare_names(x->name, y->name);
 }
 
 static int
@@ -184,13 +211,31 @@ compare_labels(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-void
-metrics_end(struct metrics *m)
+bool
+metrics_end(struct metrics *m, struct rec_error *err)
 {
     size_t known = m->family->nlabels;
+    if (m->runs) {
+        bool ok = metrics_end_run(m, err);
+        metrics_runs_end(m->runs);
+        return ok;
+    }
     qsort(m->group + 1, m->ngroups - 1, sizeof *m->group, compare_groups);
     if (m->nlabels > known)
         qsort(m->label + known, m->nlabels - known, sizeof *m->label, compare_labels);
+    return true;
+}
+
+bool
+metrics_has_runs(const struct metrics *m)
+{
+    return m->runs != NULL;
+}
+
+bool
+metrics_mixed(const struct metrics *m)
+{
+    return m->mixed;
 }
 
 /* ---- one case ------------------------------------------------------------ */
@@ -282,21 +327,45 @@ count_case(const struct metrics *m, struct group *group, const struct metrics_ca
     return label == REC_NONE || count_label(group, label, err);
 }
 
+/* A group that is called as the total, "all", is called "KEY=all"; so that none is called
+ * as another, one that is called that is "KEY=KEY=all", and so on. False: *err. */
+static bool
+set_apart(struct metrics *m, struct rec_str *name, struct rec_error *err)
+{
+    size_t len = strlen(m->by), skip = 0, room = 0;
+    char *own = NULL;
+
+    while (name->len > skip + len && memcmp(name->ptr + skip, m->by, len) == 0 &&
+           name->ptr[skip + len] == '=')
+        skip += len + 1;
+    if (!rec_str_is((struct rec_str){name->ptr + skip, name->len - skip},
+                    m->group[0].name))
+        return true;
+    if (!rec_grow(&own, &room, len + 1 + name->len, 1, err))
+        return false;
+    memcpy(own, m->by, len);
+    own[len] = '=';
+    memcpy(own + len + 1, name->ptr, name->len);
+    name->ptr =
+        rec_arena_copy(&m->arena, (struct rec_str){own, len + 1 + name->len}, err);
+    name->len += len + 1;
+    free(own);
+    return name->ptr != NULL;
+}
+
 /* The group of a record, other than the total. REC_NONE: *err. */
 static uint32_t
 find_group(struct metrics *m, const struct rec *rec, const double key[],
            struct rec_error *err)
 {
     struct rec_str name = rec_str("-");
-    char text[REC_NUM_MAX], own[100];
+    char text[REC_NUM_MAX];
     uint32_t index;
 
     if (!m->family->name_group(rec, key, m->by, text, &name))
         rec_find_key(rec, m->by, &name);
-    if (rec_str_is(name, m->group[0].name)) { /* a group of that name is not the total */
-        snprintf(own, sizeof own, "%.80s=%s", m->by, m->group[0].name);
-        name = rec_str(own);
-    }
+    if (!set_apart(m, &name, err))
+        return REC_NONE;
     index = rec_map_get(&m->names, name);
     if (index != REC_NONE)
         return index;
@@ -391,16 +460,23 @@ metrics_take(struct metrics *m, const struct rec_reader *reader, const struct re
     struct metrics_case one;
     double key[METRICS_MOST];
 
+    bool line = !m->family->independent; /* cases share a time line */
+
+    m->marked = m->marked || rec->type == REC_MARK;
     if (m->role[rec->type] == NOTHING)
         return 0;
-    if (!rec_need(reader, rec, err))
+    if (!rec_need(reader, rec, err) || (line && !metrics_next_stream(m, reader, err)))
         return -1;
     if (m->role[rec->type] == NOTE)
-        return m->family->note(m->state, reader, rec, err) ? 0 : -1;
+        return (!line || metrics_same_note(m, reader, rec, err)) &&
+                       m->family->note(m->state, reader, rec, err)
+                   ? 0
+                   : -1;
     if (!read_keys(m, reader, rec, key, err))
         return -1;
     start_case(m, rec, key, &one);
     return m->family->take(m->state, reader, rec, key, &one, err) &&
+                   (!line || metrics_follows(m, reader, rec, &one, err)) &&
                    take_case(m, &one, rec, key, err)
                ? 1
                : -1;

@@ -82,29 +82,50 @@ static const struct metrics_show shown[] = {
 
 /* ---- one run ------------------------------------------------------------- */
 
+enum { NSTATES = 4 };
+static const char *const states[NSTATES] = {"useful", "wasted", "reconfiguring",
+                                            "stalled"};
+
+bool
+metrics_accounts_take(struct metrics_accounts *accounts, const struct rec_reader *reader,
+                      const struct rec *rec, size_t *state, struct rec_error *err)
+{
+    if (rec->type == REC_TRAINED) {
+        accounts->some = accounts->some || accounts->seen;
+        accounts->none = accounts->none || !accounts->seen;
+        accounts->seen = 0;
+        return !(accounts->some && accounts->none) ||
+               rec_reader_fail(reader, err, "a run has accounts, another has none");
+    }
+    if (rec->type != REC_ACCOUNT)
+        return true;
+    for (*state = 0; *state < NSTATES; ++*state)
+        if (rec_str_is(rec->field[1], states[*state]))
+            break;
+    if (*state == NSTATES)
+        return rec_bad_field(reader, rec, 1, err);
+    if (accounts->seen >> *state & 1)
+        return rec_reader_fail(reader, err, "account '%s' is there twice",
+                               states[*state]);
+    accounts->seen |= 1u << *state;
+    return true;
+}
+
 /* The accounts of the run being read, in the order of the quantities. */
 struct state {
-    double seconds[4], instance_seconds[4];
-    bool accounted;
+    double seconds[NSTATES], instance_seconds[NSTATES];
+    struct metrics_accounts accounts;
 };
 
 static bool
 note(void *kept, const struct rec_reader *reader, const struct rec *rec,
      struct rec_error *err)
 {
-    static const char *const states[] = {"useful", "wasted", "reconfiguring", "stalled"};
     struct state *state = kept;
-    for (size_t i = 0; i < METRICS_COUNT(states); i++)
-        if (rec_str_is(rec->field[1], states[i])) {
-            state->accounted = true;
-            return rec_get_number(reader, rec, 2, &state->seconds[i], err) &&
-                   rec_get_number(reader, rec, 3, &state->instance_seconds[i], err);
-        }
-    return rec_reader_fail(reader, err,
-                           "unknown state '%.*s': expected useful, wasted, "
-                           "reconfiguring or stalled",
-                           (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                           rec->field[1].ptr);
+    size_t i;
+    return metrics_accounts_take(&state->accounts, reader, rec, &i, err) &&
+           rec_get_number(reader, rec, 2, &state->seconds[i], err) &&
+           rec_get_number(reader, rec, 3, &state->instance_seconds[i], err);
 }
 
 /* a / b; unknown where b is 0. */
@@ -123,8 +144,9 @@ derive_values(const struct state *state, double steps, double seconds, const dou
     value[TIME] = seconds;
     for (size_t i = 0; i < METRICS_COUNT(state->seconds); i++) {
         value[USEFUL + i] =
-            state->accounted ? ratio(state->seconds[i], seconds) : (double)NAN;
-        instance_seconds += state->accounted ? state->instance_seconds[i] : (double)NAN;
+            state->accounts.some ? ratio(state->seconds[i], seconds) : (double)NAN;
+        instance_seconds +=
+            state->accounts.some ? state->instance_seconds[i] : (double)NAN;
     }
     value[IDLE] = value[RECONFIGURING] + value[STALLED];
     value[GOODPUT] = ratio(steps, hours);
@@ -149,17 +171,16 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     struct state *state = kept;
     double start, end;
     uint64_t steps;
+    size_t i;
 
-    if (!rec_get_number(reader, rec, 2, &start, err) ||
-        !rec_get_number(reader, rec, 3, &end, err) ||
+    if (!metrics_accounts_take(&state->accounts, reader, rec, &i, err) ||
+        !rec_get_number(reader, rec, 2, &start, err) ||
+        !rec_get_later(reader, rec, 3, start, &end, err) ||
         !rec_get_count(reader, rec, 4, &steps, err))
         return false;
-    if (end < start)
-        return rec_reader_fail(reader, err, "the run ends before it starts");
     one->at[AT_END] = (struct metrics_span){end, end};
     one->amount[SHORT] = (double)steps < key[KEY_TARGET]; /* not without one */
     derive_values(state, (double)steps, end - start, key, one->quantity);
-    *state = (struct state){0};
     return true;
 }
 

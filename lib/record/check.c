@@ -1,18 +1,27 @@
-/* Validates one record against the table. */
+/* Validates one record against the table. What needs no more than the line and its row is
+ * checked wherever a record is read (rec_need, rec_get_*), the rest by rec_check(). */
 #include "private.h"
 
+#include <endian.h>
 #include <stdio.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 static const char *const kind_text[] = {
     [REC_KIND_ID] = "an id (not empty, no comma, no '=')",
     [REC_KIND_IDS] = "ids separated by commas",
+    [REC_KIND_NAMES] = "COUNT ids separated by commas",
     [REC_KIND_NUMBER] = "a number",
     [REC_KIND_AMOUNT] = "a number >= 0",
+    [REC_KIND_LATER] = "a number >= the field before it",
+    [REC_KIND_PAST] = "a number from 0 to TIME",
     [REC_KIND_LIMIT] = "a number >= 0 or inf",
     [REC_KIND_COUNT] = "an integer >= 0",
     [REC_KIND_FRACTION] = "a number from 0 to 1",
     [REC_KIND_PART] = "I/N with 1 <= I <= N",
     [REC_KIND_PASS] = "forward, backward or task",
+    [REC_KIND_ACCOUNT] = "useful, wasted, reconfiguring or stalled",
     [REC_KIND_TEXT] = "text",
 };
 
@@ -22,8 +31,8 @@ rec_kind_text(enum rec_kind kind)
     return kind_text[kind];
 }
 
-static bool
-is_id(struct rec_str s)
+bool
+rec_is_id(struct rec_str s)
 {
     return s.len > 0 && !memchr(s.ptr, ',', s.len) && !memchr(s.ptr, '=', s.len);
 }
@@ -42,7 +51,7 @@ is_ids(struct rec_str s)
 {
     struct rec_str part;
     while (rec_str_split(&s, ',', &part))
-        if (!is_id(part))
+        if (!rec_is_id(part))
             return false;
     return true;
 }
@@ -52,10 +61,13 @@ is_kind(struct rec_str s, enum rec_kind kind)
 {
     double x;
     switch (kind) {
-    case REC_KIND_ID: return is_id(s);
-    case REC_KIND_IDS: return is_ids(s);
+    case REC_KIND_ID: return rec_is_id(s);
+    case REC_KIND_IDS:
+    case REC_KIND_NAMES: return is_ids(s);
     case REC_KIND_NUMBER:
     case REC_KIND_AMOUNT:
+    case REC_KIND_LATER:
+    case REC_KIND_PAST:
     case REC_KIND_LIMIT:
     case REC_KIND_COUNT:
     case REC_KIND_FRACTION: return rec_parse_number(s, kind, &x);
@@ -63,6 +75,9 @@ is_kind(struct rec_str s, enum rec_kind kind)
     case REC_KIND_PASS:
         return rec_str_is(s, "forward") || rec_str_is(s, "backward") ||
                rec_str_is(s, "task");
+    case REC_KIND_ACCOUNT:
+        return rec_str_is(s, "useful") || rec_str_is(s, "wasted") ||
+               rec_str_is(s, "reconfiguring") || rec_str_is(s, "stalled");
     case REC_KIND_TEXT: return true;
     }
     return false;
@@ -89,21 +104,228 @@ utf8_length(const unsigned char *p, size_t left)
     return n;
 }
 
+/* Are all bytes printable ASCII or TABs? Those of most lines are, and are seen quickly. */
+static bool
+is_plain(const char *p, size_t n)
+{
+#ifdef __SSE2__
+    const __m128i below = _mm_set1_epi8(0x1f), del = _mm_set1_epi8(0x7f),
+                  tab = _mm_set1_epi8('\t');
+    while (n >= 16) {
+        size_t step = n >= 32 || n == 16 ? 16 : n - 16; /* the last two may overlap */
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p), good;
+        good = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, del), _mm_cmpgt_epi8(bytes, below));
+        good = _mm_or_si128(good, _mm_cmpeq_epi8(bytes, tab));
+        if (_mm_movemask_epi8(good) != 0xffff)
+            return false;
+        p += step;
+        n -= step;
+    }
+#endif
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)p[i] < ' ' && p[i] != '\t') || (unsigned char)p[i] >= 0x7f)
+            return false;
+    return true;
+}
+
 bool
 rec_is_text(struct rec_str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
+    if (is_plain(s.ptr, s.len))
+        return true;
     for (size_t i = 0, n; i < s.len; i += n)
         if ((n = utf8_length(p + i, s.len - i)) == 0)
             return false;
     return true;
 }
 
+/* ---- what a record says twice, or of itself ------------------------------ */
+
+/* Do two key=value fields have the same key? */
+static bool
+same_key(struct rec_str a, struct rec_str b)
+{
+    const char *equal = memchr(a.ptr, '=', a.len);
+    size_t len = equal ? (size_t)(equal - a.ptr) + 1 : a.len;
+    return equal && b.len >= len && memcmp(a.ptr, b.ptr, len) == 0;
+}
+
+static bool
+fail_twice(const struct rec_reader *reader, struct rec_str field, struct rec_error *err)
+{
+    struct rec_str key;
+    rec_str_split(&field, '=', &key);
+    return rec_reader_fail(reader, err, "the key '%.*s' is there twice",
+                           (int)(key.len < 60 ? key.len : 60), key.ptr);
+}
+
+static bool
+check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t first,
+                struct rec_error *err)
+{
+    struct rec_map seen = {0};
+    bool ok = true;
+    for (size_t i = first; ok && i < rec->nfields; i++) {
+        struct rec_str rest = rec->field[i], key;
+        if (!rec_str_split(&rest, '=', &key) || !rest.ptr)
+            continue; /* no key; whoever reads keys says so */
+        ok = rec_map_get(&seen, key) == REC_NONE ? rec_map_add(&seen, key, 0, err)
+                                                 : fail_twice(reader, rec->field[i], err);
+    }
+    rec_map_free(&seen);
+    return ok;
+}
+
+/* The first 8 bytes of a key as a number, 0 for those it does not have: bytes behind a
+ * field are read, which a reader has (its PAD). */
+static uint64_t
+key_prefix(struct rec_str field)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+    uint64_t bytes, equal;
+    memcpy(&bytes, field.ptr, 8);
+    bytes = le64toh(bytes);
+    equal = bytes ^ ones * '=';
+    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
+    return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
+}
+
+/* No key stands twice. Each has a bit, and keys are compared where a bit is there already,
+ * first by the number. */
+static bool
+check_keys(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    enum { FEW = 64 };
+    const struct rec_str *field = rec->field + rec->spec->nfields + 1;
+    size_t n = rec->nfields - rec->spec->nfields - 1;
+    uint64_t seen = 0, prefix[FEW];
+
+    if (n > FEW)
+        return check_many_keys(reader, rec, rec->spec->nfields + 1, err);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = prefix[i] = key_prefix(field[i]);
+        uint64_t bit = (uint64_t)1 << (key * 0x9e3779b97f4a7c15u >> 58);
+        for (size_t j = 0; (seen & bit) && j < i; j++)
+            if (prefix[j] == key && same_key(field[j], field[i]))
+                return fail_twice(reader, field[i], err);
+        seen |= bit;
+    }
+    return true;
+}
+
+bool
+rec_check_line(const struct rec_reader *reader, const struct rec *rec,
+               struct rec_error *err)
+{
+    if (!rec_is_text(rec->line))
+        return rec_reader_fail(reader, err,
+                               "a line must be UTF-8 without control characters");
+    return !rec->spec || rec->nfields <= rec->spec->nfields + 2 ||
+           check_keys(reader, rec, err);
+}
+
+/* The field, counted from 1, that a number must not be less (LATER), or more (PAST), than;
+ * 0: none. */
+static size_t
+bound(const struct rec *rec, const struct rec_field_spec *spec)
+{
+    const struct rec_field_spec *fields = rec->spec->fields;
+    if (spec->kind == REC_KIND_LATER)
+        return (size_t)(spec - fields);
+    for (size_t i = 0; spec->kind == REC_KIND_PAST && i < rec->spec->nfields; i++)
+        if (strcmp(fields[i].name, "TIME") == 0)
+            return i + 1;
+    return 0;
+}
+
+static bool
+fail_order(const struct rec_reader *reader, const struct rec *rec,
+           const struct rec_field_spec *spec, double value, double other,
+           struct rec_error *err)
+{
+    bool later = spec->kind == REC_KIND_LATER;
+    return rec_reader_fail(reader, err, "%s must not be %s %s: %.17g %s %.17g",
+                           spec->name, later ? "before" : "after",
+                           rec->spec->fields[bound(rec, spec) - 1].name, value,
+                           later ? "<" : ">", other);
+}
+
+bool
+rec_check_order(const struct rec_reader *reader, const struct rec *rec,
+                const struct rec_field_spec *spec, double value, struct rec_error *err)
+{
+    size_t i = bound(rec, spec);
+    double other;
+    return i == 0 || !rec_parse_num(rec->field[i], &other) ||
+           (spec->kind == REC_KIND_LATER ? value >= other : value <= other) ||
+           fail_order(reader, rec, spec, value, other, err);
+}
+
+bool
+rec_get_later(const struct rec_reader *reader, const struct rec *rec, size_t index,
+              double before, double *value, struct rec_error *err)
+{
+    const struct rec_field_spec *spec = &rec->spec->fields[index - 1];
+    if (!rec_parse_number(rec->field[index], spec->kind, value))
+        return rec_bad_field(reader, rec, index, err);
+    return *value >= before || fail_order(reader, rec, spec, *value, before, err);
+}
+
+/* How many ids a list must have: the record's COUNT. */
+static bool
+check_names(const struct rec_reader *reader, const struct rec *rec,
+            const struct rec_field_spec *spec, struct rec_str text, struct rec_error *err)
+{
+    uint64_t n = 1, count;
+    size_t i = 0;
+    while (strcmp(rec->spec->fields[i].name, "COUNT") != 0)
+        i++;
+    for (const char *p = text.ptr;
+         (p = memchr(p, ',', (size_t)(text.ptr + text.len - p))); p++)
+        n++;
+    return rec_get_count(reader, rec, i + 1, &count, err) &&
+           (n == count ||
+            rec_reader_fail(reader, err, "%.*s: COUNT is %llu, but %s= names %llu",
+                            (int)rec->field[0].len, rec->field[0].ptr,
+                            (unsigned long long)count, spec->name,
+                            (unsigned long long)n));
+}
+
+/* ---- a field, a record --------------------------------------------------- */
+
 static bool
 check_text(const struct rec_reader *reader, const struct rec *rec,
            const struct rec_field_spec *spec, struct rec_str text, struct rec_error *err)
 {
-    return is_kind(text, spec->kind) || rec_bad_text(reader, rec, spec, text, err);
+    if (!is_kind(text, spec->kind))
+        return rec_bad_text(reader, rec, spec, text, err);
+    switch (spec->kind) {
+    case REC_KIND_LATER:
+    case REC_KIND_PAST: {
+        double value;
+        return rec_read_number(reader, rec, spec, text, &value, err);
+    }
+    case REC_KIND_NAMES: return check_names(reader, rec, spec, text, err);
+    default: return true;
+    }
+}
+
+bool
+rec_get_id(const struct rec_reader *reader, const struct rec *rec, size_t index,
+           struct rec_str *id, struct rec_error *err)
+{
+    *id = rec->field[index];
+    return check_text(reader, rec, &rec->spec->fields[index - 1], *id, err);
+}
+
+bool
+rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *key,
+            struct rec_str *ids, struct rec_error *err)
+{
+    *ids = (struct rec_str){NULL, 0};
+    return !rec_find_key(rec, key, ids) ||
+           check_text(reader, rec, rec_key_spec(rec, rec_str(key)), *ids, err);
 }
 
 /* The kinds of a type, "ramp or ring"; its first field must be one of them. */
@@ -132,11 +354,8 @@ rec_check(const struct rec_reader *reader, const struct rec *rec, struct rec_err
     size_t at = 0;
     int status;
 
-    if (!rec_is_text(rec->line))
-        return rec_reader_fail(reader, err,
-                               "a line must be UTF-8 without control characters");
     if (!spec)
-        return true;
+        return rec_check_line(reader, rec, err);
     if (!rec_need(reader, rec, err) || !check_kind(reader, rec, err))
         return false;
     for (size_t i = 0; i < spec->nfields; i++)

@@ -27,22 +27,27 @@ rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
     return rec_fail_at(err, rec_reader_file(reader), line ? line : 1, "%s", text);
 }
 
-bool
-rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+static bool
+fail_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     const struct rec_spec *spec = rec->spec;
-    const char *word;
+    const char *word = rec_spec(rec->type)->name;
     char names[400] = "";
     size_t used = 0;
 
-    if (!spec || rec->nfields > spec->nfields)
-        return true;
-    word = rec_spec(rec->type)->name;
     for (size_t i = 0; i < spec->nfields && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, " %s",
                                  spec->fields[i].name);
     return rec_reader_fail(reader, err, "%s needs %zu fields (%s%s), got %zu", word,
                            spec->nfields, word, names, rec->nfields - 1);
+}
+
+bool
+rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    return !rec->spec || rec->nfields > rec->spec->nfields
+               ? rec_check_line(reader, rec, err)
+               : fail_need(reader, rec, err);
 }
 
 bool
@@ -105,6 +110,8 @@ rec_parse_number(struct rec_str text, enum rec_kind kind, double *value)
         return false;
     switch (kind) {
     case REC_KIND_NUMBER: return isfinite(*value);
+    case REC_KIND_LATER:
+    case REC_KIND_PAST:
     case REC_KIND_AMOUNT: return *value >= 0 && isfinite(*value);
     case REC_KIND_LIMIT: return *value >= 0;
     case REC_KIND_FRACTION: return *value >= 0 && *value <= 1 + 1e-9;
@@ -120,6 +127,8 @@ rec_read_number(const struct rec_reader *reader, const struct rec *rec,
     double number;
     if (!rec_parse_number(text, spec->kind, &number))
         return rec_bad_text(reader, rec, spec, text, err);
+    if (spec->kind >= REC_KIND_LATER && !rec_check_order(reader, rec, spec, number, err))
+        return false;
     *value = number;
     return true;
 }

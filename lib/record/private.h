@@ -45,6 +45,16 @@ const struct rec_field_spec *rec_list_find(const struct rec_field_spec *list,
 /* Is it a number that the kind allows? */
 bool rec_parse_number(struct rec_str text, enum rec_kind kind, double *value);
 
+/* An id has no comma and no '=', and is not empty. */
+bool rec_is_id(struct rec_str s);
+/* What needs no row, or only the number of fields: UTF-8, no key twice. */
+bool rec_check_line(const struct rec_reader *reader, const struct rec *rec,
+                    struct rec_error *err) REC_MUST_CHECK;
+/* A number of kind LATER or PAST is on the right side of its neighbour. */
+bool rec_check_order(const struct rec_reader *reader, const struct rec *rec,
+                     const struct rec_field_spec *spec, double value,
+                     struct rec_error *err) REC_MUST_CHECK;
+
 /* The reader tells the writer tied to it what it saw around the records. */
 void rec_writer_header(struct rec_writer *writer);
 void rec_writer_provenance(struct rec_writer *writer, struct rec_str line);

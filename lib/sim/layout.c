@@ -44,23 +44,17 @@ bool
 sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
 {
     const struct graph *graph = layout->graph;
-    double *memory = calloc((size_t)layout->nslots + 1, sizeof *memory);
+    double *memory;
 
+    if (!graph_check_placed(graph, layout->id, layout->slot, err))
+        return false;
+    memory = calloc((size_t)layout->nslots + 1, sizeof *memory);
     if (!memory)
         return rec_fail_memory(err);
     for (size_t i = 0; i < graph->nops; i++) {
         const struct graph_op *op = &graph->op[i];
         uint32_t slot = layout->slot[i];
         double own = op->memory;
-        if (slot == REC_NONE) {
-            free(memory);
-            return rec_fail(err, REC_DATA,
-                            "the rule 'every op is placed once' is broken: layout '%s' "
-                            "places %u of the %zu ops of graph '%s': op '%s' "
-                            "is placed nowhere, and %u deps wait for it",
-                            layout->id, layout->nplaced, graph->nops, graph->id, op->id,
-                            graph->out_start[i + 1] - graph->out_start[i]);
-        }
         if (op->pair != GRAPH_NONE && layout->slot[op->pair] == slot) {
             double twin = graph->op[op->pair].memory;
             own = own > twin || (own == twin && i < op->pair) ? own : 0;

@@ -20,27 +20,24 @@ struct live {
 struct sim_replay {
     struct sim_replay_sink sink;
     struct sim_clock *clock; /* which a record waits for; borrowed */
-    double until, now;
-    bool has_cluster;
+    double until;
     struct net_cluster cluster;
-    struct graph_store store;
+    struct graph_stream stream; /* what records say of each other is checked there */
 
-    struct sim_layout **layout;
+    struct sim_layout **layout; /* in the order in which they came */
     size_t nlayouts, layout_room;
-    struct rec_map layouts; /* by id */
-    bool layout_open;       /* the last one still gets places */
+    bool layout_open; /* the last one still gets places */
 
     struct live *live;
     uint32_t *vacant;
     size_t nlive, live_room, nvacant, vacant_room;
-    struct rec_map jobs; /* by id: those that have not ended */
     struct sim_queue ends;
     uint64_t
         *holder; /* per server: the start (counted from 1) that had it last; 0: none */
     double *free_at; /* per server, seconds */
     uint32_t *servers;
     size_t servers_room;
-    uint64_t pending; /* jobs neither started nor blocked */
+    uint64_t waiting; /* jobs neither started nor blocked in the simulated time */
     uint64_t starts;
     bool past; /* records are beyond the simulated time */
 };
@@ -55,6 +52,7 @@ sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_erro
     }
     r->sink = *sink;
     r->until = until;
+    r->stream.await = true;
     return r;
 }
 
@@ -69,9 +67,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].id);
         free(r->live[i].graphs);
     }
-    graph_store_free(&r->store);
-    rec_map_free(&r->layouts);
-    rec_map_free(&r->jobs);
+    graph_stream_free(&r->stream);
     sim_queue_free(&r->ends);
     free(r->layout);
     free(r->live);
@@ -81,8 +77,6 @@ sim_replay_free(struct sim_replay *r)
     free(r->servers);
     free(r);
 }
-
-static const char every_op_once[] = "every op is placed once";
 
 static bool broken(const struct rec_reader *reader, struct rec_error *err,
                    const char *rule, const char *format, ...) REC_PRINTF(4, 5);
@@ -102,42 +96,22 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 /* ---- layouts ------------------------------------------------------------- */
 
 static bool
-open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
+open_layout(struct sim_replay *r, const struct rec *rec, const struct graph_said *said,
             struct rec_error *err)
 {
-    uint32_t graph;
-    uint64_t slots;
-    struct sim_layout *layout;
-
-    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slots, err))
-        return false;
-    graph = graph_store_find(&r->store, rec->field[2]);
-    if (graph == REC_NONE)
-        return rec_reader_fail(reader, err, "layout of graph '%.*s', which has not come",
-                               (int)rec->field[2].len, rec->field[2].ptr);
-    if (rec_map_get(&r->layouts, rec->field[1]) != REC_NONE)
-        return rec_reader_fail(reader, err, "layout '%.*s' is there twice",
-                               (int)rec->field[1].len, rec->field[1].ptr);
-    if (slots < 1 || slots > 1u << 24)
-        return rec_reader_fail(reader, err, "a layout has from 1 to %u slots", 1u << 24);
     if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err))
         return false;
-    layout = sim_layout_new(rec->field[1], r->store.graph[graph], (uint32_t)slots, err);
-    if (!layout)
-        return false;
-    r->layout[r->nlayouts] = layout;
-    r->layout_open = true;
-    return rec_map_add(&r->layouts, rec_str(layout->id), (uint32_t)r->nlayouts++, err);
+    r->layout[r->nlayouts] = sim_layout_new(
+        rec->field[1], r->stream.store.graph[said->graph], said->slot, err);
+    r->layout_open = r->layout[r->nlayouts] != NULL;
+    r->nlayouts += r->layout_open;
+    return r->layout_open;
 }
 
 static bool
-set_priority(struct sim_layout *layout, const struct rec_reader *reader,
-             struct rec_str text, uint32_t op, struct rec_error *err)
+set_priority(struct sim_layout *layout, uint32_t op, double value, struct rec_error *err)
 {
     size_t n = layout->graph->nops;
-    double value;
-    if (!rec_parse_num(text, &value) || !isfinite(value))
-        return rec_reader_fail(reader, err, "priority must be a number");
     if (!layout->priority) {
         layout->priority = malloc((n + 1) * sizeof *layout->priority);
         if (!layout->priority)
@@ -151,48 +125,25 @@ set_priority(struct sim_layout *layout, const struct rec_reader *reader,
 
 static bool
 add_place(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-          struct rec_error *err)
+          const struct graph_said *said, struct rec_error *err)
 {
-    struct sim_layout *layout = r->layout_open ? r->layout[r->nlayouts - 1] : NULL;
-    struct rec_str priority;
-    uint64_t slot;
-    uint32_t op;
+    struct sim_layout *layout = r->layout[r->nlayouts - 1];
+    double priority = NAN;
 
-    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slot, err))
+    if (!rec_key_number(reader, rec, "priority", &priority, err))
         return false;
-    if (!layout || !rec_str_is(rec->field[1], layout->id))
-        return rec_reader_fail(reader, err,
-                               "a place of layout '%.*s' must stand behind its layout "
-                               "record",
-                               (int)rec->field[1].len, rec->field[1].ptr);
-    op = graph_find(layout->graph, rec->field[2]);
-    if (op == GRAPH_NONE)
-        return rec_reader_fail(reader, err, "graph '%s' has no op '%.*s' to place",
-                               layout->graph->id, (int)rec->field[2].len,
-                               rec->field[2].ptr);
-    if (slot >= layout->nslots)
-        return rec_reader_fail(reader, err,
-                               "op '%.*s' goes to slot %llu, but the layout has slots 0 "
-                               "to %u",
-                               (int)rec->field[2].len, rec->field[2].ptr,
-                               (unsigned long long)slot, layout->nslots - 1);
-    if (layout->slot[op] != REC_NONE)
-        return broken(reader, err, every_op_once, "op '%.*s' is placed twice",
-                      (int)rec->field[2].len, rec->field[2].ptr);
-    layout->slot[op] = (uint32_t)slot;
-    layout->placed[op] = layout->nplaced++;
-    return !rec_find_key(rec, "priority", &priority) ||
-           set_priority(layout, reader, priority, op, err);
+    layout->slot[said->op] = said->slot;
+    layout->placed[said->op] = layout->nplaced++;
+    return isnan(priority) || set_priority(layout, said->op, priority, err);
 }
 
 static bool
-close_layout(struct sim_replay *r, const struct rec_reader *reader, struct rec_error *err)
+close_layout(struct sim_replay *r, struct rec_error *err)
 {
     if (!r->layout_open)
         return true;
     r->layout_open = false;
-    return sim_layout_seal(r->layout[r->nlayouts - 1], err) ||
-           (reader ? rec_locate(reader, err) : false);
+    return sim_layout_seal(r->layout[r->nlayouts - 1], err);
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -201,7 +152,6 @@ static bool
 forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
     struct live *live = &r->live[index];
-    rec_map_remove(&r->jobs, rec_str(live->id));
     free(live->id);
     free(live->graphs);
     *live = (struct live){0};
@@ -211,17 +161,15 @@ forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
     return true;
 }
 
-/* The graph that a job runs, or its first alternative; NULL: that has not come. */
+/* The graph that a job runs, or its first alternative. */
 static const struct graph *
 graph_of(const struct sim_replay *r, const struct live *live)
 {
     struct rec_str rest = live->job.graphs, id;
-    uint32_t index;
     if (live->layout)
         return live->layout->graph;
     rec_str_split(&rest, ',', &id);
-    index = graph_store_find(&r->store, id);
-    return index == REC_NONE ? NULL : r->store.graph[index];
+    return r->stream.store.graph[graph_store_find(&r->stream.store, id)];
 }
 
 static struct sim_done
@@ -253,33 +201,23 @@ advance(struct sim_replay *r, double time, struct rec_error *err)
 
 /* Lets time pass to that of a record. */
 static bool
-pass_time(struct sim_replay *r, const struct rec_reader *reader, double time,
-          struct rec_error *err)
+pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
     r->past = time > r->until;
-    if (time < r->now)
-        return rec_reader_fail(reader, err,
-                               "records must come in order of time: %.17g after %.17g",
-                               time, r->now);
-    r->now = time;
     return sim_clock_reach(r->clock, time, err) && advance(r, time, err);
 }
 
 static bool
-add_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-        struct rec_error *err)
+add_job(struct sim_replay *r, const struct graph_said *said, struct rec_error *err)
 {
-    struct live live = {0};
+    struct live live = {.job = said->job};
     uint32_t index;
 
-    if (!graph_read_job(reader, rec, &live.job, err) ||
-        !pass_time(r, reader, live.job.arrival, err))
+    if (!pass_time(r, live.job.arrival, err))
         return false;
+    *said->tag = REC_NONE;
     if (r->past)
         return true;
-    if (rec_map_get(&r->jobs, live.job.id) != REC_NONE)
-        return rec_reader_fail(reader, err, "job '%.*s' is there already",
-                               (int)live.job.id.len, live.job.id.ptr);
     if (r->nvacant)
         index = r->vacant[--r->nvacant];
     else if (rec_grow(&r->live, &r->live_room, r->nlive + 1, sizeof *r->live, err))
@@ -293,30 +231,16 @@ add_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec 
         return rec_fail_memory(err);
     r->live[index].job.id = rec_str(live.id);
     r->live[index].job.graphs = rec_str(live.graphs);
-    r->pending++;
-    return rec_map_add(&r->jobs, rec_str(live.id), index, err);
-}
-
-/* The job of an alloc or block record, which must not have started. */
-static uint32_t
-pending_job(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-            struct rec_error *err)
-{
-    uint32_t index = rec_map_get(&r->jobs, rec->field[1]);
-    if (index != REC_NONE && !r->live[index].layout)
-        return index;
-    rec_reader_fail(reader, err, "%.*s of job '%.*s', which %s", (int)rec->field[0].len,
-                    rec->field[0].ptr, (int)rec->field[1].len, rec->field[1].ptr,
-                    index == REC_NONE ? "has not come before or has ended"
-                                      : "has started already");
-    return REC_NONE;
+    r->waiting++;
+    *said->tag = index;
+    return true;
 }
 
 /* ---- RAMP's rules -------------------------------------------------------- */
 
 static bool
 read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_str list,
-             const struct sim_layout *layout, struct rec_error *err)
+             struct rec_error *err)
 {
     struct rec_str name;
     uint32_t n = 0;
@@ -330,9 +254,6 @@ read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_s
                           r->cluster.shape[2]);
         n++;
     }
-    if (n != layout->nslots)
-        return rec_reader_fail(reader, err, "layout '%s' has %u slots, got %u servers",
-                               layout->id, layout->nslots, n);
     return true;
 }
 
@@ -366,38 +287,6 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
     return true;
 }
 
-static bool
-is_alternative(struct rec_str list, struct rec_str graph)
-{
-    struct rec_str id;
-    while (rec_str_split(&list, ',', &id))
-        if (rec_str_eq(id, graph))
-            return true;
-    return false;
-}
-
-static bool
-check_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-            uint32_t index, struct sim_layout **layout, struct rec_error *err)
-{
-    const struct live *live = &r->live[index];
-    uint32_t found = rec_map_get(&r->layouts, rec->field[3]);
-
-    if (found == REC_NONE)
-        return rec_reader_fail(reader, err, "there is no layout '%.*s' before this alloc",
-                               (int)rec->field[3].len, rec->field[3].ptr);
-    *layout = r->layout[found];
-    if (!rec_str_is(rec->field[2], (*layout)->graph->id))
-        return rec_reader_fail(reader, err, "layout '%s' is of graph '%s', not '%.*s'",
-                               (*layout)->id, (*layout)->graph->id,
-                               (int)rec->field[2].len, rec->field[2].ptr);
-    if (!is_alternative(live->job.graphs, rec->field[2]))
-        return rec_reader_fail(reader, err, "job '%s' asks for %s, not for '%.*s'",
-                               live->id, live->graphs, (int)rec->field[2].len,
-                               rec->field[2].ptr);
-    return read_servers(r, reader, rec->field[5], *layout, err);
-}
-
 /* ---- records ------------------------------------------------------------- */
 
 static bool
@@ -405,11 +294,8 @@ take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct
              struct rec_error *err)
 {
     uint32_t n;
-    if (r->has_cluster)
-        return rec_reader_fail(reader, err, "a stream has one cluster, this is another");
     if (!net_read(reader, rec, &r->cluster, err))
         return false;
-    r->has_cluster = true;
     n = net_servers(&r->cluster);
     r->holder = calloc(n, sizeof *r->holder);
     r->free_at = calloc(n, sizeof *r->free_at);
@@ -418,33 +304,22 @@ take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct
 
 static bool
 take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-           struct rec_error *err)
+           const struct graph_said *said, struct rec_error *err)
 {
-    double time;
-    uint32_t index;
-    struct live *live;
-    struct sim_layout *layout = NULL;
+    uint32_t index = *said->tag;
+    struct sim_layout *layout = r->layout[said->layout];
     struct sim_done done;
     struct rec_error inner;
+    struct live *live;
 
-    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 4, &time, err))
+    if (!pass_time(r, said->time, err))
         return false;
-    if (r->past || time > r->until)
-        return pass_time(r, reader, time, err);
-    if (!r->has_cluster)
-        return rec_reader_fail(reader, err, "an alloc needs a cluster record before it");
-    index = pending_job(r, reader, rec, err);
-    if (index == REC_NONE)
+    if (r->past)
+        return true;
+    if (!read_servers(r, reader, rec->field[5], err))
         return false;
     live = &r->live[index];
-    if (time < live->job.arrival)
-        return broken(reader, err, "a job starts after it arrives",
-                      "job '%s' starts at %.17g and arrives at %.17g", live->id, time,
-                      live->job.arrival);
-    if (!pass_time(r, reader, time, err) ||
-        !check_alloc(r, reader, rec, index, &layout, err))
-        return false;
-    live->start = time;
+    live->start = said->time;
     live->layout = layout;
     r->starts++;
     if (!check_servers(r, reader, index, err))
@@ -455,13 +330,13 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
                    ? rec_reader_fail(reader, err, "job '%s': %s", live->id, inner.text)
                    : false;
     }
-    live->finish = time + live->cost.step.seconds * live->job.steps;
+    live->finish = said->time + live->cost.step.seconds * live->job.steps;
     if (!isfinite(live->finish))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);
     for (uint32_t i = 0; i < layout->nslots; i++)
         r->free_at[r->servers[i]] = live->finish;
-    r->pending--;
+    r->waiting--;
     done = describe(r, live);
     if (r->sink.started &&
         !r->sink.started(r->sink.context, &done, &r->cluster, r->servers, err))
@@ -471,41 +346,33 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
 }
 
 static bool
-take_block(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-           struct rec_error *err)
+take_block(struct sim_replay *r, const struct graph_said *said, struct rec_error *err)
 {
-    double time;
-    uint32_t index;
-    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 2, &time, err))
+    if (!pass_time(r, said->time, err))
         return false;
-    if (r->past || time > r->until)
-        return pass_time(r, reader, time, err);
-    index = pending_job(r, reader, rec, err);
-    if (index == REC_NONE || !pass_time(r, reader, time, err))
-        return false;
-    r->pending--;
-    return forget(r, index, err);
+    if (r->past)
+        return true;
+    r->waiting--;
+    return forget(r, *said->tag, err);
 }
 
 static bool
 take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
      struct rec_error *err)
 {
-    if (!graph_continues(rec) && !graph_store_end(&r->store, err))
+    struct graph_said said;
+    if (!graph_stream_take(&r->stream, reader, rec, &said, err))
         return false;
     if (rec->type != REC_PLACE && rec->type != REC_COMMENT && rec->type != REC_OTHER &&
-        !close_layout(r, reader, err))
+        !close_layout(r, err))
         return false;
     switch (rec->type) {
     case REC_CLUSTER: return take_cluster(r, reader, rec, err);
-    case REC_GRAPH:
-    case REC_OP:
-    case REC_DEP: return graph_store_read(&r->store, reader, rec, err);
-    case REC_LAYOUT: return open_layout(r, reader, rec, err);
-    case REC_PLACE: return add_place(r, reader, rec, err);
-    case REC_JOB: return add_job(r, reader, rec, err);
-    case REC_ALLOC: return take_alloc(r, reader, rec, err);
-    case REC_BLOCK: return take_block(r, reader, rec, err);
+    case REC_LAYOUT: return open_layout(r, rec, &said, err);
+    case REC_PLACE: return add_place(r, reader, rec, &said, err);
+    case REC_JOB: return add_job(r, &said, err);
+    case REC_ALLOC: return take_alloc(r, reader, rec, &said, err);
+    case REC_BLOCK: return take_block(r, &said, err);
     default: return true;
     }
 }
@@ -561,22 +428,18 @@ model_end(void *self, double time, struct rec_error *err)
 {
     struct sim_replay *r = self;
     (void)time;
-    if (!graph_store_end(&r->store, err) || !close_layout(r, NULL, err))
+    if (!graph_stream_end(&r->stream, err) || !close_layout(r, err) ||
+        (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
     while (r->ends.n) { /* beyond the simulated time */
         uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
         if (!leave(r, index, err))
             return false;
     }
-    for (uint32_t i = 0; r->pending && i < r->nlive; i++) {
+    for (uint32_t i = 0; r->waiting && i < r->nlive; i++) {
         if (!r->live[i].id)
             continue;
-        if (!r->past)
-            return rec_fail(err, REC_DATA,
-                            "job '%s' was neither started nor blocked (%llu such jobs): "
-                            "has the stream been through an allocator?",
-                            r->live[i].id, (unsigned long long)r->pending);
-        r->pending--;
+        r->waiting--;
         if (!leave(r, i, err))
             return false;
     }

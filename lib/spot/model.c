@@ -354,6 +354,19 @@ write_list(struct rec_writer *writer, const char *key, const struct spot_values 
     }
 }
 
+/* A figure that is a COUNT is written as such, not as 1e18. */
+static void
+write_figure(struct rec_writer *writer, const char *key, double value)
+{
+    const struct rec_field_spec *row = rec_spec_of_kind(REC_MODEL, 0)->keys;
+    while (strcmp(row->name, key) != 0)
+        row++;
+    if (row->kind == REC_KIND_COUNT)
+        rec_uint_key(writer, key, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
+    else
+        rec_num_key(writer, key, value);
+}
+
 void
 spot_model_write(const struct spot_model *model, const char *name,
                  struct rec_writer *writer)
@@ -364,7 +377,7 @@ spot_model_write(const struct spot_model *model, const char *name,
     rec_text_field(writer, name);
     for (size_t i = 0; i < NFIGURES; i++)
         if (!isnan(*figure(m, i)))
-            rec_num_key(writer, figures[i].key, *figure(m, i));
+            write_figure(writer, figures[i].key, *figure(m, i));
     for (size_t i = 0; i < NLISTS; i++)
         write_list(writer, lists[i].key, list(m, i));
     rec_end(writer);

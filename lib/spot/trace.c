@@ -5,27 +5,6 @@
 #include <stdlib.h>
 
 static bool
-check_ids(const struct rec_reader *reader, const struct rec *rec,
-          struct spot_event *event, struct rec_error *err)
-{
-    struct rec_str rest, id;
-    uint64_t n = 0;
-
-    event->ids = (struct rec_str){NULL, 0};
-    if (!rec_find_key(rec, "ids", &event->ids) || event->ids.len == 0)
-        return true;
-    for (rest = event->ids; rec_str_split(&rest, ',', &id); n++)
-        if (id.len == 0 || !rec_is_text(id))
-            return rec_reader_fail(reader, err,
-                                   "an id in ids= is empty, or no text (UTF-8 without "
-                                   "control characters)");
-    return n == event->count ||
-           rec_reader_fail(reader, err, "%.*s: COUNT is %llu, but ids= names %llu",
-                           (int)rec->field[0].len, rec->field[0].ptr,
-                           (unsigned long long)event->count, (unsigned long long)n);
-}
-
-static bool
 read_trace(struct spot_order *order, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
@@ -35,12 +14,10 @@ read_trace(struct spot_order *order, const struct rec_reader *reader,
                                "a trace record comes once, before preempt and add");
     if (!rec_need(reader, rec, err) ||
         !rec_get_number(reader, rec, 1, &order->start, err) ||
-        !rec_get_number(reader, rec, 2, &order->end, err))
+        !rec_get_later(reader, rec, 2, order->start, &order->end, err))
         return false;
     if (order->end > SPOT_TIME_MAX)
         return rec_reader_fail(reader, err, "END must be at most %g s", SPOT_TIME_MAX);
-    if (order->end < order->start)
-        return rec_reader_fail(reader, err, "the trace ends before it starts");
     order->instances = 0;
     order->populated = rec_find_key(rec, "instances", &value);
     if (!rec_key_count(reader, rec, "instances", &order->instances, err))
@@ -62,7 +39,7 @@ spot_read(struct spot_order *order, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err) ||
         !rec_get_number(reader, rec, 1, &event->time, err) ||
         !rec_get_count(reader, rec, 2, &event->count, err) ||
-        !check_ids(reader, rec, event, err))
+        !rec_key_ids(reader, rec, "ids", &event->ids, err))
         return -1;
     if (event->time < order->last) {
         rec_reader_fail(reader, err, "time runs backwards: %.15g after %.15g",

@@ -108,6 +108,8 @@ take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
         return take_speed(p, reader, rec, err);
     if (rec->nfields != 2)
         return rec_reader_fail(reader, err, "a line is a key, a TAB and its value");
+    if (rec_str_is(name, "name") && !rec_is_text(rec->field[1]))
+        return rec_reader_fail(reader, err, "name must be UTF-8");
     if (rec_str_is(name, "name"))
         return (p->name = rec_arena_copy(&p->arena, rec->field[1], err)) != NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

@@ -481,6 +481,30 @@ a_list_of_names_ends_where_its_room_does(void **state)
     assert_string_equal(list, "first, second, ...");
 }
 
+/* At least the last REC_IDS_KEPT ids are known again, and what is older than twice as many
+ * is not. */
+static void
+ids_are_remembered_for_a_while(void **state)
+{
+    enum { MANY = 2 * REC_IDS_KEPT + 10 };
+    struct rec_ids ids = {0};
+    struct rec_error err;
+    int i;
+    struct rec_str id = {(const char *)&i, sizeof i};
+    (void)state;
+    for (i = 0; i < MANY; i++)
+        if (rec_ids_add(&ids, id, &err) != 1)
+            fail_msg("%d is new", i);
+    for (i = MANY - REC_IDS_KEPT; i < MANY; i++)
+        if (rec_ids_add(&ids, id, &err) != 0)
+            fail_msg("%d was there", i);
+    i = 0;
+    assert_int_equal(rec_ids_add(&ids, id, &err), 1);
+    assert_int_equal(rec_ids_add(&ids, id, &err), 0);
+    assert_true((ids.size[0] + ids.size[1]) * sizeof *ids.hash[0] <= 32 << 20);
+    rec_ids_free(&ids);
+}
+
 int
 main(void)
 {
@@ -504,6 +528,7 @@ main(void)
         cmocka_unit_test(gz_output_is_gzip),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(passing_on_is_exact),
+        cmocka_unit_test(ids_are_remembered_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

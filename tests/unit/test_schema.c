@@ -80,17 +80,22 @@ wrong_values(enum rec_kind kind)
     static const char *const fraction[] = {"", "-0.1", "1.1", "inf", "x", NULL};
     static const char *const part[] = {"", "1", "0/2", "3/2", "1/", "/2", "1/2/3", NULL};
     static const char *const pass[] = {"", "Forward", "both", NULL};
+    static const char *const account[] = {"", "Useful", "idle", NULL};
     static const char *const text[] = {NULL};
     switch (kind) {
     case REC_KIND_ID: return id;
-    case REC_KIND_IDS: return ids;
+    case REC_KIND_IDS:
+    case REC_KIND_NAMES: return ids;
     case REC_KIND_NUMBER: return number;
+    case REC_KIND_LATER:
+    case REC_KIND_PAST:
     case REC_KIND_AMOUNT: return amount;
     case REC_KIND_LIMIT: return limit;
     case REC_KIND_COUNT: return count;
     case REC_KIND_FRACTION: return fraction;
     case REC_KIND_PART: return part;
     case REC_KIND_PASS: return pass;
+    case REC_KIND_ACCOUNT: return account;
     case REC_KIND_TEXT: return text;
     }
     return text;
@@ -226,14 +231,26 @@ the_record_is_named(void **state)
     expect_wrong("dep\tg\ta\tb\tx", "rec:2: BYTES must be");
 }
 
+/* The example of a row, its fixed fields alone. */
+static const char *
+bare(const struct rec_spec *spec)
+{
+    static char line[1000];
+    const char *end = spec->example;
+    for (size_t i = 0; i <= spec->nfields; i++)
+        end += strcspn(end + (i > 0), "\t") + (i > 0);
+    snprintf(line, sizeof line, "%.*s", (int)(end - spec->example), spec->example);
+    return line;
+}
+
 static void
 wrong_keys(const struct rec_spec *spec, const struct rec_field_spec *keys)
 {
-    char line[1000], want[200];
+    char line[2000], want[200];
     for (size_t i = 0; keys[i].name; i++)
         for (const char *const *v = wrong_values(keys[i].kind); *v; v++) {
-            snprintf(line, sizeof line, "%s\tunknown=,\t%s=%s", spec->example,
-                     keys[i].name, *v);
+            snprintf(line, sizeof line, "%s\tunknown=,\t%s=%s", bare(spec), keys[i].name,
+                     *v);
             snprintf(want, sizeof want, "%s must be", keys[i].name);
             expect_wrong(line, want);
         }
@@ -256,11 +273,65 @@ a_wrong_key_is_refused_by_name(void **state)
     }
 }
 
+/* A key stands once, among few and among many, known or not. */
+static void
+a_key_is_there_once(void **state)
+{
+    char line[4000];
+    size_t n;
+    (void)state;
+    for (size_t r = 0; r < nrows; r++) {
+        snprintf(line, sizeof line, "%s\tk=1\tkey=2\tke=\tkez=2", bare(rows[r].spec));
+        expect_right(line);
+        snprintf(line, sizeof line, "%s\tk=1\tkey=2\tk=1", bare(rows[r].spec));
+        expect_wrong(line, "rec:2: the key 'k' is there twice");
+        snprintf(line, sizeof line, "%s\tkey=\tkey=2", bare(rows[r].spec));
+        expect_wrong(line, "rec:2: the key 'key' is there twice");
+    }
+    for (size_t many = 60; many <= 70; many++) {
+        n = (size_t)snprintf(line, sizeof line, "graph\tg\tm");
+        for (size_t i = 0; i < many; i++)
+            n += (size_t)snprintf(line + n, sizeof line - n, "\tkey%zu=%zu", i, i);
+        expect_right(line);
+        for (size_t i = 0; i < many; i += many / 6) {
+            snprintf(line + n, sizeof line - n, "\tkey%zu=", i);
+            expect_wrong(line, "is there twice");
+        }
+    }
+}
+
+/* What is said of a neighbour is in order: times, names and their number. */
+static void
+neighbours_agree(void **state)
+{
+    (void)state;
+    expect_right("done\t7\tg\t1\t1\t1");
+    expect_wrong("done\t7\tg\t1\t0.9\t2", "START must not be before ARRIVAL: 0.9");
+    expect_wrong("done\t7\tg\t1\t2\t1.5", "FINISH must not be before START: 1.5 < 2");
+    expect_wrong("run\t7\to\ts\t2\t1", "END must not be before START: 1 < 2");
+    expect_wrong("trace\t2\t1", "END must not be before START: 1 < 2");
+    expect_wrong("trained\telastic\t2\t1\t5", "END must not be before START: 1 < 2");
+    expect_right("block\t7\t2\tdeadline\tarrival=2\tstart=2");
+    expect_wrong("block\t7\t2\tdeadline\tarrival=2.5",
+                 "arrival must not be after TIME: 2.5 > 2");
+    expect_wrong("block\t7\t2\tunfinished\tstart=3", "start must not be after TIME");
+    expect_right("add\t1\t2\tids=a,b");
+    expect_wrong("add\t1\t2\tids=a", "COUNT is 2, but ids= names 1");
+    expect_wrong("preempt\t1\t1\tids=a,b", "COUNT is 1, but ids= names 2");
+}
+
 static void
 text_is_utf8(void **state)
 {
     static const char *const good[] = {
-        "é", "日本", "\xf0\x9f\x98\x80", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf", " ", "~"};
+        "a line of more than sixteen bytes, all of them printable",
+        "é",
+        "日本",
+        "\xf0\x9f\x98\x80",
+        "\xef\xbf\xbf",
+        "\xf4\x8f\xbf\xbf",
+        " ",
+        "~"};
     static const char *const bad[] = {"\xff",
                                       "\x80",
                                       "\xc3",
@@ -272,6 +343,9 @@ text_is_utf8(void **state)
                                       "\x01",
                                       "\x7f",
                                       "\x1b[31m",
+                                      "0123456789\x7f",
+                                      "0123456789abcdef\x1f",
+                                      "\x02 0123456789abcdef0123456789abcdef",
                                       "\xe6\x97",
                                       "a\xc3\tb"};
     char line[100];
@@ -301,6 +375,8 @@ main(void)
         cmocka_unit_test(a_missing_field_is_refused),
         cmocka_unit_test(a_wrong_field_is_refused_by_name),
         cmocka_unit_test(a_wrong_key_is_refused_by_name),
+        cmocka_unit_test(a_key_is_there_once),
+        cmocka_unit_test(neighbours_agree),
         cmocka_unit_test(text_is_utf8),
     };
     return cmocka_run_group_tests(tests, find_rows, NULL);

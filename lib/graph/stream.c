@@ -1,0 +1,416 @@
+/* What the records of a stream say of each other. */
+#include "private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct graph_layout {
+    const char *id;
+    uint32_t graph, nslots;
+};
+
+/* A job that is neither started nor turned away. */
+struct graph_waiting {
+    char *text; /* its id and its graphs; kept for the next job in a gap */
+    size_t room;
+    struct rec_str id, graphs; /* id.ptr NULL: a gap */
+    double arrival;
+    uint32_t tag;
+};
+
+void
+graph_stream_free(struct graph_stream *s)
+{
+    for (size_t i = 0; i < s->nwaiting; i++)
+        free(s->waiting[i].text);
+    graph_store_free(&s->store);
+    graph_jobs_free(&s->jobs);
+    rec_map_free(&s->layouts);
+    rec_arena_free(&s->names);
+    rec_map_free(&s->waits);
+    rec_map_free(&s->unique);
+    rec_ids_free(&s->ended);
+    free(s->layout);
+    free(s->slot);
+    free(s->waiting);
+    free(s->gap);
+    *s = (struct graph_stream){.await = s->await, .servers = s->servers};
+}
+
+static bool
+broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
+       const char *what, struct rec_str id)
+{
+    return rec_reader_fail(reader, err, "the rule '%s' is broken: %s '%.*s' %s", rule,
+                           what, (int)id.len, id.ptr, "is there twice");
+}
+
+/* ---- layouts ------------------------------------------------------------- */
+
+bool
+graph_check_placed(const struct graph *graph, const char *layout, const uint32_t *slot,
+                   struct rec_error *err)
+{
+    size_t nplaced = 0, missing = graph->nops;
+    for (size_t i = graph->nops; i-- > 0;)
+        if (slot[i] == REC_NONE)
+            missing = i;
+        else
+            nplaced++;
+    if (missing == graph->nops)
+        return true;
+    return rec_fail(err, REC_DATA,
+                    "the rule 'every op is placed once' is broken: layout '%s' places "
+                    "%zu of the %zu ops of graph '%s': op '%s' is placed nowhere, and %u "
+                    "deps wait for it",
+                    layout, nplaced, graph->nops, graph->id, graph->op[missing].id,
+                    graph->out_start[missing + 1] - graph->out_start[missing]);
+}
+
+static bool
+close_layout(struct graph_stream *s, struct rec_error *err)
+{
+    const struct graph_layout *layout;
+    if (!s->placing)
+        return true;
+    s->placing = false;
+    layout = &s->layout[s->nlayouts - 1];
+    return graph_check_placed(s->store.graph[layout->graph], layout->id, s->slot, err);
+}
+
+static bool
+open_layout(struct graph_stream *s, const struct rec_reader *reader,
+            const struct rec *rec, struct graph_said *said, struct rec_error *err)
+{
+    struct rec_str id;
+    uint64_t slots;
+    const char *name;
+    size_t nops;
+
+    if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, 1, &id, err) ||
+        !rec_get_count(reader, rec, 3, &slots, err))
+        return false;
+    said->graph = graph_store_find(&s->store, rec->field[2]);
+    if (said->graph == REC_NONE)
+        return rec_reader_fail(reader, err, "layout of graph '%.*s', which has not come",
+                               (int)rec->field[2].len, rec->field[2].ptr);
+    if (rec_map_get(&s->layouts, id) != REC_NONE)
+        return rec_reader_fail(reader, err, "layout '%.*s' is there twice", (int)id.len,
+                               id.ptr);
+    if (slots < 1 || slots > GRAPH_SLOTS_MAX)
+        return rec_reader_fail(reader, err, "a layout has from 1 to %d slots",
+                               GRAPH_SLOTS_MAX);
+    nops = s->store.graph[said->graph]->nops;
+    if (!(name = rec_arena_copy(&s->names, id, err)) ||
+        !rec_grow(&s->layout, &s->layout_room, s->nlayouts + 1, sizeof *s->layout, err) ||
+        !rec_grow(&s->slot, &s->slot_room, nops + 1, sizeof *s->slot, err))
+        return false;
+    memset(s->slot, 0xff, nops * sizeof *s->slot);
+    said->slot = (uint32_t)slots;
+    s->layout[s->nlayouts] = (struct graph_layout){name, said->graph, said->slot};
+    s->placing = true;
+    return rec_map_add(&s->layouts, (struct rec_str){name, id.len},
+                       (uint32_t)s->nlayouts++, err);
+}
+
+static bool
+add_place(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+          struct graph_said *said, struct rec_error *err)
+{
+    const struct graph_layout *layout = s->placing ? &s->layout[s->nlayouts - 1] : NULL;
+    struct rec_str op = rec->field[2];
+    uint64_t slot;
+
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slot, err))
+        return false;
+    if (!layout || !rec_str_is(rec->field[1], layout->id))
+        return rec_reader_fail(reader, err,
+                               "a place of layout '%.*s' must stand behind its layout "
+                               "record",
+                               (int)rec->field[1].len, rec->field[1].ptr);
+    said->op = graph_find(s->store.graph[layout->graph], op);
+    if (said->op == GRAPH_NONE)
+        return rec_reader_fail(reader, err, "graph '%s' has no op '%.*s' to place",
+                               s->store.graph[layout->graph]->id, (int)op.len, op.ptr);
+    if (slot >= layout->nslots)
+        return rec_reader_fail(reader, err,
+                               "op '%.*s' goes to slot %llu, but the layout has slots 0 "
+                               "to %u",
+                               (int)op.len, op.ptr, (unsigned long long)slot,
+                               layout->nslots - 1);
+    if (s->slot[said->op] != REC_NONE)
+        return rec_reader_fail(reader, err,
+                               "the rule 'every op is placed once' is broken: op '%.*s' "
+                               "is placed twice",
+                               (int)op.len, op.ptr);
+    s->slot[said->op] = said->slot = (uint32_t)slot;
+    return true;
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static bool
+pass_time(struct graph_stream *s, const struct rec_reader *reader, double time,
+          struct rec_error *err)
+{
+    if (time < s->now)
+        return rec_reader_fail(reader, err,
+                               "records must come in order of time: %.17g after %.17g",
+                               time, s->now);
+    s->now = time;
+    return true;
+}
+
+/* A job that must be started or turned away is kept until it is. */
+static bool
+keep_job(struct graph_stream *s, struct graph_said *said, struct rec_error *err)
+{
+    const struct graph_job *job = &said->job;
+    struct graph_waiting *w;
+    uint32_t index;
+
+    if (s->ngaps)
+        index = s->gap[--s->ngaps];
+    else if (rec_grow(&s->waiting, &s->waiting_room, s->nwaiting + 1, sizeof *s->waiting,
+                      err)) {
+        index = (uint32_t)s->nwaiting++;
+        s->waiting[index] = (struct graph_waiting){.tag = 0};
+    } else
+        return false;
+    w = &s->waiting[index];
+    if (!rec_grow(&w->text, &w->room, job->id.len + job->graphs.len, 1, err))
+        return false;
+    memcpy(w->text, job->id.ptr, job->id.len);
+    memcpy(w->text + job->id.len, job->graphs.ptr, job->graphs.len);
+    w->id = (struct rec_str){w->text, job->id.len};
+    w->graphs = (struct rec_str){w->text + job->id.len, job->graphs.len};
+    w->arrival = job->arrival;
+    said->tag = &w->tag;
+    return rec_map_add(&s->waits, w->id, index, err);
+}
+
+static bool
+take_job(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+         struct graph_said *said, struct rec_error *err)
+{
+    s->arrived = true;
+    return graph_jobs_read(&s->jobs, &s->store, reader, rec, &said->job, err) &&
+           pass_time(s, reader, said->job.arrival, err) &&
+           (!(s->clustered || s->await) || keep_job(s, said, err));
+}
+
+/* The job of an alloc or block record, which must wait; NULL: *err. */
+static struct graph_waiting *
+find_waiting(struct graph_stream *s, const struct rec_reader *reader,
+             const struct rec *rec, struct rec_error *err)
+{
+    uint32_t index = rec_map_get(&s->waits, rec->field[1]);
+    if (index != REC_NONE)
+        return &s->waiting[index];
+    rec_reader_fail(reader, err,
+                    "%.*s of job '%.*s', which has not come before, or has been started "
+                    "or turned away",
+                    (int)rec->field[0].len, rec->field[0].ptr, (int)rec->field[1].len,
+                    rec->field[1].ptr);
+    return NULL;
+}
+
+static bool
+end_waiting(struct graph_stream *s, struct graph_waiting *w, struct rec_error *err)
+{
+    rec_map_remove(&s->waits, w->id);
+    w->id.ptr = NULL;
+    if (!rec_grow(&s->gap, &s->gap_room, s->ngaps + 1, sizeof *s->gap, err))
+        return false;
+    s->gap[s->ngaps++] = (uint32_t)(w - s->waiting);
+    return true;
+}
+
+/* ---- allocs -------------------------------------------------------------- */
+
+static bool
+is_alternative(struct rec_str list, struct rec_str graph)
+{
+    struct rec_str id;
+    while (rec_str_split(&list, ',', &id))
+        if (rec_str_eq(id, graph))
+            return true;
+    return false;
+}
+
+static bool
+check_servers(struct graph_stream *s, const struct rec_reader *reader,
+              struct rec_str list, const struct graph_layout *layout,
+              struct rec_error *err)
+{
+    struct rec_str rest = list, name;
+    uint32_t n = 1;
+
+    for (size_t i = 0; i < list.len; i++)
+        n += list.ptr[i] == ',';
+    rec_map_clear(&s->unique);
+    while (s->servers && rec_str_split(&rest, ',', &name)) {
+        if (rec_map_get(&s->unique, name) != REC_NONE)
+            return broken(reader, err, "the slots of a job are different servers",
+                          "server", name);
+        if (!rec_map_add(&s->unique, name, n, err))
+            return false;
+    }
+    return n == layout->nslots ||
+           rec_reader_fail(reader, err, "layout '%s' has %u slots, got %u servers",
+                           layout->id, layout->nslots, n);
+}
+
+static bool
+take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+           struct graph_said *said, struct rec_error *err)
+{
+    struct rec_str graph = rec->field[2];
+    const struct graph_layout *layout;
+    const struct graph *of;
+    struct graph_waiting *w;
+
+    if (!rec_need(reader, rec, err) || !rec_get_number(reader, rec, 4, &said->time, err))
+        return false;
+    if (!s->clustered)
+        return rec_reader_fail(reader, err, "an alloc needs a cluster record before it");
+    if (!(w = find_waiting(s, reader, rec, err)))
+        return false;
+    if (said->time < w->arrival)
+        return rec_reader_fail(reader, err,
+                               "the rule 'a job starts after it arrives' is broken: job "
+                               "'%.*s' starts at %.17g and arrives at %.17g",
+                               (int)w->id.len, w->id.ptr, said->time, w->arrival);
+    if (!pass_time(s, reader, said->time, err))
+        return false;
+    said->layout = rec_map_get(&s->layouts, rec->field[3]);
+    if (said->layout == REC_NONE)
+        return rec_reader_fail(reader, err, "there is no layout '%.*s' before this alloc",
+                               (int)rec->field[3].len, rec->field[3].ptr);
+    layout = &s->layout[said->layout];
+    of = s->store.graph[layout->graph];
+    if (!rec_str_is(graph, of->id))
+        return rec_reader_fail(reader, err, "layout '%s' is of graph '%s', not '%.*s'",
+                               layout->id, of->id, (int)graph.len, graph.ptr);
+    if (!is_alternative(w->graphs, graph))
+        return rec_reader_fail(reader, err, "job '%.*s' asks for %.*s, not for '%.*s'",
+                               (int)w->id.len, w->id.ptr, (int)w->graphs.len,
+                               w->graphs.ptr, (int)graph.len, graph.ptr);
+    said->tag = &w->tag;
+    return check_servers(s, reader, rec->field[5], layout, err) && end_waiting(s, w, err);
+}
+
+/* ---- results ------------------------------------------------------------- */
+
+/* A job ends once. */
+static bool
+end_job(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+        struct rec_error *err)
+{
+    struct rec_str id;
+    int added =
+        rec_get_id(reader, rec, 1, &id, err) ? rec_ids_add(&s->ended, id, err) : -1;
+    return added > 0 ||
+           (added == 0 && rec_reader_fail(reader, err, "job '%.*s' has ended already",
+                                          (int)id.len, id.ptr));
+}
+
+static bool
+take_block(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+           struct graph_said *said, struct rec_error *err)
+{
+    double arrival = 0, start;
+    struct graph_waiting *w;
+
+    if (!rec_need(reader, rec, err) ||
+        !rec_get_number(reader, rec, 2, &said->time, err) ||
+        !rec_key_number(reader, rec, "arrival", &arrival, err))
+        return false;
+    start = arrival;
+    if (!rec_key_number(reader, rec, "start", &start, err))
+        return false;
+    if (start < arrival)
+        return rec_reader_fail(reader, err,
+                               "start must not be before arrival: %.17g < %.17g", start,
+                               arrival);
+    if (!pass_time(s, reader, said->time, err))
+        return false;
+    if (!s->await && !(s->arrived && s->clustered))
+        return end_job(s, reader, rec, err);
+    if (!(w = find_waiting(s, reader, rec, err)))
+        return false;
+    said->tag = &w->tag;
+    return end_waiting(s, w, err);
+}
+
+static bool
+take_cluster(struct graph_stream *s, const struct rec_reader *reader,
+             struct rec_error *err)
+{
+    if (s->clustered)
+        return rec_reader_fail(reader, err, "a stream has one cluster, this is another");
+    if (s->arrived)
+        return rec_reader_fail(reader, err, "a cluster stands before its jobs");
+    s->clustered = true;
+    return true;
+}
+
+/* The next of several streams begins: one more piece of a plan, or other results. */
+static void
+take_mark(struct graph_stream *s)
+{
+    if (s->planned)
+        return;
+    s->clustered = false;
+    s->now = 0;
+    rec_ids_free(&s->ended);
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+bool
+graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
+                  const struct rec *rec, struct graph_said *said, struct rec_error *err)
+{
+    *said = (struct graph_said){.tag = NULL};
+    if (rec->type == REC_COMMENT || rec->type == REC_OTHER)
+        return true;
+    if (!graph_continues(rec) && !graph_store_end(&s->store, err))
+        return false;
+    if (rec->type != REC_PLACE && s->placing && !close_layout(s, err))
+        return rec_locate(reader, err);
+    switch (rec->type) {
+    case REC_GRAPH:
+    case REC_OP:
+    case REC_DEP: s->planned = true; return graph_store_read(&s->store, reader, rec, err);
+    case REC_LAYOUT: s->planned = true; return open_layout(s, reader, rec, said, err);
+    case REC_PLACE: return add_place(s, reader, rec, said, err);
+    case REC_JOB: s->planned = true; return take_job(s, reader, rec, said, err);
+    case REC_ALLOC: return take_alloc(s, reader, rec, said, err);
+    case REC_BLOCK: return take_block(s, reader, rec, said, err);
+    case REC_DONE: return end_job(s, reader, rec, err);
+    case REC_CLUSTER: return take_cluster(s, reader, err);
+    case REC_MARK: take_mark(s); return true;
+    default: return true;
+    }
+}
+
+bool
+graph_stream_end(struct graph_stream *s, struct rec_error *err)
+{
+    return graph_store_end(&s->store, err) && close_layout(s, err);
+}
+
+bool
+graph_stream_decided(const struct graph_stream *s, struct rec_error *err)
+{
+    const struct graph_waiting *w = s->waiting;
+    if (s->waits.used == 0)
+        return true;
+    while (!w->id.ptr)
+        w++;
+    return rec_fail(err, REC_DATA,
+                    "job '%.*s' was neither started nor blocked (%zu such jobs): has the "
+                    "stream been through an allocator?",
+                    (int)w->id.len, w->id.ptr, s->waits.used);
+}

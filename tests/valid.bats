@@ -1,0 +1,51 @@
+# One validator: reccheck accepts what tools write, and refuses what they refuse. The cases'
+# own files are the streams. (What every stage makes of the samples: stages.bats; every
+# change of a line: unit/test_deletion.)
+
+setup() { cd "$ROOT/tests/cases" || exit; }
+
+@test "valid: reccheck accepts every whole stream that a case shows" {
+    streams=0
+    for file in */*/expout; do
+        [ "$(head -c 8 "$file")" = '#rampipe' ] && [ "$(tail -n 1 "$file")" = '#end' ] &&
+            ! grep -qvP '^(#|[a-z]+\t)' "$file" || continue
+        reccheck -q "$file" >/dev/null
+        streams=$((streams + 1))
+    done
+    echo "$streams streams"
+    [ "$streams" -ge 20 ]
+}
+
+# What only the cluster can tell: which servers there are, what they hold, how long they take
+# (of the whole line, behind the place).
+clusters="the rule '(servers are of the cluster|one job at a time on a server|the memory of a server)"
+clusters+="|racks as communication groups|more than a number holds|longer than a number holds"
+# Right, but not for this tool.
+other="no trace, add or preempt|neither started nor blocked|the stream has (jobs|no graphs|a cluster)"
+other+="|no model record|a second model"
+
+@test "valid: reccheck refuses the streams of cases that a tool refuses, and no other" {
+    profile=$ROOT/traces/redundant/bert.tsv both=0
+    for file in */*/in.* */*/*.rec; do
+        [[ -e $file && $file != *.tsv && $file != *.csv ]] || continue
+        case $file in
+        sim/* | ramp-alloc/* | partition/* | metrics/*) tool=("${file%%/*}") ;;
+        sim-redundant/*) tool=(sim redundant --profile "$profile") ;;
+        sim-elastic/* | tracegen-*) mode=${file%%/*} && tool=("${mode%-*}" "${mode#*-}") ;;
+        *) continue ;;
+        esac
+        theirs=0 ours=0
+        "${tool[@]}" "$file" >/dev/null 2>"$BATS_TEST_TMPDIR/why" || theirs=$?
+        reccheck "$file" >/dev/null 2>"$BATS_TEST_TMPDIR/ours" || ours=$?
+        if [ $theirs = 3 ] && grep -qE "$clusters|$other" "$BATS_TEST_TMPDIR/why"; then
+            continue
+        elif [ $theirs = 3 ] && [ $ours != 3 ] || [ $theirs = 0 ] && [ $ours != 0 ]; then
+            echo "${tool[*]} ends with $theirs, reccheck with $ours:"
+            cat "$BATS_TEST_TMPDIR/why" "$BATS_TEST_TMPDIR/ours"
+            return 1
+        fi
+        both=$((both + (theirs == 3)))
+    done
+    echo "$both refused by both"
+    [ "$both" -ge 60 ]
+}
