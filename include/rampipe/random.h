@@ -23,6 +23,8 @@ struct rng;
  * GSL takes for 4357). NULL: out of memory.
  */
 struct rng *rng_new(uint32_t seed, uint32_t stream, struct rec_error *err) REC_MUST_CHECK;
+/** A stream by its name, which a user may give; the same for ever. */
+uint32_t rng_stream(const char *name);
 /** `rng` may be NULL. */
 void rng_free(struct rng *rng);
 

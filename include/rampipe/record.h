@@ -373,6 +373,9 @@ struct rec_writer *rec_writer_open(const char *path, const char *provenance,
  * stages before (whole lines, "" for none) and this stage's own line. Not of plain text.
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
+/** This stage's own line is another one in the streams that begin from now on. */
+bool rec_writer_own(struct rec_writer *writer, const char *own,
+                    struct rec_error *err) REC_MUST_CHECK;
 
 /** False once a write has failed, *err says what (REC_IO): a stage may stop early, for
  * the result is lost. */

@@ -33,8 +33,9 @@ struct train_instance {
     double ready; /* when it is or was prepared, in the model's unit of time */
 };
 
-/** `seed` is of random victims. Free it with train_fleet_free(). NULL: out of memory. */
+/** `seed` and `stream` (rampipe/random.h) are of random victims. Free it with train_fleet_free(). NULL: out of memory. */
 struct train_fleet *train_fleet_new(enum train_victims victims, uint32_t seed,
+                                    uint32_t stream,
                                     struct rec_error *err) REC_MUST_CHECK;
 void train_fleet_free(struct train_fleet *fleet);
 uint64_t train_fleet_count(const struct train_fleet *fleet, enum train_state state);
@@ -138,7 +139,7 @@ struct train_elastic_options {
     double begin, end; /* of the run, seconds; a trace record says its own begin, and
                                  its end if this is INFINITY: not known yet */
     enum train_victims victims;
-    uint32_t seed;
+    uint32_t seed, stream; /* of random victims */
     enum train_elastic_rules rules;
     double tick;     /* seconds; 0: none. The published rules need one */
     bool grow_saved; /* a new pipeline waits for the running checkpoint (sane only) */
@@ -264,7 +265,7 @@ struct train_redundant_options {
     uint64_t steps; /* ends after so many; 0: never */
     double price;   /* US$ an instance-hour */
     enum train_victims victims;
-    uint32_t seed;
+    uint32_t seed, stream; /* of random victims */
     double begin,
         end; /* of the run, as of an elastic one; with steps it may stay INFINITY */
     uint64_t start; /* instances that are added at the start, if no trace says it */

@@ -25,6 +25,16 @@ rng_new(uint32_t seed, uint32_t stream, struct rec_error *err)
     return rng;
 }
 
+/* Fowler, Noll and Vo's hash, 1a: what a name gives may never change. */
+uint32_t
+rng_stream(const char *name)
+{
+    uint32_t hash = 0x811c9dc5u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x01000193u;
+    return hash;
+}
+
 void
 rng_free(struct rng *rng)
 {

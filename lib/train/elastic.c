@@ -393,7 +393,7 @@ train_elastic_new(const struct train_elastic_options *options,
     e->ledger.unit = 1;
     e->limit = options->capacity;
     e->last_saved = options->rules == TRAIN_ELASTIC_SANE ? -1 : 0;
-    e->fleet = train_fleet_new(options->victims, options->seed, err);
+    e->fleet = train_fleet_new(options->victims, options->seed, options->stream, err);
     if (e->fleet)
         return e;
     train_elastic_free(e);

@@ -51,7 +51,8 @@ struct train_fleet {
 };
 
 struct train_fleet *
-train_fleet_new(enum train_victims victims, uint32_t seed, struct rec_error *err)
+train_fleet_new(enum train_victims victims, uint32_t seed, uint32_t stream,
+                struct rec_error *err)
 {
     struct train_fleet *fleet = calloc(1, sizeof *fleet);
     if (!fleet) {
@@ -59,7 +60,7 @@ train_fleet_new(enum train_victims victims, uint32_t seed, struct rec_error *err
         return NULL;
     }
     fleet->victims = victims;
-    if (victims != TRAIN_RANDOM || (fleet->rng = rng_new(seed, 0, err)))
+    if (victims != TRAIN_RANDOM || (fleet->rng = rng_new(seed, stream, err)))
         return fleet;
     free(fleet);
     return NULL;

@@ -305,7 +305,7 @@ train_redundant_new(const struct train_redundant_options *options,
     r->ledger.unit = 1000;
     r->next_step = r->timeout = INFINITY;
     r->last_removal = r->first_came = NAN;
-    r->fleet = train_fleet_new(options->victims, options->seed, err);
+    r->fleet = train_fleet_new(options->victims, options->seed, options->stream, err);
     if (r->fleet)
         return r;
     train_redundant_free(r);
