@@ -4,7 +4,7 @@
  * GSL is known here and nowhere else. One way to make a generator: from the seed that a
  * user gave and the stream of the quantity it draws, so that what one quantity draws does
  * not depend on another's. The same seed and stream give the same numbers on every
- * machine.
+ * machine: GSL gives integers, and what is made of them is made of IEEE operations.
  */
 #ifndef RAMPIPE_RANDOM_H
 #define RAMPIPE_RANDOM_H
@@ -36,6 +36,19 @@ uint32_t rng_below(struct rng *rng, uint32_t n);
 double rng_normal(struct rng *rng, double deviation);
 double rng_exponential(struct rng *rng, double mean);
 double rng_weibull(struct rng *rng, double scale, double shape);
+
+/* ---- functions ----------------------------------------------------------- */
+
+/**
+ * As log(), log1p(), exp() and pow() for x >= 0, but the same bits on every machine with IEEE
+ * doubles, and within 0.501 units in the last place (rng_pow: 0.6, rng_log1p: 1). The C library's
+ * differ with its version and the processor: what is drawn, fitted and printed goes
+ * through these.
+ */
+double rng_log(double x);
+double rng_log1p(double x);
+double rng_exp(double x);
+double rng_pow(double x, double y);
 
 /* ---- distributions ------------------------------------------------------- */
 

@@ -246,7 +246,7 @@ kolmogorov(double x)
     if (x < 0.2) /* the series is slow there, and Q is 1 to the last digit */
         return 1;
     for (int k = 1; k <= 100; k++) {
-        term = exp(-2.0 * k * k * x * x);
+        term = rng_exp(-2.0 * k * k * x * x);
         sum += k % 2 ? term : -term;
         if (term < 1e-16)
             break;

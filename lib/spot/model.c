@@ -1,4 +1,5 @@
 /* The figures of a spot trace: measured, written and read. */
+#include "rampipe/random.h"
 #include "rampipe/spot.h"
 
 #include <gsl/gsl_roots.h>
@@ -161,10 +162,10 @@ shape_equation(double k, void *context)
     const struct spot_values *v = context;
     double top = 0, bottom = 0, logs = 0, largest = v->at[v->n - 1].value;
     for (size_t i = 0; i < v->n; i++) {
-        double power = v->at[i].weight * pow(v->at[i].value / largest, k);
-        top += power * log(v->at[i].value);
+        double power = v->at[i].weight * rng_pow(v->at[i].value / largest, k);
+        top += power * rng_log(v->at[i].value);
         bottom += power;
-        logs += v->at[i].weight * log(v->at[i].value);
+        logs += v->at[i].weight * rng_log(v->at[i].value);
     }
     return top / bottom - 1 / k - logs / v->total;
 }
@@ -194,8 +195,8 @@ fit_weibull(const struct spot_values *v, double *shape, double *scale,
     *shape = gsl_root_fsolver_root(solver);
     gsl_root_fsolver_free(solver);
     for (size_t i = 0; i < v->n; i++)
-        sum += v->at[i].weight * pow(v->at[i].value, *shape);
-    *scale = pow(sum / v->total, 1 / *shape);
+        sum += v->at[i].weight * rng_pow(v->at[i].value, *shape);
+    *scale = rng_pow(sum / v->total, 1 / *shape);
     return true;
 }
 
