@@ -90,6 +90,13 @@ read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
     int status = -1;
 
     while (reader && (status = rec_next_line(reader, &line, err)) > 0) {
+        if (memchr(line.ptr, '\0', line.len)) {
+            rec_reader_fail(reader, err,
+                            "a NUL byte stands inside the line: this is no "
+                            "text");
+            status = -1;
+            break;
+        }
         if (line.len == 0 || *line.ptr == '#')
             continue;
         if (!rec_parse_num(line, &value) || !isfinite(value) || value < 0) {
