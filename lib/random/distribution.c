@@ -18,9 +18,10 @@ struct rng_dist {
     const struct kind *kind;
     double p[3];
     size_t np;
-    double low, high;   /* skewnormal: quantiles of the standard variable */
-    double *value;      /* pmf, file */
-    double *cumulative; /* pmf */
+    double low, high;               /* skewnormal: quantiles of the standard variable */
+    double log_mean, log_deviation; /* lognormal */
+    double *value;                  /* pmf, file */
+    double *cumulative;             /* pmf */
     size_t nvalues, room, cumulative_room, next;
     struct rng *rng;
 };
@@ -200,8 +201,7 @@ is_sane_lognormal(const struct rng_dist *dist)
 static double
 draw_lognormal(struct rng_dist *dist)
 {
-    double ratio = dist->p[1] / dist->p[0], variance = rng_log1p(ratio * ratio);
-    return rng_lognormal(dist->rng, rng_log(dist->p[0]) - variance / 2, sqrt(variance));
+    return rng_lognormal(dist->rng, dist->log_mean, dist->log_deviation);
 }
 
 /* Beyond 1e9 the skew normal is half a normal, to the last digit. */
@@ -235,6 +235,19 @@ draw_skewnormal(struct rng_dist *dist)
     while (z < dist->low || z > dist->high);
     return dist->p[1] +
            (dist->p[2] - dist->p[1]) * (z - dist->low) / (dist->high - dist->low);
+}
+
+static bool
+read_lognormal(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
+{
+    double ratio, variance;
+    if (!read_numbers(dist, rest, err))
+        return false;
+    ratio = dist->p[1] / dist->p[0];
+    variance = rng_log1p(ratio * ratio);
+    dist->log_mean = rng_log(dist->p[0]) - variance / 2;
+    dist->log_deviation = sqrt(variance);
+    return true;
 }
 
 static double
@@ -273,7 +286,7 @@ static const struct kind kinds[] = {
     {"gamma", "gamma:MEAN:CV with CV from 1e-6 to 1000", read_numbers, is_sane_gamma,
      draw_gamma, 2, 2},
     {"normal", "normal:MEAN:SD", read_numbers, is_sane_normal, draw_normal, 2, 2},
-    {"lognormal", "lognormal:MEAN:SD with MEAN > 0, SD at most 1e6 MEAN", read_numbers,
+    {"lognormal", "lognormal:MEAN:SD with MEAN > 0, SD at most 1e6 MEAN", read_lognormal,
      is_sane_lognormal, draw_lognormal, 2, 2},
     {"skewnormal", "skewnormal:SKEW:MIN:MAX with MIN < MAX", read_skewnormal,
      is_sane_skewnormal, draw_skewnormal, 3, 3},
