@@ -35,6 +35,10 @@ multiply(double a, double b)
     return (struct sum){hi, ((a1 * b1 - hi + a1 * b2) + a2 * b1) + a2 * b2};
 }
 
+static const double inverse[] = {0,        1,        1.0 / 2,  1.0 / 3, 1.0 / 4,
+                                 1.0 / 5,  1.0 / 6,  1.0 / 7,  1.0 / 8, 1.0 / 9,
+                                 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
+
 /* ---- the logarithm ------------------------------------------------------- */
 
 static const struct sum ln2 = {0x1.62e42fefa2p-1,
@@ -72,9 +76,9 @@ static struct sum
 log_near_1(double r, double error)
 {
     struct sum square = multiply(r, r), s = add_smaller(r, -square.hi / 2);
-    double tail = 1.0 / 12 - r * (1.0 / 13);
-    for (int k = 11; k >= 3; k--)
-        tail = 1.0 / k - r * tail;
+    double tail = inverse[13];
+    for (int k = 12; k >= 3; k--)
+        tail = inverse[k] - r * tail;
     s.lo += r * square.hi * tail + (error * (1 - r) - square.lo / 2);
     return add_smaller(s.hi, s.lo);
 }
@@ -145,7 +149,7 @@ power_near_0(double r, double error)
     struct sum square = multiply(r, r), s = add_smaller(1, r), t;
     double tail = 1;
     for (int k = 12; k >= 4; k--)
-        tail = 1 + r * tail / k;
+        tail = 1 + r * tail * inverse[k];
     t = add_smaller(s.hi, square.hi / 2);
     t.lo += s.lo + (error * (1 + r) + square.lo / 2 + r * square.hi * tail / 6);
     return add_smaller(t.hi, t.lo);
