@@ -58,9 +58,10 @@ double rng_pow(double x, double y);
  *     fixed:X                      always X
  *     uniform:A:B[:DECIMALS]       in [A, B), rounded to so many decimals
  *     exponential:MEAN
- *     gamma:MEAN:CV                CV = standard deviation / mean
+ *     gamma:MEAN:CV                CV = standard deviation / mean, 1e-6 to 1000
  *     normal:MEAN:SD
- *     lognormal:MEAN:SD            mean and deviation of the variable itself
+ *     lognormal:MEAN:SD            mean and deviation of the variable itself; SD at
+ *                                  most 1e6 MEAN
  *     skewnormal:SKEW:MIN:MAX      Azzalini's skew normal of shape SKEW, over [MIN, MAX]:
  *                                  its central 99.8 % is mapped there, the rest redrawn
  *     pmf:V=P,V=P,...              V with probability P; the P sum to 1

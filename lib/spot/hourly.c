@@ -190,10 +190,9 @@ spot_draw_hourly(const struct spot_hourly *options, spot_sink *sink, void *conte
     bool ok;
 
     if (options->most > 0 && draws > options->most)
-        return rec_fail(
-            err, REC_USAGE,
-            "a trace would take about %.3g draws, more than the %.3g allowed", draws,
-            options->most);
+        return rec_fail(err, REC_USAGE,
+                        "a trace would take about %.3g draws, more than the %.3g allowed",
+                        draws, options->most);
 
     h.rng = rng_new(options->seed, 0, err);
     ok = h.rng && draw_all(&h, err);
