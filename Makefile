@@ -129,8 +129,8 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 check: build/needs/test $(BIN) $(UNIT) $(BENCH) man
 	@BUILD=$(BUILD) tests/run
 
-SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
-            -fno-omit-frame-pointer
+SANITIZE := -O1 -g -fsanitize=address,undefined,float-cast-overflow \
+            -fno-sanitize-recover=all -fno-omit-frame-pointer
 check-asan:
 	$(MAKE) BUILD=build/asan CFLAGS='$(SANITIZE)' check
 
@@ -142,7 +142,8 @@ FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 build/fuzz/%: tests/fuzz/%.c $(LIB_SRC) | build/needs/fuzz
 	@mkdir -p $(@D)
 	$(call quiet,FUZZ)clang -Iinclude $(CPPFLAGS) $(FIXED) -O1 -g \
-	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    -fsanitize=fuzzer,address,undefined,float-cast-overflow \
+	    -fno-sanitize-recover=all \
 	    $< $(LIB_SRC) $(LINKED) -o $@
 fuzz: all $(FUZZ)
 	@tests/fuzz/run $(FUZZ)

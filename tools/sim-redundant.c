@@ -134,6 +134,8 @@ new_run(struct training *t, uint32_t seed)
     struct train_redundant_sink sink = {t->brief ? NULL : write_row,
                                         t->brief ? NULL : write_state, write_result, t};
     options.seed = seed;
+    options.most = t->most;
+    options.stream = t->stream;
     return train_redundant_new(&options, &sink, &t->cli->err);
 }
 

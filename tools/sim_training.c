@@ -1,6 +1,7 @@
 /* What the models of training on spot instances share: runs, options, accounts. */
 #include "sim_training.h"
 
+#include "rampipe/random.h"
 #include "rampipe/train.h"
 
 #include <math.h>
@@ -10,11 +11,13 @@ training_read(struct training *t, const struct training_options *options)
 {
     static const char *const victims[] = {"random", "oldest", "newest", "lowest", NULL};
     t->brief = options->brief;
+    t->stream = rng_stream(options->stream);
     if (!cli_seconds(t->cli, "until", options->until, true, &t->until))
         return false;
     if (isfinite(t->until) && t->until > SPOT_TIME_MAX)
         return cli_usage(t->cli, "--until must be at most %g, or inf", SPOT_TIME_MAX);
-    return cli_count(t->cli, "seed", options->seed, 0, UINT32_MAX, &t->seed) &&
+    return cli_amount(t->cli, "limit", options->limit, true, &t->most) &&
+           cli_count(t->cli, "seed", options->seed, 0, UINT32_MAX, &t->seed) &&
            cli_choice(t->cli, "victims", options->victims, victims, &t->victims) &&
            cli_amount(t->cli, "price", options->price, false, &t->price) &&
            cli_amount(t->cli, "on-demand-price", options->on_demand_price, false,
@@ -28,15 +31,18 @@ struct run {
     bool begun; /* a record was the model's */
 };
 
-/* Runs are independent of each other, and each is the same wherever it stands: its seed
- * comes of where its trace came from. */
+/* The seed of the next run: the first has --seed, the others those that follow, as the
+ * traces of tracegen preempt --runs. So each run can be made again alone. */
+static uint32_t
+next_seed(const struct training *t)
+{
+    return (uint32_t)(t->seed + t->runs);
+}
+
 static bool
 begin(struct training *t, struct run *run)
 {
-    const char *provenance = rec_reader_provenance(t->cli->reader);
-    uint64_t hash = *provenance ? rec_hash(rec_str(provenance)) : 0;
-    *run = (struct run){
-        t->new_run(t, (uint32_t)(t->seed + (hash ^ hash >> 32))), {0}, false};
+    *run = (struct run){t->new_run(t, next_seed(t)), {0}, false};
     return run->model && sim_clock_add(&run->clock, t->model, run->model, &t->cli->err);
 }
 
@@ -53,13 +59,14 @@ finish(struct training *t, struct run *run)
 {
     bool ok = (run->model || begin(t, run)) &&
               sim_clock_end(&run->clock, t->until, &t->cli->err);
+    t->runs += run->begun;
     forget(t, run);
-    return ok;
+    return ok && cli_change_provenance(t->cli, "seed", next_seed(t));
 }
 
 /* A record, which may be of the run, or end its stream. */
 static bool
-take(struct training *t, struct run *run, const struct rec *rec, uint64_t *runs)
+take(struct training *t, struct run *run, const struct rec *rec)
 {
     int taken = 0;
     if (rec->type == REC_MARK && run->begun)
@@ -71,7 +78,6 @@ take(struct training *t, struct run *run, const struct rec *rec, uint64_t *runs)
             return false;
         taken = sim_clock_take(&run->clock, t->cli->reader, rec, &t->cli->err);
     }
-    *runs += taken > 0 && !run->begun;
     run->begun = run->begun || taken > 0;
     if (taken == 0)
         rec_put_line(t->cli->writer, rec->line);
@@ -84,19 +90,18 @@ training_run(struct training *t)
     struct cli *cli = t->cli;
     struct run run = {0};
     struct rec rec;
-    uint64_t runs = 0;
     int status = 0;
     bool ok = cli_open_filter(cli);
 
     while (ok && (status = cli_next(cli, &rec)) > 0)
-        ok = take(t, &run, &rec, &runs);
+        ok = take(t, &run, &rec);
     ok = ok && status == 0;
-    if (ok && runs == 0 && isinf(t->until))
+    if (ok && t->runs == 0 && !run.begun && isinf(t->until))
         ok = rec_fail(&cli->err, REC_DATA,
                       "no trace, add or preempt records came: put %stracegen before, or "
                       "give --until to simulate a quiet cluster",
                       cli->prefix);
-    if (ok && (run.begun || runs == 0))
+    if (ok && (run.begun || t->runs == 0))
         ok = finish(t, &run);
     forget(t, &run);
     return ok;

@@ -8,22 +8,25 @@
 /* The options they share, as given (tools/sim_training.ggo). */
 struct training_options {
     bool brief, price_given, on_demand_price_given;
-    const char *until, *victims, *seed, *price, *on_demand_price;
+    const char *until, *victims, *seed, *stream, *limit, *price, *on_demand_price;
 };
 #define TRAINING_OPTIONS(args)                                            \
     {                                                                     \
         .brief = (args)->brief_given, .price_given = (args)->price_given, \
         .on_demand_price_given = (args)->on_demand_price_given,           \
         .until = (args)->until_arg, .victims = (args)->victims_arg,       \
-        .seed = (args)->seed_arg, .price = (args)->price_arg,             \
+        .seed = (args)->seed_arg, .stream = (args)->stream_arg,           \
+        .limit = (args)->limit_arg, .price = (args)->price_arg,           \
         .on_demand_price = (args)->on_demand_price_arg                    \
     }
 
 struct training {
     struct cli *cli;
     bool brief;
-    double until; /* INFINITY: as the trace says */
-    uint64_t seed;
+    double until;        /* INFINITY: as the trace says */
+    uint64_t seed, runs; /* runs: that ended */
+    uint32_t stream;     /* of random victims */
+    double most;         /* iterations or steps of a run */
     size_t victims;
     double price, on_demand_price; /* US$ an instance-hour */
 

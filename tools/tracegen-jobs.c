@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STILL_MAX = 1000000 }; /* arrivals at one instant before --until gives up */
+enum {
+    STILL_MAX = 1000000, /* arrivals at one instant before --until gives up */
+    PILOT = 4096         /* of them are drawn to estimate how many there will be */
+};
 static const double STEPS_MAX = 9007199254740992; /* 2^53: all integers up to it exist */
 
 enum sampling { CYCLE, REPLACE, REMOVE, REMOVE_AND_REPEAT };
@@ -53,6 +56,30 @@ read_dist(struct drawing *d, const char *option, const char *text, uint32_t seed
     return cli_usage(d->cli, "--%s: %s", option, err.text);
 }
 
+/* So many jobs, by their number or an estimate: no spacing counts beyond the end, for a few
+ * large ones may make the mean of many small. */
+static bool
+check_number(struct drawing *d, const struct tracegen_jobs_args *args, uint32_t seed)
+{
+    struct rng_dist *pilot = NULL;
+    double most, jobs = (double)d->jobs, sum = 0;
+
+    if (!cli_amount(d->cli, "limit", args->limit_arg, true, &most))
+        return false;
+    if (args->until_given) {
+        if (!read_dist(d, "interarrival", args->interarrival_arg, seed, 5, &pilot))
+            return false;
+        for (int i = 0; i < PILOT; i++)
+            sum += fmin(d->until, rng_dist_draw(pilot));
+        /* what is 0 for ever is found later */
+        jobs = sum > 0 ? d->until * PILOT / sum : 0;
+        rng_dist_free(pilot);
+    }
+    return jobs <= most ||
+           cli_usage(d->cli, "there would be about %.3g jobs, more than --limit %g", jobs,
+                     most);
+}
+
 static bool
 read_options(struct drawing *d, const struct tracegen_jobs_args *args)
 {
@@ -85,6 +112,8 @@ read_options(struct drawing *d, const struct tracegen_jobs_args *args)
         (args->deadline_fraction_given &&
          !read_dist(d, "deadline-fraction", args->deadline_fraction_arg, (uint32_t)seed,
                     3, &d->deadline)))
+        return false;
+    if (!check_number(d, args, (uint32_t)seed))
         return false;
     d->sampling = (enum sampling)how;
     d->choice = rng_new((uint32_t)seed, 4, &cli->err);

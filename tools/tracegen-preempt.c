@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { HOURLY = SPOT_EMPIRICAL + 1 };
+enum { HOURLY = SPOT_EMPIRICAL + 1, START_MAX = 1 << 30 };
 
 /* Chances by hour of day that the later simulator published. */
 static const double published_addition[24] = {.05, .05, .05, .5,  .5,  .5,  .05, .05,
@@ -145,16 +145,16 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
          !cli_amount(cli, "minutes", args->minutes_arg, false, &d->minutes)) ||
         !cli_amount(cli, "interval", args->interval_arg, false, &d->interval) ||
         (args->start_given &&
-         !cli_count(cli, "start", args->start_arg, 0, 1u << 30, &d->start)) ||
+         !cli_count(cli, "start", args->start_arg, 0, START_MAX, &d->start)) ||
         (args->capacity_given &&
-         !cli_count(cli, "capacity", args->capacity_arg, 0, 1u << 30, &d->capacity)) ||
+         !cli_count(cli, "capacity", args->capacity_arg, 0, START_MAX, &d->capacity)) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &p->seed) ||
-        !cli_count(cli, "runs", args->runs_arg, 1, UINT32_MAX, &p->runs))
+        !cli_count(cli, "runs", args->runs_arg, 1, UINT32_MAX, &p->runs) ||
+        !cli_amount(cli, "limit", args->limit_arg, true, &d->most))
         return false;
+    d->most /= (double)p->runs;
     if (d->interval < 1e-3)
         return cli_usage(cli, "--interval must be at least 0.001");
-    if (d->minutes > SPOT_TIME_MAX / 60)
-        return cli_usage(cli, "--minutes must be at most %g", SPOT_TIME_MAX / 60);
     if (p->seed + p->runs - 1 > UINT32_MAX)
         return cli_usage(cli, "--seed plus --runs must stay below 2^32");
     if ((args->repair_given || args->clock_given) && !args->compare_given)
@@ -232,6 +232,7 @@ draw(struct preempt *p, uint64_t seed)
                                                      : NULL;
     p->drawing.seed = p->hourly.seed = (uint32_t)seed;
     p->hourly.minutes = d->minutes;
+    p->hourly.most = d->most;
     if (p->trace) {
         p->trace->end = d->minutes * 60;
         p->trace->populated = instances != NULL;
@@ -319,6 +320,30 @@ compare(struct preempt *p, const char *path, bool repair)
     return ok;
 }
 
+/* What the options leave to the model. */
+static bool
+complete(struct preempt *p, const struct tracegen_preempt_args *args)
+{
+    const struct spot_model *m = &p->model;
+    struct spot_drawing *d = &p->drawing;
+
+    if (!p->minutes_given && m->total_minutes > 0)
+        d->minutes = m->total_minutes;
+    if (d->minutes > SPOT_TIME_MAX / 60)
+        return cli_usage(p->cli, "--minutes, or the model's, must be at most %g",
+                         SPOT_TIME_MAX / 60);
+    if (!args->counts_given && p->process != SPOT_COIN)
+        d->empirical_counts = m->preempt_counts.n + m->add_counts.n > 0;
+    if (args->start_given || !(m->start_instances > 0))
+        return true;
+    if (m->start_instances > START_MAX)
+        return cli_usage(p->cli,
+                         "the model has %g instances at the start, at most are %d",
+                         m->start_instances, START_MAX);
+    d->start = (uint64_t)fmin(m->start_instances, (double)d->capacity);
+    return true;
+}
+
 static bool
 run(struct cli *cli, const struct tracegen_preempt_args *args)
 {
@@ -335,14 +360,7 @@ run(struct cli *cli, const struct tracegen_preempt_args *args)
         ok = ok && read_model(&p);
     } else
         ok = ok && cli_open_writer(cli, !args->compare_given);
-    ok = ok && read_figures(&p, args);
-    if (ok && !p.minutes_given && p.model.total_minutes > 0)
-        p.drawing.minutes = p.model.total_minutes;
-    if (ok && !args->counts_given && p.process != SPOT_COIN)
-        p.drawing.empirical_counts = p.model.preempt_counts.n + p.model.add_counts.n > 0;
-    if (ok && !args->start_given && p.model.start_instances > 0)
-        p.drawing.start =
-            (uint64_t)fmin(p.model.start_instances, (double)p.drawing.capacity);
+    ok = ok && read_figures(&p, args) && complete(&p, args);
     ok = ok && (args->compare_given ? compare(&p, args->compare_arg, args->repair_given)
                                     : draw_runs(&p));
     spot_model_free(&p.model);

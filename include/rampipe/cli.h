@@ -105,6 +105,10 @@ bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
 /** Ends the output stream and starts another, which is what `value` of this option
  * instead of the one on the command line would have made. */
 bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;
+/** The streams of a filter that begin from now on are what `value` of this option would
+ * have made. */
+bool cli_change_provenance(struct cli *cli, const char *option,
+                           uint64_t value) REC_MUST_CHECK;
 /** Opens only the reader; nothing of the stream is forwarded. */
 bool cli_open_reader(struct cli *cli) REC_MUST_CHECK;
 

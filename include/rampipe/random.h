@@ -4,7 +4,7 @@
  * GSL is known here and nowhere else. One way to make a generator: from the seed that a
  * user gave and the stream of the quantity it draws, so that what one quantity draws does
  * not depend on another's. The same seed and stream give the same numbers on every
- * machine.
+ * machine: GSL gives integers, and what is made of them is made of IEEE operations.
  */
 #ifndef RAMPIPE_RANDOM_H
 #define RAMPIPE_RANDOM_H
@@ -23,6 +23,8 @@ struct rng;
  * GSL takes for 4357). NULL: out of memory.
  */
 struct rng *rng_new(uint32_t seed, uint32_t stream, struct rec_error *err) REC_MUST_CHECK;
+/** A stream by its name, which a user may give; the same for ever. */
+uint32_t rng_stream(const char *name);
 /** `rng` may be NULL. */
 void rng_free(struct rng *rng);
 
@@ -35,6 +37,19 @@ double rng_normal(struct rng *rng, double deviation);
 double rng_exponential(struct rng *rng, double mean);
 double rng_weibull(struct rng *rng, double scale, double shape);
 
+/* ---- functions ----------------------------------------------------------- */
+
+/**
+ * As log(), log1p(), exp() and pow() for x >= 0, but the same bits on every machine with IEEE
+ * doubles, and within 0.501 units in the last place (rng_pow: 0.6, rng_log1p: 1). The C library's
+ * differ with its version and the processor: what is drawn, fitted and printed goes
+ * through these.
+ */
+double rng_log(double x);
+double rng_log1p(double x);
+double rng_exp(double x);
+double rng_pow(double x, double y);
+
 /* ---- distributions ------------------------------------------------------- */
 
 /**
@@ -43,9 +58,10 @@ double rng_weibull(struct rng *rng, double scale, double shape);
  *     fixed:X                      always X
  *     uniform:A:B[:DECIMALS]       in [A, B), rounded to so many decimals
  *     exponential:MEAN
- *     gamma:MEAN:CV                CV = standard deviation / mean
+ *     gamma:MEAN:CV                CV = standard deviation / mean, 1e-6 to 1000
  *     normal:MEAN:SD
- *     lognormal:MEAN:SD            mean and deviation of the variable itself
+ *     lognormal:MEAN:SD            mean and deviation of the variable itself; SD at
+ *                                  most 1e6 MEAN
  *     skewnormal:SKEW:MIN:MAX      Azzalini's skew normal of shape SKEW, over [MIN, MAX]:
  *                                  its central 99.8 % is mapped there, the rest redrawn
  *     pmf:V=P,V=P,...              V with probability P; the P sum to 1

@@ -415,6 +415,9 @@ struct rec_writer *rec_writer_open(const char *path, const char *provenance,
  * stages before (whole lines, "" for none) and this stage's own line. Not of plain text.
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
+/** This stage's own line is another one in the streams that begin from now on. */
+bool rec_writer_own(struct rec_writer *writer, const char *own,
+                    struct rec_error *err) REC_MUST_CHECK;
 
 /** Lets trailers be seals: `#end`, the number of records and the CRC-32 (ISO 3309, as
  * zlib's) of the bytes between header and trailer. Call it before anything is written. */

@@ -33,8 +33,9 @@ struct train_instance {
     double ready; /* when it is or was prepared, in the model's unit of time */
 };
 
-/** `seed` is of random victims. Free it with train_fleet_free(). NULL: out of memory. */
+/** `seed` and `stream` (rampipe/random.h) are of random victims. Free it with train_fleet_free(). NULL: out of memory. */
 struct train_fleet *train_fleet_new(enum train_victims victims, uint32_t seed,
+                                    uint32_t stream,
                                     struct rec_error *err) REC_MUST_CHECK;
 void train_fleet_free(struct train_fleet *fleet);
 uint64_t train_fleet_count(const struct train_fleet *fleet, enum train_state state);
@@ -42,6 +43,9 @@ uint64_t train_fleet_count(const struct train_fleet *fleet, enum train_state sta
 uint64_t train_fleet_counts(const struct train_fleet *fleet,
                             uint64_t count[TRAIN_NSTATES]);
 uint64_t train_fleet_size(const struct train_fleet *fleet);
+/** REC_DATA if so many more would be too many. */
+bool train_fleet_fits(const struct train_fleet *fleet, uint64_t count,
+                      struct rec_error *err) REC_MUST_CHECK;
 /** Those that do not leave. */
 uint64_t train_fleet_staying(const struct train_fleet *fleet);
 /** The next instance in the order in which they came: *at starts at 0. False: no more. */
@@ -138,9 +142,10 @@ struct train_elastic_options {
     double begin, end; /* of the run, seconds; a trace record says its own begin, and
                                  its end if this is INFINITY: not known yet */
     enum train_victims victims;
-    uint32_t seed;
+    uint32_t seed, stream; /* of random victims */
     enum train_elastic_rules rules;
     double tick;     /* seconds; 0: none. The published rules need one */
+    double most;     /* REC_USAGE if more iterations or ticks fit into the time; 0: any */
     bool grow_saved; /* a new pipeline waits for the running checkpoint (sane only) */
 };
 
@@ -264,10 +269,11 @@ struct train_redundant_options {
     uint64_t steps; /* ends after so many; 0: never */
     double price;   /* US$ an instance-hour */
     enum train_victims victims;
-    uint32_t seed;
+    uint32_t seed, stream; /* of random victims */
     double begin,
         end; /* of the run, as of an elastic one; with steps it may stay INFINITY */
     uint64_t start; /* instances that are added at the start, if no trace says it */
+    double most; /* REC_USAGE if more steps fit into the time, or are asked for; 0: any */
 };
 
 struct train_redundant_result {

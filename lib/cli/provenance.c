@@ -123,15 +123,18 @@ cli_make_provenance(const struct cli *cli, const char *dump)
     return line;
 }
 
-bool
-cli_next_stream(struct cli *cli, const char *option, uint64_t value)
+/* The tool's own line with another value of an option; the caller's, NULL: cli->err. */
+static char *
+change_value(struct cli *cli, const char *option, uint64_t value)
 {
     char *name, *line = NULL;
     const char *at, *rest;
     int len;
 
-    if (asprintf(&name, " --%s=", option) < 0)
-        return rec_fail_memory(&cli->err);
+    if (asprintf(&name, " --%s=", option) < 0) {
+        rec_fail_memory(&cli->err);
+        return NULL;
+    }
     at = strstr(cli->provenance, name);
     rest = at ? at + strlen(name) : NULL;
     len = !rest ? 0
@@ -140,9 +143,27 @@ cli_next_stream(struct cli *cli, const char *option, uint64_t value)
                            rest + strcspn(rest, " "));
     free(name);
     if (!rest)
-        return rec_fail(&cli->err, REC_BUG, "the provenance has no --%s", option);
-    if (len < 0)
-        return rec_fail_memory(&cli->err);
+        rec_fail(&cli->err, REC_BUG, "the provenance has no --%s", option);
+    else if (len < 0)
+        rec_fail_memory(&cli->err);
+    return len > 0 ? line : NULL;
+}
+
+bool
+cli_change_provenance(struct cli *cli, const char *option, uint64_t value)
+{
+    char *line = change_value(cli, option, value);
+    bool ok = line && rec_writer_own(cli->writer, line, &cli->err);
+    free(line);
+    return ok;
+}
+
+bool
+cli_next_stream(struct cli *cli, const char *option, uint64_t value)
+{
+    char *line = change_value(cli, option, value);
+    if (!line)
+        return false;
     rec_writer_next(cli->writer, cli->reader ? rec_reader_provenance(cli->reader) : "",
                     line);
     free(line);

@@ -1,21 +1,29 @@
 /* Distributions: exact while they are small, counts in logarithmic buckets beyond. */
 #include "rampipe/metrics.h"
+#include "rampipe/random.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
+static const double width =
+    0x1.a363724822b31p-13; /* of a bucket: ln(1 + METRICS_ERROR) */
+
+/* The last digits of the C library's logarithm, which differ, decide nothing. */
 static int64_t
 bucket_of(double value)
 {
-    return (int64_t)floor(log(value) / log1p(METRICS_ERROR));
+    double at = log(value) / width;
+    if (fabs(at - rint(at)) < 1e-6)
+        at = rng_log(value) / width;
+    return (int64_t)floor(at);
 }
 
 /* The middle of a bucket. */
 static double
 value_of(int64_t bucket)
 {
-    return exp(((double)bucket + 0.5) * log1p(METRICS_ERROR));
+    return rng_exp(((double)bucket + 0.5) * width);
 }
 
 static bool

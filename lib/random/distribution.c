@@ -1,8 +1,6 @@
 /* Random quantities named on a command line. */
 #include "private.h"
 
-#include <gsl/gsl_cdf.h>
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,9 +18,10 @@ struct rng_dist {
     const struct kind *kind;
     double p[3];
     size_t np;
-    double low, high;   /* skewnormal: quantiles of the standard variable */
-    double *value;      /* pmf, file */
-    double *cumulative; /* pmf */
+    double low, high;               /* skewnormal: quantiles of the standard variable */
+    double log_mean, log_deviation; /* lognormal */
+    double *value;                  /* pmf, file */
+    double *cumulative;             /* pmf */
     size_t nvalues, room, cumulative_room, next;
     struct rng *rng;
 };
@@ -92,6 +91,13 @@ read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
     int status = -1;
 
     while (reader && (status = rec_next_line(reader, &line, err)) > 0) {
+        if (memchr(line.ptr, '\0', line.len)) {
+            rec_reader_fail(reader, err,
+                            "a NUL byte stands inside the line: this is no "
+                            "text");
+            status = -1;
+            break;
+        }
         if (line.len == 0 || *line.ptr == '#')
             continue;
         if (!rec_parse_num(line, &value) || !isfinite(value) || value < 0) {
@@ -142,8 +148,8 @@ draw_uniform(struct rng_dist *dist)
 {
     double x = dist->p[0] + (dist->p[1] - dist->p[0]) * rng_uniform(dist->rng);
     if (dist->np == 3) {
-        double scale = pow(10, dist->p[2]);
-        x = round(x * scale) / scale;
+        double scale = pow(10, dist->p[2]), rounded = round(x * scale) / scale;
+        x = isfinite(rounded) ? rounded : x;
     }
     return x;
 }
@@ -160,17 +166,18 @@ draw_exponential(struct rng_dist *dist)
     return rng_exponential(dist->rng, dist->p[0]);
 }
 
+/* With less deviation all draws are the mean; with more, of 10^6 draws one counts. */
 static bool
 is_sane_gamma(const struct rng_dist *dist)
 {
-    return dist->p[0] > 0 && dist->p[1] > 0;
+    return dist->p[0] > 0 && dist->p[1] >= 1e-6 && dist->p[1] <= 1e3;
 }
 
 static double
 draw_gamma(struct rng_dist *dist)
 {
     const double *p = dist->p;
-    return gsl_ran_gamma(dist->rng->gsl, 1 / (p[1] * p[1]), p[0] * p[1] * p[1]);
+    return rng_gamma(dist->rng, 1 / (p[1] * p[1]), p[0] * p[1] * p[1]);
 }
 
 static bool
@@ -182,59 +189,35 @@ is_sane_normal(const struct rng_dist *dist)
 static double
 draw_normal(struct rng_dist *dist)
 {
-    return dist->p[0] + gsl_ran_gaussian(dist->rng->gsl, dist->p[1]);
+    return dist->p[0] + rng_gaussian(dist->rng, dist->p[1]);
 }
 
 static bool
 is_sane_lognormal(const struct rng_dist *dist)
 {
-    return dist->p[0] > 0 && dist->p[1] >= 0;
+    return dist->p[0] > 0 && dist->p[1] >= 0 && dist->p[1] <= 1e6 * dist->p[0];
 }
 
 static double
 draw_lognormal(struct rng_dist *dist)
 {
-    double ratio = dist->p[1] / dist->p[0], variance = log1p(ratio * ratio);
-    return gsl_ran_lognormal(dist->rng->gsl, log(dist->p[0]) - variance / 2,
-                             sqrt(variance));
+    return rng_lognormal(dist->rng, dist->log_mean, dist->log_deviation);
+}
+
+/* Beyond 1e9 the skew normal is half a normal, to the last digit. */
+static double
+limit_shape(double shape)
+{
+    return fmax(-1e9, fmin(1e9, shape));
 }
 
 /* A standard skew normal (Azzalini and Henze): delta |x| + sqrt(1 - delta^2) y. */
 static double
 draw_skew(struct rng_dist *dist)
 {
-    double delta = dist->p[0] / sqrt(1 + dist->p[0] * dist->p[0]);
-    double x = gsl_ran_ugaussian(dist->rng->gsl), y = gsl_ran_ugaussian(dist->rng->gsl);
+    double shape = limit_shape(dist->p[0]), delta = shape / sqrt(1 + shape * shape);
+    double x = rng_gaussian(dist->rng, 1), y = rng_gaussian(dist->rng, 1);
     return delta * fabs(x) + sqrt(1 - delta * delta) * y;
-}
-
-/* P(standard skew normal <= z) = Phi(z) - 2 T(z, shape), T Owen's integral. */
-static double
-skew_cdf(double z, double shape)
-{
-    const int n = 2000; /* Simpson's rule over [0, |shape|], which is smooth */
-    double h = fabs(shape) / n, sum = 0, t;
-    for (int i = 0; i <= n; i++) {
-        double x = i * h;
-        double f = exp(-0.5 * z * z * (1 + x * x)) / (1 + x * x);
-        sum += f * (i == 0 || i == n ? 1 : i % 2 ? 4 : 2);
-    }
-    t = sum * h / 3 / (2 * M_PI);
-    return gsl_cdf_ugaussian_P(z) - 2 * (shape < 0 ? -t : t);
-}
-
-static double
-skew_quantile(double p, double shape)
-{
-    double low = -10, high = 10;
-    for (int i = 0; i < 100; i++) {
-        double middle = (low + high) / 2;
-        if (skew_cdf(middle, shape) < p)
-            low = middle;
-        else
-            high = middle;
-    }
-    return (low + high) / 2;
 }
 
 static bool
@@ -252,6 +235,19 @@ draw_skewnormal(struct rng_dist *dist)
     while (z < dist->low || z > dist->high);
     return dist->p[1] +
            (dist->p[2] - dist->p[1]) * (z - dist->low) / (dist->high - dist->low);
+}
+
+static bool
+read_lognormal(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
+{
+    double ratio, variance;
+    if (!read_numbers(dist, rest, err))
+        return false;
+    ratio = dist->p[1] / dist->p[0];
+    variance = rng_log1p(ratio * ratio);
+    dist->log_mean = rng_log(dist->p[0]) - variance / 2;
+    dist->log_deviation = sqrt(variance);
+    return true;
 }
 
 static double
@@ -273,11 +269,12 @@ draw_value(struct rng_dist *dist)
 static bool
 read_skewnormal(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 {
+    double shape;
     if (!read_numbers(dist, rest, err))
         return false;
-    dist->low = skew_quantile(0.001, dist->p[0]);
-    dist->high = skew_quantile(0.999, dist->p[0]);
-    return true;
+    shape = limit_shape(dist->p[0]);
+    return rng_skew_quantile(0.001, shape, &dist->low, err) &&
+           rng_skew_quantile(0.999, shape, &dist->high, err);
 }
 
 static const struct kind kinds[] = {
@@ -286,10 +283,11 @@ static const struct kind kinds[] = {
      draw_uniform, 2, 3},
     {"exponential", "exponential:MEAN", read_numbers, is_sane_exponential,
      draw_exponential, 1, 1},
-    {"gamma", "gamma:MEAN:CV", read_numbers, is_sane_gamma, draw_gamma, 2, 2},
+    {"gamma", "gamma:MEAN:CV with CV from 1e-6 to 1000", read_numbers, is_sane_gamma,
+     draw_gamma, 2, 2},
     {"normal", "normal:MEAN:SD", read_numbers, is_sane_normal, draw_normal, 2, 2},
-    {"lognormal", "lognormal:MEAN:SD with MEAN > 0", read_numbers, is_sane_lognormal,
-     draw_lognormal, 2, 2},
+    {"lognormal", "lognormal:MEAN:SD with MEAN > 0, SD at most 1e6 MEAN", read_lognormal,
+     is_sane_lognormal, draw_lognormal, 2, 2},
     {"skewnormal", "skewnormal:SKEW:MIN:MAX with MIN < MAX", read_skewnormal,
      is_sane_skewnormal, draw_skewnormal, 3, 3},
     {"pmf", "pmf:V=P,V=P,... with P >= 0 that sum to 1", read_pmf, NULL, draw_pmf, 0, 0},

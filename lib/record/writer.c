@@ -206,6 +206,17 @@ rec_writer_begin(struct rec_writer *writer)
     writer->own_written = true;
 }
 
+bool
+rec_writer_own(struct rec_writer *writer, const char *own, struct rec_error *err)
+{
+    char *line = strdup(own);
+    if (!line)
+        return rec_fail_memory(err);
+    free(writer->provenance);
+    writer->provenance = line;
+    return true;
+}
+
 void
 rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
 {

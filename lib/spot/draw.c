@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double EVENTS_MAX = 1e10; /* a trace that nobody waits for */
+static const double COUNT_MAX = 1e12; /* instances of an event; ten deviations more fit */
+
+enum { PILOT = 4096, PILOT_STREAM = 1 }; /* spacings drawn to estimate their number */
 
 /* The published range of big additions: 11..31. */
 enum { BIG_LEAST = 11, BIG_RANGE = 21 };
@@ -165,19 +167,43 @@ make_source(const struct spot_model *m, enum spot_kind kind)
     return s;
 }
 
-/* The mean time from one event to the next, seconds. */
-static double
-mean_spacing(const struct source *s, const struct spot_drawing *drawing)
+/* Twice as many intervals, or an estimate of the spacings until the end: none counts beyond
+ * it, for a few large ones may make the mean of many small. */
+static bool
+count_draws(const struct spot_drawing *drawing, const struct source source[2],
+            double *draws, struct rec_error *err)
 {
-    double sum = 0;
-    if (drawing->process == SPOT_WEIBULL)
-        return s->scale * tgamma(1 + 1 / s->shape);
-    if (drawing->process != SPOT_EMPIRICAL)
-        return 60 / s->chance;
-    for (size_t i = 0; i < s->spacings.values->n; i++)
-        sum += s->spacings.values->at[i].weight / s->spacings.values->total *
-               s->spacings.values->at[i].value;
-    return sum;
+    double end = drawing->minutes * 60, sum;
+    struct draw d = {.drawing = drawing};
+
+    *draws = 2 * floor(end / drawing->interval);
+    if (drawing->process == SPOT_COIN)
+        return true;
+    if (!(d.rng = rng_new(drawing->seed, PILOT_STREAM, err)))
+        return false;
+    *draws = 0;
+    for (int k = 0; k < 2; k++) {
+        sum = 0;
+        for (int i = 0; i < PILOT && source[k].chance > 0; i++)
+            sum += fmin(end, draw_spacing(&d, &source[k]));
+        if (source[k].chance > 0 && end > 0)
+            *draws += end * PILOT / sum;
+    }
+    rng_free(d.rng);
+    return true;
+}
+
+static bool
+check_draws(const struct spot_drawing *drawing, const struct source source[2],
+            struct rec_error *err)
+{
+    double draws = 0;
+    return drawing->most <= 0 ||
+           (count_draws(drawing, source, &draws, err) &&
+            (draws <= drawing->most ||
+             rec_fail(err, REC_USAGE,
+                      "a trace would take about %.3g draws, more than the %.3g allowed",
+                      draws, drawing->most)));
 }
 
 /* A kind that never comes needs nothing. */
@@ -200,13 +226,15 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
         return rec_fail(err, REC_USAGE, "the model has no Weibull spacings of %s", name);
     if (drawing->process == SPOT_EMPIRICAL && !(longest > 0))
         return rec_fail(err, REC_USAGE, "the model has no list of spacings of %s", name);
-    if (!(drawing->minutes * 60 / mean_spacing(s, drawing) <= EVENTS_MAX))
-        return rec_fail(err, REC_USAGE, "%s would come more than %g times", name,
-                        EVENTS_MAX);
     if (drawing->empirical_counts ? s->counts.values->n == 0
                                   : isnan(s->mean) && s->big < 1)
         return rec_fail(err, REC_USAGE,
                         "the model does not say how many instances %s have", name);
+    if (drawing->empirical_counts
+            ? s->counts.values->at[s->counts.values->n - 1].value > COUNT_MAX
+            : s->mean > COUNT_MAX || s->std > COUNT_MAX)
+        return rec_fail(err, REC_USAGE, "%s have more than %g instances", name,
+                        COUNT_MAX);
     return true;
 }
 
@@ -225,7 +253,7 @@ spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
     d.rng = rng_new(drawing->seed, 0, err);
     ok = d.rng && fill_bag(&source[0].spacings, err) &&
          fill_bag(&source[0].counts, err) && fill_bag(&source[1].spacings, err) &&
-         fill_bag(&source[1].counts, err) &&
+         fill_bag(&source[1].counts, err) && check_draws(drawing, source, err) &&
          (drawing->process == SPOT_COIN ? draw_coins(&d, source, err)
                                         : draw_renewals(&d, source, err));
     for (int k = 0; k < 2; k++) {
@@ -246,7 +274,7 @@ kolmogorov(double x)
     if (x < 0.2) /* the series is slow there, and Q is 1 to the last digit */
         return 1;
     for (int k = 1; k <= 100; k++) {
-        term = exp(-2.0 * k * k * x * x);
+        term = rng_exp(-2.0 * k * k * x * x);
         sum += k % 2 ? term : -term;
         if (term < 1e-16)
             break;

@@ -185,7 +185,14 @@ spot_draw_hourly(const struct spot_hourly *options, spot_sink *sink, void *conte
                  struct rec_error *err)
 {
     struct hourly h = {.options = options, .sink = sink, .context = context};
+    /* each instance that is there may leave, each that is not may come */
+    double draws = (double)options->desired * (ceil(options->minutes / 60) + 1);
     bool ok;
+
+    if (options->most > 0 && draws > options->most)
+        return rec_fail(err, REC_USAGE,
+                        "a trace would take about %.3g draws, more than the %.3g allowed",
+                        draws, options->most);
 
     h.rng = rng_new(options->seed, 0, err);
     ok = h.rng && draw_all(&h, err);

@@ -1,4 +1,5 @@
 /* The figures of a spot trace: measured, written and read. */
+#include "rampipe/random.h"
 #include "rampipe/spot.h"
 
 #include <gsl/gsl_roots.h>
@@ -154,32 +155,38 @@ mean_and_std(const struct spot_values *v, double least, double most, double *mea
     *std = n > 1 ? sqrt(square / (n - 1)) : n == 1 ? 0 : NAN;
 }
 
+struct likelihood {
+    const struct spot_values *values;
+    double *log; /* of each */
+    double mean; /* of the logarithms */
+};
+
 /* The likelihood equation of the shape k: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). */
 static double
 shape_equation(double k, void *context)
 {
-    const struct spot_values *v = context;
-    double top = 0, bottom = 0, logs = 0, largest = v->at[v->n - 1].value;
+    const struct likelihood *l = context;
+    const struct spot_values *v = l->values;
+    double top = 0, bottom = 0, largest = l->log[v->n - 1];
     for (size_t i = 0; i < v->n; i++) {
-        double power = v->at[i].weight * pow(v->at[i].value / largest, k);
-        top += power * log(v->at[i].value);
+        double power = v->at[i].weight * rng_exp(k * (l->log[i] - largest));
+        top += power * l->log[i];
         bottom += power;
-        logs += v->at[i].weight * log(v->at[i].value);
     }
-    return top / bottom - 1 / k - logs / v->total;
+    return top / bottom - 1 / k - l->mean;
 }
 
 /* Maximum likelihood (Cohen 1965). Spacings that are all equal have no finite shape. */
 static bool
-fit_weibull(const struct spot_values *v, double *shape, double *scale,
-            struct rec_error *err)
+find_shape(struct likelihood *likelihood, double *shape, double *scale,
+           struct rec_error *err)
 {
-    gsl_function f = {shape_equation, (void *)(uintptr_t)v};
+    const struct spot_values *v = likelihood->values;
+    gsl_function f = {shape_equation, likelihood};
     gsl_root_fsolver *solver;
     double sum = 0, low = 1e-3, high = 1e3;
 
-    if (v->n < 2 || shape_equation(low, f.params) > 0 ||
-        shape_equation(high, f.params) < 0)
+    if (shape_equation(low, likelihood) > 0 || shape_equation(high, likelihood) < 0)
         return true;
     if (!(solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent)))
         return rec_fail_memory(err);
@@ -194,9 +201,29 @@ fit_weibull(const struct spot_values *v, double *shape, double *scale,
     *shape = gsl_root_fsolver_root(solver);
     gsl_root_fsolver_free(solver);
     for (size_t i = 0; i < v->n; i++)
-        sum += v->at[i].weight * pow(v->at[i].value, *shape);
-    *scale = pow(sum / v->total, 1 / *shape);
+        sum += v->at[i].weight * rng_pow(v->at[i].value, *shape);
+    *scale = rng_pow(sum / v->total, 1 / *shape);
     return true;
+}
+
+static bool
+fit_weibull(const struct spot_values *v, double *shape, double *scale,
+            struct rec_error *err)
+{
+    struct likelihood l = {.values = v};
+    bool ok;
+    if (v->n < 2)
+        return true;
+    if (!(l.log = calloc(v->n, sizeof *l.log)))
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < v->n; i++) {
+        l.log[i] = rng_log(v->at[i].value);
+        l.mean += v->at[i].weight * l.log[i];
+    }
+    l.mean /= v->total;
+    ok = find_shape(&l, shape, scale, err);
+    free(l.log);
+    return ok;
 }
 
 /* What a walk over the events counts. */

@@ -207,6 +207,13 @@ to_tick(const struct train_elastic *e, double time)
     return tick > 0 ? begin + ceil((time - begin) / tick) * tick : time;
 }
 
+static bool
+refuse(struct train_elastic *e, uint64_t count, struct rec_error *err)
+{
+    return !__builtin_add_overflow(e->result.refused, count, &e->result.refused) ||
+           rec_fail(err, REC_DATA, "more than 2^64 instances are refused");
+}
+
 bool
 train_elastic_add(struct train_elastic *e, struct rec_error *err)
 {
@@ -223,7 +230,8 @@ train_elastic_add(struct train_elastic *e, struct rec_error *err)
         if (!ok)
             return false;
         e->result.added += added;
-        e->result.refused += a->count - added;
+        if (!refuse(e, a->count - added, err))
+            return false;
     }
     e->nadds = 0;
     rec_map_clear(&e->arriving);
@@ -316,6 +324,26 @@ lose(struct train_elastic *e, const struct spot_event *event, struct rec_error *
     return true;
 }
 
+/* As many iterations and ticks as may lie before `time` are to be looked at. */
+static bool
+check_span(const struct train_elastic *e, double time, struct rec_error *err)
+{
+    return time <= e->latest ||
+           rec_fail(
+               err, REC_USAGE,
+               "up to %.15g there may be more than %g iterations or ticks, the limit",
+               time, e->options.most);
+}
+
+static double
+find_latest(const struct train_elastic_options *o)
+{
+    double shortest = o->tick > 0 ? o->tick : (double)INFINITY;
+    for (size_t i = 0; i < o->profile->n; i++)
+        shortest = fmin(shortest, o->profile->seconds[i]);
+    return o->most > 0 ? o->begin + o->most * shortest : (double)INFINITY;
+}
+
 /* The run begins as the options, or a trace record, say. */
 static bool
 open_run(struct train_elastic *e, struct rec_error *err)
@@ -336,6 +364,9 @@ open_run(struct train_elastic *e, struct rec_error *err)
                         "the run ends at %.15g, before the start of the trace, %.15g",
                         o->end, o->begin);
     e->now = e->result.begin = o->begin;
+    e->latest = find_latest(o);
+    if (!isinf(o->end) && !check_span(e, o->end, err))
+        return false;
     return train_fleet_add(e->fleet, o->start, (struct rec_str){NULL, 0}, UINT64_MAX,
                            TRAIN_STANDBY, 0, &added, err);
 }
@@ -347,7 +378,7 @@ train_elastic_take(struct train_elastic *e, const struct spot_event *event,
     double time;
     uint64_t added;
 
-    if (!open_run(e, err))
+    if (!open_run(e, err) || !check_span(e, event->time, err))
         return false;
     time = to_tick(e, event->time);
     if (e->options.tick > 0 && time >= e->options.end)
@@ -355,8 +386,7 @@ train_elastic_take(struct train_elastic *e, const struct spot_event *event,
     if (is_first(e, event)) {
         bool ok = train_fleet_add(e->fleet, event->count, event->ids, e->limit,
                                   TRAIN_STANDBY, 0, &added, err);
-        e->result.refused += event->count - added;
-        return ok;
+        return ok && refuse(e, event->count - added, err);
     }
     if (!e->begun)
         begin(e);
@@ -393,7 +423,7 @@ train_elastic_new(const struct train_elastic_options *options,
     e->ledger.unit = 1;
     e->limit = options->capacity;
     e->last_saved = options->rules == TRAIN_ELASTIC_SANE ? -1 : 0;
-    e->fleet = train_fleet_new(options->victims, options->seed, err);
+    e->fleet = train_fleet_new(options->victims, options->seed, options->stream, err);
     if (e->fleet)
         return e;
     train_elastic_free(e);
@@ -404,7 +434,7 @@ bool
 train_elastic_finish(struct train_elastic *e, double end,
                      struct train_elastic_result *result, struct rec_error *err)
 {
-    if (!open_run(e, err))
+    if (!open_run(e, err) || !check_span(e, end, err))
         return false;
     if (!e->begun)
         begin(e);
@@ -452,8 +482,8 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
         return taken;
     ok = open_run(e, err);
     if (ok && taken > 0 && event.time <= e->options.end)
-        ok =
-            sim_clock_reach(clock, event.time, err) && train_elastic_take(e, &event, err);
+        ok = check_span(e, event.time, err) && sim_clock_reach(clock, event.time, err) &&
+             train_elastic_take(e, &event, err);
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
 

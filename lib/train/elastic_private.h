@@ -29,6 +29,7 @@ struct train_elastic {
     struct train_mark saved; /* of the one that is being written */
     struct train_mark safe;  /* of the last one */
 
+    double latest;                      /* more iterations than allowed end later */
     bool opened;                        /* begin and population are known, */
     bool begun;                         /* and all instances that were there then */
     bool open;                          /* an instant has events: */

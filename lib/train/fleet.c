@@ -51,7 +51,8 @@ struct train_fleet {
 };
 
 struct train_fleet *
-train_fleet_new(enum train_victims victims, uint32_t seed, struct rec_error *err)
+train_fleet_new(enum train_victims victims, uint32_t seed, uint32_t stream,
+                struct rec_error *err)
 {
     struct train_fleet *fleet = calloc(1, sizeof *fleet);
     if (!fleet) {
@@ -59,7 +60,7 @@ train_fleet_new(enum train_victims victims, uint32_t seed, struct rec_error *err
         return NULL;
     }
     fleet->victims = victims;
-    if (victims != TRAIN_RANDOM || (fleet->rng = rng_new(seed, 0, err)))
+    if (victims != TRAIN_RANDOM || (fleet->rng = rng_new(seed, stream, err)))
         return fleet;
     free(fleet);
     return NULL;
@@ -246,6 +247,13 @@ enter(struct train_fleet *fleet, struct train_instance instance, struct rec_erro
     return true;
 }
 
+bool
+train_fleet_fits(const struct train_fleet *fleet, uint64_t count, struct rec_error *err)
+{
+    return count <= TRAIN_FLEET_MAX - train_fleet_size(fleet) ||
+           rec_fail(err, REC_DATA, "there are more than %d instances", TRAIN_FLEET_MAX);
+}
+
 /* Closes the gaps; nobody is leaving. */
 static bool
 close_gaps(struct train_fleet *fleet, struct rec_error *err)
@@ -264,9 +272,6 @@ close_gaps(struct train_fleet *fleet, struct rec_error *err)
 static bool
 make_room(struct train_fleet *fleet, struct rec_error *err)
 {
-    if (train_fleet_size(fleet) == TRAIN_FLEET_MAX)
-        return rec_fail(err, REC_DATA, "there are more than %d instances",
-                        TRAIN_FLEET_MAX);
     if (fleet->n > 0 && fleet->n == fleet->room && fleet->first == fleet->end &&
         fleet->count[STAYING] <= fleet->n / 2)
         return close_gaps(fleet, err);
@@ -312,7 +317,10 @@ train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
                 uint64_t capacity, enum train_state state, double ready, uint64_t *added,
                 struct rec_error *err)
 {
+    uint64_t size = train_fleet_size(fleet), room = capacity > size ? capacity - size : 0;
     *added = 0;
+    if (!train_fleet_fits(fleet, count < room ? count : room, err))
+        return false;
     for (uint64_t i = 0; i < count; i++) {
         struct rec_str id = {NULL, 0};
         if (ids.ptr)

@@ -186,6 +186,8 @@ next_event(const struct train_redundant *r, double ready)
 static bool
 happen(struct train_redundant *r, double next, double ready, struct rec_error *err)
 {
+    if (next > SPOT_TIME_MAX * 1000)
+        return rec_fail(err, REC_DATA, "training goes on after %g s", SPOT_TIME_MAX);
     spend(r, next);
     if (next == ready)
         get_ready(r);
@@ -230,6 +232,27 @@ add_instance(struct train_redundant *r, struct rec_str id, struct rec_error *err
     return true;
 }
 
+/* As many steps as may lie before `time` are to be looked at. */
+static bool
+check_span(const struct train_redundant *r, double time, struct rec_error *err)
+{
+    return time <= r->latest ||
+           rec_fail(err, REC_USAGE, "there may be more than %g steps, the limit",
+                    r->options.most);
+}
+
+static double
+find_latest(const struct train_redundant *r)
+{
+    const struct train_redundant_profile *p = r->profile;
+    double most = r->options.most, shortest = INFINITY;
+    if (most <= 0 || (r->options.steps > 0 && (double)r->options.steps <= most))
+        return INFINITY;
+    for (size_t i = 0; i < p->nspeeds; i++)
+        shortest = fmin(shortest, (double)p->speed[i].ms);
+    return r->now + most * shortest;
+}
+
 static bool
 take(struct train_redundant *r, const struct spot_event *event, struct rec_error *err)
 {
@@ -238,6 +261,9 @@ take(struct train_redundant *r, const struct spot_event *event, struct rec_error
 
     if (r->done)
         return true;
+    if (!check_span(r, time, err) ||
+        (event->kind == SPOT_ADD && !train_fleet_fits(r->fleet, event->count, err)))
+        return false;
     if (time > r->now && !train_redundant_end_instant(r, err))
         return false;
     if (!advance(r, time, err))
@@ -276,6 +302,9 @@ open_run(struct train_redundant *r, struct rec_error *err)
                         o->end, o->begin);
     r->now = round(o->begin * 1000);
     r->result.begin = r->now / 1000;
+    r->latest = find_latest(r);
+    if (!(isinf(o->end) && o->steps == 0) && !check_span(r, o->end * 1000, err))
+        return false; /* else the end is not known yet */
     start.time = o->begin;
     start.count = o->start;
     return start.count == 0 || take(r, &start, err);
@@ -305,7 +334,7 @@ train_redundant_new(const struct train_redundant_options *options,
     r->ledger.unit = 1000;
     r->next_step = r->timeout = INFINITY;
     r->last_removal = r->first_came = NAN;
-    r->fleet = train_fleet_new(options->victims, options->seed, err);
+    r->fleet = train_fleet_new(options->victims, options->seed, options->stream, err);
     if (r->fleet)
         return r;
     train_redundant_free(r);
@@ -361,7 +390,7 @@ train_redundant_finish(struct train_redundant *r, double end,
 
     if (r->options.steps == 0 && isinf(last))
         return rec_fail(err, REC_USAGE, "the training has no end");
-    if (!open_run(r, err) ||
+    if (!open_run(r, err) || !check_span(r, end * 1000, err) ||
         (!r->done && (!train_redundant_end_instant(r, err) || !advance(r, last, err))))
         return false;
     tell_state(r);
@@ -416,7 +445,8 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
         return taken;
     ok = open_run(r, err);
     if (ok && taken > 0 && event.time <= r->options.end)
-        ok = sim_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
+        ok = check_span(r, event.time * 1000, err) &&
+             sim_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
              take(r, &event, err);
     return ok || rec_locate(reader, err) ? 1 : -1;
 }

@@ -112,7 +112,8 @@ draw(const struct spot_model *model)
                                        .empirical_counts = p % 2,
                                        .minutes = 100,
                                        .interval = 60,
-                                       .seed = 1};
+                                       .seed = 1,
+                                       .most = 1e6};
         if (model->chance_preempt_minute < 100 && model->chance_add_minute < 100 &&
             !spot_draw(model, &drawing, ignore, NULL, &err) && err.code != REC_USAGE)
             abort();

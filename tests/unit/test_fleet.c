@@ -239,7 +239,7 @@ play(enum train_victims victims, uint32_t seed)
 {
     static struct slow s;
     struct rec_error err;
-    struct train_fleet *f = train_fleet_new(victims, seed, &err);
+    struct train_fleet *f = train_fleet_new(victims, seed, 0, &err);
     double now = 0;
 
     s = (struct slow){.victims = victims, .rng = rng_new(seed, 0, &err)};
@@ -286,7 +286,7 @@ test_random_victims(void **state)
     uint64_t n, gone[8] = {0};
     (void)state;
     for (uint32_t seed = 0; seed < 20000; seed++) {
-        struct train_fleet *f = train_fleet_new(TRAIN_RANDOM, seed, &err);
+        struct train_fleet *f = train_fleet_new(TRAIN_RANDOM, seed, 0, &err);
         assert_non_null(f);
         assert_true(train_fleet_add(f, 8, (struct rec_str){NULL, 0}, 8, TRAIN_ACTIVE, 0,
                                     &n, &err));

@@ -5,6 +5,7 @@
 #include "rampipe/random.h"
 
 #include <gsl/gsl_cdf.h>
+#include <float.h>
 #include <math.h>
 
 enum { N = 100000 };
@@ -134,6 +135,9 @@ test_skew(void **state)
     for (int i = 0; i < N; i++)
         high += sample[i] > 15;
     assert_true(low > 0.8 * N && high > 0.8 * N);
+    /* in the limit half a normal |z|, of which [0.0012533, 3.2905267] is mapped to [0, 1] */
+    check_moments("skewnormal:1e4:0:1", 0.241594, 0.181342);
+    check_moments("skewnormal:1e154:0:1", 0.241594, 0.181342);
 }
 
 static void
@@ -168,6 +172,10 @@ test_refused(void **state)
                                       "uniform:2:1",
                                       "uniform:0:1:1.5",
                                       "gamma:1:0",
+                                      "gamma:1:1e155",
+                                      "gamma:1:1e-200",
+                                      "lognormal:1:1e155",
+                                      "lognormal:1e-200:1e200",
                                       "normal:-1:1",
                                       "lognormal:0:1",
                                       "skewnormal:1:2:2",
@@ -224,12 +232,53 @@ test_seeds(void **state)
     }
 }
 
+/* Of a result y: its distance to the true value, in units in the last place of that. Long
+ * double has 11 bits more. */
+static double
+error_of(double y, long double truth)
+{
+    int e;
+    frexp((double)truth, &e);
+    return (double)fabsl((y - truth) / ldexpl(1, e - DBL_MANT_DIG));
+}
+
+/* Logarithms from everywhere, and of 1 - tiny; powers that neither vanish nor overflow. */
+static void
+test_functions(void **state)
+{
+    struct rec_error err;
+    struct rng *rng = rng_new(1, 0, &err);
+    (void)state;
+    assert_non_null(rng);
+    for (int i = 0; i < 200000; i++) {
+        double u = rng_uniform(rng) + 0x1p-33, v = rng_uniform(rng), x, y;
+        x = i % 3 == 0   ? u
+            : i % 3 == 1 ? exp(1400 * (u - 0.5))
+                         : 1 - ldexp(u, -i % 50 - 1);
+        assert_true(error_of(rng_log(x), logl(x)) < 0.501);
+        assert_true(error_of(rng_log1p(x), log1pl(x)) < 1);
+        assert_true(error_of(rng_log1p(ldexp(u, -60)), log1pl(ldexpl(u, -60))) < 1);
+        y = (v - 0.5) * (i % 2 ? 1400 : 4);
+        assert_true(error_of(rng_exp(y), expl(y)) < 0.501);
+        y = 4 * v;
+        assert_true(error_of(rng_pow(-rng_log(u), y), powl(-rng_log(u), y)) < 0.6);
+    }
+    rng_free(rng);
+    assert_true(rng_log(0) == -INFINITY && rng_log(1) == 0 &&
+                rng_log(INFINITY) == INFINITY);
+    assert_true(rng_exp(0) == 1 && rng_exp(-1e300) == 0 && rng_exp(1e300) == INFINITY);
+    assert_true(rng_pow(0, 2) == 0 && rng_pow(2, 1e300) == INFINITY);
+    assert_true(rng_pow(1, 1e308) == 1 && rng_pow(7, 0) == 1 && rng_pow(2, -1e300) == 0);
+    assert_true(isnan(rng_log(-1)) && isnan(rng_exp(NAN)) && isnan(rng_pow(2, NAN)));
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_skew),    cmocka_unit_test(test_rounding_and_files),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_seeds)};
+        cmocka_unit_test(test_moments),  cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_skew),     cmocka_unit_test(test_rounding_and_files),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_functions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
