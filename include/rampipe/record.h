@@ -114,7 +114,8 @@ rec_str_is(struct rec_str a, const char *b)
     return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
 }
 
-/** A 64-bit hash of the bytes (wyhash's mixing step); the same on every machine. */
+/** A 64-bit hash of the bytes (wyhash's mixing step), another in each process, so that
+ * nobody can make ids that collide: no result may come of it. */
 uint64_t rec_hash(struct rec_str s);
 
 /** Splits off *rest up to the next `mark`; false when *rest is used up (ptr == NULL). */

@@ -1,9 +1,9 @@
 /* Errors, growth of arrays, hashing: what every room needs before it can say anything. */
 #include "rampipe/record.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 static void
 set_error(struct rec_error *err, enum rec_code code, const char *file, uint64_t line,
@@ -102,13 +102,12 @@ mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Little-endian reading, so that the hash is the same on every machine. */
 static uint64_t
 load8(const unsigned char *p)
 {
     uint64_t value;
     memcpy(&value, p, sizeof value);
-    return le64toh(value);
+    return value;
 }
 
 static uint64_t
@@ -120,12 +119,23 @@ load(const unsigned char *p, size_t n)
     return value;
 }
 
+/* What nobody can know who makes up ids that are to collide. */
+static uint64_t seed[2] = {0x9e3779b97f4a7c15u, 0x2d358dccaa6c78a5u};
+
+__attribute__((constructor)) static void
+draw_seed(void)
+{
+    uint64_t drawn[2];
+    if (getrandom(drawn, sizeof drawn, GRND_NONBLOCK) == (ssize_t)sizeof drawn)
+        memcpy(seed, drawn, sizeof seed);
+}
+
 uint64_t
 rec_hash(struct rec_str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
     size_t left = s.len;
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ s.len, other = 0x2d358dccaa6c78a5u;
+    uint64_t hash = seed[0] ^ s.len, other = seed[1];
 
     for (; left >= 16; p += 16, left -= 16) { /* two chains, which run side by side */
         hash = mix(hash ^ load8(p), 0xa0761d6478bd642fu);
