@@ -226,7 +226,7 @@ train_elastic_add(struct train_elastic *e, struct rec_error *err)
         e->result.refused += a->count - added;
     }
     e->nadds = 0;
-    rec_map_clear(&e->arriving);
+    rec_map_free(&e->arriving); /* clearing costs as much as the most there ever were */
     return true;
 }
 
