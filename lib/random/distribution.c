@@ -258,10 +258,15 @@ static double
 draw_pmf(struct rng_dist *dist)
 {
     double u = rng_uniform(dist->rng);
-    size_t i = 0;
-    while (i + 1 < dist->nvalues && u >= dist->cumulative[i])
-        i++;
-    return dist->value[i];
+    size_t low = 0, high = dist->nvalues - 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u < dist->cumulative[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return dist->value[low];
 }
 
 static double
