@@ -8,21 +8,22 @@
 /* The options they share, as given (tools/sim_training.ggo). */
 struct training_options {
     bool brief, price_given, on_demand_price_given;
-    const char *until, *victims, *seed, *price, *on_demand_price;
+    const char *until, *limit, *victims, *seed, *price, *on_demand_price;
 };
-#define TRAINING_OPTIONS(args)                                            \
-    {                                                                     \
-        .brief = (args)->brief_given, .price_given = (args)->price_given, \
-        .on_demand_price_given = (args)->on_demand_price_given,           \
-        .until = (args)->until_arg, .victims = (args)->victims_arg,       \
-        .seed = (args)->seed_arg, .price = (args)->price_arg,             \
-        .on_demand_price = (args)->on_demand_price_arg                    \
+#define TRAINING_OPTIONS(args)                                                     \
+    {                                                                              \
+        .brief = (args)->brief_given, .price_given = (args)->price_given,          \
+        .on_demand_price_given = (args)->on_demand_price_given,                    \
+        .until = (args)->until_arg, .limit = (args)->limit_arg,                    \
+        .victims = (args)->victims_arg, .seed = (args)->seed_arg,                  \
+        .price = (args)->price_arg, .on_demand_price = (args)->on_demand_price_arg \
     }
 
 struct training {
     struct cli *cli;
     bool brief;
-    double until; /* INFINITY: as the trace says */
+    double until;           /* INFINITY: as the trace says */
+    struct rec_limit limit; /* on steps of a run */
     uint64_t seed;
     size_t victims;
     double price, on_demand_price; /* US$ an instance-hour */

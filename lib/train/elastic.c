@@ -135,6 +135,20 @@ regroup(struct train_elastic *e, uint64_t lost)
     e->reconfig_end = e->now + e->options.profile->reconfigure + e->options.load;
 }
 
+/* What would be done until `time`, if nobody comes or goes until then. */
+static bool
+check_work(const struct train_elastic *e, double time, struct rec_error *err)
+{
+    const struct train_elastic_options *o = &e->options;
+    double span = time - e->now, done = (double)e->result.iterations;
+    uint64_t active = train_fleet_size(e->fleet) / o->depth * o->depth;
+    if (o->rules != TRAIN_ELASTIC_SANE)
+        return rec_limit(&o->limit, (double)e->ticks + span / o->tick, "ticks", err);
+    if (active > 0)
+        done += span / train_elastic_iteration(o->profile, (double)active);
+    return rec_limit(&o->limit, done, "iterations", err);
+}
+
 /* When something ends by itself: an iteration, a checkpoint, a reconfiguration. */
 static double
 next_end(const struct train_elastic *e)
@@ -211,8 +225,11 @@ bool
 train_elastic_add(struct train_elastic *e, struct rec_error *err)
 {
     uint64_t added;
-    double ready = to_tick(e, e->now + e->options.prepare);
+    double ready;
 
+    if (e->nadds == 0)
+        return true;
+    ready = to_tick(e, e->now + e->options.prepare);
     for (size_t i = 0; i < e->nadds; i++) {
         struct train_elastic_addition *a = &e->add[i];
         struct rec_str ids = {a->ids, a->ids ? strlen(a->ids) : 0};
@@ -363,6 +380,8 @@ train_elastic_take(struct train_elastic *e, const struct spot_event *event,
     if (e->open && time > e->now && !end_instant(e, err))
         return false;
     if (!e->open) {
+        if (!check_work(e, time, err))
+            return false;
         if (e->options.rules == TRAIN_ELASTIC_SANE)
             advance(e, time);
         else if (!train_elastic_tick_until(e, time, err))
@@ -411,6 +430,8 @@ train_elastic_finish(struct train_elastic *e, double end,
     if (!end_instant(e, err))
         return false;
     end = fmax(end, e->now);
+    if (!check_work(e, end, err))
+        return false;
     if (e->options.rules == TRAIN_ELASTIC_SANE)
         advance(e, end);
     else if (!train_elastic_tick_until(e, end, err))
@@ -482,7 +503,7 @@ model_advance(void *self, double time, struct rec_error *err)
     double next;
     if (!e->begun)
         begin(e);
-    if (!end_instant(e, err))
+    if (!end_instant(e, err) || !check_work(e, time, err))
         return false;
     if (e->options.rules != TRAIN_ELASTIC_SANE) {
         while ((next = train_elastic_next_tick(e)) <= time && next < e->options.end)

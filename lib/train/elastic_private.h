@@ -47,6 +47,9 @@ struct train_elastic {
     uint64_t last_size;
 };
 
+/* The first of the sizes of a profile that is not less; n if there is none. */
+size_t train_elastic_profile_find(const struct train_elastic_profile *profile,
+                                  double size);
 void train_elastic_spend(struct train_elastic *elastic, double time);
 void train_elastic_tell_state(struct train_elastic *elastic, double time);
 void train_elastic_tell_step(struct train_elastic *elastic, double time, uint64_t size);

@@ -261,12 +261,16 @@ close_gaps(struct train_fleet *fleet, struct rec_error *err)
     return ok;
 }
 
+bool
+train_fleet_fits(const struct train_fleet *fleet, uint64_t count, struct rec_error *err)
+{
+    return count <= TRAIN_FLEET_MAX - train_fleet_size(fleet) ||
+           rec_fail(err, REC_DATA, "there are more than %d instances", TRAIN_FLEET_MAX);
+}
+
 static bool
 make_room(struct train_fleet *fleet, struct rec_error *err)
 {
-    if (train_fleet_size(fleet) == TRAIN_FLEET_MAX)
-        return rec_fail(err, REC_DATA, "there are more than %d instances",
-                        TRAIN_FLEET_MAX);
     if (fleet->n > 0 && fleet->n == fleet->room && fleet->first == fleet->end &&
         fleet->count[STAYING] <= fleet->n / 2)
         return close_gaps(fleet, err);
@@ -312,7 +316,11 @@ train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
                 uint64_t capacity, enum train_state state, double ready, uint64_t *added,
                 struct rec_error *err)
 {
+    uint64_t size = train_fleet_size(fleet);
+    uint64_t room = capacity > size ? capacity - size : 0;
     *added = 0;
+    if (!train_fleet_fits(fleet, count < room ? count : room, err))
+        return false;
     for (uint64_t i = 0; i < count; i++) {
         struct rec_str id = {NULL, 0};
         if (ids.ptr)

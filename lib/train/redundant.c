@@ -196,10 +196,26 @@ happen(struct train_redundant *r, double next, double ready, struct rec_error *e
     return true;
 }
 
+/* The steps until `time`, if nobody comes or goes until then. */
+static bool
+check_work(const struct train_redundant *r, double time, struct rec_error *err)
+{
+    struct train_redundant_speed speed =
+        best_speed(r->profile, train_fleet_size(r->fleet));
+    double steps = (double)r->steps;
+    if (speed.pipelines > 0)
+        steps += (time - r->now) / (double)speed.ms;
+    if (r->options.steps > 0)
+        steps = fmin(steps, (double)r->options.steps);
+    return rec_limit(&r->options.limit, steps, "steps", err);
+}
+
 /* Everything that happens by itself before `time`. */
 static bool
 advance(struct train_redundant *r, double time, struct rec_error *err)
 {
+    if (!check_work(r, time, err))
+        return false;
     while (!r->done) {
         double ready = train_fleet_next_ready(r->fleet), next = next_event(r, ready);
         if (next >= time)
@@ -247,6 +263,8 @@ take(struct train_redundant *r, const struct spot_event *event, struct rec_error
     spend(r, time);
     if (event->kind == SPOT_PREEMPT)
         return train_redundant_keep_removal(r, event, err);
+    if (!train_fleet_fits(r->fleet, event->count, err))
+        return false;
     for (uint64_t i = 0; i < event->count; i++) {
         if (ids.len > 0)
             rec_str_split(&ids, ',', &id);
@@ -437,7 +455,7 @@ model_advance(void *self, double time, struct rec_error *err)
 {
     struct train_redundant *r = self;
     double ready, next;
-    if (!train_redundant_end_instant(r, err))
+    if (!train_redundant_end_instant(r, err) || !check_work(r, time * 1000, err))
         return false;
     while (!r->done) {
         ready = train_fleet_next_ready(r->fleet);
