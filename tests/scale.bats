@@ -74,4 +74,12 @@ nameless() {
         awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 1; i <= n; i++) print "block", "j" i, i, "cause" i }' >causes$n.rec
     done
     near_linear 'metrics causes$n.rec'
+    near_linear 'metrics --by cause --format table causes$n.rec'
+}
+
+@test "scale: metrics --series, jobs that last for all intervals" {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 1; i <= n; i++) print "done", "j" i, "g", i, i, 3 * n + i, "servers=1" }' >long$n.rec
+    done
+    near_linear 'metrics --series 1 long$n.rec'
 }

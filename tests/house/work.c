@@ -1,5 +1,5 @@
 /* Counts work, to be preloaded: characters that memcmp(), memmove(), memset(), strcmp() and
- * strverscmp() look at, and calls of snprintf(). What is in $WORK_COUNT at the end is the
+ * strverscmp() look at, and calls of snprintf(), fmin() and fmax(). What is in $WORK_COUNT at the end is the
  * sum. Unlike time it is the same each run; what a search, a sort or a copy costs is in it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -76,6 +76,20 @@ snprintf(char *to, size_t room, const char *format, ...)
     n = vsnprintf(to, room, format, args);
     va_end(args);
     return n;
+}
+
+double
+fmin(double a, double b)
+{
+    work++;
+    return a < b || b != b ? a : b;
+}
+
+double
+fmax(double a, double b)
+{
+    work++;
+    return a > b || b != b ? a : b;
 }
 
 __attribute__((destructor)) static void
