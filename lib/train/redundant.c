@@ -57,17 +57,43 @@ train_redundant_start_rendezvous(struct train_redundant *r, bool global,
     train_redundant_tell(r, event);
 }
 
+static int
+by_pipelines(const void *a, const void *b)
+{
+    const struct train_redundant_speed *const *x = a, *const *y = b;
+    if ((*x)->pipelines != (*y)->pipelines)
+        return (*x)->pipelines < (*y)->pipelines ? -1 : 1;
+    return *x > *y ? -1 : *x < *y; /* of two lines of a table the first holds */
+}
+
+/* Sorts the lines of the table that are of pipelines of so many stages. */
+static bool
+sort_speeds(struct train_redundant *r, struct rec_error *err)
+{
+    const struct train_redundant_profile *p = r->profile;
+    if (!(r->speed = calloc(p->nspeeds + 1, sizeof *r->speed)))
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < p->nspeeds; i++)
+        if (p->speed[i].stages == p->stages)
+            r->speed[r->nspeeds++] = &p->speed[i];
+    qsort(r->speed, r->nspeeds, sizeof *r->speed, by_pipelines);
+    return true;
+}
+
 /* The most pipelines that n instances can form and the table has. */
 static struct train_redundant_speed
-best_speed(const struct train_redundant_profile *p, uint64_t n)
+best_speed(const struct train_redundant *r, uint64_t n)
 {
-    struct train_redundant_speed best = {.pipelines = 0};
-    uint64_t most = n / p->stages;
-    for (size_t i = 0; i < p->nspeeds; i++)
-        if (p->speed[i].stages == p->stages && p->speed[i].pipelines > best.pipelines &&
-            p->speed[i].pipelines <= most)
-            best = p->speed[i];
-    return best;
+    uint64_t most = n / r->profile->stages;
+    size_t low = 0, high = r->nspeeds;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->speed[middle]->pipelines <= most)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? *r->speed[low - 1] : (struct train_redundant_speed){.pipelines = 0};
 }
 
 /* The first of those that met fill the pipelines, one after the other; the others wait. */
@@ -76,7 +102,7 @@ form_pipelines(struct train_redundant *r, struct rec_error *err)
 {
     uint64_t met =
         train_fleet_size(r->fleet) - train_fleet_count(r->fleet, TRAIN_PREPARING);
-    struct train_redundant_speed speed = best_speed(r->profile, met);
+    struct train_redundant_speed speed = best_speed(r, met);
     uint64_t n = speed.pipelines * speed.stages;
 
     r->pipelines = speed.pipelines;
@@ -137,7 +163,7 @@ should_reconfigure(const struct train_redundant *r)
         return true;
     /* every step asks: most have no instances for one more */
     return n >= (r->pipelines + 1) * r->stages &&
-           best_speed(r->profile, n).pipelines > r->pipelines;
+           best_speed(r, n).pipelines > r->pipelines;
 }
 
 static void
@@ -200,8 +226,7 @@ happen(struct train_redundant *r, double next, double ready, struct rec_error *e
 static bool
 check_work(const struct train_redundant *r, double time, struct rec_error *err)
 {
-    struct train_redundant_speed speed =
-        best_speed(r->profile, train_fleet_size(r->fleet));
+    struct train_redundant_speed speed = best_speed(r, train_fleet_size(r->fleet));
     double steps = (double)r->steps;
     if (speed.pipelines > 0)
         steps += (time - r->now) / (double)speed.ms;
@@ -324,7 +349,7 @@ train_redundant_new(const struct train_redundant_options *options,
     r->next_step = r->timeout = INFINITY;
     r->last_removal = r->first_came = NAN;
     r->fleet = train_fleet_new(options->victims, options->seed, err);
-    if (r->fleet)
+    if (r->fleet && sort_speeds(r, err))
         return r;
     train_redundant_free(r);
     return NULL;
@@ -412,6 +437,7 @@ train_redundant_free(struct train_redundant *r)
     if (!r)
         return;
     train_fleet_free(r->fleet);
+    free(r->speed);
     free(r->place);
     free(r->removal);
     metrics_dist_free(&r->lifetime);
