@@ -109,7 +109,8 @@ choose_names(struct source *all, uint32_t i, const char *given, struct rec_map *
     snprintf(source->id, sizeof source->id, "%s", base);
     first = rec_map_get(seen, rec_str(base));
     while (rec_map_get(seen, rec_str(source->id)) != REC_NONE)
-        snprintf(source->id, sizeof source->id, "%s-%u", base, ++all[first].namesakes + 1);
+        snprintf(source->id, sizeof source->id, "%s-%u", base,
+                 ++all[first].namesakes + 1);
     return rec_map_add(seen, rec_str(source->id), i, err);
 }
 
