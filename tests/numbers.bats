@@ -85,11 +85,11 @@ refuses() {
     refuses '' 2 'more than the 0.25 allowed' $coins --runs 4000000000
     refuses '' 2 'draws, more than' tracegen preempt --preempt-chance 1e300 --preempt-mean 1 --process exponential
     refuses '' 2 '1.67e+14 draws' tracegen preempt --process hourly --desired 1000000 --minutes 1e10
-    refuses 'trace\t0\t1e12\n' 2 'the limit' sim elastic --iteration 1:0.001
-    refuses 'trace\t0\t1e12\n' 2 'the limit' sim elastic --tick 0.001
-    refuses 'add\t1e12\t1\n' 2 'the limit' sim elastic --iteration 1:0.001
-    refuses 'trace\t0\t1e12\n' 2 'the limit' sim redundant --steps 0 --profile fast.tsv
-    refuses 'add\t0\t1\n' 2 'the limit' sim redundant --steps 18446744073709551615 --profile fast.tsv
+    refuses 'trace\t0\t1e12\n' 2 'more than 100000000 (--limit' sim elastic --iteration 1:0.001
+    refuses 'trace\t0\t1e12\n' 2 'more than 100000000 (--limit' sim elastic --tick 0.001
+    refuses 'add\t1e12\t1\n' 2 'more than 100000000 (--limit' sim elastic --iteration 1:0.001
+    refuses 'trace\t0\t1e12\nadd\t0\t1\n' 2 'more than 100000000 (--limit' sim redundant --steps 0 --profile fast.tsv
+    refuses 'add\t0\t1\n' 2 'more than 100000000 (--limit' sim redundant --steps 18446744073709551615 --profile fast.tsv
     for model in elastic 'redundant --profile fast.tsv'; do
         refuses 'trace\t0\t1e6\tinstances=18446744073709551615\n' 3 'more than 1048576 instances' sim $model
     done
@@ -97,7 +97,7 @@ refuses() {
     tracegen jobs --jobs 10 --limit 10 graph.rec >out
     refuses '' 2 'about 10 jobs, more than --limit 9' tracegen jobs --jobs 10 --limit 9 graph.rec
     printf 'trace\t0\t100\n' | sim elastic --iteration 1:1 --limit 100 >out
-    refuses 'trace\t0\t100\n' 2 'more than 99' sim elastic --iteration 1:1 --limit 99
+    refuses 'trace\t0\t100\n' 2 'more than 99 (--limit' sim elastic --iteration 1:1 --limit 99
     $coins --minutes 1 --limit 120000 >out
     refuses '' 2 '1.2e+05 draws' $coins --minutes 1 --limit 119999
 }

@@ -23,7 +23,8 @@ free_reducers(struct metrics **reducer)
 
 /* A reducer of each family, behind the last one NULL; NULL: cli->err. */
 static struct metrics **
-make_reducers(struct cli *cli, const char *by, double seconds, bool runs)
+make_reducers(struct cli *cli, const char *by, double seconds, bool runs,
+              struct rec_limit limit)
 {
     struct metrics **reducer;
     size_t n = 0;
@@ -32,12 +33,14 @@ make_reducers(struct cli *cli, const char *by, double seconds, bool runs)
     reducer = calloc(n + 1, sizeof *reducer);
     if (!reducer)
         rec_fail_memory(&cli->err);
-    for (size_t i = 0; reducer && i < n; i++)
+    for (size_t i = 0; reducer && i < n; i++) {
         if (!(reducer[i] =
                   metrics_new(metrics_family(i), by, seconds, runs, &cli->err))) {
             free_reducers(reducer);
             return NULL;
         }
+        metrics_limit(reducer[i], limit);
+    }
     return reducer;
 }
 
@@ -110,13 +113,16 @@ choose(struct cli *cli, struct metrics *const reducer[])
 
 static bool
 print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
-      enum metrics_format format)
+      enum metrics_format format, const struct rec_limit *limit)
 {
     if (args->series_given && metrics_nintervals(reducer) == 0)
         return cli_usage(cli, "--series: there is none of %s", name_of(reducer));
     if (args->runs_given && !metrics_has_runs(reducer))
         return cli_usage(cli, "--runs is of jobs: statistics of %s are of many anyway",
                          name_of(reducer));
+    if (!args->series_given && format != METRICS_TABLE &&
+        !rec_limit(limit, metrics_label_rows(reducer), "rows of causes", &cli->err))
+        return false;
     if (!metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
         return false;
     return args->series_given ? metrics_print_series(cli, reducer, format)
@@ -130,10 +136,12 @@ run(struct cli *cli, const struct metrics_args *args)
     bool person = !cli->output && isatty(STDOUT_FILENO);
     size_t format = person ? METRICS_TABLE : METRICS_TSV;
     struct metrics **reducer = NULL, *chosen = NULL;
+    struct rec_limit limit = {.option = "--limit"};
     double seconds = 0;
     bool runs = args->runs_given;
     bool ok = (!args->format_given ||
                cli_choice(cli, "format", args->format_arg, formats, &format)) &&
+              cli_count(cli, "limit", args->limit_arg, 1, UINT64_MAX, &limit.most) &&
               (!args->series_given || read_series(cli, args->series_arg, &seconds)) &&
               (!args->by_given || !args->series_given ||
                cli_usage(cli, "--series is of all cases: give no --by")) &&
@@ -142,9 +150,9 @@ run(struct cli *cli, const struct metrics_args *args)
               (!args->by_given || rec_is_text(rec_str(args->by_arg)) ||
                cli_usage(cli, "--by must be UTF-8")) &&
               cli_open_reader(cli) &&
-              (reducer = make_reducers(cli, args->by_arg, seconds, runs)) &&
+              (reducer = make_reducers(cli, args->by_arg, seconds, runs, limit)) &&
               read_all(cli, reducer, runs) && (chosen = choose(cli, reducer)) &&
-              print(cli, chosen, args, (enum metrics_format)format);
+              print(cli, chosen, args, (enum metrics_format)format, &limit);
 
     free_reducers(reducer);
     return ok;

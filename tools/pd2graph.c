@@ -49,6 +49,7 @@ struct source {
     struct rec_reader *reader; /* NULL: a file, closed since, that can be opened again */
     struct input_head head;
     char model[300], id[320];
+    unsigned namesakes; /* that came after it */
 };
 
 /* Characters that no id has become _. */
@@ -92,12 +93,14 @@ name_of_file(const char *path, char *name, size_t room)
  * are NAME and NAME-2.
  */
 static bool
-choose_names(struct source *source, const char *given, struct rec_map *seen,
+choose_names(struct source *all, uint32_t i, const char *given, struct rec_map *seen,
              struct rec_error *err)
 {
+    struct source *source = &all[i];
     const char *said = given ? given : source->head.network;
     bool standard = strcmp(source->path, "-") == 0;
     char base[sizeof source->model];
+    uint32_t first;
 
     if (given || (standard && *said))
         snprintf(base, sizeof base, "%s", said);
@@ -111,9 +114,11 @@ choose_names(struct source *source, const char *given, struct rec_map *seen,
                         source->path);
     snprintf(source->model, sizeof source->model, "%s", *said ? said : base);
     snprintf(source->id, sizeof source->id, "%s", base);
-    for (unsigned n = 2; rec_map_get(seen, rec_str(source->id)) != REC_NONE; n++)
-        snprintf(source->id, sizeof source->id, "%s-%u", base, n);
-    return rec_map_add(seen, rec_str(source->id), 1, err);
+    first = rec_map_get(seen, rec_str(base));
+    while (rec_map_get(seen, rec_str(source->id)) != REC_NONE)
+        snprintf(source->id, sizeof source->id, "%s-%u", base,
+                 ++all[first].namesakes + 1);
+    return rec_map_add(seen, rec_str(source->id), i, err);
 }
 
 static void
@@ -131,18 +136,18 @@ write_job(struct rec_writer *writer, const char *id, uint64_t steps)
 /* Reads the heads. A file is opened again for the rest: there may be more of them than a
  * process may have open; a pipe cannot be. */
 static bool
-read_heads(struct cli *cli, const struct settings *settings, struct source *source,
-           size_t n)
+read_heads(struct cli *cli, const struct settings *settings, struct source *all, size_t n)
 {
+    struct source *source = all;
     struct rec_map seen = {0};
     struct stat status;
     bool ok = true;
 
-    for (size_t i = 0; ok && i < n; i++, source++) {
+    for (uint32_t i = 0; ok && i < n; i++, source++) {
         source->reader = rec_reader_open(&source->path, 1, NULL, &cli->err);
         ok = source->reader &&
              input_read_head(source->reader, &source->head, &cli->err) &&
-             choose_names(source, settings->name, &seen, &cli->err);
+             choose_names(all, i, settings->name, &seen, &cli->err);
         if (stat(source->path, &status) == 0 && S_ISREG(status.st_mode)) {
             rec_reader_close(source->reader);
             source->reader = NULL;

@@ -2,6 +2,7 @@
 #include "ggo/sim-elastic.h"
 #define CLI_SEED true
 #define CLI_PATHS "profile",
+#define CLI_UNSHOWN "limit",
 #include "main.h"
 
 #include "sim_training.h"
@@ -99,6 +100,7 @@ read_options(struct model *m, const struct sim_elastic_args *args)
 
     o->start_given = args->start_given;
     o->end = t->until;
+    o->limit = t->limit;
     o->profile = &m->profile;
     o->victims = (enum train_victims)t->victims;
     return read_profile(t, m, args) && read_rules(t, o, args) &&
@@ -183,7 +185,6 @@ new_run(struct training *t, uint32_t seed)
     struct train_elastic_sink sink = {t->brief ? NULL : write_row,
                                       t->brief ? NULL : write_state, write_result, t};
     options.seed = seed;
-    options.most = t->most;
     options.stream = t->stream;
     return train_elastic_new(&options, &sink, &t->cli->err);
 }

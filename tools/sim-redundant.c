@@ -2,6 +2,7 @@
 #include "ggo/sim-redundant.h"
 #define CLI_SEED true
 #define CLI_PATHS "profile",
+#define CLI_UNSHOWN "limit",
 #include "main.h"
 
 #include "sim_training.h"
@@ -37,6 +38,7 @@ read_options(struct model *m, const struct sim_redundant_args *args)
         t->on_demand_price = m->profile.on_demand_price;
     m->options.price = t->price;
     m->options.end = t->until;
+    m->options.limit = t->limit;
     return true;
 }
 
@@ -134,7 +136,6 @@ new_run(struct training *t, uint32_t seed)
     struct train_redundant_sink sink = {t->brief ? NULL : write_row,
                                         t->brief ? NULL : write_state, write_result, t};
     options.seed = seed;
-    options.most = t->most;
     options.stream = t->stream;
     return train_redundant_new(&options, &sink, &t->cli->err);
 }

@@ -23,10 +23,10 @@ struct training_options {
 struct training {
     struct cli *cli;
     bool brief;
-    double until;        /* INFINITY: as the trace says */
-    uint64_t seed, runs; /* runs: that ended */
-    uint32_t stream;     /* of random victims */
-    double most;         /* iterations or steps of a run */
+    double until;           /* INFINITY: as the trace says */
+    struct rec_limit limit; /* on steps of a run */
+    uint64_t seed, runs;    /* runs: that ended */
+    uint32_t stream;        /* of random victims */
     size_t victims;
     double price, on_demand_price; /* US$ an instance-hour */
 

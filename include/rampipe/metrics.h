@@ -93,8 +93,10 @@ struct metrics *metrics_new(const struct metrics_family *family, const char *by,
 bool metrics_has_runs(const struct metrics *metrics);
 /** Did metrics_take() fail because the streams are not of one run? */
 bool metrics_mixed(const struct metrics *metrics);
+/** A limit on the intervals of the series; without this call it is a million. */
+void metrics_limit(struct metrics *metrics, struct rec_limit limit);
 /** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:
- * the intervals are too short. */
+ * there would be too many intervals. */
 int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /** All records are taken: puts the groups in order of name, numbers by value and before
@@ -110,6 +112,10 @@ uint64_t metrics_cases(const struct metrics *metrics);
 /** Groups, the total among them, which is group 0 and called "all". */
 size_t metrics_ngroups(const struct metrics *metrics);
 const char *metrics_group_name(const struct metrics *metrics, size_t group);
+
+/** Rows of labels that the family does not know (causes of blocking): each has figures in each
+ * group, so that they may be many more than the cases. */
+double metrics_label_rows(const struct metrics *metrics);
 
 /** A number with its name and unit: "", "s", "B", "B/s", "/s", "%" (the value is the
  * share: 0.5 is 50 %), "US$", ... */

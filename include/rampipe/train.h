@@ -43,14 +43,14 @@ uint64_t train_fleet_count(const struct train_fleet *fleet, enum train_state sta
 uint64_t train_fleet_counts(const struct train_fleet *fleet,
                             uint64_t count[TRAIN_NSTATES]);
 uint64_t train_fleet_size(const struct train_fleet *fleet);
-/** REC_DATA if so many more would be too many. */
-bool train_fleet_fits(const struct train_fleet *fleet, uint64_t count,
-                      struct rec_error *err) REC_MUST_CHECK;
 /** Those that do not leave. */
 uint64_t train_fleet_staying(const struct train_fleet *fleet);
 /** The next instance in the order in which they came: *at starts at 0. False: no more. */
 bool train_fleet_next(const struct train_fleet *fleet, size_t *at,
                       struct train_instance *instance);
+/** `count` more would not be too many for a fleet; REC_DATA if they would. */
+bool train_fleet_fits(const struct train_fleet *fleet, uint64_t count,
+                      struct rec_error *err) REC_MUST_CHECK;
 /**
  * Adds `count` instances, or only so many that the fleet is no larger than `capacity`;
  * the first ids are taken. Those refused are remembered. None is ready before those that
@@ -145,8 +145,8 @@ struct train_elastic_options {
     uint32_t seed, stream; /* of random victims */
     enum train_elastic_rules rules;
     double tick;     /* seconds; 0: none. The published rules need one */
-    double most;     /* REC_USAGE if more iterations or ticks fit into the time; 0: any */
     bool grow_saved; /* a new pipeline waits for the running checkpoint (sane only) */
+    struct rec_limit limit; /* on iterations, or ticks, of a run */
 };
 
 enum train_elastic_phase {
@@ -273,7 +273,7 @@ struct train_redundant_options {
     double begin,
         end; /* of the run, as of an elastic one; with steps it may stay INFINITY */
     uint64_t start; /* instances that are added at the start, if no trace says it */
-    double most; /* REC_USAGE if more steps fit into the time, or are asked for; 0: any */
+    struct rec_limit limit; /* on steps of a run */
 };
 
 struct train_redundant_result {

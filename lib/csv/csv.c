@@ -114,9 +114,6 @@ feed(struct csv_source *source, struct rec_str line, struct rec_error *err)
         line.len -= 3;
     }
     source->open = true;
-    if (memchr(line.ptr, '\0', line.len))
-        return rec_fail_at(err, source->file, source->line,
-                           "a NUL byte stands inside a line: this is no text");
     if (memchr(line.ptr, '\r', line.len))
         return rec_fail_at(err, source->file, source->line, "a CR stands inside a line");
     return parse(source, line.ptr, line.len, err) && parse(source, "\n", 1, err);

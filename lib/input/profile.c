@@ -332,9 +332,6 @@ read_lines(struct profile *p, struct edge **edge, size_t *nedges, struct rec_err
     int status;
 
     while ((status = rec_next_line(p->reader, &line, err)) > 0) {
-        if (memchr(line.ptr, '\0', line.len))
-            return rec_reader_fail(p->reader, err,
-                                   "a NUL byte stands inside the line: this is no text");
         line = trim(line);
         if (line.len == 0 || line.ptr[0] == '#')
             continue;

@@ -39,13 +39,16 @@ count_value(struct metrics_dist *dist, double value, struct rec_error *err)
         dist->first = index;
     if (index < dist->first) { /* make room in front */
         size_t more = (size_t)(dist->first - index);
+        if (more <
+            dist->nbuckets) /* an eighth as much again: values may go down and down */
+            more += dist->nbuckets / 8;
         if (!rec_grow(&dist->bucket, &dist->bucket_room, dist->nbuckets + more,
                       sizeof *dist->bucket, err))
             return false;
         memmove(dist->bucket + more, dist->bucket, dist->nbuckets * sizeof *dist->bucket);
         memset(dist->bucket, 0, more * sizeof *dist->bucket);
         dist->nbuckets += more;
-        dist->first = index;
+        dist->first -= (int64_t)more;
     }
     if ((size_t)(index - dist->first) >= dist->nbuckets) {
         size_t need = (size_t)(index - dist->first) + 1;

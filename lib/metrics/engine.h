@@ -4,14 +4,16 @@
 
 #include "private.h"
 
+enum { METRICS_LEVELS = 40 }; /* of a series: 2^40 intervals are more than memory holds */
+
 /* Cases that have something in common. */
 struct group {
     const char *name;
+    uint32_t id; /* 0: the total; they are sorted at the end */
     double sum[METRICS_MOST];
-    uint64_t known, unknown;   /* bit i: a case gave amount i, a case lacked it */
-    struct metrics_dist *dist; /* per quantity */
-    uint64_t *labelled;        /* cases per label, by its index */
-    size_t nlabelled, labelled_room;
+    uint64_t known, unknown;         /* bit i: a case gave amount i, a case lacked it */
+    struct metrics_dist *dist;       /* per quantity */
+    uint64_t labelled[METRICS_MOST]; /* cases per label of the family */
 };
 
 struct metrics_runs;
@@ -19,6 +21,18 @@ struct metrics_runs;
 struct label {
     const char *name;
     uint32_t index;
+};
+
+/* Which label in which group, a key of a map. */
+struct labelled {
+    uint32_t group, label;
+};
+
+/* Intervals are joined in pairs, those in pairs, ...: node i of level k has the sums of what
+ * lasted for all of the intervals from i * 2^k on, up to (i + 1) * 2^k. */
+struct level {
+    double *sum;
+    size_t n, room; /* nodes */
 };
 
 struct metrics {
@@ -50,10 +64,18 @@ struct metrics {
     const char *noted[REC_NTYPES]; /* the line that said something of all cases */
     struct metrics_runs *runs;     /* NULL: all streams are one run */
 
-    double *bin; /* the sums of each interval */
-    size_t nbins, bin_room;
+    struct rec_map counted; /* labels that are not the family's, in a group -> count */
+    uint64_t *count;
+    size_t ncounts, count_room;
+    struct rec_limit limit;
+    size_t nintervals;
+    struct level level[METRICS_LEVELS]; /* [0]: the intervals themselves */
+    size_t nlevels;
     struct rec_arena arena;
 };
+
+/* Cases that a label that is not the family's has in a group; NULL: none. */
+uint64_t *metrics_labelled(const struct metrics *m, uint32_t group, uint32_t label);
 
 _Static_assert(METRICS_MOST <= 64, "known and unknown have a bit for each sum");
 

@@ -119,7 +119,11 @@ set_labelled(const struct metrics *m, const struct group *group,
 {
     const struct metrics_family *family = m->family;
     const struct metrics_quotient *quotient = &family->label_figures[k];
-    uint64_t n = label->index < group->nlabelled ? group->labelled[label->index] : 0;
+    uint64_t n = 0, *rare;
+    if (label->index < family->nlabels)
+        n = group->labelled[label->index];
+    else if ((rare = metrics_labelled(m, group->id, label->index)))
+        n = *rare;
     set_quotient(figure, quotient, term);
     figure->name = m->label_figure[label->index * family->nlabel_figures + k];
     figure->value[0] = ratio((double)n, term[quotient->per]);
@@ -160,6 +164,13 @@ metrics_run_figure(struct metrics *m, size_t group, size_t i,
                                       .unit = family->quantities[i].unit};
     metrics_describe(family->independent, &g->dist[i], figure);
     return true;
+}
+
+double
+metrics_label_rows(const struct metrics *m)
+{
+    size_t unknown = m->nlabels - m->family->nlabels;
+    return (double)m->ngroups * (double)unknown * (double)m->family->nlabel_figures;
 }
 
 /* ---- columns ------------------------------------------------------------- */
@@ -211,7 +222,22 @@ metrics_column(struct metrics *m, size_t group, size_t i, struct metrics_value *
 size_t
 metrics_nintervals(const struct metrics *m)
 {
-    return m->nbins;
+    return m->nintervals;
+}
+
+/* The sums of an interval, and of all that it is joined to; `room` is for them. */
+static const double *
+sums_of(const struct metrics *m, size_t interval, double room[])
+{
+    size_t n = m->family->nsums;
+    const double *own = m->level[0].sum + interval * n;
+    if (m->nlevels == 1)
+        return own;
+    memcpy(room, own, n * sizeof *room);
+    for (size_t k = 1; k < m->nlevels; k++)
+        for (size_t i = 0; interval >> k < m->level[k].n && i < n; i++)
+            room[i] += m->level[k].sum[(interval >> k) * n + i];
+    return room;
 }
 
 bool
@@ -220,7 +246,7 @@ metrics_interval(const struct metrics *m, size_t interval, size_t i,
 {
     const struct metrics_family *family = m->family;
     const struct metrics_quotient *quotient;
-    double term[METRICS_MOST];
+    double sums[METRICS_MOST], term[METRICS_MOST];
 
     if (i > family->nseries)
         return false;
@@ -229,7 +255,7 @@ metrics_interval(const struct metrics *m, size_t interval, size_t i,
         return true;
     }
     quotient = &family->series[i - 1];
-    fill_terms(m, &m->group[0], m->bin + interval * family->nsums, m->seconds, term);
+    fill_terms(m, &m->group[0], sums_of(m, interval, sums), m->seconds, term);
     *value = (struct metrics_value){quotient->name, quotient->unit,
                                     ratio(term[quotient->amount], term[quotient->per])};
     return true;

@@ -65,7 +65,8 @@ resolve(struct metrics *m, struct rec_error *err)
 static uint32_t
 add_group(struct metrics *m, struct rec_str name, struct rec_error *err)
 {
-    struct group group = {.name = rec_arena_copy(&m->arena, name, err)};
+    struct group group = {.name = rec_arena_copy(&m->arena, name, err),
+                          .id = (uint32_t)m->ngroups};
     if (!group.name ||
         !rec_grow(&m->group, &m->room, m->ngroups + 1, sizeof *m->group, err))
         return REC_NONE;
@@ -110,6 +111,8 @@ find_label(struct metrics *m, struct rec_str name, struct rec_error *err)
     return index;
 }
 
+enum { INTERVALS_MAX = 1000000 };
+
 struct metrics *
 metrics_new(const struct metrics_family *family, const char *by, double seconds,
             bool runs, struct rec_error *err)
@@ -123,6 +126,7 @@ metrics_new(const struct metrics_family *family, const char *by, double seconds,
     m->family = family;
     m->by = by;
     m->seconds = seconds;
+    m->limit.most = INTERVALS_MAX;
     m->before = m->last = -(double)INFINITY;
     if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE ||
         (runs && !family->independent && !(m->runs = metrics_runs_new(err))))
@@ -142,8 +146,7 @@ clear_group(const struct metrics *m, struct group *group)
 {
     for (size_t q = 0; q < m->family->nquantities; q++)
         metrics_dist_free(&group->dist[q]);
-    free(group->labelled);
-    *group = (struct group){.name = group->name, .dist = group->dist};
+    *group = (struct group){.name = group->name, .dist = group->dist, .id = group->id};
 }
 
 void
@@ -156,6 +159,8 @@ metrics_clear(struct metrics *m)
     }
     m->ngroups = m->ngroups > 0; /* the total stays */
     rec_map_clear(&m->names);
+    rec_map_clear(&m->counted);
+    m->ncounts = 0;
     memset(m->state, 0, m->family->state_size);
     m->cases = 0;
     for (size_t i = 0; i < METRICS_MOMENTS; i++)
@@ -163,6 +168,12 @@ metrics_clear(struct metrics *m)
     m->before = m->last = -(double)INFINITY;
     rec_ids_free(&m->ended);
     memset(m->noted, 0, sizeof m->noted);
+}
+
+void
+metrics_limit(struct metrics *m, struct rec_limit limit)
+{
+    m->limit = limit;
 }
 
 void
@@ -178,7 +189,10 @@ metrics_free(struct metrics *m)
     free(m->group);
     free(m->label);
     free(m->label_figure);
-    free(m->bin);
+    free(m->count);
+    for (size_t k = 0; k < METRICS_LEVELS; k++)
+        free(m->level[k].sum);
+    rec_map_free(&m->counted);
     rec_map_free(&m->names);
     rec_map_free(&m->labels);
     rec_arena_free(&m->arena);
@@ -291,21 +305,43 @@ start_case(const struct metrics *m, const struct rec *rec, const double key[],
     one->label = (struct rec_str){NULL, 0};
 }
 
-static bool
-count_label(struct group *group, uint32_t label, struct rec_error *err)
+static struct rec_str
+key_of(const struct labelled *which)
 {
-    if (!rec_grow(&group->labelled, &group->labelled_room, label + 1,
-                  sizeof *group->labelled, err))
-        return false;
-    while (group->nlabelled <= label)
-        group->labelled[group->nlabelled++] = 0;
-    group->labelled[label]++;
+    return (struct rec_str){(const char *)which, sizeof *which};
+}
+
+uint64_t *
+metrics_labelled(const struct metrics *m, uint32_t group, uint32_t label)
+{
+    const struct labelled which = {group, label};
+    uint32_t i = rec_map_get(&m->counted, key_of(&which));
+    return i == REC_NONE ? NULL : &m->count[i];
+}
+
+/* Groups have few of the labels that the family does not know, of which there may be many. */
+static bool
+count_label(struct metrics *m, struct group *group, uint32_t label, struct rec_error *err)
+{
+    const struct labelled which = {group->id, label};
+    struct rec_str key = key_of(&which);
+    uint64_t *count = &group->labelled[label];
+
+    if (label >= m->family->nlabels && !(count = metrics_labelled(m, group->id, label))) {
+        if (!(key.ptr = rec_arena_copy(&m->arena, key, err)) ||
+            !rec_grow(&m->count, &m->count_room, m->ncounts + 1, sizeof *count, err) ||
+            !rec_map_add(&m->counted, key, (uint32_t)m->ncounts, err))
+            return false;
+        count = &m->count[m->ncounts++];
+        *count = 0;
+    }
+    ++*count;
     return true;
 }
 
 /* Adds a case to a group; `label` is REC_NONE if it has none. */
 static bool
-count_case(const struct metrics *m, struct group *group, const struct metrics_case *one,
+count_case(struct metrics *m, struct group *group, const struct metrics_case *one,
            uint32_t label, struct rec_error *err)
 {
     const struct metrics_family *family = m->family;
@@ -324,7 +360,7 @@ count_case(const struct metrics *m, struct group *group, const struct metrics_ca
         if (isfinite(one->quantity[i]) &&
             !metrics_dist_add(&group->dist[i], one->quantity[i], err))
             return false;
-    return label == REC_NONE || count_label(group, label, err);
+    return label == REC_NONE || count_label(m, group, label, err);
 }
 
 /* A group that is called as the total, "all", is called "KEY=all"; so that none is called
@@ -378,24 +414,65 @@ find_group(struct metrics *m, const struct rec *rec, const double key[],
 
 /* ---- intervals of time --------------------------------------------------- */
 
-enum { BINS_MAX = 10000000 };
+/* A case that lasts for more is added to joined intervals: bytes of shorter ones stay. */
+enum { LONG = 1024 };
+
+/* The sums of a node, with all before it in its level; NULL: *err. */
+static double *
+make_node(struct metrics *m, size_t level, size_t node, struct rec_error *err)
+{
+    struct level *at = &m->level[level];
+    size_t n = m->family->nsums;
+    if (!rec_grow(&at->sum, &at->room, (node + 1) * n, sizeof *at->sum, err))
+        return NULL;
+    if (node >= at->n) {
+        memset(at->sum + at->n * n, 0, (node + 1 - at->n) * n * sizeof *at->sum);
+        at->n = node + 1;
+        m->nlevels = level < m->nlevels ? m->nlevels : level + 1;
+    }
+    return at->sum + node * n;
+}
 
 /* Makes all intervals up to a time. */
 static bool
-make_bins(struct metrics *m, double time, struct rec_error *err)
+make_intervals(struct metrics *m, double time, struct rec_error *err)
 {
-    size_t n = m->family->nsums, need;
-    if (time / m->seconds >= BINS_MAX)
-        return rec_fail(err, REC_USAGE,
-                        "intervals of %g s would be more than %d; take longer ones",
-                        m->seconds, BINS_MAX);
-    need = (size_t)(time / m->seconds) + 1;
-    if (need <= m->nbins)
-        return true;
-    if (!rec_grow(&m->bin, &m->bin_room, need * n, sizeof *m->bin, err))
+    double need = floor(time / m->seconds) + 1;
+    if (!rec_limit(&m->limit, need, "rows", err))
         return false;
-    memset(m->bin + m->nbins * n, 0, (need - m->nbins) * n * sizeof *m->bin);
-    m->nbins = need;
+    if (!(need < (double)((uint64_t)1 << METRICS_LEVELS)))
+        return rec_fail_memory(err);
+    if ((size_t)need > m->nintervals)
+        m->nintervals = (size_t)need;
+    return make_node(m, 0, (size_t)need - 1, err) != NULL;
+}
+
+/* The part of a span that is in interval i. */
+static double
+share(const struct metrics *m, struct metrics_span at, size_t i)
+{
+    return fmin(at.to, (double)(i + 1) * m->seconds) -
+           fmax(at.from, (double)i * m->seconds);
+}
+
+/* Adds to the intervals from..to - 1, which a case lasts for, by as few nodes as there are. */
+static bool
+spread_long(struct metrics *m, size_t sum, size_t from, size_t to, double amount,
+            struct rec_error *err)
+{
+    for (size_t k = 0; from < to; k++, from /= 2, to /= 2) {
+        size_t odd[2], n = 0;
+        if (from % 2 == 1)
+            odd[n++] = from++;
+        if (to % 2 == 1)
+            odd[n++] = --to;
+        while (n > 0) {
+            double *node = make_node(m, k, odd[--n], err);
+            if (!node)
+                return false;
+            node[sum] += amount;
+        }
+    }
     return true;
 }
 
@@ -409,23 +486,28 @@ spread_case(struct metrics *m, const struct metrics_case *one, struct rec_error 
     for (size_t s = 0; s < n; s++) {
         struct metrics_span at = one->at[family->sums[s].at];
         double amount = one->amount[s];
+        size_t first, last;
         if (isnan(at.from))
             continue;
-        if (!make_bins(m, at.to, err))
+        if (!make_intervals(m, at.to, err))
             return false;
         if (isnan(amount))
             continue;
+        first = (size_t)(at.from / m->seconds);
+        last = (size_t)(at.to / m->seconds);
         if (!family->sums[s].rate) {
-            m->bin[(size_t)(at.to / m->seconds) * n + s] += amount;
+            m->level[0].sum[last * n + s] += amount;
             continue;
         }
-        for (size_t i = (size_t)(at.from / m->seconds); i < m->nbins; i++) {
-            double from = fmax(at.from, (double)i * m->seconds);
-            double to = fmin(at.to, (double)(i + 1) * m->seconds);
-            if (from >= at.to)
-                break;
-            m->bin[i * n + s] += amount * (to - from);
+        if (last - first > LONG) {
+            if (!spread_long(m, s, first + 1, last, amount * m->seconds, err))
+                return false;
+            m->level[0].sum[first * n + s] += amount * share(m, at, first);
+            first = last;
         }
+        for (size_t i = first;
+             i < m->nintervals && fmax(at.from, (double)i * m->seconds) < at.to; i++)
+            m->level[0].sum[i * n + s] += amount * share(m, at, i);
     }
     return true;
 }

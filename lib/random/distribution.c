@@ -91,13 +91,6 @@ read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
     int status = -1;
 
     while (reader && (status = rec_next_line(reader, &line, err)) > 0) {
-        if (memchr(line.ptr, '\0', line.len)) {
-            rec_reader_fail(reader, err,
-                            "a NUL byte stands inside the line: this is no "
-                            "text");
-            status = -1;
-            break;
-        }
         if (line.len == 0 || *line.ptr == '#')
             continue;
         if (!rec_parse_num(line, &value) || !isfinite(value) || value < 0) {
@@ -254,10 +247,15 @@ static double
 draw_pmf(struct rng_dist *dist)
 {
     double u = rng_uniform(dist->rng);
-    size_t i = 0;
-    while (i + 1 < dist->nvalues && u >= dist->cumulative[i])
-        i++;
-    return dist->value[i];
+    size_t low = 0, high = dist->nvalues - 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u < dist->cumulative[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return dist->value[low];
 }
 
 static double

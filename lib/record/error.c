@@ -50,6 +50,18 @@ rec_fail_at(struct rec_error *err, const char *file, uint64_t line, const char *
 }
 
 bool
+rec_limit(const struct rec_limit *limit, double estimate, const char *what,
+          struct rec_error *err)
+{
+    if (limit->most == 0 || estimate <= (double)limit->most)
+        return true;
+    return rec_fail(err, REC_USAGE, "it would be about %.4g %s, more than %llu%s%s%s",
+                    estimate, what, (unsigned long long)limit->most,
+                    limit->option ? " (" : "", limit->option ? limit->option : "",
+                    limit->option ? " lets more through)" : "");
+}
+
+bool
 rec_fail_memory(struct rec_error *err)
 {
     return rec_fail(err, REC_IO, "out of memory");

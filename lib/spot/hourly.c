@@ -6,35 +6,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HOUR = 3600 };
+enum { HOUR = 3600, WORD = 64 };
 
-struct change {
-    double time;
-    uint64_t node; /* removals: its number; additions: order */
-    bool add;
+/* A node that leaves in this hour. */
+struct removal {
+    size_t node;   /* its index */
+    uint32_t next; /* the next that leaves in the same second; REC_NONE: none */
+};
+
+/* What happens in a second of the hour: additions, then removals in order of addition. */
+struct second {
+    uint64_t additions;
+    uint32_t first, last; /* removals; first is REC_NONE: none */
 };
 
 struct hourly {
     const struct spot_hourly *options;
     double addition[24];
     struct rng *rng;
-    uint64_t *node; /* the instances, in order of addition */
-    size_t n, room;
-    uint64_t names; /* given so far */
-    struct change *removal, *add;
-    size_t nremovals, removal_room, nadds, add_room, next_removal;
+    uint64_t *node;        /* the instances, in order of addition; 0: gone in this hour */
+    size_t nodes, n, room; /* n of them are there */
+    uint64_t names;        /* given so far */
+    struct removal *removal;
+    size_t nremovals, removal_room;
+    struct second second[HOUR];
+    uint64_t busy[HOUR / WORD + 1]; /* a bit for each second that has a change */
     spot_sink *sink;
     void *context;
 };
-
-static int
-by_time(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
 
 static bool
 emit(struct hourly *h, double time, enum spot_kind kind, uint64_t node,
@@ -47,60 +46,68 @@ emit(struct hourly *h, double time, enum spot_kind kind, uint64_t node,
 }
 
 static bool
-push(struct change **list, size_t *n, size_t *room, struct change change,
-     struct rec_error *err)
-{
-    if (!rec_grow(list, room, *n + 1, sizeof **list, err))
-        return false;
-    (*list)[(*n)++] = change;
-    return true;
-}
-
-static bool
 add_node(struct hourly *h, double time, struct rec_error *err)
 {
-    if (!rec_grow(&h->node, &h->room, h->n + 1, sizeof *h->node, err))
+    if (!rec_grow(&h->node, &h->room, h->nodes + 1, sizeof *h->node, err))
         return false;
-    h->node[h->n++] = ++h->names;
+    h->node[h->nodes++] = ++h->names;
+    h->n++;
     return emit(h, time, SPOT_ADD, h->names, err);
 }
 
-static bool
-remove_node(struct hourly *h, const struct change *change, struct rec_error *err)
+static void
+set_busy(struct hourly *h, uint32_t second)
 {
-    for (size_t i = 0; i < h->n; i++)
-        if (h->node[i] == change->node) {
-            memmove(h->node + i, h->node + i + 1, (--h->n - i) * sizeof *h->node);
-            return emit(h, change->time, SPOT_PREEMPT, change->node, err);
-        }
-    return true; /* an hour never removes a node twice */
+    h->busy[second / WORD] |= UINT64_C(1) << second % WORD;
 }
 
-/* A second of the hour that starts at `start`. */
-static double
-some_second(struct hourly *h, double start)
+/* A node leaves; no node that came after it leaves in this second yet. */
+static bool
+keep_removal(struct hourly *h, uint32_t second, size_t node, struct rec_error *err)
 {
-    return start + rng_below(h->rng, HOUR);
+    struct second *at = &h->second[second];
+    uint32_t i = (uint32_t)h->nremovals;
+    if (!rec_grow(&h->removal, &h->removal_room, h->nremovals + 1, sizeof *h->removal,
+                  err))
+        return false;
+    h->removal[h->nremovals++] = (struct removal){node, REC_NONE};
+    if (at->first == REC_NONE)
+        at->first = i;
+    else
+        h->removal[at->last].next = i;
+    at->last = i;
+    set_busy(h, second);
+    return true;
 }
 
 /* A node that just came may leave in the same hour, not before it came. */
 static bool
-draw_early_removal(struct hourly *h, double start, double added, double chance,
-                   struct rec_error *err)
+draw_early_removal(struct hourly *h, uint32_t added, double chance, struct rec_error *err)
 {
-    struct change change = {0, h->names, false};
-    size_t i;
+    uint32_t second;
     if (!(chance > rng_uniform(h->rng)))
         return true;
-    change.time = some_second(h, start);
-    if (change.time < added)
-        return true;
-    if (!push(&h->removal, &h->nremovals, &h->removal_room, change, err))
-        return false;
-    for (i = h->nremovals - 1;
-         i > h->next_removal && by_time(&change, &h->removal[i - 1]) < 0; i--)
-        h->removal[i] = h->removal[i - 1];
-    h->removal[i] = change;
+    second = rng_below(h->rng, HOUR);
+    return second < added || keep_removal(h, second, h->nodes - 1, err);
+}
+
+static bool
+play_second(struct hourly *h, double start, uint32_t second, double removal,
+            struct rec_error *err)
+{
+    struct second *at = &h->second[second];
+    for (; at->additions > 0; at->additions--)
+        if (h->n < h->options->desired && (!add_node(h, start + second, err) ||
+                                           !draw_early_removal(h, second, removal, err)))
+            return false;
+    for (; at->first != REC_NONE; at->first = h->removal[at->first].next) {
+        size_t node = h->removal[at->first].node;
+        uint64_t name = h->node[node];
+        h->node[node] = 0;
+        h->n--;
+        if (!emit(h, start + second, SPOT_PREEMPT, name, err))
+            return false;
+    }
     return true;
 }
 
@@ -108,29 +115,27 @@ static bool
 play_hour(struct hourly *h, double start, double removal, struct rec_error *err)
 {
     double end = h->options->minutes * 60;
-    size_t next = 0;
-    h->next_removal = 0;
-    for (;;) {
-        const struct change *gone =
-            h->next_removal < h->nremovals ? &h->removal[h->next_removal] : NULL;
-        const struct change *come = next < h->nadds ? &h->add[next] : NULL;
-        if (gone && come && !(gone->time < come->time))
-            gone = NULL;
-        if ((!gone && !come) || (gone ? gone : come)->time >= end)
-            return true;
-        if (gone) {
-            struct change change = *gone;
-            h->next_removal++;
-            if (!remove_node(h, &change, err))
+    for (uint32_t word = 0; word <= HOUR / WORD; word++)
+        while (h->busy[word]) {
+            uint32_t second = word * WORD + (uint32_t)__builtin_ctzll(h->busy[word]);
+            if (start + second >= end)
+                return true;
+            if (!play_second(h, start, second, removal, err))
                 return false;
-            continue;
+            h->busy[word] &= h->busy[word] - 1;
         }
-        next++;
-        if (h->n < h->options->desired &&
-            (!add_node(h, come->time, err) ||
-             !draw_early_removal(h, start, come->time, removal, err)))
-            return false;
-    }
+    return true;
+}
+
+static void
+forget_the_gone(struct hourly *h)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->nodes; i++)
+        if (h->node[i])
+            h->node[n++] = h->node[i];
+    h->nodes = n;
+    h->nremovals = 0;
 }
 
 static bool
@@ -139,25 +144,19 @@ draw_hour(struct hourly *h, double start, unsigned hour, struct rec_error *err)
     double removal = h->options->removal[hour];
     uint64_t trials;
 
-    h->nremovals = h->nadds = 0;
-    for (size_t i = 0; i < h->n; i++)
-        if (removal > rng_uniform(h->rng)) {
-            struct change change = {some_second(h, start), h->node[i], false};
-            if (!push(&h->removal, &h->nremovals, &h->removal_room, change, err))
-                return false;
-        }
+    forget_the_gone(h);
+    for (size_t i = 0; i < h->nodes; i++)
+        if (removal > rng_uniform(h->rng) &&
+            !keep_removal(h, rng_below(h->rng, HOUR), i, err))
+            return false;
     trials = h->options->desired -
              (h->n < h->options->desired ? h->n : h->options->desired) + h->nremovals;
     for (uint64_t i = 0; i < trials; i++)
         if (h->addition[hour] > rng_uniform(h->rng)) {
-            struct change change = {some_second(h, start), i, true};
-            if (!push(&h->add, &h->nadds, &h->add_room, change, err))
-                return false;
+            uint32_t second = rng_below(h->rng, HOUR);
+            h->second[second].additions++;
+            set_busy(h, second);
         }
-    if (h->nremovals > 0)
-        qsort(h->removal, h->nremovals, sizeof *h->removal, by_time);
-    if (h->nadds > 0)
-        qsort(h->add, h->nadds, sizeof *h->add, by_time);
     return play_hour(h, start, removal, err);
 }
 
@@ -167,6 +166,8 @@ draw_all(struct hourly *h, struct rec_error *err)
     const struct spot_hourly *o = h->options;
     double hours = ceil(o->minutes / 60);
 
+    for (size_t i = 0; i < HOUR; i++)
+        h->second[i].first = REC_NONE;
     memcpy(h->addition, o->addition, sizeof h->addition);
     if (o->random_addition)
         for (int i = 0; i < 24; i++)
@@ -199,6 +200,5 @@ spot_draw_hourly(const struct spot_hourly *options, spot_sink *sink, void *conte
     rng_free(h.rng);
     free(h.node);
     free(h.removal);
-    free(h.add);
     return ok;
 }

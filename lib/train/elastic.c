@@ -135,6 +135,20 @@ regroup(struct train_elastic *e, uint64_t lost)
     e->reconfig_end = e->now + e->options.profile->reconfigure + e->options.load;
 }
 
+/* What would be done until `time`, if nobody comes or goes until then. */
+static bool
+check_work(const struct train_elastic *e, double time, struct rec_error *err)
+{
+    const struct train_elastic_options *o = &e->options;
+    double span = time - e->now, done = (double)e->result.iterations;
+    uint64_t active = train_fleet_size(e->fleet) / o->depth * o->depth;
+    if (o->rules != TRAIN_ELASTIC_SANE)
+        return rec_limit(&o->limit, (double)e->ticks + span / o->tick, "ticks", err);
+    if (active > 0)
+        done += span / train_elastic_iteration(o->profile, (double)active);
+    return rec_limit(&o->limit, done, "iterations", err);
+}
+
 /* When something ends by itself: an iteration, a checkpoint, a reconfiguration. */
 static double
 next_end(const struct train_elastic *e)
@@ -218,8 +232,11 @@ bool
 train_elastic_add(struct train_elastic *e, struct rec_error *err)
 {
     uint64_t added;
-    double ready = to_tick(e, e->now + e->options.prepare);
+    double ready;
 
+    if (e->nadds == 0)
+        return true;
+    ready = to_tick(e, e->now + e->options.prepare);
     for (size_t i = 0; i < e->nadds; i++) {
         struct train_elastic_addition *a = &e->add[i];
         struct rec_str ids = {a->ids, a->ids ? strlen(a->ids) : 0};
@@ -234,7 +251,7 @@ train_elastic_add(struct train_elastic *e, struct rec_error *err)
             return false;
     }
     e->nadds = 0;
-    rec_map_clear(&e->arriving);
+    rec_map_free(&e->arriving); /* clearing costs as much as the most there ever were */
     return true;
 }
 
@@ -324,26 +341,6 @@ lose(struct train_elastic *e, const struct spot_event *event, struct rec_error *
     return true;
 }
 
-/* As many iterations and ticks as may lie before `time` are to be looked at. */
-static bool
-check_span(const struct train_elastic *e, double time, struct rec_error *err)
-{
-    return time <= e->latest ||
-           rec_fail(
-               err, REC_USAGE,
-               "up to %.15g there may be more than %g iterations or ticks, the limit",
-               time, e->options.most);
-}
-
-static double
-find_latest(const struct train_elastic_options *o)
-{
-    double shortest = o->tick > 0 ? o->tick : (double)INFINITY;
-    for (size_t i = 0; i < o->profile->n; i++)
-        shortest = fmin(shortest, o->profile->seconds[i]);
-    return o->most > 0 ? o->begin + o->most * shortest : (double)INFINITY;
-}
-
 /* The run begins as the options, or a trace record, say. */
 static bool
 open_run(struct train_elastic *e, struct rec_error *err)
@@ -364,9 +361,6 @@ open_run(struct train_elastic *e, struct rec_error *err)
                         "the run ends at %.15g, before the start of the trace, %.15g",
                         o->end, o->begin);
     e->now = e->result.begin = o->begin;
-    e->latest = find_latest(o);
-    if (!isinf(o->end) && !check_span(e, o->end, err))
-        return false;
     return train_fleet_add(e->fleet, o->start, (struct rec_str){NULL, 0}, UINT64_MAX,
                            TRAIN_STANDBY, 0, &added, err);
 }
@@ -378,7 +372,7 @@ train_elastic_take(struct train_elastic *e, const struct spot_event *event,
     double time;
     uint64_t added;
 
-    if (!open_run(e, err) || !check_span(e, event->time, err))
+    if (!open_run(e, err))
         return false;
     time = to_tick(e, event->time);
     if (e->options.tick > 0 && time >= e->options.end)
@@ -393,6 +387,8 @@ train_elastic_take(struct train_elastic *e, const struct spot_event *event,
     if (e->open && time > e->now && !end_instant(e, err))
         return false;
     if (!e->open) {
+        if (!check_work(e, time, err))
+            return false;
         if (e->options.rules == TRAIN_ELASTIC_SANE)
             advance(e, time);
         else if (!train_elastic_tick_until(e, time, err))
@@ -434,13 +430,15 @@ bool
 train_elastic_finish(struct train_elastic *e, double end,
                      struct train_elastic_result *result, struct rec_error *err)
 {
-    if (!open_run(e, err) || !check_span(e, end, err))
+    if (!open_run(e, err))
         return false;
     if (!e->begun)
         begin(e);
     if (!end_instant(e, err))
         return false;
     end = fmax(end, e->now);
+    if (!check_work(e, end, err))
+        return false;
     if (e->options.rules == TRAIN_ELASTIC_SANE)
         advance(e, end);
     else if (!train_elastic_tick_until(e, end, err))
@@ -482,8 +480,8 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
         return taken;
     ok = open_run(e, err);
     if (ok && taken > 0 && event.time <= e->options.end)
-        ok = check_span(e, event.time, err) && sim_clock_reach(clock, event.time, err) &&
-             train_elastic_take(e, &event, err);
+        ok =
+            sim_clock_reach(clock, event.time, err) && train_elastic_take(e, &event, err);
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
 
@@ -512,7 +510,7 @@ model_advance(void *self, double time, struct rec_error *err)
     double next;
     if (!e->begun)
         begin(e);
-    if (!end_instant(e, err))
+    if (!end_instant(e, err) || !check_work(e, time, err))
         return false;
     if (e->options.rules != TRAIN_ELASTIC_SANE) {
         while ((next = train_elastic_next_tick(e)) <= time && next < e->options.end)

@@ -29,7 +29,6 @@ struct train_elastic {
     struct train_mark saved; /* of the one that is being written */
     struct train_mark safe;  /* of the last one */
 
-    double latest;                      /* more iterations than allowed end later */
     bool opened;                        /* begin and population are known, */
     bool begun;                         /* and all instances that were there then */
     bool open;                          /* an instant has events: */
@@ -48,6 +47,9 @@ struct train_elastic {
     uint64_t last_size;
 };
 
+/* The first of the sizes of a profile that is not less; n if there is none. */
+size_t train_elastic_profile_find(const struct train_elastic_profile *profile,
+                                  double size);
 void train_elastic_spend(struct train_elastic *elastic, double time);
 void train_elastic_tell_state(struct train_elastic *elastic, double time);
 void train_elastic_tell_step(struct train_elastic *elastic, double time, uint64_t size);

@@ -1,6 +1,6 @@
 /* How fast elastic training is: points, and the measured CSVs they come from. */
+#include "elastic_private.h"
 #include "rampipe/csv.h"
-#include "rampipe/train.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,53 +33,70 @@ train_elastic_profile_add(struct train_elastic_profile *p, double size, double s
            rec_fail(err, REC_DATA, "size %g has two times", size);
 }
 
+size_t
+train_elastic_profile_find(const struct train_elastic_profile *p, double size)
+{
+    size_t low = 0, high = p->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->size[middle] < size)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 double
 train_elastic_iteration(const struct train_elastic_profile *p, double size)
 {
-    size_t i = 0;
+    size_t i;
     double share;
     if (size <= p->size[0])
         return p->seconds[0] * p->size[0] / size;
     if (size >= p->size[p->n - 1])
         return p->seconds[p->n - 1];
-    while (p->size[i + 1] < size)
-        i++;
+    i = train_elastic_profile_find(p, size) - 1;
     share = (size - p->size[i]) / (p->size[i + 1] - p->size[i]);
     return p->seconds[i] + share * (p->seconds[i + 1] - p->seconds[i]);
 }
 
 /* ---- measured CSVs ------------------------------------------------------- */
 
-/* Sums of a column, by the size in another if there is one. */
-struct means {
-    double *size, *sum, *n;
-    size_t count, size_room, sum_room, n_room;
+/* The values of a column, and the sizes in another if there is one; 0 if not. */
+struct measured {
+    double size, value;
+    size_t row;
+};
+struct column {
+    struct measured *at;
+    size_t n, room;
 };
 
-static bool
-add_value(struct means *m, double size, double value, struct rec_error *err)
+static int
+by_size(const void *a, const void *b)
 {
-    size_t i = 0;
-    while (i < m->count && m->size[i] != size)
-        i++;
-    if (i == m->count) {
-        if (!rec_grow(&m->size, &m->size_room, i + 1, sizeof *m->size, err) ||
-            !rec_grow(&m->sum, &m->sum_room, i + 1, sizeof *m->sum, err) ||
-            !rec_grow(&m->n, &m->n_room, i + 1, sizeof *m->n, err))
-            return false;
-        m->size[i] = size;
-        m->sum[i] = m->n[i] = 0;
-        m->count++;
-    }
-    m->sum[i] += value;
-    m->n[i]++;
-    return true;
+    const struct measured *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* The mean, in whole seconds, of the values of a size, of which the first is at *i; *i goes
+ * on to the next size. */
+static double
+take_mean(const struct column *column, size_t *i)
+{
+    double size = column->at[*i].size, sum = 0, n = 0;
+    for (; *i < column->n && column->at[*i].size == size; ++*i, n++)
+        sum += column->at[*i].value;
+    return rint(sum / n);
 }
 
 /* Reads `column`, of rows of `columns` fields, after the first `skip` rows. */
 static bool
 read_column(const char *directory, const char *name, size_t columns, size_t column,
-            bool sized, size_t skip, struct means *means, struct rec_error *err)
+            bool sized, size_t skip, struct column *values, struct rec_error *err)
 {
     char *path;
     struct rec_reader *reader;
@@ -93,25 +110,27 @@ read_column(const char *directory, const char *name, size_t columns, size_t colu
                              &(struct rec_reader_options){0}, err);
     if (reader && (source = csv_source_new(reader, err)))
         while ((status = csv_source_next(source, &row, err)) > 0) {
-            double value, size = 0;
+            struct measured one = {.row = values->n};
             if (skip > 0) {
                 skip--;
                 continue;
             }
-            if (row.nfields != columns || !rec_parse_num(row.field[column], &value) ||
-                !(value >= 0) || isinf(value) ||
-                (sized && (!rec_parse_num(row.field[0], &size) || !(size >= 1)))) {
+            if (row.nfields != columns || !rec_parse_num(row.field[column], &one.value) ||
+                !(one.value >= 0) || isinf(one.value) ||
+                (sized &&
+                 (!rec_parse_num(row.field[0], &one.size) || !(one.size >= 1)))) {
                 rec_fail_at(err, path, row.line,
                             "a row has %zu fields, numbers, and no header", columns);
                 status = -1;
                 break;
             }
-            if (!add_value(means, size, value, err)) {
+            if (!rec_grow(&values->at, &values->room, values->n + 1, sizeof one, err)) {
                 status = -1;
                 break;
             }
+            values->at[values->n++] = one;
         }
-    if (status == 0 && means->count == 0) {
+    if (status == 0 && values->n == 0) {
         rec_fail(err, REC_DATA, "%s: nothing was measured", path);
         status = -1;
     }
@@ -122,36 +141,39 @@ read_column(const char *directory, const char *name, size_t columns, size_t colu
 }
 
 static void
-free_means(struct means *m)
+free_column(struct column *column)
 {
-    free(m->size);
-    free(m->sum);
-    free(m->n);
-    *m = (struct means){0};
+    free(column->at);
+    *column = (struct column){0};
 }
 
 bool
 train_elastic_profile_read(struct train_elastic_profile *p, const char *directory,
                            struct rec_error *err)
 {
-    struct means m = {0};
-    bool ok = read_column(directory, "reconfig.csv", 4, 3, false, 1, &m, err);
+    struct column column = {0};
+    size_t i = 0;
+    bool ok = read_column(directory, "reconfig.csv", 4, 3, false, 1, &column, err);
     if (ok)
-        p->reconfigure = rint(m.sum[0] / m.n[0]);
-    free_means(&m);
-    ok = ok && read_column(directory, "async-checkpoint_0.csv", 1, 0, false, 0, &m, err);
+        p->reconfigure = take_mean(&column, &i);
+    free_column(&column);
+    ok = ok &&
+         read_column(directory, "async-checkpoint_0.csv", 1, 0, false, 0, &column, err);
+    i = 0;
     if (ok)
-        p->checkpoint = rint(m.sum[0] / m.n[0]);
-    free_means(&m);
-    ok = ok && read_column(directory, "loop_times_0.csv", 7, 4, true, 0, &m, err);
-    for (size_t i = 0; ok && i < m.count; i++) {
-        double seconds = rint(m.sum[i] / m.n[i]);
-        ok = seconds > 0 ? train_elastic_profile_add(p, m.size[i], seconds, err)
+        p->checkpoint = take_mean(&column, &i);
+    free_column(&column);
+    ok = ok && read_column(directory, "loop_times_0.csv", 7, 4, true, 0, &column, err);
+    if (ok)
+        qsort(column.at, column.n, sizeof *column.at, by_size);
+    for (i = 0; ok && i < column.n;) {
+        double size = column.at[i].size, seconds = take_mean(&column, &i);
+        ok = seconds > 0 ? train_elastic_profile_add(p, size, seconds, err)
                          : rec_fail(err, REC_DATA,
                                     "%s/loop_times_0.csv: iterations of size %g take 0 s "
                                     "when rounded to seconds: give iteration times",
-                                    directory, m.size[i]);
+                                    directory, size);
     }
-    free_means(&m);
+    free_column(&column);
     return ok;
 }

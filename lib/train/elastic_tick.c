@@ -27,10 +27,8 @@ static double
 iteration(const struct train_elastic *e, uint64_t size)
 {
     const struct train_elastic_profile *p = e->options.profile;
-    for (size_t i = 0; i < p->n; i++)
-        if (p->size[i] == (double)size)
-            return p->seconds[i];
-    return INFINITY;
+    size_t i = train_elastic_profile_find(p, (double)size);
+    return i < p->n && p->size[i] == (double)size ? p->seconds[i] : (double)INFINITY;
 }
 
 static void

@@ -247,13 +247,6 @@ enter(struct train_fleet *fleet, struct train_instance instance, struct rec_erro
     return true;
 }
 
-bool
-train_fleet_fits(const struct train_fleet *fleet, uint64_t count, struct rec_error *err)
-{
-    return count <= TRAIN_FLEET_MAX - train_fleet_size(fleet) ||
-           rec_fail(err, REC_DATA, "there are more than %d instances", TRAIN_FLEET_MAX);
-}
-
 /* Closes the gaps; nobody is leaving. */
 static bool
 close_gaps(struct train_fleet *fleet, struct rec_error *err)
@@ -267,6 +260,13 @@ close_gaps(struct train_fleet *fleet, struct rec_error *err)
         if (fleet->slot[i].instance.name)
             ok = enter(fleet, fleet->slot[i].instance, err);
     return ok;
+}
+
+bool
+train_fleet_fits(const struct train_fleet *fleet, uint64_t count, struct rec_error *err)
+{
+    return count <= TRAIN_FLEET_MAX - train_fleet_size(fleet) ||
+           rec_fail(err, REC_DATA, "there are more than %d instances", TRAIN_FLEET_MAX);
 }
 
 static bool
@@ -317,7 +317,8 @@ train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
                 uint64_t capacity, enum train_state state, double ready, uint64_t *added,
                 struct rec_error *err)
 {
-    uint64_t size = train_fleet_size(fleet), room = capacity > size ? capacity - size : 0;
+    uint64_t size = train_fleet_size(fleet);
+    uint64_t room = capacity > size ? capacity - size : 0;
     *added = 0;
     if (!train_fleet_fits(fleet, count < room ? count : room, err))
         return false;

@@ -57,17 +57,43 @@ train_redundant_start_rendezvous(struct train_redundant *r, bool global,
     train_redundant_tell(r, event);
 }
 
+static int
+by_pipelines(const void *a, const void *b)
+{
+    const struct train_redundant_speed *const *x = a, *const *y = b;
+    if ((*x)->pipelines != (*y)->pipelines)
+        return (*x)->pipelines < (*y)->pipelines ? -1 : 1;
+    return *x > *y ? -1 : *x < *y; /* of two lines of a table the first holds */
+}
+
+/* Sorts the lines of the table that are of pipelines of so many stages. */
+static bool
+sort_speeds(struct train_redundant *r, struct rec_error *err)
+{
+    const struct train_redundant_profile *p = r->profile;
+    if (!(r->speed = calloc(p->nspeeds + 1, sizeof *r->speed)))
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < p->nspeeds; i++)
+        if (p->speed[i].stages == p->stages)
+            r->speed[r->nspeeds++] = &p->speed[i];
+    qsort(r->speed, r->nspeeds, sizeof *r->speed, by_pipelines);
+    return true;
+}
+
 /* The most pipelines that n instances can form and the table has. */
 static struct train_redundant_speed
-best_speed(const struct train_redundant_profile *p, uint64_t n)
+best_speed(const struct train_redundant *r, uint64_t n)
 {
-    struct train_redundant_speed best = {.pipelines = 0};
-    uint64_t most = n / p->stages;
-    for (size_t i = 0; i < p->nspeeds; i++)
-        if (p->speed[i].stages == p->stages && p->speed[i].pipelines > best.pipelines &&
-            p->speed[i].pipelines <= most)
-            best = p->speed[i];
-    return best;
+    uint64_t most = n / r->profile->stages;
+    size_t low = 0, high = r->nspeeds;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->speed[middle]->pipelines <= most)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? *r->speed[low - 1] : (struct train_redundant_speed){.pipelines = 0};
 }
 
 /* The first of those that met fill the pipelines, one after the other; the others wait. */
@@ -76,7 +102,7 @@ form_pipelines(struct train_redundant *r, struct rec_error *err)
 {
     uint64_t met =
         train_fleet_size(r->fleet) - train_fleet_count(r->fleet, TRAIN_PREPARING);
-    struct train_redundant_speed speed = best_speed(r->profile, met);
+    struct train_redundant_speed speed = best_speed(r, met);
     uint64_t n = speed.pipelines * speed.stages;
 
     r->pipelines = speed.pipelines;
@@ -137,7 +163,7 @@ should_reconfigure(const struct train_redundant *r)
         return true;
     /* every step asks: most have no instances for one more */
     return n >= (r->pipelines + 1) * r->stages &&
-           best_speed(r->profile, n).pipelines > r->pipelines;
+           best_speed(r, n).pipelines > r->pipelines;
 }
 
 static void
@@ -198,10 +224,25 @@ happen(struct train_redundant *r, double next, double ready, struct rec_error *e
     return true;
 }
 
+/* The steps until `time`, if nobody comes or goes until then. */
+static bool
+check_work(const struct train_redundant *r, double time, struct rec_error *err)
+{
+    struct train_redundant_speed speed = best_speed(r, train_fleet_size(r->fleet));
+    double steps = (double)r->steps;
+    if (speed.pipelines > 0)
+        steps += (time - r->now) / (double)speed.ms;
+    if (r->options.steps > 0)
+        steps = fmin(steps, (double)r->options.steps);
+    return rec_limit(&r->options.limit, steps, "steps", err);
+}
+
 /* Everything that happens by itself before `time`. */
 static bool
 advance(struct train_redundant *r, double time, struct rec_error *err)
 {
+    if (!check_work(r, time, err))
+        return false;
     while (!r->done) {
         double ready = train_fleet_next_ready(r->fleet), next = next_event(r, ready);
         if (next >= time)
@@ -232,27 +273,6 @@ add_instance(struct train_redundant *r, struct rec_str id, struct rec_error *err
     return true;
 }
 
-/* As many steps as may lie before `time` are to be looked at. */
-static bool
-check_span(const struct train_redundant *r, double time, struct rec_error *err)
-{
-    return time <= r->latest ||
-           rec_fail(err, REC_USAGE, "there may be more than %g steps, the limit",
-                    r->options.most);
-}
-
-static double
-find_latest(const struct train_redundant *r)
-{
-    const struct train_redundant_profile *p = r->profile;
-    double most = r->options.most, shortest = INFINITY;
-    if (most <= 0 || (r->options.steps > 0 && (double)r->options.steps <= most))
-        return INFINITY;
-    for (size_t i = 0; i < p->nspeeds; i++)
-        shortest = fmin(shortest, (double)p->speed[i].ms);
-    return r->now + most * shortest;
-}
-
 static bool
 take(struct train_redundant *r, const struct spot_event *event, struct rec_error *err)
 {
@@ -261,8 +281,7 @@ take(struct train_redundant *r, const struct spot_event *event, struct rec_error
 
     if (r->done)
         return true;
-    if (!check_span(r, time, err) ||
-        (event->kind == SPOT_ADD && !train_fleet_fits(r->fleet, event->count, err)))
+    if (event->kind == SPOT_ADD && !train_fleet_fits(r->fleet, event->count, err))
         return false;
     if (time > r->now && !train_redundant_end_instant(r, err))
         return false;
@@ -273,6 +292,8 @@ take(struct train_redundant *r, const struct spot_event *event, struct rec_error
     spend(r, time);
     if (event->kind == SPOT_PREEMPT)
         return train_redundant_keep_removal(r, event, err);
+    if (!train_fleet_fits(r->fleet, event->count, err))
+        return false;
     for (uint64_t i = 0; i < event->count; i++) {
         if (ids.len > 0)
             rec_str_split(&ids, ',', &id);
@@ -302,9 +323,6 @@ open_run(struct train_redundant *r, struct rec_error *err)
                         o->end, o->begin);
     r->now = round(o->begin * 1000);
     r->result.begin = r->now / 1000;
-    r->latest = find_latest(r);
-    if (!(isinf(o->end) && o->steps == 0) && !check_span(r, o->end * 1000, err))
-        return false; /* else the end is not known yet */
     start.time = o->begin;
     start.count = o->start;
     return start.count == 0 || take(r, &start, err);
@@ -335,7 +353,7 @@ train_redundant_new(const struct train_redundant_options *options,
     r->next_step = r->timeout = INFINITY;
     r->last_removal = r->first_came = NAN;
     r->fleet = train_fleet_new(options->victims, options->seed, options->stream, err);
-    if (r->fleet)
+    if (r->fleet && sort_speeds(r, err))
         return r;
     train_redundant_free(r);
     return NULL;
@@ -390,7 +408,7 @@ train_redundant_finish(struct train_redundant *r, double end,
 
     if (r->options.steps == 0 && isinf(last))
         return rec_fail(err, REC_USAGE, "the training has no end");
-    if (!open_run(r, err) || !check_span(r, end * 1000, err) ||
+    if (!open_run(r, err) ||
         (!r->done && (!train_redundant_end_instant(r, err) || !advance(r, last, err))))
         return false;
     tell_state(r);
@@ -423,6 +441,7 @@ train_redundant_free(struct train_redundant *r)
     if (!r)
         return;
     train_fleet_free(r->fleet);
+    free(r->speed);
     free(r->place);
     free(r->removal);
     metrics_dist_free(&r->lifetime);
@@ -445,8 +464,7 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
         return taken;
     ok = open_run(r, err);
     if (ok && taken > 0 && event.time <= r->options.end)
-        ok = check_span(r, event.time * 1000, err) &&
-             sim_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
+        ok = sim_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
              take(r, &event, err);
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
@@ -467,7 +485,7 @@ model_advance(void *self, double time, struct rec_error *err)
 {
     struct train_redundant *r = self;
     double ready, next;
-    if (!train_redundant_end_instant(r, err))
+    if (!train_redundant_end_instant(r, err) || !check_work(r, time * 1000, err))
         return false;
     while (!r->done) {
         ready = train_fleet_next_ready(r->fleet);

@@ -23,8 +23,9 @@ struct train_redundant {
     struct train_redundant_sink sink;
     struct spot_order order; /* records; seconds */
     bool opened;             /* begin and population are known */
-    double latest;           /* more steps than allowed end later */
     const struct train_redundant_profile *profile;
+    const struct train_redundant_speed **speed; /* of its stages, by pipelines */
+    size_t nspeeds;
     struct train_redundant_result result;
     struct train_fleet *fleet; /* active: in a pipeline; standby: ready */
     struct train_ledger ledger;

@@ -63,6 +63,25 @@ test_large(void **state)
 }
 
 /* The switch from values to buckets loses nothing. */
+/* Values that fall and fall are not moved each time: how often room is made in front. */
+static void
+test_falling(void **state)
+{
+    struct metrics_dist dist = {0};
+    size_t moved = 0;
+    (void)state;
+    for (size_t i = 0; i < METRICS_EXACT; i++)
+        add(&dist, 1000);
+    for (size_t i = 0; i < 30000; i++) {
+        int64_t first = dist.first;
+        add(&dist, 1000 * pow(1 + METRICS_ERROR, -(double)i));
+        moved += dist.first != first;
+    }
+    assert_in_range(moved, 1, 200);
+    assert_true(dist.nbuckets < 40000);
+    metrics_dist_free(&dist);
+}
+
 static void
 test_switch(void **state)
 {
@@ -82,8 +101,8 @@ test_switch(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small),
-                                       cmocka_unit_test(test_large),
-                                       cmocka_unit_test(test_switch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_falling), cmocka_unit_test(test_switch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

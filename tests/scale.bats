@@ -1,0 +1,85 @@
+# Cost grows no faster than what is read: work is counted (house/work.c), not timed.
+# tests/bench/scale-* have the times.
+
+setup_file() {
+    cc -shared -fPIC -O2 -fno-builtin -o "$BATS_FILE_TMPDIR/work.so" "$ROOT/tests/house/work.c" -ldl
+}
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    # a sanitizer's runtime must come before all others
+    ! nm "$BUILD/bin/sim" | grep -q __asan_init || skip "sanitizers take no preloaded library"
+}
+
+# The work of a command, whose $n is 1000, and again 4000: at most six times as much.
+near_linear() {
+    local n work=()
+    for n in 1000 4000; do
+        rm -f count
+        export n
+        WORK_COUNT=$PWD/count LD_PRELOAD=$BATS_FILE_TMPDIR/work.so bash -c "exec $1" >out
+        work+=("$(cat count)")
+    done
+    echo "$1: ${work[*]}"
+    [ "${work[0]}" -gt 1000 ] && [ "${work[1]}" -le $((6 * work[0])) ]
+}
+
+@test "scale: pd2graph, thousands of files of one name" {
+    printf 'node1 -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1\n' >a.txt
+    near_linear 'pd2graph $(yes a.txt | head -n $n)'
+}
+
+@test "scale: tracegen preempt, hourly traces of many instances" {
+    near_linear 'tracegen preempt --process hourly --desired $n --minutes 120 --removal 1 --addition 1'
+}
+
+# $n instances come at once by name; every 100 s one goes by name, and another comes.
+named() {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN {
+            OFS = "\t"
+            for (i = 1; i <= n; i++) ids = ids (i > 1 ? "," : "") "node" i
+            print "trace", 0, 100 * n + 100, "instances=0"
+            print "add", 1, n, "ids=" ids
+            for (i = 1; i <= n; i++) {
+                print "preempt", 100 * i, 1, "ids=node" i * 7919 % n + 1
+                print "add", 100 * i + 50, 1, "ids=new" i
+            } }' >named$n.rec
+    done
+}
+# $n instances; every 100 s one goes, and another comes.
+nameless() {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN {
+            OFS = "\t"
+            print "trace", 0, 100 * n + 100, "instances=" n
+            for (i = 1; i <= n; i++) print "preempt", 100 * i, 1 "\nadd", 100 * i + 50, 1
+            }' >nameless$n.rec
+    done
+}
+
+@test "scale: sim elastic and redundant, preemptions by name" {
+    named
+    near_linear 'sim elastic --capacity 100000 --brief named$n.rec'
+    near_linear 'sim redundant --profile $ROOT/traces/redundant/bert.tsv --steps 0 --brief named$n.rec'
+}
+
+@test "scale: sim elastic and redundant, --victims lowest" {
+    nameless
+    near_linear 'sim elastic --victims lowest --capacity 100000 --brief nameless$n.rec'
+    near_linear 'sim redundant --victims lowest --profile $ROOT/traces/redundant/bert.tsv --steps 0 --brief nameless$n.rec'
+}
+
+@test "scale: metrics, distinct causes of blocking" {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 1; i <= n; i++) print "block", "j" i, i, "cause" i }' >causes$n.rec
+    done
+    near_linear 'metrics causes$n.rec'
+    near_linear 'metrics --by cause --format table causes$n.rec'
+}
+
+@test "scale: metrics --series, jobs that last for all intervals" {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 1; i <= n; i++) print "done", "j" i, "g", i, i, 3 * n + i, "servers=1" }' >long$n.rec
+    done
+    near_linear 'metrics --series 1 long$n.rec'
+}
