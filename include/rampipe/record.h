@@ -185,15 +185,27 @@ void rec_map_free(struct rec_map *map);
 /** How many ids a memory of ids keeps at least. */
 #define REC_IDS_KEPT 1048576
 
+enum { REC_IDS_RUNS = 16, REC_IDS_PREFIX = 32 };
+
+/** Ids that differ in a number at their end: PREFIX and from, from + 1, ... to. */
+struct rec_ids_run {
+    uint64_t from, to;
+    size_t len;
+    char prefix[REC_IDS_PREFIX];
+};
+
 /**
- * A bounded memory of ids, of streams that have more of them than a machine has memory:
- * two generations of hashes of 64 bits. An id goes into the newer one; when that holds
- * REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of what was added at
- * least the last REC_IDS_KEPT ids are known again, at most twice as many, in 32 MB. Two
- * that are different are taken for one with a chance of less than 2^21 / 2^64 an id. Starts
- * as {0}.
+ * A bounded memory of ids, of streams that have more of them than a machine has memory.
+ * Ids that count on, j1, j2, j3, are remembered for good, as up to REC_IDS_RUNS runs.
+ * Others are hashes of 64 bits in two generations: an id goes into the newer one; when that
+ * holds REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of those at
+ * least the last REC_IDS_KEPT are known again, at most twice as many, in 32 MB; two that
+ * are different are taken for one with a chance of less than 2^21 / 2^64 an id. Starts as
+ * {0}.
  */
 struct rec_ids {
+    struct rec_ids_run run[REC_IDS_RUNS];
+    size_t nruns, last; /* which run was the last to go on */
     uint64_t *hash[2]; /* open addressing, 0: free; the newer generation, the older one */
     size_t size[2];    /* slots: a power of two, or 0 */
     size_t n;          /* in the newer one */

@@ -34,7 +34,10 @@ rec_kind_text(enum rec_kind kind)
 bool
 rec_is_id(struct rec_str s)
 {
-    return s.len > 0 && !memchr(s.ptr, ',', s.len) && !memchr(s.ptr, '=', s.len);
+    for (size_t i = 0; i < s.len; i++) /* most are short */
+        if (s.ptr[i] == ',' || s.ptr[i] == '=')
+            return false;
+    return s.len > 0;
 }
 
 static bool

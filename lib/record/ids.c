@@ -1,4 +1,4 @@
-/* A bounded memory of ids: two generations of hash tables. */
+/* A bounded memory of ids: runs of numbers, and two generations of hash tables. */
 #include "rampipe/record.h"
 
 #include <stdlib.h>
@@ -55,12 +55,94 @@ turn(struct rec_ids *ids)
         memset(table, 0, size * sizeof *table);
 }
 
+static bool
+is_known(const struct rec_ids *ids, uint64_t hash)
+{
+    for (int i = 0; i < 2; i++)
+        if (ids->size[i] && *find(ids->hash[i], ids->size[i], hash))
+            return true;
+    return false;
+}
+
+static uint64_t
+hash_of(struct rec_str id)
+{
+    uint64_t hash = rec_hash(id);
+    return hash + (hash == 0);
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+/* Splits an id into a prefix and the number behind it, which has no zero in front: an id is
+ * split in one way. False: it has none, or one that is too long. */
+static bool
+split_number(struct rec_str id, size_t *len, uint64_t *number)
+{
+    size_t at = id.len;
+    uint64_t digit = 1;
+    *number = 0;
+    *len = id.len;
+    for (; at > 0 && id.len - at < 18; digit *= 10) {
+        unsigned c = (unsigned char)id.ptr[--at] - (unsigned)'0';
+        if (c > 9)
+            break;
+        if (c > 0 || *len == id.len) {
+            *number += c * digit;
+            *len = at;
+        }
+    }
+    return *len < id.len && *len <= REC_IDS_PREFIX;
+}
+
+static bool
+has_prefix(const struct rec_ids_run *run, struct rec_str id, size_t len)
+{
+    return run->len == len && memcmp(run->prefix, id.ptr, len) == 0;
+}
+
+/* As rec_ids_add(), by the runs alone; -1: they do not know. */
+static int
+add_to_runs(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number)
+{
+    struct rec_ids_run *run;
+    bool hashed = ids->size[0] > 0, on = false;
+
+    for (size_t i = 0; i < ids->nruns; i++) {
+        run = &ids->run[i];
+        if (number - run->from > run->to - run->from + 1 || !has_prefix(run, id, len))
+            continue;
+        if (number <= run->to)
+            return 0;
+        ids->last = i;
+        on = true;
+    }
+    if (!on && ids->nruns == REC_IDS_RUNS)
+        return -1;
+    if (hashed && is_known(ids, hash_of(id)))
+        return 0;
+    if (on) {
+        ids->run[ids->last].to = number;
+        return 1;
+    }
+    run = &ids->run[ids->nruns++];
+    run->from = run->to = number;
+    run->len = len;
+    memcpy(run->prefix, id.ptr, len);
+    return 1;
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
 int
 rec_ids_add(struct rec_ids *ids, struct rec_str id, struct rec_error *err)
 {
-    uint64_t hash = rec_hash(id), *slot;
+    uint64_t hash, *slot, number;
+    size_t len;
+    int added = split_number(id, &len, &number) ? add_to_runs(ids, id, len, number) : -1;
 
-    hash += hash == 0;
+    if (added >= 0)
+        return added;
+    hash = hash_of(id);
     if (ids->size[1] && *find(ids->hash[1], ids->size[1], hash))
         return 0;
     if (ids->n == REC_IDS_KEPT)

@@ -505,6 +505,38 @@ ids_are_remembered_for_a_while(void **state)
     rec_ids_free(&ids);
 }
 
+/* Ids that count on are known for good, each by its own prefix and its zeros; a run that
+ * reaches what was there before knows that. */
+static void
+ids_that_count_on(void **state)
+{
+    static const char *const once[] = {
+        "0",   "a0", "a00", "a",   "9007199254740993123456",
+        "b7",  "b9", "b8",  "",    "x1y",
+        "007", "7",  "07",  "a01", "a1"};
+    struct rec_ids ids = {0};
+    struct rec_error err;
+    char id[40];
+    (void)state;
+    for (int again = 0; again < 2; again++)
+        for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+            if (rec_ids_add(&ids, rec_str(once[i]), &err) != !again)
+                fail_msg("'%s' is %s", once[i], again ? "new" : "known");
+    assert_int_equal(rec_ids_add(&ids, rec_str("b10"), &err), 1);
+    for (int i = 1; i < 3 * REC_IDS_RUNS; i++) { /* more runs than there are: hashed */
+        snprintf(id, sizeof id, "c%d", 10 * i);
+        assert_int_equal(rec_ids_add(&ids, rec_str(id), &err), 1);
+        assert_int_equal(rec_ids_add(&ids, rec_str(id), &err), 0);
+    }
+    for (int i = 0; i < 40 * REC_IDS_RUNS; i++) {
+        bool there = i % 10 == 0 && i > 0 && i < 30 * REC_IDS_RUNS;
+        snprintf(id, sizeof id, "c%d", i);
+        if (rec_ids_add(&ids, rec_str(id), &err) != !there)
+            fail_msg("%s", id);
+    }
+    rec_ids_free(&ids);
+}
+
 /* Ids that collide in one process do not in another: this program, run twice, says what
  * "a" hashes to. (They are the same once in 2^64 runs.) */
 static void
@@ -550,6 +582,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(passing_on_is_exact),
         cmocka_unit_test(ids_are_remembered_for_a_while),
+        cmocka_unit_test(ids_that_count_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
