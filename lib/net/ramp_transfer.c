@@ -49,7 +49,8 @@ struct traffic {
     int32_t *balance;  /* per server: sources minus destinations */
     uint32_t *seen[3]; /* per coordinate: the last collective that had it */
     uint32_t stamp;
-    uint32_t *dep; /* deps of the group at hand */
+    uint32_t *back; /* per op: the sync dep from it to the op at hand; else GRAPH_NONE */
+    uint32_t *dep;  /* deps of the group at hand */
     size_t ndeps, room;
 };
 
@@ -129,6 +130,16 @@ collect(struct traffic *t, const struct graph_unit *unit, bool leaving,
     return true;
 }
 
+/* For each op that sends the op at hand a sync dep, which that is; or none again. */
+static void
+mark_back(struct traffic *t, uint32_t op, bool set)
+{
+    const struct graph *graph = t->graph;
+    for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
+        if (graph->dep[graph->in[i]].sync)
+            t->back[graph->dep[graph->in[i]].src] = set ? graph->in[i] : GRAPH_NONE;
+}
+
 /* Each pair of sync deps x -> y, y -> x is a collective of its own. */
 static void
 set_sync(struct traffic *t, uint32_t op)
@@ -138,14 +149,11 @@ set_sync(struct traffic *t, uint32_t op)
     size_t room = t->room;
 
     t->dep = pair;
+    mark_back(t, op, true);
     for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
-        uint32_t dep = graph->out[i], other = graph->dep[dep].dst, back = GRAPH_NONE;
+        uint32_t dep = graph->out[i], other = graph->dep[dep].dst, back = t->back[other];
         if (!graph->dep[dep].sync)
             continue;
-        for (uint32_t j = graph->out_start[other];
-             j < graph->out_start[other + 1] && back == GRAPH_NONE; j++)
-            if (graph->dep[graph->out[j]].dst == op && graph->dep[graph->out[j]].sync)
-                back = graph->out[j];
         if (back != GRAPH_NONE && other < op)
             continue; /* done from the other side */
         pair[0] = dep;
@@ -153,6 +161,7 @@ set_sync(struct traffic *t, uint32_t op)
         t->ndeps = back == GRAPH_NONE ? 1 : 2;
         set_collective(t);
     }
+    mark_back(t, op, false);
     t->dep = group;
     t->room = room;
 }
@@ -190,12 +199,15 @@ net_ramp_transfer_times(const struct net_cluster *cluster, const struct graph *g
 
     *traffic = (struct net_traffic){0};
     t.balance = calloc(net_servers(cluster), sizeof *t.balance);
-    ok = t.balance != NULL;
+    t.back = malloc((graph->nops + 1) * sizeof *t.back);
+    ok = t.balance && t.back;
     for (int d = 0; d < 3; d++) {
         t.seen[d] = calloc(cluster->shape[d], sizeof *t.seen[d]);
         ok = ok && t.seen[d];
     }
-    if (!ok)
+    if (ok)
+        memset(t.back, 0xff, graph->nops * sizeof *t.back);
+    else
         rec_fail_memory(err);
     for (size_t d = 0; ok && d < graph->ndeps; d++)
         seconds[d] = net_ramp_one_to_one_seconds(cluster, graph->dep[d].bytes);
@@ -210,6 +222,7 @@ net_ramp_transfer_times(const struct net_cluster *cluster, const struct graph *g
         }
     }
     free(t.balance);
+    free(t.back);
     free(t.dep);
     for (int d = 0; d < 3; d++)
         free(t.seen[d]);
