@@ -72,6 +72,7 @@ struct graph {
     struct graph_unit *unit;   /* in order of the first part's appearance */
     uint32_t *member;          /* ops of the units */
     size_t nunits;
+    double sequential, memory, bytes; /* sums over the ops, the ops, the deps */
 };
 
 /** Gives memory back; the graph is {0} again, as it starts. */
@@ -169,7 +170,7 @@ void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
  */
 bool graph_order(const struct graph *graph, uint32_t *order,
                  struct rec_error *err) REC_MUST_CHECK;
-/** Sum of the ops' compute: the time of a step on one server, seconds. */
+/** Of a closed graph: sum of the ops' compute, the time of a step on one server, seconds. */
 double graph_sequential(const struct graph *graph);
 double graph_memory_sum(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
