@@ -14,6 +14,7 @@
 static const double ALLOWANCE = 1 + 1e-9;
 
 struct running {
+    struct sim_layout *layout;
     uint32_t *servers;
     uint32_t nservers;
 };
@@ -84,7 +85,9 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->decide = decide;
     a->context = context;
     a->nfree = net_servers(&options->placer.cluster);
-    a->pricer = pricer_new(&a->options.placer, store, err);
+    a->pricer =
+        pricer_new(&a->options.placer, store,
+                   options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
     a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
     if (!a->owner) {
         if (a->pricer)
@@ -182,8 +185,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        layout->id = rec_arena_copy(&layout->arena, rec_str(id), err);
-        if (!layout->id)
+        if (!sim_layout_name(layout, rec_str(id), err))
             return false;
     }
     if (a->nvacant)
@@ -200,6 +202,8 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
         return rec_fail_memory(err);
     memcpy(r->servers, t->trial->servers, n * sizeof *r->servers);
     r->nservers = n;
+    r->layout = layout;
+    sim_layout_hold(layout);
     decision.servers = r->servers;
     a->started++;
     for (uint32_t i = 0; i < n; i++)
@@ -227,6 +231,7 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
     a->stuck = 0;
     for (uint32_t i = 0; i < r->nservers; i++)
         give_back(a, r->servers[i]);
+    sim_layout_release(r->layout);
     free(r->servers);
     *r = (struct running){0};
     if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
@@ -275,6 +280,8 @@ try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *
     struct attempt t, best = {.trial = NULL};
 
     *v = (struct verdict){.graph = REC_NONE, .cause = "no_servers", .may_wait = true};
+    if (!pricer_forget(a->pricer, err))
+        return false;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         if (!find_graph(a, job, id, &index, err))

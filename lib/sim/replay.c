@@ -26,9 +26,12 @@ struct sim_replay {
     struct graph_store store;
 
     struct sim_layout **layout;
-    size_t nlayouts, layout_room;
+    uint32_t *forgotten; /* unused places of layout */
+    size_t nlayouts, layout_room, nforgotten, forgotten_room;
+    bool forgets;           /* a layout was forgotten */
     struct rec_map layouts; /* by id */
-    bool layout_open;       /* the last one still gets places */
+    struct sim_layouts pool;
+    struct sim_layout *open; /* that still gets places, NULL: none */
 
     struct live *live;
     uint32_t *vacant;
@@ -55,7 +58,14 @@ sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_erro
     }
     r->sink = *sink;
     r->until = until;
+    r->pool.limit = SIM_LAYOUTS_MAX;
     return r;
+}
+
+void
+sim_replay_keep(struct sim_replay *r, size_t bytes)
+{
+    r->pool.limit = bytes;
 }
 
 void
@@ -74,6 +84,7 @@ sim_replay_free(struct sim_replay *r)
     rec_map_free(&r->jobs);
     sim_queue_free(&r->ends);
     free(r->layout);
+    free(r->forgotten);
     free(r->live);
     free(r->vacant);
     free(r->holder);
@@ -101,11 +112,30 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- layouts ------------------------------------------------------------- */
 
+/* Layouts that no job holds make room for that of a graph. */
+static bool
+make_room(struct sim_replay *r, const struct graph *graph, struct rec_error *err)
+{
+    struct sim_layout *old;
+    while ((old = sim_layouts_excess(&r->pool, sim_layout_bytes(graph)))) {
+        uint32_t index = rec_map_get(&r->layouts, rec_str(old->id));
+        if (!rec_grow(&r->forgotten, &r->forgotten_room, r->nforgotten + 1,
+                      sizeof *r->forgotten, err))
+            return false;
+        r->forgotten[r->nforgotten++] = index;
+        r->forgets = true;
+        rec_map_remove(&r->layouts, rec_str(old->id));
+        sim_layout_free(old);
+        r->layout[index] = NULL;
+    }
+    return true;
+}
+
 static bool
 open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
             struct rec_error *err)
 {
-    uint32_t graph;
+    uint32_t graph, index;
     uint64_t slots;
     struct sim_layout *layout;
 
@@ -120,14 +150,16 @@ open_layout(struct sim_replay *r, const struct rec_reader *reader, const struct 
                                (int)rec->field[1].len, rec->field[1].ptr);
     if (slots < 1 || slots > 1u << 24)
         return rec_reader_fail(reader, err, "a layout has from 1 to %u slots", 1u << 24);
-    if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err))
+    if (!make_room(r, r->store.graph[graph], err) ||
+        !rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err))
         return false;
     layout = sim_layout_new(rec->field[1], r->store.graph[graph], (uint32_t)slots, err);
     if (!layout)
         return false;
-    r->layout[r->nlayouts] = layout;
-    r->layout_open = true;
-    return rec_map_add(&r->layouts, rec_str(layout->id), (uint32_t)r->nlayouts++, err);
+    index = (uint32_t)(r->nforgotten ? r->forgotten[--r->nforgotten] : r->nlayouts++);
+    r->layout[index] = r->open = layout;
+    sim_layouts_add(&r->pool, layout);
+    return rec_map_add(&r->layouts, rec_str(layout->id), index, err);
 }
 
 static bool
@@ -153,7 +185,7 @@ static bool
 add_place(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
           struct rec_error *err)
 {
-    struct sim_layout *layout = r->layout_open ? r->layout[r->nlayouts - 1] : NULL;
+    struct sim_layout *layout = r->open;
     struct rec_str priority;
     uint64_t slot;
     uint32_t op;
@@ -188,10 +220,9 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
 static bool
 close_layout(struct sim_replay *r, const struct rec_reader *reader, struct rec_error *err)
 {
-    if (!r->layout_open)
-        return true;
-    r->layout_open = false;
-    return sim_layout_seal(r->layout[r->nlayouts - 1], err) ||
+    struct sim_layout *layout = r->open;
+    r->open = NULL;
+    return !layout || sim_layout_seal(layout, err) ||
            (reader ? rec_locate(reader, err) : false);
 }
 
@@ -201,6 +232,8 @@ static bool
 forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
     struct live *live = &r->live[index];
+    if (live->layout)
+        sim_layout_release(live->layout);
     rec_map_remove(&r->jobs, rec_str(live->id));
     free(live->id);
     free(live->graphs);
@@ -384,8 +417,13 @@ check_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct 
     uint32_t found = rec_map_get(&r->layouts, rec->field[3]);
 
     if (found == REC_NONE)
-        return rec_reader_fail(reader, err, "there is no layout '%.*s' before this alloc",
-                               (int)rec->field[3].len, rec->field[3].ptr);
+        return rec_reader_fail(
+            reader, err,
+            r->forgets ? "there is no layout '%.*s' before this alloc, or it has been "
+                         "forgotten: of layouts that no job holds %zu bytes are kept; "
+                         "it must be written again"
+                       : "there is no layout '%.*s' before this alloc",
+            (int)rec->field[3].len, rec->field[3].ptr, r->pool.limit);
     *layout = r->layout[found];
     if (!rec_str_is(rec->field[2], (*layout)->graph->id))
         return rec_reader_fail(reader, err, "layout '%s' is of graph '%s', not '%.*s'",
@@ -446,6 +484,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
         return false;
     live->start = time;
     live->layout = layout;
+    sim_layout_hold(layout);
     r->starts++;
     if (!check_servers(r, reader, index, err))
         return false;
