@@ -223,33 +223,59 @@ try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_un
     return free && take_block(p, unit, memory);
 }
 
-/* Tries a shape at every origin inside the job's block; [2] is 0: a diagonal. */
+/* Tries a shape at every origin inside the job's block from at[] on, where it stops. `bound`
+ * is set to the first rack where a free block starts; it may be NULL. */
 static bool
-try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
-          double memory)
+search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+       double memory, uint32_t at[3], uint32_t *bound)
 {
     const uint32_t *m = p->limit, racks = p->options.cluster.shape[1];
-    uint32_t nowhere = 0, length = shape[2] ? shape[2] : 1, at[3];
-    uint32_t *bound = is_anywhere(p) ? alloc_bound(p->vacancy, shape) : &nowhere;
-    bool seen = false;
-    if (shape[0] > m[0] || shape[1] > m[1] || length > m[2])
-        return false;
-    at[1] = *bound % racks;
-    for (at[0] = *bound / racks; at[0] + shape[0] <= m[0]; at[0]++, at[1] = 0)
-        for (; at[1] + shape[1] <= m[1]; at[1]++) {
+    uint32_t length = shape[2] ? shape[2] : 1;
+    for (; at[0] + shape[0] <= m[0]; at[0]++, at[1] = at[2] = 0)
+        for (; at[1] + shape[1] <= m[1]; at[1]++, at[2] = 0) {
             uint64_t starts = starts_of(p, at[0], at[1], shape);
-            if (starts && !seen)
+            if (starts && bound) {
                 *bound = at[0] * racks + at[1];
-            seen = seen || starts;
-            for (at[2] = 0; starts && at[2] + length <= m[2]; at[2]++)
+                bound = NULL;
+            }
+            for (; starts && at[2] + length <= m[2]; at[2]++)
                 if ((!has_words(p) || starts >> at[2] & 1) &&
                     (shape[2] ? try_origin(p, at, shape, unit, memory)
                               : try_diagonal(p, at, unit, memory)))
                     return true;
         }
-    if (!seen)
+    if (bound)
         *bound = m[0] * racks;
     return false;
+}
+
+/* Puts a unit into the first block of a shape that is free and has room; [2] is 0: a
+ * diagonal. As a job only fills its servers, what had no room has none for as much. */
+static bool
+try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+          double memory)
+{
+    const uint32_t *m = p->limit, racks = p->options.cluster.shape[1];
+    struct alloc_fill *fill = &p->fill[alloc_shape_hash(shape)];
+    bool found, saw_block = p->saw_block,
+                known = fill->job == p->jobs && memory >= fill->memory &&
+                        memcmp(fill->shape, shape, sizeof fill->shape) == 0;
+    uint32_t *bound = !known && is_anywhere(p) ? alloc_bound(p->vacancy, shape) : NULL;
+
+    if (shape[0] > m[0] || shape[1] > m[1] || shape[2] > m[2])
+        return false;
+    if (!known) {
+        *fill = (struct alloc_fill){.job = p->jobs};
+        memcpy(fill->shape, shape, sizeof fill->shape);
+        fill->at[0] = bound ? *bound / racks : 0;
+        fill->at[1] = bound ? *bound % racks : 0;
+    }
+    fill->memory = memory;
+    p->saw_block = fill->full;
+    found = search(p, shape, unit, memory, fill->at, bound);
+    fill->full = p->saw_block;
+    p->saw_block = p->saw_block || saw_block;
+    return found;
 }
 
 static bool
@@ -291,6 +317,7 @@ forget_job(struct alloc_placer *p)
         p->is_held[p->held[i]] = false;
     }
     p->nheld = p->nused = 0;
+    p->jobs++;
 }
 
 enum alloc_outcome

@@ -22,9 +22,23 @@ struct alloc_vacancy {
     struct alloc_bound *bound; /* of the shapes that were last looked for */
 };
 
+/* How far a job has filled its servers: no block of this shape that starts before `at` has
+ * room for `memory` bytes a server. */
+struct alloc_fill {
+    uint64_t job; /* placer->jobs, when it was */
+    uint32_t shape[3], at[3];
+    double memory;
+    bool full; /* a free one has not */
+};
+
 /* The rack before which no free block of this shape starts: what is found may be written
  * there. A server that comes free moves it back. */
 uint32_t *alloc_bound(const struct alloc_vacancy *vacancy, const uint32_t shape[3]);
+static inline uint32_t
+alloc_shape_hash(const uint32_t shape[3])
+{
+    return ((shape[0] * 37 + shape[1]) * 37 + shape[2]) % ALLOC_BOUNDS;
+}
 
 struct alloc_placer {
     struct alloc_placer_options options;
@@ -40,6 +54,8 @@ struct alloc_placer {
     bool notebook;
     /* and how it stands: */
     const struct alloc_vacancy *vacancy;
+    uint64_t jobs; /* counts what was placed, or tried */
+    struct alloc_fill fill[ALLOC_BOUNDS];
     bool saw_block;  /* a free block was there, without memory */
     uint32_t failed; /* the unit that is being placed */
     double *used;    /* per server, bytes; 0 when not touched */

@@ -48,8 +48,7 @@ alloc_is_free(const struct alloc_vacancy *v, uint32_t server)
 uint32_t *
 alloc_bound(const struct alloc_vacancy *v, const uint32_t shape[3])
 {
-    uint32_t hash = (shape[0] * 37 + shape[1]) * 37 + shape[2];
-    struct alloc_bound *bound = &v->bound[hash % ALLOC_BOUNDS];
+    struct alloc_bound *bound = &v->bound[alloc_shape_hash(shape)];
     if (memcmp(bound->shape, shape, sizeof bound->shape) != 0) {
         memcpy(bound->shape, shape, sizeof bound->shape);
         bound->rack = 0;
