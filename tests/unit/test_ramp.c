@@ -416,7 +416,7 @@ test_remembered(void **state)
     struct alloc_vacancy *old = alloc_vacancy_new(&on, &err);
     (void)state;
     random_state = 5;
-    for (int step = 0; step < 600; step++) {
+    for (int step = 0; step < 2000; step++) {
         const struct alloc_heuristic *h = &alloc_heuristics[draw(3)];
         int parts = (int)(1 + draw(6));
         struct graph g = graph_text(
@@ -427,8 +427,8 @@ test_remembered(void **state)
                                           alloc_placer_new(&options, &err)};
         struct alloc_placement got[2];
         struct alloc_plan plan;
-        for (int i = 0; i < 12; i++)
-            alloc_set_free(old, draw(120), draw(2) > 0);
+        for (int i = 0; i < 6; i++)
+            alloc_set_free(old, draw(120), draw(10) < (step % 40 < 20 ? 2 : 6));
         for (uint32_t s = 0; s < 120; s++)
             alloc_set_free(new, s, alloc_is_free(old, s));
         assert_true(alloc_plan_make(&g, &plan, &err));
