@@ -24,34 +24,57 @@ struct partition {
     size_t held_len, held_room;
 };
 
+/* OP:N */
+static bool
+read_item(struct rec_str text, struct graph_split_op *item)
+{
+    const char *colon = text.len ? memrchr(text.ptr, ':', text.len) : NULL;
+    struct rec_str parts;
+    uint64_t n;
+    if (!colon || colon == text.ptr)
+        return false;
+    item->op = (struct rec_str){text.ptr, (size_t)(colon - text.ptr)};
+    parts = (struct rec_str){colon + 1, text.len - item->op.len - 1};
+    if (!rec_parse_uint(parts, &n) || n < 1 || n > PARTS_MAX)
+        return false;
+    item->parts = (uint32_t)n;
+    return true;
+}
+
+/* Appends to the list what it does not have yet. */
+static bool
+add_item(struct partition *p, struct rec_map *named, struct graph_split_op item,
+         struct graph_split_op **list, size_t *room)
+{
+    if (rec_map_get(named, item.op) != REC_NONE)
+        return cli_usage(p->cli, "--split names op '%.*s' twice", (int)item.op.len,
+                         item.op.ptr);
+    if (!rec_map_add(named, item.op, p->how.nlist, &p->cli->err) ||
+        !rec_grow(list, room, p->how.nlist + 1, sizeof **list, &p->cli->err))
+        return false;
+    (*list)[p->how.nlist++] = item;
+    return true;
+}
+
 /* OP:N,OP:N */
 static bool
 read_list(struct partition *p, const char *text, struct graph_split_op **list)
 {
-    struct rec_str rest = rec_str(text), item, parts;
+    struct rec_str rest = rec_str(text), part;
+    struct graph_split_op item;
+    struct rec_map named = {0};
     size_t room = 0;
-    while (rec_str_split(&rest, ',', &item)) {
-        const char *colon = item.len ? memrchr(item.ptr, ':', item.len) : NULL;
-        uint64_t n;
-        if (!colon || colon == item.ptr)
-            goto bad;
-        parts = (struct rec_str){colon + 1, item.len - (size_t)(colon + 1 - item.ptr)};
-        item.len = (size_t)(colon - item.ptr);
-        if (!rec_parse_uint(parts, &n) || n < 1 || n > PARTS_MAX)
-            goto bad;
-        if (!rec_grow(list, &room, p->how.nlist + 1, sizeof **list, &p->cli->err))
-            return false;
-        for (uint32_t i = 0; i < p->how.nlist; i++)
-            if (rec_str_eq((*list)[i].op, item))
-                return cli_usage(p->cli, "--split names op '%.*s' twice", (int)item.len,
-                                 item.ptr);
-        (*list)[p->how.nlist++] = (struct graph_split_op){item, (uint32_t)n};
-    }
+    bool ok = true;
+    while (ok && rec_str_split(&rest, ',', &part))
+        ok = read_item(part, &item)
+                 ? add_item(p, &named, item, list, &room)
+                 : cli_usage(p->cli,
+                             "--split must be OP:N,OP:N... with N from 1 to 65536, got "
+                             "'%s'",
+                             text);
+    rec_map_free(&named);
     p->how.list = *list;
-    return true;
-bad:
-    return cli_usage(
-        p->cli, "--split must be OP:N,OP:N... with N from 1 to 65536, got '%s'", text);
+    return ok;
 }
 
 /* CxRxS: the numbers of parts that have a block there; more than one are even, as by the

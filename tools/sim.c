@@ -138,13 +138,16 @@ run(struct cli *cli, const struct sim_args *args)
     struct sim_replay *replay = NULL;
     struct sim_clock clock = {0};
     struct rec rec;
-    double until;
+    double until, layouts;
     int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
+              cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
               cli_open_filter(cli) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
               sim_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
+    if (ok)
+        sim_replay_keep(replay, layouts < (double)SIZE_MAX ? (size_t)layouts : SIZE_MAX);
     while (ok && (status = cli_next(cli, &rec)) > 0) {
         taken = sim_clock_take(&clock, cli->reader, &rec, &cli->err);
         if (taken == 0)

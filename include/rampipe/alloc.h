@@ -173,6 +173,10 @@ struct alloc_admission_options {
     enum alloc_order order;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
+    size_t
+        layouts; /* bytes of layouts that no job holds and that are kept; those that were
+                       idle longest are forgotten: a job that fits one gets a new one. 0:
+                       SIM_LAYOUTS_MAX_ALLOC */
 };
 
 /** The owner of a server that is out of service. */

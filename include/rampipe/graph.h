@@ -72,6 +72,7 @@ struct graph {
     struct graph_unit *unit;   /* in order of the first part's appearance */
     uint32_t *member;          /* ops of the units */
     size_t nunits;
+    double sequential, memory, bytes; /* sums over the ops, the ops, the deps */
 };
 
 /** Gives memory back; the graph is {0} again, as it starts. */
@@ -215,6 +216,7 @@ struct graph_stream {
     struct rec_map layouts; /* by id */
     struct rec_arena names; /* of layouts */
     bool placing;           /* the last one still gets places */
+    bool forgets;           /* one was forgotten */
     uint32_t *slot;         /* of each op of its graph; REC_NONE: not placed yet */
     size_t slot_room;
 
@@ -230,6 +232,9 @@ struct graph_stream {
 bool graph_stream_take(struct graph_stream *stream, const struct rec_reader *reader,
                        const struct rec *rec, struct graph_said *said,
                        struct rec_error *err) REC_MUST_CHECK;
+/** A layout that came is no more: its name may come again, and no alloc may name it. Its
+ * index, or REC_NONE. */
+uint32_t graph_stream_forget(struct graph_stream *stream, struct rec_str layout);
 /** No more records come: what is open is whole. */
 bool graph_stream_end(struct graph_stream *stream, struct rec_error *err) REC_MUST_CHECK;
 /** No job waits any more that came behind a cluster (with `await`: that came). */
@@ -249,7 +254,7 @@ bool graph_check_placed(const struct graph *graph, const char *layout,
  */
 bool graph_order(const struct graph *graph, uint32_t *order,
                  struct rec_error *err) REC_MUST_CHECK;
-/** Sum of the ops' compute: the time of a step on one server, seconds. */
+/** Of a closed graph: sum of the ops' compute, the time of a step on one server, seconds. */
 double graph_sequential(const struct graph *graph);
 double graph_memory_sum(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);

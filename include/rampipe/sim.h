@@ -160,7 +160,7 @@ struct sim_cost {
 
 /** Where the ops of a graph go. Made by sim_layout_new(), filled, then sealed. */
 struct sim_layout {
-    const char *id;            /* owned */
+    char *id;                  /* owned; "": none yet, see sim_layout_name() */
     const struct graph *graph; /* borrowed */
     uint32_t nslots;
     uint32_t *slot;   /* per op; REC_NONE: not placed yet */
@@ -172,13 +172,35 @@ struct sim_layout {
     double memory_sum, dep_bytes; /* of the graph */
     struct rec_map memo;          /* geometry -> index of cost */
     struct sim_cost *cost;
-    size_t ncosts, cost_room;
-    struct rec_arena arena;
+    size_t ncosts, cost_room, cost_bytes;
+    struct rec_arena arena; /* of the geometries */
+    /* In a pool: */
+    struct sim_layouts *pool;
+    struct sim_layout *before,
+        *after; /* of those that are held, or of those that are not */
+    uint64_t holds;
+};
+
+/**
+ * A pool of layouts, which bounds what they need: those that no job holds go, the one first
+ * that has been idle longest, once all together need more than `limit` bytes; and all costs
+ * are forgotten, to be simulated anew, once they need more than SIM_COSTS_MAX. Bytes are
+ * counted alike on every machine, by the number of ops. Starts as {.limit = ...}.
+ */
+struct sim_layouts {
+    struct sim_layout_list {
+        struct sim_layout *first, *last;
+    } idle, held;
+    size_t limit, bytes, cost_bytes;
 };
 
 struct sim_layout *sim_layout_new(struct rec_str id, const struct graph *graph,
                                   uint32_t nslots, struct rec_error *err) REC_MUST_CHECK;
+/** `layout` may be NULL. It leaves its pool, if it is in one. */
 void sim_layout_free(struct sim_layout *layout);
+/** Gives a layout another name. */
+bool sim_layout_name(struct sim_layout *layout, struct rec_str id,
+                     struct rec_error *err) REC_MUST_CHECK;
 /** Checks that every op is placed, and sums the memory of each slot: an op and its twin
  * on one slot need the larger of the two. */
 bool sim_layout_seal(struct sim_layout *layout, struct rec_error *err) REC_MUST_CHECK;
@@ -191,6 +213,23 @@ bool sim_layout_observe(const struct sim_layout *layout,
                         const struct net_cluster *cluster, const uint32_t *servers,
                         const struct sim_observer *observer, struct sim_cost *cost,
                         struct rec_error *err) REC_MUST_CHECK;
+
+/** What sim and ramp-alloc keep of layouts that no job holds. The allocator's is less, so
+ * that it never names one that the simulator has forgotten. */
+#define SIM_LAYOUTS_MAX ((size_t)1 << 28)
+#define SIM_LAYOUTS_MAX_ALLOC ((size_t)1 << 26)
+/** Bytes of the costs that all layouts of a pool remember. */
+#define SIM_COSTS_MAX ((size_t)1 << 26)
+
+/** Puts a layout that no job holds into a pool, which does not own it. */
+void sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout);
+/** A job starts on a layout of a pool, or ends. */
+void sim_layout_hold(struct sim_layout *layout);
+void sim_layout_release(struct sim_layout *layout);
+/** The layout that must go before `bytes` more are there; NULL: none has to, or can. */
+struct sim_layout *sim_layouts_excess(const struct sim_layouts *pool, size_t bytes);
+/** What a layout of a graph counts, bytes; its costs are counted apart. */
+size_t sim_layout_bytes(const struct graph *graph);
 
 /* ---- replay (sim) -------------------------------------------------------- */
 
@@ -223,6 +262,9 @@ struct sim_replay_sink {
 struct sim_replay *sim_replay_new(const struct sim_replay_sink *sink, double until,
                                   struct rec_error *err) REC_MUST_CHECK;
 void sim_replay_free(struct sim_replay *replay);
+/** Keeps `bytes` of layouts that no job holds, instead of SIM_LAYOUTS_MAX: what an alloc
+ * names after that must have been laid out again. */
+void sim_replay_keep(struct sim_replay *replay, size_t bytes);
 
 /**
  * A replay as a model; `self` is a struct sim_replay. It takes the records that say what

@@ -4,6 +4,7 @@
  * ones.
  */
 #include "price.h"
+#include "waiting.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,17 +14,9 @@
 static const double ALLOWANCE = 1 + 1e-9;
 
 struct running {
+    struct sim_layout *layout;
     uint32_t *servers;
     uint32_t nservers;
-};
-
-struct waiting {
-    char *id, *graphs;
-    struct graph_job job;
-    double size;     /* sequential time, seconds: what shortest-first goes by */
-    uint32_t number; /* counts the jobs that waited: the key of its last chance */
-    double latest;   /* it must start by then, seconds: its last chance, with ALLOWANCE */
-    uint32_t graph;  /* of a block record */
 };
 
 /* One alternative, tried. */
@@ -56,11 +49,9 @@ struct alloc_admission {
     size_t nvacant, vacant_room;
     uint64_t started;
 
-    struct waiting *waiting; /* in the order they are tried */
-    size_t nwaiting, waiting_room;
-    uint32_t waited;               /* jobs that have waited so far */
-    struct sim_queue last_chances; /* when a job that waits must start at the latest to
-                                      meet its deadline; key: its number */
+    struct waiters waiters;
+    uint64_t stuck; /* the key of the job that was tried first, in vain, since a server
+                       came free; 0: of none */
 };
 
 static void
@@ -94,7 +85,9 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->decide = decide;
     a->context = context;
     a->nfree = net_servers(&options->placer.cluster);
-    a->pricer = pricer_new(&a->options.placer, store, err);
+    a->pricer =
+        pricer_new(&a->options.placer, store,
+                   options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
     a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
     if (!a->owner) {
         if (a->pricer)
@@ -121,17 +114,12 @@ alloc_admission_free(struct alloc_admission *a)
     pricer_free(a->pricer);
     for (size_t i = 0; i < a->nrunning; i++)
         free(a->running[i].servers);
-    for (size_t i = 0; i < a->nwaiting; i++) {
-        free(a->waiting[i].id);
-        free(a->waiting[i].graphs);
-    }
     sim_queue_free(&a->ends);
-    sim_queue_free(&a->last_chances);
+    waiters_free(&a->waiters);
     free(a->best_servers);
     free(a->owner);
     free(a->running);
     free(a->vacant);
-    free(a->waiting);
     free(a);
 }
 
@@ -197,8 +185,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        layout->id = rec_arena_copy(&layout->arena, rec_str(id), err);
-        if (!layout->id)
+        if (!sim_layout_name(layout, rec_str(id), err))
             return false;
     }
     if (a->nvacant)
@@ -215,6 +202,8 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
         return rec_fail_memory(err);
     memcpy(r->servers, t->trial->servers, n * sizeof *r->servers);
     r->nservers = n;
+    r->layout = layout;
+    sim_layout_hold(layout);
     decision.servers = r->servers;
     a->started++;
     for (uint32_t i = 0; i < n; i++)
@@ -239,8 +228,10 @@ static bool
 end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 {
     struct running *r = &a->running[index];
+    a->stuck = 0;
     for (uint32_t i = 0; i < r->nservers; i++)
         give_back(a, r->servers[i]);
+    sim_layout_release(r->layout);
     free(r->servers);
     *r = (struct running){0};
     if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
@@ -289,6 +280,8 @@ try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *
     struct attempt t, best = {.trial = NULL};
 
     *v = (struct verdict){.graph = REC_NONE, .cause = "no_servers", .may_wait = true};
+    if (!pricer_forget(a->pricer, err))
+        return false;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         if (!find_graph(a, job, id, &index, err))
@@ -359,57 +352,50 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
 /* ---- time ---------------------------------------------------------------- */
 
-static void
-forget_waiting(struct alloc_admission *a, size_t i)
-{
-    free(a->waiting[i].id);
-    free(a->waiting[i].graphs);
-    memmove(a->waiting + i, a->waiting + i + 1, (--a->nwaiting - i) * sizeof *a->waiting);
-}
-
-/* Looks at the jobs that wait, in order, until one must wait on. */
+/* Looks at the jobs that wait, in order, until one must wait on. Only an end can help one
+ * that was tried in vain, unless where it would go is drawn. */
 static bool
 try_waiting(struct alloc_admission *a, struct rec_error *err)
 {
-    while (a->nwaiting) {
+    struct waiter *first;
+    while ((first = waiters_first(&a->waiters))) {
         struct verdict v;
-        struct graph_job job = a->waiting[0].job;
-        if (!try_job(a, &job, &v, err))
+        if (first->key == a->stuck && a->options.placer.heuristic->pure)
+            return true;
+        if (!try_job(a, &first->job, &v, err))
             return false;
         if (!v.started) {
-            if (v.may_wait && a->ends.n)
+            if (v.may_wait && a->ends.n) {
+                a->stuck = first->key;
                 return true;
-            if (!block(a, &job, v.graph, v.cause, v.failed, err))
+            }
+            if (!block(a, &first->job, v.graph, v.cause, v.failed, err))
                 return false;
         }
-        forget_waiting(a, 0);
+        if (!waiters_remove(&a->waiters, first, err))
+            return false;
     }
     return true;
 }
 
 static double
-next_time(const struct sim_queue *queue)
+next_end(const struct alloc_admission *a)
 {
-    return queue->n ? queue->event[0].time : (double)INFINITY;
+    return a->ends.n ? a->ends.event[0].time : (double)INFINITY;
 }
 
-/* A job whose last chance passes goes, if it still waits; others may be free to start. */
+/* A job whose last chance passes goes; others may be free to start. */
 static bool
-pass_last_chance(struct alloc_admission *a, uint64_t number, struct rec_error *err)
+pass_last_chance(struct alloc_admission *a, struct rec_error *err)
 {
-    size_t i = 0;
-    while (i < a->nwaiting && a->waiting[i].number != number)
-        i++;
-    if (i == a->nwaiting)
-        return true;
+    bool is_first;
+    struct waiter *waiter = waiters_take_chance(&a->waiters);
     /* a server that comes free so soon after is in time, as far as rounding can tell */
-    if (a->now < a->waiting[i].latest && next_time(&a->ends) <= a->waiting[i].latest)
-        return sim_queue_push(&a->last_chances,
-                              (struct sim_event){a->waiting[i].latest, number}, err);
-    if (!block(a, &a->waiting[i].job, a->waiting[i].graph, "deadline", 0, err))
-        return false;
-    forget_waiting(a, i);
-    return i > 0 || try_waiting(a, err);
+    if (a->now < waiter->latest && next_end(a) <= waiter->latest)
+        return waiters_give_chance(&a->waiters, waiter, waiter->latest, err);
+    is_first = waiter == waiters_first(&a->waiters);
+    return block(a, &waiter->job, waiter->graph, "deadline", 0, err) &&
+           waiters_remove(&a->waiters, waiter, err) && (!is_first || try_waiting(a, err));
 }
 
 /* Lets the jobs that end by `time` end, and those that wait start, or give up. */
@@ -417,7 +403,7 @@ static bool
 advance(struct alloc_admission *a, double time, struct rec_error *err)
 {
     for (;;) {
-        double end = next_time(&a->ends), chance = next_time(&a->last_chances);
+        double end = next_end(a), chance = waiters_next_chance(&a->waiters);
         double next = fmin(end, chance);
         if (next > time || isinf(next))
             break;
@@ -425,8 +411,7 @@ advance(struct alloc_admission *a, double time, struct rec_error *err)
         while (a->ends.n && a->ends.event[0].time == end && end == next)
             if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
                 return false;
-        if (end == next ? !try_waiting(a, err)
-                        : !pass_last_chance(a, sim_queue_pop(&a->last_chances).key, err))
+        if (end == next ? !try_waiting(a, err) : !pass_last_chance(a, err))
             return false;
     }
     if (time > a->now && time < (double)INFINITY)
@@ -438,39 +423,17 @@ static bool
 wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
      struct rec_error *err)
 {
-    struct waiting w = {.job = *job, .graph = graph, .number = ++a->waited};
+    struct waiter w = {.job = *job, .graph = graph};
     const char *cause;
-    double last_chance;
-    size_t at;
+    double last_chance, size = 0;
 
     if (!find_last_chance(a, job, &last_chance, &w.latest, &cause, err))
         return false;
     if (cause || w.latest < a->now)
         return block(a, job, graph, cause ? cause : "deadline", 0, err);
-    if (!rec_grow(&a->waiting, &a->waiting_room, a->nwaiting + 1, sizeof *a->waiting,
-                  err) ||
-        (isfinite(last_chance) &&
-         !sim_queue_push(&a->last_chances, (struct sim_event){last_chance, w.number},
-                         err)))
-        return false;
-    w.id = strndup(job->id.ptr, job->id.len);
-    w.graphs = strndup(job->graphs.ptr, job->graphs.len);
-    if (!w.id || !w.graphs) {
-        free(w.id);
-        free(w.graphs);
-        return rec_fail_memory(err);
-    }
-    w.job.id = rec_str(w.id);
-    w.job.graphs = rec_str(w.graphs);
-    w.size = graph_sequential(a->store->graph[graph]) * job->steps;
-    at = a->nwaiting;
     if (a->options.order == ALLOC_SHORTEST)
-        while (at > 0 && a->waiting[at - 1].size > w.size)
-            at--;
-    memmove(a->waiting + at + 1, a->waiting + at,
-            (a->nwaiting++ - at) * sizeof *a->waiting);
-    a->waiting[at] = w;
-    return true;
+        size = graph_sequential(a->store->graph[graph]) * job->steps;
+    return waiters_add(&a->waiters, &w, size, last_chance, err);
 }
 
 bool
@@ -491,13 +454,13 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
                        struct rec_error *err)
 {
     struct verdict v;
-    if (a->nwaiting) { /* nobody overtakes without the order's leave */
+    if (a->waiters.n) { /* nobody overtakes without the order's leave */
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
         rec_str_split(&rest, ',', &id);
         if (!find_graph(a, job, id, &graph, err))
             return false;
-        if (a->nwaiting >= a->options.queue)
+        if (a->waiters.n >= a->options.queue)
             return block(a, job, graph, "queue_full", 0, err);
         return wait(a, job, graph, err) && try_waiting(a, err);
     }

@@ -14,7 +14,6 @@ struct alloc_placer *
 alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *err)
 {
     struct alloc_placer *p = calloc(1, sizeof *p);
-    uint32_t rack = options->cluster.shape[2];
     if (!p) {
         rec_fail_memory(err);
         return NULL;
@@ -24,9 +23,7 @@ alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *e
     p->used = calloc(p->nservers, sizeof *p->used);
     p->held = calloc(p->nservers, sizeof *p->held);
     p->is_held = calloc(p->nservers, sizeof *p->is_held);
-    if (rack <= 64)
-        p->run = calloc(p->nservers / rack, sizeof *p->run);
-    if (!p->used || !p->held || !p->is_held || (rack <= 64 && !p->run))
+    if (!p->used || !p->held || !p->is_held)
         rec_fail_memory(err);
     else if (options->heuristic->pure || (p->rng = rng_new(options->seed, 0, err)))
         return p;
@@ -45,7 +42,6 @@ alloc_placer_free(struct alloc_placer *p)
     free(p->is_held);
     free(p->server);
     free(p->block);
-    free(p->run);
     free(p);
 }
 
@@ -151,34 +147,53 @@ take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
     return true;
 }
 
-/* Finds for each rack where runs of `length` <= S free servers start, wrapping around. */
-static void
-find_runs(struct alloc_placer *p, uint32_t length)
+/* Where runs of `length` free servers start in a rack of n <= 64, wrapping around. */
+static inline uint64_t
+runs_of(uint64_t free, uint32_t length, uint32_t n)
 {
-    const uint32_t *n = p->options.cluster.shape;
-    if (p->run_length == length)
-        return;
-    p->run_length = length;
-    for (uint32_t k = 0; k < n[0] * n[1]; k++) {
-        uint64_t free = p->vacancy->free[k], run = free;
-        for (uint32_t i = 1; i < length; i++)
-            run &= free >> i | free << (n[2] - i);
-        p->run[k] = run;
+    uint32_t have = 1;
+    for (; free && have < length; have *= 2) {
+        uint32_t more = have * 2 <= length ? have : length - have;
+        free &= free >> more | free << (n - more);
     }
+    return free;
 }
 
-/* The positions s, a bit each, at which a block of free servers may start: those at which a
- * run starts in each of its racks. All, if a rack has more servers than a word has bits. */
+/* A rack's servers are the bits of one word. */
+static inline bool
+has_words(const struct alloc_placer *p)
+{
+    return p->options.cluster.shape[2] <= 64;
+}
+
+/* A job may lie anywhere in the cluster, and what is known of where is of use. */
+static bool
+is_anywhere(const struct alloc_placer *p)
+{
+    return has_words(p) && !p->origin[0] && !p->origin[1] && !p->origin[2] &&
+           memcmp(p->limit, p->options.cluster.shape, sizeof p->limit) == 0;
+}
+
+/* The positions s, a bit each, counted from the origin's, at which a block of free servers
+ * may start; all, if a rack has more servers than a word has bits. */
 static inline uint64_t
 starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
 {
+    uint32_t n = p->options.cluster.shape[2];
     uint64_t starts = ~(uint64_t)0;
-    if (!p->run)
+    if (!has_words(p))
         return starts;
-    for (uint32_t c = 0; starts && c < shape[0]; c++)
-        for (uint32_t r = 0; starts && r < shape[1]; r++)
-            starts &= p->run[rack_at(p, i + c, j + r)];
-    return starts;
+    if (shape[2] == 0)
+        for (uint32_t k = 0; starts && k < shape[0]; k++)
+            starts &= p->vacancy->free[rack_at(p, i + k, j + k)];
+    else
+        for (uint32_t c = 0; starts && c < shape[0]; c++)
+            for (uint32_t r = 0; starts && r < shape[1]; r++)
+                starts &=
+                    runs_of(p->vacancy->free[rack_at(p, i + c, j + r)], shape[2], n);
+    if (p->origin[2] && starts)
+        starts = (starts >> p->origin[2] | starts << (n - p->origin[2]));
+    return starts & ~(uint64_t)0 >> (63 - (p->limit[2] - (shape[2] ? shape[2] : 1)));
 }
 
 /* Collects a block at an origin, and takes it if it is free and has room. */
@@ -196,44 +211,71 @@ try_origin(struct alloc_placer *p, const uint32_t at[3], const uint32_t shape[3]
     return free && take_block(p, unit, memory);
 }
 
-/* Tries a shape at every origin inside the job's block. */
+/* The servers of a diagonal, k in k communication groups and racks. */
+static bool
+try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_unit *unit,
+             double memory)
+{
+    uint32_t n = 0;
+    bool free = true;
+    while (free && n < unit->parts)
+        free = collect(p, &n, alloc_server_at(p, at[0] + n, at[1] + n, at[2]));
+    return free && take_block(p, unit, memory);
+}
+
+/* Tries a shape at every origin inside the job's block from at[] on, where it stops. `bound`
+ * is set to the first rack where a free block starts; it may be NULL. */
+static bool
+search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+       double memory, uint32_t at[3], uint32_t *bound)
+{
+    const uint32_t *m = p->limit, racks = p->options.cluster.shape[1];
+    uint32_t length = shape[2] ? shape[2] : 1;
+    for (; at[0] + shape[0] <= m[0]; at[0]++, at[1] = at[2] = 0)
+        for (; at[1] + shape[1] <= m[1]; at[1]++, at[2] = 0) {
+            uint64_t starts = starts_of(p, at[0], at[1], shape);
+            if (starts && bound) {
+                *bound = at[0] * racks + at[1];
+                bound = NULL;
+            }
+            for (; starts && at[2] + length <= m[2]; at[2]++)
+                if ((!has_words(p) || starts >> at[2] & 1) &&
+                    (shape[2] ? try_origin(p, at, shape, unit, memory)
+                              : try_diagonal(p, at, unit, memory)))
+                    return true;
+        }
+    if (bound)
+        *bound = m[0] * racks;
+    return false;
+}
+
+/* Puts a unit into the first block of a shape that is free and has room; [2] is 0: a
+ * diagonal. As a job only fills its servers, what had no room has none for as much. */
 static bool
 try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
           double memory)
 {
-    const uint32_t *m = p->limit, *n = p->options.cluster.shape;
-    uint32_t at[3];
+    const uint32_t *m = p->limit, racks = p->options.cluster.shape[1];
+    struct alloc_fill *fill = &p->fill[alloc_shape_hash(shape)];
+    bool found, saw_block = p->saw_block,
+                known = fill->job == p->jobs && memory >= fill->memory &&
+                        memcmp(fill->shape, shape, sizeof fill->shape) == 0;
+    uint32_t *bound = !known && is_anywhere(p) ? alloc_bound(p->vacancy, shape) : NULL;
+
     if (shape[0] > m[0] || shape[1] > m[1] || shape[2] > m[2])
         return false;
-    if (p->run)
-        find_runs(p, shape[2]);
-    for (at[0] = 0; at[0] + shape[0] <= m[0]; at[0]++)
-        for (at[1] = 0; at[1] + shape[1] <= m[1]; at[1]++) {
-            uint64_t starts = starts_of(p, at[0], at[1], shape);
-            for (at[2] = 0; starts && at[2] + shape[2] <= m[2]; at[2]++)
-                if (starts >> (p->run ? wrap(p->origin[2] + at[2], n[2]) : 0) & 1 &&
-                    try_origin(p, at, shape, unit, memory))
-                    return true;
-        }
-    return false;
-}
-
-static bool
-try_diagonal(struct alloc_placer *p, const struct graph_unit *unit, double memory)
-{
-    uint32_t k = unit->parts;
-    const uint32_t *m = p->limit;
-    for (uint32_t i = 0; i + k <= m[0]; i++)
-        for (uint32_t j = 0; j + k <= m[1]; j++)
-            for (uint32_t l = 0; l < m[2]; l++) {
-                uint32_t n = 0;
-                bool free = true;
-                while (free && n < k)
-                    free = collect(p, &n, alloc_server_at(p, i + n, j + n, l));
-                if (free && take_block(p, unit, memory))
-                    return true;
-            }
-    return false;
+    if (!known) {
+        *fill = (struct alloc_fill){.job = p->jobs};
+        memcpy(fill->shape, shape, sizeof fill->shape);
+        fill->at[0] = bound ? *bound / racks : 0;
+        fill->at[1] = bound ? *bound % racks : 0;
+    }
+    fill->memory = memory;
+    p->saw_block = fill->full;
+    found = search(p, shape, unit, memory, fill->at, bound);
+    fill->full = p->saw_block;
+    p->saw_block = p->saw_block || saw_block;
+    return found;
 }
 
 static bool
@@ -251,6 +293,7 @@ static bool
 place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
 {
     const uint32_t *m = p->limit, column[3] = {unit->parts, 1, 1};
+    const uint32_t diagonal[3] = {unit->parts, unit->parts, 0};
     bool placed;
 
     if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->vacancy->n)
@@ -260,7 +303,8 @@ place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double mem
                  try_shapes(p, true, false, unit, memory);
     else /* the simulator's order */
         placed = try_shapes(p, true, true, unit, memory);
-    return placed || try_diagonal(p, unit, memory) || try_shape(p, column, unit, memory);
+    return placed || try_shape(p, diagonal, unit, memory) ||
+           try_shape(p, column, unit, memory);
 }
 
 /* ---- the whole plan ------------------------------------------------------ */
@@ -273,6 +317,7 @@ forget_job(struct alloc_placer *p)
         p->is_held[p->held[i]] = false;
     }
     p->nheld = p->nused = 0;
+    p->jobs++;
 }
 
 enum alloc_outcome
@@ -320,7 +365,6 @@ start_job(struct alloc_placer *p, const struct alloc_plan *plan,
         return false;
     forget_job(p);
     p->vacancy = vacancy;
-    p->run_length = 0;
     p->notebook = false;
     p->failed = plan->nsteps ? plan->step[0].unit : 0;
     memset(p->origin, 0, sizeof p->origin);

@@ -4,12 +4,41 @@
 
 #include "rampipe/alloc.h"
 
-struct alloc_vacancy {
-    uint32_t rack;  /* servers of one */
-    uint32_t words; /* of one */
-    uint32_t n;     /* free servers */
-    uint64_t *free; /* bit s of a rack's words: server s is free */
+/* Before which rack (counted c * R + r) no free block of a shape starts, if it may lie
+ * anywhere in the cluster. */
+struct alloc_bound {
+    uint32_t shape[3]; /* [2] is 0: a diagonal of [0] servers */
+    uint32_t rack;
 };
+
+enum { ALLOC_BOUNDS = 64 };
+
+struct alloc_vacancy {
+    uint32_t rack;             /* servers of one */
+    uint32_t words;            /* of one */
+    uint32_t racks;            /* of a communication group */
+    uint32_t n;                /* free servers */
+    uint64_t *free;            /* bit s of a rack's words: server s is free */
+    struct alloc_bound *bound; /* of the shapes that were last looked for */
+};
+
+/* How far a job has filled its servers: no block of this shape that starts before `at` has
+ * room for `memory` bytes a server. */
+struct alloc_fill {
+    uint64_t job; /* placer->jobs, when it was */
+    uint32_t shape[3], at[3];
+    double memory;
+    bool full; /* a free one has not */
+};
+
+/* The rack before which no free block of this shape starts: what is found may be written
+ * there. A server that comes free moves it back. */
+uint32_t *alloc_bound(const struct alloc_vacancy *vacancy, const uint32_t shape[3]);
+static inline uint32_t
+alloc_shape_hash(const uint32_t shape[3])
+{
+    return ((shape[0] * 37 + shape[1]) * 37 + shape[2]) % ALLOC_BOUNDS;
+}
 
 struct alloc_placer {
     struct alloc_placer_options options;
@@ -25,12 +54,11 @@ struct alloc_placer {
     bool notebook;
     /* and how it stands: */
     const struct alloc_vacancy *vacancy;
-    uint64_t *run;       /* per rack: bit s is set if a run of free servers starts there;
-                            NULL if a rack has more than 64 servers */
-    uint32_t run_length; /* of the runs in run; 0 before any */
-    bool saw_block;      /* a free block was there, without memory */
-    uint32_t failed;     /* the unit that is being placed */
-    double *used;        /* per server, bytes; 0 when not touched */
+    uint64_t jobs; /* counts what was placed, or tried */
+    struct alloc_fill fill[ALLOC_BOUNDS];
+    bool saw_block;  /* a free block was there, without memory */
+    uint32_t failed; /* the unit that is being placed */
+    double *used;    /* per server, bytes; 0 when not touched */
     uint32_t *held, nheld, nused;
     bool *is_held;
     uint32_t *server; /* per member of the graph */

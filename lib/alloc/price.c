@@ -9,10 +9,15 @@ struct known {
     struct alloc_plan plan;
     bool planned;
     uint32_t degree;
-    struct rec_map layouts; /* slots of all members -> index into ->layout */
+    struct rec_map layouts; /* slot of each op -> index into ->laid */
     bool alone_known;       /* what placing it on an empty cluster gave: */
     enum alloc_outcome alone;
     double alone_step; /* time of a step then, seconds; INFINITY: it was not placed */
+};
+
+struct laid {
+    struct sim_layout *layout; /* NULL: the place is empty */
+    uint64_t serial;           /* counts layouts */
 };
 
 struct pricer {
@@ -26,17 +31,19 @@ struct pricer {
         last; /* the last placement that was tried; its servers are the placer's */
     struct known *known;
     size_t nknown, known_room;
-    struct sim_layout **layout;
-    size_t nlayouts, layout_room;
-    struct rec_arena keys;
-    uint32_t *slots; /* scratch: slot of each server; slots of members */
-    uint32_t *members;
-    size_t members_room;
+    struct laid *laid;
+    uint32_t *vacant; /* empty places of laid */
+    size_t nlaid, laid_room, nvacant, vacant_room;
+    uint64_t serial;
+    struct sim_layouts pool;
+    uint32_t *slots; /* scratch: slot of each server; of each op */
+    uint32_t *op_slots;
+    size_t op_slots_room;
 };
 
 struct pricer *
 pricer_new(const struct alloc_placer_options *options, const struct graph_store *store,
-           struct rec_error *err)
+           size_t layouts, struct rec_error *err)
 {
     struct pricer *p = calloc(1, sizeof *p);
     if (!p) {
@@ -45,6 +52,7 @@ pricer_new(const struct alloc_placer_options *options, const struct graph_store 
     }
     p->options = options;
     p->store = store;
+    p->pool.limit = layouts;
     p->slots = calloc(net_servers(&options->cluster), sizeof *p->slots);
     if (!p->slots)
         rec_fail_memory(err);
@@ -67,16 +75,16 @@ pricer_free(struct pricer *p)
         alloc_plan_free(&p->known[i].plan);
         rec_map_free(&p->known[i].layouts);
     }
-    for (size_t i = 0; i < p->nlayouts; i++)
-        sim_layout_free(p->layout[i]);
+    for (size_t i = 0; i < p->nlaid; i++)
+        sim_layout_free(p->laid[i].layout);
     trials_free(&p->trials);
-    rec_arena_free(&p->keys);
     alloc_vacancy_free(p->now);
     alloc_vacancy_free(p->alone);
     free(p->known);
-    free(p->layout);
+    free(p->laid);
+    free(p->vacant);
     free(p->slots);
-    free(p->members);
+    free(p->op_slots);
     free(p);
 }
 
@@ -138,44 +146,86 @@ pricer_degree(struct pricer *p, uint32_t index, uint32_t *degree, struct rec_err
     return known != NULL;
 }
 
-/* The layout that puts members on these slots, found or made. */
+bool
+pricer_forget(struct pricer *p, struct rec_error *err)
+{
+    struct sim_layout *old;
+    while ((old = sim_layouts_excess(&p->pool, 0))) {
+        uint32_t graph = graph_store_find(p->store, rec_str(old->graph->id));
+        struct rec_map *layouts = &p->known[graph].layouts;
+        struct rec_str key = {(const char *)old->slot,
+                              old->graph->nops * sizeof *old->slot};
+        uint32_t place = rec_map_get(layouts, key);
+        if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant,
+                      err))
+            return false;
+        p->vacant[p->nvacant++] = place;
+        rec_map_remove(layouts, key);
+        sim_layout_free(old);
+        p->laid[place] = (struct laid){NULL, 0};
+    }
+    return true;
+}
+
+/* Puts a layout that is sealed among those that are known. */
 static bool
-find_layout(struct pricer *p, struct known *known, struct trial *t, struct rec_error *err)
+keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
+            uint32_t *place, struct rec_error *err)
+{
+    struct rec_str key = {(const char *)layout->slot,
+                          layout->graph->nops * sizeof *layout->slot};
+    *place = (uint32_t)(p->nvacant ? p->vacant[p->nvacant - 1] : p->nlaid);
+    if (!rec_grow(&p->laid, &p->laid_room, p->nlaid + 1, sizeof *p->laid, err) ||
+        !rec_map_add(&known->layouts, key, *place, err))
+        return false;
+    if (p->nvacant)
+        p->nvacant--;
+    else
+        p->nlaid++;
+    p->laid[*place] = (struct laid){layout, ++p->serial};
+    sim_layouts_add(&p->pool, layout);
+    return true;
+}
+
+/* A new layout that puts each op on its slot. */
+static bool
+make_layout(struct pricer *p, struct known *known, uint32_t nslots, uint32_t *place,
+            struct rec_error *err)
 {
     const struct graph *graph = known->plan.graph;
-    struct rec_str key = {(const char *)p->members, graph->nops * sizeof *p->members};
-    uint32_t index = rec_map_get(&known->layouts, key), turn = 0;
-    struct sim_layout *layout;
-    const char *kept;
+    struct sim_layout *layout = sim_layout_new(rec_str(""), graph, nslots, err);
+    uint32_t turn = 0;
 
-    if (index != REC_NONE) {
-        t->layout = p->layout[index];
-        return true;
-    }
-    layout = t->layout = sim_layout_new(rec_str(""), graph, t->nservers, err);
     if (!layout)
         return false;
+    memcpy(layout->slot, p->op_slots, graph->nops * sizeof *layout->slot);
     for (uint32_t i = 0; i < known->plan.nsteps; i++) {
         const struct graph_unit *unit = &graph->unit[known->plan.step[i].unit];
         for (uint32_t j = 0; j < unit->parts; j++) {
             uint32_t op = graph->member[unit->first + j], twin = graph->op[op].pair;
-            layout->slot[op] = p->members[unit->first + j];
             layout->placed[op] = turn++;
-            if (twin != GRAPH_NONE) {
-                layout->slot[twin] = layout->slot[op];
+            if (twin != GRAPH_NONE)
                 layout->placed[twin] = turn++;
-            }
         }
     }
     layout->nplaced = turn;
-    if (!sim_layout_seal(layout, err) || !(kept = rec_arena_copy(&p->keys, key, err)) ||
-        !rec_grow(&p->layout, &p->layout_room, p->nlayouts + 1, sizeof *p->layout, err) ||
-        !rec_map_add(&known->layouts, (struct rec_str){kept, key.len},
-                     (uint32_t)p->nlayouts, err)) {
-        sim_layout_free(layout);
+    if (sim_layout_seal(layout, err) && keep_layout(p, known, layout, place, err))
+        return true;
+    sim_layout_free(layout);
+    return false;
+}
+
+/* The layout that puts each op on its slot, found or made. */
+static bool
+find_layout(struct pricer *p, struct known *known, struct trial *t, struct rec_error *err)
+{
+    struct rec_str key = {(const char *)p->op_slots,
+                          known->plan.graph->nops * sizeof *p->op_slots};
+    t->place = rec_map_get(&known->layouts, key);
+    if (t->place == REC_NONE && !make_layout(p, known, t->nservers, &t->place, err))
         return false;
-    }
-    p->layout[p->nlayouts++] = layout;
+    t->layout = p->laid[t->place].layout;
+    t->serial = p->laid[t->place].serial;
     return true;
 }
 
@@ -185,6 +235,7 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
             struct rec_error *err)
 {
     struct known *known = know(p, index, err);
+    const struct graph *graph;
     struct trial *trial = &p->last;
     struct alloc_placement placement;
 
@@ -194,15 +245,16 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
         .graph = index + 1, .outcome = placement.outcome, .failed = placement.failed};
     if (trial->outcome != ALLOC_PLACED)
         return true;
-    if (!rec_grow(&p->members, &p->members_room, known->plan.graph->nops,
-                  sizeof *p->members, err))
+    graph = known->plan.graph;
+    if (!rec_grow(&p->op_slots, &p->op_slots_room, graph->nops + 1, sizeof *p->op_slots,
+                  err))
         return false;
     trial->servers = (uint32_t *)(uintptr_t)placement.held;
     trial->nservers = placement.nheld;
     for (uint32_t i = 0; i < placement.nheld; i++)
         p->slots[placement.held[i]] = i;
-    for (size_t i = 0; i < known->plan.graph->nops; i++)
-        p->members[i] = p->slots[placement.server[i]];
+    for (size_t i = 0; i < graph->nops; i++)
+        p->op_slots[graph->member[i]] = p->slots[placement.server[i]];
     return find_layout(p, known, trial, err) &&
            sim_layout_cost(trial->layout, &p->options->cluster, trial->servers,
                            &trial->cost, err);
@@ -213,7 +265,7 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
 {
     bool pure = p->options->heuristic->pure;
     const struct trial *trial = pure ? trials_find(&p->trials, index) : NULL;
-    if (trial)
+    if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
         return trial;
     if (!place_graph(p, index, p->now, err) ||
         (pure && !trials_keep(&p->trials, &p->last, err)))

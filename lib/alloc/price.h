@@ -9,9 +9,10 @@
 
 struct pricer;
 
-/* `options` and `store` are borrowed. NULL: *err. */
+/* `options` and `store` are borrowed; `layouts`: bytes of those kept that no job holds.
+ * NULL: *err. */
 struct pricer *pricer_new(const struct alloc_placer_options *options,
-                          const struct graph_store *store,
+                          const struct graph_store *store, size_t layouts,
                           struct rec_error *err) REC_MUST_CHECK;
 void pricer_free(struct pricer *pricer);
 /* A server is taken, or free again. */
@@ -19,6 +20,8 @@ void pricer_take(struct pricer *pricer, uint32_t server);
 void pricer_give_back(struct pricer *pricer, uint32_t server);
 /* A server is out of service for ever, also of an empty cluster. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);
+/* Forgets layouts that no job holds, if they are too many; trials are void then. */
+bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;
 /* The degree of a graph of the store: its degree=, or the most parts an op has. */
 bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
                    struct rec_error *err) REC_MUST_CHECK;

@@ -14,6 +14,8 @@ struct trial {
     uint32_t failed; /* the unit that could not be placed */
     uint64_t *state; /* bit per server: taken */
     struct sim_layout *layout;
+    uint32_t place;    /* of the layout among those that are known, */
+    uint64_t serial;   /* and which of those that had this place; 0: there is none */
     uint32_t *servers; /* of the slots */
     uint32_t nservers;
     struct sim_cost cost;

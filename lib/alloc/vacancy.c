@@ -15,8 +15,10 @@ alloc_vacancy_new(const struct net_cluster *cluster, struct rec_error *err)
     }
     v->rack = cluster->shape[2];
     v->words = (v->rack + 63) / 64;
+    v->racks = cluster->shape[1];
     v->free = calloc((size_t)servers / v->rack * v->words, sizeof *v->free);
-    if (!v->free) {
+    v->bound = calloc(ALLOC_BOUNDS, sizeof *v->bound);
+    if (!v->free || !v->bound) {
         alloc_vacancy_free(v);
         rec_fail_memory(err);
         return NULL;
@@ -32,6 +34,7 @@ alloc_vacancy_free(struct alloc_vacancy *v)
     if (!v)
         return;
     free(v->free);
+    free(v->bound);
     free(v);
 }
 
@@ -40,6 +43,31 @@ alloc_is_free(const struct alloc_vacancy *v, uint32_t server)
 {
     uint32_t s = server % v->rack;
     return v->free[server / v->rack * v->words + s / 64] >> s % 64 & 1;
+}
+
+uint32_t *
+alloc_bound(const struct alloc_vacancy *v, const uint32_t shape[3])
+{
+    struct alloc_bound *bound = &v->bound[alloc_shape_hash(shape)];
+    if (memcmp(bound->shape, shape, sizeof bound->shape) != 0) {
+        memcpy(bound->shape, shape, sizeof bound->shape);
+        bound->rack = 0;
+    }
+    return &bound->rack;
+}
+
+/* The first blocks that a rack is in may be free now. */
+static void
+lower_bounds(struct alloc_vacancy *v, uint32_t rack)
+{
+    uint32_t c = rack / v->racks, r = rack % v->racks;
+    for (size_t i = 0; i < ALLOC_BOUNDS; i++) {
+        struct alloc_bound *bound = &v->bound[i];
+        uint32_t group = c < bound->shape[0] ? 0 : c - bound->shape[0] + 1;
+        uint32_t first = r < bound->shape[1] ? 0 : r - bound->shape[1] + 1;
+        if (group * v->racks + first < bound->rack)
+            bound->rack = group * v->racks + first;
+    }
 }
 
 void
@@ -52,6 +80,8 @@ alloc_set_free(struct alloc_vacancy *v, uint32_t server, bool free)
         return;
     *word ^= bit;
     v->n += free ? 1 : UINT32_MAX; /* - 1 */
+    if (free)
+        lower_bounds(v, server / v->rack);
 }
 
 uint32_t

@@ -178,6 +178,18 @@ check_cycles(const struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+static void
+add_up(struct graph *graph)
+{
+    graph->sequential = graph->memory = graph->bytes = 0;
+    for (size_t i = 0; i < graph->nops; i++) {
+        graph->sequential += graph->op[i].compute;
+        graph->memory += graph->op[i].memory;
+    }
+    for (size_t d = 0; d < graph->ndeps; d++)
+        graph->bytes += graph->dep[d].bytes;
+}
+
 bool
 graph_close(struct graph *graph, struct rec_error *err)
 {
@@ -195,6 +207,7 @@ graph_close(struct graph *graph, struct rec_error *err)
     if (!graph->out_start || !graph->in_start || !graph->out || !graph->in ||
         !graph->unit || !graph->member)
         return rec_fail_memory(err);
+    add_up(graph);
     group_deps(graph, true, graph->out_start, graph->out);
     group_deps(graph, false, graph->in_start, graph->in);
     return check_repeats(graph, err) && find_units(graph, err) &&
@@ -274,26 +287,17 @@ graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
 double
 graph_sequential(const struct graph *graph)
 {
-    double sum = 0;
-    for (size_t i = 0; i < graph->nops; i++)
-        sum += graph->op[i].compute;
-    return sum;
+    return graph->sequential;
 }
 
 double
 graph_memory_sum(const struct graph *graph)
 {
-    double sum = 0;
-    for (size_t i = 0; i < graph->nops; i++)
-        sum += graph->op[i].memory;
-    return sum;
+    return graph->memory;
 }
 
 double
 graph_dep_bytes(const struct graph *graph)
 {
-    double sum = 0;
-    for (size_t d = 0; d < graph->ndeps; d++)
-        sum += graph->dep[d].bytes;
-    return sum;
+    return graph->bytes;
 }

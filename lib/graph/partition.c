@@ -43,12 +43,17 @@ follows(const struct graph_op *op)
 static uint32_t
 round_down(const struct graph_partition *how, uint32_t k)
 {
-    uint32_t n = how->nlegal;
+    uint32_t low = 0, high = how->nlegal; /* it is among legal[low .. high) */
     if (!how->legal)
         return k;
-    while (n > 1 && how->legal[n - 1] > k)
-        n--;
-    return how->legal[n - 1];
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (how->legal[middle] <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    return how->legal[low];
 }
 
 static bool

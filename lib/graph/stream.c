@@ -47,6 +47,15 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- layouts ------------------------------------------------------------- */
 
+uint32_t
+graph_stream_forget(struct graph_stream *s, struct rec_str layout)
+{
+    uint32_t index = rec_map_get(&s->layouts, layout);
+    rec_map_remove(&s->layouts, layout);
+    s->forgets = true;
+    return index;
+}
+
 bool
 graph_check_placed(const struct graph *graph, const char *layout, const uint32_t *slot,
                    struct rec_error *err)
@@ -285,7 +294,12 @@ take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct
         return false;
     said->layout = rec_map_get(&s->layouts, rec->field[3]);
     if (said->layout == REC_NONE)
-        return rec_reader_fail(reader, err, "there is no layout '%.*s' before this alloc",
+        return rec_reader_fail(reader, err,
+                               s->forgets
+                                   ? "there is no layout '%.*s' before this alloc, "
+                                     "or it was forgotten while no job held it: it "
+                                     "must be written again"
+                                   : "there is no layout '%.*s' before this alloc",
                                (int)rec->field[3].len, rec->field[3].ptr);
     layout = &s->layout[said->layout];
     of = s->store.graph[layout->graph];

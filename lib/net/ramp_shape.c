@@ -34,12 +34,24 @@ net_next_shape(struct net_shapes *w)
     return false;
 }
 
+/* True if there is a shape of i servers a rack, parts = p * i. */
+static bool
+has_shape(const uint32_t shape[3], uint32_t parts, uint32_t i)
+{
+    const uint32_t limit[3] = {shape[0], shape[1], i};
+    struct net_shapes w = {limit, parts, i, 0, true, true, {0}};
+    while (i <= shape[2] && net_next_shape(&w))
+        if (w.shape[0] <= shape[0] && w.shape[1] <= shape[1] && w.shape[2] <= shape[2])
+            return true;
+    return false;
+}
+
 bool
 net_has_block(const uint32_t shape[3], uint32_t parts)
 {
-    struct net_shapes w = {shape, parts, 1, 0, true, true, {0}};
-    while (net_next_shape(&w))
-        if (w.shape[0] <= shape[0] && w.shape[1] <= shape[1] && w.shape[2] <= shape[2])
+    for (uint32_t i = 1; (uint64_t)i * i <= parts; i++)
+        if (parts % i == 0 &&
+            (has_shape(shape, parts, i) || has_shape(shape, parts, parts / i)))
             return true;
     return false;
 }

@@ -39,31 +39,42 @@ net_ramp_collective_seconds(const struct net_cluster *cluster, uint32_t g, uint3
     return 2 * communicate + compute;
 }
 
+/* Where an op stands: communication group, rack, position in the rack. */
+struct place {
+    uint32_t at[3];
+};
+
 /* One pass over the deps of a placed graph. */
 struct traffic {
     const struct net_cluster *cluster;
     const struct graph *graph;
     const uint32_t *server; /* of each op */
-    double *seconds;
+    struct place *place;    /* of each op */
+    double *seconds;        /* UNKNOWN: of no collective */
     struct net_traffic *count;
     int32_t *balance;  /* per server: sources minus destinations */
     uint32_t *seen[3]; /* per coordinate: the last collective that had it */
     uint32_t stamp;
-    uint32_t *dep; /* deps of the group at hand */
+    uint32_t *back; /* per op: the sync dep from it to the op at hand; else GRAPH_NONE */
+    uint32_t *dep;  /* deps of the group at hand */
     size_t ndeps, room;
+    /* What pairs last cost, by whether they differ in each coordinate: */
+    struct {
+        double bytes, seconds;
+    } pair[8];
 };
+
+static const double UNKNOWN = -1;
 
 /* Distinct coordinates of the servers of the group's deps. */
 static void
 count_geometry(struct traffic *t, uint32_t distinct[3])
 {
-    const uint32_t *n = t->cluster->shape;
     t->stamp++;
     memset(distinct, 0, 3 * sizeof *distinct);
     for (size_t i = 0; i < 2 * t->ndeps; i++) {
         const struct graph_dep *dep = &t->graph->dep[t->dep[i / 2]];
-        uint32_t server = t->server[i % 2 ? dep->dst : dep->src];
-        uint32_t at[3] = {server / n[2] / n[1], server / n[2] % n[1], server % n[2]};
+        const uint32_t *at = t->place[i % 2 ? dep->dst : dep->src].at;
         for (int d = 0; d < 3; d++)
             if (t->seen[d][at[d]] != t->stamp) {
                 t->seen[d][at[d]] = t->stamp;
@@ -129,32 +140,52 @@ collect(struct traffic *t, const struct graph_unit *unit, bool leaving,
     return true;
 }
 
+/* For each op that sends the op at hand a sync dep, which that is; or none again. */
+static void
+mark_back(struct traffic *t, uint32_t op, bool set)
+{
+    const struct graph *graph = t->graph;
+    for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
+        if (graph->dep[graph->in[i]].sync)
+            t->back[graph->dep[graph->in[i]].src] = set ? graph->in[i] : GRAPH_NONE;
+}
+
+/* A collective of two ops. Most pairs of a graph are of few sizes, one after the other. */
+static double
+pair_seconds(struct traffic *t, uint32_t a, uint32_t b, double bytes)
+{
+    const uint32_t *x = t->place[a].at, *y = t->place[b].at;
+    uint32_t g = x[0] != y[0], r = x[1] != y[1], s = x[2] != y[2], k = g * 4 + r * 2 + s;
+    if (t->pair[k].bytes != bytes) {
+        t->pair[k].bytes = bytes;
+        t->pair[k].seconds =
+            net_ramp_collective_seconds(t->cluster, g + 1, r + 1, s + 1, bytes);
+    }
+    return t->pair[k].seconds;
+}
+
 /* Each pair of sync deps x -> y, y -> x is a collective of its own. */
 static void
 set_sync(struct traffic *t, uint32_t op)
 {
     const struct graph *graph = t->graph;
-    uint32_t pair[2], *group = t->dep;
-    size_t room = t->room;
-
-    t->dep = pair;
+    mark_back(t, op, true);
     for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
-        uint32_t dep = graph->out[i], other = graph->dep[dep].dst, back = GRAPH_NONE;
-        if (!graph->dep[dep].sync)
-            continue;
-        for (uint32_t j = graph->out_start[other];
-             j < graph->out_start[other + 1] && back == GRAPH_NONE; j++)
-            if (graph->dep[graph->out[j]].dst == op && graph->dep[graph->out[j]].sync)
-                back = graph->out[j];
-        if (back != GRAPH_NONE && other < op)
+        uint32_t out = graph->out[i];
+        const struct graph_dep *dep = &graph->dep[out];
+        uint32_t back = t->back[dep->dst];
+        double bytes = dep->bytes, seconds;
+        if (!dep->sync || (back != GRAPH_NONE && dep->dst < op))
             continue; /* done from the other side */
-        pair[0] = dep;
-        pair[1] = back;
-        t->ndeps = back == GRAPH_NONE ? 1 : 2;
-        set_collective(t);
+        if (back != GRAPH_NONE)
+            bytes += graph->dep[back].bytes;
+        seconds = pair_seconds(t, op, dep->dst, bytes);
+        t->seconds[out] = seconds;
+        if (back != GRAPH_NONE)
+            t->seconds[back] = seconds;
+        t->count->collectives++;
     }
-    t->dep = group;
-    t->room = room;
+    mark_back(t, op, false);
 }
 
 static bool
@@ -176,6 +207,58 @@ set_groups(struct traffic *t, struct rec_error *err)
     return true;
 }
 
+/* The deps that are of no collective; and those that are no flow, which take no time. */
+static void
+set_others(struct traffic *t)
+{
+    double bytes = 0, seconds = 0;
+    for (size_t d = 0; d < t->graph->ndeps; d++) {
+        const struct graph_dep *dep = &t->graph->dep[d];
+        if (t->server[dep->src] == t->server[dep->dst] || dep->bytes == 0) {
+            t->seconds[d] = 0;
+            continue;
+        }
+        t->count->flows++;
+        t->count->flow_bytes += dep->bytes;
+        if (t->seconds[d] != UNKNOWN)
+            continue;
+        if (dep->bytes != bytes) { /* those of parts come together and are of one size */
+            bytes = dep->bytes;
+            seconds = net_ramp_one_to_one_seconds(t->cluster, bytes);
+        }
+        t->seconds[d] = seconds;
+    }
+}
+
+static bool
+start(struct traffic *t, struct rec_error *err)
+{
+    const uint32_t *n = t->cluster->shape;
+    size_t nops = t->graph->nops;
+    bool ok;
+    t->balance = calloc(net_servers(t->cluster), sizeof *t->balance);
+    t->back = malloc((nops + 1) * sizeof *t->back);
+    t->place = malloc((nops + 1) * sizeof *t->place);
+    ok = t->balance && t->back && t->place;
+    for (int d = 0; d < 3; d++) {
+        t->seen[d] = calloc(n[d], sizeof *t->seen[d]);
+        ok = ok && t->seen[d];
+    }
+    if (!ok)
+        return rec_fail_memory(err);
+    memset(t->back, 0xff, nops * sizeof *t->back);
+    for (size_t i = 0; i < nops; i++) {
+        uint32_t rack = t->server[i] / n[2];
+        t->place[i] =
+            (struct place){{rack / n[1], rack % n[1], t->server[i] - rack * n[2]}};
+    }
+    for (int k = 0; k < 8; k++)
+        t->pair[k].bytes = -1;
+    for (size_t d = 0; d < t->graph->ndeps; d++)
+        t->seconds[d] = UNKNOWN;
+    return true;
+}
+
 bool
 net_ramp_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
                         const uint32_t *server_of_op, double *seconds,
@@ -189,27 +272,12 @@ net_ramp_transfer_times(const struct net_cluster *cluster, const struct graph *g
     bool ok;
 
     *traffic = (struct net_traffic){0};
-    t.balance = calloc(net_servers(cluster), sizeof *t.balance);
-    ok = t.balance != NULL;
-    for (int d = 0; d < 3; d++) {
-        t.seen[d] = calloc(cluster->shape[d], sizeof *t.seen[d]);
-        ok = ok && t.seen[d];
-    }
-    if (!ok)
-        rec_fail_memory(err);
-    for (size_t d = 0; ok && d < graph->ndeps; d++)
-        seconds[d] = net_ramp_one_to_one_seconds(cluster, graph->dep[d].bytes);
-    ok = ok && set_groups(&t, err);
-    for (size_t d = 0; ok && d < graph->ndeps; d++) {
-        const struct graph_dep *dep = &graph->dep[d];
-        if (server_of_op[dep->src] == server_of_op[dep->dst] || dep->bytes == 0)
-            seconds[d] = 0;
-        else {
-            traffic->flows++;
-            traffic->flow_bytes += dep->bytes;
-        }
-    }
+    ok = start(&t, err) && set_groups(&t, err);
+    if (ok)
+        set_others(&t);
     free(t.balance);
+    free(t.back);
+    free(t.place);
     free(t.dep);
     for (int d = 0; d < 3; d++)
         free(t.seen[d]);

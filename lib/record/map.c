@@ -86,7 +86,9 @@ rec_map_free(struct rec_map *map)
     *map = (struct rec_map){0};
 }
 
-enum { CHUNK_SIZE = 1 << 16 };
+/* The first chunk of an arena is small, for there may be very many arenas; each further one
+ * is twice as large as the one before. */
+enum { FIRST_CHUNK = 256, LARGEST_CHUNK = 1 << 16 };
 
 struct rec_arena_chunk {
     struct rec_arena_chunk *before;
@@ -99,8 +101,13 @@ rec_arena_copy(struct rec_arena *arena, struct rec_str text, struct rec_error *e
 {
     char *to;
     if (text.len + 1 > arena->left) {
-        size_t size = text.len + 1 > CHUNK_SIZE ? text.len + 1 : CHUNK_SIZE;
-        struct rec_arena_chunk *chunk = malloc(sizeof *chunk + size);
+        size_t size = arena->chunk ? 2 * arena->chunk->size : FIRST_CHUNK;
+        struct rec_arena_chunk *chunk;
+        if (size > LARGEST_CHUNK)
+            size = LARGEST_CHUNK;
+        if (size < text.len + 1)
+            size = text.len + 1;
+        chunk = malloc(sizeof *chunk + size);
         if (!chunk) {
             rec_fail_memory(err);
             return NULL;

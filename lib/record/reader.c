@@ -295,7 +295,8 @@ next_line(struct rec_reader *reader, struct rec_str *line, bool split,
         }
         *line = (struct rec_str){from, (size_t)(lf - from)};
         if (reader->has_nul && memchr(from, '\0', line->len)) {
-            rec_reader_fail(reader, err, "a NUL byte stands inside the line: this is no text");
+            rec_reader_fail(reader, err,
+                            "a NUL byte stands inside the line: this is no text");
             return -1;
         }
         return 1;

@@ -4,6 +4,83 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* ---- pools ---------------------------------------------------------------- */
+
+/* What a layout needs without its ops, about, and a cost with its place in a map. */
+enum { LAYOUT_BYTES = 1000, COST_BYTES = sizeof(struct sim_cost) + 32 };
+
+static struct sim_layout_list *
+list_of(const struct sim_layout *layout)
+{
+    return layout->holds ? &layout->pool->held : &layout->pool->idle;
+}
+
+static void
+append(struct sim_layout *layout)
+{
+    struct sim_layout_list *list = list_of(layout);
+    layout->before = list->last;
+    layout->after = NULL;
+    *(list->last ? &list->last->after : &list->first) = layout;
+    list->last = layout;
+}
+
+static void
+unlink_layout(struct sim_layout *layout)
+{
+    struct sim_layout_list *list = list_of(layout);
+    *(layout->before ? &layout->before->after : &list->first) = layout->after;
+    *(layout->after ? &layout->after->before : &list->last) = layout->before;
+}
+
+void
+sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout)
+{
+    layout->pool = pool;
+    append(layout);
+    pool->bytes += sim_layout_bytes(layout->graph);
+}
+
+void
+sim_layout_hold(struct sim_layout *layout)
+{
+    if (layout->holds == 0)
+        unlink_layout(layout);
+    if (layout->holds++ == 0)
+        append(layout);
+}
+
+void
+sim_layout_release(struct sim_layout *layout)
+{
+    if (layout->holds == 1)
+        unlink_layout(layout);
+    if (--layout->holds == 0)
+        append(layout);
+}
+
+size_t
+sim_layout_bytes(const struct graph *graph)
+{
+    return LAYOUT_BYTES + graph->nops * 2 * sizeof(uint32_t);
+}
+
+struct sim_layout *
+sim_layouts_excess(const struct sim_layouts *pool, size_t bytes)
+{
+    return pool->bytes + bytes > pool->limit ? pool->idle.first : NULL;
+}
+
+static void
+leave_pool(struct sim_layout *layout)
+{
+    unlink_layout(layout);
+    layout->pool->bytes -= sim_layout_bytes(layout->graph);
+    layout->pool = NULL;
+}
+
+/* ---- layouts -------------------------------------------------------------- */
+
 struct sim_layout *
 sim_layout_new(struct rec_str id, const struct graph *graph, uint32_t nslots,
                struct rec_error *err)
@@ -15,7 +92,7 @@ sim_layout_new(struct rec_str id, const struct graph *graph, uint32_t nslots,
         layout->nslots = nslots;
         layout->slot = malloc(n * sizeof *layout->slot);
         layout->placed = calloc(n, sizeof *layout->placed);
-        layout->id = rec_arena_copy(&layout->arena, id, err);
+        layout->id = strndup(id.ptr, id.len);
     }
     if (!layout || !layout->slot || !layout->placed || !layout->id) {
         sim_layout_free(layout);
@@ -26,18 +103,43 @@ sim_layout_new(struct rec_str id, const struct graph *graph, uint32_t nslots,
     return layout;
 }
 
+static void
+forget_costs(struct sim_layout *layout)
+{
+    if (layout->pool)
+        layout->pool->cost_bytes -= layout->cost_bytes;
+    layout->cost_bytes = 0;
+    free(layout->cost);
+    rec_map_free(&layout->memo);
+    rec_arena_free(&layout->arena);
+    layout->cost = NULL;
+    layout->ncosts = layout->cost_room = 0;
+}
+
 void
 sim_layout_free(struct sim_layout *layout)
 {
     if (!layout)
         return;
+    forget_costs(layout);
+    if (layout->pool)
+        leave_pool(layout);
+    free(layout->id);
     free(layout->slot);
     free(layout->placed);
     free(layout->priority);
-    free(layout->cost);
-    rec_map_free(&layout->memo);
-    rec_arena_free(&layout->arena);
     free(layout);
+}
+
+bool
+sim_layout_name(struct sim_layout *layout, struct rec_str id, struct rec_error *err)
+{
+    char *name = strndup(id.ptr, id.len);
+    if (!name)
+        return rec_fail_memory(err);
+    free(layout->id);
+    layout->id = name;
+    return true;
 }
 
 bool
@@ -95,13 +197,31 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
     return ok;
 }
 
+/* All costs of a pool go when they are too many. */
+static void
+bound_costs(struct sim_layouts *pool)
+{
+    struct sim_layout *layout;
+    if (pool->cost_bytes <= SIM_COSTS_MAX)
+        return;
+    for (layout = pool->idle.first; layout; layout = layout->after)
+        forget_costs(layout);
+    for (layout = pool->held.first; layout; layout = layout->after)
+        forget_costs(layout);
+}
+
 /* Simulates a geometry that is new, and remembers. */
 static bool
 learn(struct sim_layout *layout, const struct net_cluster *cluster,
       const uint32_t *servers, struct rec_str geometry, uint32_t *index,
       struct rec_error *err)
 {
-    const char *key = rec_arena_copy(&layout->arena, geometry, err);
+    const char *key;
+    if (layout->pool)
+        bound_costs(layout->pool);
+    key = rec_arena_copy(&layout->arena, geometry, err);
+    if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
+        layout->cost_room = 1; /* most have one: less than rec_grow() begins with */
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||
@@ -109,6 +229,9 @@ learn(struct sim_layout *layout, const struct net_cluster *cluster,
                             err))
         return false;
     *index = (uint32_t)layout->ncosts++;
+    layout->cost_bytes += COST_BYTES + geometry.len;
+    if (layout->pool)
+        layout->pool->cost_bytes += COST_BYTES + geometry.len;
     return rec_map_add(&layout->memo, (struct rec_str){key, geometry.len}, *index, err);
 }
 

@@ -24,9 +24,10 @@ struct sim_replay {
     struct net_cluster cluster;
     struct graph_stream stream; /* what records say of each other is checked there */
 
-    struct sim_layout **layout; /* in the order in which they came */
+    struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
     size_t nlayouts, layout_room;
-    bool layout_open; /* the last one still gets places */
+    struct sim_layouts pool;
+    struct sim_layout *open; /* that still gets places, NULL: none */
 
     struct live *live;
     uint32_t *vacant;
@@ -53,7 +54,14 @@ sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_erro
     r->sink = *sink;
     r->until = until;
     r->stream.await = true;
+    r->pool.limit = SIM_LAYOUTS_MAX;
     return r;
+}
+
+void
+sim_replay_keep(struct sim_replay *r, size_t bytes)
+{
+    r->pool.limit = bytes;
 }
 
 void
@@ -95,17 +103,32 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- layouts ------------------------------------------------------------- */
 
+/* Layouts that no job holds make room for that of a graph. */
+static void
+make_room(struct sim_replay *r, const struct graph *graph)
+{
+    struct sim_layout *old;
+    while ((old = sim_layouts_excess(&r->pool, sim_layout_bytes(graph)))) {
+        r->layout[graph_stream_forget(&r->stream, rec_str(old->id))] = NULL;
+        sim_layout_free(old);
+    }
+}
+
 static bool
 open_layout(struct sim_replay *r, const struct rec *rec, const struct graph_said *said,
             struct rec_error *err)
 {
+    const struct graph *graph = r->stream.store.graph[said->graph];
+    struct sim_layout *layout;
+    make_room(r, graph);
     if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err))
         return false;
-    r->layout[r->nlayouts] = sim_layout_new(
-        rec->field[1], r->stream.store.graph[said->graph], said->slot, err);
-    r->layout_open = r->layout[r->nlayouts] != NULL;
-    r->nlayouts += r->layout_open;
-    return r->layout_open;
+    layout = sim_layout_new(rec->field[1], graph, said->slot, err);
+    if (!layout)
+        return false;
+    r->layout[r->nlayouts++] = r->open = layout;
+    sim_layouts_add(&r->pool, layout);
+    return true;
 }
 
 static bool
@@ -127,7 +150,7 @@ static bool
 add_place(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
           const struct graph_said *said, struct rec_error *err)
 {
-    struct sim_layout *layout = r->layout[r->nlayouts - 1];
+    struct sim_layout *layout = r->open;
     double priority = NAN;
 
     if (!rec_key_number(reader, rec, "priority", &priority, err))
@@ -140,10 +163,9 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
 static bool
 close_layout(struct sim_replay *r, struct rec_error *err)
 {
-    if (!r->layout_open)
-        return true;
-    r->layout_open = false;
-    return sim_layout_seal(r->layout[r->nlayouts - 1], err);
+    struct sim_layout *layout = r->open;
+    r->open = NULL;
+    return !layout || sim_layout_seal(layout, err);
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -152,6 +174,8 @@ static bool
 forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
     struct live *live = &r->live[index];
+    if (live->layout)
+        sim_layout_release(live->layout);
     free(live->id);
     free(live->graphs);
     *live = (struct live){0};
@@ -321,6 +345,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     live = &r->live[index];
     live->start = said->time;
     live->layout = layout;
+    sim_layout_hold(layout);
     r->starts++;
     if (!check_servers(r, reader, index, err))
         return false;

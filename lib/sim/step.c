@@ -130,12 +130,10 @@ deliver(struct machine *m, uint32_t target)
         make_ready(m, target);
 }
 
+/* Tells of the deps of a batch: those from dep[d] on. */
 static void
-observe_batch(const struct machine *m, const struct batch *batch, uint32_t op)
+observe_batch(const struct machine *m, const struct batch *batch, uint32_t d)
 {
-    uint32_t d = m->graph->out_start[op];
-    for (const struct batch *b = m->batch + m->task[op].batch; b < batch; b++)
-        d += b->n;
     for (uint32_t i = 0; i < batch->n; i++)
         m->observer->send(m->observer->context, m->dep[d + i], m->now,
                           m->now + batch->seconds);
@@ -156,14 +154,17 @@ arrive(struct machine *m, const struct batch *batch)
 static bool
 send_off(struct machine *m, uint32_t op, struct rec_error *err)
 {
+    uint32_t next = m->graph->out_start[op];
     for (uint32_t b = m->task[op].batch; b < m->task[op + 1].batch; b++) {
         const struct batch *batch = &m->batch[b];
+        uint32_t first = next;
+        next += batch->n;
         if (batch->seconds == 0) {
             arrive(m, batch);
             continue;
         }
         if (m->observer && m->observer->send)
-            observe_batch(m, batch, op);
+            observe_batch(m, batch, first);
         if (batch->n == 1)
             __builtin_prefetch(&m->task[batch->first & ~SYNC]);
         if (!sim_queue_push(&m->arrivals, (struct sim_event){m->now + batch->seconds, b},

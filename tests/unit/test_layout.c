@@ -88,12 +88,61 @@ test_seal(void **state)
     graph_free(&g);
 }
 
+/* Of layouts that no job holds the one that was idle longest has to go, and costs that are
+ * too many are simulated anew. */
+static void
+test_pool(void **state)
+{
+    struct graph g = graph_text("graph g m\nop g 1 forward 1 10\n");
+    size_t each = sim_layout_bytes(&g);
+    struct sim_layouts pool = {.limit = 3 * each};
+    struct sim_layout *l[3];
+    struct sim_cost cost;
+    struct rec_error err;
+    uint32_t server = 0;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        l[i] = sim_layout_new(rec_str("L"), &g, 1, &err);
+        l[i]->slot[0] = 0;
+        assert_true(sim_layout_seal(l[i], &err));
+        sim_layouts_add(&pool, l[i]);
+    }
+    assert_null(sim_layouts_excess(&pool, 0));
+    assert_ptr_equal(sim_layouts_excess(&pool, 1), l[0]);
+    sim_layout_hold(l[0]);
+    sim_layout_hold(l[0]);
+    assert_ptr_equal(sim_layouts_excess(&pool, 1), l[1]);
+    sim_layout_release(l[0]);
+    assert_ptr_equal(sim_layouts_excess(&pool, 1), l[1]);
+    sim_layout_release(l[0]);
+    sim_layout_free(l[1]);
+    assert_null(sim_layouts_excess(&pool, each));
+    assert_ptr_equal(sim_layouts_excess(&pool, each + 1), l[2]);
+    sim_layout_hold(l[2]);
+    for (int i = 0; i < 3; i += 2)
+        assert_true(sim_layout_cost(l[i], &published, &server, &cost, &err));
+    assert_int_equal(l[0]->ncosts + l[2]->ncosts, 2);
+    pool.cost_bytes += SIM_COSTS_MAX;
+    l[1] = sim_layout_new(rec_str("L"), &g, 1, &err);
+    l[1]->slot[0] = 0;
+    sim_layouts_add(&pool, l[1]);
+    assert_true(sim_layout_cost(l[1], &published, &server, &cost, &err));
+    assert_int_equal(l[0]->ncosts + l[1]->ncosts + l[2]->ncosts, 1);
+    assert_same(cost.step.seconds, 1);
+    for (int i = 0; i < 3; i++)
+        sim_layout_free(l[i]);
+    assert_int_equal(pool.bytes, 0);
+    assert_int_equal(pool.cost_bytes, SIM_COSTS_MAX);
+    graph_free(&g);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memo),
         cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,106 @@
+/* Costs that could explode, where there is something to count. */
+#include "graphs.h"
+#include "published.h"
+
+#include "rampipe/alloc.h"
+
+static int placements;
+
+static enum alloc_outcome
+place_counting(struct alloc_placer *placer, const struct alloc_plan *plan)
+{
+    placements++;
+    return alloc_heuristics[0].place(placer, plan);
+}
+
+static bool
+ignore(void *context, const struct alloc_decision *decision, struct rec_error *err)
+{
+    (void)context, (void)decision, (void)err;
+    return true;
+}
+
+static void
+arrive(struct alloc_admission *a, const char *id, const char *graphs, double arrival)
+{
+    struct graph_job job = {rec_str(id), rec_str(graphs), arrival, 1e6, INFINITY};
+    struct rec_error err = {.text = ""};
+    if (!alloc_admission_advance(a, &job, &err) || !alloc_admission_arrive(a, &job, &err))
+        fail_msg("%s", err.text);
+}
+
+/* Graphs g0, g1, ... of two parts each, after `one` of one part, and their names with commas
+ * between. */
+static char *
+many_graphs(struct graph_store *store, int n)
+{
+    struct rec_error err = {.text = ""};
+    char *names = malloc((size_t)n * 8), *at = names, *text, *copy;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct rec_reader *reader;
+    struct rec rec;
+    fputs("graph one m\nop one 1 forward 1 1\n", out);
+    for (int i = 0; i < n; i++) {
+        fprintf(out,
+                "graph g%d m\nop g%d 1a forward 5 1 of=1 part=1/2\n"
+                "op g%d 1b forward 5 1 of=1 part=2/2\n",
+                i, i, i);
+        at += sprintf(at, "%sg%d", i ? "," : "", i);
+    }
+    fclose(out);
+    copy = tabs(text);
+    reader = open_text(copy);
+    while (rec_next(reader, &rec, &err) > 0) {
+        if (rec.type == REC_GRAPH)
+            assert_true(graph_store_end(store, &err));
+        assert_true(graph_store_read(store, reader, &rec, &err));
+    }
+    assert_true(graph_store_end(store, &err));
+    close_text(reader);
+    free(copy);
+    free(text);
+    return names;
+}
+
+/*
+ * Of two servers one is taken. A job that needs both waits at the head of the queue, and is
+ * not tried again until a job ends, however many others arrive: of its 20,000 alternatives,
+ * more than an allocator remembers trials of, none is placed once more.
+ */
+static void
+test_stuck(void **state)
+{
+    static const struct alloc_heuristic counting = {"counting", place_counting, true};
+    struct alloc_admission_options options = {
+        .placer = {published, &counting, {0}, 1}, .choose = ALLOC_FIRST, .queue = 100};
+    uint32_t *shape = options.placer.cluster.shape;
+    struct graph_store store = {0};
+    struct rec_error err = {.text = ""};
+    char *names = many_graphs(&store, 20000);
+    struct alloc_admission *a;
+    int before;
+    (void)state;
+    shape[0] = 2;
+    shape[1] = shape[2] = 1;
+    a = alloc_admission_new(&options, &store, ignore, NULL, &err);
+    assert_non_null(a);
+    arrive(a, "first", "one", 0);
+    arrive(a, "many", names, 1);
+    arrive(a, "third", "g0", 2);
+    before = placements;
+    assert_true(before >= 20000);
+    for (int i = 0; i < 20; i++)
+        arrive(a, "other", "g0", 3 + i);
+    assert_int_equal(placements, before);
+    alloc_admission_free(a);
+    graph_store_free(&store);
+    free(names);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stuck)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
