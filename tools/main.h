@@ -126,16 +126,15 @@ cli_run(const struct cli_program *program, const CLI_ARGS *args, const char *pre
                       .verbose = args->verbose_given,
                       .partial = args->partial_given,
                       .progress = args->progress_given};
+    struct rec_text text;
     char *dump = NULL;
-    size_t len;
-    FILE *out = open_memstream(&dump, &len);
-    bool ok = out != NULL;
+    bool ok = rec_text_open(&text, &cli.err);
 
-    if (out) {
-        CLI_PARSE(_dump)(out, (CLI_ARGS *)(uintptr_t)args);
-        ok = fclose(out) == 0;
+    if (ok) {
+        CLI_PARSE(_dump)(text.out, (CLI_ARGS *)(uintptr_t)args);
+        dump = rec_text_close(&text, &cli.err);
+        ok = dump && cli_start(&cli, dump);
     }
-    ok = ok ? cli_start(&cli, dump) : rec_fail_memory(&cli.err);
     free(dump);
     return cli_finish(&cli, ok && run(&cli, args));
 }
