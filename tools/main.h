@@ -168,7 +168,7 @@ cli_tool_main(int argc, char **argv, const char *prefix)
 #ifdef CLI_SEED
         if (CLI_SEED && !args.seed_given) {
             args.seed_given = 1;
-            args.seed_orig = strdup(args.seed_arg);
+            args.seed_orig = need_memory(strdup(args.seed_arg));
         }
 #endif
         status = args.help_given || args.version_given ? cli_say(&args, &program, prefix)
