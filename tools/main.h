@@ -103,13 +103,15 @@ cli_parse(int argc, char **argv, CLI_ARGS *args)
 static int
 cli_say(const CLI_ARGS *args, const struct cli_program *program, const char *prefix)
 {
+    bool ok = true;
     if (args->help_given)
-        cli_help(program, cli_modes, prefix);
+        ok = cli_help(program, cli_modes, prefix);
     else
         printf("%s%s %s\n", prefix, program->name, program->version);
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (ok && fflush(stdout) == 0 && !ferror(stdout))
         return REC_OK;
-    fprintf(stderr, "%s%s: <stdout>: cannot write\n", prefix, program->name);
+    fprintf(stderr, "%s%s: %s\n", prefix, program->name,
+            ok ? "<stdout>: cannot write" : "out of memory");
     return REC_IO;
 }
 
