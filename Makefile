@@ -43,7 +43,7 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all check bench demo install uninstall clean format lint check-asan fuzz man traces
+.PHONY: all check check-faults bench demo install uninstall clean format lint check-asan fuzz man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -126,8 +126,18 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LINKED) -o $@
 
-check: build/needs/test $(BIN) $(UNIT) $(BENCH) man
+# What is preloaded stays clear of sanitizers.
+SHIM := $(BUILD)/tests/fault/shim.so
+$(SHIM): tests/fault/shim.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
+
+check: build/needs/test $(BIN) $(UNIT) $(BENCH) $(SHIM) man
 	@BUILD=$(BUILD) tests/run
+
+# Every case again, each tool in it with each fault in turn.
+check-faults: build/needs/test $(BIN) $(SHIM)
+	@BUILD=$(BUILD) tests/fault/sweep
 
 SANITIZE := -O1 -g -fsanitize=address,undefined,float-cast-overflow \
             -fno-sanitize-recover=all -fno-omit-frame-pointer

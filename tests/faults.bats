@@ -1,0 +1,68 @@
+# What goes wrong inside: memory that is not there, calls that fail, are interrupted, do a
+# part. tests/fault/shim.c runs each program once for every call and judges each run; here
+# are short runs of every tool, `make check-faults` has every case.
+
+# shellcheck source=tests/programs.bash
+source "$ROOT/tests/programs.bash"
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" && make_programs && gzip -k graph.rec || return
+    export FAULT_STEP=1 ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+    ! grep -q __asan_init "$BUILD/bin/sim" || FAULT_STEP=0 # looking for leaks takes 30 ms
+}
+setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
+
+# faulty KINDS COMMAND...: runs it with faults; $calls is how many calls could have failed.
+faulty() {
+    local kinds=$1
+    shift
+    rm -f wrong count
+    FAULTS=$kinds FAULT_LOG=wrong FAULT_COUNT=count LD_PRELOAD=$BUILD/tests/fault/shim.so \
+        "$@" >out 2>err </dev/null || true
+    [ ! -e wrong ] || [ ! -s wrong ] || { head -n 40 wrong; return 1; }
+    calls=$(cut -f 2 count | sort -n | head -n 1)
+    [ "${calls:-0}" -ge 1 ] || { echo "no call could fail: $*"; return 1; }
+}
+
+@test "memory that is not there is exit 4, whichever call asks for it" {
+    f() { faulty memory $program $options $input && [ "$calls" -ge 10 ]; }
+    each f
+}
+
+@test "memory that runs out for good is exit 4" {
+    f() { FAULT_STEP=0 faulty memory+ $program $options $input; }
+    each f
+    FAULT_STEP=0 faulty "memory memory+" partition graph.rec.gz -o out.gz
+}
+
+@test "--help and --version without memory" {
+    f() { faulty "memory memory+" $program --help; }
+    each f
+    faulty "memory memory+" sim --version
+}
+
+@test "a call that fails is exit 4, whichever it is" {
+    f() { faulty "EIO ENOSPC EINTR" $program $options $input; }
+    each f
+    faulty "EIO ENOSPC EINTR" partition graph.rec.gz -o out.gz
+}
+
+@test "a limit on the size of files is exit 4, with one line" {
+    limited() { # command: its messages in err, through a pipe, which has no limit
+        status_is 4 bash -c "(ulimit -f 0; $* >limited) 2>&1 | cat; exit \${PIPESTATUS[0]}" &&
+            mv out err && one_line && grep -q "^$program: <stdout>: " err
+    }
+    f() { limited $program $options $input && limited $program --help; }
+    each f
+}
+
+@test "messages that cannot be written change nothing else" {
+    f() {
+        status_is 2 bash -c "$program --no-such-option 2>&-" && [ ! -s out ] &&
+            status_is 2 bash -c "$program --no-such-option 2>/dev/full" && [ ! -s out ] &&
+            status_is 0 bash -c "$program -v $options $input 2>&-" && mv out silent &&
+            status_is 0 $program -v $options $input && cmp silent out
+    }
+    each f
+    g() { status_is 4 bash -c "$program $options nowhere 2>&-" && ! grep -q "No such" out; }
+    each_filter g
+}
