@@ -64,12 +64,12 @@ cli_try_line(const char *name, const char *path, const struct cli_option *option
     return ok;
 }
 
-/* The options that the command line does not give. */
-static bool
+/* The options that the command line does not give. Returns the exit status. */
+static int
 cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
 {
     struct cli_config config = {.n = 0};
-    struct rec_error err;
+    struct rec_error err = {.code = REC_USAGE};
     char where[300], **words = NULL, **inputs = args->inputs;
     unsigned ninputs = args->inputs_num;
     bool ok = cli_config_read(&config, path, &err) &&
@@ -89,14 +89,15 @@ cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
     }
     free(words);
     cli_config_free(&config);
-    return ok;
+    return ok ? REC_OK : err.code == REC_IO ? REC_IO : REC_USAGE;
 }
 
-static bool
+static int
 cli_parse(int argc, char **argv, CLI_ARGS *args)
 {
-    return cli_parse_words(argc, argv, args, 1) == 0 &&
-           (!args->config_given || cli_parse_config(argv[0], args->config_arg, args));
+    if (cli_parse_words(argc, argv, args, 1) != 0)
+        return REC_USAGE; /* the parser says why */
+    return args->config_given ? cli_parse_config(argv[0], args->config_arg, args) : REC_OK;
 }
 
 /* A full disk behind --help and --version shows only here. */
@@ -161,12 +162,13 @@ cli_tool_main(int argc, char **argv, const char *prefix)
                                         .paths = paths};
     CLI_ARGS args;
     char name[128];
-    int status = REC_USAGE; /* the parser says why */
+    int status;
 
     snprintf(name, sizeof name, "%s%s", prefix, TOOL_NAME);
     if (argc > 0)
         argv[0] = name; /* its messages start with the tool's name */
-    if (cli_parse(argc, argv, &args)) {
+    status = cli_parse(argc, argv, &args);
+    if (status == REC_OK) {
 #ifdef CLI_SEED
         if (CLI_SEED && !args.seed_given) {
             args.seed_given = 1;
