@@ -66,3 +66,49 @@ faulty() {
     g() { status_is 4 bash -c "$program $options nowhere 2>&-" && ! grep -q "No such" out; }
     each_filter g
 }
+
+@test "what is interrupted, would block or does a part is done all the same" {
+    f() { faulty "EAGAIN short storm" $program $options $input; }
+    each f
+    faulty "EAGAIN short storm" partition graph.rec.gz
+}
+
+@test "descriptors that do not block are waited for" {
+    cat >wait.py <<'PYTHON'
+import os, subprocess, sys, threading, time
+read_in, write_in = os.pipe()
+read_out, write_out = os.pipe()
+os.set_blocking(read_in, False)
+os.set_blocking(write_out, False)
+tool = subprocess.Popen(sys.argv[2:], stdin=read_in, stdout=write_out)
+os.close(read_in)
+os.close(write_out)
+def feed():
+    with open(sys.argv[1], "rb") as data, open(write_in, "wb") as pipe:
+        pipe.write(data.read(5000))
+        pipe.flush()
+        time.sleep(0.1)  # it finds nothing to read, and later no room to write
+        pipe.write(data.read())
+threading.Thread(target=feed).start()
+time.sleep(0.2)
+sys.stdout.buffer.write(open(read_out, "rb").read())
+sys.exit(tool.wait())
+PYTHON
+    partition --degree 16 graph.rec >right
+    [ "$(wc -c <right)" -gt 100000 ]
+    python3 wait.py graph.rec partition --degree 16 - >got
+    cmp <(grep -v '^#@' got) <(grep -v '^#@' right)
+}
+
+@test "-o is the old file or the whole new one, whatever fails" {
+    f() {
+        rm -rf folder && mkdir folder && printf 'the old one\n' >folder/$file &&
+            FAULT_FOLDER=folder faulty "EIO EINTR INT TERM" \
+                $program $options $input -o folder/$file
+    }
+    file=out each f
+    FAULT_STEP=0 file=out.gz program=partition input=graph.rec options= f
+    rm -rf folder && mkdir folder && cp graph.rec folder/graph.rec
+    FAULT_FOLDER=folder faulty "memory memory+ EIO INT TERM" partition folder/graph.rec \
+        -o folder/graph.rec
+}
