@@ -1,6 +1,6 @@
 # rampipe: make all | check | bench | demo | install | uninstall | man | clean | format
-#               | lint | check-asan | fuzz. A new tool is tools/NAME.c + tools/NAME.ggo
-# (+ NAME.h2m).
+#               | lint | check-asan | check-faults | fuzz. A new tool is tools/NAME.c +
+# tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.2.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
@@ -43,7 +43,8 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all check check-faults bench demo install uninstall clean format lint check-asan fuzz man traces
+.PHONY: all check check-faults bench demo install uninstall clean format lint check-asan fuzz \
+    man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -205,7 +206,7 @@ uninstall:
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 SCRIPTS := .ci/run $(filter-out %.in,$(wildcard scripts/*)) tests/run tests/case.bash \
-    tests/bench/run $(wildcard tests/bench/more-*) tests/fuzz/run
+    tests/bench/run $(wildcard tests/bench/more-*) tests/fuzz/run tests/fault/sweep
 # Files may be called 1 or cut, words of tests be split.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
 format:

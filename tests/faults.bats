@@ -100,15 +100,15 @@ PYTHON
     cmp <(grep -v '^#@' got) <(grep -v '^#@' right)
 }
 
-@test "-o is the old file or the whole new one, whatever fails" {
-    f() {
-        rm -rf folder && mkdir folder && printf 'the old one\n' >folder/$file &&
-            FAULT_FOLDER=folder faulty "EIO EINTR INT TERM" \
-                $program $options $input -o folder/$file
+@test "-o is the old file or the whole new one, whatever fails, and nothing else is left" {
+    in_folder() { # kinds, name of the result, command...
+        local kinds=$1 name=$2
+        shift 2
+        rm -rf folder && mkdir folder && cp graph.rec "folder/$name" &&
+            FAULT_FOLDER=folder faulty "$kinds" "$@" -o "folder/$name"
     }
-    file=out each f
-    FAULT_STEP=0 file=out.gz program=partition input=graph.rec options= f
-    rm -rf folder && mkdir folder && cp graph.rec folder/graph.rec
-    FAULT_FOLDER=folder faulty "memory memory+ EIO INT TERM" partition folder/graph.rec \
-        -o folder/graph.rec
+    f() { in_folder "EIO EINTR INT TERM" out $program $options $input; }
+    each f
+    in_folder "EIO INT TERM" out.gz partition graph.rec
+    in_folder "memory memory+ EIO INT TERM" out partition folder/out
 }

@@ -97,7 +97,8 @@ cli_parse(int argc, char **argv, CLI_ARGS *args)
 {
     if (cli_parse_words(argc, argv, args, 1) != 0)
         return REC_USAGE; /* the parser says why */
-    return args->config_given ? cli_parse_config(argv[0], args->config_arg, args) : REC_OK;
+    return args->config_given ? cli_parse_config(argv[0], args->config_arg, args)
+                              : REC_OK;
 }
 
 /* A full disk behind --help and --version shows only here. */
