@@ -1,6 +1,6 @@
 # rampipe: make all | check | bench | bench-scale | demo | install | uninstall | man | clean
-#               | format | lint | check-asan | fuzz. A new tool is tools/NAME.c + tools/NAME.ggo
-# (+ NAME.h2m).
+#               | format | lint | check-asan | check-faults | fuzz. A new tool is
+# tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.2.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
@@ -43,7 +43,8 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all check bench bench-scale demo install uninstall clean format lint check-asan fuzz man traces
+.PHONY: all check check-faults bench bench-scale demo install uninstall clean format lint \
+    check-asan fuzz man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -126,8 +127,18 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LINKED) -o $@
 
-check: build/needs/test $(BIN) $(UNIT) $(BENCH) man
+# What is preloaded stays clear of sanitizers.
+SHIM := $(BUILD)/tests/fault/shim.so
+$(SHIM): tests/fault/shim.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
+
+check: build/needs/test $(BIN) $(UNIT) $(BENCH) $(SHIM) man
 	@BUILD=$(BUILD) tests/run
+
+# Every case again, each tool in it with each fault in turn.
+check-faults: build/needs/test $(BIN) $(SHIM)
+	@BUILD=$(BUILD) tests/fault/sweep
 
 SANITIZE := -O1 -g -fsanitize=address,undefined,float-cast-overflow \
             -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -197,7 +208,8 @@ uninstall:
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 SCRIPTS := .ci/run $(filter-out %.in,$(wildcard scripts/*)) tests/run tests/case.bash \
-    tests/bench/run $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) tests/fuzz/run
+    tests/bench/run $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
+    tests/fuzz/run tests/fault/sweep
 # Files may be called 1 or cut, words of tests be split.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
 format:

@@ -30,6 +30,7 @@ T
 }
 # Calls `f`, which uses $program, $input and $options, for each program; those of
 # each_filter read records.
+# shellcheck disable=SC2034
 each() {
     while IFS=$'\t' read -r program input options; do
         $1 || { echo "$program failed"; return 1; }

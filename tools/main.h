@@ -64,12 +64,12 @@ cli_try_line(const char *name, const char *path, const struct cli_option *option
     return ok;
 }
 
-/* The options that the command line does not give. */
-static bool
+/* The options that the command line does not give. Returns the exit status. */
+static int
 cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
 {
     struct cli_config config = {.n = 0};
-    struct rec_error err;
+    struct rec_error err = {.code = REC_USAGE};
     char where[300], **words = NULL, **inputs = args->inputs;
     unsigned ninputs = args->inputs_num;
     bool ok = cli_config_read(&config, path, &err) &&
@@ -89,27 +89,31 @@ cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
     }
     free(words);
     cli_config_free(&config);
-    return ok;
+    return ok ? REC_OK : err.code == REC_IO ? REC_IO : REC_USAGE;
 }
 
-static bool
+static int
 cli_parse(int argc, char **argv, CLI_ARGS *args)
 {
-    return cli_parse_words(argc, argv, args, 1) == 0 &&
-           (!args->config_given || cli_parse_config(argv[0], args->config_arg, args));
+    if (cli_parse_words(argc, argv, args, 1) != 0)
+        return REC_USAGE; /* the parser says why */
+    return args->config_given ? cli_parse_config(argv[0], args->config_arg, args)
+                              : REC_OK;
 }
 
 /* A full disk behind --help and --version shows only here. */
 static int
 cli_say(const CLI_ARGS *args, const struct cli_program *program, const char *prefix)
 {
+    bool ok = true;
     if (args->help_given)
-        cli_help(program, cli_modes, prefix);
+        ok = cli_help(program, cli_modes, prefix);
     else
         printf("%s%s %s\n", prefix, program->name, program->version);
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (ok && fflush(stdout) == 0 && !ferror(stdout))
         return REC_OK;
-    fprintf(stderr, "%s%s: <stdout>: cannot write\n", prefix, program->name);
+    fprintf(stderr, "%s%s: %s\n", prefix, program->name,
+            ok ? "<stdout>: cannot write" : "out of memory");
     return REC_IO;
 }
 
@@ -126,16 +130,15 @@ cli_run(const struct cli_program *program, const CLI_ARGS *args, const char *pre
                       .verbose = args->verbose_given,
                       .partial = args->partial_given,
                       .progress = args->progress_given};
+    struct rec_text text;
     char *dump = NULL;
-    size_t len;
-    FILE *out = open_memstream(&dump, &len);
-    bool ok = out != NULL;
+    bool ok = rec_text_open(&text, &cli.err);
 
-    if (out) {
-        CLI_PARSE(_dump)(out, (CLI_ARGS *)(uintptr_t)args);
-        ok = fclose(out) == 0;
+    if (ok) {
+        CLI_PARSE(_dump)(text.out, (CLI_ARGS *)(uintptr_t)args);
+        dump = rec_text_close(&text, &cli.err);
+        ok = dump && cli_start(&cli, dump);
     }
-    ok = ok ? cli_start(&cli, dump) : rec_fail_memory(&cli.err);
     free(dump);
     return cli_finish(&cli, ok && run(&cli, args));
 }
@@ -160,16 +163,17 @@ cli_tool_main(int argc, char **argv, const char *prefix)
                                         .paths = paths};
     CLI_ARGS args;
     char name[128];
-    int status = REC_USAGE; /* the parser says why */
+    int status;
 
     snprintf(name, sizeof name, "%s%s", prefix, TOOL_NAME);
     if (argc > 0)
         argv[0] = name; /* its messages start with the tool's name */
-    if (cli_parse(argc, argv, &args)) {
+    status = cli_parse(argc, argv, &args);
+    if (status == REC_OK) {
 #ifdef CLI_SEED
         if (CLI_SEED && !args.seed_given) {
             args.seed_given = 1;
-            args.seed_orig = strdup(args.seed_arg);
+            args.seed_orig = need_memory(strdup(args.seed_arg));
         }
 #endif
         status = args.help_given || args.version_given ? cli_say(&args, &program, prefix)

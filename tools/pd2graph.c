@@ -162,18 +162,19 @@ read_heads(struct cli *cli, const struct settings *settings, struct source *all,
 static bool
 write_provenance(struct cli *cli, const struct source *source, size_t n)
 {
-    char *before = NULL;
+    char *before;
     const char *last = "";
-    size_t len;
-    FILE *out = open_memstream(&before, &len);
+    struct rec_text text;
 
-    for (size_t i = 0; out && i < n; i++) {
+    if (!rec_text_open(&text, &cli->err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
         const char *made = source[i].head.provenance;
         if (made && strcmp(made, last) != 0)
-            fputs(last = made, out);
+            fputs(last = made, text.out);
     }
-    if (!out || fclose(out) != 0)
-        return rec_fail_memory(&cli->err);
+    if (!(before = rec_text_close(&text, &cli->err)))
+        return false;
     if (*before)
         rec_writer_next(cli->writer, before, cli->provenance);
     free(before);

@@ -35,7 +35,8 @@ read_iterations(struct cli *cli, const char *text, struct train_elastic_profile 
                 cli, "--iteration is SIZE:SECONDS,..., of at least 1 and 0.001, got '%s'",
                 text);
         if (!train_elastic_profile_add(profile, x, seconds, &cli->err))
-            return cli_usage(cli, "--iteration: %s", cli->err.text);
+            return cli->err.code == REC_DATA &&
+                   cli_usage(cli, "--iteration: %s", cli->err.text);
     }
     return true;
 }

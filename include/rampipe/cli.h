@@ -47,10 +47,10 @@ int cli_main(int argc, char **argv, const char *name, const struct cli_mode *mod
 /**
  * Prints --help: texts wrapped at 79 columns, examples (lines that start with two blanks,
  * 0x1f for the others) one command a line, continued with a backslash. ^ before the name
- * of a tool stands for the prefix. `modes` may be NULL.
+ * of a tool stands for the prefix. `modes` may be NULL. False: out of memory.
  */
-void cli_help(const struct cli_program *program, const struct cli_mode *modes,
-              const char *prefix);
+bool cli_help(const struct cli_program *program, const struct cli_mode *modes,
+              const char *prefix) REC_MUST_CHECK;
 
 /** Options from a file, in order; starts as {0}. */
 struct cli_config {

@@ -5,6 +5,9 @@
  * user gave and the stream of the quantity it draws, so that what one quantity draws does
  * not depend on another's. The same seed and stream give the same numbers on every
  * machine: GSL gives integers, and what is made of them is made of IEEE operations.
+ *
+ * A program that draws has GSL's error handler turned off as it starts, so that nothing
+ * aborts; it may set one of its own.
  */
 #ifndef RAMPIPE_RANDOM_H
 #define RAMPIPE_RANDOM_H

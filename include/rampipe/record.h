@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define REC_VERSION 1
@@ -97,6 +98,21 @@ bool rec_list_name(char *list, size_t room, const char *name);
  */
 bool rec_grow(void *array, size_t *capacity, size_t need, size_t size,
               struct rec_error *err) REC_MUST_CHECK;
+
+/** Text that grows: a stream to memory, as open_memstream() is, that tells when memory ran
+ * out (glibc's loses what had no room and reports nothing). Opened and closed once. */
+struct rec_text {
+    FILE *out; /* write here */
+    char *bytes;
+    size_t used, room;
+    bool failed;
+};
+
+/** Starts a text. False: out of memory, *err filled. */
+bool rec_text_open(struct rec_text *text, struct rec_error *err) REC_MUST_CHECK;
+/** Ends it: what was written, NUL-terminated, owned by the caller (free()). NULL: out of
+ * memory, *err filled. */
+char *rec_text_close(struct rec_text *text, struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- strings and numbers ------------------------------------------------- */
 

@@ -12,7 +12,6 @@ cli_start(struct cli *cli, const char *dump)
 {
     /* A reader that goes away ends a filter; whoever started us may have ignored that. */
     signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing */
     cli->started = cli->reported = cli_now();
     cli->provenance = cli_make_provenance(cli, dump);
     return cli->provenance || rec_fail_memory(&cli->err);

@@ -1,6 +1,7 @@
 /* --help, and which program is run. */
 #include "private.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@ cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
     size_t len;
 
     cli_guard_descriptors();
+    signal(SIGXFSZ, SIG_IGN); /* a limit of size is an error of write(), as a full disk */
     called = called ? called + 1 : argc > 0 ? argv[0] : name;
     len = strlen(called);
     if (len >= strlen(name) && len - strlen(name) < sizeof prefix &&
@@ -136,15 +138,15 @@ put_example(struct rec_str text, const char *prefix)
 }
 
 /* gengetopt wrapped the text: a line that follows another goes on with it, unless one of
- * them is empty or an example. */
-static void
+ * them is empty or an example. False: out of memory. */
+static bool
 put_description(const char *description, const char *prefix)
 {
     struct rec_str rest = rec_str(description), line;
     char *paragraph = malloc(rest.len + 2), *text = strdup(description);
-    size_t open = 0; /* bytes of the paragraph that is being joined */
-
+    size_t open = 0;  /* bytes of the paragraph that is being joined */
     size_t empty = 0; /* lines, told when it is known that no example follows */
+    bool ok;
 
     for (size_t i = 0; text && i < rest.len; i++)
         if (text[i] == '\x1f')
@@ -170,18 +172,21 @@ put_description(const char *description, const char *prefix)
     }
     if (open > 0)
         put_paragraph((struct rec_str){paragraph, open}, prefix);
+    ok = paragraph && text;
     free(paragraph);
     free(text);
+    return ok;
 }
 
-void
+bool
 cli_help(const struct cli_program *program, const struct cli_mode *modes,
          const char *prefix)
 {
     const char *usage = strchr(program->usage, ' '); /* "Usage: tool ..." */
     printf("Usage: %s%s\n%s\n\n", prefix, usage ? usage + 1 : program->name,
            program->purpose);
-    put_description(program->description, prefix);
+    if (!put_description(program->description, prefix))
+        return false;
     for (size_t i = 0; modes && modes[i].name; i++)
         printf("%s  %s%s %-10s %s\n", i ? "" : "\nModes, each with its own --help:\n",
                prefix, program->name, modes[i].name, modes[i].purpose);
@@ -190,4 +195,5 @@ cli_help(const struct cli_program *program, const struct cli_mode *modes,
         put_word(rec_str(program->options[i]), prefix);
         fputc('\n', stdout);
     }
+    return true;
 }

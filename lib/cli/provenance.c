@@ -95,12 +95,12 @@ cli_make_provenance(const struct cli *cli, const char *dump)
 {
     const struct cli_program *program = cli->program;
     struct rec_str name, value;
-    char *line = NULL;
-    size_t len;
-    FILE *out = open_memstream(&line, &len);
+    struct rec_text text;
+    FILE *out;
 
-    if (!out)
+    if (!rec_text_open(&text, NULL))
         return NULL;
+    out = text.out;
     fprintf(out, "#@\t%.*s %s\t%s", (int)strcspn(program->name, " "), program->name,
             program->version, program->name);
     while (next_option(&dump, &name, &value)) {
@@ -116,11 +116,7 @@ cli_make_provenance(const struct cli *cli, const char *dump)
         fputc(' ', out);
         put_word(out, rec_str(base ? base + 1 : cli->files[i]));
     }
-    if (fclose(out) != 0) {
-        free(line);
-        return NULL;
-    }
-    return line;
+    return rec_text_close(&text, NULL);
 }
 
 /* The tool's own line with another value of an option; the caller's, NULL: cli->err. */

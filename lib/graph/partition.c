@@ -100,29 +100,26 @@ is_own_key(struct rec_str field)
 
 /* The keys of the partitioned graph: those of the old one and how it was made. */
 static char *
-make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t copies)
+make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t copies,
+           struct rec_error *err)
 {
-    char memory[REC_NUM_MAX], bytes[REC_NUM_MAX], *text = NULL;
+    char memory[REC_NUM_MAX], bytes[REC_NUM_MAX];
     struct rec_str rest = rec_str(from->extra), field;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
+    struct rec_text text;
     bool first = true;
 
-    if (!out)
+    if (!rec_text_open(&text, err))
         return NULL;
     for (; rec_str_split(&rest, '\t', &field); first = false)
         if (!first && !is_own_key(field)) /* each key brings its TAB */
-            fprintf(out, "\t%.*s", (int)field.len, field.ptr);
-    fprintf(out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
+            fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
+    fprintf(text.out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
     if (copies > 1)
-        fprintf(out, "\tcopies=%u", copies);
+        fprintf(text.out, "\tcopies=%u", copies);
     rec_format_num(memory, graph_memory_sum(from));
     rec_format_num(bytes, graph_dep_bytes(from));
-    fprintf(out, "\tdemand_memory=%s\tdemand_bytes=%s", memory, bytes);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    fprintf(text.out, "\tdemand_memory=%s\tdemand_bytes=%s", memory, bytes);
+    return rec_text_close(&text, err);
 }
 
 bool
@@ -141,8 +138,8 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
     degree = how->list ? most : how->degree;
     if (how->copies > 1)
         snprintf(copies, sizeof copies, "x%u", how->copies);
-    if (ok && (!(extra = make_extra(from, degree, most, how->copies)) ||
-               asprintf(&id, "%s/%u%s", from->id, degree, copies) < 0)) {
+    ok = ok && (extra = make_extra(from, degree, most, how->copies, err));
+    if (ok && asprintf(&id, "%s/%u%s", from->id, degree, copies) < 0) {
         id = NULL;
         ok = rec_fail_memory(err);
     }

@@ -2,6 +2,7 @@
 #include "rampipe/json.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <yajl/yajl_gen.h>
 
@@ -13,7 +14,35 @@ struct json {
     char *text;   /* repaired */
     size_t room;
     struct rec_error err; /* the first one */
+    bool starved;
+    max_align_t spare[8];
 };
+
+/* yajl does not look whether it got its second, small piece of memory. */
+static void *
+get_memory(void *context, size_t size)
+{
+    struct json *json = context;
+    void *memory = malloc(size);
+    if (memory || size > sizeof json->spare)
+        return memory;
+    json->starved = true;
+    return json->spare;
+}
+
+static void *
+get_more(void *context, void *memory, size_t size)
+{
+    (void)context;
+    return realloc(memory, size);
+}
+
+static void
+give_back(void *context, void *memory)
+{
+    if (memory != ((struct json *)context)->spare)
+        free(memory);
+}
 
 static void
 put(void *context, const char *bytes, size_t len)
@@ -29,7 +58,12 @@ struct json *
 json_new(struct rec_writer *writer, int lines, struct rec_error *err)
 {
     struct json *json = calloc(1, sizeof *json);
-    if (!json || !(json->gen = yajl_gen_alloc(NULL))) {
+    yajl_alloc_funcs memory = {get_memory, get_more, give_back, json};
+    if (json)
+        json->gen = yajl_gen_alloc(&memory);
+    if (!json || !json->gen || json->starved) {
+        if (json && json->gen)
+            yajl_gen_free(json->gen);
         free(json);
         rec_fail_memory(err);
         return NULL;

@@ -162,6 +162,19 @@ name_row(const char *figure, const char *statistic)
     return asprintf(&name, "%s, %s", figure, statistic) < 0 ? NULL : name;
 }
 
+/* Is this the name that name_row() would give? Asks for no memory. */
+static bool
+is_called(const char *name, const char *figure, const char *statistic)
+{
+    size_t len = strlen(figure);
+    if (strncmp(name, figure, len) != 0)
+        return false;
+    name += len;
+    if (strcmp(statistic, "value") == 0)
+        return *name == '\0';
+    return strncmp(name, ", ", 2) == 0 && strcmp(name + 2, statistic) == 0;
+}
+
 /* The index of a row, which is added if it is new; REC_NONE: *err. */
 static uint32_t
 find_row(struct metrics_runs *runs, const struct metrics_figure *figure, size_t k,
@@ -312,11 +325,12 @@ metrics_runs_mean(const struct metrics_runs *runs, size_t group,
                   const struct metrics_show *show, struct metrics_value *value)
 {
     const struct run_group *g = &runs->group[group];
-    char *name = name_row(show->figure, show->statistic);
-    uint32_t row = name ? rec_map_get(&runs->rows, rec_str(name)) : REC_NONE;
-    free(name);
+    size_t row = 0;
     *value = (struct metrics_value){show->title, "", NAN};
-    if (row == REC_NONE)
+    while (row < runs->nrows &&
+           !is_called(runs->row[row].name, show->figure, show->statistic))
+        row++;
+    if (row == runs->nrows)
         return true;
     value->unit = runs->row[row].unit;
     if (row < g->ndists && g->dist[row].n > 0)

@@ -2,12 +2,20 @@
  * methods are GSL's, draw for draw, with functions that are the same everywhere. */
 #include "private.h"
 
+#include <gsl/gsl_errno.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
 
 /* Draws that the generator of state 0 is ahead of that of state 4357. */
 enum { AHEAD = 1 << 20 };
+
+/* GSL's own handler of errors aborts; without one its functions return what went wrong. */
+__attribute__((constructor)) static void
+let_errors_return(void)
+{
+    gsl_set_error_handler_off();
+}
 
 struct rng *
 rng_new(uint32_t seed, uint32_t stream, struct rec_error *err)

@@ -1,0 +1,40 @@
+/* A stream to memory. */
+#include "rampipe/record.h"
+
+#include <stdlib.h>
+
+static ssize_t
+append(void *cookie, const char *bytes, size_t len)
+{
+    struct rec_text *text = cookie;
+    if (text->failed ||
+        !rec_grow(&text->bytes, &text->room, text->used + len + 1, 1, NULL)) {
+        text->failed = true;
+        return 0; /* not -1: so the manual of fopencookie() */
+    }
+    memcpy(text->bytes + text->used, bytes, len);
+    text->used += len;
+    return (ssize_t)len;
+}
+
+bool
+rec_text_open(struct rec_text *text, struct rec_error *err)
+{
+    *text = (struct rec_text){0};
+    text->out = fopencookie(text, "w", (cookie_io_functions_t){.write = append});
+    return text->out || rec_fail_memory(err);
+}
+
+char *
+rec_text_close(struct rec_text *text, struct rec_error *err)
+{
+    bool whole = fclose(text->out) == 0 && !text->failed;
+    whole = whole && rec_grow(&text->bytes, &text->room, text->used + 1, 1, NULL);
+    if (!whole) {
+        free(text->bytes);
+        rec_fail_memory(err);
+        return NULL;
+    }
+    text->bytes[text->used] = '\0';
+    return text->bytes;
+}

@@ -1,0 +1,606 @@
+/*
+ * shim.so - preloaded, it runs a program again and again with one fault at a time, and
+ * judges every run. Nothing of the program needs to know.
+ *
+ *     FAULTS='memory EIO' FAULT_LOG=wrong LD_PRELOAD=build/tests/fault/shim.so sim in.rec
+ *
+ *     constructor --- runs the program once without a fault: what is right
+ *                 |
+ *                 +-- for each kind, n = 1, 2, ... until a run makes fewer calls than n:
+ *                 |     fork --- main(), whose n-th call fails
+ *                 |      |
+ *                 |     judge() the status, both outputs, the folder; a wrong one is
+ *                 |     told, with the stack of the call that failed
+ *                 |
+ *                 +-- shows the last run, which had no fault, as if it had been the only one
+ *
+ * Right is a run that does as the one without a fault, or one with exit status 4 or 70,
+ * one line of message more, and no output that looks whole but is not. Kinds:
+ *
+ *     memory      the n-th malloc(), calloc() or realloc() fails
+ *     memory+     and all after it
+ *     EIO ENOSPC  the n-th call that opens, reads, writes, waits, closes, syncs or renames
+ *                 fails
+ *     EINTR       it is interrupted; close() has closed then, as Linux does
+ *     EAGAIN      the n-th read() or write() finds a descriptor that would block
+ *     short       the n-th read() or write() does one byte
+ *     storm       all of them are interrupted, would block, and are short, in turn
+ *     INT TERM    the signal comes as the n-th call ends: the program dies of it, or ends
+ *
+ * FAULT_STEP=1 tries every n; without it steps grow with n. FAULT_FOLDER=NAME is a folder
+ * that holds one file, which -o writes: after a run that failed it holds what it held
+ * before, after any other what is right, and nothing else. FAULT_COUNT=FILE gets a line
+ * for each run.
+ *
+ * Out of reach is what libc calls itself, such as stdio's write().
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- kinds of faults ------------------------------------------------------- */
+
+enum what { MEMORY, FAIL, INTERRUPT, BLOCK, SHORT, STORM, SIGNAL };
+
+static const struct kind {
+    const char *name;
+    enum what what;
+    int value; /* MEMORY: all after it too; FAIL: errno; SIGNAL: which */
+} kinds[] = {
+    {"memory", MEMORY, 0},     {"memory+", MEMORY, 1},      {"EIO", FAIL, EIO},
+    {"ENOSPC", FAIL, ENOSPC},  {"EINTR", INTERRUPT, EINTR}, {"EAGAIN", BLOCK, EAGAIN},
+    {"short", SHORT, 0},       {"storm", STORM, 0},         {"INT", SIGNAL, SIGINT},
+    {"TERM", SIGNAL, SIGTERM},
+};
+
+/* Shared by the one who judges and the run. */
+static struct {
+    long calls; /* that could have failed */
+    int depth;
+    void *stack[24]; /* of the call that did */
+} * run;
+
+static const struct kind *kind; /* NULL: no faults */
+static long fault_at;
+
+/* Counts a call; true if it is to fail. */
+static bool
+is_due(enum what what)
+{
+    if (!kind || kind->what != what)
+        return false;
+    run->calls++;
+    if (what == STORM)
+        return true;
+    if (run->calls == fault_at) {
+        const struct kind *now = kind;
+        kind = NULL;
+        run->depth = backtrace(run->stack, 24);
+        kind = now;
+    }
+    return run->calls == fault_at ||
+           (what == MEMORY && kind->value && run->calls > fault_at);
+}
+
+#define REAL(name)                 \
+    static __typeof__(name) *real; \
+    if (!real)                     \
+    *(void **)&real = dlsym(RTLD_NEXT, #name)
+
+/* ---- memory ---------------------------------------------------------------- */
+
+static bool
+no_memory(void)
+{
+    if (!is_due(MEMORY))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *
+malloc(size_t size)
+{
+    REAL(malloc);
+    return no_memory() ? NULL : real(size);
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+    REAL(calloc);
+    return no_memory() ? NULL : real(n, size);
+}
+
+void *
+realloc(void *old, size_t size)
+{
+    REAL(realloc);
+    return no_memory() ? NULL : real(old, size);
+}
+
+/* ---- files ----------------------------------------------------------------- */
+
+/* True: the call fails with errno, before it does anything. */
+static bool
+is_refused(void)
+{
+    if (is_due(FAIL) || is_due(INTERRUPT)) {
+        errno = kind->value;
+        return true;
+    }
+    return false;
+}
+
+/* A signal comes while the call ends. */
+static void
+end_call(void)
+{
+    int error = errno;
+    if (is_due(SIGNAL))
+        raise(kind->value);
+    errno = error;
+}
+
+/* How much of `size` a read or write does; 0: fails with errno. */
+static size_t
+share(size_t size)
+{
+    if (is_refused())
+        return 0;
+    if (is_due(BLOCK)) {
+        errno = EAGAIN;
+        return 0;
+    }
+    if (is_due(STORM)) {
+        size_t few = 1 + (size_t)run->calls % 97 * 5;
+        if (run->calls % 4 < 2) {
+            errno = run->calls % 4 ? EAGAIN : EINTR;
+            return 0;
+        }
+        return few < size ? few : size;
+    }
+    return is_due(SHORT) ? 1 : size;
+}
+
+ssize_t
+read(int fd, void *to, size_t size)
+{
+    REAL(read);
+    size_t few = size ? share(size) : 0;
+    ssize_t n = size && !few ? -1 : real(fd, to, few);
+    end_call();
+    return n;
+}
+
+ssize_t
+write(int fd, const void *from, size_t size)
+{
+    REAL(write);
+    size_t few = size ? share(size) : 0;
+    ssize_t n = size && !few ? -1 : real(fd, from, few);
+    end_call();
+    return n;
+}
+
+int
+open(const char *path, int flags, ...)
+{
+    REAL(open);
+    int fd = -1;
+    va_list more;
+    va_start(more, flags);
+    if (!is_refused())
+        fd = real(path, flags, va_arg(more, int));
+    va_end(more);
+    end_call();
+    return fd;
+}
+
+int
+close(int fd)
+{
+    REAL(close);
+    bool refused = is_refused();
+    int error = errno, status = real(fd);
+    if (refused)
+        errno = error;
+    end_call();
+    return refused ? -1 : status;
+}
+
+/* Thousands of runs need not wait for the disk. */
+int
+fsync(int fd)
+{
+    REAL(fsync);
+    int status = is_refused() ? -1 : kind ? 0 : real(fd);
+    end_call();
+    return status;
+}
+
+int
+rename(const char *from, const char *to)
+{
+    REAL(rename);
+    int status = is_refused() ? -1 : real(from, to);
+    end_call();
+    return status;
+}
+
+int
+fchmod(int fd, mode_t mode)
+{
+    REAL(fchmod);
+    int status = is_refused() ? -1 : real(fd, mode);
+    end_call();
+    return status;
+}
+
+/* Whoever cleans up may be interrupted too. */
+int
+unlink(const char *path)
+{
+    REAL(unlink);
+    int status = real(path);
+    end_call();
+    return status;
+}
+
+int
+poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+    REAL(poll);
+    if (is_refused())
+        return -1;
+    if (is_due(STORM) && run->calls % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    return real(fds, n, timeout);
+}
+
+/* Under a sanitizer: what the judge keeps is no leak of the run. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+/* ---- running ---------------------------------------------------------------- */
+
+struct text {
+    char *bytes;
+    size_t size;
+};
+
+struct result {
+    int status; /* of waitpid() */
+    struct text out, err, file;
+    int nfiles; /* in the folder */
+};
+
+static int log_fd = 2, count_fd = -1, spool[3];
+static const char *folder, *program;
+
+static void
+give_up(const char *what)
+{
+    dprintf(2, "shim: %s: %s\n", what, strerror(errno));
+    _exit(99);
+}
+
+static struct text
+read_all(int fd)
+{
+    struct stat status;
+    struct text text = {NULL, 0};
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return text;
+    text.bytes = malloc((size_t)status.st_size + 1);
+    if (!text.bytes)
+        give_up("memory");
+    while (text.size < (size_t)status.st_size) {
+        ssize_t n = pread(fd, text.bytes + text.size, (size_t)status.st_size - text.size,
+                          (off_t)text.size);
+        if (n <= 0)
+            give_up("reading what was written");
+        text.size += (size_t)n;
+    }
+    text.bytes[text.size] = '\0';
+    return text;
+}
+
+static bool
+same(struct text a, struct text b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.bytes, b.bytes, a.size) == 0);
+}
+
+static void
+look_into_folder(struct result *result)
+{
+    DIR *dir = folder ? opendir(folder) : NULL;
+    struct dirent *entry;
+    if (folder && !dir)
+        give_up(folder);
+    while (dir && (entry = readdir(dir))) {
+        int fd;
+        if (entry->d_name[0] == '.' &&
+            strspn(entry->d_name, ".") == strlen(entry->d_name))
+            continue;
+        if (result->nfiles++ > 0)
+            continue;
+        fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+        result->file = read_all(fd);
+        close(fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* Forks. In the run itself returns false; its results are then in *result. */
+static bool
+run_once(const struct kind *now, long n, struct result *result)
+{
+    pid_t child;
+    memset(run, 0, sizeof *run);
+    for (int fd = 1; fd < 3; fd++)
+        if (ftruncate(spool[fd], 0) != 0 || lseek(spool[fd], 0, SEEK_SET) != 0)
+            give_up("spooling");
+    lseek(0, 0, SEEK_SET);
+    child = fork();
+    if (child < 0)
+        give_up("fork");
+    if (child == 0) {
+        for (int fd = 1; fd < 3; fd++)
+            if (dup2(spool[fd], fd) != fd)
+                give_up("dup2");
+        for (int fd = 1; fd < 3; fd++)
+            close(spool[fd]);
+        if (log_fd > 2)
+            close(log_fd);
+        if (count_fd > 2)
+            close(count_fd);
+        if (__lsan_enable)
+            __lsan_enable();
+        alarm(60);
+        fault_at = n;
+        kind = now;
+        return false;
+    }
+    *result = (struct result){0};
+    while (waitpid(child, &result->status, 0) < 0)
+        if (errno != EINTR)
+            give_up("waitpid");
+    result->out = read_all(spool[1]);
+    result->err = read_all(spool[2]);
+    look_into_folder(result);
+    return true;
+}
+
+static void
+forget(struct result *result)
+{
+    free(result->out.bytes);
+    free(result->err.bytes);
+    free(result->file.bytes);
+}
+
+/* ---- judging ----------------------------------------------------------------- */
+
+static int
+count_lines(struct text text)
+{
+    int n = 0;
+    for (size_t i = 0; i < text.size; i++)
+        n += text.bytes[i] == '\n';
+    return n;
+}
+
+static bool
+looks_whole(struct text text)
+{
+    return text.size >= 6 && memcmp(text.bytes + text.size - 6, "\n#end\n", 6) == 0;
+}
+
+/* Does the last line start with the program's name? */
+static bool
+names_program(struct text text)
+{
+    const char *last = memrchr(text.bytes, '\n', text.size - 1);
+    return strncmp(last ? last + 1 : text.bytes, program, strlen(program)) == 0;
+}
+
+/* What is wrong with a run; NULL: nothing. */
+static const char *
+judge(const struct kind *now, const struct result *right, const struct result *old,
+      const struct result *got)
+{
+    int status = WIFEXITED(got->status) ? WEXITSTATUS(got->status) : -1;
+    int extra = count_lines(got->err) - count_lines(right->err);
+
+    if (folder && got->nfiles != 1)
+        return "it left another file, or none";
+    if (folder && !same(got->file, right->file) && !same(got->file, old->file))
+        return "the file is neither the old one nor right";
+    if (got->status == right->status && same(got->out, right->out) &&
+        same(got->err, right->err))
+        return same(got->file, right->file) ? NULL : "it succeeded without a result";
+    if (now->what == SIGNAL)
+        return WIFSIGNALED(got->status) && WTERMSIG(got->status) == now->value &&
+                       got->err.size == 0
+                   ? NULL
+                   : "it neither died of the signal nor ended well";
+    if (WIFSIGNALED(got->status))
+        return "it died of a signal";
+    if (now->what == BLOCK || now->what == SHORT || now->what == STORM)
+        return "it did not wait, or go on";
+    if (got->status == right->status && (status == 0 || status == 1))
+        return same(got->out, right->out) ? "its messages differ" : "its output differs";
+    if (got->status != right->status && status != 4 && status != 70)
+        return "its exit status is wrong";
+    if (got->err.size == 0 || got->err.bytes[got->err.size - 1] != '\n' || extra > 1)
+        return "it has no message of one line";
+    if (!names_program(got->err))
+        return "its message names no program";
+    if (looks_whole(got->out) && !same(got->out, right->out))
+        return "its output looks whole";
+    return NULL;
+}
+
+static void
+tell(const struct kind *now, long n, const char *wrong, const struct result *got)
+{
+    char command[400] = "";
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t len = read(fd, command, sizeof command - 1);
+    close(fd);
+    for (ssize_t i = 0; i < len - 1; i++)
+        if (command[i] == '\0' || command[i] == '\n')
+            command[i] = ' ';
+    dprintf(log_fd, "%s: %s %ld: %s (%s %d)\n%.*s", command, now->name, n, wrong,
+            WIFSIGNALED(got->status) ? "signal" : "status",
+            WIFSIGNALED(got->status) ? WTERMSIG(got->status) : WEXITSTATUS(got->status),
+            (int)(got->err.size < 500 ? got->err.size : 500), got->err.bytes);
+    backtrace_symbols_fd(run->stack, run->depth, log_fd);
+}
+
+/* ---- all runs ---------------------------------------------------------------- */
+
+static const struct kind *
+find_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return kinds + i;
+    errno = EINVAL;
+    give_up(name);
+    return NULL;
+}
+
+/* Standard input that cannot be read again is kept. */
+static void
+keep_input(void)
+{
+    char bytes[4096];
+    ssize_t n;
+    int copy;
+    if (lseek(0, 0, SEEK_CUR) >= 0 || errno == EBADF)
+        return;
+    copy = memfd_create("input", 0);
+    while ((n = read(0, bytes, sizeof bytes)) > 0)
+        if (write(copy, bytes, (size_t)n) != n)
+            give_up("keeping the input");
+    dup2(copy, 0);
+    close(copy);
+}
+
+static void
+show(const struct result *result)
+{
+    size_t done = 0;
+    if (result->err.size > 0 && write(2, result->err.bytes, result->err.size) < 0)
+        _exit(99);
+    while (done < result->out.size) {
+        ssize_t n = write(1, result->out.bytes + done, result->out.size - done);
+        if (n <= 0)
+            _exit(99);
+        done += (size_t)n;
+    }
+    if (WIFSIGNALED(result->status))
+        raise(WTERMSIG(result->status));
+    _exit(WEXITSTATUS(result->status));
+}
+
+static int
+open_append(const char *name)
+{
+    const char *path = getenv(name);
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (path && (fd < 0 || (fd = fcntl(fd, F_DUPFD_CLOEXEC, 100)) < 0))
+        give_up(path);
+    return fd;
+}
+
+static void
+put_back(const struct result *old)
+{
+    DIR *dir = folder ? opendir(folder) : NULL;
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        int fd;
+        if (entry->d_name[0] == '.')
+            continue;
+        fd = openat(dirfd(dir), entry->d_name, O_WRONLY | O_TRUNC);
+        if (fd < 0 || write(fd, old->file.bytes, old->file.size) < 0)
+            give_up("putting the old file back");
+        close(fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+__attribute__((constructor)) static void
+run_all(void)
+{
+    struct result right, old = {0}, got;
+    const char *faults = getenv("FAULTS");
+    const char *step = getenv("FAULT_STEP");
+    bool every = step && strcmp(step, "1") == 0;
+    char *names, *name, *rest;
+    void *stack[2];
+
+    if (!faults)
+        return;
+    if (__lsan_disable)
+        __lsan_disable();
+    backtrace(stack, 2); /* loads what it needs */
+    program = program_invocation_short_name;
+    folder = getenv("FAULT_FOLDER");
+    if (getenv("FAULT_LOG"))
+        log_fd = open_append("FAULT_LOG");
+    count_fd = open_append("FAULT_COUNT");
+    run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+               0);
+    if (run == MAP_FAILED)
+        give_up("mmap");
+    for (int fd = 1; fd < 3; fd++)
+        spool[fd] = fcntl(memfd_create("output", MFD_CLOEXEC), F_DUPFD_CLOEXEC, 100);
+    keep_input();
+    look_into_folder(&old);
+    if (!run_once(NULL, 0, &right))
+        return;
+    got = right;
+    names = strdup(faults);
+    for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        const struct kind *now = find_kind(name);
+        long n = 1;
+        for (;; n += every ? 1 : 1 + n / 12) {
+            const char *wrong;
+            if (got.out.bytes != right.out.bytes)
+                forget(&got);
+            put_back(&old);
+            if (!run_once(now, n, &got))
+                return;
+            wrong = judge(now, &right, &old, &got);
+            if (wrong)
+                tell(now, n, wrong, &got);
+            if (run->calls < n || now->what == STORM)
+                break;
+        }
+        if (count_fd >= 0)
+            dprintf(count_fd, "%s\t%ld\t%s\n", now->name, run->calls, program);
+    }
+    show(&got);
+}
