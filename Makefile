@@ -1,6 +1,6 @@
 # rampipe: make all | check | bench | demo | install | uninstall | man | clean | format
-#               | lint | check-asan | fuzz. A new tool is tools/NAME.c + tools/NAME.ggo
-# (+ NAME.h2m).
+#               | lint | check-asan | coverage | fuzz. A new tool is tools/NAME.c +
+# tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.2.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
@@ -43,7 +43,8 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all check bench demo install uninstall clean format lint check-asan fuzz fuzz-targets man traces
+.PHONY: all check bench demo install uninstall clean format lint check-asan coverage fuzz fuzz-targets \
+    man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -133,6 +134,14 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
             -fno-omit-frame-pointer
 check-asan:
 	$(MAKE) BUILD=build/asan CFLAGS='$(SANITIZE)' check
+
+# Which branches of the library the tests take: below so many percent it fails. Left out are
+# tests that take minutes without optimisation, and those of building.
+COVERED := 92
+coverage: | build/needs/coverage
+	@find build/coverage -name '*.gcda' -delete 2>/dev/null || :
+	$(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage' SKIP='^(golden|install|house)$$' check
+	@python3 tests/coverage.py build/coverage $(COVERED)
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
