@@ -42,6 +42,8 @@ law() {
 @test "laws: streams are the same in two files, in one, in one gzip file" { law joined; }
 @test "laws: names mean nothing" { law renamed; }
 
+@test "laws: a field that is wrong is refused at its line" { law damaged; }
+
 @test "laws: a tool that looks at how its input is spelled is found" {
     mkdir -p bin
     printf '#!/bin/sh\nwc -c "$@" && exec "%s" "$@"\n' "$BUILD/bin/metrics" >bin/metrics
