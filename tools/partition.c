@@ -230,15 +230,14 @@ run(struct cli *cli, const struct partition_args *args)
     int status = 0;
     bool ok = read_options(&p, args, &list);
 
-    if (ok && args->policy_given) {
+    if (ok && args->policy_given)
         ok = partition_by_policy(cli, args, &p.how);
-        free(p.legal);
-        return ok;
+    else {
+        ok = ok && cli_open_filter(cli);
+        while (ok && (status = cli_next(cli, &rec)) > 0)
+            ok = take(&p, &rec);
+        ok = ok && status == 0 && end_graph(&p);
     }
-    ok = ok && cli_open_filter(cli);
-    while (ok && (status = cli_next(cli, &rec)) > 0)
-        ok = take(&p, &rec);
-    ok = ok && status == 0 && end_graph(&p);
     free(list);
     free(p.legal);
     free(p.held);

@@ -1,6 +1,8 @@
-# One line a curve and load from the TSV of each seed: .../POLICY@CHOOSE/INTERARRIVAL/SEED.tsv
+# One line a curve and load from the TSV of each seed, which `list` names a line each:
+# .../POLICY@CHOOSE/INTERARRIVAL/SEED.tsv
 BEGIN {
     FS = OFS = "\t"
+    while ((getline name <list) > 0) ARGV[ARGC++] = name
     print "policy", "choose", "interarrival", "seeds", "blocking", "blocking_se", "completion",
         "completion_se"
 }

@@ -1,0 +1,128 @@
+# Experiments as make rules: a point of other parameters is never used again, and what a
+# failing stage leaves behind is nothing. (That they make the same bytes each time and
+# resume: pipeline.bats, spot.bats.)
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    experiments=$ROOT/traces/experiments
+    # a name of make's holds no blank, the tree's own may
+    out=$(realpath --relative-to="$experiments/load" "$PWD")
+    bin=$(realpath --relative-to="$experiments/load" "$BUILD/bin")
+}
+
+load() { # OUT, parameters
+    make -s -C "$experiments/load" BIN="$bin" PROFILES=../../alexnet.txt OUT="$out/$1" \
+        CURVES='max@first none@first' INTERARRIVALS=1 "${@:2}"
+}
+spot() {
+    make -s -j2 -C "$experiments/spot" BIN="$bin" OUT="$out/$1" REMOVALS='0.25 0.50' CHUNK=2 \
+        "${@:2}"
+}
+nothing_of() { # OUT NAME...: no file of these names
+    local at=$1 name
+    shift
+    for name; do find "$at" -type f -name "$name"; done >left
+    cat left
+    [ ! -s left ]
+}
+
+@test "load: other jobs, seeds or splitting make what a fresh run makes" {
+    load old JOBS=40 SEEDS='1 2' >log
+    for other in "JOBS=60 SEEDS='1 2'" "JOBS=60 SEEDS=2" "JOBS=60 SEEDS=2 SPLIT=--quantum=0.01"; do
+        cp old/load.tsv before
+        eval "load old $other" >log
+        eval "load fresh $other" >log
+        cmp old/load.tsv fresh/load.tsv
+        cmp old/blocking.svg fresh/blocking.svg
+        ! cmp -s old/load.tsv before || { echo "the same with $other"; return 1; }
+        rm -r fresh
+    done
+    # the same again makes no point again
+    load old JOBS=60 SEEDS=2 SPLIT=--quantum=0.01 >log
+    [ "$(grep -c points log)" = 0 ]
+}
+
+@test "load: other tools and inputs make new points" {
+    mkdir tools
+    ln -s "$BUILD"/bin/* tools/
+    cp "$ROOT/traces/alexnet.txt" profile.txt
+    bin=$out/tools
+    load old JOBS=20 SEEDS=1 PROFILES="$out/profile.txt" >log
+    # older than the points, as a tool unpacked from an archive is
+    rm tools/sim
+    printf '#!/bin/sh\nexec "%s" --until 40 "$@"\n' "$BUILD/bin/sim" >tools/sim
+    chmod +x tools/sim
+    touch -d 2020-01-01 tools/sim
+    load old JOBS=20 SEEDS=1 PROFILES="$out/profile.txt" >log
+    [ "$(grep -c points log)" = 2 ]
+    cp "$ROOT/traces/vgg16.txt" profile.txt
+    touch -d 2020-01-01 profile.txt
+    load old JOBS=20 SEEDS=1 PROFILES="$out/profile.txt" >log
+    [ "$(grep -c points log)" = 2 ]
+}
+
+@test "spot: another network, other runs make what a fresh run makes" {
+    spot old RUNS=4 MINUTES=600 >log 2>&1
+    for other in "RUNS=4 NETWORK=vgg" "RUNS=3 NETWORK=vgg REMOVALS=0.50"; do
+        cp old/table.txt before
+        spot old MINUTES=600 $other >log 2>&1
+        spot fresh MINUTES=600 $other >log 2>&1
+        for table in table.tsv table.txt table.svg redundant.svg; do
+            cmp old/$table fresh/$table
+        done
+        ! cmp -s old/table.txt before || { echo "the same with $other"; return 1; }
+        rm -r fresh
+    done
+}
+
+@test "a stage that fails after a whole result leaves no product, nor an older one" {
+    load whole JOBS=20 SEEDS=1 >log
+    spot spots RUNS=2 MINUTES=600 >log 2>&1
+    fails() { # experiment OUT
+        local status=0
+        $1 "$2" JOBS=21 SEEDS=1 RUNS=2 MINUTES=601 >log 2>&1 || status=$?
+        [ $status = 2 ] || { echo "$1 $2: status $status with a failing $tool"; cat log; return 1; }
+    }
+    for tool in pd2graph tracegen partition ramp-alloc sim metrics; do
+        mkdir $tool
+        ln -s "$BUILD"/bin/* $tool/
+        rm $tool/$tool
+        printf '#!/bin/sh\n"%s" "$@"\nexit 1\n' "$BUILD/bin/$tool" >$tool/$tool
+        chmod +x $tool/$tool
+        bin=$out/$tool
+        fails load load-$tool
+        nothing_of load-$tool '*.tsv'
+        case $tool in
+        tracegen | sim | metrics)
+            fails spot spot-$tool
+            nothing_of spot-$tool '*.tsv'
+            ;;
+        esac
+    done
+    nothing_of load-pd2graph '*.gz'
+    nothing_of spot-tracegen '*.rec'
+    nothing_of spot-sim '*.rec' '*.svg'
+    fails load whole
+    fails spot spots
+    nothing_of whole load.tsv '*.svg'
+    nothing_of spots table.tsv table.txt
+    nothing_of . '*.part' '*.new'
+}
+
+@test "demo: a stage that fails is a failing demo" {
+    mkdir -p build/bin
+    ln -s "$BUILD"/bin/* build/bin/
+    rm build/bin/ramp-alloc
+    printf '#!/bin/sh\n"%s" "$@"\nexit 1\n' "$BUILD/bin/ramp-alloc" >build/bin/ramp-alloc
+    chmod +x build/bin/ramp-alloc
+    run env BUILD="$PWD/build" "$ROOT/scripts/demo"
+    [ "$status" != 0 ]
+}
+
+@test "a man page that the tool could not print is an error" {
+    printf '#!/bin/sh\necho .TH half\nexit 1\n' >reccheck
+    chmod +x reccheck
+    cd "$ROOT"
+    run scripts/make-man '' "$BATS_TEST_TMPDIR/reccheck" '' 0 "$BATS_TEST_TMPDIR/rampipe.5"
+    [ "$status" = 1 ]
+}

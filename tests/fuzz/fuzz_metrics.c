@@ -1,0 +1,130 @@
+/*
+ * Any stream as results: refused with a message, or reduced to figures that agree: groups
+ * add up to the total, quantiles lie in order between least and most, and intervals add up.
+ */
+#include "fuzz.h"
+
+#include "rampipe/metrics.h"
+
+#include <math.h>
+
+/* Of an interpolation. */
+#define ROUNDING 1e-12
+
+static void
+require(bool ok, const char *what, const char *name)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "broken: %s: %s\n", what, name);
+    abort();
+}
+
+/* Of one group; the sum of its cases goes into *cases. */
+static void
+check_figure(const struct metrics_figure *f, double *cases)
+{
+    static const char *const order[] = {"min", "p5",  "p25", "p50",
+                                        "p75", "p95", "p99", "max"};
+    double last = -INFINITY;
+    require(f->n <= METRICS_STATISTICS, "few statistics", f->name);
+    for (size_t o = 0; f->n > 1 && o < sizeof order / sizeof *order; o++)
+        for (size_t i = 0; i < f->n; i++)
+            if (strcmp(f->statistic[i], order[o]) == 0 && !isnan(f->value[i])) {
+                require(f->value[i] >= last * (1 - ROUNDING), "quantiles are in order",
+                        f->name);
+                last = f->value[i];
+            }
+    if (f->n == 1 && (strcmp(f->name, "jobs") == 0 || strcmp(f->name, "runs") == 0))
+        *cases += f->value[0];
+}
+
+static void
+check(struct metrics *metrics)
+{
+    double total = 0, groups = 0;
+    metrics_end(metrics);
+    for (size_t g = 0; g < metrics_ngroups(metrics); g++) {
+        struct metrics_figure figure;
+        struct metrics_value value;
+        for (size_t i = 0; metrics_figure(metrics, g, i, &figure); i++)
+            check_figure(&figure, g ? &groups : &total);
+        for (size_t i = 0; metrics_column(metrics, g, i, &value); i++)
+            require(value.name[0] != '\0', "a column has a name", "");
+        require(g == 0 || g == 1 ||
+                    strcmp(metrics_group_name(metrics, g),
+                           metrics_group_name(metrics, g - 1)) != 0,
+                "groups differ", metrics_group_name(metrics, g));
+    }
+    require(total == (double)metrics_cases(metrics), "all cases are in the total", "");
+    require(metrics_ngroups(metrics) == 1 || groups == total, "groups add up", "");
+    for (size_t i = 0, n = metrics_nintervals(metrics); i < n && i < 1000; i++) {
+        struct metrics_value value;
+        for (size_t k = 0; metrics_interval(metrics, i, k, &value); k++)
+            require(value.name[0] != '\0', "a column has a name", "");
+    }
+}
+
+static void
+reduce(const struct metrics_family *family, const char *path, const char *by,
+       double seconds)
+{
+    struct rec_error err = {.code = REC_OK, .text = ""};
+    struct metrics *metrics = metrics_new(family, by, seconds, &err);
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
+    struct rec rec;
+    int status = metrics && reader ? 1 : -1;
+
+    while (status > 0 && (status = rec_next(reader, &rec, &err)) > 0)
+        if (metrics_take(metrics, reader, &rec, &err) < 0)
+            status = -1;
+    if (status == 0)
+        check(metrics);
+    else if (err.text[0] == '\0' || err.code == REC_OK || err.code == REC_BUG)
+        require(false, "a message", err.text);
+    metrics_free(metrics);
+    rec_reader_close(reader);
+}
+
+/* Each eight bytes a value. */
+static void
+distribute(const uint8_t *bytes, size_t size)
+{
+    static const double at[] = {0, 1e-9, 0.05, 0.25, 0.5, 0.75, 0.99, 1};
+    struct metrics_dist dist = {0};
+    struct rec_error err;
+    double last = 0;
+    for (size_t i = 0; i + 8 <= size; i += 8) {
+        double value;
+        memcpy(&value, bytes + i, 8);
+        if (value > 1e-100 && value < 1e100 && !metrics_dist_add(&dist, value, &err))
+            abort();
+    }
+    for (size_t i = 0; dist.n > 0 && i < sizeof at / sizeof *at; i++) {
+        double value = metrics_dist_quantile(&dist, at[i]);
+        require(value >= fmax(last, dist.least) * (1 - ROUNDING) &&
+                    value <= dist.most * (1 + ROUNDING),
+                "quantiles are in order", "");
+        last = value;
+    }
+    require(dist.n < 2 || metrics_dist_deviation(&dist) >= 0, "a deviation", "");
+    metrics_dist_free(&dist);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const char *const by[] = {NULL,    "model",  "graph",    "cause",
+                                     "steps", "degree", "deadline", "servers"};
+    const struct metrics_family *family;
+    char path[64];
+    int fd = fuzz_file(bytes, size, path);
+    distribute(bytes, size);
+    for (size_t i = 0; (family = metrics_family(i)); i++) {
+        reduce(family, path, by[size % 8], 0);
+        if (size % 16 == 0) /* many intervals take long */
+            reduce(family, path, NULL, 1e3);
+    }
+    close(fd);
+    return 0;
+}

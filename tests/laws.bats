@@ -1,0 +1,63 @@
+# Laws that hold whatever the result is: a stream that says the same in other words has the
+# same result, in every tool and mode that reads records. tests/laws/laws.py has the programs
+# and the laws.
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cp "$ROOT/traces/redundant/bert.tsv" .
+    awk '/^#/ || /^node[1-5] / || / -- node[2-5]$/' "$ROOT/traces/alexnet.txt" >small.txt
+    awk '/^#/ || /^node[1-4] / || / -- node[2-4]$/' "$ROOT/traces/vgg16.txt" >other.txt
+    pd2graph --no-job small.txt other.txt >graphs.rec
+    tracegen jobs --jobs 30 --steps fixed:30 --interarrival exponential:0.5 \
+        --deadline-fraction uniform:0.5:2 graphs.rec >jobs.rec
+    partition --policy all --max-degree 4 jobs.rec >parts.rec
+    # servers are short: some jobs wait, some are blocked
+    ramp-alloc --shape 2x2x2 --queue 3 parts.rec >alloc.rec
+    grep -q '^block' alloc.rec
+    sim alloc.rec >done.rec
+    { head -n 150 "$ROOT/traces/spot.rec" | grep -v '^#end' && echo '#end'; } >spot.rec
+    tracegen fit --stats spot.rec >model.rec
+    sim elastic --until 4000 spot.rec >elastic.rec
+    sim redundant --profile bert.tsv --steps 0 --until 1000 spot.rec >redundant.rec
+    printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
+}
+
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+law() {
+    rm -rf "${BATS_FILE_TMPDIR:?}/$1"
+    python3 "$ROOT/tests/laws/laws.py" "$1" "$BATS_FILE_TMPDIR"
+}
+
+@test "laws: lines may end in CR LF" { law crlf; }
+@test "laws: gzip changes nothing, in one member or two" { law compressed; }
+@test "laws: comments may be anywhere behind the head" { law comments; }
+@test "laws: empty lines may be anywhere" { law empty-lines; }
+@test "laws: unknown records may be anywhere" { law unknown-records; }
+@test "laws: unknown keys change nothing" { law unknown-keys; }
+@test "laws: keys may be in any order" { law key-order; }
+@test "laws: numbers may be spelled in any way" { law number-spelling; }
+@test "laws: a stream without header may be split into files behind any record" { law split-files; }
+@test "laws: the last line of a file needs no line feed" { law last-line-feed; }
+@test "laws: graphs and jobs may come as several whole streams" { law pieces; }
+@test "laws: streams are the same in two files, in one, in one gzip file" { law joined; }
+@test "laws: names mean nothing" { law renamed; }
+
+@test "laws: a field that is wrong is refused at its line" { law damaged; }
+
+@test "laws: a tool that looks at how its input is spelled is found" {
+    mkdir -p bin
+    printf '#!/bin/sh\nwc -c "$@" && exec "%s" "$@"\n' "$BUILD/bin/metrics" >bin/metrics
+    chmod +x bin/metrics
+    PATH=$PWD/bin:$PATH run law joined
+    [ "$status" = 1 ]
+    [[ $output == *"joined, metrics elastic.rec, way 1"* ]]
+}
+
+@test "laws: a tool that reads records has a line among the programs" {
+    for ggo in "$ROOT"/tools/*.ggo; do
+        name=$(basename "$ggo" .ggo)
+        case $name in common | *_* | pdgen | tracegen) continue ;; esac
+        case $name in sim-* | tracegen-*) name=${name/-/ } ;; esac
+        grep -q "^$name " "$ROOT/tests/laws/laws.py" || { echo "$name has none"; return 1; }
+    done
+}

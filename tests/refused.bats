@@ -1,0 +1,223 @@
+# Foreign text and option values that are wrong: each is refused by name, where it stands. (Fields
+# of records: laws.bats, "a field that is wrong".)
+
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+
+# Lines "INPUT | MESSAGE": the command, on INPUT (as printf writes it), ends with status 3 or 2
+# and says MESSAGE.
+refuses() { # status, command...
+    local want=$1 input message status rows=0
+    shift
+    while IFS='|' read -r input message; do
+        printf "${input% }" >in
+        rows=$((rows + 1)) status=0
+        "$@" >out 2>err </dev/null || status=$?
+        if [ "$status" != "$want" ] || ! grep -qF -- "${message# }" err || [ "$(wc -l <err)" != 1 ]; then
+            echo "status $status of '$input', which should say:$message"
+            cat err
+            return 1
+        fi
+    done
+    [ $rows -gt 0 ]
+}
+# Lines "VALUE | MESSAGE" of an option.
+refuses_value() { # command...
+    local value message status
+    while IFS='|' read -r value message; do
+        status=0
+        "$@" "${value% }" >out 2>err </dev/null || status=$?
+        if [ "$status" != 2 ] || ! grep -qF -- "${message# }" err || [ "$(wc -l <err)" != 1 ]; then
+            echo "status $status of '$value', which should say:$message"
+            cat err
+            return 1
+        fi
+    done
+}
+
+@test "refused: rows of spot logs" {
+    refuses 3 tracegen fit in <<'ROWS'
+timestamp,count\n2021-09-14T17:00:00Z\n | in:2: the row has 1 fields, needs 2
+timestamp,count\n20x1-09-14T17:00:00Z,3\n | in:2: a timestamp is YYYY-MM-DDTHH:MM:SSZ, got '20x1-
+timestamp,count\n2021-0x-14T17:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-1xT17:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14 17:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T1x:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17-00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17:0x:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17:00:0xZ,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17:00:00,3\n | in:2: a timestamp is
+timestamp,count\n2021-02-30T17:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-13-01T17:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T24:00:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17:60:00Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17:00:60Z,3\n | in:2: a timestamp is
+timestamp,count\n2021-09-14T17:00:00Z,3.5\n | in:2: the number of instances must be an integer >= 0, got '3.5'
+timestamp,count\n2021-09-14T17:00:00Z,-1\n | in:2: the number of instances
+timestamp,count\n2021-09-14T17:00:00Z,x\n | in:2: the number of instances
+timestamp,count\n2021-09-14T17:00:00Z,1e17\n | in:2: the number of instances
+timestamp,number\n2021-09-14T17:00:00Z,3\n | terminations need the log of counts too
+2021-12-10, 13:07:45, 80\n2021-12-10, 13:08\n | in:2: a row is date, time, count; this one has 2 fields
+2021-12-10, 13:07:45, 80\n2021-12-10x, 13:08:45, 7\n | in:2: date and time are YYYY-MM-DD, HH:MM:SS, got '2021-12-10x, 13:08:45'
+2021-12-10, 13:07:45, 80\n2021-12-10, 13:08:45x, 7\n | in:2: date and time are
+2021-12-10, 13:07:45, 80\n2021-12-10, 13:08:45, many\n | in:2: the number of instances
+0,add,a\n1,add\n | in:2: a row is milliseconds, add or remove, node; this one has 2 fields
+0,add,a\n-1,add,b\n | in:2: milliseconds must be a number from 0 to 1e15, got '-1'
+0,add,a\nsoon,add,b\n | in:2: milliseconds must be
+0,add,a\n2e15,add,b\n | in:2: milliseconds must be
+0,add,a\n1,leave,a\n | in:2: expected add or remove, got 'leave'
+0,add,a\n1,add,\n | in:2: a node's name must be text
+0,add,a\n1,add,b=c\n | in:2: a node's name must be text
+0,add,a\n1,add,"b,c"\n | in:2: a node's name must be text
+0,add,a\n1,add,\377\n | in:2: a node's name must be text
+trace\t0\t9\n | the stream has no preempt or add records
+add\t1\t1\ntrace\t0\t9\n | in:2:
+trace\t0\t2e12\n | in:1:
+trace\t9\t0\n | in:1:
+add\t2e12\t1\n | in:1:
+add\t1\t2\tids=a\n | in:1:
+ROWS
+    # two logs that cannot be one
+    printf 'timestamp,count\n2021-09-14T17:00:00Z,3\n' >counts
+    printf '0,add,a\n' >events
+    run tracegen fit counts events
+    [ "$status" = 3 ]
+    printf 'timestamp,number\n2021-09-14T16:59:00Z,3\n' >early
+    run tracegen fit counts early
+    [ "$status" = 3 ]
+    [[ $output == *"early:2: a termination comes before the first count"* ]]
+}
+
+@test "refused: tables of redundant computation" {
+    refuses 3 sim redundant --profile in "$ROOT/traces/spot.rec" <<'ROWS'
+samples\t8\nstages\t2\n | a profile needs samples, stages, and a step line
+stages\t2\nstep\t2\t1\t3\n | a profile needs samples, stages, and a step line
+samples\t8\nstages\t2\nstep\t3\t1\t3\n | a profile needs samples, stages, and a step line
+samples\t8\nstages\t2\nstep\t2\t2\t3\n | a profile needs samples, stages, and a step line
+step\t2\t1\n | in:1: a step line is: step, stages, pipelines, seconds
+step\t2\t1\t0\n | in:1: a step takes a millisecond to 1e9 seconds
+step\t2\t1\t2e9\n | in:1: a step takes a millisecond to 1e9 seconds
+step\t2\t0\t1\n | in:1: a step takes a millisecond to 1e9 seconds, on at least one pipeline
+step\t2\t-1\t1\n | in:1: pipelines must be an integer >= 0, got '-1'
+samples\t8\t9\n | in:1: a line is a key, a TAB and its value
+samples\tmany\n | in:1: samples must be a number >= 0, got 'many'
+stages\t1.5\n | in:1: stages must be an integer >= 0, got '1.5'
+colour\t1\n | in:1: unknown key 'colour'
+on_demand_step\t1e13\n | in:1: on_demand_step must be from 0 to 1e+12
+ROWS
+}
+
+@test "refused: measurements of elastic training" {
+    mkdir profile
+    measured() {
+        printf 'a,b,c,reconfig\n1,2,3,40\n1,2,3,60\n' >profile/reconfig.csv
+        printf '30\n' >profile/async-checkpoint_0.csv
+        printf '2,0,0,0,9,0,0\n4,0,0,0,5,0,0\n' >profile/loop_times_0.csv
+    }
+    tell() { sim elastic --profile profile --depth 2 --start 4 --until 100 2>err; }
+    measured
+    # 4 iterate in 5 s: until 100, 20 steps
+    tell | grep -q '^trained.elastic.0.100.20.'
+    for damage in 'reconfig.csv a,b,c,d\n1,2,3\n 2:.a.row.has.4.fields' \
+        'reconfig.csv a,b,c,d\n .nothing.was.measured' \
+        'async-checkpoint_0.csv -1\n 1:.a.row.has.1.fields' \
+        'async-checkpoint_0.csv inf\n 1:.a.row.has.1.fields' \
+        'loop_times_0.csv x,0,0,0,9,0,0\n 1:.a.row.has.7.fields' \
+        'loop_times_0.csv 0,0,0,0,9,0,0\n 1:.a.row.has.7.fields' \
+        'loop_times_0.csv 2,0,0,0,x,0,0\n 1:.a.row.has.7.fields' \
+        'loop_times_0.csv 2,0,0,0,0.1,0,0\n .'; do
+        set -- $damage
+        measured
+        printf -- "$2" >profile/$1
+        status=0
+        tell >out || status=$?
+        [ $status = 3 ] && grep -q "$1:.*$3" err || { echo "$status: $damage"; cat err; return 1; }
+    done
+}
+
+@test "refused: profiles" {
+    refuses 3 pd2graph in <<'ROWS'
+what\n | in:1:
+node1 -- L -- forward_compute_time=x, backward_compute_time=1, activation_size=1, parameter_size=1\n | forward_compute_time must be
+node1 -- L -- forward_compute_time=1, backward_compute_time=-1, activation_size=1, parameter_size=1\n | backward_compute_time must be
+node1 -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=[1; inf], parameter_size=1\n | activation_size
+node1 -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1\n | in:1:
+node1 -- L -- forward_compute_time, backward_compute_time=1, activation_size=1, parameter_size=1\n | in:1:
+node1 -- L\n | in:
+nodex -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1\n | in:1:
+node1 -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1 -- stage_id=1234567890123456789\n | in:1:
+node1 -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1 -- stage_id=x\n | in:1:
+node1 -- L -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=1\n\tnode1 -- node2\n | in:2:
+ROWS
+}
+
+@test "refused: distributions" {
+    pd2graph --no-job "$ROOT/traces/alexnet.txt" >graphs
+    printf '1\nx\n' >numbers
+    : >none
+    refuses_value tracegen jobs graphs --interarrival <<'ROWS'
+uniform:2:1 | uniform
+uniform:1:2:1.5 | uniform
+uniform:1:2:16 | uniform
+exponential:-1 | exponential
+gamma:1:0 | gamma
+gamma:0:1 | gamma
+normal:-1:1 | normal
+lognormal:0:1 | lognormal
+lognormal:1:-1 | lognormal
+skewnormal:1:3:2 | skewnormal
+skewnormal:1:-1:2 | skewnormal
+pmf:1=0.5 | pmf
+pmf:1=0.5,2 | pmf
+pmf:x=1 | pmf
+pmf:1=x | pmf
+pmf:inf=1 | pmf
+pmf: | pmf
+fixed: | fixed
+fixed:1:2 | fixed
+fixed:inf | fixed
+beta:1:2 | beta
+ROWS
+    run tracegen jobs graphs --interarrival file:numbers
+    [ "$status" = 3 ] && [[ $output == *"numbers:2: "* ]]
+    run tracegen jobs graphs --interarrival file:none
+    [ "$status" = 3 ] && [[ $output == *"none"* ]]
+}
+
+@test "refused: models, shapes, amounts with units" {
+    refuses 3 tracegen preempt --process empirical in <<'ROWS'
+model\tspot\tx\tpreempt_spacings=5\n | in:1: a list of values is VALUE:WEIGHT,...
+model\tspot\tx\tpreempt_spacings=5:0\n | in:1: a list of values
+model\tspot\tx\tpreempt_spacings=5:x\n | in:1: a list of values
+model\tspot\tx\tpreempt_spacings=-5:1\n | in:1: a list of values
+model\tspot\tx\tpreempt_spacings=inf:1\n | in:1: a list of values
+model\tspot\tx\tpreempt_spacings=5:inf\n | in:1: a list of values
+model\tspot\tx\tpreempt_mean=inf\n | in:1:
+model\tlunar\tx\n | in:1: the model is of kind 'lunar', not spot
+model\tspot\n | in:1:
+ROWS
+    refuses_value ramp-alloc --shape <<'ROWS'
+4x4 | --shape
+4x4x4x4 | --shape
+0x1x1 | --shape
+ax1x1 | --shape
+2000000x1x1 | --shape
+4096x4096x4096 | --shape
+2x4x1 | at most as many racks as communication groups
+ROWS
+    refuses_value ramp-alloc --memory <<'ROWS'
+80XB | --memory
+-1GB | --memory
+nan | --memory
+GB | --memory
+1e999GB | --memory
+ROWS
+    refuses_value ramp-alloc --bandwidth <<'ROWS'
+0 | bandwidth
+1GB | --bandwidth
+inf | --bandwidth
+ROWS
+    refuses_value ramp-alloc --io <<'ROWS'
+5parsec | --io
+s | --io
+ROWS
+}
