@@ -113,7 +113,10 @@ ROWS
         printf '30\n' >profile/async-checkpoint_0.csv
         printf '2,0,0,0,9,0,0\n4,0,0,0,5,0,0\n' >profile/loop_times_0.csv
     }
-    tell() { sim elastic --profile profile --depth 2 --start 4 --until 100 2>err; }
+    tell() {
+        echo "# nothing happens" |
+            sim elastic --profile profile --depth 2 --start 4 --until 100 2>err
+    }
     measured
     # 4 iterate in 5 s: until 100, 20 steps
     tell | grep -q '^trained.elastic.0.100.20.'
@@ -153,7 +156,7 @@ ROWS
 @test "refused: distributions" {
     pd2graph --no-job "$ROOT/traces/alexnet.txt" >graphs
     printf '1\nx\n' >numbers
-    : >none
+    echo "# no value" >none
     refuses_value tracegen jobs graphs --interarrival <<'ROWS'
 uniform:2:1 | uniform
 uniform:1:2:1.5 | uniform

@@ -202,7 +202,8 @@ def last_line_feed(text):
     """Files without a header need no LF at their end."""
     lines = lines_of(no_header(text))
     half = len(lines) // 2
-    yield ["\n".join(lines[:half]).encode(), "\n".join(lines[half:]).encode()]
+    halves = ["\n".join(lines[:half]).encode(), "\n".join(lines[half:]).encode()]
+    yield [text for text in halves if text]  # no bytes at all would be a cut stream
 
 
 def pieces(text):
@@ -215,7 +216,7 @@ def pieces(text):
         cuts = [0] + starts[1::step] + [len(lines)]
         streams = [whole("".join(lines[a:b])).encode() for a, b in zip(cuts, cuts[1:])]
         yield ["".join(s.decode() for s in streams).encode()]
-        yield streams[:20] + [b"".join(streams[20:])]
+        yield streams[:20] + ([b"".join(streams[20:])] if streams[20:] else [])
 
 
 @first_is_base
