@@ -52,7 +52,7 @@ is_old() { echo old | cmp - at/result; }
         exec 9>at/fifo
         cat graph.rec >&9
         for ((i = 0; i < 100; i++)); do
-            ls -A at | grep -q '^\.rampipe-' && break
+            compgen -G 'at/.rampipe-*' >found && break
             sleep 0.02
         done
         [ "$i" -lt 100 ]

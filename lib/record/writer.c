@@ -33,7 +33,7 @@ rec_writer_open(const char *path, const char *provenance, struct rec_error *err)
         (provenance && !(writer->provenance = strdup(provenance))))
         rec_fail_memory(err);
     else if (!(writer->output = rec_output_open(standard ? NULL : path)))
-        rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
+        rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(errno));
     if (!writer || !writer->output) {
         if (writer) {
             free(writer->name);
