@@ -20,6 +20,16 @@ fuzz_file(const uint8_t *bytes, size_t size, char path[64])
     return fd;
 }
 
+/* A law that does not hold is a crash. */
+static inline void
+require(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "broken: %s\n", what);
+    abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 #endif

@@ -11,15 +11,6 @@
 static const struct net_cluster cluster = {
     &net_ramp, {3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
 
-static void
-require(bool ok, const char *what)
-{
-    if (ok)
-        return;
-    fprintf(stderr, "broken: %s\n", what);
-    abort();
-}
-
 /* A failure must say what is wrong, and may not be rampipe's. */
 static void
 require_message(const struct rec_error *err)

@@ -13,15 +13,6 @@ struct seen {
     bool present[NODES];
 };
 
-static void
-require(bool ok, const char *what)
-{
-    if (ok)
-        return;
-    fprintf(stderr, "broken: %s\n", what);
-    abort();
-}
-
 static bool
 see(void *context, const struct spot_event *event, struct rec_error *err)
 {

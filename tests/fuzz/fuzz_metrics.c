@@ -12,7 +12,7 @@
 #define ROUNDING 1e-12
 
 static void
-require(bool ok, const char *what, const char *name)
+require_of(bool ok, const char *what, const char *name)
 {
     if (ok)
         return;
@@ -27,12 +27,12 @@ check_figure(const struct metrics_figure *f, double *cases)
     static const char *const order[] = {"min", "p5",  "p25", "p50",
                                         "p75", "p95", "p99", "max"};
     double last = -INFINITY;
-    require(f->n <= METRICS_STATISTICS, "few statistics", f->name);
+    require_of(f->n <= METRICS_STATISTICS, "few statistics", f->name);
     for (size_t o = 0; f->n > 1 && o < sizeof order / sizeof *order; o++)
         for (size_t i = 0; i < f->n; i++)
             if (strcmp(f->statistic[i], order[o]) == 0 && !isnan(f->value[i])) {
-                require(f->value[i] >= last * (1 - ROUNDING), "quantiles are in order",
-                        f->name);
+                require_of(f->value[i] >= last * (1 - ROUNDING), "quantiles are in order",
+                           f->name);
                 last = f->value[i];
             }
     if (f->n == 1 && (strcmp(f->name, "jobs") == 0 || strcmp(f->name, "runs") == 0))
@@ -45,28 +45,28 @@ check(struct metrics *metrics)
     double total = 0, groups = 0;
     struct rec_error err;
     if (!metrics_end(metrics, &err))
-        require(false, "it ends", err.text);
+        require_of(false, "it ends", err.text);
     for (size_t g = 0; g < metrics_ngroups(metrics); g++) {
         struct metrics_figure figure;
         struct metrics_value value;
         for (size_t i = 0; metrics_figure(metrics, g, i, &figure); i++)
             check_figure(&figure, g ? &groups : &total);
         for (size_t i = 0; metrics_column(metrics, g, i, &value); i++)
-            require(value.name[0] != '\0', "a column has a name", "");
-        require(g == 0 || g == 1 ||
-                    strcmp(metrics_group_name(metrics, g),
-                           metrics_group_name(metrics, g - 1)) != 0,
-                "groups differ", metrics_group_name(metrics, g));
+            require_of(value.name[0] != '\0', "a column has a name", "");
+        require_of(g == 0 || g == 1 ||
+                       strcmp(metrics_group_name(metrics, g),
+                              metrics_group_name(metrics, g - 1)) != 0,
+                   "groups differ", metrics_group_name(metrics, g));
     }
     if (!metrics_has_runs(metrics)) {
-        require(total == (double)metrics_cases(metrics), "all cases are in the total",
-                "");
-        require(metrics_ngroups(metrics) == 1 || groups == total, "groups add up", "");
+        require_of(total == (double)metrics_cases(metrics), "all cases are in the total",
+                   "");
+        require_of(metrics_ngroups(metrics) == 1 || groups == total, "groups add up", "");
     }
     for (size_t i = 0, n = metrics_nintervals(metrics); i < n && i < 1000; i++) {
         struct metrics_value value;
         for (size_t k = 0; metrics_interval(metrics, i, k, &value); k++)
-            require(value.name[0] != '\0', "a column has a name", "");
+            require_of(value.name[0] != '\0', "a column has a name", "");
     }
 }
 
@@ -86,7 +86,7 @@ reduce(const struct metrics_family *family, const char *path, const char *by,
     if (status == 0)
         check(metrics);
     else if (err.text[0] == '\0' || err.code == REC_OK || err.code == REC_BUG)
-        require(false, "a message", err.text);
+        require_of(false, "a message", err.text);
     metrics_free(metrics);
     rec_reader_close(reader);
 }
@@ -107,12 +107,12 @@ distribute(const uint8_t *bytes, size_t size)
     }
     for (size_t i = 0; dist.n > 0 && i < sizeof at / sizeof *at; i++) {
         double value = metrics_dist_quantile(&dist, at[i]);
-        require(value >= fmax(last, dist.least) * (1 - ROUNDING) &&
-                    value <= dist.most * (1 + ROUNDING),
-                "quantiles are in order", "");
+        require_of(value >= fmax(last, dist.least) * (1 - ROUNDING) &&
+                       value <= dist.most * (1 + ROUNDING),
+                   "quantiles are in order", "");
         last = value;
     }
-    require(dist.n < 2 || metrics_dist_deviation(&dist) >= 0, "a deviation", "");
+    require_of(dist.n < 2 || metrics_dist_deviation(&dist) >= 0, "a deviation", "");
     metrics_dist_free(&dist);
 }
 

@@ -10,15 +10,6 @@
 
 #include <math.h>
 
-static void
-require(bool ok, const char *what)
-{
-    if (ok)
-        return;
-    fprintf(stderr, "broken: %s\n", what);
-    abort();
-}
-
 /* Twelve instances, of which some leave and others come: 300 seconds, or 99 steps. */
 static void
 train(const struct train_redundant_profile *profile)
