@@ -201,18 +201,20 @@ void rec_map_free(struct rec_map *map);
 /** How many ids a memory of ids keeps at least. */
 #define REC_IDS_KEPT 1048576
 
-enum { REC_IDS_RUNS = 16, REC_IDS_PREFIX = 32 };
+enum { REC_IDS_RUNS = 16, REC_IDS_PREFIX = 32, REC_IDS_AHEAD = 1 << 16 };
 
-/** Ids that differ in a number at their end: PREFIX and from, from + 1, ... to. */
+/** Ids that differ in a number at their end: PREFIX and from, from + 1, ... to, and of the
+ * REC_IDS_AHEAD numbers behind that those whose bit is set. */
 struct rec_ids_run {
     uint64_t from, to;
+    uint64_t *ahead;
     size_t len;
     char prefix[REC_IDS_PREFIX];
 };
 
 /**
  * A bounded memory of ids, of streams that have more of them than a machine has memory.
- * Ids that count on, j1, j2, j3, are remembered for good, as up to REC_IDS_RUNS runs.
+ * Ids that count on, j1, j3, j2, are remembered for good, as up to REC_IDS_RUNS runs.
  * Others are hashes of 64 bits in two generations: an id goes into the newer one; when that
  * holds REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of those at
  * least the last REC_IDS_KEPT are known again, at most twice as many, in 32 MB; two that
@@ -221,7 +223,7 @@ struct rec_ids_run {
  */
 struct rec_ids {
     struct rec_ids_run run[REC_IDS_RUNS];
-    size_t nruns, last; /* which run was the last to go on */
+    size_t nruns;
     uint64_t *hash[2]; /* open addressing, 0: free; the newer generation, the older one */
     size_t size[2];    /* slots: a power of two, or 0 */
     size_t n;          /* in the newer one */

@@ -3,22 +3,11 @@
 
 #include <stdlib.h>
 
-/* Where a hash belongs. Ids that were made to crowd one place do so under one seed only:
- * an odd multiplier, here the address of a table, spreads them anew in every run. What is
- * found does not depend on it. */
-static size_t
-home(const uint64_t *table, size_t size, uint64_t hash)
-{
-    uint64_t odd = ((uint64_t)(uintptr_t)table ^ 0x9e3779b97f4a7c15u) | 1;
-    hash *= odd;
-    return (size_t)((hash ^ hash >> 32) * 0xd6e8feb86659fd93u >> 20) & (size - 1);
-}
-
 /* The slot of a hash, or the free one where it goes. */
 static uint64_t *
 find(uint64_t *table, size_t size, uint64_t hash)
 {
-    size_t i = home(table, size, hash);
+    size_t i = (size_t)hash & (size - 1);
     while (table[i] && table[i] != hash)
         i = (i + 1) & (size - 1);
     return &table[i];
@@ -100,34 +89,75 @@ has_prefix(const struct rec_ids_run *run, struct rec_str id, size_t len)
     return run->len == len && memcmp(run->prefix, id.ptr, len) == 0;
 }
 
-/* As rec_ids_add(), by the runs alone; -1: they do not know. */
-static int
-add_to_runs(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number)
+/* Its word in `ahead`, and its bit there. */
+static uint64_t *
+place_ahead(const struct rec_ids_run *run, uint64_t number, uint64_t *bit)
 {
-    struct rec_ids_run *run;
-    bool hashed = ids->size[0] > 0, on = false;
+    *bit = (uint64_t)1 << number % 64;
+    return &run->ahead[number % REC_IDS_AHEAD / 64];
+}
 
-    for (size_t i = 0; i < ids->nruns; i++) {
-        run = &ids->run[i];
-        if (number - run->from > run->to - run->from + 1 || !has_prefix(run, id, len))
-            continue;
-        if (number <= run->to)
-            return 0;
-        ids->last = i;
-        on = true;
+/* Is the number in the run or ahead of it, or (*goes_on) may it be put there? */
+static bool
+is_in_run(const struct rec_ids_run *run, uint64_t number, bool *goes_on)
+{
+    uint64_t bit;
+    *goes_on = number > run->to && number - run->to <= REC_IDS_AHEAD;
+    return *goes_on ? (*place_ahead(run, number, &bit) & bit) != 0 : number <= run->to;
+}
+
+static void
+put_in_run(struct rec_ids_run *run, uint64_t number)
+{
+    uint64_t bit, *word = place_ahead(run, number, &bit);
+    *word |= bit;
+    while (*(word = place_ahead(run, run->to + 1, &bit)) & bit) {
+        *word &= ~bit;
+        run->to++;
     }
-    if (!on && ids->nruns == REC_IDS_RUNS)
-        return -1;
-    if (hashed && is_known(ids, hash_of(id)))
-        return 0;
-    if (on) {
-        ids->run[ids->last].to = number;
-        return 1;
-    }
-    run = &ids->run[ids->nruns++];
+}
+
+static bool
+begin_run(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number,
+          struct rec_error *err)
+{
+    struct rec_ids_run *run = &ids->run[ids->nruns];
+    run->ahead = calloc(REC_IDS_AHEAD / 64, sizeof *run->ahead);
+    if (!run->ahead)
+        return rec_fail_memory(err);
     run->from = run->to = number;
     run->len = len;
     memcpy(run->prefix, id.ptr, len);
+    ids->nruns++;
+    return true;
+}
+
+enum { NOT_BY_RUNS = 2 };
+
+/* As rec_ids_add(), by the runs alone; NOT_BY_RUNS: they do not know. */
+static int
+add_to_runs(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number,
+            struct rec_error *err)
+{
+    struct rec_ids_run *on = NULL;
+
+    for (size_t i = 0; i < ids->nruns; i++) {
+        struct rec_ids_run *run = &ids->run[i];
+        bool goes_on;
+        if (number < run->from || !has_prefix(run, id, len))
+            continue;
+        if (is_in_run(run, number, &goes_on))
+            return 0;
+        if (goes_on)
+            on = run;
+    }
+    if (!on && ids->nruns == REC_IDS_RUNS)
+        return NOT_BY_RUNS;
+    if (ids->size[0] > 0 && is_known(ids, hash_of(id)))
+        return 0;
+    if (!on)
+        return begin_run(ids, id, len, number, err) ? 1 : -1;
+    put_in_run(on, number);
     return 1;
 }
 
@@ -138,9 +168,10 @@ rec_ids_add(struct rec_ids *ids, struct rec_str id, struct rec_error *err)
 {
     uint64_t hash, *slot, number;
     size_t len;
-    int added = split_number(id, &len, &number) ? add_to_runs(ids, id, len, number) : -1;
+    int added = split_number(id, &len, &number) ? add_to_runs(ids, id, len, number, err)
+                                                : NOT_BY_RUNS;
 
-    if (added >= 0)
+    if (added != NOT_BY_RUNS)
         return added;
     hash = hash_of(id);
     if (ids->size[1] && *find(ids->hash[1], ids->size[1], hash))
@@ -160,6 +191,8 @@ rec_ids_add(struct rec_ids *ids, struct rec_str id, struct rec_error *err)
 void
 rec_ids_free(struct rec_ids *ids)
 {
+    for (size_t i = 0; i < ids->nruns; i++)
+        free(ids->run[i].ahead);
     free(ids->hash[0]);
     free(ids->hash[1]);
     *ids = (struct rec_ids){0};

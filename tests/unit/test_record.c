@@ -505,6 +505,28 @@ ids_are_remembered_for_a_while(void **state)
     rec_ids_free(&ids);
 }
 
+/* Jobs end in another order than they came in: those that run ahead are not hashed. */
+static void
+ids_that_run_ahead(void **state)
+{
+    enum { BLOCKS = 100, SIZE = 5000 };
+    struct rec_ids ids = {0};
+    struct rec_error err;
+    char id[40];
+    (void)state;
+    for (int again = 0; again < 2; again++)
+        for (int b = 0; b < BLOCKS; b++)
+            for (int i = SIZE; i > 0; i--) { /* each block backwards, but for its first */
+                int number = b * SIZE + (i == SIZE ? 1 : i + 1);
+                snprintf(id, sizeof id, "j%d", number);
+                if (rec_ids_add(&ids, rec_str(id), &err) != !again)
+                    fail_msg("%s is %s", id, again ? "new" : "known");
+            }
+    assert_int_equal(ids.size[0], 0);
+    assert_int_equal(ids.nruns, 1);
+    rec_ids_free(&ids);
+}
+
 /* Ids that count on are known for good, each by its own prefix and its zeros; a run that
  * reaches what was there before knows that. */
 static void
@@ -583,6 +605,7 @@ main(int argc, char **argv)
         cmocka_unit_test(passing_on_is_exact),
         cmocka_unit_test(ids_are_remembered_for_a_while),
         cmocka_unit_test(ids_that_count_on),
+        cmocka_unit_test(ids_that_run_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
