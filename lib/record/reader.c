@@ -640,7 +640,7 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
         }
         if (reader->opening) {
             reader->opening = rec->type == REC_COMMENT; /* #@ lines may still come */
-            if (reader->options.tie)
+            if (reader->options.tie && !(reader->opening && reader->headed))
                 rec_writer_begin(reader->options.tie);
         }
         return 1;

@@ -14,6 +14,8 @@ struct rec_writer {
     char *provenance; /* NULL: plain text without header and trailer */
     bool header_written, own_written;
     bool fresh;   /* nothing follows the header yet */
+    char *held;   /* comments that came before the last line of provenance */
+    size_t held_len, held_room;
     bool sealed;  /* trailers say what was written */
     int failed;   /* errno of the first failure; 0 while all is well */
     uint32_t crc; /* since the header, up to buffer[summed] */
@@ -204,6 +206,22 @@ rec_writer_begin(struct rec_writer *writer)
     put_text(writer, writer->provenance);
     put_byte(writer, '\n');
     writer->own_written = true;
+    rec_put_bytes(writer, writer->held, writer->held_len);
+    writer->held_len = 0;
+}
+
+/* A comment among the lines of provenance, behind the last of which the own one comes. */
+static void
+hold(struct rec_writer *writer, struct rec_str line)
+{
+    size_t need = writer->held_len + line.len + 1;
+    if (!rec_grow(&writer->held, &writer->held_room, need, 1, NULL)) {
+        writer->failed = ENOMEM;
+        return;
+    }
+    memcpy(writer->held + writer->held_len, line.ptr, line.len);
+    writer->held[need - 1] = '\n';
+    writer->held_len = need;
 }
 
 bool
@@ -244,6 +262,7 @@ rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
         writer->failed = late;
     ok = rec_writer_ok(writer, err);
     free(writer->name);
+    free(writer->held);
     free(writer->provenance);
     free(writer);
     return ok;
@@ -256,8 +275,13 @@ rec_put_line(struct rec_writer *writer, struct rec_str line)
 {
     if (!line.ptr)
         return; /* a mark */
-    if (!writer->own_written)
+    if (!writer->own_written) {
+        if (writer->provenance && (line.len == 0 || *line.ptr == '#')) {
+            hold(writer, line);
+            return;
+        }
         rec_writer_begin(writer);
+    }
     rec_put_bytes(writer, line.ptr, line.len);
     put_byte(writer, '\n');
 }

@@ -103,8 +103,10 @@ def each(text, change):
 
 
 def put_between(text, news):
-    """A line of `news` behind every line but the head's and the trailer."""
-    return "".join(line + "\n" + ("" if line[:1] == "#" else news[i % len(news)] + "\n")
+    """A line of `news` behind every line but the head's and the trailer; a comment there
+    too."""
+    return "".join(line + "\n" + ("" if line[:1] == "#" and news[0][:1] not in ("", "#")
+                                  else news[i % len(news)] + "\n")
                    for i, line in enumerate(lines_of(text)))
 
 
