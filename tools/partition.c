@@ -1,5 +1,6 @@
 /* partition [OPTION]... [FILE]... - graphs and jobs -> partitioned graphs and jobs. */
 #include "ggo/partition.h"
+#define CLI_UNSHOWN "limit",
 #define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
 #include "main.h"
 
@@ -116,6 +117,9 @@ read_options(struct partition *p, const struct partition_args *args,
         return cli_usage(cli, "--degree must be 1 or even, got '%s'", args->degree_arg);
     if (args->split_given && (args->degree_given || args->quantum_given))
         return cli_usage(cli, "--split decides alone: give no --degree or --quantum");
+    p->how.limit.option = "--limit";
+    if (!cli_count(cli, "limit", args->limit_arg, 1, UINT64_MAX, &p->how.limit.most))
+        return false;
     p->how.degree = (uint32_t)degree;
     p->how.copies = (uint32_t)copies;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;

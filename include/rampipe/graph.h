@@ -276,6 +276,7 @@ struct graph_split {
     const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
     uint32_t copies;       /* data-parallel copies, >= 1 */
     enum graph_sizes sizes;
+    struct rec_limit limit; /* on deps of the new graph */
 };
 
 /**
@@ -308,6 +309,7 @@ struct graph_partition {
     uint32_t nlist;
     uint32_t copies;
     enum graph_sizes sizes;
+    struct rec_limit limit; /* on deps of the new graph */
 };
 
 /**

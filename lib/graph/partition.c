@@ -144,7 +144,7 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
         ok = rec_fail_memory(err);
     }
     if (ok) {
-        struct graph_split split = {parts, rank, how->copies, how->sizes};
+        struct graph_split split = {parts, rank, how->copies, how->sizes, how->limit};
         ok = graph_split(from, &split, rec_str(id), extra, to, err);
     }
     free(parts);
