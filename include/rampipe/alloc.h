@@ -61,8 +61,6 @@ struct alloc_vacancy *alloc_vacancy_new(const struct net_cluster *cluster,
 void alloc_vacancy_free(struct alloc_vacancy *vacancy);
 bool alloc_is_free(const struct alloc_vacancy *vacancy, uint32_t server);
 void alloc_set_free(struct alloc_vacancy *vacancy, uint32_t server, bool free);
-/** How many are free. */
-uint32_t alloc_count_free(const struct alloc_vacancy *vacancy);
 
 struct alloc_placer; /* a cluster, and the job that is being placed on it */
 

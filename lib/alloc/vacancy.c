@@ -83,9 +83,3 @@ alloc_set_free(struct alloc_vacancy *v, uint32_t server, bool free)
     if (free)
         lower_bounds(v, server / v->rack);
 }
-
-uint32_t
-alloc_count_free(const struct alloc_vacancy *v)
-{
-    return v->n;
-}

@@ -13,8 +13,8 @@ struct rec_writer {
     struct rec_output *output;
     char *provenance; /* NULL: plain text without header and trailer */
     bool header_written, own_written;
-    bool fresh;   /* nothing follows the header yet */
-    char *held;   /* comments that came before the last line of provenance */
+    bool fresh; /* nothing follows the header yet */
+    char *held; /* comments that came before the last line of provenance */
     size_t held_len, held_room;
     bool sealed;  /* trailers say what was written */
     int failed;   /* errno of the first failure; 0 while all is well */

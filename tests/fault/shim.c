@@ -604,3 +604,33 @@ run_all(void)
     }
     show(&got);
 }
+
+/* ---- the end of a run ------------------------------------------------------ */
+
+typedef int main_function(int argc, char **argv, char **environment);
+int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*loader_fini)(void), void *stack_end);
+
+static main_function *program_main;
+
+static void
+stop_faults(void)
+{
+    kind = NULL;
+}
+
+static int
+run_main(int argc, char **argv, char **environment)
+{
+    atexit(stop_faults); /* what measures coverage writes behind it */
+    return program_main(argc, argv, environment);
+}
+
+int
+__libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
+                  void (*fini)(void), void (*loader_fini)(void), void *stack_end)
+{
+    REAL(__libc_start_main);
+    program_main = main;
+    return real(run_main, argc, argv, init, fini, loader_fini, stack_end);
+}
