@@ -89,31 +89,34 @@ has_prefix(const struct rec_ids_run *run, struct rec_str id, size_t len)
     return run->len == len && memcmp(run->prefix, id.ptr, len) == 0;
 }
 
-/* Its word in `ahead`, and its bit there. */
+/* The word of a number in `ahead`, and its bit there. */
 static uint64_t *
-place_ahead(const struct rec_ids_run *run, uint64_t number, uint64_t *bit)
+word_of(const struct rec_ids_run *run, uint64_t number)
 {
-    *bit = (uint64_t)1 << number % 64;
     return &run->ahead[number % REC_IDS_AHEAD / 64];
+}
+
+static uint64_t
+bit_of(uint64_t number)
+{
+    return (uint64_t)1 << number % 64;
 }
 
 /* Is the number in the run or ahead of it, or (*goes_on) may it be put there? */
 static bool
 is_in_run(const struct rec_ids_run *run, uint64_t number, bool *goes_on)
 {
-    uint64_t bit;
     *goes_on = number > run->to && number - run->to <= REC_IDS_AHEAD;
-    return *goes_on ? (*place_ahead(run, number, &bit) & bit) != 0 : number <= run->to;
+    return *goes_on ? (*word_of(run, number) & bit_of(number)) != 0 : number <= run->to;
 }
 
 static void
 put_in_run(struct rec_ids_run *run, uint64_t number)
 {
-    uint64_t bit, *word = place_ahead(run, number, &bit);
-    *word |= bit;
-    while (*(word = place_ahead(run, run->to + 1, &bit)) & bit) {
-        *word &= ~bit;
-        run->to++;
+    *word_of(run, number) |= bit_of(number);
+    for (uint64_t next = run->to + 1; *word_of(run, next) & bit_of(next); next++) {
+        *word_of(run, next) &= ~bit_of(next);
+        run->to = next;
     }
 }
 
