@@ -55,6 +55,12 @@ bool rec_check_order(const struct rec_reader *reader, const struct rec *rec,
                      const struct rec_field_spec *spec, double value,
                      struct rec_error *err) REC_MUST_CHECK;
 
+/* "#end", or a seal: with the number of records and the CRC-32 as 8 hexadecimal digits,
+ * TABs between them. False: neither. */
+bool rec_read_trailer(struct rec_str line, bool *sealed, uint64_t *records,
+                      uint32_t *crc);
+bool rec_is_trailer(struct rec_str line);
+
 /* The reader tells the writer tied to it what it saw around the records. */
 void rec_writer_header(struct rec_writer *writer);
 void rec_writer_provenance(struct rec_writer *writer, struct rec_str line);

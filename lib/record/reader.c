@@ -483,39 +483,6 @@ is_cut_header(const struct rec_reader *reader, struct rec_str line)
            memcmp(line.ptr, header, line.len) == 0;
 }
 
-/* "#end", or with the number of records and 8 hexadecimal digits, all TAB-separated. */
-static bool
-read_trailer(struct rec_str line, bool *sealed, uint64_t *records, uint32_t *crc)
-{
-    struct rec_str word;
-    *sealed = false;
-    *crc = 0;
-    if (!rec_str_split(&line, '\t', &word) || !rec_str_is(word, "#end"))
-        return false;
-    if (!line.ptr)
-        return true;
-    *sealed = true;
-    if (!rec_str_split(&line, '\t', &word) || !rec_parse_uint(word, records) ||
-        line.len != 8)
-        return false;
-    for (size_t i = 0; i < 8; i++) {
-        const char *digit = memchr("0123456789abcdef", line.ptr[i], 16);
-        if (!digit)
-            return false;
-        *crc = *crc << 4 | (uint32_t)(digit - "0123456789abcdef");
-    }
-    return true;
-}
-
-static bool
-is_trailer(struct rec_str line)
-{
-    bool sealed;
-    uint64_t records;
-    uint32_t crc;
-    return read_trailer(line, &sealed, &records, &crc);
-}
-
 static bool
 fail_seal(const struct rec_reader *reader, struct rec_error *err, uint64_t records,
           uint32_t crc)
@@ -547,7 +514,7 @@ end_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err
         return rec_reader_fail(reader, err,
                                "#end without a #rampipe header before it: the header was "
                                "lost or damaged");
-    if (!read_trailer(line, &sealed, &records, &crc))
+    if (!rec_read_trailer(line, &sealed, &records, &crc))
         return rec_reader_fail(
             reader, err,
             "a trailer is '#end', or sealed: '#end', a TAB, the number "
@@ -604,7 +571,7 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
                 rec_writer_begin(reader->options.tie);
             return status;
         }
-        if (reader->headed && reader->unterminated && !is_trailer(rec->line)) {
+        if (reader->headed && reader->unterminated && !rec_is_trailer(rec->line)) {
             if (!accept_cut(reader, err))
                 return -1;
             continue; /* the half line is dropped, the warning said so */
