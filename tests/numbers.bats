@@ -82,9 +82,9 @@ refuses() {
     refuses '' 2 'about 1e+11 jobs' tracegen jobs --jobs 100000000000 graph.rec
     refuses '' 2 'about 1e+15 jobs' tracegen jobs --until 1e12 --interarrival fixed:1e-3 graph.rec
     refuses '' 2 '1.2e+15 draws' $coins --minutes 1e10
-    refuses '' 2 'more than the 0.25 allowed' $coins --runs 4000000000
+    refuses '' 2 'about 6.912e+17 draws, more than 1000000000 (--limit' $coins --runs 4000000000
     refuses '' 2 'draws, more than' tracegen preempt --preempt-chance 1e300 --preempt-mean 1 --process exponential
-    refuses '' 2 '1.67e+14 draws' tracegen preempt --process hourly --desired 1000000 --minutes 1e10
+    refuses '' 2 '1.667e+14 draws' tracegen preempt --process hourly --desired 1000000 --minutes 1e10
     refuses 'trace\t0\t1e12\n' 2 'more than 100000000 (--limit' sim elastic --iteration 1:0.001
     refuses 'trace\t0\t1e12\n' 2 'more than 100000000 (--limit' sim elastic --tick 0.001
     refuses 'add\t1e12\t1\n' 2 'more than 100000000 (--limit' sim elastic --iteration 1:0.001
@@ -95,7 +95,7 @@ refuses() {
     done
     # the limit is exact where the number is
     tracegen jobs --jobs 10 --limit 10 graph.rec >out
-    refuses '' 2 'about 10 jobs, more than --limit 9' tracegen jobs --jobs 10 --limit 9 graph.rec
+    refuses '' 2 'about 10 jobs, more than 9 (--limit' tracegen jobs --jobs 10 --limit 9 graph.rec
     printf 'trace\t0\t100\n' | sim elastic --iteration 1:1 --limit 100 >out
     refuses 'trace\t0\t100\n' 2 'more than 99 (--limit' sim elastic --iteration 1:1 --limit 99
     $coins --minutes 1 --limit 120000 >out

@@ -136,12 +136,12 @@ run(struct cli *cli, const struct metrics_args *args)
     bool person = !cli->output && isatty(STDOUT_FILENO);
     size_t format = person ? METRICS_TABLE : METRICS_TSV;
     struct metrics **reducer = NULL, *chosen = NULL;
-    struct rec_limit limit = {.option = "--limit"};
+    struct rec_limit limit;
     double seconds = 0;
     bool runs = args->runs_given;
     bool ok = (!args->format_given ||
                cli_choice(cli, "format", args->format_arg, formats, &format)) &&
-              cli_count(cli, "limit", args->limit_arg, 1, UINT64_MAX, &limit.most) &&
+              cli_limit(cli, args->limit_arg, &limit) &&
               (!args->series_given || read_series(cli, args->series_arg, &seconds)) &&
               (!args->by_given || !args->series_given ||
                cli_usage(cli, "--series is of all cases: give no --by")) &&

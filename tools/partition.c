@@ -117,8 +117,7 @@ read_options(struct partition *p, const struct partition_args *args,
         return cli_usage(cli, "--degree must be 1 or even, got '%s'", args->degree_arg);
     if (args->split_given && (args->degree_given || args->quantum_given))
         return cli_usage(cli, "--split decides alone: give no --degree or --quantum");
-    p->how.limit.option = "--limit";
-    if (!cli_count(cli, "limit", args->limit_arg, 1, UINT64_MAX, &p->how.limit.most))
+    if (!cli_limit(cli, args->limit_arg, &p->how.limit))
         return false;
     p->how.degree = (uint32_t)degree;
     p->how.copies = (uint32_t)copies;

@@ -16,8 +16,7 @@ training_read(struct training *t, const struct training_options *options)
         return false;
     if (isfinite(t->until) && t->until > SPOT_TIME_MAX)
         return cli_usage(t->cli, "--until must be at most %g, or inf", SPOT_TIME_MAX);
-    t->limit.option = "--limit";
-    return cli_count(t->cli, "limit", options->limit, 1, UINT64_MAX, &t->limit.most) &&
+    return cli_limit(t->cli, options->limit, &t->limit) &&
            cli_count(t->cli, "seed", options->seed, 0, UINT32_MAX, &t->seed) &&
            cli_choice(t->cli, "victims", options->victims, victims, &t->victims) &&
            cli_amount(t->cli, "price", options->price, false, &t->price) &&

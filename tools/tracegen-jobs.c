@@ -62,9 +62,10 @@ static bool
 check_number(struct drawing *d, const struct tracegen_jobs_args *args, uint32_t seed)
 {
     struct rng_dist *pilot = NULL;
-    double most, jobs = (double)d->jobs, sum = 0;
+    struct rec_limit limit;
+    double jobs = (double)d->jobs, sum = 0;
 
-    if (!cli_amount(d->cli, "limit", args->limit_arg, true, &most))
+    if (!cli_limit(d->cli, args->limit_arg, &limit))
         return false;
     if (args->until_given) {
         if (!read_dist(d, "interarrival", args->interarrival_arg, seed, 5, &pilot))
@@ -75,9 +76,7 @@ check_number(struct drawing *d, const struct tracegen_jobs_args *args, uint32_t 
         jobs = sum > 0 ? d->until * PILOT / sum : 0;
         rng_dist_free(pilot);
     }
-    return jobs <= most ||
-           cli_usage(d->cli, "there would be about %.3g jobs, more than --limit %g", jobs,
-                     most);
+    return rec_limit(&limit, jobs, "jobs", &d->cli->err);
 }
 
 static bool

@@ -150,9 +150,9 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
          !cli_count(cli, "capacity", args->capacity_arg, 0, START_MAX, &d->capacity)) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &p->seed) ||
         !cli_count(cli, "runs", args->runs_arg, 1, UINT32_MAX, &p->runs) ||
-        !cli_amount(cli, "limit", args->limit_arg, true, &d->most))
+        !cli_limit(cli, args->limit_arg, &d->limit))
         return false;
-    d->most /= (double)p->runs;
+    d->traces = (double)p->runs;
     if (d->interval < 1e-3)
         return cli_usage(cli, "--interval must be at least 0.001");
     if (p->seed + p->runs - 1 > UINT32_MAX)
@@ -232,7 +232,8 @@ draw(struct preempt *p, uint64_t seed)
                                                      : NULL;
     p->drawing.seed = p->hourly.seed = (uint32_t)seed;
     p->hourly.minutes = d->minutes;
-    p->hourly.most = d->most;
+    p->hourly.limit = d->limit;
+    p->hourly.traces = d->traces;
     if (p->trace) {
         p->trace->end = d->minutes * 60;
         p->trace->populated = instances != NULL;

@@ -147,6 +147,8 @@ bool cli_rate(struct cli *cli, const char *option, const char *text, bool allow_
               double *value) REC_MUST_CHECK;
 bool cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
                uint64_t most, uint64_t *value) REC_MUST_CHECK;
+/** --limit: a number >= 1, or inf. */
+bool cli_limit(struct cli *cli, const char *text, struct rec_limit *limit) REC_MUST_CHECK;
 /** The index of `text` in a NULL-terminated list of words. */
 bool cli_choice(struct cli *cli, const char *option, const char *text,
                 const char *const *words, size_t *index) REC_MUST_CHECK;

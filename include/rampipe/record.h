@@ -73,10 +73,10 @@ bool rec_fail(struct rec_error *err, enum rec_code code, const char *format, ...
 bool rec_fail_at(struct rec_error *err, const char *file, uint64_t line,
                  const char *format, ...) REC_PRINTF(4, 5);
 
-/** How much work a few bytes may ask for: `most` of what it is counted in, 0 for any. `option`
- * says in messages what raises it, such as "--limit"; NULL: nothing does. */
+/** How much work a few bytes may ask for: `most` of what it is counted in, 0 or INFINITY for any.
+ * `option` says in messages what raises it, such as "--limit"; NULL: nothing does. */
 struct rec_limit {
-    uint64_t most;
+    double most;
     const char *option;
 };
 /** Before the work: an estimate of more than the limit is REC_USAGE, "it would be about

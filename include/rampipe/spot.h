@@ -198,8 +198,8 @@ struct spot_drawing {
     bool bounded;          /* keep the population in [0, capacity] */
     uint64_t start, capacity;
     uint32_t seed;
-    double
-        most; /* REC_USAGE if more draws would be needed, by an estimate; 0: any number */
+    struct rec_limit limit; /* on draws, by an estimate */
+    double traces;          /* so many like this one share the limit; 0: one */
 };
 
 /** Called with each event, in order of time. False ends the drawing: *err. */
@@ -218,7 +218,8 @@ struct spot_hourly {
     unsigned start_hour;
     double minutes;
     uint32_t seed;
-    double most; /* as above */
+    struct rec_limit limit; /* as above */
+    double traces;
 };
 
 /**

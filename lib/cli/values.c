@@ -137,6 +137,15 @@ cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
 }
 
 bool
+cli_limit(struct cli *cli, const char *text, struct rec_limit *limit)
+{
+    limit->option = "--limit";
+    return cli_amount(cli, "limit", text, true, &limit->most) &&
+           (limit->most >= 1 ||
+            cli_usage(cli, "--limit must be at least 1, got '%s'", text));
+}
+
+bool
 cli_choose_row(struct cli *cli, const char *option, const char *text, const void *rows,
                size_t size, size_t *index)
 {

@@ -53,11 +53,11 @@ bool
 rec_limit(const struct rec_limit *limit, double estimate, const char *what,
           struct rec_error *err)
 {
-    if (limit->most == 0 || estimate <= (double)limit->most)
+    if (limit->most <= 0 || estimate <= limit->most)
         return true;
-    return rec_fail(err, REC_USAGE, "it would be about %.4g %s, more than %llu%s%s%s",
-                    estimate, what, (unsigned long long)limit->most,
-                    limit->option ? " (" : "", limit->option ? limit->option : "",
+    return rec_fail(err, REC_USAGE, "it would be about %.4g %s, more than %.15g%s%s%s",
+                    estimate, what, limit->most, limit->option ? " (" : "",
+                    limit->option ? limit->option : "",
                     limit->option ? " lets more through)" : "");
 }
 

@@ -198,12 +198,9 @@ check_draws(const struct spot_drawing *drawing, const struct source source[2],
             struct rec_error *err)
 {
     double draws = 0;
-    return drawing->most <= 0 ||
+    return drawing->limit.most <= 0 ||
            (count_draws(drawing, source, &draws, err) &&
-            (draws <= drawing->most ||
-             rec_fail(err, REC_USAGE,
-                      "a trace would take about %.3g draws, more than the %.3g allowed",
-                      draws, drawing->most)));
+            rec_limit(&drawing->limit, draws * fmax(drawing->traces, 1), "draws", err));
 }
 
 /* A kind that never comes needs nothing. */

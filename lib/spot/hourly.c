@@ -190,11 +190,8 @@ spot_draw_hourly(const struct spot_hourly *options, spot_sink *sink, void *conte
     double draws = (double)options->desired * (ceil(options->minutes / 60) + 1);
     bool ok;
 
-    if (options->most > 0 && draws > options->most)
-        return rec_fail(err, REC_USAGE,
-                        "a trace would take about %.3g draws, more than the %.3g allowed",
-                        draws, options->most);
-
+    if (!rec_limit(&options->limit, draws * fmax(options->traces, 1), "draws", err))
+        return false;
     h.rng = rng_new(options->seed, 0, err);
     ok = h.rng && draw_all(&h, err);
     rng_free(h.rng);

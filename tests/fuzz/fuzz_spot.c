@@ -113,7 +113,7 @@ draw(const struct spot_model *model)
                                        .minutes = 100,
                                        .interval = 60,
                                        .seed = 1,
-                                       .most = 1e6};
+                                       .limit = {1e6, NULL}};
         if (model->chance_preempt_minute < 100 && model->chance_add_minute < 100 &&
             !spot_draw(model, &drawing, ignore, NULL, &err) && err.code != REC_USAGE)
             abort();
