@@ -366,6 +366,131 @@ REC_KIND_ROW(TRAINED, redundant,
     REC_KEY("average_performance", AMOUNT, "samples/s, from first to last")
     REC_KEY("average_value", AMOUNT, "samples/s for a US$ an hour"))
 
+REC_ROW(PROFILE, "profile",
+    "What one replica of a model does on one kind of hardware with batches of BATCH. A "
+    "model's profiles on a hardware are points of a curve; batches between two points are "
+    "interpolated.",
+    "profile\tresnet\tv100\t16\t0.1726456\t126.2",
+    REC_FIELD("MODEL", ID, "the model")
+    REC_FIELD("HARDWARE", ID, "what it runs on")
+    REC_FIELD("BATCH", COUNT, "queries in a batch, at least 1")
+    REC_FIELD("P99", AMOUNT, "99th percentile of its latency as measured, seconds")
+    REC_FIELD("THROUGHPUT", AMOUNT, "queries/s, above 0"),
+)
+
+REC_ROW(PRICE, "price",
+    "What a replica on a kind of hardware costs.",
+    "price\tv100\t3",
+    REC_FIELD("HARDWARE", ID, "the hardware")
+    REC_FIELD("COST", AMOUNT, "US$ an hour, of one replica"),
+)
+
+REC_ROW(STAGE, "stage",
+    "A stage of a serving pipeline: a model behind a queue. MODEL -: none, what comes "
+    "passes at once (a place where branches fork or join).",
+    "stage\tclassify\tresnet",
+    REC_FIELD("NAME", ID, "its name, unique in the pipeline; not source or sink")
+    REC_FIELD("MODEL", ID, "its model, or -"),
+)
+
+REC_ROW(EDGE, "edge",
+    "Queries go from stage SRC to stage DST. A stage that no edge leads to is entered from "
+    "source, one that none leaves goes to sink. A stage waits for a query from every stage "
+    "that the query went through and has an edge to it that it took.",
+    "edge\tclassify\tnotify\tp=0.3",
+    REC_FIELD("SRC", ID, "a stage, or source")
+    REC_FIELD("DST", ID, "a stage, or sink"),
+    REC_KEY("p", FRACTION, "probability that a query at SRC takes it; without it, all do"))
+
+REC_ROW(CONFIG, "config",
+    "How a stage is run: REPLICAS of it on HARDWARE, which take up to BATCH waiting queries "
+    "at a time. With time= it changes REPLICAS from then on.",
+    "config\tclassify\tv100\t16\t2",
+    REC_FIELD("STAGE", ID, "the stage")
+    REC_FIELD("HARDWARE", ID, "what its replicas run on")
+    REC_FIELD("BATCH", COUNT, "queries in a batch, at most; from 1 to the largest profiled")
+    REC_FIELD("REPLICAS", COUNT, "at least 1"),
+    REC_KEY("delay", AMOUNT, "batching delay: a replica waits so long before it takes a batch, "
+          "seconds")
+    REC_KEY("load", AMOUNT, "arrivals at the stage that it was planned for, queries/s")
+    REC_KEY("time", AMOUNT, "from when on, seconds"))
+
+REC_ROW(ENVELOPE, "envelope",
+    "What a pipeline was planned for: at most QUERIES arrive within any SECONDS.",
+    "envelope\t0.25\t41",
+    REC_FIELD("SECONDS", AMOUNT, "width of the window, seconds")
+    REC_FIELD("QUERIES", COUNT, "the most that arrived within it"),
+)
+
+REC_ROW(PLANNED, "planned",
+    "What a planner found; config records say how.",
+    "planned\tcost\t8\tslo=0.3\tpercentile=99\tlatency=0.273\tthroughput=151.6\tlower=7",
+    REC_FIELD("OBJECTIVE", ID, "cost (least) or throughput (most)")
+    REC_FIELD("COST", AMOUNT, "of all replicas, US$ an hour"),
+    REC_KEY("slo", AMOUNT, "latency objective, seconds")
+    REC_KEY("percentile", AMOUNT, "which share of the queries meets it, per cent")
+    REC_KEY("latency", AMOUNT, "that percentile of the latency on the sample, seconds")
+    REC_KEY("throughput", AMOUNT, "what the slowest stage could take of it, queries/s")
+    REC_KEY("rate", AMOUNT, "arrivals in the sample, queries/s")
+    REC_KEY("queries", COUNT, "in the sample")
+    REC_KEY("late", COUNT, "of them, later than the objective")
+    REC_KEY("lower", AMOUNT, "proved: no configuration that meets the objective costs less, US$ "
+          "an hour")
+    REC_KEY("upper", AMOUNT, "proved: none within the budget takes more, queries/s")
+    REC_KEY("simulations", COUNT, "that it took"))
+
+REC_ROW(QUERY, "query",
+    "A query arrives at a serving pipeline. Queries are in order of time.",
+    "query\tq7\t0.0812",
+    REC_FIELD("ID", ID, "its name, unique in the run")
+    REC_FIELD("TIME", AMOUNT, "when, seconds"),
+)
+
+REC_ROW(REPLY, "reply",
+    "A query has been through the pipeline.",
+    "reply\tq7\t0.0812\t0.2801",
+    REC_FIELD("ID", ID, "the query")
+    REC_FIELD("ARRIVAL", AMOUNT, "when it came, seconds")
+    REC_FIELD("FINISH", LATER, "when its last branch was done, seconds"),
+)
+
+REC_ROW(DROP, "drop",
+    "A query is given up: it had waited too long when STAGE would have taken it.",
+    "drop\tq8\t0.0812\t0.5812\tclassify",
+    REC_FIELD("ID", ID, "the query")
+    REC_FIELD("ARRIVAL", AMOUNT, "when it came, seconds")
+    REC_FIELD("TIME", LATER, "when it was given up, seconds")
+    REC_FIELD("STAGE", ID, "where"),
+)
+
+REC_ROW(VISIT, "visit",
+    "A query went through a stage (with sim serve --trace).",
+    "visit\tq7\tclassify\t0.0812\t0.09\t0.2168\t16",
+    REC_FIELD("ID", ID, "the query")
+    REC_FIELD("STAGE", ID, "the stage")
+    REC_FIELD("ENQUEUED", AMOUNT, "when it came to its queue, seconds")
+    REC_FIELD("STARTED", LATER, "when a replica took it, seconds")
+    REC_FIELD("FINISHED", LATER, "when its batch was done, seconds")
+    REC_FIELD("BATCH", COUNT, "queries in the batch"),
+)
+
+REC_ROW(SERVED, "served",
+    "What a stage did in a run, from START (the end of the warm-up, if there is one) to END.",
+    "served\tclassify\t0\t503.2\thardware=v100\tbatch=16\tqueries=50001\tbatches=4297\t"
+    "busy=396.2\twaiting=3139.1\tlongest=35\treplicas=503.2\tprice=3",
+    REC_FIELD("STAGE", ID, "the stage")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds"),
+    REC_KEY("hardware", ID, "what its replicas run on")
+    REC_KEY("batch", COUNT, "queries in a batch, at most")
+    REC_KEY("queries", COUNT, "that its replicas were done with")
+    REC_KEY("batches", COUNT, "in which they were")
+    REC_KEY("busy", AMOUNT, "replica-seconds with a batch")
+    REC_KEY("waiting", AMOUNT, "query-seconds in its queue")
+    REC_KEY("longest", COUNT, "the most queries that its queue held")
+    REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
+    REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
+
 /* clang-format on */
 
 #undef REC_ROW
