@@ -1,0 +1,299 @@
+/*
+ * rampipe/serve.h - serving pipelines: models behind queues, their simulation, their tuner,
+ * their planner.
+ *
+ *     source --> stage: queue, replicas --> stage: queue, replicas --> sink
+ *            \-> stage: queue, replicas --------------------------/
+ *
+ * A stage is a model, and `replicas` of it on one kind of hardware. What comes waits in one
+ * queue, first in, first out. A replica that is idle takes what waits, up to `batch` queries,
+ * and is busy with them for the time that the model's profile says; then all of them go on
+ * along every edge that they take. Nobody waits for a batch to fill, but a replica may wait
+ * for the batching delay before it takes one. A stage that several edges lead to waits for a
+ * query on each that it takes; a query is done when all its branches are.
+ *
+ * Equal times go by what happens (a batch is done, a replica takes one, a query arrives),
+ * then by stage in topological order, then by batch of the stage: what a stage does never
+ * depends on a stage that it gets nothing from.
+ *
+ * Source: the simulator of Crankshaw et al., "InferLine: latency-aware provisioning and
+ * scaling for prediction serving pipelines" (SoCC 2020), without the faults of its scheduler
+ * (last in, first out at one instant; events within 1e-8 ms made one).
+ */
+#ifndef RAMPIPE_SERVE_H
+#define RAMPIPE_SERVE_H
+
+#include "rampipe/record.h"
+#include "rampipe/sim.h"
+
+REC_BEGIN_DECLS
+
+/* ---- pipelines ----------------------------------------------------------- */
+
+/** Where a record stood, for messages about it; the file's name is borrowed of the reader. */
+struct serve_place {
+    const char *file;
+    uint64_t line;
+};
+
+/** A model on a kind of hardware, by batch, ascending. */
+struct serve_profile {
+    uint32_t model, hardware; /* indices of names */
+    struct serve_point {
+        uint64_t batch;
+        double p99;        /* latency as measured, seconds */
+        double throughput; /* queries/s */
+        struct serve_place place;
+    } * point;
+    size_t n, room;
+};
+
+/** What a profile's throughput says of one batch: BATCH, that 1/throughput is the time of a
+ * query in it; QUERY, that it is the time of the whole batch, as the published simulator has
+ * it. */
+enum serve_service { SERVE_BATCH, SERVE_QUERY };
+
+/** Most stages of a pipeline, edges of it that have a probability, replicas of a stage,
+ * queries in a batch. */
+enum {
+    SERVE_STAGES_MAX = 1000,
+    SERVE_CHANCES_MAX = 64,
+    SERVE_REPLICAS_MAX = 1 << 20,
+    SERVE_BATCH_MAX = 1 << 16
+};
+
+/** How a stage is run. */
+struct serve_config {
+    uint32_t profile; /* index; REC_NONE: not configured, or no model */
+    uint32_t batch, replicas;
+    double delay; /* seconds */
+    double load;  /* queries/s that it was planned for; NAN: not said */
+    struct serve_place place;
+};
+
+struct serve_stage {
+    const char *name;
+    uint32_t model; /* index of its name; REC_NONE: none */
+    struct serve_config config;
+    struct serve_place place;
+    /* once sealed: */
+    uint32_t rank;               /* its place in the topological order */
+    uint32_t first_edge, nedges; /* that leave it, in `out` */
+    uint32_t parents;            /* edges that lead to it */
+};
+
+struct serve_edge {
+    uint32_t src, dst; /* stages; REC_NONE: source, sink */
+    double p;
+    uint32_t chance; /* which of those with p < 1; REC_NONE: none */
+    struct serve_place place;
+};
+
+/** What a window of time may hold. */
+struct serve_window {
+    double seconds;
+    uint64_t queries;
+};
+
+/** What records say of a pipeline. Starts as {0}. Owns what it points to. */
+struct serve_pipeline {
+    struct rec_arena arena;
+    struct rec_map names; /* of models and hardware -> index */
+    const char **name;
+    size_t nnames, name_room;
+    struct serve_profile *profile;
+    size_t nprofiles, profile_room;
+    double *price; /* per name, US$ an hour; NAN: none */
+    size_t price_room;
+    struct rec_map stages;
+    struct serve_stage *stage;
+    size_t nstages, stage_room;
+    struct serve_edge *edge; /* in the order of records; once sealed also those that no
+                                record says: from the source, to stages that none leads to */
+    size_t nedges, edge_room;
+    struct rec_map pairs;        /* of profiles and edges */
+    struct serve_window *window; /* of the envelope, by width, ascending */
+    size_t nwindows, window_room;
+    /* once sealed: */
+    bool sealed;
+    uint32_t *order; /* stages, topologically: of those that could come next, the one
+                        whose record came first */
+    uint32_t *out;   /* edges by their source, those of one in the order of records; the
+                        first nentries are from the source */
+    size_t nentries;
+    size_t nchances; /* edges with p < 1 */
+};
+
+/** Takes a profile, price, stage, edge, config or envelope record: 1; 0 it was another; -1
+ * *err. A config with time= is none of the pipeline's: 0. */
+int serve_pipeline_take(struct serve_pipeline *pipeline, const struct rec_reader *reader,
+                        const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** No more records come: checks what they say of each other, puts the stages in order.
+ * REC_DATA with file and line: a model that no profile has, a circle, a batch that is larger
+ * than any profiled, ... */
+bool serve_pipeline_seal(struct serve_pipeline *pipeline,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** Every stage with a model is configured; REC_DATA says which is not. */
+bool serve_pipeline_configured(const struct serve_pipeline *pipeline,
+                               struct rec_error *err) REC_MUST_CHECK;
+/** Frees what it owns; it is {0} again. */
+void serve_pipeline_free(struct serve_pipeline *pipeline);
+/** The profile of a model on a hardware, names' indices; REC_NONE: there is none. */
+uint32_t serve_profile_find(const struct serve_pipeline *pipeline, uint32_t model,
+                            uint32_t hardware);
+
+/** The largest batch of a profile. */
+uint64_t serve_largest(const struct serve_profile *profile);
+/**
+ * Time of a batch of n, seconds: with y(n) piecewise linear through 1/throughput of the
+ * profile's points, BATCH: n y(n), QUERY: y(n); n is from 1 to the largest batch.
+ */
+double serve_seconds(const struct serve_profile *profile, enum serve_service service,
+                     uint64_t n);
+/** The most queries/s of one replica whose batches are at most n. */
+double serve_throughput(const struct serve_profile *profile, enum serve_service service,
+                        uint64_t n);
+
+/** Reads a config record with time=, of a sealed pipeline: only REPLICAS may be another. */
+bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
+                       const struct rec *rec, uint32_t *stage, uint32_t *replicas,
+                       struct rec_error *err) REC_MUST_CHECK;
+
+/** Queries, and changes, so far. Starts as {0}. */
+struct serve_order {
+    bool begun;
+    double last; /* seconds */
+    struct rec_ids ids;
+};
+
+/** Something happens at `time`, not before what came before. */
+bool serve_order_time(struct serve_order *order, const struct rec_reader *reader,
+                      double time, struct rec_error *err) REC_MUST_CHECK;
+
+/** Reads a query record: not before the one before, an id that is new. Free order->ids. */
+bool serve_read_query(struct serve_order *order, const struct rec_reader *reader,
+                      const struct rec *rec, double *time,
+                      struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- simulation ---------------------------------------------------------- */
+
+/** A query that leaves the pipeline, one that was at a stage; valid during the call. */
+struct serve_reply {
+    struct rec_str id;
+    double arrival, finish; /* seconds */
+    const char *dropped;    /* the stage that gave it up; NULL: it is done */
+};
+
+struct serve_visit {
+    struct rec_str id;
+    const char *stage;
+    double enqueued, started, finished; /* seconds */
+    uint32_t batch;
+};
+
+/** What a stage did. */
+struct serve_usage {
+    uint64_t queries, batches, longest;
+    double busy, waiting, replicas; /* replica-, query-, replica-seconds */
+};
+
+/** Calls may be NULL. False stops the simulation: *err. */
+struct serve_sink {
+    bool (*reply)(void *context, const struct serve_reply *reply, struct rec_error *err);
+    bool (*visit)(void *context, const struct serve_visit *visit, struct rec_error *err);
+    void *context;
+};
+
+struct serve_options {
+    enum serve_service service;
+    double drop_after; /* seconds in the pipeline after which a query is not taken any
+                          more; INFINITY: never */
+    double warmup;     /* what arrives before is not told of, and usage is of what comes
+                          after; seconds */
+    uint32_t seed, stream; /* of the edges that queries take */
+};
+
+struct serve_sim;
+
+/**
+ * A simulation of a sealed pipeline, which is borrowed, as are the configurations, one a
+ * stage (NULL: the pipeline's own). The edges that a query takes depend on the seed and on
+ * how many queries came before it, on nothing else. NULL: *err.
+ */
+struct serve_sim *serve_sim_new(const struct serve_pipeline *pipeline,
+                                const struct serve_config *config,
+                                const struct serve_options *options,
+                                const struct serve_sink *sink,
+                                struct rec_error *err) REC_MUST_CHECK;
+/** `sim` may be NULL. */
+void serve_sim_free(struct serve_sim *sim);
+/** A query arrives, not before the one before; all that is due by then happens first. The id
+ * is copied; it may be empty. */
+bool serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** A stage has so many replicas, at least 1, from `time` on, which is not before what has
+ * happened. New ones work at once; of those that are too many busy ones finish their batch.
+ */
+bool serve_sim_replicas(struct serve_sim *sim, uint32_t stage, uint32_t replicas,
+                        double time, struct rec_error *err) REC_MUST_CHECK;
+/** When something happens next, seconds; INFINITY: nothing will. */
+double serve_sim_next(const struct serve_sim *sim);
+/** Lets everything happen up to and at `time`. */
+bool serve_sim_advance(struct serve_sim *sim, double time,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** When the first query came, and the last thing happened, seconds; NAN: nothing did. */
+double serve_sim_begin(const struct serve_sim *sim);
+double serve_sim_now(const struct serve_sim *sim);
+/** What a stage did up to serve_sim_now(). */
+struct serve_usage serve_sim_usage(const struct serve_sim *sim, uint32_t stage);
+/** Things that happened: arrivals, and batches taken and done. */
+uint64_t serve_sim_events(const struct serve_sim *sim);
+
+/* ---- runs ---------------------------------------------------------------- */
+
+/** What a stage did in a run, from begin to end. */
+struct serve_served {
+    const struct serve_stage *stage;
+    const struct serve_config *config;
+    const char *hardware;
+    double price;      /* US$ an hour, of one replica; NAN: not known */
+    double begin, end; /* seconds */
+    struct serve_usage usage;
+};
+
+/** Calls may be NULL. */
+struct serve_run_sink {
+    struct serve_sink queries;
+    /* at the end, of each stage with a model, in order of records */
+    bool (*served)(void *context, const struct serve_served *served,
+                   struct rec_error *err);
+};
+
+struct serve_run;
+
+/**
+ * Queries served by a pipeline, which is borrowed, and filled by what the run takes, if it is
+ * not sealed yet: a run may use that of the run before. free() of the pipeline comes after
+ * that of the run.
+ */
+struct serve_run *serve_run_new(struct serve_pipeline *pipeline,
+                                const struct serve_options *options,
+                                const struct serve_run_sink *sink,
+                                struct rec_error *err) REC_MUST_CHECK;
+/** `run` may be NULL. */
+void serve_run_free(struct serve_run *run);
+/** Queries that came. */
+uint64_t serve_run_queries(const struct serve_run *run);
+/** As of its simulation; 0 if it has not begun. */
+uint64_t serve_run_events(const struct serve_run *run);
+
+/**
+ * A run as a model; `self` is a struct serve_run. It takes the records of a pipeline, which
+ * come before its queries, then queries and config records with time=; config records it
+ * leaves to whoever comes next, too.
+ */
+extern const struct sim_model serve_model;
+
+REC_END_DECLS
+
+#endif

@@ -1,0 +1,578 @@
+/* Pipelines: what records say of profiles, prices, stages, edges and configurations. */
+#include "rampipe/serve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct serve_place
+place_of(const struct rec_reader *reader)
+{
+    return (struct serve_place){rec_reader_file(reader), rec_reader_line(reader)};
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* The index of a name of a model or hardware, which is added; REC_NONE: *err. */
+static uint32_t
+name_index(struct serve_pipeline *p, struct rec_str name, struct rec_error *err)
+{
+    uint32_t index = rec_map_get(&p->names, name);
+    const char *kept;
+    if (index != REC_NONE)
+        return index;
+    index = (uint32_t)p->nnames;
+    if (!(kept = rec_arena_copy(&p->arena, name, err)) ||
+        !rec_grow(&p->name, &p->name_room, p->nnames + 1, sizeof *p->name, err) ||
+        !rec_grow(&p->price, &p->price_room, p->nnames + 1, sizeof *p->price, err) ||
+        !rec_map_add(&p->names, rec_str(kept), index, err))
+        return REC_NONE;
+    p->price[index] = NAN;
+    p->name[p->nnames++] = kept;
+    return index;
+}
+
+/* What a pair of indices is called in p->pairs: profiles and edges are told apart. */
+struct pair {
+    char kind, one[4], other[4];
+};
+
+static struct pair
+make_pair(char kind, uint32_t one, uint32_t other)
+{
+    struct pair pair = {.kind = kind};
+    memcpy(pair.one, &one, sizeof one);
+    memcpy(pair.other, &other, sizeof other);
+    return pair;
+}
+
+static uint32_t
+find_pair(const struct serve_pipeline *p, struct pair pair)
+{
+    return rec_map_get(&p->pairs, (struct rec_str){(const char *)&pair, sizeof pair});
+}
+
+static bool
+add_pair(struct serve_pipeline *p, struct pair pair, uint32_t value,
+         struct rec_error *err)
+{
+    struct rec_str key = {(const char *)&pair, sizeof pair};
+    return (key.ptr = rec_arena_copy(&p->arena, key, err)) &&
+           rec_map_add(&p->pairs, key, value, err);
+}
+
+uint32_t
+serve_profile_find(const struct serve_pipeline *p, uint32_t model, uint32_t hardware)
+{
+    return find_pair(p, make_pair('p', model, hardware));
+}
+
+/* ---- profiles and prices ------------------------------------------------- */
+
+static bool
+take_profile(struct serve_pipeline *p, const struct rec_reader *reader,
+             const struct rec *rec, struct rec_error *err)
+{
+    struct serve_point point = {.place = place_of(reader)};
+    struct rec_str model, hardware;
+    struct serve_profile *profile;
+    uint32_t m, h, index;
+
+    if (!rec_get_id(reader, rec, 1, &model, err) ||
+        !rec_get_id(reader, rec, 2, &hardware, err) ||
+        !rec_get_count(reader, rec, 3, &point.batch, err) ||
+        !rec_get_number(reader, rec, 4, &point.p99, err) ||
+        !rec_get_number(reader, rec, 5, &point.throughput, err))
+        return false;
+    if (point.batch < 1 || point.batch > SERVE_BATCH_MAX)
+        return rec_reader_fail(reader, err, "BATCH must be from 1 to %d, got %llu",
+                               SERVE_BATCH_MAX, (unsigned long long)point.batch);
+    if (!(point.throughput > 0) || isinf(1 / point.throughput))
+        return rec_reader_fail(reader, err, "THROUGHPUT must be above 0");
+    if ((m = name_index(p, model, err)) == REC_NONE ||
+        (h = name_index(p, hardware, err)) == REC_NONE)
+        return false;
+    if ((index = serve_profile_find(p, m, h)) == REC_NONE) {
+        index = (uint32_t)p->nprofiles;
+        if (!rec_grow(&p->profile, &p->profile_room, p->nprofiles + 1, sizeof *p->profile,
+                      err) ||
+            !add_pair(p, make_pair('p', m, h), index, err))
+            return false;
+        p->profile[p->nprofiles++] = (struct serve_profile){.model = m, .hardware = h};
+    }
+    profile = &p->profile[index];
+    if (!rec_grow(&profile->point, &profile->room, profile->n + 1, sizeof *profile->point,
+                  err))
+        return false;
+    profile->point[profile->n++] = point;
+    return true;
+}
+
+static bool
+take_price(struct serve_pipeline *p, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct rec_str hardware;
+    uint32_t index;
+    if (!rec_get_id(reader, rec, 1, &hardware, err) ||
+        (index = name_index(p, hardware, err)) == REC_NONE)
+        return false;
+    if (!isnan(p->price[index]))
+        return rec_reader_fail(reader, err, "the price of '%s' comes twice",
+                               p->name[index]);
+    return rec_get_number(reader, rec, 2, &p->price[index], err);
+}
+
+static bool
+take_envelope(struct serve_pipeline *p, const struct rec_reader *reader,
+              const struct rec *rec, struct rec_error *err)
+{
+    struct serve_window window;
+    if (!rec_get_number(reader, rec, 1, &window.seconds, err) ||
+        !rec_get_count(reader, rec, 2, &window.queries, err))
+        return false;
+    if (!(window.seconds > 0))
+        return rec_reader_fail(reader, err, "SECONDS must be above 0");
+    if (p->nwindows > 0 && window.seconds <= p->window[p->nwindows - 1].seconds)
+        return rec_reader_fail(reader, err,
+                               "envelope records are in order of SECONDS, each once");
+    if (!rec_grow(&p->window, &p->window_room, p->nwindows + 1, sizeof *p->window, err))
+        return false;
+    p->window[p->nwindows++] = window;
+    return true;
+}
+
+/* ---- stages and edges ---------------------------------------------------- */
+
+static bool
+take_stage(struct serve_pipeline *p, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct serve_stage stage = {.model = REC_NONE,
+                                .config = {.profile = REC_NONE, .load = NAN},
+                                .place = place_of(reader)};
+    struct rec_str name, model;
+    if (!rec_get_id(reader, rec, 1, &name, err) ||
+        !rec_get_id(reader, rec, 2, &model, err))
+        return false;
+    if (rec_str_is(name, "source") || rec_str_is(name, "sink"))
+        return rec_reader_fail(reader, err, "no stage is called source or sink");
+    if (rec_map_get(&p->stages, name) != REC_NONE)
+        return rec_reader_fail(reader, err, "stage '%.*s' comes twice", (int)name.len,
+                               name.ptr);
+    if (p->nstages == SERVE_STAGES_MAX)
+        return rec_reader_fail(reader, err, "a pipeline has at most %d stages",
+                               SERVE_STAGES_MAX);
+    if ((!rec_str_is(model, "-") &&
+         (stage.model = name_index(p, model, err)) == REC_NONE) ||
+        !(stage.name = rec_arena_copy(&p->arena, name, err)) ||
+        !rec_grow(&p->stage, &p->stage_room, p->nstages + 1, sizeof *p->stage, err) ||
+        !rec_map_add(&p->stages, rec_str(stage.name), (uint32_t)p->nstages, err))
+        return false;
+    p->stage[p->nstages++] = stage;
+    return true;
+}
+
+/* A stage that a field names; `end` is what stands for none. */
+static bool
+read_stage(const struct serve_pipeline *p, const struct rec_reader *reader,
+           const struct rec *rec, size_t field, const char *end, uint32_t *stage,
+           struct rec_error *err)
+{
+    struct rec_str name;
+    *stage = REC_NONE;
+    if (!rec_get_id(reader, rec, field, &name, err))
+        return false;
+    if (end && rec_str_is(name, end))
+        return true;
+    *stage = rec_map_get(&p->stages, name);
+    return *stage != REC_NONE || rec_reader_fail(reader, err, "there is no stage '%.*s'",
+                                                 (int)name.len, name.ptr);
+}
+
+static bool
+add_edge(struct serve_pipeline *p, struct serve_edge edge, struct rec_error *err)
+{
+    if (!rec_grow(&p->edge, &p->edge_room, p->nedges + 1, sizeof *p->edge, err) ||
+        !add_pair(p, make_pair('e', edge.src, edge.dst), (uint32_t)p->nedges, err))
+        return false;
+    p->edge[p->nedges++] = edge;
+    return true;
+}
+
+static bool
+take_edge(struct serve_pipeline *p, const struct rec_reader *reader,
+          const struct rec *rec, struct rec_error *err)
+{
+    struct serve_edge edge = {.p = 1, .chance = REC_NONE, .place = place_of(reader)};
+    if (!read_stage(p, reader, rec, 1, "source", &edge.src, err) ||
+        !read_stage(p, reader, rec, 2, "sink", &edge.dst, err) ||
+        !rec_key_number(reader, rec, "p", &edge.p, err))
+        return false;
+    if (find_pair(p, make_pair('e', edge.src, edge.dst)) != REC_NONE)
+        return rec_reader_fail(reader, err, "this edge comes twice");
+    if (edge.src == edge.dst)
+        return rec_reader_fail(reader, err,
+                               edge.src == REC_NONE ? "an edge leads from or to a stage"
+                                                    : "an edge leads to its own stage");
+    if (edge.p < 1 && edge.dst == REC_NONE)
+        return rec_reader_fail(reader, err,
+                               "all queries go to sink once their branches are done: "
+                               "give no p=");
+    if (edge.p < 1 && p->nchances == SERVE_CHANCES_MAX)
+        return rec_reader_fail(reader, err,
+                               "at most %d edges have a p=", SERVE_CHANCES_MAX);
+    if (edge.p < 1)
+        edge.chance = (uint32_t)p->nchances++;
+    return add_edge(p, edge, err);
+}
+
+/* A config record; the profile is that of its hardware's name until the pipeline is sealed. */
+static bool
+read_config(struct serve_pipeline *p, const struct rec_reader *reader,
+            const struct rec *rec, uint32_t *index, struct serve_config *config,
+            struct rec_error *err)
+{
+    uint64_t batch, replicas;
+    struct rec_str hardware;
+
+    *config = (struct serve_config){.load = NAN, .place = place_of(reader)};
+    if (!read_stage(p, reader, rec, 1, NULL, index, err) ||
+        !rec_get_id(reader, rec, 2, &hardware, err) ||
+        !rec_get_count(reader, rec, 3, &batch, err) ||
+        !rec_get_count(reader, rec, 4, &replicas, err) ||
+        !rec_key_number(reader, rec, "delay", &config->delay, err) ||
+        !rec_key_number(reader, rec, "load", &config->load, err))
+        return false;
+    if (p->stage[*index].model == REC_NONE)
+        return rec_reader_fail(reader, err, "stage '%s' has no model to configure",
+                               p->stage[*index].name);
+    if (batch < 1 || batch > SERVE_BATCH_MAX)
+        return rec_reader_fail(reader, err, "BATCH must be from 1 to %d, got %llu",
+                               SERVE_BATCH_MAX, (unsigned long long)batch);
+    if (replicas < 1 || replicas > SERVE_REPLICAS_MAX)
+        return rec_reader_fail(reader, err, "REPLICAS must be from 1 to %d, got %llu",
+                               SERVE_REPLICAS_MAX, (unsigned long long)replicas);
+    config->profile = name_index(p, hardware, err);
+    config->batch = (uint32_t)batch;
+    config->replicas = (uint32_t)replicas;
+    return config->profile != REC_NONE;
+}
+
+static bool
+take_config(struct serve_pipeline *p, const struct rec_reader *reader,
+            const struct rec *rec, struct rec_error *err)
+{
+    struct serve_config config;
+    uint32_t stage;
+    if (!read_config(p, reader, rec, &stage, &config, err))
+        return false;
+    if (p->stage[stage].config.place.line)
+        return rec_reader_fail(reader, err,
+                               "stage '%s' is configured twice (with time= it changes)",
+                               p->stage[stage].name);
+    p->stage[stage].config = config;
+    return true;
+}
+
+bool
+serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
+                  const struct rec *rec, uint32_t *stage, uint32_t *replicas,
+                  struct rec_error *err)
+{
+    struct serve_config config, *first;
+    if (!read_config(p, reader, rec, stage, &config, err))
+        return false;
+    first = &p->stage[*stage].config;
+    *replicas = config.replicas;
+    return (first->profile != REC_NONE && config.batch == first->batch &&
+            config.profile == p->profile[first->profile].hardware) ||
+           rec_reader_fail(reader, err, "only REPLICAS of stage '%s' may change in time",
+                           p->stage[*stage].name);
+}
+
+int
+serve_pipeline_take(struct serve_pipeline *p, const struct rec_reader *reader,
+                    const struct rec *rec, struct rec_error *err)
+{
+    static bool (*const takes[REC_NTYPES])(struct serve_pipeline *,
+                                           const struct rec_reader *, const struct rec *,
+                                           struct rec_error *) = {
+        [REC_PROFILE] = take_profile, [REC_PRICE] = take_price,
+        [REC_STAGE] = take_stage,     [REC_EDGE] = take_edge,
+        [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope};
+    struct rec_str time;
+    if (!takes[rec->type])
+        return 0;
+    if (!rec_need(reader, rec, err))
+        return -1;
+    if (rec->type == REC_CONFIG && rec_find_key(rec, "time", &time))
+        return 0;
+    if (p->sealed) {
+        rec_reader_fail(reader, err, "a pipeline's records come before its queries");
+        return -1;
+    }
+    return takes[rec->type](p, reader, rec, err) ? 1 : -1;
+}
+
+/* ---- sealing ------------------------------------------------------------- */
+
+static bool fail_at(struct rec_error *err, struct serve_place place, const char *format,
+                    ...) REC_PRINTF(3, 4);
+static bool
+fail_at(struct rec_error *err, struct serve_place place, const char *format, ...)
+{
+    char text[500];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return rec_fail_at(err, place.file, place.line, "%s", text);
+}
+
+static int
+compare_points(const void *a, const void *b)
+{
+    const struct serve_point *x = a, *y = b;
+    if (x->batch != y->batch)
+        return x->batch < y->batch ? -1 : 1;
+    return (x->place.line > y->place.line) - (x->place.line < y->place.line);
+}
+
+static bool
+seal_profile(const struct serve_pipeline *p, struct serve_profile *profile,
+             struct rec_error *err)
+{
+    struct serve_point *point = profile->point;
+    const char *model = p->name[profile->model], *hardware = p->name[profile->hardware];
+    qsort(point, profile->n, sizeof *point, compare_points);
+    for (size_t i = 1; i < profile->n; i++)
+        if (point[i].batch == point[i - 1].batch)
+            return fail_at(err, point[i].place,
+                           "the profile of '%s' on '%s' has batch %llu twice", model,
+                           hardware, (unsigned long long)point[i].batch);
+    return point[0].batch == 1 ||
+           fail_at(err, point[0].place,
+                   "the profile of '%s' on '%s' starts with batch %llu, where 1 is "
+                   "needed, for nobody waits for a batch to fill",
+                   model, hardware, (unsigned long long)point[0].batch);
+}
+
+static bool
+seal_config(const struct serve_pipeline *p, struct serve_stage *stage,
+            struct rec_error *err)
+{
+    struct serve_config *config = &stage->config;
+    const char *model, *hardware;
+    if (!config->place.line)
+        return true;
+    model = p->name[stage->model];
+    hardware = p->name[config->profile];
+    config->profile = serve_profile_find(p, stage->model, config->profile);
+    if (config->profile == REC_NONE)
+        return fail_at(err, config->place, "there is no profile of '%s' on '%s'", model,
+                       hardware);
+    if (config->batch > serve_largest(&p->profile[config->profile]))
+        return fail_at(err, config->place,
+                       "a batch of %u is outside the profile of '%s' on '%s', which ends "
+                       "at %llu",
+                       config->batch, model, hardware,
+                       (unsigned long long)serve_largest(&p->profile[config->profile]));
+    return true;
+}
+
+static bool
+check_model(const struct serve_pipeline *p, const struct serve_stage *stage,
+            struct rec_error *err)
+{
+    if (stage->model == REC_NONE)
+        return true;
+    for (size_t i = 0; i < p->nprofiles; i++)
+        if (p->profile[i].model == stage->model)
+            return true;
+    return fail_at(err, stage->place, "there is no profile of the model '%s'",
+                   p->name[stage->model]);
+}
+
+/* Stages that no edge leads to are entered from the source. */
+static bool
+add_entries(struct serve_pipeline *p, struct rec_error *err)
+{
+    for (size_t i = 0; i < p->nedges; i++)
+        if (p->edge[i].dst != REC_NONE)
+            p->stage[p->edge[i].dst].parents++;
+    for (uint32_t s = 0; s < p->nstages; s++)
+        if (p->stage[s].parents == 0) {
+            struct serve_edge edge = {REC_NONE, s, 1, REC_NONE, p->stage[s].place};
+            if (!add_edge(p, edge, err))
+                return false;
+            p->stage[s].parents++;
+        }
+    return true;
+}
+
+/* Edges by their source. */
+static void
+sort_edges(struct serve_pipeline *p)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < p->nedges; i++)
+        if (p->edge[i].src == REC_NONE)
+            p->nentries++;
+        else
+            p->stage[p->edge[i].src].nedges++;
+    at = (uint32_t)p->nentries;
+    for (size_t s = 0; s < p->nstages; s++) {
+        p->stage[s].first_edge = at;
+        at += p->stage[s].nedges;
+        p->stage[s].nedges = 0;
+    }
+    at = 0;
+    for (uint32_t i = 0; i < p->nedges; i++) {
+        struct serve_stage *src =
+            p->edge[i].src == REC_NONE ? NULL : &p->stage[p->edge[i].src];
+        p->out[src ? src->first_edge + src->nedges++ : at++] = i;
+    }
+}
+
+/* A stage that has an edge to stage `s` and, as that one, is not in order. */
+static uint32_t
+waits_for(const struct serve_pipeline *p, uint32_t s)
+{
+    for (size_t i = 0; i < p->nedges; i++)
+        if (p->edge[i].dst == s && p->edge[i].src != REC_NONE &&
+            p->stage[p->edge[i].src].rank == REC_NONE)
+            return p->edge[i].src;
+    return s;
+}
+
+/* Whoever goes back from stage to stage that is not in order comes into a circle. */
+static bool
+fail_circle(const struct serve_pipeline *p, struct rec_error *err)
+{
+    char list[300] = "";
+    uint32_t s = 0, start;
+    while (p->stage[s].rank != REC_NONE)
+        s++;
+    for (size_t step = 0; step < p->nstages; step++)
+        s = waits_for(p, s);
+    start = s;
+    do
+        rec_list_name(list, sizeof list, p->stage[s].name);
+    while ((s = waits_for(p, s)) != start);
+    return fail_at(err, p->stage[start].place,
+                   "the pipeline has a circle of stages that wait for each other: %s",
+                   list);
+}
+
+/* Of the stages that could come next, the one whose record came first. */
+static bool
+sort_stages(struct serve_pipeline *p, struct rec_error *err)
+{
+    uint32_t *left = calloc(p->nstages + 1, sizeof *left);
+    size_t n = 0;
+    if (!left)
+        return rec_fail_memory(err);
+    for (size_t s = 0; s < p->nstages; s++) {
+        p->stage[s].rank = REC_NONE;
+        left[s] = p->stage[s].parents;
+    }
+    for (size_t i = 0; i < p->nentries; i++)
+        left[p->edge[p->out[i]].dst]--;
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t s = 0; s < p->nstages && !more; s++)
+            if (p->stage[s].rank == REC_NONE && left[s] == 0) {
+                p->stage[s].rank = (uint32_t)n;
+                p->order[n++] = s;
+                more = true;
+                for (uint32_t e = 0; e < p->stage[s].nedges; e++) {
+                    uint32_t dst = p->edge[p->out[p->stage[s].first_edge + e]].dst;
+                    if (dst != REC_NONE)
+                        left[dst]--;
+                }
+            }
+    }
+    free(left);
+    return n == p->nstages || fail_circle(p, err);
+}
+
+bool
+serve_pipeline_seal(struct serve_pipeline *p, struct rec_error *err)
+{
+    p->sealed = true;
+    for (size_t i = 0; i < p->nprofiles; i++)
+        if (!seal_profile(p, &p->profile[i], err))
+            return false;
+    for (size_t s = 0; s < p->nstages; s++)
+        if (!check_model(p, &p->stage[s], err) || !seal_config(p, &p->stage[s], err))
+            return false;
+    if (!add_entries(p, err))
+        return false;
+    p->order = calloc(p->nstages + 1, sizeof *p->order);
+    p->out = calloc(p->nedges + 1, sizeof *p->out);
+    if (!p->order || !p->out)
+        return rec_fail_memory(err);
+    sort_edges(p);
+    return sort_stages(p, err);
+}
+
+bool
+serve_pipeline_configured(const struct serve_pipeline *p, struct rec_error *err)
+{
+    for (size_t s = 0; s < p->nstages; s++)
+        if (p->stage[s].model != REC_NONE && p->stage[s].config.profile == REC_NONE)
+            return fail_at(err, p->stage[s].place, "stage '%s' has no config",
+                           p->stage[s].name);
+    return p->nstages > 0 ||
+           rec_fail(err, REC_DATA, "there is no stage to serve queries");
+}
+
+void
+serve_pipeline_free(struct serve_pipeline *p)
+{
+    for (size_t i = 0; i < p->nprofiles; i++)
+        free(p->profile[i].point);
+    free(p->name);
+    free(p->price);
+    free(p->profile);
+    free(p->stage);
+    free(p->edge);
+    free(p->window);
+    free(p->order);
+    free(p->out);
+    rec_map_free(&p->names);
+    rec_map_free(&p->stages);
+    rec_map_free(&p->pairs);
+    rec_arena_free(&p->arena);
+    *p = (struct serve_pipeline){0};
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+bool
+serve_order_time(struct serve_order *order, const struct rec_reader *reader, double time,
+                 struct rec_error *err)
+{
+    if (order->begun && time < order->last)
+        return rec_reader_fail(reader, err, "time runs backwards: %.15g after %.15g",
+                               time, order->last);
+    order->begun = true;
+    order->last = time;
+    return true;
+}
+
+bool
+serve_read_query(struct serve_order *order, const struct rec_reader *reader,
+                 const struct rec *rec, double *time, struct rec_error *err)
+{
+    struct rec_str id;
+    int added;
+    if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, 1, &id, err) ||
+        !rec_get_number(reader, rec, 2, time, err) ||
+        !serve_order_time(order, reader, *time, err))
+        return false;
+    added = rec_ids_add(&order->ids, id, err);
+    return added > 0 ||
+           (added == 0 && rec_reader_fail(reader, err, "query '%.*s' comes twice",
+                                          (int)(id.len < 80 ? id.len : 80), id.ptr));
+}

@@ -1,0 +1,144 @@
+/* A run: the records of a pipeline and of its queries, on a clock. */
+#include "rampipe/serve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct serve_run {
+    struct serve_pipeline *pipeline;
+    struct serve_options options;
+    struct serve_run_sink sink;
+    struct serve_sim *sim; /* NULL: no query has come */
+    struct serve_order order;
+    uint64_t queries;
+};
+
+struct serve_run *
+serve_run_new(struct serve_pipeline *pipeline, const struct serve_options *options,
+              const struct serve_run_sink *sink, struct rec_error *err)
+{
+    struct serve_run *run = calloc(1, sizeof *run);
+    if (!run) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    run->pipeline = pipeline;
+    run->options = *options;
+    run->sink = *sink;
+    return run;
+}
+
+void
+serve_run_free(struct serve_run *run)
+{
+    if (!run)
+        return;
+    serve_sim_free(run->sim);
+    rec_ids_free(&run->order.ids);
+    free(run);
+}
+
+uint64_t
+serve_run_queries(const struct serve_run *run)
+{
+    return run->queries;
+}
+
+uint64_t
+serve_run_events(const struct serve_run *run)
+{
+    return run->sim ? serve_sim_events(run->sim) : 0;
+}
+
+/* The pipeline is whole: the first query comes. */
+static bool
+begin(struct serve_run *run, const struct rec_reader *reader, struct rec_error *err)
+{
+    struct serve_pipeline *p = run->pipeline;
+    if (run->sim)
+        return true;
+    if (!(p->sealed || serve_pipeline_seal(p, err)) || !serve_pipeline_configured(p, err))
+        return rec_locate(reader, err);
+    run->sim = serve_sim_new(p, NULL, &run->options, &run->sink.queries, err);
+    return run->sim != NULL;
+}
+
+static bool
+take_query(struct serve_run *run, struct sim_clock *clock,
+           const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    double time;
+    run->queries++;
+    return begin(run, reader, err) &&
+           serve_read_query(&run->order, reader, rec, &time, err) &&
+           sim_clock_reach(clock, time, err) &&
+           serve_sim_query(run->sim, time, rec->field[1], err);
+}
+
+/* Another number of replicas from a time on. */
+static bool
+take_change(struct serve_run *run, struct sim_clock *clock,
+            const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    double time = 0;
+    uint32_t stage, replicas;
+    return begin(run, reader, err) && rec_key_number(reader, rec, "time", &time, err) &&
+           serve_read_change(run->pipeline, reader, rec, &stage, &replicas, err) &&
+           serve_order_time(&run->order, reader, time, err) &&
+           sim_clock_reach(clock, time, err) &&
+           serve_sim_replicas(run->sim, stage, replicas, time, err);
+}
+
+static int
+model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct serve_run *run = self;
+    int taken;
+    if (rec->type == REC_QUERY)
+        return take_query(run, clock, reader, rec, err) ? 1 : -1;
+    taken = serve_pipeline_take(run->pipeline, reader, rec, err);
+    if (taken == 0 && rec->type == REC_CONFIG)
+        return take_change(run, clock, reader, rec, err) ? 0 : -1;
+    return taken > 0 && rec->type == REC_CONFIG ? 0 : taken;
+}
+
+static double
+model_next(void *self)
+{
+    const struct serve_run *run = self;
+    return run->sim ? serve_sim_next(run->sim) : (double)INFINITY;
+}
+
+static bool
+model_advance(void *self, double time, struct rec_error *err)
+{
+    struct serve_run *run = self;
+    return serve_sim_advance(run->sim, time, err);
+}
+
+static bool
+model_end(void *self, double time, struct rec_error *err)
+{
+    struct serve_run *run = self;
+    const struct serve_pipeline *p = run->pipeline;
+    (void)time;
+    for (uint32_t s = 0; run->sim && run->sink.served && s < p->nstages; s++) {
+        const struct serve_stage *stage = &p->stage[s];
+        struct serve_served served = {.stage = stage, .config = &stage->config};
+        if (stage->model == REC_NONE)
+            continue;
+        served.hardware = p->name[p->profile[stage->config.profile].hardware];
+        served.price = p->price[p->profile[stage->config.profile].hardware];
+        served.end = serve_sim_now(run->sim);
+        served.begin =
+            fmin(served.end, fmax(serve_sim_begin(run->sim), run->options.warmup));
+        served.usage = serve_sim_usage(run->sim, s);
+        if (!run->sink.served(run->sink.queries.context, &served, err))
+            return false;
+    }
+    return true;
+}
+
+const struct sim_model serve_model = {"serving",     model_take, model_next,
+                                      model_advance, model_end,  NULL};
