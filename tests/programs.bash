@@ -12,6 +12,8 @@ make_programs() {
     cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" .
     tracegen fit --stats spot.rec >model.rec
     sim elastic spot.rec >elastic.rec
+    cp "$ROOT/traces/serving/social-media.rec" serving.rec
+    seq 0 99 | awk -v OFS='\t' '{ print "query", "q" $1, $1 / 40 }' >>serving.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -19,6 +21,7 @@ ramp-alloc	parts.rec
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
+sim serve	serving.rec	--trace
 metrics	done.rec
 metrics	elastic.rec
 reccheck	alloc.rec

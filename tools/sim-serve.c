@@ -1,0 +1,187 @@
+/* sim serve [OPTION]... [FILE]... - queries through a pipeline of models. */
+#include "ggo/sim-serve.h"
+#define CLI_SEED true
+#include "main.h"
+
+#include "rampipe/random.h"
+#include "rampipe/serve.h"
+
+#include <math.h>
+
+/* The pipeline, and the run of the stream that is read. */
+struct serving {
+    struct cli *cli;
+    struct serve_options options;
+    struct serve_run_sink sink;
+    struct serve_pipeline pipeline;
+    bool served; /* a run has used it: the next record of a pipeline begins another */
+    struct serve_run *run;
+    struct sim_clock clock;
+    uint64_t runs;
+};
+
+static bool
+read_options(struct serving *s, const struct sim_serve_args *args)
+{
+    static const char *const services[] = {"batch", "query", NULL};
+    size_t service = SERVE_BATCH;
+    uint64_t seed;
+    s->options.drop_after = INFINITY;
+    if (!cli_choice(s->cli, "service", args->service_arg, services, &service) ||
+        !cli_count(s->cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
+        !cli_seconds(s->cli, "warmup", args->warmup_arg, false, &s->options.warmup) ||
+        (args->drop_after_given &&
+         !cli_seconds(s->cli, "drop-after", args->drop_after_arg, false,
+                      &s->options.drop_after)))
+        return false;
+    s->options.service = (enum serve_service)service;
+    s->options.seed = (uint32_t)seed;
+    s->options.stream = rng_stream(args->stream_arg);
+    return true;
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+static bool
+write_reply(void *context, const struct serve_reply *reply, struct rec_error *err)
+{
+    struct serving *s = context;
+    struct rec_writer *w = s->cli->writer;
+    (void)err;
+    rec_begin(w, reply->dropped ? "drop" : "reply");
+    rec_str_field(w, reply->id);
+    rec_num_field(w, reply->arrival);
+    rec_num_field(w, reply->finish);
+    if (reply->dropped)
+        rec_text_field(w, reply->dropped);
+    rec_end(w);
+    return true;
+}
+
+static bool
+write_visit(void *context, const struct serve_visit *visit, struct rec_error *err)
+{
+    struct serving *s = context;
+    struct rec_writer *w = s->cli->writer;
+    (void)err;
+    rec_begin(w, "visit");
+    rec_str_field(w, visit->id);
+    rec_text_field(w, visit->stage);
+    rec_num_field(w, visit->enqueued);
+    rec_num_field(w, visit->started);
+    rec_num_field(w, visit->finished);
+    rec_uint_field(w, visit->batch);
+    rec_end(w);
+    return true;
+}
+
+static bool
+write_served(void *context, const struct serve_served *served, struct rec_error *err)
+{
+    struct serving *s = context;
+    struct rec_writer *w = s->cli->writer;
+    (void)err;
+    rec_begin(w, "served");
+    rec_text_field(w, served->stage->name);
+    rec_num_field(w, served->begin);
+    rec_num_field(w, served->end);
+    rec_text_key(w, "hardware", served->hardware);
+    rec_uint_key(w, "batch", served->config->batch);
+    rec_uint_key(w, "queries", served->usage.queries);
+    rec_uint_key(w, "batches", served->usage.batches);
+    rec_num_key(w, "busy", served->usage.busy);
+    rec_num_key(w, "waiting", served->usage.waiting);
+    rec_uint_key(w, "longest", served->usage.longest);
+    rec_num_key(w, "replicas", served->usage.replicas);
+    if (!isnan(served->price))
+        rec_num_key(w, "price", served->price);
+    rec_end(w);
+    return true;
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+/* The first run has --seed, the others those that follow, so each can be made again alone. */
+static bool
+begin(struct serving *s)
+{
+    struct serve_options options = s->options;
+    options.seed += (uint32_t)s->runs;
+    s->run = serve_run_new(&s->pipeline, &options, &s->sink, &s->cli->err);
+    return s->run && sim_clock_add(&s->clock, &serve_model, s->run, &s->cli->err);
+}
+
+static void
+forget(struct serving *s)
+{
+    sim_clock_free(&s->clock);
+    serve_run_free(s->run);
+    s->run = NULL;
+}
+
+/* The stream ends: the run, if queries came; else it was of the pipeline. */
+static bool
+finish(struct serving *s)
+{
+    bool ok = true;
+    if (s->run && serve_run_queries(s->run) > 0) {
+        ok = sim_clock_end(&s->clock, INFINITY, &s->cli->err);
+        cli_note(s->cli, "%llu queries, %llu events",
+                 (unsigned long long)serve_run_queries(s->run),
+                 (unsigned long long)serve_run_events(s->run));
+        s->runs++;
+        s->served = true;
+    }
+    forget(s);
+    return ok &&
+           cli_change_provenance(s->cli, "seed", (uint32_t)(s->options.seed + s->runs));
+}
+
+static bool
+is_pipeline(enum rec_type type)
+{
+    return type == REC_PROFILE || type == REC_PRICE || type == REC_STAGE ||
+           type == REC_EDGE || type == REC_CONFIG || type == REC_ENVELOPE;
+}
+
+static bool
+take(struct serving *s, const struct rec *rec)
+{
+    int taken = 0;
+    if (rec->type == REC_MARK)
+        return finish(s);
+    if (s->served && !s->run && is_pipeline(rec->type)) {
+        serve_pipeline_free(&s->pipeline);
+        s->served = false;
+    }
+    if (rec->type != REC_COMMENT) {
+        if (!s->run && !begin(s))
+            return false;
+        taken = sim_clock_take(&s->clock, s->cli->reader, rec, &s->cli->err);
+    }
+    if (taken == 0)
+        rec_put_line(s->cli->writer, rec->line);
+    return taken >= 0;
+}
+
+static bool
+run(struct cli *cli, const struct sim_serve_args *args)
+{
+    struct serving s = {.cli = cli};
+    struct rec rec;
+    int status = 0;
+    bool ok;
+    s.sink = (struct serve_run_sink){
+        {write_reply, args->trace_given ? write_visit : NULL, &s}, write_served};
+    ok = read_options(&s, args) && cli_open_filter(cli);
+
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(&s, &rec);
+    ok = ok && status == 0 && finish(&s) &&
+         (s.runs > 0 ||
+          rec_fail(&cli->err, REC_DATA, "no queries came: put %stracegen queries before",
+                   cli->prefix));
+    forget(&s);
+    serve_pipeline_free(&s.pipeline);
+    return ok;
+}
