@@ -12,8 +12,9 @@ make_programs() {
     cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" .
     tracegen fit --stats spot.rec >model.rec
     sim elastic spot.rec >elastic.rec
-    cp "$ROOT/traces/serving/social-media.rec" serving.rec
-    seq 0 99 | awk -v OFS='\t' '{ print "query", "q" $1, $1 / 40 }' >>serving.rec
+    { printf '#rampipe\t1\n' && cat "$ROOT/traces/serving/social-media.rec" &&
+        seq 0 99 | awk -v OFS='\t' '{ print "query", "q" $1, $1 / 40 }' &&
+        echo '#end'; } >serving.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
