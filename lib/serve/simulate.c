@@ -1,259 +1,8 @@
-/*
- * Serving, event by event. A query in the pipeline is as many tokens as it has branches; a
- * token is in the queue of a stage, or in a batch of it. An event is a batch that is done, or,
- * after a batching delay, one that is taken.
- */
-#include "rampipe/random.h"
-#include "rampipe/serve.h"
+/* Serving, event by event. */
+#include "engine.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* A token. */
-struct token {
-    uint32_t query;
-    double enqueued; /* seconds */
-};
-
-struct batch {
-    struct token *token;
-    size_t room;
-    uint32_t n;
-    double started; /* seconds */
-};
-
-struct station {
-    const struct serve_stage *stage;
-    const struct serve_config *config;
-    double *seconds; /* of a batch of 1, 2, ..., config->batch */
-    uint32_t join;   /* which of the stages with several parents; REC_NONE: none */
-    /* the queue, a ring */
-    struct token *ring;
-    size_t room; /* a power of two, or 0 */
-    size_t head, tail;
-    /* replicas: idle ones, those that wait to take a batch, those that are busy */
-    uint32_t idle, taking, busy;
-    uint32_t surplus; /* of the last two, those that go once they have nothing to do */
-    struct batch *batch;
-    size_t nbatches, batch_room;
-    uint32_t *vacant; /* batches that are none */
-    size_t nvacant, vacant_room;
-    uint64_t sequence; /* of batches */
-    struct serve_usage usage;
-    double counted; /* up to when usage is known, seconds */
-    /* of tokens that pass a stage with no model */
-    struct token *passing;
-    size_t passing_room;
-};
-
-struct query {
-    double arrival;
-    uint64_t chances; /* bit i: it takes edge i of those with a probability */
-    uint32_t tokens;
-    bool dropped;
-    char *id; /* its buffer stays when another query comes here */
-    size_t id_len, id_room;
-};
-
-struct serve_sim {
-    const struct serve_pipeline *pipeline;
-    struct serve_options options;
-    struct serve_sink sink;
-    bool drops;
-    struct station *station; /* per stage */
-    uint32_t njoins;
-    uint16_t
-        *parents;  /* per join: how many tokens it waits for, if all edges are taken */
-    bool *reached; /* per stage, while a query's edges are drawn */
-    struct rng *rng;
-    struct sim_queue events;
-    struct query *query;
-    uint16_t *waits; /* njoins a query */
-    size_t nqueries, query_room, waits_room;
-    uint32_t *vacant;
-    size_t nvacant, vacant_room;
-    double begin, now;
-    uint64_t happened;
-};
-
-/* An event's key: what happens, at which stage, in which order, and the batch. */
-enum { FINISH, TAKE };
-enum { SLOT_BITS = 21, SEQUENCE_BITS = 32, RANK_BITS = 10 };
-_Static_assert(1 << SLOT_BITS > SERVE_REPLICAS_MAX, "a slot each");
-_Static_assert(1 << RANK_BITS >= SERVE_STAGES_MAX, "a rank each");
-
-static uint64_t
-make_key(uint64_t what, uint32_t rank, uint64_t sequence, uint32_t slot)
-{
-    sequence &= ((uint64_t)1 << SEQUENCE_BITS) - 1;
-    return what << 63 | (uint64_t)rank << (SLOT_BITS + SEQUENCE_BITS) |
-           sequence << SLOT_BITS | slot;
-}
-
-/* ---- start and end ------------------------------------------------------- */
-
-static bool
-open_station(struct serve_sim *sim, uint32_t s, const struct serve_config *config,
-             struct rec_error *err)
-{
-    struct station *station = &sim->station[s];
-    const struct serve_profile *profile;
-    station->stage = &sim->pipeline->stage[s];
-    station->join = station->stage->parents > 1 ? sim->njoins++ : REC_NONE;
-    station->config = config;
-    if (station->join != REC_NONE)
-        sim->parents[station->join] = (uint16_t)station->stage->parents;
-    if (station->stage->model == REC_NONE)
-        return true;
-    profile = &sim->pipeline->profile[config->profile];
-    station->idle = config->replicas;
-    station->seconds = malloc(config->batch * sizeof *station->seconds);
-    if (!station->seconds)
-        return rec_fail_memory(err);
-    for (uint32_t n = 1; n <= config->batch; n++)
-        station->seconds[n - 1] = serve_seconds(profile, sim->options.service, n);
-    return true;
-}
-
-struct serve_sim *
-serve_sim_new(const struct serve_pipeline *pipeline, const struct serve_config *config,
-              const struct serve_options *options, const struct serve_sink *sink,
-              struct rec_error *err)
-{
-    struct serve_sim *sim = calloc(1, sizeof *sim);
-    size_t n = pipeline->nstages + 1;
-    if (!sim) {
-        rec_fail_memory(err);
-        return NULL;
-    }
-    sim->pipeline = pipeline;
-    sim->options = *options;
-    sim->sink = *sink;
-    sim->drops = !isinf(options->drop_after);
-    sim->begin = sim->now = NAN;
-    sim->station = calloc(n, sizeof *sim->station);
-    sim->parents = calloc(n, sizeof *sim->parents);
-    sim->reached = calloc(n, sizeof *sim->reached);
-    if (!sim->station || !sim->parents || !sim->reached) {
-        rec_fail_memory(err);
-        goto failed;
-    }
-    for (size_t i = 0; i < pipeline->nstages; i++) {
-        uint32_t s = pipeline->order[i];
-        if (!open_station(sim, s, config ? &config[s] : &pipeline->stage[s].config, err))
-            goto failed;
-    }
-    if (pipeline->nchances > 0 &&
-        !(sim->rng = rng_new(options->seed, options->stream, err)))
-        goto failed;
-    return sim;
-failed:
-    serve_sim_free(sim);
-    return NULL;
-}
-
-static void
-close_station(struct station *station)
-{
-    for (size_t i = 0; i < station->nbatches; i++)
-        free(station->batch[i].token);
-    free(station->batch);
-    free(station->vacant);
-    free(station->ring);
-    free(station->seconds);
-    free(station->passing);
-}
-
-void
-serve_sim_free(struct serve_sim *sim)
-{
-    if (!sim)
-        return;
-    for (size_t s = 0; sim->station && s < sim->pipeline->nstages; s++)
-        close_station(&sim->station[s]);
-    for (size_t q = 0; q < sim->nqueries; q++)
-        free(sim->query[q].id);
-    rng_free(sim->rng);
-    sim_queue_free(&sim->events);
-    free(sim->station);
-    free(sim->parents);
-    free(sim->reached);
-    free(sim->query);
-    free(sim->waits);
-    free(sim->vacant);
-    free(sim);
-}
-
-/* ---- queries ------------------------------------------------------------- */
-
-/* Which edges a query takes, drawn for all alike; how many tokens each join waits for. */
-static void
-draw_edges(struct serve_sim *sim, struct query *query, uint16_t *waits)
-{
-    const struct serve_pipeline *p = sim->pipeline;
-    const struct serve_edge *edge;
-
-    memcpy(waits, sim->parents, sim->njoins * sizeof *waits);
-    query->chances = 0;
-    if (!sim->rng)
-        return;
-    for (size_t i = 0; i < p->nedges; i++)
-        if (p->edge[i].chance != REC_NONE)
-            query->chances |= (uint64_t)(rng_uniform(sim->rng) < p->edge[i].p)
-                              << p->edge[i].chance;
-    memset(waits, 0, sim->njoins * sizeof *waits);
-    memset(sim->reached, 0, p->nstages * sizeof *sim->reached);
-    for (size_t i = 0, at = 0; i <= p->nstages; i++) {
-        const struct serve_stage *stage = i > 0 ? &p->stage[p->order[i - 1]] : NULL;
-        size_t n = stage ? stage->nedges : p->nentries;
-        at = stage ? stage->first_edge : 0;
-        if (stage && !sim->reached[p->order[i - 1]])
-            continue;
-        for (size_t e = 0; e < n; e++) {
-            edge = &p->edge[p->out[at + e]];
-            if (edge->dst == REC_NONE ||
-                (edge->chance != REC_NONE && !(query->chances >> edge->chance & 1)))
-                continue;
-            sim->reached[edge->dst] = true;
-            if (sim->station[edge->dst].join != REC_NONE)
-                waits[sim->station[edge->dst].join]++;
-        }
-    }
-}
-
-/* A place for a query, REC_NONE: *err. */
-static uint32_t
-open_query(struct serve_sim *sim, double arrival, struct rec_str id,
-           struct rec_error *err)
-{
-    uint32_t index;
-    struct query *query;
-    if (sim->nvacant > 0)
-        index = sim->vacant[--sim->nvacant];
-    else {
-        if (sim->nqueries >= REC_NONE ||
-            !rec_grow(&sim->query, &sim->query_room, sim->nqueries + 1,
-                      sizeof *sim->query, err) ||
-            !rec_grow(&sim->waits, &sim->waits_room, (sim->nqueries + 1) * sim->njoins,
-                      sizeof *sim->waits, err) ||
-            !rec_grow(&sim->vacant, &sim->vacant_room, sim->nqueries + 1,
-                      sizeof *sim->vacant, err))
-            return REC_NONE;
-        index = (uint32_t)sim->nqueries++;
-        sim->query[index] = (struct query){0};
-    }
-    query = &sim->query[index];
-    query->arrival = arrival;
-    query->tokens = 1; /* at the source */
-    query->dropped = false;
-    if (id.len > query->id_room && !rec_grow(&query->id, &query->id_room, id.len, 1, err))
-        return REC_NONE;
-    if (id.len > 0)
-        memcpy(query->id, id.ptr, id.len);
-    query->id_len = id.len;
-    draw_edges(sim, query, sim->waits + index * sim->njoins);
-    return index;
-}
 
 static bool
 tell_end(struct serve_sim *sim, const struct query *query, const char *dropped,
@@ -271,6 +20,8 @@ release(struct serve_sim *sim, uint32_t index, double time, struct rec_error *er
 {
     struct query *query = &sim->query[index];
     if (--query->tokens > 0)
+        return true;
+    if (sim->watch) /* queries keep their number */
         return true;
     sim->vacant[sim->nvacant++] = index;
     return query->dropped || tell_end(sim, query, NULL, time, err);
@@ -299,11 +50,11 @@ count_usage(struct station *station, double time)
 }
 
 static bool
-enqueue(struct station *station, struct token token, struct rec_error *err)
+enqueue(struct station *station, struct serve_token token, struct rec_error *err)
 {
     size_t n = station->tail - station->head;
     if (n == station->room) {
-        struct token *ring;
+        struct serve_token *ring;
         if (n >= REC_NONE || !(ring = malloc((n ? 2 * n : 64) * sizeof *ring)))
             return rec_fail_memory(err);
         for (size_t i = 0; i < n; i++)
@@ -372,18 +123,18 @@ start_batch(struct serve_sim *sim, struct station *station, double time,
     batch->n = 0;
     batch->started = time;
     while (batch->n < most && station->head < station->tail) {
-        struct token token = station->ring[station->head++ & (station->room - 1)];
+        struct serve_token token = station->ring[station->head++ & (station->room - 1)];
         if (!sim->drops || !is_late(sim, station, token.query, time, &ok, err))
             batch->token[batch->n++] = token;
     }
     sim->happened++;
     if (batch->n > 0)
-        return ok &&
-               sim_queue_push(&sim->events,
-                              (struct sim_event){time + station->seconds[batch->n - 1],
-                                                 make_key(FINISH, station->stage->rank,
-                                                          station->sequence++, slot)},
-                              err);
+        return ok && sim_queue_push(
+                         &sim->events,
+                         (struct sim_event){time + station->seconds[batch->n - 1],
+                                            serve_make_key(FINISH, station->stage->rank,
+                                                           station->sequence++, slot)},
+                         err);
     station->vacant[station->nvacant++] = slot;
     station->busy--;
     if (station->surplus > 0)
@@ -408,8 +159,9 @@ wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
             station->taking++;
             if (!sim_queue_push(
                     &sim->events,
-                    (struct sim_event){time + delay, make_key(TAKE, station->stage->rank,
-                                                              station->sequence++, 0)},
+                    (struct sim_event){time + delay,
+                                       serve_make_key(TAKE, station->stage->rank,
+                                                      station->sequence++, 0)},
                     err))
                 return false;
         } else {
@@ -422,10 +174,6 @@ wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
 }
 
 /* ---- along the edges ----------------------------------------------------- */
-
-static bool go_on(struct serve_sim *sim, const uint32_t *edges, size_t nedges,
-                  const struct token *token, uint32_t n, double time,
-                  struct rec_error *err);
 
 /* A token that goes along an edge to where nobody waits for others. */
 static inline bool
@@ -445,22 +193,22 @@ comes(struct serve_sim *sim, const struct serve_edge *edge, const struct station
 /* What comes at a stage with no model passes at once. */
 static bool
 pass(struct serve_sim *sim, const struct serve_edge *edge, struct station *to,
-     const struct token *token, uint32_t n, double time, struct rec_error *err)
+     const struct serve_token *token, uint32_t n, double time, struct rec_error *err)
 {
     uint32_t m = 0;
     if (!rec_grow(&to->passing, &to->passing_room, n, sizeof *to->passing, err))
         return false;
     for (uint32_t i = 0; i < n; i++)
         if (comes(sim, edge, to, token[i].query))
-            to->passing[m++] = (struct token){token[i].query, time};
-    return go_on(sim, sim->pipeline->out + to->stage->first_edge, to->stage->nedges,
-                 to->passing, m, time, err);
+            to->passing[m++] = (struct serve_token){token[i].query, time};
+    return serve_go_on(sim, sim->pipeline->out + to->stage->first_edge, to->stage->nedges,
+                       to->passing, m, time, err);
 }
 
 /* Queries come along an edge, as one list. */
 static bool
-arrive(struct serve_sim *sim, const struct serve_edge *edge, const struct token *token,
-       uint32_t n, double time, struct rec_error *err)
+arrive(struct serve_sim *sim, const struct serve_edge *edge,
+       const struct serve_token *token, uint32_t n, double time, struct rec_error *err)
 {
     struct station *to = &sim->station[edge->dst];
     uint32_t m = 0;
@@ -468,10 +216,12 @@ arrive(struct serve_sim *sim, const struct serve_edge *edge, const struct token 
     sim->happened++;
     if (to->stage->model == REC_NONE)
         return pass(sim, edge, to, token, n, time, err);
+    if (to->mode != RUNS)
+        return true;
     count_usage(to, time);
     for (uint32_t i = 0; i < n; i++)
         if (comes(sim, edge, to, token[i].query)) {
-            if (!enqueue(to, (struct token){token[i].query, time}, err))
+            if (!enqueue(to, (struct serve_token){token[i].query, time}, err))
                 return false;
             m++;
         }
@@ -480,10 +230,10 @@ arrive(struct serve_sim *sim, const struct serve_edge *edge, const struct token 
     return wake(sim, to, m, time, err);
 }
 
-/* Tokens leave where they are, along the edges that their queries take. */
-static bool
-go_on(struct serve_sim *sim, const uint32_t *edges, size_t nedges,
-      const struct token *token, uint32_t n, double time, struct rec_error *err)
+bool
+serve_go_on(struct serve_sim *sim, const uint32_t *edges, size_t nedges,
+            const struct serve_token *token, uint32_t n, double time,
+            struct rec_error *err)
 {
     const struct serve_edge *edge = sim->pipeline->edge;
     bool ok = true;
@@ -541,9 +291,10 @@ finish_batch(struct serve_sim *sim, struct station *station, uint32_t slot, doub
     }
     station->busy--;
     /* The batch's place is free once its tokens have gone on. */
-    if ((sim->sink.visit && !tell_visits(sim, station, &batch, time, err)) ||
-        !go_on(sim, sim->pipeline->out + station->stage->first_edge,
-               station->stage->nedges, batch.token, batch.n, time, err))
+    if ((sim->watch && !sim->watch(sim->sink.context, batch.token, batch.n, time, err)) ||
+        (sim->sink.visit && !tell_visits(sim, station, &batch, time, err)) ||
+        !serve_go_on(sim, sim->pipeline->out + station->stage->first_edge,
+                     station->stage->nedges, batch.token, batch.n, time, err))
         return false;
     station->vacant[station->nvacant++] = slot;
     sim->happened++;
@@ -578,7 +329,8 @@ serve_sim_advance(struct serve_sim *sim, double time, struct rec_error *err)
         uint32_t slot = (uint32_t)event.key & ((1u << SLOT_BITS) - 1);
         struct station *station = &sim->station[sim->pipeline->order[rank]];
         sim->now = event.time;
-        if (!(event.key >> 63 == FINISH
+        if (!(station->mode == PLAYS ? serve_play_batch(sim, station, event.time, err)
+              : event.key >> 63 == FINISH
                   ? finish_batch(sim, station, slot, event.time, err)
                   : take_batch(sim, station, event.time, err)))
             return false;
@@ -590,7 +342,7 @@ bool
 serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                 struct rec_error *err)
 {
-    struct token token;
+    struct serve_token token;
     if (!serve_sim_advance(sim, time, err))
         return false;
     if (isnan(sim->begin)) {
@@ -600,9 +352,10 @@ serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
     }
     sim->now = time;
     sim->happened++;
-    token = (struct token){open_query(sim, time, id, err), time};
+    token = (struct serve_token){serve_open_query(sim, time, id, err), time};
     return token.query != REC_NONE &&
-           go_on(sim, sim->pipeline->out, sim->pipeline->nentries, &token, 1, time, err);
+           serve_go_on(sim, sim->pipeline->out, sim->pipeline->nentries, &token, 1, time,
+                       err);
 }
 
 bool

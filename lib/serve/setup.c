@@ -1,0 +1,169 @@
+/* A simulation's stations, and the queries in it. */
+#include "engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- start and end ------------------------------------------------------- */
+
+static bool
+open_station(struct serve_sim *sim, uint32_t s, const struct serve_config *config,
+             struct rec_error *err)
+{
+    struct station *station = &sim->station[s];
+    const struct serve_profile *profile;
+    station->stage = &sim->pipeline->stage[s];
+    station->join = station->stage->parents > 1 ? sim->njoins++ : REC_NONE;
+    station->config = config;
+    if (station->join != REC_NONE)
+        sim->parents[station->join] = (uint16_t)station->stage->parents;
+    if (station->stage->model == REC_NONE)
+        return true;
+    profile = &sim->pipeline->profile[config->profile];
+    station->idle = config->replicas;
+    station->seconds = malloc(config->batch * sizeof *station->seconds);
+    if (!station->seconds)
+        return rec_fail_memory(err);
+    for (uint32_t n = 1; n <= config->batch; n++)
+        station->seconds[n - 1] = serve_seconds(profile, sim->options.service, n);
+    return true;
+}
+
+struct serve_sim *
+serve_sim_new(const struct serve_pipeline *pipeline, const struct serve_config *config,
+              const struct serve_options *options, const struct serve_sink *sink,
+              struct rec_error *err)
+{
+    struct serve_sim *sim = calloc(1, sizeof *sim);
+    size_t n = pipeline->nstages + 1;
+    if (!sim) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    sim->pipeline = pipeline;
+    sim->options = *options;
+    sim->sink = *sink;
+    sim->drops = !isinf(options->drop_after);
+    sim->begin = sim->now = NAN;
+    sim->station = calloc(n, sizeof *sim->station);
+    sim->parents = calloc(n, sizeof *sim->parents);
+    sim->reached = calloc(n, sizeof *sim->reached);
+    if (!sim->station || !sim->parents || !sim->reached) {
+        rec_fail_memory(err);
+        goto failed;
+    }
+    for (size_t i = 0; i < pipeline->nstages; i++) {
+        uint32_t s = pipeline->order[i];
+        if (!open_station(sim, s, config ? &config[s] : &pipeline->stage[s].config, err))
+            goto failed;
+    }
+    if (pipeline->nchances > 0 &&
+        !(sim->rng = rng_new(options->seed, options->stream, err)))
+        goto failed;
+    return sim;
+failed:
+    serve_sim_free(sim);
+    return NULL;
+}
+
+static void
+close_station(struct station *station)
+{
+    for (size_t i = 0; i < station->nbatches; i++)
+        free(station->batch[i].token);
+    free(station->batch);
+    free(station->vacant);
+    free(station->ring);
+    free(station->seconds);
+    free(station->passing);
+}
+
+void
+serve_sim_free(struct serve_sim *sim)
+{
+    if (!sim)
+        return;
+    for (size_t s = 0; sim->station && s < sim->pipeline->nstages; s++)
+        close_station(&sim->station[s]);
+    for (size_t q = 0; q < sim->nqueries; q++)
+        free(sim->query[q].id);
+    rng_free(sim->rng);
+    sim_queue_free(&sim->events);
+    free(sim->station);
+    free(sim->parents);
+    free(sim->reached);
+    free(sim->query);
+    free(sim->waits);
+    free(sim->vacant);
+    free(sim);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+/* Which edges a query takes, drawn for all alike; how many tokens each join waits for. */
+static void
+draw_edges(struct serve_sim *sim, struct query *query, uint16_t *waits)
+{
+    const struct serve_pipeline *p = sim->pipeline;
+    const struct serve_edge *edge;
+
+    memcpy(waits, sim->parents, sim->njoins * sizeof *waits);
+    query->chances = 0;
+    if (!sim->rng)
+        return;
+    for (size_t i = 0; i < p->nedges; i++)
+        if (p->edge[i].chance != REC_NONE)
+            query->chances |= (uint64_t)(rng_uniform(sim->rng) < p->edge[i].p)
+                              << p->edge[i].chance;
+    memset(waits, 0, sim->njoins * sizeof *waits);
+    memset(sim->reached, 0, p->nstages * sizeof *sim->reached);
+    for (size_t i = 0, at = 0; i <= p->nstages; i++) {
+        const struct serve_stage *stage = i > 0 ? &p->stage[p->order[i - 1]] : NULL;
+        size_t n = stage ? stage->nedges : p->nentries;
+        at = stage ? stage->first_edge : 0;
+        if (stage && !sim->reached[p->order[i - 1]])
+            continue;
+        for (size_t e = 0; e < n; e++) {
+            edge = &p->edge[p->out[at + e]];
+            if (edge->dst == REC_NONE ||
+                (edge->chance != REC_NONE && !(query->chances >> edge->chance & 1)))
+                continue;
+            sim->reached[edge->dst] = true;
+            if (sim->station[edge->dst].join != REC_NONE)
+                waits[sim->station[edge->dst].join]++;
+        }
+    }
+}
+
+uint32_t
+serve_open_query(struct serve_sim *sim, double arrival, struct rec_str id,
+                 struct rec_error *err)
+{
+    uint32_t index;
+    struct query *query;
+    if (sim->nvacant > 0)
+        index = sim->vacant[--sim->nvacant];
+    else {
+        if (sim->nqueries >= REC_NONE ||
+            !rec_grow(&sim->query, &sim->query_room, sim->nqueries + 1,
+                      sizeof *sim->query, err) ||
+            !rec_grow(&sim->waits, &sim->waits_room, (sim->nqueries + 1) * sim->njoins,
+                      sizeof *sim->waits, err) ||
+            !rec_grow(&sim->vacant, &sim->vacant_room, sim->nqueries + 1,
+                      sizeof *sim->vacant, err))
+            return REC_NONE;
+        index = (uint32_t)sim->nqueries++;
+        sim->query[index] = (struct query){0};
+    }
+    query = &sim->query[index];
+    query->arrival = arrival;
+    query->tokens = 1; /* at the source */
+    query->dropped = false;
+    if (id.len > query->id_room && !rec_grow(&query->id, &query->id_room, id.len, 1, err))
+        return REC_NONE;
+    if (id.len > 0)
+        memcpy(query->id, id.ptr, id.len);
+    query->id_len = id.len;
+    draw_edges(sim, query, sim->waits + index * sim->njoins);
+    return index;
+}
