@@ -175,6 +175,12 @@ bool serve_read_query(struct serve_order *order, const struct rec_reader *reader
                       const struct rec *rec, double *time,
                       struct rec_error *err) REC_MUST_CHECK;
 
+/**
+ * The most of n arrivals at `times`, seconds, ascending, that any window [t, t + seconds)
+ * holds; `seconds` is above 0. Takes time O(n).
+ */
+uint64_t serve_envelope(const double *times, size_t n, double seconds);
+
 /* ---- simulation ---------------------------------------------------------- */
 
 /** A query that leaves the pipeline, one that was at a stage; valid during the call. */
