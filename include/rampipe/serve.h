@@ -300,6 +300,81 @@ uint64_t serve_run_events(const struct serve_run *run);
  */
 extern const struct sim_model serve_model;
 
+/* ---- planning ------------------------------------------------------------ */
+
+/*
+ * A planner looks for the replicas, batches and hardware of all stages with which enough
+ * queries of a sample meet a latency objective, by simulating the sample: no other is true of
+ * bursts. Batches are those that were profiled, hardware is what has a profile and a price.
+ * What was simulated once is remembered; what cannot meet the objective by the throughput of
+ * a stage, or by the least time of a way through the pipeline, is not simulated.
+ */
+
+enum serve_goal { SERVE_LEAST_COST, SERVE_MOST_THROUGHPUT };
+
+struct serve_objective {
+    enum serve_goal goal;
+    double slo;        /* latency, seconds */
+    double percentile; /* above 0, up to 100: of n queries n * percentile / 100 meet it */
+    double budget;     /* of all replicas, US$ an hour; INFINITY: any */
+    uint32_t replicas; /* of a stage, at most */
+    struct serve_options options;                      /* no drop_after, no warmup */
+    struct rec_limit limit;                            /* on simulations */
+    void (*tell)(void *context, uint64_t simulations); /* progress; may be NULL */
+    void *context;
+};
+
+struct serve_plan {
+    struct serve_config *config; /* per stage; owned. NULL: nothing was found */
+    double cost;                 /* US$ an hour */
+    double throughput;           /* queries/s at which the first stage is at its end */
+    double latency;              /* the percentile, seconds */
+    uint64_t late;               /* queries that miss the objective */
+    double bound; /* proved: least cost, or most throughput; NAN: not proved */
+};
+
+struct serve_planner;
+
+/** `pipeline`, sealed, and the n arrival times, seconds, ascending, are borrowed. NULL: *err;
+ * REC_DATA: a stage has no hardware with a price. */
+struct serve_planner *serve_planner_new(const struct serve_pipeline *pipeline,
+                                        const double *arrival, size_t n,
+                                        const struct serve_objective *objective,
+                                        struct rec_error *err) REC_MUST_CHECK;
+/** `planner` may be NULL. */
+void serve_planner_free(struct serve_planner *planner);
+
+/**
+ * The published planner (InferLine, section 4). Starts with batches of 1 on the fastest
+ * hardware and adds replicas where there is least throughput until the objective is met; then
+ * takes, as long as there is one, the action that leaves the least cost, of equal ones the
+ * least latency: the next batch profiled, a replica less, the next cheaper hardware with
+ * replicas and batch of that stage found anew. For throughput it then spends the budget on the
+ * stage that has least: the next batch, a replica more, dearer hardware. What it finds is not
+ * always the best. REC_NO: *err says which stage, or which way through the pipeline, is why
+ * there is none.
+ */
+bool serve_plan_greedily(struct serve_planner *planner, struct serve_plan *plan,
+                         struct rec_error *err) REC_MUST_CHECK;
+/**
+ * The best of all, by branch and bound, better than *plan (which may be {0}), or *plan itself;
+ * its bound is then known. Stages whose queries never meet are searched apart: each stage is
+ * simulated behind what was chosen for those before it, with the least time that what comes
+ * behind it can take; what is late then is late whatever else is chosen. REC_NO: there is
+ * none. REC_USAGE: it takes more simulations than the limit.
+ */
+bool serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
+                        struct rec_error *err) REC_MUST_CHECK;
+void serve_plan_free(struct serve_plan *plan);
+/** Simulations so far, of the whole pipeline or of a stage. */
+uint64_t serve_planner_simulations(const struct serve_planner *planner);
+/** What arrives at a stage on average, queries/s; NAN if all queries come at once. */
+double serve_planner_load(const struct serve_planner *planner, uint32_t stage);
+/** The least time that the longest way through the pipeline takes as planned, with queries
+ * that are alone, seconds. */
+double serve_plan_seconds(const struct serve_planner *planner,
+                          const struct serve_plan *plan);
+
 REC_END_DECLS
 
 #endif

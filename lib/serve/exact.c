@@ -1,0 +1,569 @@
+/*
+ * The best plan of all, by branch and bound. Stages that share an ancestor, or are one, form a
+ * group; what happens in one group does not depend on another, only whether a query is late
+ * does on all. In a group stages are chosen in topological order, each simulated behind those
+ * before it. A query that is late there, with the least time behind it added, is late whatever
+ * else is chosen: where too many are, the rest need not be tried. What is left of a group are
+ * its solutions, less those that another makes superfluous; one of each group make a plan.
+ */
+#include "planner.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A set of late queries. */
+struct late {
+    uint64_t *bit;
+    uint64_t n;
+};
+
+/* A way to run the stages of a group. */
+struct solution {
+    struct serve_choice *choice; /* per stage of the group; before the bits */
+    struct late late;
+    double cost, rate;
+};
+
+struct group {
+    uint32_t *stage; /* in topological order; part of the search's order */
+    size_t n;
+    double cheapest; /* US$ an hour, of any solution */
+    struct solution *solution;
+    size_t nsolutions, room;
+};
+
+/* What is known of a stage as it is chosen now. */
+struct level {
+    struct serve_trail trail;
+    struct late late; /* of this group's stages up to this one */
+};
+
+struct search {
+    struct serve_planner *planner;
+    struct group *group;
+    size_t ngroups;
+    uint32_t *order; /* stages by group */
+    struct parents {
+        uint32_t *stage;
+        size_t n;
+    } * parents; /* per stage: those with a model whose queries come there, also past stages
+                    with none */
+    struct level *level;                /* per stage of the group at hand */
+    uint32_t *level_of;                 /* per stage */
+    struct serve_choice *choice, *best; /* per stage */
+    bool found;
+    double cost, rate;  /* of the best */
+    struct late *joint; /* per group: of one solution of each up to it */
+    size_t words;       /* of a set */
+};
+
+/* ---- sets of late queries ------------------------------------------------ */
+
+static bool
+new_set(const struct search *search, struct late *late, struct rec_error *err)
+{
+    late->n = 0;
+    late->bit = calloc(search->words + 1, sizeof *late->bit);
+    return late->bit || rec_fail_memory(err);
+}
+
+static void
+copy_set(const struct search *search, struct late *to, const struct late *from)
+{
+    to->n = from ? from->n : 0;
+    if (from)
+        memcpy(to->bit, from->bit, search->words * sizeof *to->bit);
+    else
+        memset(to->bit, 0, search->words * sizeof *to->bit);
+}
+
+static void
+join_sets(const struct search *search, struct late *to, const struct late *a,
+          const struct late *b)
+{
+    to->n = 0;
+    for (size_t i = 0; i < search->words; i++) {
+        to->bit[i] = a->bit[i] | b->bit[i];
+        to->n += (uint64_t)__builtin_popcountll(to->bit[i]);
+    }
+}
+
+static bool
+is_subset(const struct search *search, const struct late *a, const struct late *b)
+{
+    if (a->n > b->n)
+        return false;
+    for (size_t i = 0; i < search->words; i++)
+        if (a->bit[i] & ~b->bit[i])
+            return false;
+    return true;
+}
+
+/* ---- what cannot be better ----------------------------------------------- */
+
+/* Nothing that costs at least `cost`, and whose slowest stage takes at most `rate`, is better
+ * than the best so far. Sums of prices differ by their roundings. */
+static bool
+is_hopeless(const struct search *search, double cost, double rate)
+{
+    const struct serve_objective *objective = &search->planner->objective;
+    double same = 1e-9 * (1 + cost);
+    if (cost > objective->budget + same)
+        return true;
+    if (!search->found)
+        return false;
+    if (objective->goal == SERVE_LEAST_COST)
+        return cost >= search->cost - same;
+    return rate < search->rate * (1 - 1e-12) ||
+           (rate <= search->rate * (1 + 1e-12) && cost >= search->cost - same);
+}
+
+static bool
+is_superfluous(const struct search *search, const struct solution *a,
+               const struct solution *by)
+{
+    bool rate =
+        search->planner->objective.goal == SERVE_LEAST_COST || by->rate >= a->rate;
+    return by->cost <= a->cost && rate && is_subset(search, &by->late, &a->late);
+}
+
+/* ---- solutions of a group ------------------------------------------------ */
+
+static void
+free_solution(struct solution *solution)
+{
+    free(solution->choice);
+    free(solution->late.bit);
+}
+
+/* Keeps what was chosen for the stages of a group, if nothing makes it superfluous. */
+static bool
+keep_solution(struct search *search, struct group *group, double cost, double rate,
+              struct rec_error *err)
+{
+    struct solution one = {.cost = cost, .rate = rate};
+    size_t kept = 0;
+
+    one.late = search->level[group->n - 1].late;
+    for (size_t i = 0; i < group->nsolutions; i++)
+        if (is_superfluous(search, &one, &group->solution[i]))
+            return true;
+    for (size_t i = 0; i < group->nsolutions; i++)
+        if (is_superfluous(search, &group->solution[i], &one))
+            free_solution(&group->solution[i]);
+        else
+            group->solution[kept++] = group->solution[i];
+    group->nsolutions = kept;
+    one.choice = calloc(group->n, sizeof *one.choice);
+    if (!one.choice || !new_set(search, &one.late, err)) {
+        free(one.choice);
+        return rec_fail_memory(err);
+    }
+    copy_set(search, &one.late, &search->level[group->n - 1].late);
+    for (size_t i = 0; i < group->n; i++)
+        one.choice[i] = search->choice[group->stage[i]];
+    if (!rec_grow(&group->solution, &group->room, kept + 1, sizeof *group->solution,
+                  err)) {
+        free_solution(&one);
+        return false;
+    }
+    group->solution[group->nsolutions++] = one;
+    return true;
+}
+
+/* A solution of each group is a plan, if not too many queries are late in one or the other:
+ * those of groups before `g` with what was chosen for `g`. */
+static bool
+join_groups(struct search *search, size_t g, double cost, double rate)
+{
+    const struct serve_planner *planner = search->planner;
+    double before = 0;
+
+    if (is_hopeless(search, cost, rate))
+        return false;
+    if (g == 0) {
+        search->found = true;
+        search->cost = cost;
+        search->rate = rate;
+        memcpy(search->best, search->choice,
+               planner->pipeline->nstages * sizeof *search->best);
+        return true;
+    }
+    for (size_t k = 0; k + 1 < g; k++)
+        before += search->group[k].cheapest;
+    struct group *group = &search->group[g - 1];
+    for (size_t i = 0; i < group->nsolutions; i++) {
+        const struct solution *solution = &group->solution[i];
+        if (is_hopeless(search, cost + solution->cost + before,
+                        fmin(rate, solution->rate)))
+            continue;
+        join_sets(search, &search->joint[g - 1], &search->joint[g], &solution->late);
+        if (search->joint[g - 1].n > planner->allowed)
+            continue;
+        for (size_t s = 0; s < group->n; s++)
+            search->choice[group->stage[s]] = solution->choice[s];
+        join_groups(search, g - 1, cost + solution->cost, fmin(rate, solution->rate));
+    }
+    return true;
+}
+
+/* ---- one stage ----------------------------------------------------------- */
+
+/* A stage being simulated behind others. */
+struct watching {
+    struct search *search;
+    struct level *level;
+    double tail;
+    bool late; /* too many are: the simulation was stopped */
+};
+
+static bool
+take_batch(void *context, const struct serve_token *token, uint32_t n, double time,
+           struct rec_error *err)
+{
+    struct watching *watching = context;
+    struct serve_planner *planner = watching->search->planner;
+    struct serve_trail *trail = &watching->level->trail;
+    struct late *late = &watching->level->late;
+    double slack = watching->tail > 0 ? planner->margin : 0;
+
+    if (!rec_grow(&trail->batch, &trail->room, trail->nbatches + 1, sizeof *trail->batch,
+                  err) ||
+        !rec_grow(&trail->member, &trail->member_room, trail->nmembers + n,
+                  sizeof *trail->member, err))
+        return false;
+    trail->batch[trail->nbatches++] =
+        (struct serve_trailed){time, (uint32_t)trail->nmembers};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t query = token[i].query;
+        uint64_t bit = (uint64_t)1 << query % 64, *word = &late->bit[query / 64];
+        trail->member[trail->nmembers++] = query;
+        if (time + watching->tail - planner->arrival[query] >
+                planner->objective.slo + slack &&
+            !(*word & bit)) {
+            *word |= bit;
+            late->n++;
+        }
+    }
+    watching->late = late->n > planner->allowed;
+    return !watching->late;
+}
+
+/* Simulates a stage as it is chosen; *verdict: whether not too many are late for sure, and
+ * whether any query waited. */
+static bool
+simulate_stage(struct search *search, size_t depth, uint32_t s, bool *met, bool *waited,
+               struct rec_error *err)
+{
+    struct serve_planner *planner = search->planner;
+    const struct serve_choice_option *option =
+        serve_chosen(planner, s, search->choice[s]);
+    struct watching watching = {search, &search->level[depth], planner->menu[s].tail,
+                                false};
+    struct serve_sink sink = {NULL, NULL, &watching};
+    struct serve_sim *sim;
+    bool ok;
+
+    for (uint32_t i = 0; i < planner->pipeline->nstages; i++)
+        if (serve_has_model(planner, i))
+            planner->config[i] = (struct serve_config){
+                .profile = planner->menu[i].option[0].profile, .batch = 1, .replicas = 1};
+    planner->config[s] = (struct serve_config){.profile = option->profile,
+                                               .batch = option->batch,
+                                               .replicas = search->choice[s].replicas};
+    watching.level->trail.nbatches = watching.level->trail.nmembers = 0;
+    copy_set(search, &watching.level->late,
+             depth > 0 ? &search->level[depth - 1].late : NULL);
+    if (!serve_count_simulation(planner, err) ||
+        !(sim = serve_sim_new(planner->pipeline, planner->config,
+                              &planner->objective.options, &sink, err)))
+        return false;
+    serve_sim_only(sim, s, take_batch);
+    ok = true;
+    for (size_t i = 0; ok && i < search->parents[s].n; i++) {
+        uint32_t parent = search->parents[s].stage[i];
+        ok = serve_sim_play(sim, parent, &search->level[search->level_of[parent]].trail,
+                            err);
+    }
+    for (size_t i = 0; ok && i < planner->n; i++)
+        ok = serve_sim_query(sim, planner->arrival[i], (struct rec_str){NULL, 0}, err);
+    ok = ok && serve_sim_advance(sim, INFINITY, err);
+    *met = ok;
+    *waited = !ok || serve_sim_usage(sim, s).waiting > 0;
+    serve_sim_free(sim);
+    return ok || watching.late;
+}
+
+/* ---- the search ---------------------------------------------------------- */
+
+/* The least that the groups that are not at hand cost: solutions, or cheapest replicas. */
+static double
+cost_beside(const struct search *search, size_t g)
+{
+    double cost = 0;
+    for (size_t i = 0; i < search->ngroups; i++)
+        cost += i == g ? 0 : search->group[i].cheapest;
+    return cost;
+}
+
+/* The least that the stages of a group from `depth` on cost. */
+static double
+cost_behind(const struct search *search, const struct group *group, size_t depth)
+{
+    double cost = 0;
+    for (; depth < group->n; depth++)
+        cost += search->planner->menu[group->stage[depth]].cheapest;
+    return cost;
+}
+
+/* All queries that come are late by the least times, or some by the stage's throughput. */
+static bool
+is_impossible(const struct search *search, uint32_t s)
+{
+    const struct serve_planner *planner = search->planner;
+    const struct serve_menu *menu = &planner->menu[s];
+    const struct serve_choice_option *option =
+        serve_chosen(planner, s, search->choice[s]);
+    return (menu->visits > planner->allowed &&
+            menu->head + option->shortest + menu->tail >
+                planner->objective.slo + planner->margin) ||
+           serve_too_slow(planner, s, search->choice[s]);
+}
+
+static bool search_stage(struct search *search, size_t g, size_t depth, double cost,
+                         double rate, struct rec_error *err);
+
+/* All numbers of replicas of one option. */
+static bool
+search_replicas(struct search *search, size_t g, size_t depth, uint32_t option,
+                double cost, double rate, struct rec_error *err)
+{
+    const struct group *group = &search->group[g];
+    struct serve_planner *planner = search->planner;
+    uint32_t s = group->stage[depth];
+    double price = planner->menu[s].option[option].price, rest;
+    bool met, waited = true;
+
+    rest = cost_beside(search, g) + cost_behind(search, group, depth + 1);
+    for (uint32_t n = 1; n <= planner->objective.replicas && waited; n++) {
+        double with = cost + n * price, slowest;
+        search->choice[s] = (struct serve_choice){option, n};
+        slowest = fmin(rate, serve_capacity(planner, s, search->choice[s]));
+        if (is_hopeless(search, with + rest, INFINITY))
+            break;
+        if (is_hopeless(search, with + rest, slowest) || is_impossible(search, s))
+            continue;
+        if (!simulate_stage(search, depth, s, &met, &waited, err) ||
+            (met && !search_stage(search, g, depth + 1, with, slowest, err)))
+            return false;
+        /* More replicas of which none would be used change nothing but the throughput. */
+        waited = waited ||
+                 (planner->objective.goal == SERVE_MOST_THROUGHPUT && slowest < rate);
+    }
+    return true;
+}
+
+static bool
+search_stage(struct search *search, size_t g, size_t depth, double cost, double rate,
+             struct rec_error *err)
+{
+    struct group *group = &search->group[g];
+    if (depth == group->n && g + 1 < search->ngroups)
+        return keep_solution(search, group, cost, rate, err);
+    if (depth == group->n) {
+        copy_set(search, &search->joint[g],
+                 group->n > 0 ? &search->level[depth - 1].late : NULL);
+        join_groups(search, g, cost, rate);
+        return true;
+    }
+    for (uint32_t i = 0; i < search->planner->menu[group->stage[depth]].n; i++)
+        if (!search_replicas(search, g, depth, i, cost, rate, err))
+            return false;
+    return true;
+}
+
+static int
+compare_solutions(const void *a, const void *b)
+{
+    const struct solution *x = a, *y = b;
+    return (x->cost > y->cost) - (x->cost < y->cost);
+}
+
+/* Group after group; one that has no solution leaves no plan that is better. */
+static bool
+search_groups(struct search *search, struct rec_error *err)
+{
+    for (size_t g = 0; g < search->ngroups; g++) {
+        struct group *group = &search->group[g];
+        for (size_t i = 0; i < group->n; i++)
+            search->level_of[group->stage[i]] = (uint32_t)i;
+        if (!search_stage(search, g, 0, 0, INFINITY, err))
+            return false;
+        if (g + 1 == search->ngroups)
+            break;
+        if (group->nsolutions == 0)
+            return true;
+        qsort(group->solution, group->nsolutions, sizeof *group->solution,
+              compare_solutions);
+        group->cheapest = group->solution[0].cost;
+    }
+    return true;
+}
+
+/* ---- groups -------------------------------------------------------------- */
+
+/* Goes back from stage `at` to those with a model; `seen` are those that it came by. */
+static void
+find_parents(const struct serve_planner *planner, uint32_t at, bool *seen,
+             struct parents *parents)
+{
+    const struct serve_pipeline *p = planner->pipeline;
+    for (size_t e = 0; e < p->nedges; e++) {
+        uint32_t src = p->edge[e].src;
+        if (p->edge[e].dst != at || src == REC_NONE || seen[src])
+            continue;
+        seen[src] = true;
+        if (serve_has_model(planner, src))
+            parents->stage[parents->n++] = src;
+        else
+            find_parents(planner, src, seen, parents);
+    }
+}
+
+static bool
+make_parents(struct search *search, struct rec_error *err)
+{
+    size_t n = search->planner->pipeline->nstages;
+    bool *seen = calloc(n + 1, sizeof *seen), ok = seen || rec_fail_memory(err);
+    for (uint32_t s = 0; ok && s < n; s++) {
+        search->parents[s].stage = calloc(n, sizeof(uint32_t));
+        ok = search->parents[s].stage || rec_fail_memory(err);
+        memset(seen, 0, n * sizeof *seen);
+        if (ok && serve_has_model(search->planner, s))
+            find_parents(search->planner, s, seen, &search->parents[s]);
+    }
+    free(seen);
+    return ok;
+}
+
+/* Stages are in the group of their parents, whose groups are one then. */
+static void
+unite_groups(const struct search *search, uint32_t *group_of)
+{
+    size_t n = search->planner->pipeline->nstages;
+    for (uint32_t s = 0; s < n; s++)
+        group_of[s] = s;
+    for (uint32_t s = 0; s < n; s++)
+        for (size_t i = 0; i < search->parents[s].n; i++) {
+            uint32_t from = group_of[search->parents[s].stage[i]];
+            for (size_t k = 0; k < n; k++)
+                if (group_of[k] == from)
+                    group_of[k] = group_of[s];
+        }
+}
+
+static bool
+make_groups(struct search *search, struct rec_error *err)
+{
+    const struct serve_planner *planner = search->planner;
+    const struct serve_pipeline *p = planner->pipeline;
+    uint32_t *group_of = calloc(p->nstages + 1, sizeof *group_of);
+    size_t n = 0;
+
+    if (!group_of)
+        return rec_fail_memory(err);
+    unite_groups(search, group_of);
+    for (uint32_t id = 0; id < p->nstages; id++) {
+        struct group *group = &search->group[search->ngroups];
+        group->stage = search->order + n;
+        for (size_t k = 0; k < p->nstages; k++) {
+            uint32_t s = p->order[k];
+            if (group_of[s] != id || !serve_has_model(planner, s))
+                continue;
+            group->stage[group->n++] = s;
+            group->cheapest += planner->menu[s].cheapest;
+        }
+        n += group->n;
+        search->ngroups += group->n > 0;
+    }
+    free(group_of);
+    return true;
+}
+
+static bool
+open_search(struct search *search, struct rec_error *err)
+{
+    size_t n = search->planner->pipeline->nstages + 1;
+    search->words = (search->planner->n + 63) / 64;
+    search->group = calloc(n, sizeof *search->group);
+    search->order = calloc(n, sizeof *search->order);
+    search->parents = calloc(n, sizeof *search->parents);
+    search->level = calloc(n, sizeof *search->level);
+    search->level_of = calloc(n, sizeof *search->level_of);
+    search->choice = calloc(n, sizeof *search->choice);
+    search->best = calloc(n, sizeof *search->best);
+    search->joint = calloc(n, sizeof *search->joint);
+    if (!search->group || !search->order || !search->parents || !search->level ||
+        !search->level_of || !search->choice || !search->best || !search->joint)
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < n; i++)
+        if (!new_set(search, &search->level[i].late, err) ||
+            !new_set(search, &search->joint[i], err))
+            return false;
+    return make_parents(search, err) && make_groups(search, err);
+}
+
+static void
+close_search(struct search *search)
+{
+    size_t n = search->planner->pipeline->nstages + 1;
+    for (size_t i = 0; search->level && i < n; i++) {
+        free(search->level[i].trail.batch);
+        free(search->level[i].trail.member);
+        free(search->level[i].late.bit);
+    }
+    for (size_t i = 0; search->joint && i < n; i++)
+        free(search->joint[i].bit);
+    for (size_t g = 0; search->group && g < n; g++) {
+        for (size_t i = 0; i < search->group[g].nsolutions; i++)
+            free_solution(&search->group[g].solution[i]);
+        free(search->group[g].solution);
+    }
+    free(search->group);
+    for (size_t i = 0; search->parents && i < n; i++)
+        free(search->parents[i].stage);
+    free(search->order);
+    free(search->parents);
+    free(search->level);
+    free(search->level_of);
+    free(search->choice);
+    free(search->best);
+    free(search->joint);
+}
+
+bool
+serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
+                   struct rec_error *err)
+{
+    struct search search = {.planner = planner,
+                            .found = plan->config != NULL,
+                            .cost = plan->cost,
+                            .rate = plan->throughput};
+    bool before = search.found, ok;
+    double cost = plan->cost, rate = plan->throughput;
+
+    ok = serve_can_meet(planner, err) && open_search(&search, err) &&
+         search_groups(&search, err);
+    if (ok && !search.found)
+        ok = rec_fail(err, REC_NO,
+                      "no configuration meets %g s within the budget and %u "
+                      "replicas a stage: all were tried or are ruled out",
+                      planner->objective.slo, planner->objective.replicas);
+    if (ok && (!before || search.cost != cost || search.rate != rate))
+        ok = serve_make_plan(planner, search.best, plan, err);
+    if (ok)
+        plan->bound =
+            planner->objective.goal == SERVE_LEAST_COST ? plan->cost : plan->throughput;
+    close_search(&search);
+    return ok;
+}
