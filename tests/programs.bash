@@ -23,6 +23,7 @@ sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
 sim serve	serving.rec	--trace
+plan	serving.rec	--slo=300ms
 metrics	done.rec
 metrics	elastic.rec
 reccheck	alloc.rec

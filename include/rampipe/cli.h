@@ -123,6 +123,9 @@ int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
  */
 void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what);
 
+/** A clock that only goes on, seconds. */
+double cli_now(void);
+
 /* ---- messages ------------------------------------------------------------ */
 
 /** "tool: text" on stderr; warnings obey -q, notes need -v. */

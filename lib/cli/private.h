@@ -4,8 +4,6 @@
 
 #include "rampipe/cli.h"
 
-/* Seconds, CLOCK_MONOTONIC. */
-double cli_now(void);
 /* The bytes of the input files; 0 if one of them is no file, or standard input is not. */
 uint64_t cli_input_bytes(const struct cli *cli);
 /* Takes the line of progress off the terminal, if there is one. */

@@ -1,0 +1,211 @@
+/* plan [OPTION]... [FILE]... - a pipeline and a sample of queries -> how to run it. */
+#include "ggo/plan.h"
+#define CLI_SEED true
+#define CLI_UNSHOWN "limit",
+#include "main.h"
+
+#include "rampipe/random.h"
+#include "rampipe/serve.h"
+
+#include <math.h>
+
+struct planning {
+    struct cli *cli;
+    struct serve_objective objective;
+    bool exact;
+    struct serve_pipeline pipeline;
+    struct serve_order order;
+    double *arrival; /* seconds */
+    size_t n, room;
+    bool ended; /* the stream of the queries */
+};
+
+static void
+tell(void *context, uint64_t simulations)
+{
+    cli_progress(context, simulations, 0, "simulations");
+}
+
+static bool
+read_options(struct planning *p, const struct plan_args *args)
+{
+    static const char *const services[] = {"batch", "query", NULL};
+    static const char *const goals[] = {"throughput", NULL};
+    struct serve_objective *o = &p->objective;
+    struct cli *cli = p->cli;
+    size_t service = SERVE_BATCH, goal;
+    uint64_t seed, replicas;
+
+    if (!args->slo_given)
+        return cli_usage(cli, "give the latency objective, --slo SECONDS");
+    if (args->maximize_given && !args->budget_given)
+        return cli_usage(cli, "--maximize needs a --budget");
+    if (!cli_seconds(cli, "slo", args->slo_arg, false, &o->slo) ||
+        !cli_amount(cli, "percentile", args->percentile_arg, false, &o->percentile) ||
+        !cli_amount(cli, "budget", args->budget_arg, true, &o->budget) ||
+        (args->maximize_given &&
+         !cli_choice(cli, "maximize", args->maximize_arg, goals, &goal)) ||
+        !cli_count(cli, "max-replicas", args->max_replicas_arg, 1, SERVE_REPLICAS_MAX,
+                   &replicas) ||
+        !cli_limit(cli, args->limit_arg, &o->limit) ||
+        !cli_choice(cli, "service", args->service_arg, services, &service) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed))
+        return false;
+    if (!(o->slo > 0))
+        return cli_usage(cli, "--slo must be above 0");
+    if (!(o->percentile > 0 && o->percentile <= 100))
+        return cli_usage(cli, "--percentile must be above 0 and at most 100, got '%s'",
+                         args->percentile_arg);
+    o->goal = args->maximize_given ? SERVE_MOST_THROUGHPUT : SERVE_LEAST_COST;
+    o->replicas = (uint32_t)replicas;
+    o->options.service = (enum serve_service)service;
+    o->options.seed = (uint32_t)seed;
+    o->options.stream = rng_stream(args->stream_arg);
+    o->tell = tell;
+    o->context = cli;
+    p->exact = args->exact_given;
+    return true;
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+static bool
+take_query(struct planning *p, const struct rec *rec)
+{
+    struct cli *cli = p->cli;
+    double time;
+    if (p->ended)
+        return rec_reader_fail(cli->reader, &cli->err,
+                               "queries come in two streams: a plan is of one sample");
+    if (!serve_read_query(&p->order, cli->reader, rec, &time, &cli->err) ||
+        !rec_grow(&p->arrival, &p->room, p->n + 1, sizeof *p->arrival, &cli->err))
+        return false;
+    p->arrival[p->n++] = time;
+    return true;
+}
+
+static bool
+take(struct planning *p, const struct rec *rec)
+{
+    struct cli *cli = p->cli;
+    if (rec->type == REC_QUERY)
+        return take_query(p, rec);
+    p->ended = p->ended || (rec->type == REC_MARK && p->n > 0);
+    /* how the pipeline was run does not count, and need not fit */
+    if (rec->type == REC_CONFIG || rec->type == REC_ENVELOPE || rec->type == REC_PLANNED)
+        return rec_need(cli->reader, rec, &cli->err);
+    if (serve_pipeline_take(&p->pipeline, cli->reader, rec, &cli->err) < 0)
+        return false;
+    rec_put_line(cli->writer, rec->line);
+    return true;
+}
+
+/* ---- results ------------------------------------------------------------- */
+
+static void
+write_configs(struct planning *p, const struct serve_plan *plan)
+{
+    const struct serve_pipeline *pipeline = &p->pipeline;
+    struct rec_writer *w = p->cli->writer;
+    for (size_t s = 0; s < pipeline->nstages; s++) {
+        const struct serve_config *config = &plan->config[s];
+        if (config->profile == REC_NONE)
+            continue;
+        rec_begin(w, "config");
+        rec_text_field(w, pipeline->stage[s].name);
+        rec_text_field(w, pipeline->name[pipeline->profile[config->profile].hardware]);
+        rec_uint_field(w, config->batch);
+        rec_uint_field(w, config->replicas);
+        if (!isnan(config->load))
+            rec_num_key(w, "load", config->load);
+        rec_end(w);
+    }
+}
+
+static void
+write_planned(struct planning *p, const struct serve_planner *planner,
+              const struct serve_plan *plan)
+{
+    const struct serve_objective *o = &p->objective;
+    struct rec_writer *w = p->cli->writer;
+    bool throughput = o->goal == SERVE_MOST_THROUGHPUT;
+    rec_begin(w, "planned");
+    rec_text_field(w, throughput ? "throughput" : "cost");
+    rec_num_field(w, plan->cost);
+    rec_num_key(w, "slo", o->slo);
+    rec_num_key(w, "percentile", o->percentile);
+    rec_num_key(w, "latency", plan->latency);
+    if (!isinf(plan->throughput))
+        rec_num_key(w, "throughput", plan->throughput);
+    rec_uint_key(w, "queries", p->n);
+    rec_uint_key(w, "late", plan->late);
+    if (!isnan(plan->bound) && !isinf(plan->bound))
+        rec_num_key(w, throughput ? "upper" : "lower", plan->bound);
+    rec_uint_key(w, "simulations", serve_planner_simulations(planner));
+    rec_end(w);
+}
+
+/* The most queries in windows from the time that one query alone takes to a minute. */
+static void
+write_envelope(struct planning *p, const struct serve_planner *planner,
+               const struct serve_plan *plan)
+{
+    struct rec_writer *w = p->cli->writer;
+    double least = serve_plan_seconds(planner, plan), seconds;
+    for (seconds = least; seconds > 0; seconds *= 2) {
+        seconds = fmin(seconds, 60);
+        rec_begin(w, "envelope");
+        rec_num_field(w, seconds);
+        rec_uint_field(w, serve_envelope(p->arrival, p->n, seconds));
+        rec_end(w);
+        if (seconds >= 60)
+            break;
+    }
+}
+
+static bool
+make_plan(struct planning *p)
+{
+    struct rec_error *err = &p->cli->err;
+    struct serve_plan plan = {0};
+    double started = cli_now();
+    struct serve_planner *planner =
+        serve_planner_new(&p->pipeline, p->arrival, p->n, &p->objective, err);
+    bool ok = planner && serve_plan_greedily(planner, &plan, err);
+
+    if (planner && p->exact && (ok || err->code == REC_NO))
+        ok = serve_plan_exactly(planner, &plan, err);
+    if (planner)
+        cli_note(p->cli, "%llu simulations in %.3g s",
+                 (unsigned long long)serve_planner_simulations(planner),
+                 cli_now() - started);
+    if (ok) {
+        write_configs(p, &plan);
+        write_envelope(p, planner, &plan);
+        write_planned(p, planner, &plan);
+    }
+    serve_plan_free(&plan);
+    serve_planner_free(planner);
+    return ok;
+}
+
+static bool
+run(struct cli *cli, const struct plan_args *args)
+{
+    struct planning p = {.cli = cli};
+    struct rec rec;
+    int status = 0;
+    bool ok = read_options(&p, args) && cli_open_filter(cli);
+
+    while (ok && (status = cli_next(cli, &rec)) > 0)
+        ok = take(&p, &rec);
+    ok = ok && status == 0 &&
+         (p.n > 0 ||
+          rec_fail(&cli->err, REC_DATA, "no queries came: put %stracegen queries before",
+                   cli->prefix)) &&
+         serve_pipeline_seal(&p.pipeline, &cli->err) && make_plan(&p);
+    rec_ids_free(&p.order.ids);
+    free(p.arrival);
+    serve_pipeline_free(&p.pipeline);
+    return ok;
+}
