@@ -137,6 +137,8 @@ write_planned(struct planning *p, const struct serve_planner *planner,
     rec_num_key(w, "latency", plan->latency);
     if (!isinf(plan->throughput))
         rec_num_key(w, "throughput", plan->throughput);
+    if (!isnan(serve_planner_rate(planner)))
+        rec_num_key(w, "rate", serve_planner_rate(planner));
     rec_uint_key(w, "queries", p->n);
     rec_uint_key(w, "late", plan->late);
     if (!isnan(plan->bound) && !isinf(plan->bound))

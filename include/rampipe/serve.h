@@ -368,7 +368,9 @@ bool serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
 void serve_plan_free(struct serve_plan *plan);
 /** Simulations so far, of the whole pipeline or of a stage. */
 uint64_t serve_planner_simulations(const struct serve_planner *planner);
-/** What arrives at a stage on average, queries/s; NAN if all queries come at once. */
+/** What arrives on average, queries/s; NAN if all queries come at once. */
+double serve_planner_rate(const struct serve_planner *planner);
+/** What arrives at a stage. */
 double serve_planner_load(const struct serve_planner *planner, uint32_t stage);
 /** The least time that the longest way through the pipeline takes as planned, with queries
  * that are alone, seconds. */

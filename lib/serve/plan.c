@@ -162,7 +162,9 @@ serve_planner_new(const struct serve_pipeline *pipeline, const double *arrival, 
     planner->objective = *objective;
     planner->objective.options.drop_after = INFINITY;
     planner->objective.options.warmup = 0;
-    planner->allowed = n - (uint64_t)ceil((double)n * objective->percentile / 100);
+    /* 99.9 per cent of 1000 are 999, however that rounds */
+    planner->allowed =
+        n - (uint64_t)ceil((double)n * objective->percentile / 100 * (1 - 1e-12));
     /* Times are sums: what a bound says must be wrong by more than their roundings. */
     planner->margin = 1e-12 * (n > 0 ? arrival[n - 1] + objective->slo : 0);
     planner->menu = calloc(pipeline->nstages + 1, sizeof *planner->menu);
@@ -206,9 +208,8 @@ serve_planner_simulations(const struct serve_planner *planner)
     return planner->simulations;
 }
 
-/* Queries/s that come. */
-static double
-arrival_rate(const struct serve_planner *planner)
+double
+serve_planner_rate(const struct serve_planner *planner)
 {
     size_t n = planner->n;
     double seconds = n > 0 ? planner->arrival[n - 1] - planner->arrival[0] : 0;
@@ -218,7 +219,7 @@ arrival_rate(const struct serve_planner *planner)
 double
 serve_planner_load(const struct serve_planner *planner, uint32_t stage)
 {
-    return arrival_rate(planner) * (double)planner->menu[stage].visits /
+    return serve_planner_rate(planner) * (double)planner->menu[stage].visits /
            (double)planner->n;
 }
 
