@@ -498,6 +498,8 @@ void rec_num_key(struct rec_writer *writer, const char *key, double value);
 void rec_uint_key(struct rec_writer *writer, const char *key, uint64_t value);
 /** Raw bytes inside the current field or line (lists, tables); no TAB is added. */
 void rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len);
+/** An integer, likewise. */
+void rec_put_uint(struct rec_writer *writer, uint64_t value);
 void rec_end(struct rec_writer *writer);
 /** Formatted text as it is, for tables; up to 1999 bytes a call. */
 void rec_printf(struct rec_writer *writer, const char *format, ...) REC_PRINTF(2, 3);

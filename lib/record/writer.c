@@ -329,14 +329,32 @@ rec_num_field(struct rec_writer *writer, double value)
     rec_str_field(writer, (struct rec_str){text, len});
 }
 
-void
-rec_uint_field(struct rec_writer *writer, uint64_t value)
+enum { DIGITS = 20 /* of 2^64 */ };
+
+/* The digits of an integer, put before `end`. */
+static struct rec_str
+format_uint(char *end, uint64_t value)
 {
-    char text[24], *p = text + sizeof text;
+    char *p = end;
     do
         *--p = (char)('0' + value % 10);
     while (value /= 10);
-    rec_str_field(writer, (struct rec_str){p, (size_t)(text + sizeof text - p)});
+    return (struct rec_str){p, (size_t)(end - p)};
+}
+
+void
+rec_uint_field(struct rec_writer *writer, uint64_t value)
+{
+    char text[DIGITS];
+    rec_str_field(writer, format_uint(text + DIGITS, value));
+}
+
+void
+rec_put_uint(struct rec_writer *writer, uint64_t value)
+{
+    char text[DIGITS];
+    struct rec_str digits = format_uint(text + DIGITS, value);
+    rec_put_bytes(writer, digits.ptr, digits.len);
 }
 
 /* A key writes as a field whose text starts with "key=". */
