@@ -10,10 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    STILL_MAX = 1000000, /* arrivals at one instant before --until gives up */
-    PILOT = 4096         /* of them are drawn to estimate how many there will be */
-};
+enum { STILL_MAX = 1000000 /* arrivals at one instant before --until gives up */ };
 static const double STEPS_MAX = 9007199254740992; /* 2^53: all integers up to it exist */
 
 enum sampling { CYCLE, REPLACE, REMOVE, REMOVE_AND_REPEAT };
@@ -30,7 +27,8 @@ struct drawing {
     bool exact; /* the number was asked for */
     const char *prefix;
     enum sampling sampling;
-    struct rng_dist *interarrival, *steps, *deadline;
+    struct rng_arrivals *arrivals;
+    struct rng_dist *steps, *deadline;
     struct rng *choice; /* of graphs */
     struct graph graph; /* being read */
     struct pool_graph *pool;
@@ -40,43 +38,43 @@ struct drawing {
     size_t left;     /* of this round */
 };
 
-/* A distribution option; its message names the option. */
+/* An error of the library in the value of an option names the option. */
+static bool
+explain(struct drawing *d, const char *option, const struct rec_error *err)
+{
+    if (err->code == REC_USAGE)
+        return cli_usage(d->cli, "--%s: %s", option, err->text);
+    d->cli->err = *err;
+    return false;
+}
+
 static bool
 read_dist(struct drawing *d, const char *option, const char *text, uint32_t seed,
           uint32_t stream, struct rng_dist **dist)
 {
     struct rec_error err;
     *dist = rng_dist_new(text, seed, stream, &err);
-    if (*dist)
-        return true;
-    if (err.code != REC_USAGE) {
-        d->cli->err = err;
-        return false;
-    }
-    return cli_usage(d->cli, "--%s: %s", option, err.text);
+    return *dist || explain(d, option, &err);
 }
 
-/* So many jobs, by their number or an estimate: no spacing counts beyond the end, for a few
- * large ones may make the mean of many small. */
+/* So many jobs, by their number or an estimate; then when they arrive. */
 static bool
-check_number(struct drawing *d, const struct tracegen_jobs_args *args, uint32_t seed)
+read_arrivals(struct drawing *d, const struct tracegen_jobs_args *args, uint32_t seed)
 {
-    struct rng_dist *pilot = NULL;
+    struct rng_arrivals_options options = {
+        .spacing = args->interarrival_arg, .rate = 1, .seed = seed};
     struct rec_limit limit;
-    double jobs = (double)d->jobs, sum = 0;
+    struct rec_error err;
+    double jobs = (double)d->jobs;
 
     if (!cli_limit(d->cli, args->limit_arg, &limit))
         return false;
-    if (args->until_given) {
-        if (!read_dist(d, "interarrival", args->interarrival_arg, seed, 5, &pilot))
-            return false;
-        for (int i = 0; i < PILOT; i++)
-            sum += fmin(d->until, rng_dist_draw(pilot));
-        /* what is 0 for ever is found later */
-        jobs = sum > 0 ? d->until * PILOT / sum : 0;
-        rng_dist_free(pilot);
-    }
-    return rec_limit(&limit, jobs, "jobs", &d->cli->err);
+    if (args->until_given && !rng_arrivals_estimate(&options, d->until, &jobs, &err))
+        return explain(d, "interarrival", &err);
+    if (!rec_limit(&limit, jobs, "jobs", &d->cli->err))
+        return false;
+    d->arrivals = rng_arrivals_new(&options, &err);
+    return d->arrivals || explain(d, "interarrival", &err);
 }
 
 static bool
@@ -105,14 +103,11 @@ read_options(struct drawing *d, const struct tracegen_jobs_args *args)
          !cli_count(cli, "jobs", args->jobs_arg, 0, UINT64_MAX - 1, &d->jobs)) ||
         !cli_choice(cli, "sampling", args->sampling_arg, hows, &how) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
-        !read_dist(d, "interarrival", args->interarrival_arg, (uint32_t)seed, 1,
-                   &d->interarrival) ||
+        !read_arrivals(d, args, (uint32_t)seed) ||
         !read_dist(d, "steps", args->steps_arg, (uint32_t)seed, 2, &d->steps) ||
         (args->deadline_fraction_given &&
          !read_dist(d, "deadline-fraction", args->deadline_fraction_arg, (uint32_t)seed,
                     3, &d->deadline)))
-        return false;
-    if (!check_number(d, args, (uint32_t)seed))
         return false;
     d->sampling = (enum sampling)how;
     d->choice = rng_new((uint32_t)seed, 4, &cli->err);
@@ -179,14 +174,7 @@ write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, do
 {
     struct rec_writer *writer = d->cli->writer;
     double steps = fmax(1, round(rng_dist_draw(d->steps))), deadline = INFINITY;
-    char digits[24];
-    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
 
-    if (!isfinite(time))
-        return rec_fail(&d->cli->err, REC_DATA,
-                        "job %llu arrives later than a number can say: --interarrival "
-                        "is too long",
-                        (unsigned long long)number);
     if (steps > STEPS_MAX)
         return rec_fail(&d->cli->err, REC_DATA,
                         "job %llu has %g steps, more than 2^53: --steps is too large",
@@ -195,7 +183,7 @@ write_job(struct drawing *d, uint64_t number, const struct pool_graph *graph, do
         deadline = rng_dist_draw(d->deadline) * (graph->sequential * steps);
     rec_begin(writer, "job");
     rec_text_field(writer, d->prefix);
-    rec_put_bytes(writer, digits, (size_t)len);
+    rec_put_uint(writer, number);
     rec_text_field(writer, graph->id);
     rec_num_field(writer, time);
     rec_uint_field(writer, (uint64_t)steps);
@@ -208,29 +196,38 @@ static bool
 write_jobs(struct drawing *d)
 {
     struct cli *cli = d->cli;
-    double time = 0, gap;
+    double time, last = -1;
     uint64_t still = 0;
+    int status;
 
     if (d->npool == 0)
         return rec_fail(&cli->err, REC_DATA,
                         "the stream has no graphs to draw jobs over");
     if (!(d->order = calloc(d->npool, sizeof *d->order)))
         return rec_fail_memory(&cli->err);
-    for (uint64_t i = 0; i < d->jobs && (d->jobs < UINT64_MAX || time < d->until); i++) {
-        const struct pool_graph *graph = choose(d, i);
-        if (!graph)
+    for (uint64_t i = 0; i < d->jobs; i++) {
+        const struct pool_graph *graph;
+        if ((status = rng_arrivals_next(d->arrivals, &time, &cli->err)) < 0)
+            return false;
+        if (status > 0 && time >= d->until)
+            break;
+        if (!(graph = choose(d, i)))
             return !d->exact ||
                    rec_fail(&cli->err, REC_NO,
                             "--sampling remove ends after %llu jobs, one a graph",
                             (unsigned long long)i);
+        if (status == 0)
+            return rec_fail(&cli->err, REC_DATA,
+                            "job %llu arrives later than a number can say: "
+                            "--interarrival is too long",
+                            (unsigned long long)i);
         if (!rec_writer_ok(cli->writer, &cli->err) || !write_job(d, i, graph, time))
             return false;
-        gap = rng_dist_draw(d->interarrival);
-        still = gap > 0 ? 0 : still + 1;
+        still = time > last ? 0 : still + 1;
         if (still > STILL_MAX && d->jobs == UINT64_MAX)
             return rec_fail(&cli->err, REC_DATA,
                             "--interarrival is always 0: --until never comes");
-        time += gap;
+        last = time;
         if ((i & 0xffff) == 0xffff)
             cli_progress(cli, i, d->jobs == UINT64_MAX ? 0 : d->jobs, "jobs");
     }
@@ -248,7 +245,7 @@ run(struct cli *cli, const struct tracegen_jobs_args *args)
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&d, &rec);
     ok = ok && status == 0 && end_graph(&d) && write_jobs(&d);
-    rng_dist_free(d.interarrival);
+    rng_arrivals_free(d.arrivals);
     rng_dist_free(d.steps);
     rng_dist_free(d.deadline);
     rng_free(d.choice);

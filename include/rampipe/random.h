@@ -52,6 +52,8 @@ double rng_log(double x);
 double rng_log1p(double x);
 double rng_exp(double x);
 double rng_pow(double x, double y);
+/** sin(pi x), likewise, within 0.8 units in the last place. */
+double rng_sinpi(double x);
 
 /* ---- distributions ------------------------------------------------------- */
 
@@ -84,6 +86,59 @@ struct rng_dist *rng_dist_new(const char *text, uint32_t seed, uint32_t stream,
 double rng_dist_draw(struct rng_dist *dist);
 /** `dist` may be NULL. */
 void rng_dist_free(struct rng_dist *dist);
+
+/* ---- arrivals ------------------------------------------------------------ */
+
+/**
+ * When jobs or queries arrive: the first at 0 (as published), each other a spacing after the
+ * one before it.
+ *
+ * With a rate that changes in time, L(t) its integral, arrival i is where L reaches the sum of
+ * the first i spacings, whose mean is 1: a change of time (Cinlar 1975), exact for any
+ * spacings; with exponential ones it is the Poisson process of that rate. The first arrives
+ * when the rate is first above 0. Rates by `change`:
+ *
+ *     NULL                                  `rate` for ever
+ *     "on-off"     ON:OFF[:RATE_OFF]        `rate` and RATE_OFF (0) in turn, for exponential
+ *                                           times of means ON and OFF, seconds; on at 0:
+ *                                           a Markov-modulated Poisson process of two states
+ *     "sinusoid"   AMPLITUDE:PERIOD         rate (1 + AMPLITUDE sin(2 pi t / PERIOD)),
+ *                                           AMPLITUDE in [0, 1]
+ *     "piecewise"  TIME:RATE,TIME:RATE,...  steps: rate times RATE from TIME on, until the
+ *                                           next; the first TIME is 0, the last RATE stays
+ */
+struct rng_arrivals;
+
+/** Strings need not outlive rng_arrivals_new(), but for `file`. */
+struct rng_arrivals_options {
+    const char
+        *spacing;     /* a distribution (struct rng_dist), in units of 1/rate; or NULL: */
+    double cv;        /* a gamma's of mean 1, its standard deviation / mean: 1 makes it
+                            exponential, 0 fixed; else 1e-6 to 1000 */
+    const char *file; /* or spacings from there, one a line, plain or gzip, streamed */
+    double speed_up;  /* they are divided by that; 0: by 1 */
+    double rate; /* arrivals/s, or units of spacings in a second: sums of spacings are
+                            divided by it */
+    const char *change; /* NULL, or how the rate changes */
+    const char *change_text;
+    uint32_t seed;
+};
+
+/** NULL: *err says what would be right: REC_USAGE, or REC_IO if there is no such file. */
+struct rng_arrivals *rng_arrivals_new(const struct rng_arrivals_options *options,
+                                      struct rec_error *err) REC_MUST_CHECK;
+/**
+ * The next arrival, in seconds, never before the last one. 1: *time; 0: there are no more,
+ * for the file ends, the rate stays 0, or time is beyond what a number holds; -1: *err, the
+ * file is wrong. Memory does not grow.
+ */
+int rng_arrivals_next(struct rng_arrivals *arrivals, double *time,
+                      struct rec_error *err) REC_MUST_CHECK;
+/** About how many there will be before a time, but for the first; not for a file. */
+bool rng_arrivals_estimate(const struct rng_arrivals_options *options, double until,
+                           double *arrivals, struct rec_error *err) REC_MUST_CHECK;
+/** `arrivals` may be NULL. */
+void rng_arrivals_free(struct rng_arrivals *arrivals);
 
 REC_END_DECLS
 

@@ -1,4 +1,4 @@
-/* log, exp and pow that give the same bits on every machine: made of nothing but IEEE
+/* log, exp, pow and sinpi that give the same bits on every machine: made of nothing but IEEE
  * operations in a fixed order, while those of a libm differ with its version and with the
  * instructions that the processor has.
  *
@@ -35,9 +35,10 @@ multiply(double a, double b)
     return (struct sum){hi, ((a1 * b1 - hi + a1 * b2) + a2 * b1) + a2 * b2};
 }
 
-static const double inverse[] = {0,        1,        1.0 / 2,  1.0 / 3, 1.0 / 4,
-                                 1.0 / 5,  1.0 / 6,  1.0 / 7,  1.0 / 8, 1.0 / 9,
-                                 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13};
+static const double inverse[] = {0,        1,        1.0 / 2,  1.0 / 3,  1.0 / 4,
+                                 1.0 / 5,  1.0 / 6,  1.0 / 7,  1.0 / 8,  1.0 / 9,
+                                 1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14,
+                                 1.0 / 15, 1.0 / 16, 1.0 / 17};
 
 /* ---- the logarithm ------------------------------------------------------- */
 
@@ -197,4 +198,49 @@ rng_pow(double x, double y)
     product = multiply(y, log.hi);
     product.lo += y * log.lo;
     return power(product);
+}
+
+/* ---- the sine ------------------------------------------------------------ */
+
+static const struct sum pi = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
+
+/* 1 - y/(k (k + 1)) (1 - y/((k + 2) (k + 3)) (1 - ...)), y the square of at most pi/4. */
+static double
+series(double y, int k)
+{
+    double sum = 1;
+    for (int last = k % 2 == 0 ? 16 : 15; last >= k; last -= 2)
+        sum = 1 - y * sum * (inverse[last] * inverse[last + 1]);
+    return sum;
+}
+
+/* sin y = y - y^3/6 + ..., cos y = 1 - y^2/2 + y^4/24 - ... */
+static double
+sine_near_0(struct sum y)
+{
+    double square = y.hi * y.hi;
+    return y.hi + (y.lo * (1 - square / 2) - y.hi * square / 6 * series(square, 4));
+}
+
+static double
+cosine_near_0(struct sum y)
+{
+    struct sum square = multiply(y.hi, y.hi), s = add_smaller(1, -square.hi / 2);
+    double tail = square.hi * square.hi / 24 * series(square.hi, 5);
+    return s.hi + (s.lo - square.lo / 2 - y.hi * y.lo + tail);
+}
+
+/* x = n/2 + r, which is exact, |r| <= 1/4 */
+double
+rng_sinpi(double x)
+{
+    double whole = fmod(x, 2), n = rint(2 * whole), r = whole - n / 2, y;
+    struct sum angle;
+
+    if (isnan(whole))
+        return whole;
+    angle = multiply(r, pi.hi);
+    angle.lo += r * pi.lo;
+    y = (int)n & 1 ? cosine_near_0(angle) : sine_near_0(angle);
+    return (int)n & 2 ? -y : y;
 }

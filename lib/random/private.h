@@ -16,6 +16,19 @@ double rng_gaussian(struct rng *rng, double deviation);
 double rng_lognormal(struct rng *rng, double mean, double deviation);
 double rng_gamma(struct rng *rng, double shape, double scale);
 
+/* A rate in time; rng_arrivals says what there is. NULL: *err. */
+struct rng_rate;
+struct rng_rate *rng_rate_new(double rate, const char *change, const char *text,
+                              uint32_t seed, uint32_t stream,
+                              struct rec_error *err) REC_MUST_CHECK;
+/* When the integral of the rate will have grown by so much since the last time that was
+ * returned, at first 0; INFINITY: never. */
+double rng_rate_advance(struct rng_rate *rate, double amount);
+/* The integral from 0 to a time, or what is expected of it. */
+double rng_rate_integral(const struct rng_rate *rate, double until);
+/* `rate` may be NULL. */
+void rng_rate_free(struct rng_rate *rate);
+
 /* The p-quantile of Azzalini's standard skew normal; *err: out of memory. */
 bool rng_skew_quantile(double p, double shape, double *quantile,
                        struct rec_error *err) REC_MUST_CHECK;

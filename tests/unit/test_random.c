@@ -263,7 +263,15 @@ test_functions(void **state)
         y = 4 * v;
         assert_true(error_of(rng_pow(-rng_log(u), y), powl(-rng_log(u), y)) < 0.6);
     }
+    for (int i = 0; i < 200000; i++) { /* every octant, and near to whole numbers */
+        double u = rng_uniform(rng), x = i % 4 < 3 ? 8 * u - 4 : 1 + ldexp(u, -i % 50);
+        long double r = fmodl(x, 2), near = roundl(r);
+        long double truth = sinl(acosl(-1) * (r - near)) * (fmodl(near, 2) != 0 ? -1 : 1);
+        assert_true(error_of(rng_sinpi(x), truth) < 0.8);
+    }
     rng_free(rng);
+    assert_true(rng_sinpi(0.5) == 1 && rng_sinpi(-2.5) == -1 && rng_sinpi(7) == 0);
+    assert_true(rng_sinpi(1e300) == 0 && isnan(rng_sinpi(INFINITY)));
     assert_true(rng_log(0) == -INFINITY && rng_log(1) == 0 &&
                 rng_log(INFINITY) == INFINITY);
     assert_true(rng_exp(0) == 1 && rng_exp(-1e300) == 0 && rng_exp(1e300) == INFINITY);
