@@ -44,4 +44,11 @@ elastic() {
 @test "golden: how many instances come and go in a drawn event" { elastic counts; }
 @test "golden: elastic training, means over drawn traces" { elastic runs; }
 @test "golden: redundant training, every event and figure" { elastic redundant; }
+@test "golden: replayed inter-arrival times, to the last digit" {
+    tracegen queries --no-input --unit ms --deltas $shared/golden/serving/deltas/100_1.0.deltas.gz |
+        grep ^query | cut -f 3 >ours
+    zcat $shared/golden/serving/latencies/c1_notebook__100_1.0__batch.csv.gz | tail -n +2 | cut -d, -f 2 |
+        paste ours - | awk '$1 != $2 / 1000 { bad++ } END { exit NR != 50001 || bad }'
+}
+
 @test "golden: redundant training, means over removal probabilities" { elastic table; }

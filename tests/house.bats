@@ -88,6 +88,7 @@ said_everywhere() { # tool option value...: the option's names
     said_everywhere tracegen jobs --steps
     said_everywhere tracegen jobs --sampling
     said_everywhere tracegen preempt --process
+    said_everywhere tracegen queries --interarrival
     said_everywhere sim elastic --rules
     said_everywhere sim elastic --victims
 }

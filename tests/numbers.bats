@@ -22,6 +22,9 @@ draw_all() {
             tracegen preempt --process weibull --compare "$ROOT/traces/spot.rec"
         cat $process.rec
     done
+    for dist in '--cv 1' '--cv 3 --on-off 1:2:9' '--cv 0.7 --sinusoid 1:7'; do
+        tracegen queries --no-input --rate 90 $dist --queries 20000
+    done
     metrics done.rec
 }
 
@@ -93,6 +96,11 @@ refuses() {
     for model in elastic 'redundant --profile fast.tsv'; do
         refuses 'trace\t0\t1e6\tinstances=18446744073709551615\n' 3 'more than 1048576 instances' sim $model
     done
+    local queries='tracegen queries --no-input --rate 100'
+    refuses '' 2 'about 1e+10 queries, more than' $queries --queries 10000000000
+    refuses '' 2 'about 1e+12 queries, more than' $queries --until 1e10
+    refuses '' 2 'about 1.5e+300 queries, more than' $queries --until 1e298 --on-off 1:1:200
+    refuses '' 2 'about 1e+12 queries, more than' tracegen queries --no-input --interarrival fixed:1e-3 --until 1e9
     # the limit is exact where the number is
     tracegen jobs --jobs 10 --limit 10 graph.rec >out
     refuses '' 2 'about 10 jobs, more than 9 (--limit' tracegen jobs --jobs 10 --limit 9 graph.rec

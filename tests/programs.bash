@@ -31,6 +31,7 @@ pdgen	vgg16
 tracegen jobs	nojob.rec
 tracegen fit	spot.rec
 tracegen preempt	model.rec
+tracegen queries	nojob.rec	--rate=100
 T
 }
 # Calls `f`, which uses $program, $input and $options, for each program; those of

@@ -259,9 +259,10 @@ read_change(struct rng_rate *r, const char *change, const char *text,
     err->code = REC_OK;
     if (r->kind->read(r, rec_str(text), err))
         return true;
-    return err->code != REC_OK
-               ? false
-               : rec_fail(err, REC_USAGE, "must be %s, got '%s'", r->kind->form, text);
+    if (err->code != REC_OK)
+        return false; /* out of memory */
+    return rec_fail(err, REC_USAGE, "a rate %s must be %s, got '%s'", change,
+                    r->kind->form, text);
 }
 
 struct rng_rate *
