@@ -93,6 +93,9 @@ struct metrics *metrics_new(const struct metrics_family *family, const char *by,
 bool metrics_has_runs(const struct metrics *metrics);
 /** Did metrics_take() fail because the streams are not of one run? */
 bool metrics_mixed(const struct metrics *metrics);
+/** Before records are taken: within so many seconds a case should be done (queries: latency);
+ * without this call, figures of how many are, are NAN. False: the family's have none. */
+bool metrics_objective(struct metrics *metrics, double seconds);
 /** A limit on the intervals of the series; without this call it is a million. */
 void metrics_limit(struct metrics *metrics, struct rec_limit limit);
 /** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:

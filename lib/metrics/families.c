@@ -18,5 +18,5 @@ metrics_family_name(const struct metrics_family *family)
 const char *
 metrics_family_record(const struct metrics_family *family, size_t i)
 {
-    return i < family->ncases ? rec_spec(family->cases[i])->name : NULL;
+    return i < family->ncases ? rec_spec(family->cases[i].type)->name : NULL;
 }

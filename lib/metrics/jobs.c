@@ -302,7 +302,8 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, doubl
     term[GAP_SECONDS] = seen[AT_ARRIVAL].to - seen[AT_ARRIVAL].from;
 }
 
-static const enum rec_type cases[] = {REC_DONE, REC_BLOCK}, others[] = {REC_CLUSTER};
+static const struct metrics_record cases[] = {{REC_DONE, "job"}, {REC_BLOCK, "job"}};
+static const enum rec_type others[] = {REC_CLUSTER};
 
 const struct metrics_family metrics_jobs = {"jobs",
                                             METRICS_LIST(cases),
@@ -316,6 +317,7 @@ const struct metrics_family metrics_jobs = {"jobs",
                                             METRICS_LIST(shown),
                                             METRICS_LIST(series),
                                             false,
+                                            false, /* an objective */
                                             sizeof(struct state),
                                             note,
                                             take,

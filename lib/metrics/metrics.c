@@ -12,8 +12,8 @@ static const struct rec_field_spec *
 find_row(const struct metrics_family *family, const char *key)
 {
     for (size_t i = 0; i < family->ncases; i++) {
-        const struct rec_spec *spec = rec_spec(family->cases[i]);
-        for (size_t k = 0; spec; spec = rec_spec_of_kind(family->cases[i], k++))
+        const struct rec_spec *spec = rec_spec(family->cases[i].type);
+        for (size_t k = 0; spec; spec = rec_spec_of_kind(family->cases[i].type, k++))
             for (const struct rec_field_spec *row = spec->keys; row->name; row++)
                 if (strcmp(row->name, key) == 0)
                     return row;
@@ -43,8 +43,15 @@ resolve(struct metrics *m, struct rec_error *err)
     const struct metrics_family *family = m->family;
     size_t figure, statistic;
 
-    for (size_t i = 0; i < family->ncases; i++)
-        m->role[family->cases[i]] = CASE;
+    if (family->ncases > METRICS_RECORDS)
+        return rec_fail(err, REC_BUG, "%s: too many records", family->name);
+    for (size_t i = 0; i < family->ncases; i++) {
+        const struct metrics_record *one = &family->cases[i];
+        m->role[one->type] = CASE;
+        m->what[one->type] = one->what;
+        while (strcmp(family->cases[m->named[one->type]].what, one->what) != 0)
+            m->named[one->type]++;
+    }
     for (size_t i = 0; i < family->nothers; i++)
         m->role[family->others[i]] = NOTE;
     for (size_t i = 0, index; i < family->nkeys; i++)
@@ -126,6 +133,7 @@ metrics_new(const struct metrics_family *family, const char *by, double seconds,
     m->family = family;
     m->by = by;
     m->seconds = seconds;
+    m->objective = NAN;
     m->limit.most = INTERVALS_MAX;
     m->before = m->last = -(double)INFINITY;
     if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE ||
@@ -166,7 +174,8 @@ metrics_clear(struct metrics *m)
     for (size_t i = 0; i < METRICS_MOMENTS; i++)
         m->seen[i] = (struct metrics_span){NAN, NAN};
     m->before = m->last = -(double)INFINITY;
-    rec_ids_free(&m->ended);
+    for (size_t i = 0; i < METRICS_RECORDS; i++)
+        rec_ids_free(&m->ended[i]);
     memset(m->noted, 0, sizeof m->noted);
 }
 
@@ -174,6 +183,13 @@ void
 metrics_limit(struct metrics *m, struct rec_limit limit)
 {
     m->limit = limit;
+}
+
+bool
+metrics_objective(struct metrics *m, double seconds)
+{
+    m->objective = seconds;
+    return m->family->objective;
 }
 
 void
@@ -294,7 +310,7 @@ start_case(const struct metrics *m, const struct rec *rec, const double key[],
            struct metrics_case *one)
 {
     const struct metrics_family *family = m->family;
-    bool first = rec->type == family->cases[0];
+    bool first = rec->type == family->cases[0].type;
     for (size_t i = 0; i < METRICS_MOMENTS; i++)
         one->at[i] = (struct metrics_span){NAN, NAN};
     for (size_t i = 0; i < family->nsums; i++)
@@ -302,6 +318,7 @@ start_case(const struct metrics *m, const struct rec *rec, const double key[],
     for (size_t i = 0; i < family->nquantities; i++)
         one->quantity[i] =
             first && family->quantities[i].key ? key[m->quantity_key[i]] : (double)NAN;
+    one->objective = m->objective;
     one->label = (struct rec_str){NULL, 0};
 }
 
@@ -389,27 +406,29 @@ set_apart(struct metrics *m, struct rec_str *name, struct rec_error *err)
     return name->ptr != NULL;
 }
 
-/* The group of a record, other than the total. REC_NONE: *err. */
-static uint32_t
-find_group(struct metrics *m, const struct rec *rec, const double key[],
+/* The group of a record, other than the total; 0, the total's, if it is in no other. */
+static bool
+find_group(struct metrics *m, const struct rec *rec, const double key[], uint32_t *group,
            struct rec_error *err)
 {
     struct rec_str name = rec_str("-");
     char text[REC_NUM_MAX];
-    uint32_t index;
 
+    *group = 0;
+    if (!m->by)
+        return true;
     if (!m->family->name_group(rec, key, m->by, text, &name))
         rec_find_key(rec, m->by, &name);
+    if (!name.ptr)
+        return true;
     if (!set_apart(m, &name, err))
-        return REC_NONE;
-    index = rec_map_get(&m->names, name);
-    if (index != REC_NONE)
-        return index;
-    index = add_group(m, name, err);
-    return index != REC_NONE &&
-                   rec_map_add(&m->names, rec_str(m->group[index].name), index, err)
-               ? index
-               : REC_NONE;
+        return false;
+    *group = rec_map_get(&m->names, name);
+    if (*group != REC_NONE)
+        return true;
+    *group = add_group(m, name, err);
+    return *group != REC_NONE &&
+           rec_map_add(&m->names, rec_str(m->group[*group].name), *group, err);
 }
 
 /* ---- intervals of time --------------------------------------------------- */
@@ -529,8 +548,8 @@ take_case(struct metrics *m, const struct metrics_case *one, const struct rec *r
         return false;
     if (!count_case(m, &m->group[0], one, label, err))
         return false;
-    if (m->by && ((group = find_group(m, rec, key, err)) == REC_NONE ||
-                  !count_case(m, &m->group[group], one, label, err)))
+    if (!find_group(m, rec, key, &group, err) ||
+        (group != 0 && !count_case(m, &m->group[group], one, label, err)))
         return false;
     return m->seconds == 0 || m->family->nseries == 0 || spread_case(m, one, err);
 }

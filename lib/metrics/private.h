@@ -22,6 +22,13 @@
         METRICS_COUNT(list) * sizeof(char[METRICS_COUNT(list) <= METRICS_MOST ? 1 : -1])
 #define METRICS_NONE NULL, 0
 
+/* A record that is a case, and what its first field names: of those that name the same, such
+ * as a job, each is there once. */
+struct metrics_record {
+    enum rec_type type;
+    const char *what;
+};
+
 /* From when to when, seconds; equal: an instant. from is NAN: it never came. */
 struct metrics_span {
     double from, to;
@@ -32,6 +39,7 @@ struct metrics_case {
     struct metrics_span at[METRICS_MOMENTS]; /* starts as never */
     double amount[METRICS_MOST];             /* NAN: unknown. Starts as 1 */
     double quantity[METRICS_MOST];           /* NAN: none. Starts so, or as its key */
+    double objective;                        /* that was set; NAN: none was */
     struct rec_str label;                    /* ptr NULL: none */
 };
 
@@ -59,7 +67,7 @@ struct metrics_show {
 
 struct metrics_family {
     const char *name;
-    const enum rec_type *cases; /* records that are a case; keys are read of them */
+    const struct metrics_record *cases; /* keys are read of them */
     size_t ncases;
     const enum rec_type *others; /* records that say something about the cases to come */
     size_t nothers;
@@ -83,6 +91,7 @@ struct metrics_family {
     const struct metrics_quotient *series; /* of an interval of time */
     size_t nseries;
     bool independent;  /* cases are drawn alike: the mean has a standard error */
+    bool objective;    /* there may be one, seconds */
     size_t state_size; /* of what `note` and `take` keep; starts as zeros */
     bool (*note)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  struct rec_error *err);
@@ -90,7 +99,7 @@ struct metrics_family {
     bool (*take)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  const double key[], struct metrics_case *one, struct rec_error *err);
     /* The name of a record's group where it is not simply the value of key `by`; `text` is
-     * for what is made up. False: it is that. */
+     * for what is made up. False: it is that. *name without ptr: it is in no group. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[REC_NUM_MAX], struct rec_str *name);
     /* The terms behind the sums, of a group or an interval that lasts so many seconds;

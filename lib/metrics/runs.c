@@ -78,9 +78,9 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
                  end, m->before);
         return fail_mixed(m, reader, err, text);
     }
-    added = rec_ids_add(&m->ended, id, err);
+    added = rec_ids_add(&m->ended[m->named[rec->type]], id, err);
     if (added == 0) {
-        snprintf(text, sizeof text, "job '%.*s' has ended already",
+        snprintf(text, sizeof text, "%s '%.*s' has ended already", m->what[rec->type],
                  (int)(id.len < 80 ? id.len : 80), id.ptr);
         return fail_mixed(m, reader, err, text);
     }

@@ -202,7 +202,8 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, doubl
     term[ONE] = 1;
 }
 
-static const enum rec_type cases[] = {REC_TRAINED}, others[] = {REC_ACCOUNT};
+static const struct metrics_record cases[] = {{REC_TRAINED, "run"}};
+static const enum rec_type others[] = {REC_ACCOUNT};
 
 const struct metrics_family metrics_training = {"training runs",
                                                 METRICS_LIST(cases),
@@ -216,6 +217,7 @@ const struct metrics_family metrics_training = {"training runs",
                                                 METRICS_LIST(shown),
                                                 METRICS_NONE, /* a series */
                                                 true,
+                                                false, /* an objective */
                                                 sizeof(struct state),
                                                 note,
                                                 take,
