@@ -4,13 +4,14 @@
 
 #include "metrics_print.h"
 
+#include <math.h>
 #include <unistd.h>
 
 static bool
-read_series(struct cli *cli, const char *text, double *seconds)
+read_seconds(struct cli *cli, const char *option, const char *text, double *seconds)
 {
-    return cli_seconds(cli, "series", text, false, seconds) &&
-           (*seconds > 0 || cli_usage(cli, "--series must be > 0, got '%s'", text));
+    return cli_seconds(cli, option, text, false, seconds) &&
+           (*seconds > 0 || cli_usage(cli, "--%s must be > 0, got '%s'", option, text));
 }
 
 static void
@@ -42,6 +43,13 @@ make_reducers(struct cli *cli, const char *by, double seconds, bool runs,
         metrics_limit(reducer[i], limit);
     }
     return reducer;
+}
+
+static void
+set_objective(struct metrics *const reducer[], double slo)
+{
+    for (size_t i = 0; reducer[i]; i++)
+        metrics_set_objective(reducer[i], slo);
 }
 
 /* A record was refused: says which option is to blame, or would help. */
@@ -117,11 +125,14 @@ print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
 {
     if (args->series_given && metrics_nintervals(reducer) == 0)
         return cli_usage(cli, "--series: there is none of %s", name_of(reducer));
+    if (args->slo_given && !metrics_has_objective(metrics_family_of(reducer)))
+        return cli_usage(cli, "--slo: %s have no latency", name_of(reducer));
     if (args->runs_given && !metrics_has_runs(reducer))
-        return cli_usage(cli, "--runs is of jobs: statistics of %s are of many anyway",
+        return cli_usage(cli, "--runs is of jobs and queries: statistics of %s are of many "
+                         "anyway",
                          name_of(reducer));
     if (!args->series_given && format != METRICS_TABLE &&
-        !rec_limit(limit, metrics_label_rows(reducer), "rows of causes", &cli->err))
+        !rec_limit(limit, metrics_label_rows(reducer), "rows of causes or stages", &cli->err))
         return false;
     if (!metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
         return false;
@@ -137,12 +148,14 @@ run(struct cli *cli, const struct metrics_args *args)
     size_t format = person ? METRICS_TABLE : METRICS_TSV;
     struct metrics **reducer = NULL, *chosen = NULL;
     struct rec_limit limit;
-    double seconds = 0;
+    double seconds = 0, slo = NAN;
     bool runs = args->runs_given;
     bool ok = (!args->format_given ||
                cli_choice(cli, "format", args->format_arg, formats, &format)) &&
               cli_limit(cli, args->limit_arg, &limit) &&
-              (!args->series_given || read_series(cli, args->series_arg, &seconds)) &&
+              (!args->series_given ||
+               read_seconds(cli, "series", args->series_arg, &seconds)) &&
+              (!args->slo_given || read_seconds(cli, "slo", args->slo_arg, &slo)) &&
               (!args->by_given || !args->series_given ||
                cli_usage(cli, "--series is of all cases: give no --by")) &&
               (!runs || !args->series_given ||
@@ -151,7 +164,7 @@ run(struct cli *cli, const struct metrics_args *args)
                cli_usage(cli, "--by must be UTF-8")) &&
               cli_open_reader(cli) &&
               (reducer = make_reducers(cli, args->by_arg, seconds, runs, limit)) &&
-              read_all(cli, reducer, runs) && (chosen = choose(cli, reducer)) &&
+              (set_objective(reducer, slo), read_all(cli, reducer, runs)) && (chosen = choose(cli, reducer)) &&
               print(cli, chosen, args, (enum metrics_format)format, &limit);
 
     free_reducers(reducer);

@@ -2,11 +2,12 @@
  * rampipe/metrics.h - results reduced to figures.
  *
  *     records --- family --- cases --- groups --- figures, distributions
- *                (jobs, training)  |
+ *            (jobs, training,      |
+ *             queries)             |
  *                              intervals (series)
  *
  * A family of results is a row of a table: the records it takes, what one case (a job, a
- * training run) says, and the figures that many have. A reducer takes one family's records
+ * training run, a query) says, and the figures that many have. A reducer takes one family's records
  * and keeps, for all cases and for each group of them, sums and distributions. Every figure
  * of the family is always there, in the same order: 0 is 0, and what has no value (the mean
  * of nothing, a key that no record has) is NAN.
@@ -62,6 +63,9 @@ const char *metrics_family_name(const struct metrics_family *family);
 /** The records that are its cases, i = 0, 1, ...; NULL: there are no more. */
 const char *metrics_family_record(const struct metrics_family *family, size_t i);
 
+/** May its cases have an objective? */
+bool metrics_has_objective(const struct metrics_family *family);
+
 /** The accounts of training runs, as they come. Starts as {0}. */
 struct metrics_accounts {
     unsigned seen;   /* of the run being read: bit i for the i-th state */
@@ -79,8 +83,8 @@ struct metrics;
 
 /**
  * An empty reducer. `by`: cases with the same value of this key are a group, where the
- * family may know more (jobs: graph, cause, deadline as a fraction; training: model); NULL:
- * only the total. Borrowed. `seconds` > 0: the width of the intervals of a series, if the
+ * family may know more (jobs: graph, cause, deadline as a fraction; training: model; queries:
+ * stage); NULL: only the total. Borrowed. `seconds` > 0: the width of the intervals of a series, if the
  * family has one. Jobs of several streams (of a concatenation, or files) must be of one
  * cluster, end once, and not before those of the streams before; with `runs` each stream is
  * a run of its own, and what comes out are the distributions of its figures over the runs
@@ -94,8 +98,8 @@ bool metrics_has_runs(const struct metrics *metrics);
 /** Did metrics_take() fail because the streams are not of one run? */
 bool metrics_mixed(const struct metrics *metrics);
 /** Before records are taken: within so many seconds a case should be done (queries: latency);
- * without this call, figures of how many are, are NAN. False: the family's have none. */
-bool metrics_objective(struct metrics *metrics, double seconds);
+ * without this call, or with NAN, figures of how many are, are NAN. */
+void metrics_set_objective(struct metrics *metrics, double seconds);
 /** A limit on the intervals of the series; without this call it is a million. */
 void metrics_limit(struct metrics *metrics, struct rec_limit limit);
 /** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:

@@ -1,7 +1,8 @@
 /* The table of families. */
 #include "private.h"
 
-static const struct metrics_family *const families[] = {&metrics_jobs, &metrics_training};
+static const struct metrics_family *const families[] = {&metrics_jobs, &metrics_training,
+                                                       &metrics_queries};
 
 const struct metrics_family *
 metrics_family(size_t i)
@@ -13,6 +14,12 @@ const char *
 metrics_family_name(const struct metrics_family *family)
 {
     return family->name;
+}
+
+bool
+metrics_has_objective(const struct metrics_family *family)
+{
+    return family->objective;
 }
 
 const char *

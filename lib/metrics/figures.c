@@ -53,7 +53,7 @@ fill_terms(const struct metrics *m, const struct group *group, const double *sum
         bool lacking = (group->unknown & ~group->known) >> i & 1;
         term[i] = lacking ? (double)NAN : sum[i];
     }
-    m->family->derive(m->state, m->seen, seconds, term);
+    m->family->derive(m->state, m->seen, seconds, group->id != 0, term);
 }
 
 static void

@@ -289,9 +289,11 @@ name_group(const struct rec *rec, const double key[], const char *by,
 }
 
 static void
-derive(const void *kept, const struct metrics_span seen[], double seconds, double term[])
+derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
+       double term[])
 {
     const struct state *state = kept;
+    (void)part;
     term[ONE] = 1;
     term[ENDED] = term[DONE] + term[BLOCKED];
     term[BYTES] = plus(term[COMPUTED], term[DEPS]);

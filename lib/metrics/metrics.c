@@ -185,11 +185,10 @@ metrics_limit(struct metrics *m, struct rec_limit limit)
     m->limit = limit;
 }
 
-bool
-metrics_objective(struct metrics *m, double seconds)
+void
+metrics_set_objective(struct metrics *m, double seconds)
 {
     m->objective = seconds;
-    return m->family->objective;
 }
 
 void

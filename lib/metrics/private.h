@@ -103,11 +103,11 @@ struct metrics_family {
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[REC_NUM_MAX], struct rec_str *name);
     /* The terms behind the sums, of a group or an interval that lasts so many seconds;
-     * `seen`: from the first to the last of each moment. */
+     * `seen`: from the first to the last of each moment; `part`: a group, not the total. */
     void (*derive)(const void *state, const struct metrics_span seen[], double seconds,
-                   double term[]);
+                   bool part, double term[]);
 };
 
-extern const struct metrics_family metrics_jobs, metrics_training;
+extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries;
 
 #endif

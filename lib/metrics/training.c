@@ -196,9 +196,10 @@ name_group(const struct rec *rec, const double key[], const char *by,
 }
 
 static void
-derive(const void *kept, const struct metrics_span seen[], double seconds, double term[])
+derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
+       double term[])
 {
-    (void)kept, (void)seen, (void)seconds;
+    (void)kept, (void)seen, (void)seconds, (void)part;
     term[ONE] = 1;
 }
 
