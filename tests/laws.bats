@@ -19,6 +19,10 @@ setup_file() {
     tracegen fit --stats spot.rec >model.rec
     sim elastic --until 4000 spot.rec >elastic.rec
     sim redundant --profile bert.tsv --steps 0 --until 1000 spot.rec >redundant.rec
+    { cat "$ROOT/traces/serving/image-driver.rec"
+        seq 0 59 | awk -v OFS='\t' '{ print "query", "q" $1, $1 / 150 }'; } >queries.rec
+    sim serve --drop-after 0.2 queries.rec | grep -vE '^(profile|price|stage|edge)' >serving.rec
+    grep -q '^drop' serving.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

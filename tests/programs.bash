@@ -15,6 +15,7 @@ make_programs() {
     { printf '#rampipe\t1\n' && cat "$ROOT/traces/serving/social-media.rec" &&
         seq 0 99 | awk -v OFS='\t' '{ print "query", "q" $1, $1 / 40 }' &&
         echo '#end'; } >serving.rec
+    sim serve serving.rec >served.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -26,6 +27,7 @@ sim serve	serving.rec	--trace
 plan	serving.rec	--slo=300ms
 metrics	done.rec
 metrics	elastic.rec
+metrics	served.rec	--histogram=9
 reccheck	alloc.rec
 pdgen	vgg16
 tracegen jobs	nojob.rec

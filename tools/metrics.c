@@ -7,6 +7,16 @@
 #include <math.h>
 #include <unistd.h>
 
+enum { BINS_MOST = 1000000000 };
+
+/* What is asked for. */
+struct wanted {
+    size_t format;
+    double seconds, slo; /* of an interval, 0: no series; NAN: none */
+    uint64_t bins;       /* 0: no histogram */
+    struct rec_limit limit;
+};
+
 static bool
 read_seconds(struct cli *cli, const char *option, const char *text, double *seconds)
 {
@@ -24,8 +34,7 @@ free_reducers(struct metrics **reducer)
 
 /* A reducer of each family, behind the last one NULL; NULL: cli->err. */
 static struct metrics **
-make_reducers(struct cli *cli, const char *by, double seconds, bool runs,
-              struct rec_limit limit)
+make_reducers(struct cli *cli, const char *by, bool runs, const struct wanted *wanted)
 {
     struct metrics **reducer;
     size_t n = 0;
@@ -36,20 +45,14 @@ make_reducers(struct cli *cli, const char *by, double seconds, bool runs,
         rec_fail_memory(&cli->err);
     for (size_t i = 0; reducer && i < n; i++) {
         if (!(reducer[i] =
-                  metrics_new(metrics_family(i), by, seconds, runs, &cli->err))) {
+                  metrics_new(metrics_family(i), by, wanted->seconds, runs, &cli->err))) {
             free_reducers(reducer);
             return NULL;
         }
-        metrics_limit(reducer[i], limit);
+        metrics_limit(reducer[i], wanted->limit);
+        metrics_set_objective(reducer[i], wanted->slo);
     }
     return reducer;
-}
-
-static void
-set_objective(struct metrics *const reducer[], double slo)
-{
-    for (size_t i = 0; reducer[i]; i++)
-        metrics_set_objective(reducer[i], slo);
 }
 
 /* A record was refused: says which option is to blame, or would help. */
@@ -120,52 +123,78 @@ choose(struct cli *cli, struct metrics *const reducer[])
 }
 
 static bool
-print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
-      enum metrics_format format, const struct rec_limit *limit)
+read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wanted)
+{
+    static const char *const formats[] = {"table", "tsv", "csv", "json", NULL};
+    bool person = !cli->output && isatty(STDOUT_FILENO);
+    *wanted = (struct wanted){.format = person ? METRICS_TABLE : METRICS_TSV, .slo = NAN};
+    return (!args->format_given ||
+            cli_choice(cli, "format", args->format_arg, formats, &wanted->format)) &&
+           cli_limit(cli, args->limit_arg, &wanted->limit) &&
+           (!args->series_given ||
+            read_seconds(cli, "series", args->series_arg, &wanted->seconds)) &&
+           (!args->slo_given || read_seconds(cli, "slo", args->slo_arg, &wanted->slo)) &&
+           (!args->histogram_given || cli_count(cli, "histogram", args->histogram_arg, 1,
+                                                BINS_MOST, &wanted->bins)) &&
+           (!args->by_given || !args->series_given ||
+            cli_usage(cli, "--series is of all cases: give no --by")) &&
+           (!args->runs_given || !args->series_given ||
+            cli_usage(cli, "--series is of one run: give no --runs")) &&
+           (!args->runs_given || !args->histogram_given ||
+            cli_usage(cli, "--histogram is of one run: give no --runs")) &&
+           (!args->series_given || !args->histogram_given ||
+            cli_usage(cli, "--histogram or --series: give one")) &&
+           (!args->by_given || rec_is_text(rec_str(args->by_arg)) ||
+            cli_usage(cli, "--by must be UTF-8"));
+}
+
+/* What there is of some families only. */
+static bool
+suits(struct cli *cli, const struct metrics *reducer, const struct metrics_args *args)
 {
     if (args->series_given && metrics_nintervals(reducer) == 0)
         return cli_usage(cli, "--series: there is none of %s", name_of(reducer));
     if (args->slo_given && !metrics_has_objective(metrics_family_of(reducer)))
         return cli_usage(cli, "--slo: %s have no latency", name_of(reducer));
     if (args->runs_given && !metrics_has_runs(reducer))
-        return cli_usage(cli, "--runs is of jobs and queries: statistics of %s are of many "
+        return cli_usage(cli,
+                         "--runs is of jobs and queries: statistics of %s are of many "
                          "anyway",
                          name_of(reducer));
-    if (!args->series_given && format != METRICS_TABLE &&
-        !rec_limit(limit, metrics_label_rows(reducer), "rows of causes or stages", &cli->err))
+    return true;
+}
+
+static bool
+print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
+      const struct wanted *wanted)
+{
+    enum metrics_format format = (enum metrics_format)wanted->format;
+    bool figures = !args->series_given && !args->histogram_given;
+    double bins = (double)wanted->bins * (double)metrics_ngroups(reducer);
+
+    if (!suits(cli, reducer, args) ||
+        (figures && format != METRICS_TABLE &&
+         !rec_limit(&wanted->limit, metrics_label_rows(reducer),
+                    "rows of causes or stages", &cli->err)) ||
+        !rec_limit(&wanted->limit, bins, "rows", &cli->err) ||
+        !metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
         return false;
-    if (!metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
-        return false;
-    return args->series_given ? metrics_print_series(cli, reducer, format)
-                              : metrics_print(cli, reducer, args->by_arg, format);
+    if (args->series_given)
+        return metrics_print_series(cli, reducer, format);
+    if (args->histogram_given)
+        return metrics_print_histogram(cli, reducer, (size_t)wanted->bins, format);
+    return metrics_print(cli, reducer, args->by_arg, format);
 }
 
 static bool
 run(struct cli *cli, const struct metrics_args *args)
 {
-    static const char *const formats[] = {"table", "tsv", "csv", "json", NULL};
-    bool person = !cli->output && isatty(STDOUT_FILENO);
-    size_t format = person ? METRICS_TABLE : METRICS_TSV;
     struct metrics **reducer = NULL, *chosen = NULL;
-    struct rec_limit limit;
-    double seconds = 0, slo = NAN;
-    bool runs = args->runs_given;
-    bool ok = (!args->format_given ||
-               cli_choice(cli, "format", args->format_arg, formats, &format)) &&
-              cli_limit(cli, args->limit_arg, &limit) &&
-              (!args->series_given ||
-               read_seconds(cli, "series", args->series_arg, &seconds)) &&
-              (!args->slo_given || read_seconds(cli, "slo", args->slo_arg, &slo)) &&
-              (!args->by_given || !args->series_given ||
-               cli_usage(cli, "--series is of all cases: give no --by")) &&
-              (!runs || !args->series_given ||
-               cli_usage(cli, "--series is of one run: give no --runs")) &&
-              (!args->by_given || rec_is_text(rec_str(args->by_arg)) ||
-               cli_usage(cli, "--by must be UTF-8")) &&
-              cli_open_reader(cli) &&
-              (reducer = make_reducers(cli, args->by_arg, seconds, runs, limit)) &&
-              (set_objective(reducer, slo), read_all(cli, reducer, runs)) && (chosen = choose(cli, reducer)) &&
-              print(cli, chosen, args, (enum metrics_format)format, &limit);
+    struct wanted wanted;
+    bool ok = read_options(cli, args, &wanted) && cli_open_reader(cli) &&
+              (reducer = make_reducers(cli, args->by_arg, args->runs_given, &wanted)) &&
+              read_all(cli, reducer, args->runs_given) &&
+              (chosen = choose(cli, reducer)) && print(cli, chosen, args, &wanted);
 
     free_reducers(reducer);
     return ok;

@@ -1,58 +1,56 @@
 /* Figures as a table for a person, as TSV, CSV and JSON for a program. */
 #include "metrics_print.h"
 
-#include "rampipe/json.h"
-
 #include <math.h>
 #include <stdio.h>
 
-static void
-put_text(struct cli *cli, const char *text)
+void
+metrics_put_text(struct cli *cli, const char *text)
 {
     rec_put_bytes(cli->writer, text, strlen(text));
 }
 
 /* ---- TSV and CSV --------------------------------------------------------- */
 
-/* A field of a line: the first has none before it. */
-static void
-put_field(struct cli *cli, enum metrics_format format, bool first, const char *text)
+void
+metrics_put_field(struct cli *cli, enum metrics_format format, bool first,
+                  const char *text)
 {
     bool quoted = format == METRICS_CSV && strpbrk(text, ",\"");
     if (!first)
-        put_text(cli, format == METRICS_CSV ? "," : "\t");
+        metrics_put_text(cli, format == METRICS_CSV ? "," : "\t");
     if (!quoted) {
-        put_text(cli, text);
+        metrics_put_text(cli, text);
         return;
     }
-    put_text(cli, "\"");
+    metrics_put_text(cli, "\"");
     for (; *text; text++)
         rec_printf(cli->writer, *text == '"' ? "\"\"" : "%c", *text);
-    put_text(cli, "\"");
+    metrics_put_text(cli, "\"");
 }
 
-static void
-put_number(struct cli *cli, enum metrics_format format, bool first, double value)
+void
+metrics_put_number(struct cli *cli, enum metrics_format format, bool first, double value)
 {
     char number[REC_NUM_MAX];
     rec_format_num(number, value);
-    put_field(cli, format, first, number);
+    metrics_put_field(cli, format, first, number);
 }
 
 static void
 put_rows(struct cli *cli, struct metrics *m, enum metrics_format format)
 {
     struct metrics_figure figure;
-    put_text(cli, format == METRICS_CSV ? "group,metric,statistic,value\n"
-                                        : "group\tmetric\tstatistic\tvalue\n");
+    metrics_put_text(cli, format == METRICS_CSV ? "group,metric,statistic,value\n"
+                                                : "group\tmetric\tstatistic\tvalue\n");
     for (size_t g = 0; g < metrics_ngroups(m); g++)
         for (size_t i = 0; metrics_figure(m, g, i, &figure); i++)
             for (size_t k = 0; k < figure.n; k++) {
-                put_field(cli, format, true, metrics_group_name(m, g));
-                put_field(cli, format, false, figure.name);
-                put_field(cli, format, false, figure.statistic[k]);
-                put_number(cli, format, false, figure.value[k]);
-                put_text(cli, "\n");
+                metrics_put_field(cli, format, true, metrics_group_name(m, g));
+                metrics_put_field(cli, format, false, figure.name);
+                metrics_put_field(cli, format, false, figure.statistic[k]);
+                metrics_put_number(cli, format, false, figure.value[k]);
+                metrics_put_text(cli, "\n");
             }
 }
 
@@ -61,20 +59,19 @@ put_series_rows(struct cli *cli, const struct metrics *m, enum metrics_format fo
 {
     struct metrics_value value;
     for (size_t i = 0; metrics_interval(m, 0, i, &value); i++)
-        put_field(cli, format, i == 0, value.name);
-    put_text(cli, "\n");
+        metrics_put_field(cli, format, i == 0, value.name);
+    metrics_put_text(cli, "\n");
     for (size_t n = 0; n < metrics_nintervals(m); n++) {
         for (size_t i = 0; metrics_interval(m, n, i, &value); i++)
-            put_number(cli, format, i == 0, value.value);
-        put_text(cli, "\n");
+            metrics_put_number(cli, format, i == 0, value.value);
+        metrics_put_text(cli, "\n");
     }
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* Starts a document with what all have: {"provenance": [...], NAME: */
-static struct json *
-open_json(struct cli *cli, int lines, const char *name)
+struct json *
+metrics_open_json(struct cli *cli, int lines, const char *name)
 {
     struct rec_str rest = rec_str(rec_reader_provenance(cli->reader)), line;
     struct json *json = json_new(cli->writer, lines, &cli->err);
@@ -95,7 +92,7 @@ open_json(struct cli *cli, int lines, const char *name)
 static bool
 put_json(struct cli *cli, struct metrics *m)
 {
-    struct json *json = open_json(cli, 3, "groups");
+    struct json *json = metrics_open_json(cli, 3, "groups");
     struct metrics_figure figure;
     if (!json)
         return false;
@@ -123,7 +120,7 @@ put_json(struct cli *cli, struct metrics *m)
 static bool
 put_series_json(struct cli *cli, const struct metrics *m)
 {
-    struct json *json = open_json(cli, 2, "series");
+    struct json *json = metrics_open_json(cli, 2, "series");
     struct metrics_value value;
     if (!json)
         return false;
@@ -160,9 +157,8 @@ least_prefix(const char *unit)
     return -1;
 }
 
-/* The unit of a number if it stands behind it or above it, else "". */
-static const char *
-apart(const char *unit)
+const char *
+metrics_unit_apart(const char *unit)
 {
     return strcmp(unit, "%") == 0 || least_prefix(unit) >= 0 ? "" : unit;
 }
@@ -184,9 +180,8 @@ format_scaled(char text[32], double value, const char *unit, int least)
         snprintf(text, 32, "%.4g %s%s", value / prefix[i].from, prefix[i].prefix, unit);
 }
 
-/* A number that a person reads at a glance, with its unit if that stands with it. */
-static void
-format_value(char text[32], double value, const char *unit)
+void
+metrics_format_value(char text[32], double value, const char *unit)
 {
     double size = fabs(value);
     int least = least_prefix(unit);
@@ -211,8 +206,8 @@ static void
 put_value(struct cli *cli, const char *name, const char *unit, double value)
 {
     char text[32];
-    format_value(text, value, unit);
-    unit = apart(unit);
+    metrics_format_value(text, value, unit);
+    unit = metrics_unit_apart(unit);
     rec_printf(cli->writer, "%-34s %16s%s%s\n", name, text, *unit ? " " : "", unit);
 }
 
@@ -221,17 +216,17 @@ static void
 put_distribution(struct cli *cli, const struct metrics_figure *figure, int width,
                  bool first)
 {
-    const char *unit = apart(figure->unit);
+    const char *unit = metrics_unit_apart(figure->unit);
     char text[32];
     if (first) {
         rec_printf(cli->writer, "\n%*s %9s", width, "", figure->statistic[0]);
         for (size_t k = 1; k < figure->n; k++)
             rec_printf(cli->writer, " %14s", figure->statistic[k]);
-        put_text(cli, "\n");
+        metrics_put_text(cli, "\n");
     }
     rec_printf(cli->writer, "%-*s %9.0f", width, figure->name, figure->value[0]);
     for (size_t k = 1; k < figure->n; k++) {
-        format_value(text, figure->value[k], figure->unit);
+        metrics_format_value(text, figure->value[k], figure->unit);
         rec_printf(cli->writer, " %14s", text);
     }
     rec_printf(cli->writer, "%s%s\n", *unit ? " " : "", unit);
@@ -259,7 +254,7 @@ put_total(struct cli *cli, struct metrics *m)
 static int
 width_of(const struct metrics_value *value)
 {
-    size_t title = strlen(value->name), unit = strlen(apart(value->unit));
+    size_t title = strlen(value->name), unit = strlen(metrics_unit_apart(value->unit));
     size_t width = title > unit ? title : unit;
     return width > 12 ? (int)width : 12;
 }
@@ -268,7 +263,7 @@ static void
 put_cell(struct cli *cli, const struct metrics_value *value)
 {
     char text[32];
-    format_value(text, value->value, value->unit);
+    metrics_format_value(text, value->value, value->unit);
     rec_printf(cli->writer, " %*s", width_of(value), text);
 }
 
@@ -286,17 +281,17 @@ put_groups(struct cli *cli, struct metrics *m, const char *by)
     rec_printf(cli->writer, "%-*s", (int)width, by);
     for (size_t i = 0; metrics_column(m, 0, i, &value); i++) {
         rec_printf(cli->writer, " %*s", width_of(&value), value.name);
-        units = units || *apart(value.unit);
+        units = units || *metrics_unit_apart(value.unit);
     }
     rec_printf(cli->writer, units ? "\n%-*s" : "\n", (int)width, "");
     for (size_t i = 0; units && metrics_column(m, 0, i, &value); i++)
-        rec_printf(cli->writer, " %*s", width_of(&value), apart(value.unit));
-    put_text(cli, units ? "\n" : "");
+        rec_printf(cli->writer, " %*s", width_of(&value), metrics_unit_apart(value.unit));
+    metrics_put_text(cli, units ? "\n" : "");
     for (size_t g = 1; g <= n; g++) {
         rec_printf(cli->writer, "%-*s", (int)width, metrics_group_name(m, g % n));
         for (size_t i = 0; metrics_column(m, g % n, i, &value); i++)
             put_cell(cli, &value);
-        put_text(cli, "\n");
+        metrics_put_text(cli, "\n");
     }
 }
 
@@ -306,11 +301,11 @@ put_series(struct cli *cli, const struct metrics *m)
     struct metrics_value value;
     for (size_t i = 0; metrics_interval(m, 0, i, &value); i++)
         rec_printf(cli->writer, " %*s", width_of(&value), value.name);
-    put_text(cli, "\n");
+    metrics_put_text(cli, "\n");
     for (size_t n = 0; n < metrics_nintervals(m); n++) {
         for (size_t i = 0; metrics_interval(m, n, i, &value); i++)
             put_cell(cli, &value);
-        put_text(cli, "\n");
+        metrics_put_text(cli, "\n");
     }
 }
 

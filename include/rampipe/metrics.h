@@ -49,6 +49,20 @@ bool metrics_dist_add(struct metrics_dist *dist, double value,
 double metrics_dist_deviation(const struct metrics_dist *dist);
 /** The p-quantile, 0 <= p <= 1; NAN if there are no values. */
 double metrics_dist_quantile(struct metrics_dist *dist, double p);
+
+/** A bin of a histogram: n values above lower, or equal if it is the first, up to upper. */
+struct metrics_bin {
+    double lower, upper;
+    uint64_t n;
+};
+
+/**
+ * Divides the values into up to n > 0 bins whose edges have the same ratio, from the least
+ * value above 0 to the most; a bin before them, from 0 to 0, has the zeros, if there are any.
+ * Counts are exact as quantiles are. *bin is the caller's to free; *nbins 0: no values.
+ */
+bool metrics_dist_bins(struct metrics_dist *dist, size_t n, struct metrics_bin **bin,
+                       size_t *nbins, struct rec_error *err) REC_MUST_CHECK;
 void metrics_dist_free(struct metrics_dist *dist);
 
 /* ---- families and reducers ----------------------------------------------- */
@@ -147,6 +161,20 @@ bool metrics_figure(struct metrics *metrics, size_t group, size_t i,
 /** Those that one line shows of a group, i = 0, 1, ...; false: there are no more. */
 bool metrics_column(struct metrics *metrics, size_t group, size_t i,
                     struct metrics_value *value);
+
+/** How the main quantity of the family, its first, is distributed. */
+struct metrics_histogram {
+    const char *name, *unit;
+    uint64_t n; /* values */
+    struct metrics_bin *bin;
+    size_t nbins;
+};
+
+/** Of a group, not of runs: metrics_dist_bins(). bin is the caller's to free. */
+bool metrics_histogram(struct metrics *metrics, size_t group, size_t bins,
+                       struct metrics_histogram *histogram,
+                       struct rec_error *err) REC_MUST_CHECK;
+
 /** Intervals of the series, up to the last event; 0: the family has none. */
 size_t metrics_nintervals(const struct metrics *metrics);
 /** The figures of one interval of time, i = 0 (its start), 1, ...; false: no more. */

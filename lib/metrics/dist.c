@@ -102,6 +102,14 @@ compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static void
+sort_values(struct metrics_dist *dist)
+{
+    if (!dist->sorted)
+        qsort(dist->value, (size_t)dist->n, sizeof *dist->value, compare);
+    dist->sorted = true;
+}
+
 double
 metrics_dist_quantile(struct metrics_dist *dist, double p)
 {
@@ -111,9 +119,7 @@ metrics_dist_quantile(struct metrics_dist *dist, double p)
     if (dist->n == 0)
         return NAN;
     if (dist->value) {
-        if (!dist->sorted)
-            qsort(dist->value, (size_t)dist->n, sizeof *dist->value, compare);
-        dist->sorted = true;
+        sort_values(dist);
         return gsl_stats_quantile_from_sorted_data(dist->value, 1, (size_t)dist->n, p);
     }
     rank = p * (double)(dist->n - 1);
@@ -127,6 +133,78 @@ metrics_dist_quantile(struct metrics_dist *dist, double p)
         }
     }
     return dist->most;
+}
+
+/* ---- bins ---------------------------------------------------------------- */
+
+/* The values in order, those that are equal or in one bucket at once: the i-th of them, and how
+ * many. False: there are no more. */
+static bool
+next_values(const struct metrics_dist *dist, size_t *i, double *value, uint64_t *n)
+{
+    if (dist->value) {
+        *n = 1;
+        if (*i == dist->n)
+            return false;
+        *value = dist->value[(*i)++];
+        return true;
+    }
+    while (*i < dist->nbuckets && dist->bucket[*i] == 0)
+        ++*i;
+    if (*i == dist->nbuckets)
+        return false;
+    *value = fmin(fmax(value_of(dist->first + (int64_t)*i), dist->least), dist->most);
+    *n = dist->bucket[(*i)++];
+    return true;
+}
+
+/* The upper edges of up to n bins from `least` on; how many there are: edges that rounding
+ * joins are one. */
+static size_t
+set_edges(struct metrics_bin *bin, size_t n, double least, double most)
+{
+    double span = rng_log(most) - rng_log(least), lower = least;
+    size_t nbins = 0;
+    for (size_t i = 1; i <= n; i++) {
+        double upper = i == n ? most : least * rng_exp(span * ((double)i / (double)n));
+        if (i < n && !(upper > lower && upper < most))
+            continue;
+        bin[nbins++] = (struct metrics_bin){lower, upper, 0};
+        lower = upper;
+    }
+    return nbins;
+}
+
+bool
+metrics_dist_bins(struct metrics_dist *dist, size_t n, struct metrics_bin **bin,
+                  size_t *nbins, struct rec_error *err)
+{
+    uint64_t zeros = dist->zeros, count = 0;
+    size_t room = 0, i = 0, at;
+    double value = 0;
+    bool more;
+
+    *bin = NULL;
+    *nbins = 0;
+    if (dist->n == 0)
+        return true;
+    if (!rec_grow(bin, &room, n + 1, sizeof **bin, err))
+        return false;
+    if (dist->value)
+        sort_values(dist);
+    while ((more = next_values(dist, &i, &value, &count)) && value <= 0)
+        zeros += count;
+    if (zeros > 0)
+        (*bin)[(*nbins)++] = (struct metrics_bin){0, 0, zeros};
+    at = *nbins;
+    if (more)
+        *nbins += set_edges(*bin + at, n, value, dist->most);
+    for (; more; more = next_values(dist, &i, &value, &count)) {
+        while (value > (*bin)[at].upper)
+            at++;
+        (*bin)[at].n += count;
+    }
+    return true;
 }
 
 void

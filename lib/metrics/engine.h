@@ -40,7 +40,7 @@ struct metrics {
     const struct metrics_family *family;
     void *state; /* of the family */
     const char *by;
-    double seconds; /* of an interval; 0: no series */
+    double seconds;   /* of an interval; 0: no series */
     double objective; /* NAN: none */
     uint64_t cases;
     struct metrics_span seen[METRICS_MOMENTS]; /* first and last of each; NAN: none yet */
@@ -62,8 +62,9 @@ struct metrics {
     bool marked;         /* the stream has ended */
     bool mixed;          /* it was refused, for it is not of one run with the others */
     double before, last; /* when the streams before ended, this one so far */
-    struct rec_ids ended[METRICS_RECORDS]; /* of the record of this index, and others that */
-    const char *what[REC_NTYPES];          /* name the same: what, and which index */
+    struct rec_ids
+        ended[METRICS_RECORDS];   /* of the record of this index, and others that */
+    const char *what[REC_NTYPES]; /* name the same: what, and which index */
     unsigned char named[REC_NTYPES];
     const char *noted[REC_NTYPES]; /* the line that said something of all cases */
     struct metrics_runs *runs;     /* NULL: all streams are one run */

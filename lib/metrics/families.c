@@ -2,7 +2,7 @@
 #include "private.h"
 
 static const struct metrics_family *const families[] = {&metrics_jobs, &metrics_training,
-                                                       &metrics_queries};
+                                                        &metrics_queries};
 
 const struct metrics_family *
 metrics_family(size_t i)

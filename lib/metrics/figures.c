@@ -217,6 +217,19 @@ metrics_column(struct metrics *m, size_t group, size_t i, struct metrics_value *
     return true;
 }
 
+/* ---- histogram ----------------------------------------------------------- */
+
+bool
+metrics_histogram(struct metrics *m, size_t group, size_t bins,
+                  struct metrics_histogram *histogram, struct rec_error *err)
+{
+    const struct metrics_quantity *quantity = &m->family->quantities[0];
+    struct metrics_dist *dist = &m->group[group].dist[0];
+    *histogram = (struct metrics_histogram){
+        .name = quantity->name, .unit = quantity->unit, .n = dist->n};
+    return metrics_dist_bins(dist, bins, &histogram->bin, &histogram->nbins, err);
+}
+
 /* ---- series -------------------------------------------------------------- */
 
 size_t

@@ -26,6 +26,7 @@ check_figure(const struct metrics_figure *f, double *cases)
 {
     static const char *const order[] = {"min", "p5",  "p25", "p50",
                                         "p75", "p95", "p99", "max"};
+    static const char *const counts[] = {"jobs", "runs", "queries", "stages"};
     double last = -INFINITY;
     require_of(f->n <= METRICS_STATISTICS, "few statistics", f->name);
     for (size_t o = 0; f->n > 1 && o < sizeof order / sizeof *order; o++)
@@ -35,8 +36,34 @@ check_figure(const struct metrics_figure *f, double *cases)
                            f->name);
                 last = f->value[i];
             }
-    if (f->n == 1 && (strcmp(f->name, "jobs") == 0 || strcmp(f->name, "runs") == 0))
-        *cases += f->value[0];
+    for (size_t i = 0; f->n == 1 && i < sizeof counts / sizeof *counts; i++)
+        if (strcmp(f->name, counts[i]) == 0 && !isnan(f->value[0]))
+            *cases += f->value[0];
+}
+
+/* All values are in the bins, which lie beside each other. */
+static void
+check_bins(const struct metrics_bin *bin, size_t n, uint64_t values)
+{
+    for (size_t i = 0; i < n; i++) {
+        require_of(bin[i].lower <= bin[i].upper, "edges are in order", "");
+        require_of(i == 0 || bin[i].lower >= bin[i - 1].upper, "bins do not overlap", "");
+        require_of(bin[i].n <= values, "a value is in one bin", "");
+        values -= bin[i].n;
+    }
+    require_of(values == 0, "each value is in a bin", "");
+}
+
+static void
+check_histogram(struct metrics *metrics, size_t group, size_t bins)
+{
+    struct metrics_histogram histogram;
+    struct rec_error err;
+    if (!metrics_histogram(metrics, group, bins, &histogram, &err))
+        require_of(false, "a histogram", err.text);
+    require_of(histogram.nbins <= bins + 1, "so many bins", histogram.name);
+    check_bins(histogram.bin, histogram.nbins, histogram.n);
+    free(histogram.bin);
 }
 
 static void
@@ -58,10 +85,17 @@ check(struct metrics *metrics)
                               metrics_group_name(metrics, g - 1)) != 0,
                    "groups differ", metrics_group_name(metrics, g));
     }
+    for (size_t g = 0; !metrics_has_runs(metrics) && g < metrics_ngroups(metrics); g++)
+        check_histogram(metrics, g, g % 9 + 1);
     if (!metrics_has_runs(metrics)) {
         require_of(total == (double)metrics_cases(metrics), "all cases are in the total",
                    "");
-        require_of(metrics_ngroups(metrics) == 1 || groups == total, "groups add up", "");
+        /* queries and stages may be in none */
+        require_of(metrics_ngroups(metrics) == 1 ||
+                       (metrics_has_objective(metrics_family_of(metrics))
+                            ? groups <= total
+                            : groups == total),
+                   "groups add up", "");
     }
     for (size_t i = 0, n = metrics_nintervals(metrics); i < n && i < 1000; i++) {
         struct metrics_value value;
@@ -76,6 +110,8 @@ reduce(const struct metrics_family *family, const char *path, const char *by,
 {
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct metrics *metrics = metrics_new(family, by, seconds, runs, &err);
+    if (metrics)
+        metrics_set_objective(metrics, 1);
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
     struct rec rec;
     int status = metrics && reader ? 1 : -1;
@@ -97,8 +133,10 @@ distribute(const uint8_t *bytes, size_t size)
 {
     static const double at[] = {0, 1e-9, 0.05, 0.25, 0.5, 0.75, 0.99, 1};
     struct metrics_dist dist = {0};
+    struct metrics_bin *bin;
     struct rec_error err;
     double last = 0;
+    size_t n;
     for (size_t i = 0; i + 8 <= size; i += 8) {
         double value;
         memcpy(&value, bytes + i, 8);
@@ -112,6 +150,10 @@ distribute(const uint8_t *bytes, size_t size)
                    "quantiles are in order", "");
         last = value;
     }
+    if (!metrics_dist_bins(&dist, size % 7 + 1, &bin, &n, &err))
+        abort();
+    check_bins(bin, n, dist.n);
+    free(bin);
     require_of(dist.n < 2 || metrics_dist_deviation(&dist) >= 0, "a deviation", "");
     metrics_dist_free(&dist);
 }
@@ -120,7 +162,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static const char *const by[] = {NULL,    "model",  "graph",    "cause",
-                                     "steps", "degree", "deadline", "servers"};
+                                     "stage", "degree", "deadline", "servers"};
     const struct metrics_family *family;
     char path[64];
     int fd = fuzz_file(bytes, size, path);

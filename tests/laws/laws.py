@@ -35,6 +35,10 @@ metrics --by graph --format csv                         done.rec
 metrics --series 7                                      done.rec
 metrics                                                 elastic.rec
 metrics                                                 redundant.rec
+metrics --by stage --slo 0.25                           serving.rec
+metrics --series 0.1 --slo 0.25                         serving.rec
+metrics --histogram 7 --format json                     serving.rec
+metrics --runs                                          serving.rec
 reccheck --pass                                         alloc.rec
 reccheck --pass                                         done.rec
 reccheck --pass                                         redundant.rec
@@ -287,11 +291,14 @@ def says(law, program, name):
     if program.endswith("--compare"):  # of one file
         return law not in ("split-files", "last-line-feed", "pieces", "joined")
     if law == "joined":  # each stream is a run; graphs and jobs are in pieces; fit takes one
-        return name in ("elastic.rec", "redundant.rec", "spot.rec") and " fit" not in program
+        return "--runs" in program or (" fit" not in program and name in
+                                       ("elastic.rec", "redundant.rec", "spot.rec"))
+    if "--runs" in program:
+        return law not in ("split-files", "last-line-feed", "pieces")
     if law == "unknown-records":
         return program != "reccheck"  # which counts them
     if law == "renamed":  # the option names ops; groups are in order of their names
-        return "--split" not in program and "--by graph" not in program
+        return "--split" not in program and not re.search("--by (graph|stage)", program)
     return True
 
 

@@ -30,6 +30,53 @@ test_small(void **state)
     metrics_dist_free(&dist);
 }
 
+/* In 6 bins of equal ratio, those beside each other of values that have equal ratios: zeros in a
+ * bin before them, the others by sixths, each within what one bucket holds. */
+static void
+check_bins(struct metrics_dist *dist, uint64_t zeros, uint64_t others)
+{
+    struct metrics_bin *bin;
+    struct rec_error err;
+    uint64_t seen = 0;
+    size_t n;
+    assert_true(metrics_dist_bins(dist, 6, &bin, &n, &err) && n == 7);
+    assert_true(bin[0].n == zeros && bin[0].lower == 0 && bin[0].upper == 0);
+    for (size_t i = 1; i < n; i++) {
+        assert_true(fabs((double)bin[i].n / (double)others * 6 - 1) < 1e-4);
+        assert_true(i == 1 || bin[i].lower == bin[i - 1].upper);
+        assert_near(log(bin[i].upper / bin[i].lower) / log(dist->most / bin[1].lower),
+                    1.0 / 6, 1e-12);
+        seen += bin[i].n;
+    }
+    assert_true(seen == others && bin[n - 1].upper == dist->most);
+    free(bin);
+}
+
+/* A value at an edge is in the bin below it; of equal values there is one bin, of none none. */
+static void
+test_bins(void **state)
+{
+    struct metrics_dist dist = {0};
+    struct metrics_bin *bin;
+    struct rec_error err;
+    size_t n;
+    (void)state;
+    assert_true(metrics_dist_bins(&dist, 2, &bin, &n, &err) && n == 0 && !bin);
+    add(&dist, 4);
+    add(&dist, 4);
+    assert_true(metrics_dist_bins(&dist, 9, &bin, &n, &err) && n == 1);
+    assert_true(bin[0].lower == 4 && bin[0].upper == 4 && bin[0].n == 2);
+    free(bin);
+    add(&dist, 1); /* edges 1, 2, 4 */
+    add(&dist, 2);
+    add(&dist, 2.0625);
+    assert_true(metrics_dist_bins(&dist, 2, &bin, &n, &err) && n == 2);
+    assert_near(bin[0].upper, 2, 1e-15);
+    assert_true(bin[0].n == 2 && bin[1].n == 3);
+    free(bin);
+    metrics_dist_free(&dist);
+}
+
 /* A million values of 18 orders of magnitude, zeros among them. */
 static void
 test_large(void **state)
@@ -45,6 +92,7 @@ test_large(void **state)
         sum += value;
     }
     assert_true(dist.n == MANY && !dist.value);
+    check_bins(&dist, MANY / 10, 9 * MANY / 10);
     assert_true(fabs(dist.mean - sum / MANY) <= 1e-9 * dist.mean);
     /* the value of rank r is exp(41.4 r' / MANY - 20) up to the spacing of 4e-5 */
     for (double p = 0.15; p < 1; p += 0.05) {
@@ -102,7 +150,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_large),
-        cmocka_unit_test(test_falling), cmocka_unit_test(test_switch)};
+        cmocka_unit_test(test_small), cmocka_unit_test(test_bins),
+        cmocka_unit_test(test_large), cmocka_unit_test(test_falling),
+        cmocka_unit_test(test_switch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
