@@ -98,15 +98,16 @@ $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call obj
 # Installed with a prefix, such as rp-, the tools call themselves and each other so; their
 # pages are then in a folder of that name.
 PROGRAM_PREFIX ?=
-PAGES := $(GGO:%=%.1) plot-training.1 rampipe.5
+PLOTS := plot-training plot-latency
+PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%)
 # The tool of a mode; of a tool itself. What prints a page's text.
 tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
 mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter $(MODES),$(1)))
-printer = $(if $(filter plot-training,$(1)),scripts/$(1),\
+printer = $(if $(filter $(PLOTS),$(1)),scripts/$(1),\
     $(BUILD)/bin/$(or $(call tool_of,$(1)),reccheck))
-$(BUILD)/man/%: $(BIN) scripts/plot-training $(wildcard tools/*.h2m) scripts/make-man Makefile \
+$(BUILD)/man/%: $(BIN) $(PLOTS:%=scripts/%) $(wildcard tools/*.h2m) scripts/make-man Makefile \
     | build/needs/man
 	@mkdir -p $(@D)
 	$(call quiet,MAN)scripts/make-man '$(patsubst %/,%,$(filter-out ./,$(dir $*)))' \
@@ -204,7 +205,7 @@ SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/redundant/* traces/servin
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
-    scripts/plot-training=bindir/$(PROGRAM_PREFIX)plot-training \
+    $(foreach p,$(PLOTS),scripts/$(p)=bindir/$(PROGRAM_PREFIX)$(p)) \
     $(foreach p,$(filter %.1,$(PAGES)),$(PAGE_DIR)/$(p)=mandir/man1/$(PROGRAM_PREFIX)$(p)) \
     $(PAGE_DIR)/rampipe.5=mandir/man5/rampipe.5 \
     $(LIB)=libdir/librampipe.a $(SHARED)=libdir/$(notdir $(SHARED)) \

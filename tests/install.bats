@@ -22,13 +22,13 @@ flags() {
         rp-$tool --version | grep -q "^rp-$tool [0-9]"
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
-    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-training; do
+    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-*; do
         name=$(basename "$ggo" .ggo)
         [[ $name == common || $name == *_* ]] ||
             grep -q "^rp-$name " "$root/usr/share/man/man1/rp-$name.1"
     done
     # Names that are no English words stand nowhere without the prefix, but in provenance.
-    run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training)\b' \
+    run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training|plot-latency)\b' \
         -r "$root/usr/share/man"
     echo "$output"
     [ "$status" = 1 ]
@@ -39,6 +39,7 @@ flags() {
     bash -o pipefail -c "$(rp-sim --help | sed -n 's/^  \(.*traces.spot.rec.*\)/\1/p')" |
         grep -q '^all.goodput'
     bash -c "$(rp-plot-training --help | sed -n 's/^  \(.*\) >run.svg/\1/p')" | grep -q '</svg>'
+    bash -c "$(rp-plot-latency --help | sed -n 's/^  \(.*\) >latency.svg/\1/p')" | grep -q '</svg>'
 }
 
 @test "install: no page makes man warn" {
@@ -131,7 +132,7 @@ complete_line() {
 @test "install: bash completes options, modes, values and files of each tool" {
     for bin in "$root"/usr/bin/*; do
         tool=$(basename "$bin")
-        [ $tool = rp-plot-training ] || # the name by which bash looks for it
+        [[ $tool == rp-plot-* ]] || # the name by which bash looks for it
             source "$root/usr/share/bash-completion/completions/$tool"
     done
     is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }

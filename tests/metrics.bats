@@ -111,3 +111,22 @@ for path in sys.argv[1:]:
              over(lambda r: r["cluster_utilisation"] * 8 * width), sums["busy"])
 P
 }
+
+@test "metrics: pictures of latency, and what has none" {
+    cp "$ROOT/tests/cases/metrics/queries/in.rec" .
+    cat in.rec in.rec | "$ROOT/scripts/plot-latency" --slo 0.5 - in.rec >cdf.svg
+    for word in '</svg>' 'share of replies' SLO 'standard input, run 2' in.rec; do
+        grep -q "$word" cdf.svg
+    done
+    "$ROOT/scripts/plot-latency" --log -o cdf.png in.rec
+    [ "$(head -c 4 cdf.png | tail -c 3)" = PNG ]
+    printf 'drop\tq1\t0\t1\ta\n' >none.rec
+    run "$ROOT/scripts/plot-latency" none.rec
+    [ "$status" = 3 ]
+    [ "$output" = "plot-latency: no reply is in the stream" ]
+    head -n 5 in.rec >cut.rec
+    run "$ROOT/scripts/plot-latency" cut.rec
+    [ "$status" = 4 ]
+    run "$ROOT/scripts/plot-latency" --slo 250ms in.rec
+    [ "$status" = 2 ]
+}
