@@ -52,3 +52,9 @@ elastic() {
 }
 
 @test "golden: redundant training, means over removal probabilities" { elastic table; }
+
+@test "golden: the cheapest configuration of a pipeline, found and proved" {
+    run python3 "$ROOT/tests/golden/planner.py" "$shared/golden/serving" "$ROOT/traces"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}

@@ -175,6 +175,10 @@ make_plan(struct planning *p)
         serve_planner_new(&p->pipeline, p->arrival, p->n, &p->objective, err);
     bool ok = planner && serve_plan_greedily(planner, &plan, err);
 
+    if (ok)
+        cli_note(p->cli, "greedily: %g US$ an hour, %g queries/s, %llu simulations",
+                 plan.cost, plan.throughput,
+                 (unsigned long long)serve_planner_simulations(planner));
     if (planner && p->exact && (ok || err->code == REC_NO))
         ok = serve_plan_exactly(planner, &plan, err);
     if (planner)

@@ -62,20 +62,27 @@ try(struct serve_planner *planner, const struct serve_choice *choice, struct bes
     return true;
 }
 
-/* The actions that leave the hardware of a stage. */
+/* A replica less. */
 static bool
-try_same_hardware(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
-                  struct best *best, struct rec_error *err)
+try_fewer(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
+          struct best *best, struct rec_error *err)
+{
+    bool ok;
+    if (choice[s].replicas == 1)
+        return true;
+    choice[s].replicas--;
+    ok = try(planner, choice, best, err);
+    choice[s].replicas++;
+    return ok;
+}
+
+static bool
+try_bigger(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
+           struct best *best, struct rec_error *err)
 {
     struct serve_choice before = choice[s];
-    bool ok = true;
-    if (next_batch(&planner->menu[s], &choice[s].option))
-        ok = try(planner, choice, best, err);
-    choice[s] = before;
-    if (ok && choice[s].replicas > 1) {
-        choice[s].replicas--;
-        ok = try(planner, choice, best, err);
-    }
+    bool ok = !next_batch(&planner->menu[s], &choice[s].option) ||
+              try(planner, choice, best, err);
     choice[s] = before;
     return ok;
 }
@@ -112,7 +119,8 @@ try_cheaper(struct serve_planner *planner, struct serve_choice *choice, uint32_t
         while (ok && verdict.met) {
             ok = try(planner, choice, best, err);
             local.found = false;
-            ok = ok && try_same_hardware(planner, choice, s, &local, err);
+            ok = ok && try_fewer(planner, choice, s, &local, err) &&
+                 try_bigger(planner, choice, s, &local, err);
             verdict.met = local.found;
             if (local.found)
                 choice[s] = local.choice[s];
@@ -185,20 +193,25 @@ check_alone(struct serve_planner *planner, const struct serve_choice *choice,
                     planner->objective.slo);
 }
 
+typedef bool action(struct serve_planner *, struct serve_choice *, uint32_t,
+                    struct best *, struct rec_error *);
+
+/* What saves most is tried first: what costs more than the best so far is not simulated. */
 static bool
 minimize(struct serve_planner *planner, struct serve_choice *choice,
          struct rec_error *err)
 {
+    static action *const actions[] = {try_cheaper, try_fewer, try_bigger};
     struct best best = new_best(planner, err);
     size_t n = planner->pipeline->nstages;
     bool ok = best.choice != NULL;
     do {
         double cost = serve_cost(planner, choice);
         best.found = false;
-        for (uint32_t s = 0; ok && s < n; s++)
-            if (serve_has_model(planner, s))
-                ok = try_same_hardware(planner, choice, s, &best, err) &&
-                     try_cheaper(planner, choice, s, &best, err);
+        for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+            for (uint32_t s = 0; ok && s < n; s++)
+                if (serve_has_model(planner, s))
+                    ok = actions[i](planner, choice, s, &best, err);
         best.found = best.found && best.cost <= cost;
         if (ok && best.found)
             memcpy(choice, best.choice, n * sizeof *choice);
