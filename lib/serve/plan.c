@@ -156,6 +156,11 @@ serve_planner_new(const struct serve_pipeline *pipeline, const double *arrival, 
         rec_fail_memory(err);
         return NULL;
     }
+    if (pipeline->nstages == 0 || n == 0) {
+        rec_fail(err, REC_DATA, "there is no %s to plan for", n == 0 ? "query" : "stage");
+        free(planner);
+        return NULL;
+    }
     planner->pipeline = pipeline;
     planner->arrival = arrival;
     planner->n = n;
@@ -166,11 +171,13 @@ serve_planner_new(const struct serve_pipeline *pipeline, const double *arrival, 
     planner->allowed =
         n - (uint64_t)ceil((double)n * objective->percentile / 100 * (1 - 1e-12));
     /* Times are sums: what a bound says must be wrong by more than their roundings. */
-    planner->margin = 1e-12 * (n > 0 ? arrival[n - 1] + objective->slo : 0);
+    planner->margin = 1e-12 * (arrival[n - 1] + objective->slo);
     planner->menu = calloc(pipeline->nstages + 1, sizeof *planner->menu);
     planner->config = calloc(pipeline->nstages + 1, sizeof *planner->config);
     planner->latency = calloc(n + 1, sizeof *planner->latency);
-    ok = (planner->menu && planner->config && planner->latency) || rec_fail_memory(err);
+    planner->end = calloc(pipeline->nstages + 1, sizeof *planner->end);
+    ok = (planner->menu && planner->config && planner->latency && planner->end) ||
+         rec_fail_memory(err);
     for (uint32_t s = 0; ok && s < pipeline->nstages; s++)
         ok = make_menu(planner, s, err);
     if (ok && find_ways(planner, err) && count_visits(planner, err))
@@ -189,6 +196,7 @@ serve_planner_free(struct serve_planner *planner)
     free(planner->menu);
     free(planner->config);
     free(planner->latency);
+    free(planner->end);
     free(planner->verdict);
     rec_map_free(&planner->known);
     rec_arena_free(&planner->arena);
@@ -227,11 +235,10 @@ double
 serve_plan_seconds(const struct serve_planner *planner, const struct serve_plan *plan)
 {
     const struct serve_pipeline *p = planner->pipeline;
-    double longest = 0, *end = calloc(p->nstages + 1, sizeof *end);
-    if (!end)
-        return NAN;
+    double longest = 0, *end = planner->end;
     for (size_t i = 0; i < p->nstages; i++) {
         uint32_t s = p->order[i];
+        end[s] = 0;
         for (size_t e = 0; e < p->nedges; e++)
             if (p->edge[e].dst == s && p->edge[e].src != REC_NONE)
                 end[s] = fmax(end[s], end[p->edge[e].src]);
@@ -240,7 +247,6 @@ serve_plan_seconds(const struct serve_planner *planner, const struct serve_plan 
                                     planner->objective.options.service, 1);
         longest = fmax(longest, end[s]);
     }
-    free(end);
     return longest;
 }
 

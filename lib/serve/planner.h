@@ -50,6 +50,7 @@ struct serve_planner {
     struct rec_arena arena;
     struct serve_config *config; /* scratch, per stage */
     double *latency;             /* scratch, per query */
+    double *end;                 /* scratch, per stage */
     uint64_t simulations;
 };
 

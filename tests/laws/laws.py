@@ -35,6 +35,7 @@ metrics --by graph --format csv                         done.rec
 metrics --series 7                                      done.rec
 metrics                                                 elastic.rec
 metrics                                                 redundant.rec
+plan --slo 0.3 --exact                                  queries.rec
 metrics --by stage --slo 0.25                           serving.rec
 metrics --series 0.1 --slo 0.25                         serving.rec
 metrics --histogram 7 --format json                     serving.rec
