@@ -36,11 +36,7 @@ read_options(struct planning *p, const struct plan_args *args)
     size_t service = SERVE_BATCH, goal;
     uint64_t seed, replicas;
 
-    if (!args->slo_given)
-        return cli_usage(cli, "give the latency objective, --slo SECONDS");
-    if (args->maximize_given && !args->budget_given)
-        return cli_usage(cli, "--maximize needs a --budget");
-    if (!cli_seconds(cli, "slo", args->slo_arg, false, &o->slo) ||
+    if ((args->slo_given && !cli_seconds(cli, "slo", args->slo_arg, false, &o->slo)) ||
         !cli_amount(cli, "percentile", args->percentile_arg, false, &o->percentile) ||
         !cli_amount(cli, "budget", args->budget_arg, true, &o->budget) ||
         (args->maximize_given &&
@@ -51,8 +47,12 @@ read_options(struct planning *p, const struct plan_args *args)
         !cli_choice(cli, "service", args->service_arg, services, &service) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed))
         return false;
+    if (!args->slo_given)
+        return cli_usage(cli, "give the latency objective, --slo SECONDS");
     if (!(o->slo > 0))
         return cli_usage(cli, "--slo must be above 0");
+    if (args->maximize_given && !args->budget_given)
+        return cli_usage(cli, "--maximize needs a --budget");
     if (!(o->percentile > 0 && o->percentile <= 100))
         return cli_usage(cli, "--percentile must be above 0 and at most 100, got '%s'",
                          args->percentile_arg);
