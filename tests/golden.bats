@@ -53,6 +53,16 @@ elastic() {
 
 @test "golden: redundant training, means over removal probabilities" { elastic table; }
 
+serving() {
+    run python3 "$ROOT/tests/golden/serving.py" "$shared/golden/serving" "$1"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "golden: serving, every query, and what stages did, at CV 1" { serving queries; }
+@test "golden: serving, percentiles of every run at CV 1 and 4" { serving runs; }
+@test "golden: serving, service times, and rates and costs of configurations" { serving stages; }
+
 @test "golden: the cheapest configuration of a pipeline, found and proved" {
     run python3 "$ROOT/tests/golden/planner.py" "$shared/golden/serving" "$ROOT/traces"
     echo "$output"
