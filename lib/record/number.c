@@ -294,12 +294,64 @@ shortest(uint64_t bits, uint64_t *digits, int *exponent)
     }
 }
 
+/* How many decimal digits d has; d > 0. */
+static int
+count_digits(uint64_t d)
+{
+    int n = 1;
+    for (; d >= 100000; d /= 100000)
+        n += 5;
+    return n + (d >= 10) + (d >= 100) + (d >= 1000) + (d >= 10000);
+}
+
+/* Writes the digits of d so that they end before `end`: two at a time, in numbers of 8
+ * digits, whose quotients do not wait for each other. */
+static void
+put_digits(char *end, uint64_t d)
+{
+    static const char pair[] = "00010203040506070809101112131415161718192021222324"
+                               "25262728293031323334353637383940414243444546474849"
+                               "50515253545556575859606162636465666768697071727374"
+                               "75767778798081828384858687888990919293949596979899";
+    uint32_t rest;
+    for (; d >= 100000000; d /= 100000000) {
+        uint32_t low = (uint32_t)(d % 100000000), high = low / 10000;
+        low %= 10000;
+        end -= 8;
+        memcpy(end, pair + (size_t)2 * (high / 100), 2);
+        memcpy(end + 2, pair + (size_t)2 * (high % 100), 2);
+        memcpy(end + 4, pair + (size_t)2 * (low / 100), 2);
+        memcpy(end + 6, pair + (size_t)2 * (low % 100), 2);
+    }
+    for (rest = (uint32_t)d; rest >= 100; rest /= 100)
+        memcpy(end -= 2, pair + (size_t)2 * (rest % 100), 2);
+    if (rest >= 10)
+        memcpy(end - 2, pair + (size_t)2 * rest, 2);
+    else
+        end[-1] = (char)('0' + rest);
+}
+
+/* An exponent, as in 1e-7. */
+static char *
+put_exponent(char *p, int exponent)
+{
+    int n;
+    *p++ = 'e';
+    if (exponent < 0) {
+        *p++ = '-';
+        exponent = -exponent;
+    }
+    n = count_digits((uint64_t)exponent);
+    put_digits(p + n, (uint64_t)exponent);
+    return p + n;
+}
+
 size_t
 rec_format_num(char text[REC_NUM_MAX], double value)
 {
-    char digit[24], *p = text;
+    char *p = text;
     uint64_t bits, digits;
-    int n = 0, exponent, point;
+    int n, exponent, point;
 
     memcpy(&bits, &value, sizeof bits);
     if (value == 0) { /* also -0, which nobody means */
@@ -313,42 +365,31 @@ rec_format_num(char text[REC_NUM_MAX], double value)
         return (size_t)(p - text) + 3;
     }
     shortest(bits & ~((uint64_t)1 << 63), &digits, &exponent);
+    for (; digits % 100000000 == 0; digits /= 100000000)
+        exponent += 8;
     for (; digits % 10 == 0; digits /= 10)
         exponent++;
-    for (uint64_t d = digits; d; d /= 10)
-        digit[n++] = (char)('0' + d % 10); /* reversed */
-    point = n + exponent;                  /* digits before the decimal point */
-    if (point > 0 && point <= 17) {
+    n = count_digits(digits);
+    point = n + exponent; /* digits before the decimal point */
+    if (point >= n && point <= 17) {
+        put_digits(p + n, digits);
+        memset(p + n, '0', (size_t)(point - n));
+        p += point;
+    } else if (point > 0 && point <= 17) {
+        put_digits(p + n + 1, digits);
         for (int i = 0; i < point; i++)
-            *p++ = i < n ? digit[n - 1 - i] : '0';
-        if (n > point)
-            *p++ = '.';
-        for (int i = point; i < n; i++)
-            *p++ = digit[n - 1 - i];
+            p[i] = p[i + 1];
+        p[point] = '.';
+        p += n + 1;
     } else if (point <= 0 && point > -4) {
-        *p++ = '0';
-        *p++ = '.';
-        for (int i = point; i < 0; i++)
-            *p++ = '0';
-        for (int i = 0; i < n; i++)
-            *p++ = digit[n - 1 - i];
+        memcpy(p, "0.000", 5);
+        p += 2 - point + n;
+        put_digits(p, digits);
     } else {
-        int shown = point - 1;
-        *p++ = digit[n - 1];
-        if (n > 1)
-            *p++ = '.';
-        for (int i = 1; i < n; i++)
-            *p++ = digit[n - 1 - i];
-        *p++ = 'e';
-        if (shown < 0) {
-            *p++ = '-';
-            shown = -shown;
-        }
-        if (shown >= 100)
-            *p++ = (char)('0' + shown / 100);
-        if (shown >= 10)
-            *p++ = (char)('0' + shown / 10 % 10);
-        *p++ = (char)('0' + shown % 10);
+        put_digits(p + n + 1, digits);
+        p[0] = p[1];
+        p[1] = '.';
+        p = put_exponent(n > 1 ? p + n + 1 : p + 1, point - 1);
     }
     *p = '\0';
     return (size_t)(p - text);
