@@ -368,7 +368,7 @@ serve_sim_replicas(struct serve_sim *sim, uint32_t stage, uint32_t replicas, dou
         return false;
     count_usage(station, time);
     now = station->idle + station->taking + station->busy - station->surplus;
-    if (replicas < now) {
+    if (replicas <= now) { /* one that idles while a batch is delayed goes on to do so */
         more = now - replicas;
         stay = more < station->idle ? more : station->idle;
         station->idle -= stay;
