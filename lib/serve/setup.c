@@ -15,6 +15,7 @@ open_station(struct serve_sim *sim, uint32_t s, const struct serve_config *confi
     station->stage = &sim->pipeline->stage[s];
     station->join = station->stage->parents > 1 ? sim->njoins++ : REC_NONE;
     station->config = config;
+    station->counted = (double)INFINITY; /* until the first query comes */
     if (station->join != REC_NONE)
         sim->parents[station->join] = (uint16_t)station->stage->parents;
     if (station->stage->model == REC_NONE)

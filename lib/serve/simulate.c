@@ -367,6 +367,8 @@ serve_sim_replicas(struct serve_sim *sim, uint32_t stage, uint32_t replicas, dou
     if (!serve_sim_advance(sim, time, err))
         return false;
     count_usage(station, time);
+    if (!isnan(sim->begin))
+        sim->now = time;
     now = station->idle + station->taking + station->busy - station->surplus;
     if (replicas <= now) { /* one that idles while a batch is delayed goes on to do so */
         more = now - replicas;
