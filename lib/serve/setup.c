@@ -165,6 +165,6 @@ serve_open_query(struct serve_sim *sim, double arrival, struct rec_str id,
     if (id.len > 0)
         memcpy(query->id, id.ptr, id.len);
     query->id_len = id.len;
-    draw_edges(sim, query, sim->waits + index * sim->njoins);
+    draw_edges(sim, query, sim->waits + (size_t)index * sim->njoins);
     return index;
 }

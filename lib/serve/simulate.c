@@ -184,7 +184,7 @@ comes(struct serve_sim *sim, const struct serve_edge *edge, const struct station
     if (query->dropped ||
         (edge->chance != REC_NONE && !(query->chances >> edge->chance & 1)))
         return false;
-    if (to->join != REC_NONE && --sim->waits[index * sim->njoins + to->join] > 0)
+    if (to->join != REC_NONE && --sim->waits[(size_t)index * sim->njoins + to->join] > 0)
         return false;
     query->tokens++;
     return true;
