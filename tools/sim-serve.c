@@ -138,19 +138,12 @@ finish(struct serving *s)
 }
 
 static bool
-is_pipeline(enum rec_type type)
-{
-    return type == REC_PROFILE || type == REC_PRICE || type == REC_STAGE ||
-           type == REC_EDGE || type == REC_CONFIG || type == REC_ENVELOPE;
-}
-
-static bool
 take(struct serving *s, const struct rec *rec)
 {
     int taken = 0;
     if (rec->type == REC_MARK)
         return finish(s);
-    if (s->served && !s->run && is_pipeline(rec->type)) {
+    if (s->served && !s->run && serve_is_pipeline(rec)) {
         serve_pipeline_free(&s->pipeline);
         s->served = false;
     }

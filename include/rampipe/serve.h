@@ -124,8 +124,10 @@ struct serve_pipeline {
     size_t nchances; /* edges with p < 1 */
 };
 
-/** Takes a profile, price, stage, edge, config or envelope record: 1; 0 it was another; -1
- * *err. A config with time= is none of the pipeline's: 0. */
+/** Is it a profile, price, stage, edge, config or envelope record? A config with time= is
+ * none of the pipeline's: it changes one. */
+bool serve_is_pipeline(const struct rec *rec);
+/** Takes a record of a pipeline: 1; 0 it was another; -1 *err. */
 int serve_pipeline_take(struct serve_pipeline *pipeline, const struct rec_reader *reader,
                         const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /** No more records come: checks what they say of each other, puts the stages in order.

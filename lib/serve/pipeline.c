@@ -290,23 +290,29 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
                            p->stage[*stage].name);
 }
 
+typedef bool take_function(struct serve_pipeline *, const struct rec_reader *,
+                           const struct rec *, struct rec_error *);
+static take_function *const takes[REC_NTYPES] = {
+    [REC_PROFILE] = take_profile, [REC_PRICE] = take_price,
+    [REC_STAGE] = take_stage,     [REC_EDGE] = take_edge,
+    [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope};
+
+bool
+serve_is_pipeline(const struct rec *rec)
+{
+    struct rec_str time;
+    return takes[rec->type] &&
+           !(rec->type == REC_CONFIG && rec_find_key(rec, "time", &time));
+}
+
 int
 serve_pipeline_take(struct serve_pipeline *p, const struct rec_reader *reader,
                     const struct rec *rec, struct rec_error *err)
 {
-    static bool (*const takes[REC_NTYPES])(struct serve_pipeline *,
-                                           const struct rec_reader *, const struct rec *,
-                                           struct rec_error *) = {
-        [REC_PROFILE] = take_profile, [REC_PRICE] = take_price,
-        [REC_STAGE] = take_stage,     [REC_EDGE] = take_edge,
-        [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope};
-    struct rec_str time;
-    if (!takes[rec->type])
+    if (!serve_is_pipeline(rec))
         return 0;
     if (!rec_need(reader, rec, err))
         return -1;
-    if (rec->type == REC_CONFIG && rec_find_key(rec, "time", &time))
-        return 0;
     if (p->sealed) {
         rec_reader_fail(reader, err, "a pipeline's records come before its queries");
         return -1;
