@@ -22,7 +22,7 @@ clusters="the rule '(servers are of the cluster|one job at a time on a server|th
 clusters+="|racks as communication groups|more than a number holds|longer than a number holds"
 # Right, but not for this tool.
 other="no trace, add or preempt|neither started nor blocked|the stream has (jobs|no graphs|a cluster)"
-other+="|no model record|a second model"
+other+="|no model record|a second model|has no config|there is no stage to serve|no queries came"
 
 @test "valid: reccheck refuses the streams of cases that a tool refuses, and no other" {
     profile=$ROOT/traces/redundant/bert.tsv both=0
@@ -31,7 +31,7 @@ other+="|no model record|a second model"
         case $file in
         sim/* | ramp-alloc/* | partition/* | metrics/*) tool=("${file%%/*}") ;;
         sim-redundant/*) tool=(sim redundant --profile "$profile") ;;
-        sim-elastic/* | tracegen-*) mode=${file%%/*} && tool=("${mode%-*}" "${mode#*-}") ;;
+        sim-elastic/* | sim-serve/* | tracegen-*) mode=${file%%/*} && tool=("${mode%-*}" "${mode#*-}") ;;
         *) continue ;;
         esac
         theirs=0 ours=0

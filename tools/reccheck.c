@@ -4,6 +4,7 @@
 
 #include "rampipe/graph.h"
 #include "rampipe/metrics.h"
+#include "rampipe/serve.h"
 #include "rampipe/spot.h"
 
 static void
@@ -64,7 +65,9 @@ static const char man_head[] =
     "listed here. A file or pipe may be compressed with gzip.\n"
     ".PP\nThe records of one graph stand together, in any order. A record that refers "
     "to another (a job to its graphs, an alloc to its job, graph and layout) comes after "
-    "it. Jobs, allocs and blocks come in the order of their times.\n"
+    "it. Jobs, allocs and blocks come in the order of their times.\n";
+
+static const char man_checked[] =
     ".SH WHAT IS CHECKED\n"
     "Whoever reads a record refuses it if a field is missing, a key stands twice, or it is "
     "not UTF-8. To check a stream is to look at every field and known key, and at what "
@@ -75,7 +78,10 @@ static const char man_head[] =
     "its alternatives, of a layout of that graph, with a server for each slot, and not "
     "before the job arrives; behind a cluster every job is started or turned away once; a "
     "cluster comes once, before its jobs; a job ends once; instances come before they go; "
-    "a training run has an account at most once. Servers are names to it; that they "
+    "a training run has an account at most once; profiles start at batch 1 and have each batch "
+    "once, a pipeline has no circle, its edges lead to stages, each has a profile of its model "
+    "and is configured once, with a batch that was profiled, all of it before its queries; "
+    "queries come once, in order of time. Servers are names to it; that they "
     "are in the cluster, free and large enough the simulator checks.\n"
     ".PP\nThat a job's name comes once is known, for good, of names that count on (j1, "
     "j2, j3, in up to 16 runs); of others of the last 1048576 at least, of twice as many "
@@ -84,9 +90,11 @@ static const char man_head[] =
     "for one with a chance of less than 1.2e-13 a job.\n"
     ".PP\nA stream may be changed so that no rule is broken. Not seen are: a line that is "
     "removed, if it is a dep, a record of results (cluster, block, done, run, send, train, "
-    "state, account, trained), of a trace (trace, add and preempt without ids), a model, "
-    "or a job that no cluster stands before; a line that is there twice, if it is a "
-    "comment, an add or preempt without ids, a run, send, train, state or model; two lines "
+    "state, account, trained, planned, reply, drop, visit, served), of a trace (trace, add "
+    "and preempt without ids), a model, a profile between others, a "
+    "price, envelope, edge, config or query, or a job that no cluster stands before; a line "
+    "that is there twice, if it is a comment, an add or preempt without ids, a run, send, "
+    "train, state or model, a result of serving, a config with time=; two lines "
     "in each other's place, where no order is asked for; another number, or another name "
     "that nothing refers to. A type that is not listed is not looked into.\n"
     ".SH RECORDS\n";
@@ -140,6 +148,7 @@ static void
 put_man(struct cli *cli)
 {
     rec_put_bytes(cli->writer, man_head, sizeof man_head - 1);
+    rec_put_bytes(cli->writer, man_checked, sizeof man_checked - 1);
     for (enum rec_type type = REC_MARK + 1; type < REC_NTYPES; type++) {
         const struct rec_spec *kind;
         put_man_spec(cli, rec_spec(type), rec_spec(type)->name, "");
@@ -155,6 +164,7 @@ struct said {
     struct spot_order order;
     struct spot_names names;
     struct metrics_accounts accounts;
+    struct serve_check serving;
 };
 
 static bool
@@ -185,6 +195,7 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
         return false;
     if (!graph_stream_take(&said->graphs, reader, rec, &graph, err) ||
         !metrics_accounts_take(&said->accounts, reader, rec, &state, err) ||
+        !serve_check_take(&said->serving, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(cli, rec)))
         return false;
     happened = spot_read(&said->order, reader, rec, &event, err);
@@ -209,9 +220,11 @@ check(struct cli *cli, bool pass)
             rec_put_line(cli->writer, rec.line);
     }
     ok = ok && status == 0 && graph_stream_end(&said.graphs, &cli->err) &&
-         graph_stream_decided(&said.graphs, &cli->err);
+         graph_stream_decided(&said.graphs, &cli->err) &&
+         serve_check_end(&said.serving, cli->reader, &cli->err);
     graph_stream_free(&said.graphs);
     spot_names_free(&said.names);
+    serve_check_free(&said.serving);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

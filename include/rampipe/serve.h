@@ -183,6 +183,27 @@ bool serve_read_query(struct serve_order *order, const struct rec_reader *reader
  */
 uint64_t serve_envelope(const double *times, size_t n, double seconds);
 
+/**
+ * Streams of pipelines, queries and changes, of which nothing is served: what they say of each
+ * other, as a run checks it. Stages need no config, and queries and results no pipeline.
+ * Starts as {0}.
+ */
+struct serve_check {
+    struct serve_pipeline pipeline;
+    struct serve_order order;
+    bool served; /* by a stream before: the next record of a pipeline begins another */
+    bool strays; /* config records without stages */
+};
+
+/** Takes any record, and the mark between two streams. */
+bool serve_check_take(struct serve_check *check, const struct rec_reader *reader,
+                      const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** No more records come. */
+bool serve_check_end(struct serve_check *check, const struct rec_reader *reader,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** Frees what it owns; it is {0} again. */
+void serve_check_free(struct serve_check *check);
+
 /* ---- simulation ---------------------------------------------------------- */
 
 /** A query that leaves the pipeline, one that was at a stage; valid during the call. */

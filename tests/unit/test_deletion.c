@@ -8,6 +8,7 @@
 #include "graphs.h"
 
 #include "rampipe/metrics.h"
+#include "rampipe/serve.h"
 #include "rampipe/spot.h"
 
 #include <zlib.h>
@@ -74,6 +75,25 @@ static const struct {
                         "account\tstalled\t0\t0\n"
                         "trained\telastic\t0\t20\t1\tlost=1\titerations=2\n"
                         "#end\n"},
+    {"serving", HEADER "profile\tm\th\t1\t0.1\t10\n"
+                       "profile\tm\th\t4\t0.2\t25\n"
+                       "price\th\t3\n"
+                       "envelope\t1\t9\n"
+                       "stage\ta\tm\n"
+                       "stage\tb\tm\n"
+                       "edge\ta\tb\tp=0.5\n"
+                       "config\ta\th\t4\t1\n"
+                       "config\tb\th\t1\t2\tload=3\n"
+                       "query\tq\t0\n"
+                       "query\tr\t0.5\n"
+                       "config\ta\th\t4\t2\ttime=1\n"
+                       "#end\n"},
+    {"served", HEADER "planned\tcost\t8\tslo=0.3\n"
+                      "visit\tq\ta\t0\t0.1\t0.2\t1\n"
+                      "reply\tq\t0\t0.2\n"
+                      "drop\tr\t0.5\t0.7\ta\n"
+                      "served\ta\t0\t1\tqueries=1\tbusy=0.1\n"
+                      "#end\n"},
 };
 enum { NSTREAMS = sizeof streams / sizeof *streams };
 
@@ -96,6 +116,7 @@ struct checks {
     struct spot_order order;
     struct spot_names names;
     struct metrics_accounts accounts;
+    struct serve_check serving;
 };
 
 static bool
@@ -110,6 +131,7 @@ check_record(struct checks *c, const struct rec_reader *reader, const struct rec
     if ((rec->type != REC_MARK && !rec_check(reader, rec, err)) ||
         !graph_stream_take(&c->stream, reader, rec, &said, err) ||
         !metrics_accounts_take(&c->accounts, reader, rec, &state, err) ||
+        !serve_check_take(&c->serving, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(reader, rec, err)))
         return false;
     happened = spot_read(&c->order, reader, rec, &event, err);
@@ -129,9 +151,11 @@ is_right(const char *text, struct rec_error *err)
     while (ok && (status = rec_next(reader, &rec, err)) > 0)
         ok = check_record(&checks, reader, &rec, err);
     ok = ok && status == 0 && graph_stream_end(&checks.stream, err) &&
-         graph_stream_decided(&checks.stream, err);
+         graph_stream_decided(&checks.stream, err) &&
+         serve_check_end(&checks.serving, reader, err);
     graph_stream_free(&checks.stream);
     spot_names_free(&checks.names);
+    serve_check_free(&checks.serving);
     close_text(reader);
     return ok;
 }
@@ -300,12 +324,15 @@ change_all(void **state)
 static const struct {
     const char *name, *passes;
 } silent[] = {
-    {"#@", "rdsf"},     {"# comment", "rdsf"}, {"graph", "f"},     {"op", "sf"},
-    {"dep", "rsf"},     {"job", "rsf"},        {"cluster", "rsf"}, {"layout", ""},
-    {"place", "sf"},    {"alloc", "f"},        {"block", "rsf"},   {"run", "rdsf"},
-    {"send", "rdsf"},   {"done", "rsf"},       {"trace", "rf"},    {"add", "rdsf"},
-    {"preempt", "rdf"}, {"model", "rdf"},      {"state", "rdsf"},  {"train", "rdsf"},
-    {"account", "rsf"}, {"trained", "rf"},
+    {"#@", "rdsf"},      {"# comment", "rdsf"}, {"graph", "f"},     {"op", "sf"},
+    {"dep", "rsf"},      {"job", "rsf"},        {"cluster", "rsf"}, {"layout", ""},
+    {"place", "sf"},     {"alloc", "f"},        {"block", "rsf"},   {"run", "rdsf"},
+    {"send", "rdsf"},    {"done", "rsf"},       {"trace", "rf"},    {"add", "rdsf"},
+    {"preempt", "rdf"},  {"model", "rdf"},      {"state", "rdsf"},  {"train", "rdsf"},
+    {"account", "rsf"},  {"trained", "rf"},     {"profile", "sf"},  {"price", "rsf"},
+    {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
+    {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
+    {"drop", "rdsf"},    {"served", "rdf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
