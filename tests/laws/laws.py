@@ -29,6 +29,10 @@ sim --until 30                                          alloc.rec
 sim elastic                                             spot.rec
 sim elastic --rules published --victims oldest          spot.rec
 sim redundant --profile bert.tsv --steps 0              spot.rec
+sim serve --trace                                       queries.rec
+sim serve --service query --drop-after 0.1              chances.rec
+plan --slo 300ms                                        queries.rec
+reccheck --pass                                         chances.rec
 metrics --format json                                   done.rec
 metrics --by model                                      done.rec
 metrics --by graph --format csv                         done.rec
@@ -82,7 +86,7 @@ TABLE = read_table(os.path.join(os.environ["ROOT"], "include/rampipe/record_tabl
 NUMBERS = {"NUMBER", "AMOUNT", "LIMIT", "FRACTION"}
 # (type, field) that hold words or names of servers, not names that a user gives
 FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("send", 5),
-         ("model", 1), ("train", 2), ("account", 1), ("trained", 1)}
+         ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1)}
 
 
 def rewrite(line, change):
@@ -233,7 +237,8 @@ def renamed(text):
     names = {}
 
     def name(kind, value, word, index):
-        if kind not in ("ID", "IDS") or (word, index) in FIXED:
+        if (kind not in ("ID", "IDS") or (word, index) in FIXED
+                or value in ("source", "sink", "-")):
             return value
         return ",".join(names.setdefault(x, f"<{x}>") for x in value.split(","))
     base = each(text, lambda line: rewrite(line, name))
@@ -293,7 +298,8 @@ def says(law, program, name):
         return law not in ("split-files", "last-line-feed", "pieces", "joined")
     if law == "joined":  # each stream is a run; graphs and jobs are in pieces; fit takes one
         return "--runs" in program or (" fit" not in program and name in
-                                       ("elastic.rec", "redundant.rec", "spot.rec"))
+                                       ("elastic.rec", "redundant.rec", "spot.rec",
+                                        "chances.rec"))
     if "--runs" in program:
         return law not in ("split-files", "last-line-feed", "pieces")
     if law == "unknown-records":
