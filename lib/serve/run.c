@@ -72,7 +72,8 @@ take_query(struct serve_run *run, struct sim_clock *clock,
     return begin(run, reader, err) &&
            serve_read_query(&run->order, reader, rec, &time, err) &&
            sim_clock_reach(clock, time, err) &&
-           serve_sim_query(run->sim, time, rec->field[1], err);
+           (serve_sim_query(run->sim, time, rec->field[1], err) ||
+            rec_locate(reader, err));
 }
 
 /* Another number of replicas from a time on. */
@@ -86,7 +87,8 @@ take_change(struct serve_run *run, struct sim_clock *clock,
            serve_read_change(run->pipeline, reader, rec, &stage, &replicas, err) &&
            serve_order_time(&run->order, reader, time, err) &&
            sim_clock_reach(clock, time, err) &&
-           serve_sim_replicas(run->sim, stage, replicas, time, err);
+           (serve_sim_replicas(run->sim, stage, replicas, time, err) ||
+            rec_locate(reader, err));
 }
 
 static int

@@ -103,6 +103,21 @@ is_late(struct serve_sim *sim, const struct station *station, uint32_t index, do
     return true;
 }
 
+/* Something will happen at a station. Times end where sums of them, over replicas or queries,
+ * might be more than a number holds. */
+static bool
+push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
+     uint32_t slot, struct rec_error *err)
+{
+    uint64_t key = serve_make_key(what, station->stage->rank, station->sequence++, slot);
+    return time < 1e300
+               ? sim_queue_push(&sim->events, (struct sim_event){time, key}, err)
+               : rec_fail(
+                     err, REC_DATA,
+                     "stage '%s' would be at work until %g s, longer than can be told",
+                     station->stage->name, time);
+}
+
 /* A replica takes what waits, up to a batch. It must be counted as busy; with nothing there
  * it becomes idle. */
 static bool
@@ -129,12 +144,8 @@ start_batch(struct serve_sim *sim, struct station *station, double time,
     }
     sim->happened++;
     if (batch->n > 0)
-        return ok && sim_queue_push(
-                         &sim->events,
-                         (struct sim_event){time + station->seconds[batch->n - 1],
-                                            serve_make_key(FINISH, station->stage->rank,
-                                                           station->sequence++, slot)},
-                         err);
+        return ok && push(sim, station, time + station->seconds[batch->n - 1], FINISH,
+                          slot, err);
     station->vacant[station->nvacant++] = slot;
     station->busy--;
     if (station->surplus > 0)
@@ -157,12 +168,7 @@ wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
         station->idle--;
         if (delay > 0) {
             station->taking++;
-            if (!sim_queue_push(
-                    &sim->events,
-                    (struct sim_event){time + delay,
-                                       serve_make_key(TAKE, station->stage->rank,
-                                                      station->sequence++, 0)},
-                    err))
+            if (!push(sim, station, time + delay, TAKE, 0, err))
                 return false;
         } else {
             station->busy++;
