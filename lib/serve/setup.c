@@ -148,7 +148,8 @@ serve_open_query(struct serve_sim *sim, double arrival, struct rec_str id,
         if (sim->nqueries >= REC_NONE ||
             !rec_grow(&sim->query, &sim->query_room, sim->nqueries + 1,
                       sizeof *sim->query, err) ||
-            !rec_grow(&sim->waits, &sim->waits_room, (sim->nqueries + 1) * sim->njoins,
+            !rec_grow(&sim->waits, &sim->waits_room,
+                      (sim->nqueries + 1) * sim->njoins + 1, /* without joins, too */
                       sizeof *sim->waits, err) ||
             !rec_grow(&sim->vacant, &sim->vacant_room, sim->nqueries + 1,
                       sizeof *sim->vacant, err))
