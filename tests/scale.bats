@@ -83,3 +83,25 @@ nameless() {
     done
     near_linear 'metrics --series 1 long$n.rec'
 }
+
+# $n queries, or a fifth as many stages in a row.
+serving() {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"
+            print "profile", "m", "h", 1, 0.1, 100 "\nstage", "s", "m\nconfig", "s", "h", 1, 2
+            for (i = 1; i <= n; i++) print "query", "q" i, int(i / 3) / 50 }' >queries$n.rec
+        awk -v n=$n 'BEGIN { OFS = "\t"
+            print "profile", "m", "h", 1, 0.1, 100
+            for (i = 1; i <= n / 5; i++) {
+                print "stage", i, "m\nconfig", i, "h", 1, 1
+                if (i > 1) print "edge", i - 1, i
+            }
+            for (i = 1; i <= 20; i++) print "query", "q" i, i }' >stages$n.rec
+    done
+}
+
+@test "scale: sim serve, queries, and stages in a row" {
+    serving
+    near_linear 'sim serve queries$n.rec'
+    near_linear 'sim serve --trace stages$n.rec'
+}
