@@ -12,9 +12,11 @@
  * for the batching delay before it takes one. A stage that several edges lead to waits for a
  * query on each that it takes; a query is done when all its branches are.
  *
- * Equal times go by what happens (a batch is done, a replica takes one, a query arrives),
- * then by stage in topological order, then by batch of the stage: what a stage does never
- * depends on a stage that it gets nothing from.
+ * Equal times go by what happens (a batch is done, a replica takes one after its delay, a
+ * query arrives or replicas change), then by stage in topological order, then by batch of the
+ * stage; what is done goes on, and is taken, before the next happens. So what a stage does
+ * never depends on a stage that it gets nothing from, but for queries that were dropped there.
+ * (tests/serving_brute.py is another program of these rules.)
  *
  * Source: the simulator of Crankshaw et al., "InferLine: latency-aware provisioning and
  * scaling for prediction serving pipelines" (SoCC 2020), without the faults of its scheduler
