@@ -15,7 +15,7 @@ static bool
 seal(struct serve_check *check, const struct rec_reader *reader, struct rec_error *err)
 {
     struct serve_pipeline *p = &check->pipeline;
-    return p->sealed || p->nstages == 0 || serve_pipeline_seal(p, err) ||
+    return p->sealed || p->nstages + p->nprofiles == 0 || serve_pipeline_seal(p, err) ||
            rec_locate(reader, err);
 }
 
@@ -31,7 +31,7 @@ take_pipeline(struct serve_check *check, const struct rec_reader *reader,
         serve_check_free(check);
     if (rec->type == REC_CONFIG && p->nstages == 0) {
         check->strays = true; /* results have the configuration, and no stages */
-        return true;
+        return rec_need(reader, rec, err);
     }
     if (rec->type == REC_STAGE && check->strays)
         return rec_reader_fail(reader, err, "a stage's config comes after it");
@@ -44,7 +44,8 @@ take_change(struct serve_check *check, const struct rec_reader *reader,
 {
     double time = 0;
     uint32_t stage, replicas;
-    return rec_key_number(reader, rec, "time", &time, err) &&
+    return rec_need(reader, rec, err) &&
+           rec_key_number(reader, rec, "time", &time, err) &&
            (check->pipeline.nstages == 0 ||
             serve_read_change(&check->pipeline, reader, rec, &stage, &replicas, err)) &&
            serve_order_time(&check->order, reader, time, err);

@@ -83,7 +83,8 @@ take_change(struct serve_run *run, struct sim_clock *clock,
 {
     double time = 0;
     uint32_t stage, replicas;
-    return begin(run, reader, err) && rec_key_number(reader, rec, "time", &time, err) &&
+    return begin(run, reader, err) && rec_need(reader, rec, err) &&
+           rec_key_number(reader, rec, "time", &time, err) &&
            serve_read_change(run->pipeline, reader, rec, &stage, &replicas, err) &&
            serve_order_time(&run->order, reader, time, err) &&
            sim_clock_reach(clock, time, err) &&

@@ -85,7 +85,10 @@ check(const char *path, struct rec_error *err)
     int status = 0;
     bool ok = reader != NULL;
     while (ok && (status = rec_next(reader, &rec, err)) > 0 && rec.type != REC_MARK)
-        ok = rec.type == REC_COMMENT || serve_check_take(&check, reader, &rec, err);
+        ok =
+            !(serve_is_pipeline(&rec) || rec.type == REC_QUERY ||
+              rec.type == REC_CONFIG) ||
+            (rec_check(reader, &rec, err) && serve_check_take(&check, reader, &rec, err));
     ok = ok && status >= 0 && serve_check_end(&check, reader, err);
     serve_check_free(&check);
     rec_reader_close(reader);
