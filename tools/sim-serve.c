@@ -12,6 +12,8 @@
 struct serving {
     struct cli *cli;
     struct serve_options options;
+    bool tunes;
+    struct serve_tuning tuning;
     struct serve_run_sink sink;
     struct serve_pipeline pipeline;
     bool served; /* a run has used it: the next record of a pipeline begins another */
@@ -27,9 +29,16 @@ read_options(struct serving *s, const struct sim_serve_args *args)
     size_t service = SERVE_BATCH;
     uint64_t seed;
     s->options.drop_after = INFINITY;
+    s->tunes = args->tune_given;
+    if (!s->tunes && (args->activation_given || args->scale_down_after_given))
+        return cli_usage(s->cli, "--activation and --scale-down-after are for --tune");
     if (!cli_choice(s->cli, "service", args->service_arg, services, &service) ||
         !cli_count(s->cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         !cli_seconds(s->cli, "warmup", args->warmup_arg, false, &s->options.warmup) ||
+        !cli_seconds(s->cli, "activation", args->activation_arg, false,
+                     &s->tuning.activation) ||
+        !cli_seconds(s->cli, "scale-down-after", args->scale_down_after_arg, false,
+                     &s->tuning.quiet) ||
         (args->drop_after_given &&
          !cli_seconds(s->cli, "drop-after", args->drop_after_arg, false,
                       &s->options.drop_after)))
@@ -76,6 +85,26 @@ write_visit(void *context, const struct serve_visit *visit, struct rec_error *er
 }
 
 static bool
+write_change(void *context, const struct serve_change *change, struct rec_error *err)
+{
+    struct serving *s = context;
+    struct rec_writer *w = s->cli->writer;
+    const struct serve_stage *stage = &s->pipeline.stage[change->stage];
+    (void)err;
+    rec_begin(w, "config");
+    rec_text_field(w, stage->name);
+    rec_text_field(w,
+                   s->pipeline.name[s->pipeline.profile[stage->config.profile].hardware]);
+    rec_uint_field(w, stage->config.batch);
+    rec_uint_field(w, change->replicas);
+    rec_num_key(w, "time", change->time);
+    if (change->ordered < change->time)
+        rec_num_key(w, "ordered", change->ordered);
+    rec_end(w);
+    return true;
+}
+
+static bool
 write_served(void *context, const struct serve_served *served, struct rec_error *err)
 {
     struct serving *s = context;
@@ -108,6 +137,8 @@ begin(struct serving *s)
     struct serve_options options = s->options;
     options.seed += (uint32_t)s->runs;
     s->run = serve_run_new(&s->pipeline, &options, &s->sink, &s->cli->err);
+    if (s->run && s->tunes)
+        serve_run_tune(s->run, &s->tuning);
     return s->run && sim_clock_add(&s->clock, &serve_model, s->run, &s->cli->err);
 }
 
@@ -164,8 +195,10 @@ run(struct cli *cli, const struct sim_serve_args *args)
     struct rec rec;
     int status = 0;
     bool ok;
-    s.sink = (struct serve_run_sink){
-        {write_reply, args->trace_given ? write_visit : NULL, &s}, write_served};
+    s.sink =
+        (struct serve_run_sink){{write_reply, args->trace_given ? write_visit : NULL, &s},
+                                write_served,
+                                write_change};
     ok = read_options(&s, args) && cli_open_filter(cli);
 
     while (ok && (status = cli_next(cli, &rec)) > 0)

@@ -413,7 +413,9 @@ REC_ROW(CONFIG, "config",
     REC_KEY("delay", AMOUNT, "batching delay: a replica waits so long before it takes a batch, "
           "seconds")
     REC_KEY("load", AMOUNT, "arrivals at the stage that it was planned for, queries/s")
-    REC_KEY("time", AMOUNT, "from when on, seconds"))
+    REC_KEY("time", AMOUNT, "from when on, seconds")
+    REC_KEY("ordered", AMOUNT, "with time=: when those that are new then were ordered, from "
+          "when on they are paid for, seconds"))
 
 REC_ROW(ENVELOPE, "envelope",
     "What a pipeline was planned for: at most QUERIES arrive within any SECONDS.",

@@ -116,6 +116,7 @@ struct serve_pipeline {
     struct rec_map pairs;        /* of profiles and edges */
     struct serve_window *window; /* of the envelope, by width, ascending */
     size_t nwindows, window_room;
+    double rate; /* queries/s that it was planned for; 0: not said */
     /* once sealed: */
     bool sealed;
     uint32_t *order; /* stages, topologically: of those that could come next, the one
@@ -126,8 +127,8 @@ struct serve_pipeline {
     size_t nchances; /* edges with p < 1 */
 };
 
-/** Is it a profile, price, stage, edge, config or envelope record? A config with time= is
- * none of the pipeline's: it changes one. */
+/** Is it a profile, price, stage, edge, config, envelope or planned record? A config with time=
+ * is none of the pipeline's: it changes one. */
 bool serve_is_pipeline(const struct rec *rec);
 /** Takes a record of a pipeline: 1; 0 it was another; -1 *err. */
 int serve_pipeline_take(struct serve_pipeline *pipeline, const struct rec_reader *reader,
@@ -158,9 +159,10 @@ double serve_seconds(const struct serve_profile *profile, enum serve_service ser
 double serve_throughput(const struct serve_profile *profile, enum serve_service service,
                         uint64_t n);
 
+struct serve_change;
 /** Reads a config record with time=, of a sealed pipeline: only REPLICAS may be another. */
 bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
-                       const struct rec *rec, uint32_t *stage, uint32_t *replicas,
+                       const struct rec *rec, struct serve_change *change,
                        struct rec_error *err) REC_MUST_CHECK;
 
 /** Queries, and changes, so far. Starts as {0}. */
@@ -244,6 +246,13 @@ struct serve_options {
     uint32_t seed, stream; /* of the edges that queries take */
 };
 
+/** From `time` on a stage has `replicas`, at least 1. New ones were ordered at `ordered`, not
+ * after `time`, and are paid for since. Seconds. */
+struct serve_change {
+    uint32_t stage, replicas;
+    double ordered, time;
+};
+
 struct serve_sim;
 
 /**
@@ -262,11 +271,11 @@ void serve_sim_free(struct serve_sim *sim);
  * is copied; it may be empty. */
 bool serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                      struct rec_error *err) REC_MUST_CHECK;
-/** A stage has so many replicas, at least 1, from `time` on, which is not before what has
+/** A stage has another number of replicas from `time` on, which is not before what has
  * happened. New ones work at once; of those that are too many busy ones finish their batch.
  */
-bool serve_sim_replicas(struct serve_sim *sim, uint32_t stage, uint32_t replicas,
-                        double time, struct rec_error *err) REC_MUST_CHECK;
+bool serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
+                      struct rec_error *err) REC_MUST_CHECK;
 /** When something happens next, seconds; INFINITY: nothing will. */
 double serve_sim_next(const struct serve_sim *sim);
 /** Lets everything happen up to and at `time`. */
@@ -279,6 +288,45 @@ double serve_sim_now(const struct serve_sim *sim);
 struct serve_usage serve_sim_usage(const struct serve_sim *sim, uint32_t stage);
 /** Things that happened: arrivals, and batches taken and done. */
 uint64_t serve_sim_events(const struct serve_sim *sim);
+
+/* ---- the tuner ----------------------------------------------------------- */
+
+/**
+ * The tuner of InferLine changes the replicas of stages while queries are served. Of what a
+ * stage m was planned for it knows its arrivals `load`, queries/s, its replicas k0, and
+ * mu = serve_throughput() of one of them; so its share of the queries, s = load / rate, and
+ * its utilisation, rho = load / (k0 mu). rate: of the planned record, or else the highest load
+ * of all stages.
+ *
+ * Up. At every arrival, t: for each window of the envelope n = arrivals in (t - seconds, t].
+ * Of those with n > queries: r = the highest n / seconds. A stage needs
+ *
+ *     k = ceil(r s / (mu rho)) = ceil(k0 r / rate)
+ *
+ * replicas. Those it has not, nor has ordered, are ordered, and work `activation` later, but
+ * not at t itself.
+ *
+ * Down. `quiet` after the first query, and after the last change (of ordered ones, since they
+ * work), then every 5 s while nothing changes: r = the highest n / 5 of the six windows of 5 s
+ * that end now, 5, 10, ..., 25 s ago. A stage needs
+ *
+ *     k = ceil(r s / (mu rho_max)), rho_max = max over stages of rho,
+ *
+ * replicas, at least 1, and as many as the envelope calls for now; the others go at once. At
+ * an equal instant it comes before queries.
+ *
+ * Back. What has gone came of an r. When more than 5 r arrive in (t - 5, t], the rule for
+ * going down is used on those, for up to k0 replicas: what is missing is ordered as above.
+ * (The envelope alone would not call for replicas that were planned and have gone.)
+ *
+ * It remembers the arrivals in the widest window, or in 30 s: 8 bytes each.
+ *
+ * Source: InferLine, section 5, but for: at least what the envelope calls for; Back.
+ */
+struct serve_tuning {
+    double activation; /* seconds until a new replica works */
+    double quiet;      /* seconds without a change before replicas go */
+};
 
 /* ---- runs ---------------------------------------------------------------- */
 
@@ -298,6 +346,10 @@ struct serve_run_sink {
     /* at the end, of each stage with a model, in order of records */
     bool (*served)(void *context, const struct serve_served *served,
                    struct rec_error *err);
+    /* the tuner changes replicas: before anything else happens at that time, but after
+     * batches were done and taken */
+    bool (*changed)(void *context, const struct serve_change *change,
+                    struct rec_error *err);
 };
 
 struct serve_run;
@@ -311,6 +363,8 @@ struct serve_run *serve_run_new(struct serve_pipeline *pipeline,
                                 const struct serve_options *options,
                                 const struct serve_run_sink *sink,
                                 struct rec_error *err) REC_MUST_CHECK;
+/** The run gets a tuner; before its first record. Config records with time= are refused. */
+void serve_run_tune(struct serve_run *run, const struct serve_tuning *tuning);
 /** `run` may be NULL. */
 void serve_run_free(struct serve_run *run);
 /** Queries that came. */

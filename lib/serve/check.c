@@ -42,12 +42,12 @@ static bool
 take_change(struct serve_check *check, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
 {
+    struct serve_change change;
     double time = 0;
-    uint32_t stage, replicas;
     return rec_need(reader, rec, err) &&
            rec_key_number(reader, rec, "time", &time, err) &&
            (check->pipeline.nstages == 0 ||
-            serve_read_change(&check->pipeline, reader, rec, &stage, &replicas, err)) &&
+            serve_read_change(&check->pipeline, reader, rec, &change, err)) &&
            serve_order_time(&check->order, reader, time, err);
 }
 

@@ -141,6 +141,13 @@ take_envelope(struct serve_pipeline *p, const struct rec_reader *reader,
     return true;
 }
 
+static bool
+take_planned(struct serve_pipeline *p, const struct rec_reader *reader,
+             const struct rec *rec, struct rec_error *err)
+{
+    return rec_key_number(reader, rec, "rate", &p->rate, err);
+}
+
 /* ---- stages and edges ---------------------------------------------------- */
 
 static bool
@@ -276,18 +283,24 @@ take_config(struct serve_pipeline *p, const struct rec_reader *reader,
 
 bool
 serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
-                  const struct rec *rec, uint32_t *stage, uint32_t *replicas,
+                  const struct rec *rec, struct serve_change *change,
                   struct rec_error *err)
 {
     struct serve_config config, *first;
-    if (!read_config(p, reader, rec, stage, &config, err))
+    if (!read_config(p, reader, rec, &change->stage, &config, err) ||
+        !rec_key_number(reader, rec, "time", &change->time, err))
         return false;
-    first = &p->stage[*stage].config;
-    *replicas = config.replicas;
+    change->ordered = change->time;
+    if (!rec_key_number(reader, rec, "ordered", &change->ordered, err))
+        return false;
+    if (change->ordered > change->time)
+        return rec_reader_fail(reader, err, "ordered= must not be after time=");
+    first = &p->stage[change->stage].config;
+    change->replicas = config.replicas;
     return (first->profile != REC_NONE && config.batch == first->batch &&
             config.profile == p->profile[first->profile].hardware) ||
            rec_reader_fail(reader, err, "only REPLICAS of stage '%s' may change in time",
-                           p->stage[*stage].name);
+                           p->stage[change->stage].name);
 }
 
 typedef bool take_function(struct serve_pipeline *, const struct rec_reader *,
@@ -295,7 +308,8 @@ typedef bool take_function(struct serve_pipeline *, const struct rec_reader *,
 static take_function *const takes[REC_NTYPES] = {
     [REC_PROFILE] = take_profile, [REC_PRICE] = take_price,
     [REC_STAGE] = take_stage,     [REC_EDGE] = take_edge,
-    [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope};
+    [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope,
+    [REC_PLANNED] = take_planned};
 
 bool
 serve_is_pipeline(const struct rec *rec)

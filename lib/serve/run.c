@@ -1,5 +1,5 @@
 /* A run: the records of a pipeline and of its queries, on a clock. */
-#include "rampipe/serve.h"
+#include "tuner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +9,10 @@ struct serve_run {
     struct serve_options options;
     struct serve_run_sink sink;
     struct serve_sim *sim; /* NULL: no query has come */
+    bool tunes;
+    struct serve_tuning tuning;
+    struct serve_tuner *tuner; /* NULL: none, or no query has come */
+    bool closed;               /* no more records come */
     struct serve_order order;
     uint64_t queries;
 };
@@ -29,10 +33,18 @@ serve_run_new(struct serve_pipeline *pipeline, const struct serve_options *optio
 }
 
 void
+serve_run_tune(struct serve_run *run, const struct serve_tuning *tuning)
+{
+    run->tunes = true;
+    run->tuning = *tuning;
+}
+
+void
 serve_run_free(struct serve_run *run)
 {
     if (!run)
         return;
+    serve_tuner_free(run->tuner);
     serve_sim_free(run->sim);
     rec_ids_free(&run->order.ids);
     free(run);
@@ -59,8 +71,48 @@ begin(struct serve_run *run, const struct rec_reader *reader, struct rec_error *
         return true;
     if (!(p->sealed || serve_pipeline_seal(p, err)) || !serve_pipeline_configured(p, err))
         return rec_locate(reader, err);
+    if (run->tunes &&
+        !(run->tuner = serve_tuner_new(p, run->options.service, &run->tuning, err)))
+        return rec_locate(reader, err);
     run->sim = serve_sim_new(p, NULL, &run->options, &run->sink.queries, err);
     return run->sim != NULL;
+}
+
+/* When the tuner does something next; once no more queries come, and none is served any more,
+ * it does nothing. */
+static double
+tuner_next(const struct serve_run *run)
+{
+    if (!run->tuner || (run->closed && isinf(serve_sim_next(run->sim))))
+        return (double)INFINITY;
+    return serve_tuner_next(run->tuner);
+}
+
+/* What the tuner does next. */
+static bool
+tune(struct serve_run *run, struct rec_error *err)
+{
+    struct serve_change change;
+    int any = serve_tuner_step(run->tuner, &change, err);
+    if (any > 0 && run->sink.changed &&
+        !run->sink.changed(run->sink.queries.context, &change, err))
+        return false;
+    return any >= 0 && (any == 0 || serve_sim_change(run->sim, &change, err));
+}
+
+/* Lets everything happen up to and at `time`; at equal times first what stages do, then what
+ * the tuner does. */
+static bool
+happen(struct serve_run *run, double time, struct rec_error *err)
+{
+    double next;
+    while ((next = tuner_next(run)) <= time && !isinf(next)) {
+        if (!serve_sim_advance(run->sim, next, err))
+            return false;
+        if (tuner_next(run) <= next && !tune(run, err))
+            return false;
+    }
+    return serve_sim_advance(run->sim, time, err);
 }
 
 static bool
@@ -71,7 +123,8 @@ take_query(struct serve_run *run, struct sim_clock *clock,
     run->queries++;
     return begin(run, reader, err) &&
            serve_read_query(&run->order, reader, rec, &time, err) &&
-           sim_clock_reach(clock, time, err) &&
+           sim_clock_reach(clock, time, err) && happen(run, time, err) &&
+           (!run->tuner || serve_tuner_arrival(run->tuner, time, err)) &&
            (serve_sim_query(run->sim, time, rec->field[1], err) ||
             rec_locate(reader, err));
 }
@@ -81,15 +134,15 @@ static bool
 take_change(struct serve_run *run, struct sim_clock *clock,
             const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    double time = 0;
-    uint32_t stage, replicas;
+    struct serve_change change;
+    if (run->tunes)
+        return rec_reader_fail(
+            reader, err, "the tuner changes replicas: no config with time= can come");
     return begin(run, reader, err) && rec_need(reader, rec, err) &&
-           rec_key_number(reader, rec, "time", &time, err) &&
-           serve_read_change(run->pipeline, reader, rec, &stage, &replicas, err) &&
-           serve_order_time(&run->order, reader, time, err) &&
-           sim_clock_reach(clock, time, err) &&
-           (serve_sim_replicas(run->sim, stage, replicas, time, err) ||
-            rec_locate(reader, err));
+           serve_read_change(run->pipeline, reader, rec, &change, err) &&
+           serve_order_time(&run->order, reader, change.time, err) &&
+           sim_clock_reach(clock, change.time, err) &&
+           (serve_sim_change(run->sim, &change, err) || rec_locate(reader, err));
 }
 
 static int
@@ -103,21 +156,42 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
     taken = serve_pipeline_take(run->pipeline, reader, rec, err);
     if (taken == 0 && rec->type == REC_CONFIG)
         return take_change(run, clock, reader, rec, err) ? 0 : -1;
-    return taken > 0 && rec->type == REC_CONFIG ? 0 : taken;
+    /* What was planned others read, too. */
+    return taken > 0 && (rec->type == REC_CONFIG || rec->type == REC_PLANNED) ? 0 : taken;
 }
 
 static double
 model_next(void *self)
 {
     const struct serve_run *run = self;
-    return run->sim ? serve_sim_next(run->sim) : (double)INFINITY;
+    return run->sim ? fmin(serve_sim_next(run->sim), tuner_next(run)) : (double)INFINITY;
 }
 
 static bool
 model_advance(void *self, double time, struct rec_error *err)
 {
+    return happen(self, time, err);
+}
+
+static double
+model_close(void *self)
+{
     struct serve_run *run = self;
-    return serve_sim_advance(run->sim, time, err);
+    run->closed = true;
+    return (double)INFINITY;
+}
+
+/* Replicas that never came to work are paid for up to the end. */
+static bool
+pay_starting(struct serve_run *run, struct rec_error *err)
+{
+    struct serve_change change;
+    while (serve_tuner_starting(run->tuner, &change)) {
+        change.time = serve_sim_now(run->sim);
+        if (!serve_sim_change(run->sim, &change, err))
+            return false;
+    }
+    return true;
 }
 
 static bool
@@ -126,6 +200,8 @@ model_end(void *self, double time, struct rec_error *err)
     struct serve_run *run = self;
     const struct serve_pipeline *p = run->pipeline;
     (void)time;
+    if (run->tuner && !pay_starting(run, err))
+        return false;
     for (uint32_t s = 0; run->sim && run->sink.served && s < p->nstages; s++) {
         const struct serve_stage *stage = &p->stage[s];
         struct serve_served served = {.stage = stage, .config = &stage->config};
@@ -144,4 +220,4 @@ model_end(void *self, double time, struct rec_error *err)
 }
 
 const struct sim_model serve_model = {"serving",     model_take, model_next,
-                                      model_advance, model_end,  NULL};
+                                      model_advance, model_end,  model_close};

@@ -364,30 +364,42 @@ serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                        err);
 }
 
-bool
-serve_sim_replicas(struct serve_sim *sim, uint32_t stage, uint32_t replicas, double time,
-                   struct rec_error *err)
+/* Replicas that start to work now were paid for since they were ordered. */
+static void
+count_starting(struct serve_sim *sim, struct station *station, uint32_t n,
+               const struct serve_change *change)
 {
-    struct station *station = &sim->station[stage];
+    double from = fmax(change->ordered, fmax(sim->begin, sim->options.warmup));
+    if (!isnan(sim->begin) && change->time > from)
+        station->usage.replicas += n * (change->time - from);
+}
+
+bool
+serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
+                 struct rec_error *err)
+{
+    struct station *station = &sim->station[change->stage];
     uint32_t now, more, stay;
-    if (!serve_sim_advance(sim, time, err))
+    if (!serve_sim_advance(sim, change->time, err))
         return false;
-    count_usage(station, time);
+    count_usage(station, change->time);
     if (!isnan(sim->begin))
-        sim->now = time;
+        sim->now = change->time;
     now = station->idle + station->taking + station->busy - station->surplus;
-    if (replicas <= now) { /* one that idles while a batch is delayed goes on to do so */
-        more = now - replicas;
+    if (change->replicas <=
+        now) { /* one that idles while a batch is delayed goes on to do so */
+        more = now - change->replicas;
         stay = more < station->idle ? more : station->idle;
         station->idle -= stay;
         station->surplus += more - stay;
         return true;
     }
-    more = replicas - now;
+    more = change->replicas - now;
     stay = more < station->surplus ? more : station->surplus;
     station->surplus -= stay;
     station->idle += more - stay;
-    return wake(sim, station, queue_length(station), time, err);
+    count_starting(sim, station, more - stay, change);
+    return wake(sim, station, queue_length(station), change->time, err);
 }
 
 double

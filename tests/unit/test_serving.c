@@ -443,6 +443,15 @@ nothing_is_lost(void **state)
     }
 }
 
+/* Stage 0 has so many replicas from a time on. */
+static void
+change(struct serve_sim *sim, uint32_t replicas, double time)
+{
+    struct rec_error err;
+    struct serve_change change = {0, replicas, time, time};
+    assert_true(serve_sim_change(sim, &change, &err));
+}
+
 /*
  * One replica of 0.1 s; queries at 1, 1, 1, 2; a second replica from 0.5 s, before there is
  * anything, to 1.05 s, when it is busy till 1.1 s; four from 3 s, when all is done, on.
@@ -457,17 +466,16 @@ usage_is_of_the_run(void **state)
         struct serve_pipeline pipeline;
         struct serve_sim *sim;
         struct serve_usage usage;
-        struct rec_error err;
         double less = warm ? 0.05 : 0;
         read_pipeline(&pipeline, ABC "stage\t0\ta\nconfig\t0\th\t1\t1\n");
         sim = start(&pipeline, INFINITY, warm ? 1.05 : 0);
-        assert_true(serve_sim_replicas(sim, 0, 2, 0.5, &err));
+        change(sim, 2, 0.5);
         for (size_t q = 0; q < 3; q++)
             put_query(sim, q, 1);
-        assert_true(serve_sim_replicas(sim, 0, 1, 1.05, &err));
+        change(sim, 1, 1.05);
         put_query(sim, 3, 2);
         end(sim);
-        assert_true(serve_sim_replicas(sim, 0, 4, 3, &err));
+        change(sim, 4, 3);
         usage = serve_sim_usage(sim, 0);
         assert_true(serve_sim_begin(sim) == 1 && serve_sim_now(sim) == 3);
         assert_near(usage.replicas, 2 * (0.1 - less) + 1.9, 1e-12);
