@@ -37,7 +37,7 @@ read_options(struct serving *s, const struct sim_serve_args *args)
         !cli_seconds(s->cli, "warmup", args->warmup_arg, false, &s->options.warmup) ||
         !cli_seconds(s->cli, "activation", args->activation_arg, false,
                      &s->tuning.activation) ||
-        !cli_seconds(s->cli, "scale-down-after", args->scale_down_after_arg, false,
+        !cli_seconds(s->cli, "scale-down-after", args->scale_down_after_arg, true,
                      &s->tuning.quiet) ||
         (args->drop_after_given &&
          !cli_seconds(s->cli, "drop-after", args->drop_after_arg, false,
