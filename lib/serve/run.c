@@ -123,9 +123,10 @@ take_query(struct serve_run *run, struct sim_clock *clock,
     run->queries++;
     return begin(run, reader, err) &&
            serve_read_query(&run->order, reader, rec, &time, err) &&
-           sim_clock_reach(clock, time, err) && happen(run, time, err) &&
-           (!run->tuner || serve_tuner_arrival(run->tuner, time, err)) &&
-           (serve_sim_query(run->sim, time, rec->field[1], err) ||
+           sim_clock_reach(clock, time, err) &&
+           (((!run->tuner ||
+              (happen(run, time, err) && serve_tuner_arrival(run->tuner, time, err))) &&
+             serve_sim_query(run->sim, time, rec->field[1], err)) ||
             rec_locate(reader, err));
 }
 
@@ -164,13 +165,15 @@ static double
 model_next(void *self)
 {
     const struct serve_run *run = self;
-    return run->sim ? fmin(serve_sim_next(run->sim), tuner_next(run)) : (double)INFINITY;
+    double next = run->sim ? serve_sim_next(run->sim) : (double)INFINITY;
+    return run->tuner ? fmin(next, tuner_next(run)) : next;
 }
 
 static bool
 model_advance(void *self, double time, struct rec_error *err)
 {
-    return happen(self, time, err);
+    struct serve_run *run = self;
+    return run->tuner ? happen(run, time, err) : serve_sim_advance(run->sim, time, err);
 }
 
 static double
