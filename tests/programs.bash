@@ -16,6 +16,7 @@ make_programs() {
         seq 0 99 | awk -v OFS='\t' '{ print "query", "q" $1, $1 / 40 }' &&
         echo '#end'; } >serving.rec
     sim serve serving.rec >served.rec
+    plan --slo 300ms serving.rec | tracegen queries --rate 120 --queries 200 >tuned.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -23,7 +24,7 @@ ramp-alloc	parts.rec
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
-sim serve	serving.rec	--trace
+sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5
 plan	serving.rec	--slo=300ms
 metrics	done.rec
 metrics	elastic.rec
