@@ -374,8 +374,8 @@ uint64_t serve_run_events(const struct serve_run *run);
 
 /**
  * A run as a model; `self` is a struct serve_run. It takes the records of a pipeline, which
- * come before its queries, then queries and config records with time=; config records it
- * leaves to whoever comes next, too.
+ * come before its queries, then queries and config records with time=; config and planned
+ * records it leaves to whoever comes next, too.
  */
 extern const struct sim_model serve_model;
 

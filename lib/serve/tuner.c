@@ -11,10 +11,13 @@
  * how often it is looked at while nothing changes. */
 enum { RECENT = 5, HORIZON = 30 };
 
+/* What rounding may add to a number. */
+#define ROUNDING 1e-12
+
 struct window {
     double seconds;
-    uint64_t most;  /* arrivals that are no reason to do anything */
-    uint64_t first; /* of the arrivals, the first that it holds */
+    uint64_t most;  /* arrivals that were planned for */
+    uint64_t limit; /* arrivals, at least `most`, that are no reason to do anything now */
 };
 
 struct tuned {
@@ -29,11 +32,13 @@ struct serve_tuner {
     double rate; /* that was planned for, queries/s */
     struct tuned *stage;
     size_t nstages;
-    struct window *window; /* the envelope's, then RECENT and HORIZON */
-    size_t nplanned;       /* the envelope's */
-    double *ring;          /* of arrivals, seconds */
-    size_t room;           /* a power of two, or 0 */
-    uint64_t arrivals;
+    struct window *window; /* the envelope's, */
+    size_t nwindows;
+    struct window recent; /* and one of RECENT */
+    double widest;        /* of all windows, and of HORIZON, seconds */
+    double *ring;         /* of arrivals in that, seconds */
+    size_t room;          /* a power of two, or 0 */
+    uint64_t oldest, arrivals;
     double met;                  /* the highest rate that was scaled up for, queries/s */
     double look;                 /* when it looks next whether fewer would do, seconds */
     struct serve_change *change; /* that are due, in order of time */
@@ -47,12 +52,11 @@ after(double time, double seconds)
     return fmax(time + seconds, nextafter(time, (double)INFINITY));
 }
 
-/* Replicas for `rate` queries/s, where `planned` are for the planned rate. What rounding adds
- * to a whole number is no replica. */
+/* Replicas for `rate` queries/s, where `planned` are for the planned rate. */
 static uint32_t
 needed(const struct serve_tuner *tuner, double planned, double rate)
 {
-    double n = ceil(planned * rate / tuner->rate * (1 - 1e-12));
+    double n = ceil(planned * rate / tuner->rate * (1 - ROUNDING));
     return (uint32_t)fmin(fmax(n, 1), SERVE_REPLICAS_MAX);
 }
 
@@ -97,11 +101,12 @@ open_windows(struct serve_tuner *tuner, const struct serve_pipeline *p,
         return rec_fail(err, REC_DATA,
                         "no envelope record says what the pipeline was planned for: plan "
                         "writes them");
-    tuner->nplanned = n;
+    tuner->nwindows = n;
     for (size_t i = 0; i < n; i++)
-        tuner->window[i] = (struct window){p->window[i].seconds, p->window[i].queries, 0};
-    tuner->window[n] = (struct window){RECENT, UINT64_MAX, 0};
-    tuner->window[n + 1] = (struct window){HORIZON, UINT64_MAX, 0};
+        tuner->window[i] = (struct window){p->window[i].seconds, p->window[i].queries,
+                                           p->window[i].queries};
+    tuner->recent = (struct window){RECENT, UINT64_MAX, UINT64_MAX};
+    tuner->widest = fmax(p->window[n - 1].seconds, HORIZON);
     return true;
 }
 
@@ -118,7 +123,7 @@ serve_tuner_new(const struct serve_pipeline *pipeline, enum serve_service servic
     tuner->look = (double)INFINITY;
     tuner->nstages = pipeline->nstages;
     tuner->stage = calloc(pipeline->nstages + 1, sizeof *tuner->stage);
-    tuner->window = calloc(pipeline->nwindows + 2, sizeof *tuner->window);
+    tuner->window = calloc(pipeline->nwindows + 1, sizeof *tuner->window);
     if (!tuner->stage || !tuner->window)
         rec_fail_memory(err);
     else if (open_windows(tuner, pipeline, err) &&
@@ -148,26 +153,19 @@ arrival(const struct serve_tuner *tuner, uint64_t i)
     return tuner->ring[i & (tuner->room - 1)];
 }
 
-/* The first arrival that some window holds. */
-static uint64_t
-oldest(const struct serve_tuner *tuner)
-{
-    uint64_t first = tuner->window[tuner->nplanned - 1].first;
-    uint64_t other = tuner->window[tuner->nplanned + 1].first;
-    return first < other ? first : other;
-}
-
 static bool
 remember(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
-    uint64_t first = oldest(tuner);
-    if (tuner->arrivals - first == tuner->room) {
+    while (tuner->oldest < tuner->arrivals &&
+           time - arrival(tuner, tuner->oldest) >= tuner->widest)
+        tuner->oldest++;
+    if (tuner->arrivals - tuner->oldest == tuner->room) {
         size_t room = tuner->room ? 2 * tuner->room : 1024;
         double *ring =
             room < SIZE_MAX / sizeof *ring ? malloc(room * sizeof *ring) : NULL;
         if (!ring)
             return rec_fail_memory(err);
-        for (uint64_t i = first; i < tuner->arrivals; i++)
+        for (uint64_t i = tuner->oldest; i < tuner->arrivals; i++)
             ring[i & (room - 1)] = arrival(tuner, i);
         free(tuner->ring);
         tuner->ring = ring;
@@ -177,30 +175,19 @@ remember(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-/* Lets windows end at `time`; the highest rate over those that hold more than was planned,
- * queries/s; 0: none does. */
-static double
-exceeded(struct serve_tuner *tuner, double time)
+/* A window that ends at `time` holds more than its limit. */
+static bool
+is_beyond(const struct serve_tuner *tuner, const struct window *window, double time)
 {
-    double highest = 0;
-    for (size_t i = 0; i < tuner->nplanned + 2; i++) {
-        struct window *window = &tuner->window[i];
-        uint64_t n;
-        while (window->first < tuner->arrivals &&
-               time - arrival(tuner, window->first) >= window->seconds)
-            window->first++;
-        n = tuner->arrivals - window->first;
-        if (n > window->most && i < tuner->nplanned)
-            highest = fmax(highest, (double)n / window->seconds);
-    }
-    return highest;
+    return tuner->arrivals - tuner->oldest > window->limit &&
+           time - arrival(tuner, tuner->arrivals - 1 - window->limit) < window->seconds;
 }
 
 /* The first arrival since which less than `age` seconds are over at `time`. */
 static uint64_t
 since(const struct serve_tuner *tuner, double time, double age)
 {
-    uint64_t from = tuner->window[tuner->nplanned + 1].first, to = tuner->arrivals;
+    uint64_t from = tuner->oldest, to = tuner->arrivals;
     while (from < to) {
         uint64_t middle = from + (to - from) / 2;
         if (time - arrival(tuner, middle) >= age)
@@ -209,6 +196,34 @@ since(const struct serve_tuner *tuner, double time, double age)
             to = middle;
     }
     return from;
+}
+
+/* The highest rate over the windows that end at `time` and hold more than was planned,
+ * queries/s; 0: none does. */
+static double
+exceeded(const struct serve_tuner *tuner, double time)
+{
+    double highest = 0;
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        const struct window *window = &tuner->window[i];
+        uint64_t n = tuner->arrivals - since(tuner, time, window->seconds);
+        if (n > window->most)
+            highest = fmax(highest, (double)n / window->seconds);
+    }
+    return highest;
+}
+
+/* There are replicas for a rate above what was planned: for less nothing is to do. */
+static void
+meet(struct serve_tuner *tuner, double rate)
+{
+    tuner->met = rate;
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        struct window *window = &tuner->window[i];
+        double n = floor(rate * window->seconds * (1 - ROUNDING));
+        window->limit =
+            n > (double)window->most ? (uint64_t)fmin(n, 0x1p63) : window->most;
+    }
 }
 
 /* The most arrivals in one of the windows of RECENT that end at `time`, RECENT before, and so
@@ -268,22 +283,21 @@ scale_up(struct serve_tuner *tuner, double rate, double recent, double time,
 bool
 serve_tuner_arrival(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
-    struct window *window = &tuner->window[tuner->nplanned];
-    double rate, recent = 0;
-    uint64_t n;
+    bool more = false;
+    double rate = 0, recent = 0;
     if (!remember(tuner, time, err))
         return false;
     if (tuner->arrivals == 1)
         tuner->look = after(time, tuner->tuning.quiet);
-    rate = exceeded(tuner, time);
-    if (rate > tuner->met)
-        tuner->met = rate;
+    for (size_t i = 0; i < tuner->nwindows; i++)
+        more |= is_beyond(tuner, &tuner->window[i], time);
+    if (more && (rate = exceeded(tuner, time)) > tuner->met)
+        meet(tuner, rate);
     else
         rate = 0;
-    n = tuner->arrivals - window->first;
-    if (n > window->most) {
-        window->most = n;
-        recent = (double)n / RECENT;
+    if (is_beyond(tuner, &tuner->recent, time)) {
+        tuner->recent.limit = tuner->arrivals - since(tuner, time, RECENT);
+        recent = (double)tuner->recent.limit / RECENT;
     }
     return !(rate > 0 || recent > 0) || scale_up(tuner, rate, recent, time, err);
 }
@@ -306,8 +320,8 @@ scale_down(struct serve_tuner *tuner, double time, struct rec_error *err)
         if (down < stage->replicas) {
             if (!change(tuner, s, down, time, time, err))
                 return false;
-            tuner->met = rate;
-            tuner->window[tuner->nplanned].most = most;
+            meet(tuner, rate);
+            tuner->recent.limit = most;
         }
         removable = removable || stage->replicas > 1;
     }
