@@ -25,6 +25,7 @@ setup_file() {
     grep -q '^drop' serving.rec
     { printf '#rampipe\t1\n' && cat "$ROOT/traces/serving/social-media.rec"
         seq 0 59 | awk -v OFS='\t' '{ print "query", "q" $1, int($1 / 3) / 50 }' && echo '#end'; } >chances.rec
+    plan --slo 300ms queries.rec | tracegen queries --rate 400 --queries 60 >tuned.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

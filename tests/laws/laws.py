@@ -31,6 +31,7 @@ sim elastic --rules published --victims oldest          spot.rec
 sim redundant --profile bert.tsv --steps 0              spot.rec
 sim serve --trace                                       queries.rec
 sim serve --service query --drop-after 0.1              chances.rec
+sim serve --tune --activation 0.1                       tuned.rec
 plan --slo 300ms                                        queries.rec
 reccheck --pass                                         chances.rec
 metrics --format json                                   done.rec
