@@ -5,7 +5,7 @@ usage: cluster.py GOLDEN_FOLDER PROFILES_FOLDER whole|job-by-job
 whole: the runs in which the published simulator's faults play no part; every decision and
 every completion time of the episode is the same.
 
-job-by-job: all runs. Each job arrives alone at a cluster on which exactly the servers that
+job-by-job: the other runs. Each job arrives alone at a cluster on which exactly the servers that
 the golden says were taken are out of service (--down), so that one difference does not
 hide behind another. Decision, servers and completion time are the same, or differ by a
 fault that ../shared/reference/ramp.md lists:
@@ -31,9 +31,9 @@ golden, profiles, mode = sys.argv[1:4]
 SLOW_NETWORK = " --bandwidth 1.6e9 --propagation 50e-6 --io 100e-6"
 MODELS = "alexnet vgg16 squeezenet1_0 resnet18 gnmt".split()
 scratch = os.path.relpath(tempfile.mkdtemp())
-graphs = os.path.join(scratch, "graphs.rec")
-files = " ".join(f"{profiles}/{m}.txt" for m in MODELS)
-subprocess.run(f"pd2graph --no-job --time-unit s {files} -o {graphs}", shell=True, check=True)
+for model in MODELS:
+    subprocess.run(f"pd2graph --no-job --time-unit s {profiles}/{model}.txt -o {scratch}/{model}.rec",
+                   shell=True, check=True)
 
 
 def close(a, b):
@@ -54,18 +54,17 @@ def run(name, rows, down=()):
             f.write("\t".join(["job", r["job_idx"], r["model"], r["arrival"], "50",
                                r["max_acceptable_jct"]]) + "\n")
     allocated = os.path.join(scratch, "alloc.rec")
-    subprocess.run(
+    graphs = " ".join(f"{scratch}/{m}.rec" for m in MODELS if any(r["model"] == m for r in rows))
+    simulated = subprocess.run(
         f"partition --policy {policy(name)} --quantum 0.01 {graphs} {jobs} |"
-        f" ramp-alloc --choose first-degree -o {allocated}"
-        + (SLOW_NETWORK if "lowbw" in name else "")
-        + (" --down " + ",".join(down) if down else ""), shell=True, check=True)
-    simulated = subprocess.run(["sim", allocated], capture_output=True, text=True, check=True)
+        " ramp-alloc --choose first-degree" + (SLOW_NETWORK if "lowbw" in name else "")
+        + (" --down " + ",".join(down) if down else "") + f" | tee {allocated} | sim",
+        shell=True, check=True, capture_output=True, text=True)
     results, servers = {}, {}
     with open(allocated) as f:
-        for line in f:
-            if line.startswith("alloc\t"):
-                record = line.rstrip("\n").split("\t")
-                servers[record[1]] = sorted(record[5].split(","))
+        for line in f.read().split("\nalloc\t")[1:]:
+            record = line.split("\n", 1)[0].split("\t")
+            servers[record[0]] = sorted(record[4].split(","))
     for line in simulated.stdout.split("\n"):
         r = line.split("\t")
         if r[0] == "done":
@@ -182,7 +181,7 @@ def whole(name, rows):
 failed = compared = 0
 for path in sorted(glob.glob(f"{golden}/cluster/*.jobs.csv")):
     name = os.path.basename(path)[:-len(".jobs.csv")]
-    if mode == "whole" and not name.startswith("SiPML"):
+    if (mode == "whole") != name.startswith("SiPML"):
         continue
     with open(path) as f:
         rows = list(csv.DictReader(f))
