@@ -105,9 +105,10 @@ said_everywhere() { # tool option value...: the option's names
     printf '# one\nsim in\n' | tee "$at/sim/a/cmd" >"$at/sim/e/cmd"
     printf '# the same in other words\nsim in\n' >"$at/sim/b/cmd"
     printf 'sim in # another\n' >"$at/sim/c/cmd"
-    cp "$at/sim/a/cmd" "$at/sim/d/" && echo other >"$at/sim/d/in"
+    printf '# writes\nsim in >out.rec\n' >"$at/sim/d/cmd" && touch "$at/sim/d/out.rec"
     python3 "$ROOT/tests/house/cases.py" "$at" >found
-    [ "$(wc -l <found)" = 3 ]
+    [ "$(wc -l <found)" = 4 ]
+    grep -q '^sim/d: cmd writes out.rec' found
     grep -q '^sim/b: the same command .* as sim/a$' found
     grep -q '^sim/c: the first line of cmd does not say' found
     grep -q '^sim/e: nothing is expected' found

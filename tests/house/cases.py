@@ -1,10 +1,11 @@
 """Reads every case TOOL/NAME below a folder and prints what nobody could learn from it, a
 line each: a command that does not open with a comment, a command on inputs that another
-case has too, nothing that is expected.
+case has too, a file that the command itself writes, nothing that is expected.
 
     python3 cases.py FOLDER
 """
 import os
+import re
 import sys
 
 EXPECTED = {"expout", "experr", "exit"}
@@ -29,6 +30,9 @@ for case in sorted(os.path.join(tool, name) for tool in os.listdir(".")
                    for file in files)
     inputs = tuple((os.path.relpath(f, case), contents(f)) for f in files
                    if os.path.basename(f) not in EXPECTED | {"cmd"})
+    for name, _ in inputs:  # > FILE, -o FILE: left behind by a run in this folder
+        if re.search(rb"(>|-o) *" + re.escape(name.encode()) + rb"(\s|$)", b"\n".join(lines)):
+            print(f"{case}: cmd writes {name}, which is no input")
     command = tuple(line for line in lines if not line.startswith(b"#"))
     other = seen.setdefault((command, inputs), case)
     if other != case:
