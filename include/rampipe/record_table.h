@@ -65,6 +65,8 @@ REC_ROW(DEP, "dep",
     REC_FIELD("SRC", ID, "the op that produces")
     REC_FIELD("DST", ID, "the op that consumes")
     REC_FIELD("BYTES", AMOUNT, "bytes to move if they are on two servers"),
+    REC_KEY("hazard", TEXT,
+          "between tasks: raw (DST reads what SRC wrote), war or waw (order only)")
     REC_KEY("kind", TEXT,
           "sync: exchange among the parts of a backward op; it gates nothing but the end "
           "of the step"))
@@ -492,6 +494,35 @@ REC_ROW(SERVED, "served",
     REC_KEY("longest", COUNT, "the most queries that its queue held")
     REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
+
+REC_ROW(TASK, "task",
+    "A command that is run as if those before it had been run one after the other; what it "
+    "reads and writes says which it really waits for. READS and WRITES are names separated "
+    "by commas, - for none: paths, dir/ for all that is below one, or @NAME for anything "
+    "else; in them and in keys %2C stands for a comma, %09 for a TAB, %25 for %.",
+    "task\tclean\t600\traw.csv\tclean.csv\tpython3 clean.py raw.csv clean.csv\tcost=12\tcores=2",
+    REC_FIELD("ID", ID, "its name, unique in the stream")
+    REC_FIELD("TIMEOUT", LIMIT, "longest time it may run, seconds; inf: any")
+    REC_FIELD("READS", TEXT, "what it reads")
+    REC_FIELD("WRITES", TEXT, "what it writes")
+    REC_FIELD("COMMAND", TEXT,
+          "words in the shell's quotes, without its expansions; sh -c '...' for those"),
+    REC_KEY("cost", AMOUNT, "time that it is expected to take, seconds")
+    REC_KEY("cores", COUNT, "processors that it needs, 1 or more")
+    REC_KEY("memory", AMOUNT, "that it needs, bytes")
+    REC_KEY("cwd", TEXT, "working directory")
+    REC_KEY("env", TEXT, "NAME=VALUE,NAME=VALUE,... added to its environment")
+    REC_KEY("stdin", TEXT, "file that is its standard input, or @ID.stdout of another task")
+    REC_KEY("stdout", TEXT, "file that its standard output goes to")
+    REC_KEY("stderr", TEXT, "file that its standard error goes to")
+    REC_KEY("retries", COUNT, "how often it is tried again when it fails")
+    REC_KEY("ok", TEXT, "any: whatever its exit status, it did not fail"))
+
+REC_ROW(FENCE, "fence",
+    "Tasks behind it depend on nothing before it, for all that has ended when they begin.",
+    "fence\tcollected",
+    REC_FIELD("ID", ID, "its name"),
+)
 
 /* clang-format on */
 

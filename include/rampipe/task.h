@@ -1,0 +1,96 @@
+/*
+ * rampipe/task.h - task lists: commands in the order of a sequential program, and the graph
+ * that what they read and write makes of them.
+ *
+ *     a  writes x            a ---raw---> b ---war---> d
+ *     b  reads x              \--raw---> c ---war---/
+ *     c  reads x, writes y
+ *     d  writes x            b and c may run at one time; d after both
+ *
+ * An object is a path (normalised: a/../b is b), all that is below one (dir/, which covers
+ * dir and what is in it), or a name (@NAME). A task that reads an object depends by data on
+ * the last one that wrote it (raw); one that writes it comes after those that have read it
+ * since (war), or, if nobody has, after the last one that wrote it (waw; raw if it reads it,
+ * too). Between two tasks one edge is kept, raw if any is. Source: Dragon Batch 0.14.1
+ * (inference of dependencies), without its faults.
+ */
+#ifndef RAMPIPE_TASK_H
+#define RAMPIPE_TASK_H
+
+#include "rampipe/record.h"
+
+REC_BEGIN_DECLS
+
+/* ---- tasks --------------------------------------------------------------- */
+
+/** Names of objects, normalised. Owned by the task. */
+struct task_names {
+    const char **name;
+    size_t n, room;
+};
+
+/** A task as its record says it. Starts as {0}; what it points to is its own, and may be
+ * used until task_free() or the next task_read(). */
+struct task {
+    const char *id, *command;
+    double timeout; /* seconds; INFINITY: none */
+    double cost;    /* seconds; NAN: not said */
+    double memory;  /* bytes; 0: not said */
+    uint32_t cores; /* 1: not said */
+    uint64_t retries;
+    bool ok_any;
+    const char *cwd, *env, *standard_input, *standard_output,
+        *standard_error;             /* NULL: not said */
+    struct task_names reads, writes; /* those of its streams, too */
+    struct rec_arena arena;
+};
+
+/** Reads a task record. REC_DATA: a name is empty, an escape is none, a quote is open, ... */
+bool task_read(struct task *task, const struct rec_reader *reader, const struct rec *rec,
+               struct rec_error *err) REC_MUST_CHECK;
+/** Writes its record, names normalised. */
+void task_write(struct rec_writer *writer, const struct task *task);
+void task_free(struct task *task);
+
+/**
+ * A path without empty and . components, and without .. where what is before it is known:
+ * a//./b is a/b, a/../b is b, ../a stays, /../a is /a; a / at the end stays. Names with @ in
+ * front are left as they are. It is written into `text`, which has room for as many bytes as
+ * `name` has, and 2 more. REC_DATA-like false: the name is empty.
+ */
+bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
+
+/** The next word of a command, as a shell would split it: blanks divide, '...', "..." and \
+ * quote; nothing is expanded. `word` has room for the rest. 1, 0 at the end, -1: a quote is
+ * open. */
+int task_word(struct rec_str *rest, char *word) REC_MUST_CHECK;
+
+/* ---- hazards ------------------------------------------------------------- */
+
+enum task_hazard { TASK_RAW, TASK_WAR, TASK_WAW };
+
+/** An edge to the task at hand. */
+struct task_edge {
+    uint32_t src; /* which task, counted from 0 */
+    enum task_hazard hazard;
+};
+
+struct task_hazards;
+
+/** NULL: out of memory. Free it with task_hazards_free(). */
+struct task_hazards *task_hazards_new(struct rec_error *err) REC_MUST_CHECK;
+void task_hazards_free(struct task_hazards *hazards);
+/**
+ * The next task, which is number 0, 1, ...: the edges that lead to it, by src, each once.
+ * They are the hazards', until the next call. Takes time in proportion to the names' lengths
+ * and the edges.
+ */
+bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
+                      const struct task_edge **edges, size_t *nedges,
+                      struct rec_error *err) REC_MUST_CHECK;
+/** Tasks from now on depend on nothing before; numbers go on. */
+void task_hazards_fence(struct task_hazards *hazards);
+
+REC_END_DECLS
+
+#endif
