@@ -1,0 +1,452 @@
+/*
+ * Which tasks a task must wait for. Objects are nodes of a tree of path components; a node has
+ * what was done to the path itself and, apart, to all that is below it (dir/). Tasks are known
+ * by their turn, 1, 2, ...: whoever wrote last is the one with the latest turn among those who
+ * wrote a path or something above it with all that is below.
+ *
+ * A node's children are in two lists, by their latest access and by their latest write, so
+ * that an access to dir/ finds those that matter without looking at the others.
+ */
+#include "rampipe/task.h"
+
+#include <stdlib.h>
+
+#define NONE REC_NONE
+
+/* What was done to one object. Readers of before the last write are forgotten. */
+struct object {
+    uint32_t writer; /* turn; 0: none */
+    uint32_t *reader;
+    size_t nreaders, room;
+};
+
+enum { BY_ACCESS, BY_WRITE, NLISTS };
+
+struct node {
+    struct object exact, below;
+    uint32_t parent;
+    struct list {
+        uint32_t latest;        /* turn of an access or write, of it or below */
+        uint32_t first;         /* child */
+        uint32_t before, after; /* among its siblings; only if latest > 0 */
+    } list[NLISTS];
+};
+
+enum { RELATIVE, ABSOLUTE, SYMBOLIC, NROOTS };
+
+struct task_hazards {
+    struct node *node; /* [0]: of relative paths, [1]: of absolute ones, [2]: of @names */
+    size_t nnodes, room;
+    uint32_t
+        *up; /* the nodes of ., .., ../.., ...: each is the parent of the one before */
+    size_t nup, up_room;
+    struct rec_map children; /* parent's number and component -> node */
+    char *key;
+    size_t key_room;
+    struct rec_map ids; /* -> turn */
+    struct rec_arena arena;
+    uint32_t turn, fence;
+    struct task_edge *edge;
+    size_t nedges, edge_room;
+    uint32_t *mark; /* per task: one more than its place among the edges at hand */
+    size_t mark_room;
+};
+
+/* ---- nodes --------------------------------------------------------------- */
+
+static uint32_t
+add_node(struct task_hazards *h, uint32_t parent, struct rec_error *err)
+{
+    struct node node = {.parent = parent};
+    if (!rec_grow(&h->node, &h->room, h->nnodes + 1, sizeof *h->node, err))
+        return NONE;
+    for (int k = 0; k < NLISTS; k++)
+        node.list[k] = (struct list){0, NONE, NONE, NONE};
+    h->node[h->nnodes] = node;
+    return (uint32_t)h->nnodes++;
+}
+
+/* The child of a node, which is made if it is not there; NONE: *err. */
+static uint32_t
+child_of(struct task_hazards *h, uint32_t parent, struct rec_str component,
+         struct rec_error *err)
+{
+    size_t n = sizeof parent + component.len;
+    struct rec_str key;
+    uint32_t child;
+    if (!rec_grow(&h->key, &h->key_room, n, 1, err))
+        return NONE;
+    memcpy(h->key, &parent, sizeof parent);
+    memcpy(h->key + sizeof parent, component.ptr, component.len);
+    key = (struct rec_str){h->key, n};
+    child = rec_map_get(&h->children, key);
+    if (child != NONE)
+        return child;
+    if (!(key.ptr = rec_arena_copy(&h->arena, key, err)) ||
+        (child = add_node(h, parent, err)) == NONE ||
+        !rec_map_add(&h->children, key, child, err))
+        return NONE;
+    return child;
+}
+
+/* The node of so many .. above the relative paths. */
+static uint32_t
+up_node(struct task_hazards *h, size_t levels, struct rec_error *err)
+{
+    while (h->nup <= levels) {
+        uint32_t child = h->nup > 0 ? h->up[h->nup - 1] : NONE, node = RELATIVE;
+        if (!rec_grow(&h->up, &h->up_room, h->nup + 1, sizeof *h->up, err) ||
+            (child != NONE && (node = add_node(h, NONE, err)) == NONE))
+            return NONE;
+        if (child != NONE) {
+            h->node[child].parent = node;
+            for (int k = 0; k < NLISTS; k++) {
+                h->node[node].list[k].latest = h->node[child].list[k].latest;
+                h->node[node].list[k].first = child;
+            }
+        }
+        h->up[h->nup++] = node;
+    }
+    return h->up[levels];
+}
+
+/* The node of a name; *below: it stands for all below, too. */
+static uint32_t
+find_node(struct task_hazards *h, const char *name, bool *below, struct rec_error *err)
+{
+    struct rec_str rest = rec_str(name), part;
+    uint32_t node = ABSOLUTE;
+    size_t levels = 0;
+
+    *below = *name != '@' && name[rest.len - 1] == '/';
+    if (*name == '@')
+        return child_of(h, SYMBOLIC, rest, err);
+    if (*name != '/') {
+        while (strncmp(name + 3 * levels, "..", 2) == 0 &&
+               (name[3 * levels + 2] == '/' || name[3 * levels + 2] == '\0'))
+            if (name[3 * levels++ + 2] == '\0')
+                break;
+        node = up_node(h, levels, err);
+    }
+    for (size_t i = 0; node != NONE && rec_str_split(&rest, '/', &part); i++)
+        if (part.len > 0 && !rec_str_is(part, ".") && i >= levels)
+            node = child_of(h, node, part, err);
+    return node;
+}
+
+/* Puts a child first among its siblings. */
+static void
+move_first(struct task_hazards *h, uint32_t child, int which)
+{
+    struct list *own = &h->node[child].list[which];
+    struct list *parent = &h->node[h->node[child].parent].list[which];
+    if (parent->first == child)
+        return;
+    if (own->before != NONE)
+        h->node[own->before].list[which].after = own->after;
+    if (own->after != NONE)
+        h->node[own->after].list[which].before = own->before;
+    own->before = NONE;
+    own->after = parent->first;
+    if (parent->first != NONE)
+        h->node[parent->first].list[which].before = child;
+    parent->first = child;
+}
+
+/* Something happens to a node now: all above it are touched. */
+static void
+touch(struct task_hazards *h, uint32_t node, int which)
+{
+    for (; node != NONE && h->node[node].list[which].latest != h->turn;
+         node = h->node[node].parent) {
+        h->node[node].list[which].latest = h->turn;
+        if (h->node[node].parent != NONE)
+            move_first(h, node, which);
+    }
+}
+
+/* ---- edges --------------------------------------------------------------- */
+
+static bool
+add_edge(struct task_hazards *h, uint32_t turn, enum task_hazard hazard,
+         struct rec_error *err)
+{
+    uint32_t src = turn - 1, *mark;
+    if (turn <= h->fence || turn == h->turn)
+        return true;
+    mark = &h->mark[src];
+    if (*mark > 0) {
+        struct task_edge *edge = &h->edge[*mark - 1];
+        edge->hazard = hazard < edge->hazard ? hazard : edge->hazard;
+        return true;
+    }
+    if (!rec_grow(&h->edge, &h->edge_room, h->nedges + 1, sizeof *h->edge, err))
+        return false;
+    h->edge[h->nedges++] = (struct task_edge){src, hazard};
+    *mark = (uint32_t)h->nedges;
+    return true;
+}
+
+/* The latest reader of an object; 0: none. */
+static uint32_t
+last_reader(const struct object *object)
+{
+    return object->nreaders ? object->reader[object->nreaders - 1] : 0;
+}
+
+/* After those who have read an object later than `bound`. */
+static bool
+wait_for_readers(struct task_hazards *h, const struct object *object, uint32_t bound,
+                 struct rec_error *err)
+{
+    for (size_t i = object->nreaders; i-- > 0 && object->reader[i] > bound;)
+        if (!add_edge(h, object->reader[i], TASK_WAR, err))
+            return false;
+    return true;
+}
+
+static uint32_t
+later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What was done to all below a node or one above it: the last writer, the last reader. */
+static void
+look_above(const struct task_hazards *h, uint32_t node, uint32_t *writer,
+           uint32_t *reader)
+{
+    for (; node != NONE; node = h->node[node].parent) {
+        *writer = later(*writer, h->node[node].below.writer);
+        *reader = later(*reader, last_reader(&h->node[node].below));
+    }
+}
+
+static bool
+wait_for_readers_above(struct task_hazards *h, uint32_t node, uint32_t bound,
+                       struct rec_error *err)
+{
+    for (; node != NONE; node = h->node[node].parent)
+        if (!wait_for_readers(h, &h->node[node].below, bound, err))
+            return false;
+    return true;
+}
+
+static bool
+wait_exact(struct task_hazards *h, uint32_t node, bool writes, struct rec_error *err)
+{
+    const struct object *object = &h->node[node].exact;
+    uint32_t writer = later(h->fence, object->writer), reader = last_reader(object);
+    look_above(h, node, &writer, &reader);
+    if (!writes)
+        return add_edge(h, writer, TASK_RAW, err);
+    if (reader <= writer)
+        return add_edge(h, writer, TASK_WAW, err);
+    return wait_for_readers(h, object, writer, err) &&
+           wait_for_readers_above(h, node, writer, err);
+}
+
+/* An object below what is read or written: `writer` and `reader` are the last of all that is
+ * above it. */
+static bool
+wait_object(struct task_hazards *h, const struct object *object, uint32_t writer,
+            uint32_t reader, bool writes, struct rec_error *err)
+{
+    uint32_t own = object->writer > writer ? object->writer : 0;
+    if (!writes)
+        return own == 0 || add_edge(h, own, TASK_RAW, err);
+    if (!wait_for_readers(h, object, later(writer, own), err))
+        return false;
+    return own == 0 || later(reader, last_reader(object)) > own ||
+           add_edge(h, own, TASK_WAW, err);
+}
+
+/* All below a node, which is walked without recursion, for paths may be deep. */
+static bool
+wait_below(struct task_hazards *h, uint32_t top, bool writes, struct rec_error *err)
+{
+    int which = writes ? BY_ACCESS : BY_WRITE;
+    uint32_t writer = h->fence, reader = 0, node = top, next;
+    look_above(h, top, &writer, &reader);
+    if (!writes ? !add_edge(h, writer, TASK_RAW, err)
+                : (!wait_for_readers_above(h, top, writer, err) ||
+                   (reader <= writer && !add_edge(h, writer, TASK_WAW, err))))
+        return false;
+    for (;;) {
+        const struct node *at = &h->node[node];
+        uint32_t w = writer, r = reader;
+        for (uint32_t up = node; up != top; up = h->node[up].parent)
+            if (up != node) {
+                w = later(w, h->node[up].below.writer);
+                r = later(r, last_reader(&h->node[up].below));
+            }
+        if (node != top) {
+            if (!wait_object(h, &at->below, w, r, writes, err))
+                return false;
+            w = later(w, at->below.writer);
+            r = later(r, last_reader(&at->below));
+        }
+        if (!wait_object(h, &at->exact, w, r, writes, err))
+            return false;
+        next = at->list[which].first;
+        if (next == NONE || h->node[next].list[which].latest <= w) {
+            while (node != top) {
+                next = h->node[node].list[which].after;
+                if (next != NONE && h->node[next].list[which].latest > writer)
+                    break;
+                node = h->node[node].parent;
+            }
+            if (node == top)
+                return true;
+        }
+        node = next;
+    }
+}
+
+/* ---- tasks --------------------------------------------------------------- */
+
+static bool
+push_reader(struct task_hazards *h, struct object *object, struct rec_error *err)
+{
+    if (last_reader(object) == h->turn || object->writer == h->turn)
+        return true;
+    if (!rec_grow(&object->reader, &object->room, object->nreaders + 1,
+                  sizeof *object->reader, err))
+        return false;
+    object->reader[object->nreaders++] = h->turn;
+    return true;
+}
+
+/* The turn of the task whose output an object is, @ID.stdout or @ID.stderr; 0: none. */
+static uint32_t
+output_of(const struct task_hazards *h, const char *name)
+{
+    size_t n = strlen(name);
+    uint32_t turn = NONE;
+    if (*name == '@' && n > 8 &&
+        (strcmp(name + n - 7, ".stdout") == 0 || strcmp(name + n - 7, ".stderr") == 0))
+        turn = rec_map_get(&h->ids, (struct rec_str){name + 1, n - 8});
+    return turn == NONE ? 0 : turn;
+}
+
+static bool
+wait_names(struct task_hazards *h, const struct task_names *names, bool writes,
+           struct rec_error *err)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        uint32_t turn = output_of(h, names->name[i]), node;
+        bool below;
+        if (turn > 0 && !add_edge(h, turn, TASK_RAW, err))
+            return false;
+        node = find_node(h, names->name[i], &below, err);
+        if (node == NONE || !(below ? wait_below(h, node, writes, err)
+                                    : wait_exact(h, node, writes, err)))
+            return false;
+    }
+    return true;
+}
+
+static bool
+settle_names(struct task_hazards *h, const struct task_names *names, bool writes,
+             struct rec_error *err)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        struct object *object;
+        bool below;
+        uint32_t node = find_node(h, names->name[i], &below, err);
+        if (node == NONE)
+            return false;
+        object = below ? &h->node[node].below : &h->node[node].exact;
+        touch(h, node, BY_ACCESS);
+        if (writes) {
+            touch(h, node, BY_WRITE);
+            object->writer = h->turn;
+            object->nreaders = 0;
+        } else if (!push_reader(h, object, err))
+            return false;
+    }
+    return true;
+}
+
+static int
+compare_edges(const void *a, const void *b)
+{
+    const struct task_edge *x = a, *y = b;
+    return (x->src > y->src) - (x->src < y->src);
+}
+
+static bool
+add_id(struct task_hazards *h, const char *id, struct rec_error *err)
+{
+    if (rec_map_get(&h->ids, rec_str(id)) != NONE)
+        return rec_fail(err, REC_DATA, "task '%s' comes twice", id);
+    return (id = rec_arena_copy(&h->arena, rec_str(id), err)) &&
+           rec_map_add(&h->ids, rec_str(id), h->turn, err);
+}
+
+bool
+task_hazards_add(struct task_hazards *h, const struct task *task,
+                 const struct task_edge **edges, size_t *nedges, struct rec_error *err)
+{
+    if (h->turn == NONE - 1)
+        return rec_fail(err, REC_DATA, "there are more than %u tasks", h->turn);
+    h->turn++;
+    h->nedges = 0;
+    if (!rec_grow(&h->mark, &h->mark_room, h->turn, sizeof *h->mark, err))
+        return false;
+    h->mark[h->turn - 1] = 0;
+    if (!wait_names(h, &task->reads, false, err) ||
+        !wait_names(h, &task->writes, true, err) ||
+        !settle_names(h, &task->writes, true, err) ||
+        !settle_names(h, &task->reads, false, err) || !add_id(h, task->id, err))
+        return false;
+    for (size_t i = 0; i < h->nedges; i++)
+        h->mark[h->edge[i].src] = 0;
+    if (h->nedges > 1)
+        qsort(h->edge, h->nedges, sizeof *h->edge, compare_edges);
+    *edges = h->edge;
+    *nedges = h->nedges;
+    return true;
+}
+
+void
+task_hazards_fence(struct task_hazards *h)
+{
+    h->fence = h->turn;
+}
+
+struct task_hazards *
+task_hazards_new(struct rec_error *err)
+{
+    struct task_hazards *h = calloc(1, sizeof *h);
+    if (!h) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    for (int i = 0; i < NROOTS; i++)
+        if (add_node(h, NONE, err) == NONE) {
+            task_hazards_free(h);
+            return NULL;
+        }
+    return h;
+}
+
+void
+task_hazards_free(struct task_hazards *h)
+{
+    if (!h)
+        return;
+    for (size_t i = 0; i < h->nnodes; i++) {
+        free(h->node[i].exact.reader);
+        free(h->node[i].below.reader);
+    }
+    free(h->node);
+    free(h->up);
+    free(h->key);
+    free(h->edge);
+    free(h->mark);
+    rec_map_free(&h->children);
+    rec_map_free(&h->ids);
+    rec_arena_free(&h->arena);
+    free(h);
+}

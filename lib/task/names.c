@@ -1,0 +1,88 @@
+/* Names of objects, and words of commands. */
+#include "rampipe/task.h"
+
+/* The length of `text` without its last component, "a/b/" of "a/b/c/"; it ends in /. */
+static size_t
+cut_component(const char *text, size_t n)
+{
+    for (n--; n > 0 && text[n - 1] != '/';)
+        n--;
+    return n;
+}
+
+/* Is what stands in front a component that .. takes back? */
+static bool
+can_go_back(const char *text, size_t n)
+{
+    return n > 0 && !(n == 1 && *text == '/') &&
+           !(n >= 3 && memcmp(text + n - 3, "../", 3) == 0 &&
+             (n == 3 || text[n - 4] == '/'));
+}
+
+bool
+task_normalise(char *text, struct rec_str name)
+{
+    struct rec_str rest = name, part;
+    bool absolute = name.len > 0 && *name.ptr == '/', below;
+    size_t n = 0;
+
+    if (name.len == 0 || rec_str_is(name, "@"))
+        return false;
+    if (*name.ptr == '@') {
+        memcpy(text, name.ptr, name.len);
+        text[name.len] = '\0';
+        return true;
+    }
+    below = name.ptr[name.len - 1] == '/';
+    if (absolute)
+        text[n++] = '/';
+    while (rec_str_split(&rest, '/', &part)) {
+        if (part.len == 0 || rec_str_is(part, "."))
+            continue;
+        if (rec_str_is(part, "..") && can_go_back(text, n)) {
+            n = cut_component(text, n);
+            continue;
+        }
+        if (rec_str_is(part, "..") && absolute) /* of the root is the root */
+            continue;
+        memcpy(text + n, part.ptr, part.len);
+        n += part.len;
+        text[n++] = '/';
+    }
+    if (n == 0)
+        memcpy(text, "./", (n = 2));
+    if (!below && n > 1)
+        n--;
+    text[n] = '\0';
+    return true;
+}
+
+int
+task_word(struct rec_str *rest, char *word)
+{
+    const char *p = rest->ptr, *end = p + rest->len;
+    char quote = 0;
+
+    while (p < end && (*p == ' ' || *p == '\t'))
+        p++;
+    if (p == end) {
+        *rest = (struct rec_str){end, 0};
+        return 0;
+    }
+    for (; p < end && (quote || (*p != ' ' && *p != '\t')); p++) {
+        if (*p == quote)
+            quote = 0;
+        else if (!quote && (*p == '\'' || *p == '"'))
+            quote = *p;
+        else if (*p == '\\' && quote != '\'' &&
+                 (!quote || (p + 1 < end && strchr("\"\\$`", p[1])))) {
+            if (++p == end)
+                return -1;
+            *word++ = *p;
+        } else
+            *word++ = *p;
+    }
+    *word = '\0';
+    *rest = (struct rec_str){p, (size_t)(end - p)};
+    return quote ? -1 : 1;
+}
