@@ -6,6 +6,7 @@
 #include "rampipe/metrics.h"
 #include "rampipe/serve.h"
 #include "rampipe/spot.h"
+#include "rampipe/task.h"
 
 static void
 put_list(struct cli *cli, const char *type, const char *kind, const char *what,
@@ -81,7 +82,8 @@ static const char man_checked[] =
     "a training run has an account at most once; profiles start at batch 1 and have each batch "
     "once, a pipeline has no circle, its edges lead to stages, each has a profile of its model "
     "and is configured once, with a batch that was profiled, all of it before its queries; "
-    "queries come once, in order of time. Servers are names to it; that they "
+    "queries come once, in order of time; a task comes once, and its command can be split in "
+    "words. Servers are names to it; that they "
     "are in the cluster, free and large enough the simulator checks.\n"
     ".PP\nThat a job's name comes once is known, for good, of names that count on (j1, "
     "j2, j3, in up to 16 runs); of others of the last 1048576 at least, of twice as many "
@@ -92,9 +94,10 @@ static const char man_checked[] =
     "removed, if it is a dep, a record of results (cluster, block, done, run, send, train, "
     "state, account, trained, planned, reply, drop, visit, served), of a trace (trace, add "
     "and preempt without ids), a model, a profile between others, a "
-    "price, envelope, edge, config or query, or a job that no cluster stands before; a line "
+    "price, envelope, edge, config or query, a task or fence, or a job that no cluster "
+    "stands before; a line "
     "that is there twice, if it is a comment, an add or preempt without ids, a run, send, "
-    "train, state or model, a result of serving, a config with time=; two lines "
+    "train, state or model, a result of serving, a config with time=, a fence; two lines "
     "in each other's place, where no order is asked for; another number, or another name "
     "that nothing refers to. A type that is not listed is not looked into.\n"
     ".SH RECORDS\n";
@@ -165,6 +168,7 @@ struct said {
     struct spot_names names;
     struct metrics_accounts accounts;
     struct serve_check serving;
+    struct task_check tasks;
 };
 
 static bool
@@ -196,6 +200,7 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
     if (!graph_stream_take(&said->graphs, reader, rec, &graph, err) ||
         !metrics_accounts_take(&said->accounts, reader, rec, &state, err) ||
         !serve_check_take(&said->serving, reader, rec, err) ||
+        !task_check_take(&said->tasks, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(cli, rec)))
         return false;
     happened = spot_read(&said->order, reader, rec, &event, err);
@@ -225,6 +230,7 @@ check(struct cli *cli, bool pass)
     graph_stream_free(&said.graphs);
     spot_names_free(&said.names);
     serve_check_free(&said.serving);
+    task_check_free(&said.tasks);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

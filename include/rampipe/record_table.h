@@ -66,7 +66,7 @@ REC_ROW(DEP, "dep",
     REC_FIELD("DST", ID, "the op that consumes")
     REC_FIELD("BYTES", AMOUNT, "bytes to move if they are on two servers"),
     REC_KEY("hazard", TEXT,
-          "between tasks: raw (DST reads what SRC wrote), war or waw (order only)")
+          "between tasks: raw (DST reads what SRC wrote), war, waw or fence (order only)")
     REC_KEY("kind", TEXT,
           "sync: exchange among the parts of a backward op; it gates nothing but the end "
           "of the step"))

@@ -52,6 +52,17 @@ bool task_read(struct task *task, const struct rec_reader *reader, const struct 
 void task_write(struct rec_writer *writer, const struct task *task);
 void task_free(struct task *task);
 
+/** Tasks of a stream, each looked at alone, and their names. Starts as {0}. */
+struct task_check {
+    struct task task;
+    struct rec_ids ids;
+};
+
+/** Takes any record. */
+bool task_check_take(struct task_check *check, const struct rec_reader *reader,
+                     const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+void task_check_free(struct task_check *check);
+
 /**
  * A path without empty and . components, and without .. where what is before it is known:
  * a//./b is a/b, a/../b is b, ../a stays, /../a is /a; a / at the end stays. Names with @ in
@@ -64,6 +75,47 @@ bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
  * quote; nothing is expanded. `word` has room for the rest. 1, 0 at the end, -1: a quote is
  * open. */
 int task_word(struct rec_str *rest, char *word) REC_MUST_CHECK;
+
+/* ---- task files ---------------------------------------------------------- */
+
+/*
+ * A task file has a task a line, or a block with more of what its record has:
+ *
+ *     # the data
+ *     fetch: -> raw.csv | curl -so raw.csv http://example.org/raw.csv
+ *     clean: raw.csv -> clean.csv
+ *         cost   12
+ *         stdout clean.log
+ *         run    python3 clean.py raw.csv clean.csv
+ *     ---
+ *     plot: clean.csv -> plot.svg | gnuplot plot.gp
+ *
+ * Names are words, quoted as in commands. A line of three or more - is a fence.
+ */
+
+/** A task file being read. Starts as {0}. */
+struct task_file {
+    struct task task; /* the one that is open, or was last */
+    bool open;
+    uint64_t line; /* where it began */
+    char *word;
+    size_t room;
+};
+
+enum task_line {
+    TASK_LINE_USED,
+    TASK_LINE_AGAIN, /* it ended file->task: take it again */
+    TASK_LINE_FENCE
+};
+
+/** Takes a line, without its end: 1 file->task is whole, 0 none is, -1 *err. */
+int task_file_take(struct task_file *file, const struct rec_reader *reader,
+                   struct rec_str line, enum task_line *kind,
+                   struct rec_error *err) REC_MUST_CHECK;
+/** No more lines come: as task_file_take(). */
+int task_file_end(struct task_file *file, const struct rec_reader *reader,
+                  struct rec_error *err) REC_MUST_CHECK;
+void task_file_free(struct task_file *file);
 
 /* ---- hazards ------------------------------------------------------------- */
 
@@ -90,6 +142,34 @@ bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
                       struct rec_error *err) REC_MUST_CHECK;
 /** Tasks from now on depend on nothing before; numbers go on. */
 void task_hazards_fence(struct task_hazards *hazards);
+
+/* ---- the graph ----------------------------------------------------------- */
+
+/** What a list of tasks is turned into as it comes. */
+enum task_form {
+    TASK_GRAPH,    /* graph, op and dep records, once all tasks are there */
+    TASK_DOT,      /* a graph for Graphviz, a task's node and edges at a time */
+    TASK_MAKEFILE, /* rules for make, one a task */
+    TASK_CHECK     /* what is read and written by nobody else, once all are there */
+};
+
+struct task_list;
+
+/** `form` says what is written to `writer`, which is borrowed. `name` is that of the graph,
+ * `cost` what a task takes that does not say, seconds. NULL: *err. */
+struct task_list *task_list_new(enum task_form form, struct rec_writer *writer,
+                                const char *name, double cost,
+                                struct rec_error *err) REC_MUST_CHECK;
+void task_list_free(struct task_list *list);
+/** The next task. */
+bool task_list_add(struct task_list *list, const struct task *task,
+                   struct rec_error *err) REC_MUST_CHECK;
+/** A fence; in a graph it is an op of this name that takes no time. */
+bool task_list_fence(struct task_list *list, const char *id,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** All tasks are there. REC_NO: TASK_CHECK found something. */
+bool task_list_end(struct task_list *list, struct rec_error *err) REC_MUST_CHECK;
+uint64_t task_list_count(const struct task_list *list);
 
 REC_END_DECLS
 

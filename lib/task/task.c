@@ -64,10 +64,8 @@ put_escaped(struct rec_writer *writer, const char *text)
 /* ---- reading ------------------------------------------------------------- */
 
 static bool
-add_name(struct task *task, struct task_names *names, const char *name,
-         struct rec_error *err)
+add_name(struct task_names *names, const char *name, struct rec_error *err)
 {
-    (void)task;
     if (!rec_grow(&names->name, &names->room, names->n + 1, sizeof *names->name, err))
         return false;
     names->name[names->n++] = name;
@@ -109,7 +107,7 @@ read_names(struct task *task, const struct rec_reader *reader, struct rec_str li
         return true;
     while (rec_str_split(&list, ',', &part)) {
         const char *name = read_name(task, reader, part, what, err);
-        if (!name || !add_name(task, names, name, err))
+        if (!name || !add_name(names, name, err))
             return false;
     }
     return true;
@@ -136,7 +134,7 @@ read_stream(struct task *task, const struct rec_reader *reader, const struct rec
     *value = NULL;
     return !rec_find_key(rec, key, &text) ||
            ((*value = read_name(task, reader, text, key, err)) &&
-            add_name(task, names, *value, err));
+            add_name(names, *value, err));
 }
 
 static bool
@@ -203,6 +201,30 @@ task_read(struct task *task, const struct rec_reader *reader, const struct rec *
                        err) &&
            read_stream(task, reader, rec, "stderr", &task->standard_error, &task->writes,
                        err);
+}
+
+/* ---- a stream of them ----------------------------------------------------- */
+
+bool
+task_check_take(struct task_check *check, const struct rec_reader *reader,
+                const struct rec *rec, struct rec_error *err)
+{
+    int added;
+    if (rec->type != REC_TASK)
+        return true;
+    if (!task_read(&check->task, reader, rec, err))
+        return false;
+    added = rec_ids_add(&check->ids, rec->field[ID], err);
+    return added > 0 ||
+           (added == 0 &&
+            rec_reader_fail(reader, err, "task '%s' comes twice", check->task.id));
+}
+
+void
+task_check_free(struct task_check *check)
+{
+    task_free(&check->task);
+    rec_ids_free(&check->ids);
 }
 
 /* ---- writing ------------------------------------------------------------- */

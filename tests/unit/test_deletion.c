@@ -10,6 +10,7 @@
 #include "rampipe/metrics.h"
 #include "rampipe/serve.h"
 #include "rampipe/spot.h"
+#include "rampipe/task.h"
 
 #include <zlib.h>
 
@@ -94,6 +95,10 @@ static const struct {
                       "drop\tr\t0.5\t0.7\ta\n"
                       "served\ta\t0\t1\tqueries=1\tbusy=0.1\n"
                       "#end\n"},
+    {"tasks", HEADER "task\ta\t10\tx\ty,d/\ttrue 'x'\tcores=2\tok=any\n"
+                     "fence\tf\n"
+                     "task\tb\tinf\ty%2C\t-\tsh -c 'a b'\tstdout=z\tcost=1\n"
+                     "#end\n"},
 };
 enum { NSTREAMS = sizeof streams / sizeof *streams };
 
@@ -117,6 +122,7 @@ struct checks {
     struct spot_names names;
     struct metrics_accounts accounts;
     struct serve_check serving;
+    struct task_check tasks;
 };
 
 static bool
@@ -132,6 +138,7 @@ check_record(struct checks *c, const struct rec_reader *reader, const struct rec
         !graph_stream_take(&c->stream, reader, rec, &said, err) ||
         !metrics_accounts_take(&c->accounts, reader, rec, &state, err) ||
         !serve_check_take(&c->serving, reader, rec, err) ||
+        !task_check_take(&c->tasks, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(reader, rec, err)))
         return false;
     happened = spot_read(&c->order, reader, rec, &event, err);
@@ -156,6 +163,7 @@ is_right(const char *text, struct rec_error *err)
     graph_stream_free(&checks.stream);
     spot_names_free(&checks.names);
     serve_check_free(&checks.serving);
+    task_check_free(&checks.tasks);
     close_text(reader);
     return ok;
 }
@@ -332,7 +340,7 @@ static const struct {
     {"account", "rsf"},  {"trained", "rf"},     {"profile", "sf"},  {"price", "rsf"},
     {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
-    {"drop", "rdsf"},    {"served", "rdf"},
+    {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

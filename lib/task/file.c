@@ -1,0 +1,295 @@
+/* Task files as people write them. */
+#include "rampipe/task.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void
+task_file_free(struct task_file *file)
+{
+    task_free(&file->task);
+    free(file->word);
+    *file = (struct task_file){0};
+}
+
+/* The next word of a line, kept; *word is NULL at its end. */
+static bool
+next_word(struct task_file *file, const struct rec_reader *reader, struct rec_str *rest,
+          const char **word, struct rec_error *err)
+{
+    int more;
+    *word = NULL;
+    if (!rec_grow(&file->word, &file->room, rest->len + 3, 1, err))
+        return false;
+    if ((more = task_word(rest, file->word)) < 0)
+        return rec_reader_fail(reader, err, "a quote is not closed");
+    return more == 0 ||
+           (*word = rec_arena_copy(&file->task.arena, rec_str(file->word), err)) != NULL;
+}
+
+static bool
+add_name(struct task_file *file, const struct rec_reader *reader,
+         struct task_names *names, const char *name, struct rec_error *err)
+{
+    size_t n = strlen(name);
+    if (!rec_grow(&file->word, &file->room, n + 3, 1, err))
+        return false;
+    if (!task_normalise(file->word, rec_str(name)))
+        return rec_reader_fail(reader, err, "a name is empty");
+    if (!rec_grow(&names->name, &names->room, names->n + 1, sizeof *names->name, err) ||
+        !(names->name[names->n] =
+              rec_arena_copy(&file->task.arena, rec_str(file->word), err)))
+        return false;
+    names->n++;
+    return true;
+}
+
+/* Names up to the end of a line, or to a word that ends them, which is left in *end. */
+static bool
+add_names(struct task_file *file, const struct rec_reader *reader, struct rec_str *rest,
+          struct task_names *names, const char **end, struct rec_error *err)
+{
+    for (;;) {
+        if (!next_word(file, reader, rest, end, err))
+            return false;
+        if (!*end || strcmp(*end, "->") == 0 || strcmp(*end, "|") == 0)
+            return true;
+        if (!add_name(file, reader, names, *end, err))
+            return false;
+    }
+}
+
+/* What is left of a line, without blanks around. */
+static struct rec_str
+trim(struct rec_str s)
+{
+    while (s.len > 0 && (*s.ptr == ' ' || *s.ptr == '\t'))
+        s = (struct rec_str){s.ptr + 1, s.len - 1};
+    while (s.len > 0 && strchr(" \t\r", s.ptr[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+static bool
+set_text(struct task_file *file, const struct rec_reader *reader, const char **text,
+         struct rec_str value, struct rec_error *err)
+{
+    if (*text)
+        return rec_reader_fail(reader, err, "it is said twice for task '%s'",
+                               file->task.id);
+    if (value.len == 0)
+        return rec_reader_fail(reader, err, "a value is missing");
+    return (*text = rec_arena_copy(&file->task.arena, value, err)) != NULL;
+}
+
+/* A command has no TABs, for its record has none: blanks do. */
+static bool
+set_command(struct task_file *file, const struct rec_reader *reader, struct rec_str text,
+            struct rec_error *err)
+{
+    struct rec_str rest = text;
+    const char *word;
+    if (memchr(text.ptr, '\t', text.len))
+        return rec_reader_fail(reader, err, "a command has no TAB in it");
+    if (!set_text(file, reader, &file->task.command, text, err))
+        return false;
+    do
+        if (!next_word(file, reader, &rest, &word, err))
+            return false;
+    while (word);
+    return true;
+}
+
+/* ---- settings ------------------------------------------------------------ */
+
+static bool
+set_number(const struct rec_reader *reader, struct rec_str text, bool limit,
+           double *value, struct rec_error *err)
+{
+    return (rec_parse_num(text, value) && *value >= 0 && (limit || !isinf(*value))) ||
+           rec_reader_fail(reader, err, "a number >= 0 is needed, got '%.*s'",
+                           (int)(text.len < 60 ? text.len : 60), text.ptr);
+}
+
+static bool
+set_count(const struct rec_reader *reader, struct rec_str text, uint64_t least,
+          uint64_t *value, struct rec_error *err)
+{
+    return (rec_parse_uint(text, value) && *value >= least && *value < UINT32_MAX) ||
+           rec_reader_fail(reader, err, "an integer >= %llu is needed, got '%.*s'",
+                           (unsigned long long)least,
+                           (int)(text.len < 60 ? text.len : 60), text.ptr);
+}
+
+/* A file of its streams. */
+static bool
+set_stream(struct task_file *file, const struct rec_reader *reader, struct rec_str value,
+           const char **stream, struct task_names *names, struct rec_error *err)
+{
+    const char *name, *more;
+    if (!next_word(file, reader, &value, &name, err) ||
+        !next_word(file, reader, &value, &more, err))
+        return false;
+    if (!name || more || *stream)
+        return rec_reader_fail(reader, err, "one file is needed, once");
+    if (!add_name(file, reader, names, name, err))
+        return false;
+    *stream = names->name[names->n - 1];
+    return true;
+}
+
+static const char settings[] =
+    "reads, writes, run, cost, cores, memory, timeout, cwd, env, stdin, stdout, stderr, "
+    "retries or ok";
+
+static bool
+set(struct task_file *file, const struct rec_reader *reader, struct rec_str line,
+    struct rec_error *err)
+{
+    struct task *task = &file->task;
+    struct rec_str key = line, value;
+    const char *end;
+    uint64_t cores;
+
+    key.len = 0;
+    while (key.len < line.len && !strchr(" \t", line.ptr[key.len]))
+        key.len++;
+    value = trim((struct rec_str){line.ptr + key.len, line.len - key.len});
+    if (rec_str_is(key, "reads"))
+        return add_names(file, reader, &value, &task->reads, &end, err) &&
+               (!end || rec_reader_fail(reader, err, "'%s' is for the first line", end));
+    if (rec_str_is(key, "writes"))
+        return add_names(file, reader, &value, &task->writes, &end, err) &&
+               (!end || rec_reader_fail(reader, err, "'%s' is for the first line", end));
+    if (rec_str_is(key, "run"))
+        return set_command(file, reader, value, err);
+    if (rec_str_is(key, "cost"))
+        return set_number(reader, value, false, &task->cost, err);
+    if (rec_str_is(key, "memory"))
+        return set_number(reader, value, false, &task->memory, err);
+    if (rec_str_is(key, "timeout"))
+        return set_number(reader, value, true, &task->timeout, err);
+    if (rec_str_is(key, "retries"))
+        return set_count(reader, value, 0, &task->retries, err);
+    if (rec_str_is(key, "cwd"))
+        return set_text(file, reader, &task->cwd, value, err);
+    if (rec_str_is(key, "env"))
+        return set_text(file, reader, &task->env, value, err);
+    if (rec_str_is(key, "stdin"))
+        return set_stream(file, reader, value, &task->standard_input, &task->reads, err);
+    if (rec_str_is(key, "stdout"))
+        return set_stream(file, reader, value, &task->standard_output, &task->writes,
+                          err);
+    if (rec_str_is(key, "stderr"))
+        return set_stream(file, reader, value, &task->standard_error, &task->writes, err);
+    if (rec_str_is(key, "ok"))
+        return (task->ok_any = rec_str_is(value, "any")) ||
+               rec_reader_fail(reader, err, "ok must be any");
+    if (rec_str_is(key, "cores")) {
+        if (!set_count(reader, value, 1, &cores, err))
+            return false;
+        task->cores = (uint32_t)cores;
+        return true;
+    }
+    return rec_reader_fail(reader, err, "a task has %s, not '%.*s'", settings,
+                           (int)(key.len < 60 ? key.len : 60), key.ptr);
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+/* NAME: [READS] [-> WRITES] [| COMMAND] */
+static bool
+begin(struct task_file *file, const struct rec_reader *reader, struct rec_str line,
+      struct rec_error *err)
+{
+    struct task *task = &file->task;
+    struct rec_str rest = line, id;
+    const char *end;
+
+    if (!memchr(line.ptr, ':', line.len) || !rec_str_split(&rest, ':', &id))
+        return rec_reader_fail(reader, err,
+                               "a task begins with NAME: READS -> WRITES | COMMAND (what "
+                               "else it has stands behind, indented)");
+    id = trim(id);
+    if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len) ||
+        memchr(id.ptr, '\t', id.len))
+        return rec_reader_fail(reader, err,
+                               "a task's name is not empty and has no comma, '=' or TAB");
+    rec_arena_free(&task->arena);
+    *task =
+        (struct task){.timeout = INFINITY,
+                      .cost = NAN,
+                      .cores = 1,
+                      .reads = {.name = task->reads.name, .room = task->reads.room},
+                      .writes = {.name = task->writes.name, .room = task->writes.room}};
+    file->open = true;
+    file->line = rec_reader_line(reader);
+    if (!(task->id = rec_arena_copy(&task->arena, id, err)) ||
+        !add_names(file, reader, &rest, &task->reads, &end, err))
+        return false;
+    if (end && strcmp(end, "->") == 0 &&
+        !add_names(file, reader, &rest, &task->writes, &end, err))
+        return false;
+    if (end && strcmp(end, "->") == 0)
+        return rec_reader_fail(reader, err, "'->' stands twice");
+    return !end || set_command(file, reader, trim(rest), err);
+}
+
+/* The task that is open is whole: 1, or there is none: 0. */
+int
+task_file_end(struct task_file *file, const struct rec_reader *reader,
+              struct rec_error *err)
+{
+    if (!file->open)
+        return 0;
+    file->open = false;
+    if (file->task.command)
+        return 1;
+    rec_fail_at(err, rec_reader_file(reader), file->line, "task '%s' has no command",
+                file->task.id);
+    return -1;
+}
+
+static bool
+is_fence(struct rec_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] != '-')
+            return false;
+    return text.len >= 3;
+}
+
+int
+task_file_take(struct task_file *file, const struct rec_reader *reader,
+               struct rec_str line, enum task_line *kind, struct rec_error *err)
+{
+    bool indented = line.len > 0 && strchr(" \t", *line.ptr);
+    struct rec_str text = trim(line);
+
+    *kind = TASK_LINE_USED;
+    if (!rec_is_text(line)) {
+        rec_reader_fail(reader, err, "the line is not UTF-8 text");
+        return -1;
+    }
+    if (text.len > 0 && *text.ptr == '#')
+        return 0;
+    if (text.len > 0 && indented) {
+        if (!file->open) {
+            rec_reader_fail(reader, err, "an indented line belongs to no task");
+            return -1;
+        }
+        return set(file, reader, text, err) ? 0 : -1;
+    }
+    /* what is not indented ends the task before, and stays to be taken again */
+    if (file->open) {
+        *kind = TASK_LINE_AGAIN;
+        return task_file_end(file, reader, err);
+    }
+    if (text.len == 0)
+        return 0;
+    if (is_fence(text)) {
+        *kind = TASK_LINE_FENCE;
+        return 0;
+    }
+    return begin(file, reader, text, err) ? 0 : -1;
+}

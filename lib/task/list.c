@@ -1,0 +1,475 @@
+/* What a list of tasks is turned into: a graph, a picture of it, a Makefile, a check. */
+#include "rampipe/task.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct op {
+    const char *id;
+    double cost, memory;
+    bool awaited; /* another waits for it */
+};
+
+struct dep {
+    uint32_t src, dst;
+    int hazard; /* enum task_hazard, or FENCE */
+};
+
+/* A name, for TASK_CHECK. */
+struct used {
+    const char *name, *task;                   /* who used it first */
+    bool read, written, read_too, written_too; /* too: by way of dir/ */
+};
+
+struct task_list {
+    enum task_form form;
+    struct rec_writer *writer;
+    const char *name;
+    double cost;
+    struct task_hazards *hazards;
+    uint64_t count;
+    uint32_t fences;
+    uint32_t behind; /* the op behind the last fence, */
+    uint32_t task;   /* and its task's number; ops are tasks, and in a graph fences */
+    struct op *op;
+    size_t nops, op_room;
+    struct dep *dep;
+    size_t ndeps, dep_room;
+    struct rec_map names;
+    struct used *used;
+    size_t nused, used_room;
+    struct rec_arena arena;
+    bool (*add)(struct task_list *list, const struct task *task,
+                const struct task_edge *edge, size_t nedges, struct rec_error *err);
+};
+
+static bool
+keep_op(struct task_list *list, const char *id, double cost, double memory,
+        struct rec_error *err)
+{
+    struct op op = {rec_arena_copy(&list->arena, rec_str(id), err), cost, memory, false};
+    if (!op.id || !rec_grow(&list->op, &list->op_room, list->nops + 1, sizeof op, err))
+        return false;
+    list->op[list->nops++] = op;
+    return true;
+}
+
+static bool
+keep_task(struct task_list *list, const struct task *task, struct rec_error *err)
+{
+    return keep_op(list, task->id, isnan(task->cost) ? list->cost : task->cost,
+                   task->memory, err);
+}
+
+/* The op of a task that an edge comes from. */
+static uint32_t
+source(const struct task_list *list, const struct task_edge *edge)
+{
+    return edge->src - list->task + list->behind;
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+enum { FENCE = TASK_WAW + 1 };
+static const char *const hazard_names[] = {"raw", "war", "waw", "fence"};
+
+static bool
+keep_dep(struct task_list *list, uint32_t src, uint32_t dst, int hazard,
+         struct rec_error *err)
+{
+    if (!rec_grow(&list->dep, &list->dep_room, list->ndeps + 1, sizeof *list->dep, err))
+        return false;
+    list->dep[list->ndeps++] = (struct dep){src, dst, hazard};
+    list->op[src].awaited = true;
+    return true;
+}
+
+static bool
+add_to_graph(struct task_list *list, const struct task *task,
+             const struct task_edge *edge, size_t nedges, struct rec_error *err)
+{
+    uint32_t op = (uint32_t)list->nops;
+    if (!keep_task(list, task, err))
+        return false;
+    for (size_t i = 0; i < nedges; i++)
+        if (!keep_dep(list, source(list, &edge[i]), op, (int)edge[i].hazard, err))
+            return false;
+    return nedges > 0 || list->fences == 0 ||
+           keep_dep(list, list->behind - 1, op, FENCE, err);
+}
+
+/* An op that takes no time, behind all that is before and before all behind. */
+static bool
+add_fence_op(struct task_list *list, const char *id, struct rec_error *err)
+{
+    uint32_t op = (uint32_t)list->nops;
+    if (!keep_op(list, id, 0, 0, err))
+        return false;
+    for (uint32_t i = list->fences > 0 ? list->behind - 1 : 0; i < op; i++)
+        if (!list->op[i].awaited && !keep_dep(list, i, op, FENCE, err))
+            return false;
+    return true;
+}
+
+static void
+write_graph(struct task_list *list)
+{
+    struct rec_writer *w = list->writer;
+    rec_begin(w, "graph");
+    rec_text_field(w, list->name);
+    rec_text_field(w, list->name);
+    rec_end(w);
+    for (size_t i = 0; i < list->nops; i++) {
+        rec_begin(w, "op");
+        rec_text_field(w, list->name);
+        rec_text_field(w, list->op[i].id);
+        rec_text_field(w, "task");
+        rec_num_field(w, list->op[i].cost);
+        rec_num_field(w, list->op[i].memory);
+        rec_end(w);
+    }
+    for (size_t i = 0; i < list->ndeps; i++) {
+        rec_begin(w, "dep");
+        rec_text_field(w, list->name);
+        rec_text_field(w, list->op[list->dep[i].src].id);
+        rec_text_field(w, list->op[list->dep[i].dst].id);
+        rec_uint_field(w, 0);
+        rec_text_key(w, "hazard", hazard_names[list->dep[i].hazard]);
+        rec_end(w);
+    }
+}
+
+/* ---- Graphviz ------------------------------------------------------------ */
+
+static void
+put_quoted(struct rec_writer *w, const char *text)
+{
+    rec_put_bytes(w, "\"", 1);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            rec_put_bytes(w, "\\", 1);
+        rec_put_bytes(w, text, 1);
+    }
+    rec_put_bytes(w, "\"", 1);
+}
+
+static bool
+add_to_dot(struct task_list *list, const struct task *task, const struct task_edge *edge,
+           size_t nedges, struct rec_error *err)
+{
+    struct rec_writer *w = list->writer;
+    if (!keep_task(list, task, err))
+        return false;
+    rec_printf(w, "  ");
+    put_quoted(w, task->id);
+    rec_printf(w, ";\n");
+    for (size_t i = 0; i < nedges; i++) {
+        rec_printf(w, "  ");
+        put_quoted(w, list->op[source(list, &edge[i])].id);
+        rec_printf(w, " -> ");
+        put_quoted(w, task->id);
+        rec_printf(w, edge[i].hazard == TASK_RAW ? ";\n" : " [style=dashed, label=%s];\n",
+                   hazard_names[edge[i].hazard]);
+    }
+    return true;
+}
+
+/* ---- make ---------------------------------------------------------------- */
+
+/* A task's name as a target: what make would take for more than a name stands as _XX. */
+static void
+put_target(struct rec_writer *w, const char *id)
+{
+    rec_printf(w, "task-");
+    for (; *id; id++) {
+        unsigned char c = (unsigned char)*id;
+        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+            c == '-' || c == '.' || c == '/')
+            rec_put_bytes(w, id, 1);
+        else
+            rec_printf(w, "_%02X", c);
+    }
+}
+
+/* Text for the shell in a recipe. */
+static void
+put_recipe(struct rec_writer *w, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '$')
+            rec_put_bytes(w, "$", 1);
+        rec_put_bytes(w, text, 1);
+    }
+}
+
+/* A word that the shell leaves as it is. */
+static void
+put_word(struct rec_writer *w, const char *text)
+{
+    rec_put_bytes(w, "'", 1);
+    for (; *text; text++) {
+        if (*text == '\'')
+            rec_printf(w, "'\\''");
+        else if (*text == '$')
+            rec_printf(w, "$$");
+        else
+            rec_put_bytes(w, text, 1);
+    }
+    rec_put_bytes(w, "'", 1);
+}
+
+static bool
+put_command(struct rec_writer *w, const struct task *task, struct rec_error *err)
+{
+    struct rec_str rest = rec_str(task->command), part, env;
+    char *word = malloc(rest.len + 1);
+    const char *const stream[] = {task->standard_input, task->standard_output,
+                                  task->standard_error};
+    static const char *const arrow[] = {" <", " >", " 2>"};
+    if (!word)
+        return rec_fail_memory(err);
+    rec_printf(w, "\t%s@", task->ok_any ? "-" : "");
+    if (task->cwd) {
+        rec_printf(w, "cd ");
+        put_word(w, task->cwd);
+        rec_printf(w, " && ");
+    }
+    env = rec_str(task->env ? task->env : "");
+    if (env.len > 0)
+        rec_printf(w, "env");
+    while (env.len > 0 && rec_str_split(&env, ',', &part)) {
+        rec_printf(w, " '");
+        for (size_t i = 0; i < part.len; i++)
+            rec_put_bytes(w, part.ptr + i, 1);
+        rec_printf(w, "' ");
+    }
+    for (size_t i = 0; task_word(&rest, word) > 0; i++) {
+        if (i > 0)
+            rec_put_bytes(w, " ", 1);
+        put_word(w, word);
+    }
+    free(word);
+    for (size_t i = 0; i < 3; i++)
+        if (stream[i]) {
+            put_recipe(w, arrow[i]);
+            put_word(w, stream[i]);
+        }
+    rec_put_bytes(w, "\n", 1);
+    return true;
+}
+
+static bool
+add_to_makefile(struct task_list *list, const struct task *task,
+                const struct task_edge *edge, size_t nedges, struct rec_error *err)
+{
+    struct rec_writer *w = list->writer;
+    if (!keep_task(list, task, err))
+        return false;
+    rec_printf(w, "all: ");
+    put_target(w, task->id);
+    rec_printf(w, "\n.PHONY: ");
+    put_target(w, task->id);
+    rec_printf(w, "\n");
+    put_target(w, task->id);
+    rec_printf(w, ":");
+    for (size_t i = 0; i < nedges; i++) {
+        rec_put_bytes(w, " ", 1);
+        put_target(w, list->op[source(list, &edge[i])].id);
+    }
+    if (list->fences > 0)
+        rec_printf(w, " fence-%u", list->fences);
+    rec_put_bytes(w, "\n", 1);
+    return put_command(w, task, err);
+}
+
+/* ---- checks -------------------------------------------------------------- */
+
+static struct used *
+find_used(struct task_list *list, const char *name, const char *task,
+          struct rec_error *err)
+{
+    uint32_t index = rec_map_get(&list->names, rec_str(name));
+    struct used used = {.read = false};
+    if (index != REC_NONE)
+        return &list->used[index];
+    used.name = rec_arena_copy(&list->arena, rec_str(name), err);
+    used.task = rec_arena_copy(&list->arena, rec_str(task), err);
+    index = (uint32_t)list->nused;
+    if (!used.name || !used.task ||
+        !rec_grow(&list->used, &list->used_room, list->nused + 1, sizeof used, err) ||
+        !rec_map_add(&list->names, rec_str(used.name), index, err))
+        return NULL;
+    list->used[list->nused++] = used;
+    return &list->used[index];
+}
+
+static bool
+add_to_check(struct task_list *list, const struct task *task,
+             const struct task_edge *edge, size_t nedges, struct rec_error *err)
+{
+    struct used *used;
+    (void)edge, (void)nedges;
+    for (size_t i = 0; i < task->reads.n; i++) {
+        if (!(used = find_used(list, task->reads.name[i], task->id, err)))
+            return false;
+        used->read = true;
+    }
+    for (size_t i = 0; i < task->writes.n; i++) {
+        if (!(used = find_used(list, task->writes.name[i], task->id, err)))
+            return false;
+        used->written = true;
+    }
+    return true;
+}
+
+/* What is done to dir/ is done to all below it, and the other way round. */
+static void
+spread(struct task_list *list)
+{
+    for (size_t i = 0; i < list->nused; i++) {
+        struct used *below = &list->used[i], *above;
+        const char *name = below->name;
+        for (size_t n = 1; name[n - 1] && name[n]; n++) {
+            uint32_t index = name[n - 1] == '/'
+                                 ? rec_map_get(&list->names, (struct rec_str){name, n})
+                                 : REC_NONE;
+            if (index == REC_NONE)
+                continue;
+            above = &list->used[index];
+            above->read_too |= below->read;
+            above->written_too |= below->written;
+            below->read_too |= above->read;
+            below->written_too |= above->written;
+        }
+    }
+}
+
+static bool
+write_findings(struct task_list *list, struct rec_error *err)
+{
+    uint64_t findings = 0;
+    spread(list);
+    for (size_t i = 0; i < list->nused; i++) {
+        const struct used *used = &list->used[i];
+        const char *what = NULL;
+        if (used->read && !used->written && !used->written_too &&
+            (*used->name == '@' || access(used->name, F_OK) != 0))
+            what = "is read, nobody writes it, and it is not there";
+        else if (used->written && !used->read && !used->read_too)
+            what = "is written, and nobody reads it";
+        if (!what)
+            continue;
+        findings++;
+        rec_printf(list->writer, "task '%.200s': '%.500s' %s\n", used->task, used->name,
+                   what);
+    }
+    return findings == 0 || rec_fail(err, REC_NO,
+                                     "%llu names of %zu are read or written "
+                                     "by one side only",
+                                     (unsigned long long)findings, list->nused);
+}
+
+/* ---- all forms ----------------------------------------------------------- */
+
+struct task_list *
+task_list_new(enum task_form form, struct rec_writer *writer, const char *name,
+              double cost, struct rec_error *err)
+{
+    struct task_list *list = calloc(1, sizeof *list);
+    if (!list) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    list->form = form;
+    list->writer = writer;
+    list->name = name;
+    list->cost = cost;
+    list->add = form == TASK_GRAPH      ? add_to_graph
+                : form == TASK_DOT      ? add_to_dot
+                : form == TASK_MAKEFILE ? add_to_makefile
+                                        : add_to_check;
+    if (!(list->hazards = task_hazards_new(err))) {
+        free(list);
+        return NULL;
+    }
+    if (form == TASK_DOT) {
+        rec_printf(writer, "digraph ");
+        put_quoted(writer, name);
+        rec_printf(writer, " {\n");
+    }
+    if (form == TASK_MAKEFILE)
+        rec_printf(writer, ".PHONY: all\nall:\n");
+    return list;
+}
+
+void
+task_list_free(struct task_list *list)
+{
+    if (!list)
+        return;
+    task_hazards_free(list->hazards);
+    free(list->op);
+    free(list->dep);
+    free(list->used);
+    rec_map_free(&list->names);
+    rec_arena_free(&list->arena);
+    free(list);
+}
+
+bool
+task_list_add(struct task_list *list, const struct task *task, struct rec_error *err)
+{
+    const struct task_edge *edge;
+    size_t nedges;
+    list->count++;
+    return task_hazards_add(list->hazards, task, &edge, &nedges, err) &&
+           list->add(list, task, edge, nedges, err);
+}
+
+/* What comes behind waits for a target that waits for all before. */
+static void
+put_fence(struct task_list *list)
+{
+    struct rec_writer *w = list->writer;
+    rec_printf(w, ".PHONY: fence-%u\nfence-%u:", list->fences + 1, list->fences + 1);
+    if (list->fences > 0)
+        rec_printf(w, " fence-%u", list->fences);
+    for (size_t i = list->behind; i < list->nops; i++) {
+        rec_put_bytes(w, " ", 1);
+        put_target(w, list->op[i].id);
+    }
+    rec_put_bytes(w, "\n", 1);
+}
+
+bool
+task_list_fence(struct task_list *list, const char *id, struct rec_error *err)
+{
+    task_hazards_fence(list->hazards);
+    if (list->form == TASK_GRAPH && !add_fence_op(list, id, err))
+        return false;
+    if (list->form == TASK_MAKEFILE)
+        put_fence(list);
+    list->fences++;
+    list->behind = (uint32_t)list->nops;
+    list->task = (uint32_t)list->count;
+    return true;
+}
+
+bool
+task_list_end(struct task_list *list, struct rec_error *err)
+{
+    if (list->form == TASK_GRAPH)
+        write_graph(list);
+    else if (list->form == TASK_DOT)
+        rec_printf(list->writer, "}\n");
+    else if (list->form == TASK_CHECK)
+        return write_findings(list, err);
+    return true;
+}
+
+uint64_t
+task_list_count(const struct task_list *list)
+{
+    return list->count;
+}
