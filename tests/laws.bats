@@ -26,6 +26,8 @@ setup_file() {
     { printf '#rampipe\t1\n' && cat "$ROOT/traces/serving/social-media.rec"
         seq 0 59 | awk -v OFS='\t' '{ print "query", "q" $1, int($1 / 3) / 50 }' && echo '#end'; } >chances.rec
     plan --slo 300ms queries.rec | tracegen queries --rate 400 --queries 60 >tuned.rec
+    { printf '#rampipe\t1\n' && task2graph "$ROOT/tests/cases/task2graph/file/in.tasks" |
+        grep -E '^(task|fence)' && echo '#end'; } >tasks.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

@@ -17,6 +17,7 @@ make_programs() {
         echo '#end'; } >serving.rec
     sim serve serving.rec >served.rec
     plan --slo 300ms serving.rec | tracegen queries --rate 120 --queries 200 >tuned.rec
+    cp "$ROOT/traces/tasks/report.tasks" .
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -26,6 +27,7 @@ sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
 sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5
 plan	serving.rec	--slo=300ms
+task2graph	report.tasks
 metrics	done.rec
 metrics	elastic.rec
 metrics	served.rec	--histogram=9
@@ -45,7 +47,7 @@ each() {
         $1 || { echo "$program failed"; return 1; }
     done <"${2:-programs}"
 }
-each_filter() { grep -vE '^(pd2graph|pdgen)\b' programs >filters; each "$1" filters; }
+each_filter() { grep -vE '^(pd2graph|pdgen|task2graph)\b' programs >filters; each "$1" filters; }
 
 status_is() { # expected status, command...
     local want=$1 got=0

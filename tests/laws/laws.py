@@ -40,6 +40,8 @@ metrics --by graph --format csv                         done.rec
 metrics --series 7                                      done.rec
 metrics                                                 elastic.rec
 metrics                                                 redundant.rec
+task2graph                                              tasks.rec
+task2graph --makefile                                   tasks.rec
 plan --slo 0.3 --exact                                  queries.rec
 metrics --by stage --slo 0.25                           serving.rec
 metrics --series 0.1 --slo 0.25                         serving.rec
@@ -305,8 +307,8 @@ def says(law, program, name):
         return law not in ("split-files", "last-line-feed", "pieces")
     if law == "unknown-records":
         return program != "reccheck"  # which counts them
-    if law == "renamed":  # the option names ops; groups are in order of their names
-        return "--split" not in program and not re.search("--by (graph|stage)", program)
+    if law == "renamed":  # an option names ops; groups are in order of names; targets spell them
+        return not re.search("--split|--by (graph|stage)|--makefile", program)
     return True
 
 
@@ -378,7 +380,7 @@ def check_damages(number, program, name):
     for n, (at, field) in enumerate(damages("\n".join(lines)), 1):
         wrong = "\n".join(lines[:at - 1] + ["\t".join(field)] + lines[at:])
         status, out, err = run(program, {name: wrong.encode()}, f"damaged/{number}")
-        where = re.match(rf"[a-z -]+: {name}:(\d+): .*\n$", err)
+        where = re.match(rf"[a-z0-9 -]+: {name}:(\d+): .*\n$", err)
         refused = status == 3 and where and int(where[1]) >= at and "#end" not in out
         if not refused and (status != 0 or program.startswith("reccheck")):
             broken.append(f"{program} {name}: status {status} of {' '.join(field)}\n{err}")
@@ -391,7 +393,7 @@ def main(law, folder):
     done = set()
     for number, (program, name) in enumerate(PROGRAMS):
         if law == "damaged":  # one of a tool or mode and input
-            tool = re.match(r"[a-z-]*( [a-z]+)?", program).group(), name
+            tool = re.match(r"[a-z0-9-]*( [a-z]+)?", program).group(), name
             n, texts = 0, []
             if name.endswith(".rec") and tool not in done:
                 n, texts = check_damages(number, program, name)

@@ -1,0 +1,184 @@
+/* task2graph [OPTION]... [FILE]... - tasks -> the graph of what must wait for what. */
+#include "ggo/task2graph.h"
+#include "main.h"
+
+#include "rampipe/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct reading {
+    struct cli *cli;
+    enum task_form form;
+    const char *name;
+    double cost;
+    bool job;
+    struct task_list *list;
+    struct task task;
+    struct task_file file;
+    unsigned fences; /* of it */
+};
+
+static bool
+read_options(struct reading *r, const struct task2graph_args *args)
+{
+    if (args->dot_given + args->makefile_given + args->check_given > 1)
+        return cli_usage(r->cli, "give one of --dot, --makefile and --check");
+    r->form = args->dot_given        ? TASK_DOT
+              : args->makefile_given ? TASK_MAKEFILE
+              : args->check_given    ? TASK_CHECK
+                                     : TASK_GRAPH;
+    if (r->form != TASK_GRAPH && args->no_job_given)
+        return cli_usage(r->cli, "--no-job is of a graph of records");
+    r->job = !args->no_job_given;
+    r->name = args->name_arg;
+    if (!*r->name || strpbrk(r->name, ",=\t\r\n") || !rec_is_text(rec_str(r->name)))
+        return cli_usage(
+            r->cli, "--name must be UTF-8, not empty, and have no comma, '=' or TAB");
+    return cli_seconds(r->cli, "cost", args->cost_arg, false, &r->cost);
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+static bool
+take_fence(struct reading *r, struct rec_str id)
+{
+    char *name = strndup(id.ptr, id.len);
+    bool ok = name ? task_list_fence(r->list, name, &r->cli->err)
+                   : rec_fail_memory(&r->cli->err);
+    free(name);
+    return ok;
+}
+
+static bool
+take_record(struct reading *r, const struct rec *rec)
+{
+    struct cli *cli = r->cli;
+    if (rec->type == REC_TASK) {
+        if (!task_read(&r->task, cli->reader, rec, &cli->err))
+            return false;
+        if (!task_list_add(r->list, &r->task, &cli->err))
+            return rec_locate(cli->reader, &cli->err);
+    } else if (rec->type == REC_FENCE) {
+        struct rec_str id;
+        if (!rec_need(cli->reader, rec, &cli->err) ||
+            !rec_get_id(cli->reader, rec, 1, &id, &cli->err) || !take_fence(r, id))
+            return false;
+    } else if (rec->type == REC_GRAPH)
+        return rec_reader_fail(cli->reader, &cli->err, "the stream has a graph already");
+    if (r->form == TASK_GRAPH)
+        rec_put_line(cli->writer, rec->line);
+    return true;
+}
+
+static bool
+read_records(struct reading *r)
+{
+    struct rec rec;
+    int status;
+    while ((status = cli_next(r->cli, &rec)) > 0)
+        if (!take_record(r, &rec))
+            return false;
+    return status == 0;
+}
+
+/* ---- task files ---------------------------------------------------------- */
+
+static bool
+add_written(struct reading *r)
+{
+    struct rec_error *err = &r->cli->err, why;
+    if (r->form == TASK_GRAPH)
+        task_write(r->cli->writer, &r->file.task);
+    if (task_list_add(r->list, &r->file.task, err))
+        return true;
+    why = *err;
+    return why.code == REC_DATA && rec_fail_at(err, rec_reader_file(r->cli->reader),
+                                               r->file.line, "%s", why.text);
+}
+
+static bool
+add_fence(struct reading *r)
+{
+    char id[24];
+    snprintf(id, sizeof id, "fence-%u", ++r->fences);
+    if (r->form == TASK_GRAPH) {
+        rec_begin(r->cli->writer, "fence");
+        rec_text_field(r->cli->writer, id);
+        rec_end(r->cli->writer);
+    }
+    return task_list_fence(r->list, id, &r->cli->err);
+}
+
+static bool
+read_lines(struct reading *r)
+{
+    struct cli *cli = r->cli;
+    struct rec_str line;
+    enum task_line kind;
+    int status, whole;
+
+    while ((status = rec_next_line(cli->reader, &line, &cli->err)) > 0)
+        do {
+            whole = task_file_take(&r->file, cli->reader, line, &kind, &cli->err);
+            if (whole < 0 || (whole > 0 && !add_written(r)))
+                return false;
+            if (kind == TASK_LINE_FENCE && !add_fence(r))
+                return false;
+        } while (kind == TASK_LINE_AGAIN);
+    if (status < 0)
+        return false;
+    whole = task_file_end(&r->file, cli->reader, &cli->err);
+    return whole >= 0 && (whole == 0 || add_written(r));
+}
+
+/* Records have a TAB behind their type, or a header above. */
+static int
+has_records(struct cli *cli)
+{
+    struct rec_str line;
+    int status = rec_peek_line(cli->reader, &line, &cli->err);
+    struct rec_str word = line;
+    if (status <= 0)
+        return status < 0 ? -1 : 1; /* nothing: what reads records says so */
+    (void)rec_str_split(&line, '\t', &word);
+    return rec_str_is(word, "#rampipe") || rec_str_is(word, "task");
+}
+
+/* ---- the tool ------------------------------------------------------------ */
+
+static void
+write_job(struct reading *r)
+{
+    struct rec_writer *w = r->cli->writer;
+    rec_begin(w, "job");
+    rec_text_field(w, r->name);
+    rec_text_field(w, r->name);
+    rec_uint_field(w, 0);
+    rec_uint_field(w, 1);
+    rec_text_field(w, "inf");
+    rec_end(w);
+}
+
+static bool
+run(struct cli *cli, const struct task2graph_args *args)
+{
+    struct reading r = {.cli = cli};
+    int records = -1;
+    bool ok =
+        read_options(&r, args) &&
+        (r.form == TASK_GRAPH ? cli_open_filter(cli)
+                              : cli_open_reader(cli) && cli_open_writer(cli, false)) &&
+        (records = has_records(cli)) >= 0 &&
+        (r.list = task_list_new(r.form, cli->writer, r.name, r.cost, &cli->err));
+    ok = ok && (records ? read_records(&r) : read_lines(&r));
+    if (ok && task_list_count(r.list) == 0)
+        ok = rec_fail(&cli->err, REC_DATA, "there are no tasks");
+    ok = ok && task_list_end(r.list, &cli->err);
+    if (ok && r.form == TASK_GRAPH && r.job)
+        write_job(&r);
+    task_list_free(r.list);
+    task_file_free(&r.file);
+    task_free(&r.task);
+    return ok;
+}
