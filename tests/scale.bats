@@ -105,3 +105,12 @@ serving() {
     near_linear 'sim serve queries$n.rec'
     near_linear 'sim serve --trace stages$n.rec'
 }
+
+@test "scale: task2graph, files, and folders that are read and written as a whole" {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 0; i < n; i++)
+            print "task", "t" i, "inf", i % 100 ? "-" : "d/", i % 50 ? "d/" i % 9 "/" i : "d/" i % 9 "/", "true" }' >tasks$n.rec
+    done
+    near_linear 'task2graph tasks$n.rec'
+    near_linear 'task2graph --makefile tasks$n.rec'
+}

@@ -23,6 +23,9 @@ REC_BEGIN_DECLS
 
 /* ---- tasks --------------------------------------------------------------- */
 
+/** A longer name is none of a file, and may not stand for one. */
+enum { TASK_NAME_MAX = 4096 };
+
 /** Names of objects, normalised. Owned by the task. */
 struct task_names {
     const char **name;
@@ -67,7 +70,7 @@ void task_check_free(struct task_check *check);
  * A path without empty and . components, and without .. where what is before it is known:
  * a//./b is a/b, a/../b is b, ../a stays, /../a is /a; a / at the end stays. Names with @ in
  * front are left as they are. It is written into `text`, which has room for as many bytes as
- * `name` has, and 2 more. REC_DATA-like false: the name is empty.
+ * `name` has, and 3 more. False: the name is empty, or longer than TASK_NAME_MAX.
  */
 bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
 

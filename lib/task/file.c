@@ -35,7 +35,8 @@ add_name(struct task_file *file, const struct rec_reader *reader,
     if (!rec_grow(&file->word, &file->room, n + 3, 1, err))
         return false;
     if (!task_normalise(file->word, rec_str(name)))
-        return rec_reader_fail(reader, err, "a name is empty");
+        return rec_reader_fail(reader, err, "a name is empty, or longer than %d bytes",
+                               TASK_NAME_MAX);
     if (!rec_grow(&names->name, &names->room, names->n + 1, sizeof *names->name, err) ||
         !(names->name[names->n] =
               rec_arena_copy(&file->task.arena, rec_str(file->word), err)))

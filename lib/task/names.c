@@ -26,7 +26,7 @@ task_normalise(char *text, struct rec_str name)
     bool absolute = name.len > 0 && *name.ptr == '/', below;
     size_t n = 0;
 
-    if (name.len == 0 || rec_str_is(name, "@"))
+    if (name.len == 0 || name.len > TASK_NAME_MAX || rec_str_is(name, "@"))
         return false;
     if (*name.ptr == '@') {
         memcpy(text, name.ptr, name.len);
