@@ -89,7 +89,8 @@ read_name(struct task *task, const struct rec_reader *reader, struct rec_str tex
                             "%s: a %% begins an escape such as %%2C, got '%.*s'", what,
                             (int)(text.len < 80 ? text.len : 80), text.ptr);
         else if (!task_normalise(name, rec_str(raw)))
-            rec_reader_fail(reader, err, "%s has a name that is empty, or longer than %d bytes", what,
+            rec_reader_fail(reader, err,
+                            "%s has a name that is empty, or longer than %d bytes", what,
                             TASK_NAME_MAX);
         else
             kept = rec_arena_copy(&task->arena, rec_str(name), err);
