@@ -8,7 +8,7 @@ import re
 import sys
 
 FLOORS = [
-    ["record", "csv", "json", "random"],
+    ["record", "csv", "json", "yaml", "random"],
     ["cli", "graph", "metrics", "spot"],
     ["input", "net"],
     ["sim", "alloc", "train", "serve", "task"],
@@ -22,6 +22,7 @@ FOREIGN = {
     r"libdeflate\.h": "record",
     r"csv\.h": "csv",
     r"yajl/.*": "json",
+    r"yaml\.h": "yaml",
     r"gsl/gsl_(rng|randist|cdf)\.h": "random",
 }
 
