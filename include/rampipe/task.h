@@ -120,6 +120,54 @@ int task_file_end(struct task_file *file, const struct rec_reader *reader,
                   struct rec_error *err) REC_MUST_CHECK;
 void task_file_free(struct task_file *file);
 
+/* ---- templates ----------------------------------------------------------- */
+
+/*
+ * A template is YAML (rampipe/yaml.h): parameters, and tasks in whose texts {name} stands for
+ * a parameter's value ({{ and }} for braces), written out for every combination of values.
+ *
+ *     parameters:
+ *       network:                    to be given
+ *       degree: [1, 2, 4]           or 1..8
+ *     tasks:
+ *       - name: sim-{network}-{degree}
+ *         executables:
+ *           - target: sh
+ *             arguments: [run.sh, "{network}", "{degree}"]
+ *         reads: ["{network}.txt"]
+ *         writes: ["out/{network}-{degree}.rec"]
+ *
+ * A document that is one task needs no `tasks`. For each combination, the last parameter
+ * changing fastest, come its tasks, as a sequential program would run them; a task that is in
+ * all its fields one that came before, as where it does not depend on every parameter, comes
+ * once. Documents follow each other: what is in the second sees all that the first wrote.
+ * Fields are those of Dragon Batch's templates (PTD), and those of the task record.
+ */
+struct task_template;
+
+/** Reads the template that is the reader's one file. NULL: *err, with file and line. */
+struct task_template *task_template_read(struct rec_reader *reader,
+                                         struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Gives a parameter values, instead of those of the template: texts separated by commas,
+ * %2C and the like as in task records, or A..B, numbers. REC_USAGE: it has no such parameter,
+ * or it was given before.
+ */
+bool task_template_set(struct task_template *pattern, struct rec_str name,
+                       struct rec_str values, struct rec_error *err) REC_MUST_CHECK;
+/** Gives values as rows of CSV: the first row has the names of parameters. All combinations
+ * come for each row. */
+bool task_template_rows(struct task_template *pattern, struct rec_reader *reader,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** How many tasks there will be, at most. REC_USAGE: a parameter has no value. */
+bool task_template_count(const struct task_template *pattern, double *tasks,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** The next task, which starts as {0}: 1, 0 at the end, -1: *err. To be called after
+ * task_template_count() has succeeded. */
+int task_template_next(struct task_template *pattern, struct task *task,
+                       struct rec_error *err) REC_MUST_CHECK;
+void task_template_free(struct task_template *pattern);
+
 /* ---- hazards ------------------------------------------------------------- */
 
 enum task_hazard { TASK_RAW, TASK_WAR, TASK_WAW };

@@ -1,5 +1,5 @@
 /* Tasks, from records and as records. */
-#include "rampipe/task.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,9 +27,8 @@ hex(char c)
                                   : -1;
 }
 
-/* %2C is a comma, ... In place; false: a % that begins no such escape, or of a NUL. */
-static bool
-unescape(char *text)
+bool
+task_unescape(char *text)
 {
     char *to = text;
     for (; *text; text++) {
@@ -84,7 +83,7 @@ read_name(struct task *task, const struct rec_reader *reader, struct rec_str tex
     else {
         memcpy(raw, text.ptr, text.len);
         raw[text.len] = '\0';
-        if (!unescape(raw))
+        if (!task_unescape(raw))
             rec_reader_fail(reader, err,
                             "%s: a %% begins an escape such as %%2C, got '%.*s'", what,
                             (int)(text.len < 80 ? text.len : 80), text.ptr);
