@@ -1,8 +1,9 @@
 /* task2graph [OPTION]... [FILE]... - tasks -> the graph of what must wait for what. */
 #include "ggo/task2graph.h"
+#define CLI_PATHS "template",
 #include "main.h"
 
-#include "rampipe/task.h"
+#include "task2graph_template.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ struct reading {
     struct task_list *list;
     struct task task;
     struct task_file file;
-    unsigned fences; /* of it */
+    struct task_template *template; /* NULL: tasks are read */
+    unsigned fences;                /* of it */
 };
 
 static bool
@@ -35,6 +37,9 @@ read_options(struct reading *r, const struct task2graph_args *args)
     if (!*r->name || strpbrk(r->name, ",=\t\r\n") || !rec_is_text(rec_str(r->name)))
         return cli_usage(
             r->cli, "--name must be UTF-8, not empty, and have no comma, '=' or TAB");
+    if (!args->template_given && (args->set_given || args->limit_given))
+        return cli_usage(r->cli, "--%s belongs to --template",
+                         args->set_given ? "set" : "limit");
     return cli_seconds(r->cli, "cost", args->cost_arg, false, &r->cost);
 }
 
@@ -145,7 +150,42 @@ has_records(struct cli *cli)
     return rec_str_is(word, "#rampipe") || rec_str_is(word, "task");
 }
 
+/* ---- templates ----------------------------------------------------------- */
+
+static bool
+open_template(struct reading *r, const struct task2graph_args *args)
+{
+    const struct template_options options = {args->template_arg, args->limit_arg,
+                                             args->set_arg, args->set_given};
+    r->template = template_open(r->cli, &options);
+    return r->template && cli_open_writer(r->cli, r->form == TASK_GRAPH);
+}
+
+static bool
+write_out(struct reading *r)
+{
+    struct cli *cli = r->cli;
+    int status;
+    while ((status = task_template_next(r->template, &r->task, &cli->err)) > 0) {
+        if (!rec_writer_ok(cli->writer, &cli->err))
+            return false;
+        if (r->form == TASK_GRAPH)
+            task_write(cli->writer, &r->task);
+        if (!task_list_add(r->list, &r->task, &cli->err))
+            return false;
+    }
+    return status == 0;
+}
+
 /* ---- the tool ------------------------------------------------------------ */
+
+static bool
+open_tasks(struct reading *r)
+{
+    return r->form == TASK_GRAPH
+               ? cli_open_filter(r->cli)
+               : cli_open_reader(r->cli) && cli_open_writer(r->cli, false);
+}
 
 static void
 write_job(struct reading *r)
@@ -167,16 +207,19 @@ run(struct cli *cli, const struct task2graph_args *args)
     int records = -1;
     bool ok =
         read_options(&r, args) &&
-        (r.form == TASK_GRAPH ? cli_open_filter(cli)
-                              : cli_open_reader(cli) && cli_open_writer(cli, false)) &&
-        (records = has_records(cli)) >= 0 &&
-        (r.list = task_list_new(r.form, cli->writer, r.name, r.cost, &cli->err));
-    ok = ok && (records ? read_records(&r) : read_lines(&r));
+        (args->template_given ? open_template(&r, args)
+                              : open_tasks(&r) && (records = has_records(cli)) >= 0);
+    r.list = ok ? task_list_new(r.form, cli->writer, r.name, r.cost, &cli->err) : NULL;
+    ok = ok && r.list &&
+         (r.template ? write_out(&r)
+          : records  ? read_records(&r)
+                     : read_lines(&r));
     if (ok && task_list_count(r.list) == 0)
         ok = rec_fail(&cli->err, REC_DATA, "there are no tasks");
     ok = ok && task_list_end(r.list, &cli->err);
     if (ok && r.form == TASK_GRAPH && r.job)
         write_job(&r);
+    task_template_free(r.template);
     task_list_free(r.list);
     task_file_free(&r.file);
     task_free(&r.task);
