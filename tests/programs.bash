@@ -17,7 +17,8 @@ make_programs() {
         echo '#end'; } >serving.rec
     sim serve serving.rec >served.rec
     plan --slo 300ms serving.rec | tracegen queries --rate 120 --queries 200 >tuned.rec
-    cp "$ROOT/traces/tasks/report.tasks" .
+    cp "$ROOT/traces/tasks/"{report.tasks,sweep.yaml} .
+    printf 'network,degree\nalexnet,3\n' >rows.csv
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -28,6 +29,7 @@ sim redundant	spot.rec	--profile=bert.tsv
 sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5
 plan	serving.rec	--slo=300ms
 task2graph	report.tasks
+task2graph	rows.csv	--template=sweep.yaml
 metrics	done.rec
 metrics	elastic.rec
 metrics	served.rec	--histogram=9

@@ -106,11 +106,15 @@ serving() {
     near_linear 'sim serve --trace stages$n.rec'
 }
 
-@test "scale: task2graph, files, and folders that are read and written as a whole" {
+@test "scale: task2graph, files, folders that are read and written as a whole, templates" {
     for n in 1000 4000; do
         awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 0; i < n; i++)
             print "task", "t" i, "inf", i % 100 ? "-" : "d/", i % 50 ? "d/" i % 9 "/" i : "d/" i % 9 "/", "true" }' >tasks$n.rec
     done
     near_linear 'task2graph tasks$n.rec'
     near_linear 'task2graph --makefile tasks$n.rec'
+    printf 'parameters: {a: , b: [1, 2]}\ntasks:\n- {name: "x{a}", executables: [{target: t}], writes: "{a}"}\n- {name: "{a}-{b}", executables: [{target: t}], reads: "{a}"}\n' >t.yaml
+    near_linear 'task2graph --template t.yaml --set a=1..$n'
+    for n in 1000 4000; do { echo a && seq $n; } >rows$n.csv; done
+    near_linear 'task2graph --template t.yaml rows$n.csv'
 }
