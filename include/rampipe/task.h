@@ -42,8 +42,8 @@ struct task {
     uint32_t cores; /* 1: not said */
     uint64_t retries;
     bool ok_any;
-    const char *cwd, *env, *standard_input, *standard_output,
-        *standard_error;             /* NULL: not said */
+    const char *cwd, *env; /* as the record has them, escaped; NULL: not said */
+    const char *standard_input, *standard_output, *standard_error; /* NULL: not said */
     struct task_names reads, writes; /* those of its streams, too */
     struct rec_arena arena;
 };

@@ -1,5 +1,5 @@
 /* What a list of tasks is turned into: a graph, a picture of it, a Makefile, a check. */
-#include "rampipe/task.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,17 +192,6 @@ put_target(struct rec_writer *w, const char *id)
     }
 }
 
-/* Text for the shell in a recipe. */
-static void
-put_recipe(struct rec_writer *w, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '$')
-            rec_put_bytes(w, "$", 1);
-        rec_put_bytes(w, text, 1);
-    }
-}
-
 /* A word that the shell leaves as it is. */
 static void
 put_word(struct rec_writer *w, const char *text)
@@ -219,10 +208,49 @@ put_word(struct rec_writer *w, const char *text)
     rec_put_bytes(w, "'", 1);
 }
 
+/* As put_word(), of text as a record has it. */
+static bool
+put_unescaped(struct rec_writer *w, struct rec_str text, struct rec_error *err)
+{
+    char *plain = strndup(text.ptr, text.len);
+    bool ok = plain && task_unescape(plain);
+    if (ok)
+        put_word(w, plain);
+    else if (!plain)
+        rec_fail_memory(err);
+    else
+        rec_fail(err, REC_DATA, "a %% begins an escape such as %%2C, got '%.*s'",
+                 (int)(text.len < 80 ? text.len : 80), text.ptr);
+    free(plain);
+    return ok;
+}
+
+/* Where, and with what in its environment. */
+static bool
+put_place(struct rec_writer *w, const struct task *task, struct rec_error *err)
+{
+    struct rec_str env = rec_str(task->env ? task->env : ""), part;
+    if (task->cwd) {
+        rec_printf(w, "( cd "); /* the files of its streams are not there */
+        if (!put_unescaped(w, rec_str(task->cwd), err))
+            return false;
+        rec_printf(w, " && ");
+    }
+    if (env.len == 0)
+        return true;
+    rec_printf(w, "env ");
+    while (rec_str_split(&env, ',', &part)) {
+        if (!put_unescaped(w, part, err))
+            return false;
+        rec_put_bytes(w, " ", 1);
+    }
+    return true;
+}
+
 static bool
 put_command(struct rec_writer *w, const struct task *task, struct rec_error *err)
 {
-    struct rec_str rest = rec_str(task->command), part, env;
+    struct rec_str rest = rec_str(task->command);
     char *word = malloc(rest.len + 1);
     const char *const stream[] = {task->standard_input, task->standard_output,
                                   task->standard_error};
@@ -230,19 +258,9 @@ put_command(struct rec_writer *w, const struct task *task, struct rec_error *err
     if (!word)
         return rec_fail_memory(err);
     rec_printf(w, "\t%s@", task->ok_any ? "-" : "");
-    if (task->cwd) {
-        rec_printf(w, "cd ");
-        put_word(w, task->cwd);
-        rec_printf(w, " && ");
-    }
-    env = rec_str(task->env ? task->env : "");
-    if (env.len > 0)
-        rec_printf(w, "env");
-    while (env.len > 0 && rec_str_split(&env, ',', &part)) {
-        rec_printf(w, " '");
-        for (size_t i = 0; i < part.len; i++)
-            rec_put_bytes(w, part.ptr + i, 1);
-        rec_printf(w, "' ");
+    if (!put_place(w, task, err)) {
+        free(word);
+        return false;
     }
     for (size_t i = 0; task_word(&rest, word) > 0; i++) {
         if (i > 0)
@@ -250,9 +268,11 @@ put_command(struct rec_writer *w, const struct task *task, struct rec_error *err
         put_word(w, word);
     }
     free(word);
+    if (task->cwd)
+        rec_printf(w, " )");
     for (size_t i = 0; i < 3; i++)
         if (stream[i]) {
-            put_recipe(w, arrow[i]);
+            rec_printf(w, "%s", arrow[i]);
             put_word(w, stream[i]);
         }
     rec_put_bytes(w, "\n", 1);

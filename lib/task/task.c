@@ -114,14 +114,23 @@ read_names(struct task *task, const struct rec_reader *reader, struct rec_str li
     return true;
 }
 
-/* A key whose value is text: *value is NULL if it is not there. */
+/* A key whose value is text with escapes, which stay: *value is NULL if it is not there. */
 static bool
-read_text(struct task *task, const struct rec *rec, const char *key, const char **value,
-          struct rec_error *err)
+read_text(struct task *task, const struct rec_reader *reader, const struct rec *rec,
+          const char *key, const char **value, struct rec_error *err)
 {
     struct rec_str text;
+    char *plain;
+    bool ok;
     *value = NULL;
-    return !rec_find_key(rec, key, &text) ||
+    if (!rec_find_key(rec, key, &text))
+        return true;
+    if (!(plain = strndup(text.ptr, text.len)))
+        return rec_fail_memory(err);
+    ok = task_unescape(plain);
+    free(plain);
+    return (ok || rec_reader_fail(reader, err, "%s: a %% begins an escape such as %%2C",
+                                  key)) &&
            (*value = rec_arena_copy(&task->arena, text, err)) != NULL;
 }
 
@@ -194,8 +203,8 @@ task_read(struct task *task, const struct rec_reader *reader, const struct rec *
            (task->command = rec_arena_copy(&task->arena, rec->field[COMMAND], err)) &&
            read_names(task, reader, rec->field[READS], "READS", &task->reads, err) &&
            read_names(task, reader, rec->field[WRITES], "WRITES", &task->writes, err) &&
-           read_text(task, rec, "cwd", &task->cwd, err) &&
-           read_text(task, rec, "env", &task->env, err) &&
+           read_text(task, reader, rec, "cwd", &task->cwd, err) &&
+           read_text(task, reader, rec, "env", &task->env, err) &&
            read_stream(task, reader, rec, "stdin", &task->standard_input, &task->reads,
                        err) &&
            read_stream(task, reader, rec, "stdout", &task->standard_output, &task->writes,
