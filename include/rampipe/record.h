@@ -346,6 +346,13 @@ struct rec_reader *rec_reader_open(const char *const *files, size_t count,
 int rec_next(struct rec_reader *reader, struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;
 
+/** rec_next() for who has something else to wait for, too: 2 when the next record is not there
+ * yet. Then poll() rec_reader_descriptor() for reading before the next try. */
+int rec_try_next(struct rec_reader *reader, struct rec *rec,
+                 struct rec_error *err) REC_MUST_CHECK;
+/** The descriptor of the file being read; -1: none is. */
+int rec_reader_descriptor(const struct rec_reader *reader);
+
 /** The next line as it is (no header, comment or field rules); for foreign text. */
 int rec_next_line(struct rec_reader *reader, struct rec_str *line,
                   struct rec_error *err) REC_MUST_CHECK;

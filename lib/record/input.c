@@ -63,6 +63,25 @@ rec_input_may_block(const struct rec_input *input)
     return input->may_block;
 }
 
+int
+rec_input_fd(const struct rec_input *input)
+{
+    return input->fd;
+}
+
+bool
+rec_input_ready(const struct rec_input *input)
+{
+    struct pollfd in = {input->fd, POLLIN, 0};
+    int n;
+    if (!input->may_block || (input->format == GZIP && (input->z.avail_in > 0 ||
+                                                         input->z.avail_out == 0)))
+        return true;
+    while ((n = poll(&in, 1, 0)) < 0 && errno == EINTR)
+        ;
+    return n != 0; /* reading says what failed */
+}
+
 uint64_t
 rec_input_bytes(const struct rec_input *input)
 {

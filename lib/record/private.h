@@ -13,6 +13,11 @@ ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room,
                          struct rec_error *err);
 /* True when reading may wait for another process. */
 bool rec_input_may_block(const struct rec_input *input);
+/* What to poll() for. */
+int rec_input_fd(const struct rec_input *input);
+/* True when a read gives something at once: bytes, the end, an error. (The first read wants
+ * two bytes, to tell a gzip by; and of a gzip whole blocks.) */
+bool rec_input_ready(const struct rec_input *input);
 /* Bytes read from the file so far, before decompression. */
 uint64_t rec_input_bytes(const struct rec_input *input);
 void rec_input_close(struct rec_input *input);

@@ -31,6 +31,7 @@ struct rec_reader {
 
     char *buffer;
     size_t size, start, end; /* unread bytes are buffer[start..end) */
+    bool patient, waiting;   /* not to wait for bytes; some were not there */
     bool unterminated;       /* the last line ended without LF */
     bool has_nul;            /* there is a NUL byte in the input: look for it */
 
@@ -162,11 +163,14 @@ sum_up(struct rec_reader *reader, size_t to)
     reader->summed = to;
 }
 
-/* Reads more behind the unread bytes. False: *err. At the end of the file: ->ended. */
+/* Reads more behind the unread bytes. False: ->waiting for them, or *err. At the end of the file: ->ended. */
 static bool
 fill(struct rec_reader *reader, struct rec_error *err)
 {
     ptrdiff_t n;
+    reader->waiting = reader->patient && !rec_input_ready(reader->input);
+    if (reader->waiting)
+        return false;
     if (reader->start > 0) {
         sum_up(reader, reader->start);
         reader->summed = 0;
@@ -254,8 +258,8 @@ split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
 }
 
 /*
- * The next line of the current input, without its end. 1, 0 at the end of the input, -1.
- * Fields are split if `split`.
+ * The next line of the current input, without its end. 1, 0 at the end of the input, -1, 2
+ * if it is not there yet and the reader is patient. Fields are split if `split`.
  */
 static int
 next_line(struct rec_reader *reader, struct rec_str *line, bool split,
@@ -278,7 +282,7 @@ next_line(struct rec_reader *reader, struct rec_str *line, bool split,
         if (lf == stop && !reader->ended && !reader->has_nul) {
             searched = (size_t)(stop - from);
             if (!fill(reader, err))
-                return -1;
+                return reader->waiting ? 2 : -1;
             continue;
         }
         if (split && searched > 0)
@@ -561,8 +565,8 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 {
     for (;;) {
         int status = reader->input ? next_line(reader, &rec->line, true, err) : 0;
-        if (status < 0)
-            return -1;
+        if (status < 0 || status == 2)
+            return status;
         if (status == 0) {
             status = end_file(reader, err);
             if (status > 0)
@@ -612,4 +616,20 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
         }
         return 1;
     }
+}
+
+int
+rec_try_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
+{
+    int status;
+    reader->patient = true;
+    status = rec_next(reader, rec, err);
+    reader->patient = false;
+    return status;
+}
+
+int
+rec_reader_descriptor(const struct rec_reader *reader)
+{
+    return reader->input ? rec_input_fd(reader->input) : -1;
 }

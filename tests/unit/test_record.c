@@ -49,6 +49,43 @@ fields_are_views_of_the_line(void **state)
     rec_reader_close(reader);
 }
 
+/* A byte at a time: what is there is read, for what is not nobody waits. */
+static void
+a_patient_reader_waits_for_nothing(void **state)
+{
+    char name[32];
+    const char *const files[] = {name};
+    static const char text[] = SMALL;
+    struct rec_reader *reader;
+    struct rec_error err;
+    struct rec rec;
+    size_t records = 0;
+    int end[2], status = 2;
+    (void)state;
+    assert_int_equal(pipe(end), 0);
+    snprintf(name, sizeof name, "/dev/fd/%d", end[0]);
+    reader = rec_reader_open(files, 1, NULL, &err);
+    assert_non_null(reader);
+    assert_int_equal(rec_reader_descriptor(reader), -1);
+    for (const char *p = text; *p; p++) {
+        assert_int_equal(write(end[1], p, 1), 1);
+        if (p == text)
+            continue; /* what it is is told by two bytes */
+        while ((status = rec_try_next(reader, &rec, &err)) == 1)
+            records += rec.type > REC_MARK;
+        assert_int_equal(status, 2);
+        assert_true(rec_reader_descriptor(reader) >= 0);
+        if (*p == '\n' && p > strstr(text, "\nop\t") + 1)
+            assert_int_equal(records, 2);
+    }
+    close(end[1]);
+    assert_int_equal(rec_try_next(reader, &rec, &err), 0);
+    assert_int_equal(records, 2);
+    assert_int_equal(rec_reader_line(reader), 6);
+    rec_reader_close(reader);
+    close(end[0]);
+}
+
 static void
 types_are_told_apart(void **state)
 {
@@ -508,6 +545,7 @@ main(int argc, char **argv)
         cmocka_unit_test(nobody_knows_the_hash),
         cmocka_unit_test(a_list_of_names_ends_where_its_room_does),
         cmocka_unit_test(fields_are_views_of_the_line),
+        cmocka_unit_test(a_patient_reader_waits_for_nothing),
         cmocka_unit_test(types_are_told_apart),
         cmocka_unit_test(empty_lines_and_comments_count_as_comments),
         cmocka_unit_test(a_record_starts_with_a_word),
