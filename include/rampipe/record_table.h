@@ -134,15 +134,18 @@ REC_ROW(BLOCK, "block",
     "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "
     "a legal shape), no_memory (blocks are there, memory is not), deadline (it would "
     "finish too late), queue_full (too many wait), unfinished (it was running when the "
-    "simulation ended).",
+    "simulation ended). Of tasks: failed, input_failed (it is not run, for what it reads has "
+    "not come to be), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("TIME", AMOUNT, "when, seconds")
     REC_FIELD("CAUSE", ID, "why"),
     REC_KEY("graph", ID, "the last alternative that was tried")
-    REC_KEY("start", PAST, "unfinished: when it started, seconds; without it, it waited")
-    REC_KEY("servers", COUNT, "unfinished: servers it had")
+    REC_KEY("start", PAST, "unfinished, failed: when it started, seconds; without it, it waited")
+    REC_KEY("servers", COUNT, "unfinished, failed: servers (of a task: cores) it had")
     REC_KEY("busy", FRACTION, "unfinished: as in done")
+    REC_KEY("task", ID, "input_failed: the task that failed")
+    REC_KEY("status", ID, "of a task that failed, as in its last attempt")
     REC_KEY("model", TEXT, "its network")
     REC_KEY("arrival", PAST, "when it arrived, seconds")
     REC_KEY("degree", COUNT, "the degree= of that graph")
@@ -517,6 +520,23 @@ REC_ROW(TASK, "task",
     REC_KEY("stderr", TEXT, "file that its standard error goes to")
     REC_KEY("retries", COUNT, "how often it is tried again when it fails")
     REC_KEY("ok", TEXT, "any: whatever its exit status, it did not fail"))
+
+REC_ROW(ATTEMPT, "attempt",
+    "A task was tried. Times count from the beginning of the run.",
+    "attempt\tclean\t1\t0.002\t11.8\t0\tuser=11.2\tsystem=0.3\tmemory=104857600\thost=a\t"
+    "began=1795219200.25",
+    REC_FIELD("TASK", ID, "the task")
+    REC_FIELD("NUMBER", COUNT, "1 for the first attempt of this run, ...")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
+    REC_FIELD("STATUS", ID,
+          "exit status; or the signal that it died of, SIGSEGV; or timeout, or the error with "
+          "which it could not be started, ENOENT"),
+    REC_KEY("user", AMOUNT, "processor time in user mode, of all its processes, seconds")
+    REC_KEY("system", AMOUNT, "and in the system, seconds")
+    REC_KEY("memory", AMOUNT, "most that one of its processes had, bytes")
+    REC_KEY("host", TEXT, "where")
+    REC_KEY("began", AMOUNT, "when the run began, seconds since 1970"))
 
 REC_ROW(FENCE, "fence",
     "Tasks behind it depend on nothing before it, for all that has ended when they begin.",

@@ -222,6 +222,45 @@ bool task_list_fence(struct task_list *list, const char *id,
 bool task_list_end(struct task_list *list, struct rec_error *err) REC_MUST_CHECK;
 uint64_t task_list_count(const struct task_list *list);
 
+/* ---- running ------------------------------------------------------------- */
+
+/** What a run has come to. */
+struct task_tally {
+    uint64_t known, before; /* tasks read; those that an earlier run had finished */
+    uint64_t running, done, failed, skipped;
+};
+
+/** How tasks are run. Names are the caller's. */
+struct task_run_options {
+    uint32_t cores;   /* that tasks share */
+    double memory;    /* that they share, bytes */
+    uint64_t retries; /* of tasks that do not say */
+    double backoff;   /* seconds before the first retry, twice as many before the next */
+    double grace;     /* seconds from SIGTERM to SIGKILL */
+    bool fail_fast;   /* after a failure nothing is started */
+    bool brief;       /* write what failed only */
+    const char *logs; /* folder of ID.stdout, ID.stderr; NULL: shown when a task fails */
+    const char *log;  /* file that attempts are appended to; NULL: none */
+    bool resume;      /* what that file says is finished is not run again */
+    void (*tell)(void *context, const struct task_tally *tally); /* now and then */
+    void (*warn)(void *context, const char *text);               /* a line */
+    void (*show)(void *context, const char *bytes, size_t n); /* output of what failed */
+    void *context;
+};
+
+/**
+ * Runs the tasks of a stream, each in a process group of its own, while they come: what is
+ * ready in order of the critical path (its cost, 1 s if it is not said, and the largest of
+ * those behind it), then as they came, as far as cores and memory go. What is no task or
+ * fence goes to `writer`, and so do attempt, done and block records. False: input, output or
+ * the log failed (*err); no task runs any more. *signal: which one ended the run, which the
+ * caller dies of; 0: none did. The log is a stream without header: a task record when an
+ * attempt begins, an attempt record when it ends.
+ */
+bool task_run(const struct task_run_options *options, struct rec_reader *reader,
+              struct rec_writer *writer, struct task_tally *tally, int *signal,
+              struct rec_error *err) REC_MUST_CHECK;
+
 REC_END_DECLS
 
 #endif

@@ -74,8 +74,8 @@ rec_input_ready(const struct rec_input *input)
 {
     struct pollfd in = {input->fd, POLLIN, 0};
     int n;
-    if (!input->may_block || (input->format == GZIP && (input->z.avail_in > 0 ||
-                                                         input->z.avail_out == 0)))
+    if (!input->may_block ||
+        (input->format == GZIP && (input->z.avail_in > 0 || input->z.avail_out == 0)))
         return true;
     while ((n = poll(&in, 1, 0)) < 0 && errno == EINTR)
         ;

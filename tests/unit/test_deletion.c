@@ -98,6 +98,8 @@ static const struct {
     {"tasks", HEADER "task\ta\t10\tx\ty,d/\ttrue 'x'\tcores=2\tok=any\n"
                      "fence\tf\n"
                      "task\tb\tinf\ty%2C\t-\tsh -c 'a b'\tstdout=z\tcost=1\n"
+                     "attempt\ta\t1\t0\t1.5\t0\tuser=1\n"
+                     "attempt\tb\t1\t1.5\t2\tSIGKILL\thost=h\n"
                      "#end\n"},
 };
 enum { NSTREAMS = sizeof streams / sizeof *streams };
@@ -341,6 +343,7 @@ static const struct {
     {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
+    {"attempt", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -1,0 +1,422 @@
+/* Attempts: starting them, their end, what is told of it. */
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    ASIDE = 64,     /* tasks that do not fit, over which others are looked for */
+    SHOWN = 1 << 13 /* bytes of the output of a task that failed */
+};
+
+/* ---- time ---------------------------------------------------------------- */
+
+double
+run_seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Since the run began, to the microsecond. */
+double
+run_now(const struct run *run)
+{
+    return round(1e6 * (run_seconds(CLOCK_MONOTONIC) - run->origin)) / 1e6;
+}
+
+static double
+of_timeval(struct timeval t)
+{
+    return (1e6 * (double)t.tv_sec + (double)t.tv_usec) / 1e6;
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+void
+run_put_end(struct run *run, uint32_t task, double start, double end, double busy,
+            const char *status)
+{
+    const struct run_task *t = &run->graph.task[task];
+    struct rec_writer *w = run->writer;
+    bool done = t->state == RUN_DONE;
+    if (done && run->options->brief)
+        return;
+    rec_begin(w, done ? "done" : "block");
+    rec_text_field(w, t->id);
+    if (done) {
+        rec_text_field(w, "tasks");
+        rec_num_field(w, t->arrival);
+        rec_num_field(w, start);
+        rec_num_field(w, end);
+        rec_uint_key(w, "servers", t->cores);
+        rec_num_key(w, "busy", busy);
+    } else {
+        rec_num_field(w, end);
+        rec_text_field(w, status                 ? "failed"
+                          : t->cause != REC_NONE ? "input_failed"
+                                                 : "not_started");
+        if (status) {
+            rec_num_key(w, "start", start);
+            rec_uint_key(w, "servers", t->cores);
+            rec_text_key(w, "status", status);
+        } else if (t->cause != REC_NONE)
+            rec_text_key(w, "task", run->graph.task[t->cause].id);
+        rec_num_key(w, "arrival", t->arrival);
+    }
+    rec_end(w);
+}
+
+/* An attempt, to the output and the log. */
+static bool
+put_attempt(struct run *run, const struct run_task *task, double start, double end,
+            const char *status, const struct rusage *used)
+{
+    char text[9][REC_NUM_MAX], *line;
+    double value[] = {start,
+                      end,
+                      of_timeval(used->ru_utime),
+                      of_timeval(used->ru_stime),
+                      1024 * (double)used->ru_maxrss,
+                      run->began};
+    int len;
+    bool ok;
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        text[i][rec_format_num(text[i], value[i])] = '\0';
+    len = asprintf(&line,
+                   "attempt\t%s\t%u\t%s\t%s\t%s\tuser=%s\tsystem=%s\tmemory=%s\thost=%s\t"
+                   "began=%s\n",
+                   task->id, task->attempts, text[0], text[1], status, text[2], text[3],
+                   text[4], run->host, text[5]);
+    if (len < 0)
+        return rec_fail_memory(run->err);
+    if (!run->options->brief)
+        rec_put_line(run->writer, (struct rec_str){line, (size_t)len - 1});
+    ok = run_log_line(&run->log, (struct rec_str){line, (size_t)len}, run->err);
+    free(line);
+    return ok;
+}
+
+static void warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);
+static void
+warn(struct run *run, const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    run->options->warn(run->options->context, text);
+}
+
+/* ---- the end of a task ---------------------------------------------------- */
+
+/* Those behind it are ready, or are not run. */
+static bool
+settle(struct run *run, uint32_t task)
+{
+    size_t nskipped;
+    double end = run_now(run);
+    if (!run_graph_end(&run->graph, task, &nskipped, run->err))
+        return false;
+    run->tally->skipped += nskipped;
+    for (size_t i = 0; i < nskipped; i++)
+        run_put_end(run, run->graph.stack[i], 0, end, 0, NULL);
+    return true;
+}
+
+static bool
+is_written(int fd)
+{
+    struct stat file;
+    return fstat(fd, &file) != 0 || file.st_size > 0;
+}
+
+/* What a task that failed said last. */
+static void
+show_output(struct run *run, int fd)
+{
+    struct stat file;
+    char bytes[SHOWN];
+    ssize_t n;
+    if (fd < 0 || fstat(fd, &file) != 0)
+        return;
+    n = pread(fd, bytes, SHOWN, file.st_size > SHOWN ? file.st_size - SHOWN : 0);
+    if (n > 0)
+        run->options->show(run->options->context, bytes, (size_t)n);
+}
+
+static bool
+pause_task(struct run *run, uint32_t task)
+{
+    const struct run_task *t = &run->graph.task[task];
+    double wait = run->options->backoff * exp2(fmin(t->attempts - 1, 30));
+    if (!rec_grow(&run->pause, &run->pause_room, run->npauses + 1, sizeof *run->pause,
+                  run->err))
+        return false;
+    run->pause[run->npauses++] = (struct run_pause){task, run_now(run) + wait};
+    return true;
+}
+
+/* An attempt has ended, well if `ok`. */
+static bool
+conclude(struct run *run, uint32_t task, double start, bool ok, const char *status,
+         const struct rusage *used, int output)
+{
+    struct run_task *t = &run->graph.task[task];
+    double end = run_now(run),
+           cpu = of_timeval(used->ru_utime) + of_timeval(used->ru_stime);
+    uint64_t retries = t->retries ? t->retries : run->options->retries;
+
+    t->state = RUN_WAITS;
+    if (!put_attempt(run, t, start, end, status, used))
+        return false;
+    if (run->ending && !ok)
+        return true;
+    if (!ok && t->attempts <= retries && !run->stopped)
+        return pause_task(run, task);
+    t->state = ok ? RUN_DONE : RUN_FAILED;
+    run_put_end(run, task, start, end,
+                end > start ? round(1e4 * fmin(1, cpu / (t->cores * (end - start)))) / 1e4
+                            : 0,
+                status);
+    if (ok)
+        run->tally->done++;
+    else {
+        run->tally->failed++;
+        if (run->options->fail_fast)
+            run->stopped = run->ended = true;
+        warn(run, "task '%s' failed: %s%s%s", t->id,
+             *status >= '0' && *status <= '9' ? "exit status "
+             : *status == 'E'                 ? "cannot be started, "
+                                              : "",
+             status, retries ? ", in all its attempts" : "");
+        show_output(run, output);
+    }
+    return settle(run, task);
+}
+
+static void
+name_signal(int number, char *text, size_t room)
+{
+    const char *name = sigabbrev_np(number);
+    if (name)
+        snprintf(text, room, "SIG%s", name);
+    else
+        snprintf(text, room, "SIG%d", number);
+}
+
+/* A process has ended, and is still there as far as its number goes. */
+static bool
+reap(struct run *run, pid_t pid)
+{
+    struct rusage used = {0};
+    struct run_slot *slot = NULL;
+    char text[32];
+    const char *name = text;
+    uint32_t task;
+    int status = 0, output = -1;
+    bool ok;
+
+    for (size_t i = 0; i < run->nslots; i++)
+        if (run->slot[i].task != REC_NONE && run->slot[i].pid == pid)
+            slot = &run->slot[i];
+    if (slot)
+        kill(-pid, SIGKILL); /* what it left behind */
+    while (wait4(pid, &status, 0, &used) < 0 && errno == EINTR)
+        ;
+    if (!slot)
+        return true;
+    task = slot->task;
+    slot->task = REC_NONE;
+    run->cores += run->graph.task[task].cores;
+    run->memory += run->graph.task[task].memory;
+    run->tally->running--;
+    ok = WIFEXITED(status) && !slot->timed_out &&
+         (WEXITSTATUS(status) == 0 || run->graph.task[task].ok_any);
+    if (slot->timed_out)
+        name = "timeout";
+    else if (WIFEXITED(status))
+        snprintf(text, sizeof text, "%d", WEXITSTATUS(status));
+    else
+        name_signal(WTERMSIG(status), text, sizeof text);
+    if (slot->output >= 0) {
+        output = slot->output;
+        ok = conclude(run, task, slot->start, ok, name, &used, output);
+        if (is_written(output) &&
+            ftruncate(output, 0) != 0) { /* then another takes its place */
+            close(output);
+            slot->output = -1;
+        }
+        return ok;
+    }
+    return conclude(run, task, slot->start, ok, name, &used, -1);
+}
+
+bool
+run_reap(struct run *run)
+{
+    for (;;) {
+        siginfo_t info = {.si_pid = 0};
+        int status = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (status != 0 && errno == EINTR)
+            continue;
+        if (status != 0 || info.si_pid == 0)
+            return true;
+        if (!reap(run, info.si_pid))
+            return false;
+    }
+}
+
+/* ---- starting ------------------------------------------------------------ */
+
+static struct run_slot *
+free_slot(struct run *run)
+{
+    for (size_t i = 0; i < run->nslots; i++)
+        if (run->slot[i].task == REC_NONE)
+            return &run->slot[i];
+    if (!rec_grow(&run->slot, &run->slot_room, run->nslots + 1, sizeof *run->slot,
+                  run->err))
+        return NULL;
+    run->slot[run->nslots] = (struct run_slot){.task = REC_NONE, .output = -1};
+    return &run->slot[run->nslots++];
+}
+
+/* What an attempt that was interrupted left half written. */
+static void
+remove_outputs(const struct run_task *task)
+{
+    const char *name = task->writes;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1) {
+        struct stat file;
+        if (lstat(name, &file) == 0 && S_ISREG(file.st_mode))
+            unlink(name);
+    }
+}
+
+/* The task whose output @ID.stdout or @ID.stderr is; *kind: which. NULL: none. */
+const struct run_task *
+run_find_output(const struct run *run, const char *name, const char **kind)
+{
+    size_t n = strlen(name);
+    uint32_t task = REC_NONE;
+    if (*name == '@' && n > 8 &&
+        (strcmp(name + n - 7, ".stdout") == 0 || strcmp(name + n - 7, ".stderr") == 0))
+        task = rec_map_get(&run->ids, (struct rec_str){name + 1, n - 8});
+    *kind = name + n - (n < 6 ? n : 6);
+    return task == REC_NONE ? NULL : &run->graph.task[task];
+}
+
+/* The file of a task's standard input; *path is the caller's. */
+static bool
+find_input(struct run *run, const struct run_task *task, char **path)
+{
+    const char *name = task->standard_input, *kind, *file;
+    const struct run_task *from;
+    *path = NULL;
+    if (!name)
+        return true;
+    from = run_find_output(run, name, &kind);
+    file = !from                         ? name
+           : strcmp(kind, "stdout") == 0 ? from->standard_output
+                                         : from->standard_error;
+    *path = file ? strdup(file) : run_log_file(run->options->logs, from->id, kind);
+    return *path || rec_fail_memory(run->err);
+}
+
+static bool
+start(struct run *run, uint32_t task)
+{
+    struct run_task *t = &run->graph.task[task];
+    struct run_slot *slot = free_slot(run);
+    struct rusage none = {0};
+    char *input = NULL;
+    int why = 0, status;
+
+    if (!slot || !find_input(run, t, &input))
+        return false;
+    if (t->begun)
+        remove_outputs(t);
+    t->begun = false;
+    slot->start = run_now(run);
+    if (!run_log_line(&run->log, rec_str(t->line), run->err)) {
+        free(input);
+        return false;
+    }
+    t->attempts++;
+    status = run_launch(&run->launch, t, slot, input, run->options->logs, &why, run->err);
+    free(input);
+    if (status < 0)
+        return false;
+    if (status == 0)
+        return conclude(run, task, slot->start, false, strerrorname_np(why), &none, -1);
+    slot->task = task;
+    slot->timed_out = slot->warned = false;
+    slot->deadline = slot->start + t->timeout;
+    t->state = RUN_RUNS;
+    run->cores -= t->cores;
+    run->memory -= t->memory;
+    run->tally->running++;
+    return true;
+}
+
+static bool
+fits(const struct run *run, uint32_t task)
+{
+    return run->graph.task[task].cores <= run->cores &&
+           run->graph.task[task].memory <= run->memory;
+}
+
+/*
+ * Starts what is ready and fits, the first first. What does not fit is overtaken, as often
+ * as there are cores; then all wait for it.
+ */
+bool
+run_start_ready(struct run *run)
+{
+    uint32_t aside[ASIDE];
+    size_t n = 0;
+    bool ok = true;
+    while (ok && !run->stopped && run->graph.nready > 0 && run->cores > 0 && n < ASIDE) {
+        uint32_t task = run->graph.ready[0];
+        if (fits(run, task)) {
+            run_graph_pop(&run->graph);
+            run->passed += n > 0;
+            ok = start(run, task);
+            continue;
+        }
+        if (n == 0 && run->head != task) {
+            run->head = task;
+            run->passed = 0;
+        }
+        if (run->passed >= run->options->cores)
+            break;
+        aside[n++] = run_graph_pop(&run->graph);
+    }
+    while (n > 0)
+        ok = run_graph_push(&run->graph, aside[--n], run->err) && ok;
+    return ok;
+}
+
+bool
+run_wake(struct run *run)
+{
+    double time = run->npauses ? run_now(run) : 0;
+    for (size_t i = 0; i < run->npauses;) {
+        if (run->pause[i].until > time && !run->stopped)
+            i++;
+        else if (!run_graph_push(&run->graph, run->pause[i].task, run->err))
+            return false;
+        else
+            run->pause[i] = run->pause[--run->npauses];
+    }
+    return true;
+}

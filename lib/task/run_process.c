@@ -1,0 +1,265 @@
+/*
+ * Processes. One shares the memory of this one until it runs its command, as with vfork(),
+ * so that starting it does not cost more when there are many tasks; posix_spawn() does the
+ * same, but knows no parent-death signal, which ends a task when its runner is killed.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STACK = 1 << 17, ALIGN = 64 };
+
+bool
+run_launch_open(struct run_launch *launch, struct rec_error *err)
+{
+    do
+        launch->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (launch->null < 0 && errno == EINTR);
+    return launch->null >= 0 || rec_fail(err, REC_IO, "/dev/null: %s", strerror(errno));
+}
+
+void
+run_launch_close(struct run_launch *launch)
+{
+    if (launch->null >= 0)
+        close(launch->null);
+    free(launch->words);
+    free(launch->variables);
+    free(launch->stack);
+    free(launch->argv);
+    free(launch->environment);
+}
+
+char *
+run_log_file(const char *logs, const char *id, const char *kind)
+{
+    char *path = malloc(strlen(logs) + 3 * strlen(id) + strlen(kind) + 3), *to;
+    if (!path)
+        return NULL;
+    to = path + sprintf(path, "%s/", logs);
+    for (; *id; id++)
+        to += sprintf(to, *id == '/' || *id == '%' ? "%%%02X" : "%c", (unsigned char)*id);
+    sprintf(to, ".%s", kind);
+    return path;
+}
+
+/* ---- what a command is ----------------------------------------------------- */
+
+static bool
+split_words(struct run_launch *launch, const char *command, size_t *n,
+            struct rec_error *err)
+{
+    struct rec_str rest = rec_str(command);
+    char *to;
+    *n = 0;
+    if (!rec_grow(&launch->words, &launch->word_room, rest.len + 2, 1, err))
+        return false;
+    for (to = launch->words;; to += strlen(to) + 1) {
+        if (!rec_grow(&launch->argv, &launch->argv_room, *n + 1, sizeof *launch->argv,
+                      err))
+            return false;
+        launch->argv[*n] = NULL;
+        if (task_word(&rest, to) <= 0)
+            return true;
+        launch->argv[(*n)++] = to;
+    }
+}
+
+/* Does a NAME=VALUE of the list take the place of a variable? */
+static bool
+is_set(char *const *list, size_t n, const char *variable)
+{
+    size_t len = strcspn(variable, "=") + 1;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(list[i], variable, len) == 0)
+            return true;
+    return false;
+}
+
+/* Text without its escapes, %2C. Returns what is behind its NUL. */
+static char *
+unescape(char *to, struct rec_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char code[3] = {0};
+        if (text.ptr[i] == '%' && i + 2 < text.len) {
+            memcpy(code, text.ptr + i + 1, 2);
+            *to++ = (char)strtol(code, NULL, 16);
+            i += 2;
+        } else
+            *to++ = text.ptr[i];
+    }
+    *to = '\0';
+    return to + 1;
+}
+
+/* NAME=VALUE,... and behind them the variables of this process. */
+static bool
+make_environment(struct run_launch *launch, const char *list, char *to,
+                 struct rec_error *err)
+{
+    struct rec_str rest = rec_str(list), part;
+    size_t n = 0, own;
+    while (rec_str_split(&rest, ',', &part)) {
+        if (!rec_grow(&launch->environment, &launch->environment_room, n + 1,
+                      sizeof *launch->environment, err))
+            return false;
+        launch->environment[n++] = to;
+        to = unescape(to, part);
+    }
+    own = n;
+    for (char **variable = environ;; variable++) {
+        if (!rec_grow(&launch->environment, &launch->environment_room, n + 1,
+                      sizeof *launch->environment, err))
+            return false;
+        launch->environment[n] = *variable;
+        if (!*variable)
+            return true;
+        n += !is_set(launch->environment, own, *variable);
+    }
+}
+
+/* ---- the child ------------------------------------------------------------- */
+
+struct child {
+    char *const *argv, *const *environment;
+    const char *cwd;
+    int fd[3];
+    const sigset_t *mask;
+    pid_t parent;
+    int why; /* errno */
+};
+
+/* Runs on a stack of its own, in the memory of the parent, which stands still. */
+static int
+run_child(void *context)
+{
+    struct child *child = context;
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != child->parent)
+        _exit(127); /* it was killed meanwhile */
+    if (dup2(child->fd[0], 0) == 0 && dup2(child->fd[1], 1) == 1 &&
+        dup2(child->fd[2], 2) == 2 && (!child->cwd || chdir(child->cwd) == 0)) {
+        sigprocmask(SIG_SETMASK, child->mask, NULL);
+        execvpe(child->argv[0], child->argv, child->environment);
+    }
+    child->why = errno;
+    _exit(127);
+}
+
+/* ---- its files ------------------------------------------------------------- */
+
+static int
+open_file(const char *path, int flags)
+{
+    int fd;
+    do
+        fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Where a task's output goes that nobody asked for. */
+static int
+open_output(struct run_slot *slot)
+{
+    const char *folder = getenv("TMPDIR");
+    if (slot->output < 0)
+        slot->output =
+            open_file(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_APPEND);
+    if (slot->output < 0)
+        slot->output = memfd_create("output", MFD_CLOEXEC);
+    return slot->output;
+}
+
+/* Standard output or error: its file, that in the folder of logs, or the slot's. -1: errno. */
+static int
+open_stream(const struct run_task *task, struct run_slot *slot, const char *path,
+            const char *logs, const char *kind)
+{
+    char *file;
+    int fd;
+    if (!path && !logs)
+        return open_output(slot);
+    if (path)
+        return open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!(file = run_log_file(logs, task->id, kind)))
+        return -1;
+    fd = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
+    free(file);
+    return fd;
+}
+
+static void
+close_files(const struct run_launch *launch, const struct run_slot *slot, const int fd[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (fd[i] >= 0 && fd[i] != launch->null && fd[i] != slot->output &&
+            (i < 2 || fd[2] != fd[1]))
+            close(fd[i]);
+}
+
+static bool
+open_files(const struct run_launch *launch, const struct run_task *task,
+           struct run_slot *slot, const char *input, const char *logs, int fd[3])
+{
+    const char *out = task->standard_output, *error = task->standard_error;
+    fd[1] = fd[2] = -1;
+    fd[0] = input ? open_file(input, O_RDONLY) : launch->null;
+    if (fd[0] < 0 || (fd[1] = open_stream(task, slot, out, logs, "stdout")) < 0)
+        return false;
+    fd[2] = out && error && strcmp(out, error) == 0
+                ? fd[1]
+                : open_stream(task, slot, error, logs, "stderr");
+    return fd[2] >= 0;
+}
+
+int
+run_launch(struct run_launch *launch, const struct run_task *task, struct run_slot *slot,
+           const char *input, const char *logs, int *why, struct rec_error *err)
+{
+    struct child child = {
+        .mask = &launch->mask, .parent = getpid(), .environment = environ};
+    struct rec_str cwd = rec_str(task->cwd ? task->cwd : ""),
+                   env = rec_str(task->env ? task->env : "");
+    uintptr_t top;
+    size_t n;
+    char *to;
+
+    if (!split_words(launch, task->command, &n, err) ||
+        !rec_grow(&launch->variables, &launch->variable_room, cwd.len + env.len + 3, 1,
+                  err))
+        return -1;
+    to = unescape(launch->variables, cwd);
+    if (task->cwd)
+        child.cwd = launch->variables;
+    if ((task->env && !make_environment(launch, task->env, to, err)) ||
+        !rec_grow(&launch->stack, &launch->stack_room, STACK + 16 * n, 1, err))
+        return -1;
+    child.argv = launch->argv;
+    if (task->env)
+        child.environment = launch->environment;
+    if (!open_files(launch, task, slot, input, logs, child.fd)) {
+        *why = errno;
+        close_files(launch, slot, child.fd);
+        return 0;
+    }
+    top = (uintptr_t)(launch->stack + launch->stack_room) / ALIGN * ALIGN;
+    slot->pid = clone(run_child, (void *)top, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+    *why = slot->pid < 0 ? errno : child.why;
+    close_files(launch, slot, child.fd);
+    if (slot->pid >= 0 && child.why == 0)
+        return 1;
+    while (slot->pid >= 0 && waitpid(slot->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return 0;
+}
