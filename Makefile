@@ -168,7 +168,8 @@ bench-scale: build/needs/bench all
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow \
     -fno-sanitize-recover=all
-FUZZ_TOOLS = $(foreach t,$(TOOLS),X($(subst -,_,$(t)),"$(t)"))
+# (runtasks would run what comes)
+FUZZ_TOOLS = $(foreach t,$(filter-out runtasks,$(TOOLS)),X($(subst -,_,$(t)),"$(t)"))
 fuzz_tools := $(foreach t,$(TOOLS),build/fuzz/main/$(t).o) $(filter-out $(TOOLS:%=build/fuzz/tools/%.o),\
     $(foreach n,$(GGO),$(call objects,$(n))))
 build/fuzz/main/%.o: build/fuzz/tools/%.o

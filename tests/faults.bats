@@ -43,6 +43,7 @@ faulty() {
 @test "a call that fails is exit 4, whichever it is" {
     f() { faulty "EIO ENOSPC EINTR" $program $options $input; }
     each f
+    faulty "EIO ENOSPC EINTR" runtasks --brief -j 1 --log /dev/null tasks.rec
     faulty "EIO ENOSPC EINTR" partition graph.rec.gz -o out.gz
 }
 
@@ -70,6 +71,7 @@ faulty() {
 @test "what is interrupted, would block or does a part is done all the same" {
     f() { faulty "EAGAIN short storm" $program $options $input; }
     each f
+    faulty "EAGAIN short storm" runtasks --brief -j 1 --log /dev/null tasks.rec
     faulty "EAGAIN short storm" partition graph.rec.gz
 }
 

@@ -28,6 +28,7 @@ setup_file() {
     plan --slo 300ms queries.rec | tracegen queries --rate 400 --queries 60 >tuned.rec
     { printf '#rampipe\t1\n' && task2graph "$ROOT/tests/cases/task2graph/file/in.tasks" |
         grep -E '^(task|fence)' && echo '#end'; } >tasks.rec
+    { printf 'graph\tg\tnet\n' && printf 'task\t%s\t60\t%s\t%s\ttrue\tcost=1.5\n' a - x b x y && printf 'fence\tf\n'; } >runs.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

@@ -19,6 +19,9 @@ make_programs() {
     plan --slo 300ms serving.rec | tracegen queries --rate 120 --queries 200 >tuned.rec
     cp "$ROOT/traces/tasks/"{report.tasks,sweep.yaml} .
     printf 'network,degree\nalexnet,3\n' >rows.csv
+    # (preloaded faults are for the runner)
+    { printf '#rampipe\t1\n' &&
+        printf 'task\t%s\tinf\t%s\t%s\ttrue\tenv=LD_PRELOAD=\n' a - @x b @x @y c @x,@y @z d @z - && echo '#end'; } >tasks.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -34,6 +37,7 @@ metrics	done.rec
 metrics	elastic.rec
 metrics	served.rec	--histogram=9
 reccheck	alloc.rec
+runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 tracegen jobs	nojob.rec
 tracegen fit	spot.rec

@@ -60,6 +60,7 @@ tracegen preempt --process weibull --compare spot.rec   model.rec
 tracegen preempt --process weibull model.rec --compare  spot.rec
 sim redundant --steps 0 spot.rec --profile              bert.tsv
 tracegen queries --rate 3 --queries 9                   graphs.rec
+runtasks --brief                                        runs.rec
 pd2graph                                                small.txt
 tracegen fit --stats                                    events.csv
 """

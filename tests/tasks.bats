@@ -1,0 +1,220 @@
+# runtasks: what it does to files, processes and its log.
+
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+
+task() { # ID READS WRITES COMMAND [KEY...]
+    printf 'task\t%s\tinf\t%s\t%s\t%s' "$1" "$2" "$3" "$4"
+    shift 4
+    [ $# = 0 ] || printf '\t%s' "$@"
+    echo
+}
+random_program() { python3 "$ROOT/tests/tasks_random.py" "$@"; }
+sequentially() { # tasks.rec, folder
+    mkdir "$2" && cut -f 6 "$1" >commands && (cd "$2" && sh ../commands)
+}
+status_is() {
+    local want=$1 got=0
+    shift
+    "$@" >out 2>err </dev/null || got=$?
+    [ "$got" = "$want" ] || { echo "status $got, expected $want: $*"; cat err; return 1; }
+}
+
+@test "in parallel random programs leave the files that they leave one after the other" {
+    for seed in 1 2; do
+        random_program $seed 20 5 >tasks.rec
+        sequentially tasks.rec right$seed
+        mkdir got$seed
+        (cd got$seed && runtasks -j 6 ../tasks.rec >../out)
+        diff -r right$seed got$seed
+        [ "$(grep -c ^done out)" = 25 ]
+    done
+}
+
+@test "tasks start while the stream grows, be it cut in the middle of a line" {
+    mkfifo in
+    runtasks -j 2 <in >out &
+    exec 9>in
+    printf 'task\ta\tinf\t-\tx\ttouch x\ntask\tb\tinf\tx\ty\ttou' >&9
+    for ((i = 0; i < 200; i++)); do
+        if grep -q '^done.a' out; then break; fi
+        sleep 0.01
+    done
+    [ -e x ]
+    [ "$i" -lt 200 ]
+    printf 'ch y\n' >&9
+    exec 9>&-
+    wait $!
+    [ -e y ]
+}
+
+# Each task notes how many of its kind run as it begins.
+@test "no more run at once than cores and memory allow" {
+    local look='mkdir run/$0; ls run | wc -l >>seen; sleep 0.01; rmdir run/$0'
+    mkdir run
+    for i in 1 2 3 4 5 6 7 8 9; do task c$i - - "sh -c '$look' $i" cores=2; done >tasks.rec
+    runtasks -j 5 tasks.rec >out
+    [ "$(wc -l <seen)" = 9 ]
+    [ "$(sort -n seen | tail -n 1)" = 2 ]
+    rm seen && sed 's/cores=2/memory=3e9/' tasks.rec | runtasks -j 5 --memory 10GB >out
+    [ "$(sort -n seen | tail -n 1)" = 3 ]
+    rm seen && sed 's/\tcores=2//' tasks.rec | runtasks -j 1 >out
+    [ "$(sort -n seen | tail -n 1)" = 1 ]
+}
+
+@test "a task that does not fit is not overtaken for ever" {
+    { task first - - 'sleep 0.02'
+        task wide - - 'sh -c "echo wide >>order"' cores=2
+        for i in 1 2 3 4 5 6 7 8 9; do task n$i - - "sh -c 'echo n >>order; sleep 0.01'"; done; } |
+        runtasks -j 2 >out
+    head -n 6 order | grep -q wide
+}
+
+@test "the critical path is first, then the order of submission" {
+    { task a - - 'sh -c "echo a >>order"' cost=1
+        task b - x 'sh -c "echo b >>order"' cost=1
+        task c - - 'sh -c "echo c >>order"' cost=1
+        task d x - 'sh -c "echo d >>order"' cost=9; } >tasks.rec
+    runtasks -j 1 tasks.rec >out
+    [ "$(paste -sd ' ' order)" = 'b d a c' ]
+}
+
+@test "standard input, output and error, working directory, environment" {
+    mkdir dir
+    { task a - - "sh -c 'echo \$A-\$B; pwd; echo wrong >&2'" cwd=dir env=A=1%2C2,B=3 stdout=o stderr=e
+        task b - - cat stdin=@a.stdout stdout=copy
+        task c - - cat stdout=none; } | runtasks >out
+    [ "$(cat copy)" = "1,2-3"$'\n'"$PWD/dir" ]
+    [ "$(cat e)" = wrong ]
+    [ ! -s none ]
+    { task a/b - - 'echo kept'
+        task c - - cat stdin=@a/b.stdout; } | runtasks --logs logs >out
+    [ "$(cat logs/a%2Fb.stdout)" = kept ]
+    [ "$(cat logs/c.stdout)" = kept ]
+}
+
+@test "a timeout ends the whole process group, by SIGKILL if need be" {
+    printf 'task\ta\t0.05\t-\t-\tsh -c %s\n' "'trap \"\" TERM; sleep 60 & echo \$! >pid; wait; sleep 60'" >tasks.rec
+    status_is 1 runtasks --grace 50ms tasks.rec
+    grep -q '^attempt.a.*timeout' out
+    [ ! -e "/proc/$(cat pid)" ] || grep -q '^State:.Z' "/proc/$(cat pid)/status"
+}
+
+@test "retries go on until it works" {
+    task a - n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 >tasks.rec
+    runtasks --backoff 1ms tasks.rec >out
+    [ "$(grep -c ^attempt out)" = 3 ]
+    rm n && sed -i 's/\tretries=5//' tasks.rec
+    status_is 1 runtasks --retries 1 --backoff 1ms tasks.rec
+    [ "$(grep -c ^attempt out)" = 2 ]
+}
+
+@test "killed at any moment, it goes on with what is missing" {
+    random_program 7 40 6 >tasks.rec
+    sequentially tasks.rec right
+    mkdir got && cd got
+    RANDOM=7
+    for ((n = 0; n < 20; n++)); do
+        runtasks -j 2 --resume ../log ../tasks.rec >/dev/null 2>&1 &
+        pid=$!
+        sleep 0.0$((RANDOM % 7))$((RANDOM % 10))
+        kill -9 $pid 2>/dev/null || true
+        wait $pid || true
+    done
+    runtasks -j 2 --resume ../log ../tasks.rec >../out
+    cd .. && diff -r right got
+    [ "$(awk -F '\t' '$1 == "attempt" && $6 == 0 && !seen[$2]++' log | wc -l)" = 46 ]
+    runtasks --resume log tasks.rec >out
+    [ "$(grep -cv '^#' out)" = 0 ]
+}
+
+@test "a task that was interrupted has its outputs removed, one that changed is run again" {
+    task a - x 'sh -c "[ ! -e x ] && echo new >x"' >tasks.rec
+    cp tasks.rec log && echo half >x
+    runtasks --resume log tasks.rec >out
+    [ "$(cat x)" = new ]
+    task b x y 'cp x y' >>tasks.rec
+    runtasks --resume log tasks.rec >out
+    [ "$(grep -c ^done out)" = 1 ]
+    sed -i 's/echo new/echo newer/' tasks.rec
+    runtasks --resume log tasks.rec >out
+    [ "$(cat y)" = newer ]
+}
+
+# c overwrote what b, which failed, is to read.
+@test "what was overwritten is made again" {
+    { task a - x 'sh -c "echo a >x"'
+        task b x y 'sh -c "[ -e go ] && cp x y"'
+        task c - x 'sh -c "echo c >x"'; } >tasks.rec
+    status_is 1 runtasks --log log tasks.rec
+    touch go
+    runtasks --resume log tasks.rec >out
+    [ "$(cat y x)" = $'a\nc' ]
+}
+
+@test "a cut line of the log is dropped with a warning" {
+    task a - - 'sh -c "echo >>ran"' >tasks.rec
+    runtasks --log log tasks.rec >out
+    truncate -s -3 log
+    runtasks --resume log tasks.rec >out 2>err
+    grep -q '^runtasks: warning: log: the last line was cut' err
+    [ "$(wc -l <ran)" = 2 ]
+    runtasks --resume log tasks.rec >out
+    [ "$(wc -l <ran)" = 2 ]
+}
+
+@test "what a killed run left running is waited for" {
+    task a - - 'sh -c "sleep 0.2 & echo >begun; wait"' >tasks.rec
+    runtasks --log log tasks.rec >/dev/null 2>&1 &
+    until [ -e begun ]; do sleep 0.01; done
+    kill -9 $!
+    status_is 4 runtasks --grace 10ms --resume log tasks.rec
+    grep -q 'log: in use' err
+    runtasks --resume log tasks.rec >out
+    grep -q '^done' out
+}
+
+@test "a signal ends tasks and runner, and nothing is left at -o" {
+    task a - - 'sh -c "echo \$\$ >pid; sleep 60"' >tasks.rec
+    for signal in INT TERM HUP; do
+        rm -f pid
+        env --default-signal runtasks --log log -o out tasks.rec 2>err &
+        runner=$!
+        until [ -s pid ]; do sleep 0.01; done
+        status=0
+        kill -$signal $runner && wait $runner || status=$?
+        [ $status = $((128 + $(kill -l $signal))) ]
+        [ ! -e "/proc/$(cat pid)" ]
+        [ ! -e out ]
+        [ ! -s err ]
+    done
+    [ "$(grep -c '^attempt.*SIGTERM' log)" = 3 ]
+}
+
+@test "a full disk, a log that cannot be written, a reader that goes away end the tasks" {
+    { task a - - true; task b - - 'sh -c "echo \$\$ >pid; exec sleep 60"'; } >tasks.rec
+    ended() { [ ! -s pid ] || [ ! -e "/proc/$(cat pid)" ]; }
+    status_is 4 bash -c 'runtasks -j 2 tasks.rec >/dev/full'
+    ended
+    status_is 4 runtasks -j 2 --log /dev/full tasks.rec
+    grep -qx 'runtasks: /dev/full: No space left on device' err
+    ended
+    status_is 4 runtasks --log nowhere/log tasks.rec
+    grep -qx 'runtasks: nowhere/log: No such file or directory' err
+    { runtasks -j 2 tasks.rec 2>err || echo $? >status; } | head -n 1 >out
+    [ "$(cat status)" = 141 ]
+    [ ! -s err ]
+    ended
+}
+
+@test "bad input: nothing more is started, what runs is waited for" {
+    { task a - - 'sh -c "sleep 0.05; touch a"'; echo Nonsense; task b - - 'touch b'; } >tasks.rec
+    status_is 3 runtasks tasks.rec
+    grep -q '^runtasks: tasks.rec:2: ' err
+    [ "$(wc -l <err)" = 1 ]
+}
+
+@test "progress: done, running, failed, time left" {
+    { task a - - true; task b - - false; task c - - 'sleep 1.3'; } >tasks.rec
+    status_is 1 runtasks -j 1 --progress tasks.rec
+    tr '\r' '\n' <err | grep -qE '^runtasks: [0-9]+ %, [0-9]+ s left, 1 of 3 tasks done, 1 running, 1 failed or skipped, [0-9] s'
+}

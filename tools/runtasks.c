@@ -1,0 +1,115 @@
+/* runtasks [OPTION]... [FILE]... - tasks -> what they came to. */
+#include "ggo/runtasks.h"
+#define CLI_UNSHOWN "log",
+#define CLI_PATHS "logs", "resume",
+#include "main.h"
+
+#include "rampipe/task.h"
+
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- options ------------------------------------------------------------- */
+
+/* Processors that this program may use. */
+static uint64_t
+count_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (uint64_t)CPU_COUNT(&set);
+    return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static bool
+read_options(struct cli *cli, const struct runtasks_args *args,
+             struct task_run_options *options)
+{
+    uint64_t cores = count_processors();
+    options->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if ((args->jobs_given &&
+         !cli_count(cli, "jobs", args->jobs_arg, 1, 100000, &cores)) ||
+        (args->memory_given &&
+         !cli_bytes(cli, "memory", args->memory_arg, true, &options->memory)) ||
+        !cli_count(cli, "retries", args->retries_arg, 0, 1000000, &options->retries) ||
+        !cli_seconds(cli, "backoff", args->backoff_arg, false, &options->backoff) ||
+        !cli_seconds(cli, "grace", args->grace_arg, false, &options->grace))
+        return false;
+    if (args->log_given && args->resume_given &&
+        strcmp(args->log_arg, args->resume_arg) != 0)
+        return cli_usage(cli, "--resume goes on with its own log: it needs no --log");
+    options->cores = (uint32_t)cores;
+    options->fail_fast = args->fail_fast_given;
+    options->brief = args->brief_given;
+    options->logs = args->logs_arg;
+    options->log = args->resume_given ? args->resume_arg : args->log_arg;
+    options->resume = args->resume_given;
+    return true;
+}
+
+/* The folder of logs is made if it is not there. */
+static bool
+make_folder(struct cli *cli, const char *path)
+{
+    struct stat status;
+    if (!path || mkdir(path, 0777) == 0 ||
+        (stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
+        return true;
+    return rec_fail(&cli->err, REC_IO, "--logs: %s: cannot make the folder", path);
+}
+
+/* ---- what the runner says ------------------------------------------------ */
+
+static void
+tell(void *context, const struct task_tally *t)
+{
+    char what[100];
+    snprintf(what, sizeof what,
+             "of %llu tasks done, %llu running, %llu failed or skipped",
+             (unsigned long long)t->known, (unsigned long long)t->running,
+             (unsigned long long)(t->failed + t->skipped));
+    cli_progress(context, t->before + t->done, t->known, what);
+}
+
+static void
+warn(void *context, const char *text)
+{
+    cli_warn(context, "%s", text);
+}
+
+static void
+show(void *context, const char *bytes, size_t n)
+{
+    const struct cli *cli = context;
+    if (!cli->quiet)
+        fwrite(bytes, 1, n, stderr);
+}
+
+static bool
+run(struct cli *cli, const struct runtasks_args *args)
+{
+    struct task_run_options options = {
+        .tell = tell, .warn = warn, .show = show, .context = cli};
+    struct task_tally tally;
+    int signal_number;
+    bool ok =
+        read_options(cli, args, &options) && make_folder(cli, options.logs) &&
+        cli_open_filter(cli) &&
+        task_run(&options, cli->reader, cli->writer, &tally, &signal_number, &cli->err);
+
+    if (!ok)
+        return false;
+    if (signal_number)
+        raise(signal_number);
+    cli_note(cli, "%llu tasks: %llu done, %llu failed, %llu skipped, %llu done before",
+             (unsigned long long)tally.known, (unsigned long long)tally.done,
+             (unsigned long long)tally.failed, (unsigned long long)tally.skipped,
+             (unsigned long long)tally.before);
+    return tally.failed + tally.skipped == 0 ||
+           rec_fail(&cli->err, REC_NO, "%llu of %llu tasks failed, %llu were not run",
+                    (unsigned long long)tally.failed, (unsigned long long)tally.known,
+                    (unsigned long long)tally.skipped);
+}
