@@ -111,6 +111,8 @@ write_layout(struct rec_writer *writer, const struct sim_layout *layout,
         rec_text_field(writer, layout->id);
         rec_text_field(writer, layout->graph->op[order[i]].id);
         rec_uint_field(writer, layout->slot[order[i]]);
+        if (layout->priority)
+            rec_num_key(writer, "priority", layout->priority[order[i]]);
         rec_end(writer);
     }
 }

@@ -4,7 +4,7 @@
  *     alloc_plan       what placing needs to know of a graph: units in order, parents
  *     alloc_place      the plan on the free servers, by a heuristic: units to their
  *                      parents' servers if that is possible, else to a free block of a
- *                      legal shape
+ *                      legal shape; tasks to whichever server is free first
  *     alloc_policy     how much a job is offered to be partitioned
  *     alloc_admission  jobs arrive, take servers, wait or are turned away
  *
@@ -39,6 +39,7 @@ struct alloc_plan {
     const struct graph *graph; /* borrowed */
     struct alloc_step *step;
     uint32_t nsteps;
+    bool tasks;       /* all ops are tasks, and whole */
     uint32_t *parent; /* in order of deps */
     uint32_t *twin; /* per member of graph->member: its twin's place there, or its own */
 };
@@ -101,11 +102,16 @@ struct alloc_placement {
     const uint32_t *held;   /* the job's servers: used ones in order of first use, then
                                others it reserves */
     uint32_t nheld, nused;
+    const uint32_t
+        *order; /* of tasks: the plan's steps in order of their starts; else NULL */
 };
 
 /**
  * Places a plan on an empty job, on servers that are free; nothing of `vacancy` is changed.
- * Each server is checked for memory. False: out of memory.
+ * Each server is checked for memory. Tasks are placed by list scheduling, whatever the
+ * heuristic: whenever a server is free, the task that is ready and has the longest path
+ * behind it goes there (Graham 1966, with ranks of the critical path); so many servers are
+ * the job's as that uses. False: out of memory.
  */
 bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
                  const struct alloc_vacancy *vacancy, struct alloc_placement *placement,

@@ -25,7 +25,7 @@ REC_BEGIN_DECLS
 
 /** An event: what happens is the owner's; equal times go by key. */
 struct sim_event {
-    double time; /* seconds */
+    double time; /* seconds; not negative */
     uint64_t key;
 };
 
@@ -201,8 +201,11 @@ void sim_layout_free(struct sim_layout *layout);
 /** Gives a layout another name. */
 bool sim_layout_name(struct sim_layout *layout, struct rec_str id,
                      struct rec_error *err) REC_MUST_CHECK;
+/** Gives an op a priority; the others have none until they are given one. */
+bool sim_layout_prefer(struct sim_layout *layout, uint32_t op, double priority,
+                       struct rec_error *err) REC_MUST_CHECK;
 /** Checks that every op is placed, and sums the memory of each slot: an op and its twin
- * on one slot need the larger of the two. */
+ * on one slot need the larger of the two; a task needs its own only while it runs. */
 bool sim_layout_seal(struct sim_layout *layout, struct rec_error *err) REC_MUST_CHECK;
 /** The cost with slot i on server servers[i]; simulated once per geometry. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,

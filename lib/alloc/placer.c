@@ -42,6 +42,7 @@ alloc_placer_free(struct alloc_placer *p)
     free(p->is_held);
     free(p->server);
     free(p->block);
+    free(p->order);
     free(p);
 }
 
@@ -381,11 +382,18 @@ alloc_place(struct alloc_placer *p, const struct alloc_plan *plan,
     enum alloc_outcome outcome = ALLOC_NO_SERVERS;
     if (!start_job(p, plan, vacancy, err))
         return false;
-    if (vacancy->n > 0)
+    if (vacancy->n > 0 && plan->tasks && !alloc_place_tasks(p, plan, &outcome, err))
+        return false;
+    if (vacancy->n > 0 && !plan->tasks)
         outcome = p->options.heuristic->place(p, plan);
     if (outcome == ALLOC_PLACED)
         place_twins(p, plan);
-    *placement = (struct alloc_placement){outcome, p->failed, p->server,
-                                          p->held, p->nheld,  p->nused};
+    *placement = (struct alloc_placement){outcome,
+                                          p->failed,
+                                          p->server,
+                                          p->held,
+                                          p->nheld,
+                                          p->nused,
+                                          plan->tasks ? p->order : NULL};
     return true;
 }

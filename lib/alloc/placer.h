@@ -63,6 +63,8 @@ struct alloc_placer {
     bool *is_held;
     uint32_t *server; /* per member of the graph */
     size_t server_room;
+    uint32_t *order; /* of tasks: steps in order of their starts */
+    size_t order_room;
     uint32_t *block; /* servers of the block that is tried */
     size_t block_room;
 };
@@ -74,6 +76,9 @@ struct alloc_placer {
  */
 enum alloc_outcome alloc_place_units(struct alloc_placer *placer,
                                      const struct alloc_plan *plan);
+/* Places tasks; p->order is filled. False: out of memory. */
+bool alloc_place_tasks(struct alloc_placer *placer, const struct alloc_plan *plan,
+                       enum alloc_outcome *outcome, struct rec_error *err) REC_MUST_CHECK;
 /* The server at an offset from the block's origin; blocks wrap around the cluster. */
 uint32_t alloc_server_at(const struct alloc_placer *placer, uint32_t c, uint32_t r,
                          uint32_t s);

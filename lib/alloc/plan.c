@@ -115,6 +115,15 @@ fill_twins(const struct graph *graph, uint32_t *twin)
     }
 }
 
+static bool
+are_tasks(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->nops; i++)
+        if (graph->op[i].pass != GRAPH_TASK || graph->op[i].parts != 1)
+            return false;
+    return true;
+}
+
 bool
 alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_error *err)
 {
@@ -141,6 +150,7 @@ alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_e
         plan->twin = calloc(graph->nops + 1, sizeof *plan->twin);
         ok = plan->step && plan->parent && plan->twin;
         if (ok) {
+            plan->tasks = are_tasks(graph);
             fill_steps(&p, plan);
             fill_twins(graph, plan->twin);
         } else

@@ -187,10 +187,20 @@ keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
     return true;
 }
 
-/* A new layout that puts each op on its slot. */
+/* On each server tasks run in the order in which they were placed. */
 static bool
-make_layout(struct pricer *p, struct known *known, uint32_t nslots, uint32_t *place,
-            struct rec_error *err)
+set_turns(struct sim_layout *layout, struct rec_error *err)
+{
+    for (uint32_t i = 0; i < layout->nplaced; i++)
+        if (!sim_layout_prefer(layout, i, layout->nplaced - layout->placed[i], err))
+            return false;
+    return true;
+}
+
+/* A new layout that puts each op on its slot. `order` is that of steps, NULL: the plan's. */
+static bool
+make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32_t *order,
+            uint32_t *place, struct rec_error *err)
 {
     const struct graph *graph = known->plan.graph;
     struct sim_layout *layout = sim_layout_new(rec_str(""), graph, nslots, err);
@@ -200,7 +210,8 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, uint32_t *pl
         return false;
     memcpy(layout->slot, p->op_slots, graph->nops * sizeof *layout->slot);
     for (uint32_t i = 0; i < known->plan.nsteps; i++) {
-        const struct graph_unit *unit = &graph->unit[known->plan.step[i].unit];
+        const struct alloc_step *step = &known->plan.step[order ? order[i] : i];
+        const struct graph_unit *unit = &graph->unit[step->unit];
         for (uint32_t j = 0; j < unit->parts; j++) {
             uint32_t op = graph->member[unit->first + j], twin = graph->op[op].pair;
             layout->placed[op] = turn++;
@@ -209,7 +220,8 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, uint32_t *pl
         }
     }
     layout->nplaced = turn;
-    if (sim_layout_seal(layout, err) && keep_layout(p, known, layout, place, err))
+    if ((!order || set_turns(layout, err)) && sim_layout_seal(layout, err) &&
+        keep_layout(p, known, layout, place, err))
         return true;
     sim_layout_free(layout);
     return false;
@@ -217,12 +229,14 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, uint32_t *pl
 
 /* The layout that puts each op on its slot, found or made. */
 static bool
-find_layout(struct pricer *p, struct known *known, struct trial *t, struct rec_error *err)
+find_layout(struct pricer *p, struct known *known, const uint32_t *order, struct trial *t,
+            struct rec_error *err)
 {
     struct rec_str key = {(const char *)p->op_slots,
                           known->plan.graph->nops * sizeof *p->op_slots};
     t->place = rec_map_get(&known->layouts, key);
-    if (t->place == REC_NONE && !make_layout(p, known, t->nservers, &t->place, err))
+    if (t->place == REC_NONE &&
+        !make_layout(p, known, t->nservers, order, &t->place, err))
         return false;
     t->layout = p->laid[t->place].layout;
     t->serial = p->laid[t->place].serial;
@@ -255,7 +269,7 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
         p->slots[placement.held[i]] = i;
     for (size_t i = 0; i < graph->nops; i++)
         p->op_slots[graph->member[i]] = p->slots[placement.server[i]];
-    return find_layout(p, known, trial, err) &&
+    return find_layout(p, known, placement.order, trial, err) &&
            sim_layout_cost(trial->layout, &p->options->cluster, trial->servers,
                            &trial->cost, err);
 }

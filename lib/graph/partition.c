@@ -32,11 +32,13 @@ plan_op(const struct graph *graph, uint32_t op, uint32_t k, uint32_t position,
     }
 }
 
-/* A backward op that has a twin follows its forward op. */
+/* Nobody splits a task, which is a command; a backward op that has a twin follows its forward
+ * op. */
 static bool
-follows(const struct graph_op *op)
+is_split(const struct graph_op *op)
 {
-    return op->pass == GRAPH_BACKWARD && op->pair != GRAPH_NONE;
+    return op->pass != GRAPH_TASK &&
+           (op->pass != GRAPH_BACKWARD || op->pair == GRAPH_NONE);
 }
 
 /* The largest legal number of parts that is not more than k. */
@@ -61,7 +63,7 @@ plan_degree(const struct graph *graph, const struct graph_partition *how, uint32
             uint32_t *rank)
 {
     for (uint32_t i = 0; i < graph->nops; i++)
-        if (!follows(&graph->op[i])) {
+        if (is_split(&graph->op[i])) {
             uint32_t k = graph_parts(graph->op[i].compute, how->quantum, how->degree);
             plan_op(graph, i, round_down(how, k), i, parts, rank);
         }
@@ -74,11 +76,14 @@ plan_list(const struct graph *graph, const struct graph_partition *how, uint32_t
 {
     for (uint32_t n = 0; n < how->nlist; n++) {
         uint32_t op = graph_find(graph, how->list[n].op);
-        if (op == GRAPH_NONE || follows(&graph->op[op]))
+        if (op == GRAPH_NONE || !is_split(&graph->op[op]))
             return rec_fail(err, REC_DATA, "graph '%s' has no %sop '%.*s' to split%s",
                             graph->id, op == GRAPH_NONE ? "" : "forward ",
                             (int)how->list[n].op.len, how->list[n].op.ptr,
-                            op == GRAPH_NONE ? "" : "; its twin decides for it");
+                            op == GRAPH_NONE ? ""
+                            : graph->op[op].pass == GRAPH_TASK
+                                ? "; a task has no parts"
+                                : "; its twin decides for it");
         plan_op(graph, op, how->list[n].parts, n, parts, rank);
     }
     return true;

@@ -62,7 +62,10 @@ sim_layout_release(struct sim_layout *layout)
 size_t
 sim_layout_bytes(const struct graph *graph)
 {
-    return LAYOUT_BYTES + graph->nops * 2 * sizeof(uint32_t);
+    bool tasks =
+        graph->nops && graph->op[0].pass == GRAPH_TASK; /* they have priorities */
+    return LAYOUT_BYTES +
+           graph->nops * (2 * sizeof(uint32_t) + (tasks ? sizeof(double) : 0));
 }
 
 struct sim_layout *
@@ -143,6 +146,22 @@ sim_layout_name(struct sim_layout *layout, struct rec_str id, struct rec_error *
 }
 
 bool
+sim_layout_prefer(struct sim_layout *layout, uint32_t op, double priority,
+                  struct rec_error *err)
+{
+    size_t n = layout->graph->nops;
+    if (!layout->priority) {
+        layout->priority = malloc((n + 1) * sizeof *layout->priority);
+        if (!layout->priority)
+            return rec_fail_memory(err);
+        for (size_t i = 0; i < n; i++)
+            layout->priority[i] = NAN;
+    }
+    layout->priority[op] = priority;
+    return true;
+}
+
+bool
 sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
 {
     const struct graph *graph = layout->graph;
@@ -161,7 +180,8 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
             double twin = graph->op[op->pair].memory;
             own = own > twin || (own == twin && i < op->pair) ? own : 0;
         }
-        memory[slot] += own;
+        memory[slot] =
+            op->pass == GRAPH_TASK ? fmax(memory[slot], own) : memory[slot] + own;
         if (memory[slot] > layout->memory) {
             layout->memory = memory[slot];
             layout->full_slot = slot;

@@ -132,21 +132,6 @@ open_layout(struct sim_replay *r, const struct rec *rec, const struct graph_said
 }
 
 static bool
-set_priority(struct sim_layout *layout, uint32_t op, double value, struct rec_error *err)
-{
-    size_t n = layout->graph->nops;
-    if (!layout->priority) {
-        layout->priority = malloc((n + 1) * sizeof *layout->priority);
-        if (!layout->priority)
-            return rec_fail_memory(err);
-        for (size_t i = 0; i < n; i++)
-            layout->priority[i] = NAN;
-    }
-    layout->priority[op] = value;
-    return true;
-}
-
-static bool
 add_place(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
           const struct graph_said *said, struct rec_error *err)
 {
@@ -157,7 +142,7 @@ add_place(struct sim_replay *r, const struct rec_reader *reader, const struct re
         return false;
     layout->slot[said->op] = said->slot;
     layout->placed[said->op] = layout->nplaced++;
-    return isnan(priority) || set_priority(layout, said->op, priority, err);
+    return isnan(priority) || sim_layout_prefer(layout, said->op, priority, err);
 }
 
 static bool

@@ -1,0 +1,204 @@
+/*
+ * Where tasks go: list scheduling. Whenever a server is free, the task that is ready and has
+ * the longest way to the end, by compute, starts on it: what runtasks does with processors.
+ * Simulated here with the times that the step will take there, so that each task's server and
+ * turn make the simulator do the same.
+ */
+#include "placer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct schedule {
+    const struct alloc_plan *plan;
+    uint32_t *child,
+        *first_child;       /* step i's: child[first_child[i]..first_child[i + 1]) */
+    uint32_t *waiting;      /* per step: parents that have not ended */
+    double *rank;           /* per step: seconds from its start to the end, at least */
+    uint32_t *turn;         /* per step: which it is in order of ranks */
+    struct sim_queue ready; /* time: the turn; key: the step */
+    struct sim_queue ends;  /* key: the server, the step (32 bits each) */
+    struct sim_queue idle;  /* time: the server */
+    double now;
+    uint32_t started;
+};
+
+static uint32_t
+op_of(const struct alloc_plan *plan, uint32_t step)
+{
+    return plan->graph->member[plan->graph->unit[plan->step[step].unit].first];
+}
+
+static double
+seconds_of(const struct alloc_plan *plan, uint32_t step)
+{
+    return plan->graph->op[op_of(plan, step)].compute;
+}
+
+/* Turns the lists of parents around. */
+static void
+fill_children(struct schedule *s)
+{
+    const struct alloc_plan *plan = s->plan;
+    uint32_t n = plan->nsteps, next = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct alloc_step *step = &plan->step[i];
+        s->waiting[i] = step->nparents;
+        for (uint32_t j = 0; j < step->nparents; j++)
+            s->first_child[plan->parent[step->first_parent + j]]++;
+    }
+    for (uint32_t i = 0; i <= n; i++)
+        s->first_child[i] = next += s->first_child[i]; /* the end, for now */
+    for (uint32_t i = n; i-- > 0;)
+        for (uint32_t j = plan->step[i].nparents; j-- > 0;) {
+            uint32_t parent = plan->parent[plan->step[i].first_parent + j];
+            s->child[--s->first_child[parent]] = i;
+        }
+}
+
+/* Parents come before their children in a plan. */
+static void
+fill_ranks(struct schedule *s)
+{
+    for (uint32_t i = s->plan->nsteps; i-- > 0;) {
+        double behind = 0;
+        for (uint32_t c = s->first_child[i]; c < s->first_child[i + 1]; c++)
+            behind = fmax(behind, s->rank[s->child[c]]);
+        s->rank[i] = seconds_of(s->plan, i) + behind;
+    }
+}
+
+/* The highest rank first; of equal ones the op that came first in its graph. */
+static int
+by_rank(const void *a, const void *b, void *context)
+{
+    const struct schedule *s = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (s->rank[x] != s->rank[y])
+        return s->rank[x] > s->rank[y] ? -1 : 1;
+    return op_of(s->plan, x) < op_of(s->plan, y) ? -1 : 1;
+}
+
+/* `order` is scratch. */
+static void
+fill_turns(struct schedule *s, uint32_t *order)
+{
+    uint32_t n = s->plan->nsteps;
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    qsort_r(order, n, sizeof *order, by_rank, s);
+    for (uint32_t i = 0; i < n; i++)
+        s->turn[order[i]] = i;
+}
+
+static bool
+make_ready(struct schedule *s, uint32_t step, struct rec_error *err)
+{
+    return sim_queue_push(&s->ready, (struct sim_event){s->turn[step], step}, err);
+}
+
+static bool
+start_tasks(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
+{
+    while (s->ready.n && s->idle.n) {
+        uint32_t step = (uint32_t)sim_queue_pop(&s->ready).key;
+        uint32_t server = (uint32_t)sim_queue_pop(&s->idle).time;
+        struct sim_event end = {s->now + seconds_of(s->plan, step),
+                                (uint64_t)server << 32 | step};
+        p->server[s->plan->graph->unit[s->plan->step[step].unit].first] = server;
+        alloc_hold(p, server);
+        p->order[s->started++] = step;
+        if (!sim_queue_push(&s->ends, end, err))
+            return false;
+        if (end.time <= s->now)
+            break; /* of no length: what it releases may go before the next one */
+    }
+    return true;
+}
+
+static bool
+end_tasks(struct schedule *s, struct rec_error *err)
+{
+    s->now = s->ends.event[0].time;
+    while (s->ends.n && s->ends.event[0].time <= s->now) {
+        uint64_t key = sim_queue_pop(&s->ends).key;
+        uint32_t step = (uint32_t)key;
+        for (uint32_t c = s->first_child[step]; c < s->first_child[step + 1]; c++)
+            if (--s->waiting[s->child[c]] == 0 && !make_ready(s, s->child[c], err))
+                return false;
+        if (!sim_queue_push(&s->idle, (struct sim_event){(double)(key >> 32), 0}, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+run(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < p->nservers; i++)
+        if (alloc_is_free(p->vacancy, i))
+            ok = sim_queue_push(&s->idle, (struct sim_event){i, 0}, err);
+    for (uint32_t i = 0; ok && i < s->plan->nsteps; i++)
+        if (s->waiting[i] == 0)
+            ok = make_ready(s, i, err);
+    ok = ok && start_tasks(s, p, err);
+    while (ok && s->ends.n)
+        ok = end_tasks(s, err) && start_tasks(s, p, err);
+    return ok;
+}
+
+/* The first task that no server has the memory for; the number of steps if there is none. */
+static uint32_t
+find_too_large(const struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    uint32_t i = 0;
+    while (i < plan->nsteps &&
+           plan->step[i].memory <= p->options.cluster.memory * (1 + 1e-12))
+        i++;
+    return i;
+}
+
+bool
+alloc_place_tasks(struct alloc_placer *p, const struct alloc_plan *plan,
+                  enum alloc_outcome *outcome, struct rec_error *err)
+{
+    size_t n = plan->nsteps, nparents = 0;
+    uint32_t large = find_too_large(p, plan);
+    struct schedule s = {.plan = plan};
+    bool ok;
+
+    if (large < n) {
+        p->failed = plan->step[large].unit;
+        *outcome = ALLOC_NO_MEMORY;
+        return true;
+    }
+    for (size_t i = 0; i < n; i++)
+        nparents += plan->step[i].nparents;
+    s.child = malloc((nparents + 1) * sizeof *s.child);
+    s.first_child = calloc(n + 1, sizeof *s.first_child);
+    s.waiting = malloc((n + 1) * sizeof *s.waiting);
+    s.rank = malloc((n + 1) * sizeof *s.rank);
+    s.turn = malloc((n + 1) * sizeof *s.turn);
+    ok = s.child && s.first_child && s.waiting && s.rank && s.turn;
+    if (!ok)
+        rec_fail_memory(err);
+    ok = ok && rec_grow(&p->order, &p->order_room, n, sizeof *p->order, err);
+    if (ok) {
+        fill_children(&s);
+        fill_ranks(&s);
+        fill_turns(&s, p->order);
+        ok = run(&s, p, err);
+    }
+    p->nused = p->nheld;
+    *outcome = ALLOC_PLACED;
+    free(s.child);
+    free(s.first_child);
+    free(s.waiting);
+    free(s.rank);
+    free(s.turn);
+    sim_queue_free(&s.ready);
+    sim_queue_free(&s.ends);
+    sim_queue_free(&s.idle);
+    return ok;
+}
