@@ -1,11 +1,12 @@
-# What experiments share. A Makefile sets OUT, `parameters` (what all its points depend on),
-# `ingredients` (files that make them: tools, inputs), `products` (what is made of the points),
-# and includes this.
+# What experiments share. A Makefile sets OUT, `sweep` (the values of points.yaml's parameters,
+# as options of task2graph), `ingredients` (files that make points: tools, inputs), `products`
+# (what is made of the points), and includes this.
 #
-# A point is a file that takes time to make. What tells points apart is in their paths; what
-# all of them depend on is in OUT/parameters, older than each: with other parameters, inputs
-# or tools none is used again. OUT/list names them: a table of other points is another table,
-# and the old one is removed first: what is made of points needs both files.
+# A point is a file that takes time to make, and a task of points.yaml that makes it; runtasks
+# runs them, as many at a time as make may (-j), and goes on where it was stopped, as OUT/log
+# has it. OUT/tasks.rec are the tasks: with other parameters, a task is another, and is run
+# again, or new. With other tools or inputs (OUT/ingredients) all are. What was made of other
+# points is removed first; OUT/points.rec says when each was made, and is younger than all.
 # Every recipe writes beside its target and renames; a failing stage or an empty product
 # leaves nothing.
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -14,19 +15,31 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 # behind the last stage of a pipeline
 kept = >$@.part && test -s $@.part && mv $@.part $@ || { rm -f $@.part; exit 1; }
+# makes $@.new the target if it says something else, without $(1)
+stamp = if cmp -s $@.new $@; then rm $@.new; else rm -f $(1) $(products) && mv $@.new $@; fi
+comma := ,
+space := $(subst ,, )
+# words -> values of --set
+values_of = $(subst $(space),$(comma),$(strip $(subst $(comma),%2C,$(subst %,%25,$(1)))))
+# one value, whatever is in it
+text_of = '$(subst $(comma),%2C,$(subst %,%25,$(1)))'
 
 .PHONY: all clean always
 .DELETE_ON_ERROR:
 all:
 
-# A stamp is written when what it says has changed. $(file) writes words of any number.
-$(OUT)/parameters: says = $(parameters)
-$(OUT)/list: says = $(points)
-$(OUT)/parameters: also = cksum $(ingredients) $(MAKEFILE_LIST)
-$(OUT)/list: also = :
-$(OUT)/parameters $(OUT)/list: always
-	@$(shell mkdir -p $(@D))$(file >$@.part,$(says))
-	@{ tr -s ' ' '\n' <$@.part && $(also); } >$@.new && rm $@.part || { rm -f $@.part $@.new; exit 1; }
-	@if cmp -s $@.new $@; then rm $@.new; else rm -f $(products) && mv $@.new $@; fi
-# How many points there are.
-done_points = find $(OUT) -mindepth 2 -newer $(OUT)/parameters | grep -cxFf $(OUT)/list -
+$(OUT)/ingredients: always
+	@mkdir -p $(@D)
+	@cksum $(ingredients) $(MAKEFILE_LIST) >$@.new || { rm -f $@.new; exit 1; }
+	@$(call stamp,$(OUT)/log $(OUT)/points.rec)
+
+$(OUT)/tasks.rec: points.yaml $(OUT)/ingredients always
+	@task2graph --template $< $(sweep) >$@.new || { rm -f $@.new; exit 1; }
+	@$(call stamp,$(OUT)/points.rec)
+
+# make -j4: runtasks -j4; make: one at a time; make -j: as many as there are processors
+$(OUT)/points.rec: $(OUT)/tasks.rec $(OUT)/ingredients
+	@runtasks $(filter-out -j,$(or $(filter -j%,$(MAKEFLAGS)),-j1)) --resume $(OUT)/log $< $(kept)
+
+clean:
+	rm -rf $(OUT)

@@ -1,8 +1,10 @@
-# One line a curve and load from the TSV of each seed, which `list` names a line each:
+# One line a curve and load from the TSV of each seed, which tasks write (ARGV[1]):
 # .../POLICY@CHOOSE/INTERARRIVAL/SEED.tsv
 BEGIN {
     FS = OFS = "\t"
-    while ((getline name <list) > 0) ARGV[ARGC++] = name
+    while ((getline <ARGV[1]) > 0)
+        if ($1 == "task" && $5 ~ /\.tsv$/) ARGV[ARGC++] = $5
+    ARGV[1] = ""
     print "policy", "choose", "interarrival", "seeds", "blocking", "blocking_se", "completion",
         "completion_se"
 }
