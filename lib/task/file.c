@@ -1,5 +1,5 @@
 /* Task files as people write them. */
-#include "rampipe/task.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ trim(struct rec_str s)
 }
 
 static bool
-set_text(struct task_file *file, const struct rec_reader *reader, const char **text,
+set_once(struct task_file *file, const struct rec_reader *reader, const char **text,
          struct rec_str value, struct rec_error *err)
 {
     if (*text)
@@ -81,6 +81,16 @@ set_text(struct task_file *file, const struct rec_reader *reader, const char **t
     if (value.len == 0)
         return rec_reader_fail(reader, err, "a value is missing");
     return (*text = rec_arena_copy(&file->task.arena, value, err)) != NULL;
+}
+
+/* A text that its record has as it is: cwd, env. */
+static bool
+set_text(struct task_file *file, const struct rec_reader *reader, const char **text,
+         struct rec_str value, struct rec_error *err)
+{
+    if (!task_is_escaped(value))
+        return rec_reader_fail(reader, err, "a %% begins an escape such as %%2C");
+    return set_once(file, reader, text, value, err);
 }
 
 /* A command has no TABs, for its record has none: blanks do. */
@@ -92,7 +102,7 @@ set_command(struct task_file *file, const struct rec_reader *reader, struct rec_
     const char *word;
     if (memchr(text.ptr, '\t', text.len))
         return rec_reader_fail(reader, err, "a command has no TAB in it");
-    if (!set_text(file, reader, &file->task.command, text, err))
+    if (!set_once(file, reader, &file->task.command, text, err))
         return false;
     do
         if (!next_word(file, reader, &rest, &word, err))
@@ -207,10 +217,11 @@ begin(struct task_file *file, const struct rec_reader *reader, struct rec_str li
     struct rec_str rest = line, id;
     const char *end;
 
-    if (!memchr(line.ptr, ':', line.len) || !rec_str_split(&rest, ':', &id))
+    if (!memchr(line.ptr, ':', line.len))
         return rec_reader_fail(reader, err,
                                "a task begins with NAME: READS -> WRITES | COMMAND (what "
                                "else it has stands behind, indented)");
+    (void)rec_str_split(&rest, ':', &id);
     id = trim(id);
     if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len) ||
         memchr(id.ptr, '\t', id.len))

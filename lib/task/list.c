@@ -212,17 +212,13 @@ put_word(struct rec_writer *w, const char *text)
 static bool
 put_unescaped(struct rec_writer *w, struct rec_str text, struct rec_error *err)
 {
-    char *plain = strndup(text.ptr, text.len);
-    bool ok = plain && task_unescape(plain);
-    if (ok)
-        put_word(w, plain);
-    else if (!plain)
-        rec_fail_memory(err);
-    else
-        rec_fail(err, REC_DATA, "a %% begins an escape such as %%2C, got '%.*s'",
-                 (int)(text.len < 80 ? text.len : 80), text.ptr);
+    char *plain = malloc(text.len + 1);
+    if (!plain)
+        return rec_fail_memory(err);
+    task_unescape(plain, text);
+    put_word(w, plain);
     free(plain);
-    return ok;
+    return true;
 }
 
 /* Where, and with what in its environment. */

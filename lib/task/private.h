@@ -4,7 +4,10 @@
 
 #include "rampipe/task.h"
 
-/** %2C is a comma, ... In place; false: a % that begins no such escape, or of a NUL. */
-bool task_unescape(char *text) REC_MUST_CHECK;
+/** %2C is a comma, ... False: a % begins no such escape, or one of a NUL. */
+bool task_is_escaped(struct rec_str text) REC_MUST_CHECK;
+/** Writes such a text without its escapes; `to` has room for it and a NUL. Returns what is
+ * behind that. */
+char *task_unescape(char *to, struct rec_str text);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef RAMPIPE_TASK_RUN_H
 #define RAMPIPE_TASK_RUN_H
 
-#include "rampipe/task.h"
+#include "private.h"
 
 #include <math.h>
 #include <signal.h>

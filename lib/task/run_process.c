@@ -84,23 +84,6 @@ is_set(char *const *list, size_t n, const char *variable)
     return false;
 }
 
-/* Text without its escapes, %2C. Returns what is behind its NUL. */
-static char *
-unescape(char *to, struct rec_str text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char code[3] = {0};
-        if (text.ptr[i] == '%' && i + 2 < text.len) {
-            memcpy(code, text.ptr + i + 1, 2);
-            *to++ = (char)strtol(code, NULL, 16);
-            i += 2;
-        } else
-            *to++ = text.ptr[i];
-    }
-    *to = '\0';
-    return to + 1;
-}
-
 /* NAME=VALUE,... and behind them the variables of this process. */
 static bool
 make_environment(struct run_launch *launch, const char *list, char *to,
@@ -113,7 +96,7 @@ make_environment(struct run_launch *launch, const char *list, char *to,
                       sizeof *launch->environment, err))
             return false;
         launch->environment[n++] = to;
-        to = unescape(to, part);
+        to = task_unescape(to, part);
     }
     own = n;
     for (char **variable = environ;; variable++) {
@@ -239,7 +222,7 @@ run_launch(struct run_launch *launch, const struct run_task *task, struct run_sl
         !rec_grow(&launch->variables, &launch->variable_room, cwd.len + env.len + 3, 1,
                   err))
         return -1;
-    to = unescape(launch->variables, cwd);
+    to = task_unescape(launch->variables, cwd);
     if (task->cwd)
         child.cwd = launch->variables;
     if ((task->env && !make_environment(launch, task->env, to, err)) ||

@@ -28,22 +28,33 @@ hex(char c)
 }
 
 bool
-task_unescape(char *text)
+task_is_escaped(struct rec_str text)
 {
-    char *to = text;
-    for (; *text; text++) {
+    for (size_t i = 0; i < text.len; i++) {
         int high, low;
-        if (*text != '%') {
-            *to++ = *text;
+        if (text.ptr[i] != '%')
             continue;
-        }
-        if ((high = hex(text[1])) < 0 || (low = hex(text[2])) < 0 || high + low == 0)
+        if (text.len - i < 3 || (high = hex(text.ptr[i + 1])) < 0 ||
+            (low = hex(text.ptr[i + 2])) < 0 || high + low == 0)
             return false;
-        *to++ = (char)(high * 16 + low);
-        text += 2;
+        i += 2;
+    }
+    return true;
+}
+
+char *
+task_unescape(char *to, struct rec_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '%') {
+            c = (char)(hex(text.ptr[i + 1]) * 16 + hex(text.ptr[i + 2]));
+            i += 2;
+        }
+        *to++ = c;
     }
     *to = '\0';
-    return true;
+    return to + 1;
 }
 
 static void
@@ -80,14 +91,12 @@ read_name(struct task *task, const struct rec_reader *reader, struct rec_str tex
     const char *kept = NULL;
     if (!raw || !name)
         rec_fail_memory(err);
+    else if (!task_is_escaped(text))
+        rec_reader_fail(reader, err, "%s: a %% begins an escape such as %%2C, got '%.*s'",
+                        what, (int)(text.len < 80 ? text.len : 80), text.ptr);
     else {
-        memcpy(raw, text.ptr, text.len);
-        raw[text.len] = '\0';
-        if (!task_unescape(raw))
-            rec_reader_fail(reader, err,
-                            "%s: a %% begins an escape such as %%2C, got '%.*s'", what,
-                            (int)(text.len < 80 ? text.len : 80), text.ptr);
-        else if (!task_normalise(name, rec_str(raw)))
+        task_unescape(raw, text);
+        if (!task_normalise(name, rec_str(raw)))
             rec_reader_fail(reader, err,
                             "%s has a name that is empty, or longer than %d bytes", what,
                             TASK_NAME_MAX);
@@ -120,18 +129,13 @@ read_text(struct task *task, const struct rec_reader *reader, const struct rec *
           const char *key, const char **value, struct rec_error *err)
 {
     struct rec_str text;
-    char *plain;
-    bool ok;
     *value = NULL;
     if (!rec_find_key(rec, key, &text))
         return true;
-    if (!(plain = strndup(text.ptr, text.len)))
-        return rec_fail_memory(err);
-    ok = task_unescape(plain);
-    free(plain);
-    return (ok || rec_reader_fail(reader, err, "%s: a %% begins an escape such as %%2C",
-                                  key)) &&
-           (*value = rec_arena_copy(&task->arena, text, err)) != NULL;
+    if (!task_is_escaped(text))
+        return rec_reader_fail(reader, err, "%s: a %% begins an escape such as %%2C",
+                               key);
+    return (*value = rec_arena_copy(&task->arena, text, err)) != NULL;
 }
 
 /* A file of its own streams, which it reads or writes. */

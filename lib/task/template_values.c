@@ -82,14 +82,15 @@ static bool
 add_escaped(struct task_template *t, struct parameter *parameter, struct rec_str part,
             struct rec_error *err)
 {
-    char *text = strndup(part.ptr, part.len);
+    char *text;
     const char *kept = NULL;
-    if (!text)
+    if (!task_is_escaped(part))
+        return rec_fail(err, REC_USAGE, "a %% begins an escape such as %%2C, got '%.*s'",
+                        (int)(part.len < 80 ? part.len : 80), part.ptr);
+    if (!(text = malloc(part.len + 1)))
         return rec_fail_memory(err);
-    if (!task_unescape(text))
-        rec_fail(err, REC_USAGE, "a %% begins an escape such as %%2C, got '%.*s'",
-                 (int)(part.len < 80 ? part.len : 80), part.ptr);
-    else if (!is_value(rec_str(text)))
+    task_unescape(text, part);
+    if (!is_value(rec_str(text)))
         rec_fail(err, REC_USAGE, "a value must be UTF-8 without control characters");
     else
         kept = rec_arena_copy(&t->arena, rec_str(text), err);
