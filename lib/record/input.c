@@ -156,8 +156,10 @@ next_member(struct rec_input *input, struct rec_error *err)
 }
 
 static ptrdiff_t
-read_gzip(struct rec_input *input, char *to, size_t room, struct rec_error *err)
+read_gzip(struct rec_input *input, char *to, size_t room, bool patient,
+          struct rec_error *err)
 {
+    bool pending = input->member_open && input->z.avail_out == 0; /* output held back */
     input->z.next_out = (unsigned char *)to;
     input->z.avail_out = (unsigned)(room < 1u << 30 ? room : 1u << 30);
     for (;;) {
@@ -165,8 +167,11 @@ read_gzip(struct rec_input *input, char *to, size_t room, struct rec_error *err)
         int status;
         if (!input->member_open && next_member(input, err) != 0)
             return -1;
-        if (input->z.avail_in == 0 && !input->file_ended) {
-            ptrdiff_t n = read_file(input, input->raw, RAW_SIZE, err);
+        if (input->z.avail_in == 0 && !input->file_ended && !pending) {
+            ptrdiff_t n;
+            if (patient && !rec_input_ready(input))
+                return REC_INPUT_WAITS;
+            n = read_file(input, input->raw, RAW_SIZE, err);
             if (n < 0)
                 return -1;
             input->file_ended = n == 0;
@@ -176,11 +181,16 @@ read_gzip(struct rec_input *input, char *to, size_t room, struct rec_error *err)
         }
         if (!input->member_open)
             return 0;
-        if (input->z.avail_in == 0) {
+        if (input->z.avail_in == 0 && !pending) {
             rec_fail(err, REC_IO, "%s: the gzip data are cut", input->name);
             return -1;
         }
         status = inflate(&input->z, Z_NO_FLUSH);
+        if (status == Z_BUF_ERROR && pending) {
+            pending = false; /* there was none */
+            continue;
+        }
+        pending = false;
         got = (size_t)((char *)input->z.next_out - to);
         if (status == Z_STREAM_END)
             input->member_open = false;
@@ -195,7 +205,8 @@ read_gzip(struct rec_input *input, char *to, size_t room, struct rec_error *err)
 }
 
 ptrdiff_t
-rec_input_read(struct rec_input *input, char *to, size_t room, struct rec_error *err)
+rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
+               struct rec_error *err)
 {
     if (input->format == UNKNOWN) {
         size_t most = room < RAW_SIZE ? room : RAW_SIZE;
@@ -205,7 +216,7 @@ rec_input_read(struct rec_input *input, char *to, size_t room, struct rec_error 
             if (more < 0)
                 return -1;
             n += more;
-        } while (n == 1 && more > 0);
+        } while (n == 1 && more > 0 && to[0] == '\x1f'); /* of gzip: there are two */
         if (n == 1 && to[0] == '\x1f') {
             rec_fail(err, REC_IO, "%s: the gzip data are cut", input->name);
             return -1;
@@ -219,5 +230,5 @@ rec_input_read(struct rec_input *input, char *to, size_t room, struct rec_error 
     }
     if (input->format == PLAIN)
         return read_file(input, to, room, err);
-    return read_gzip(input, to, room, err);
+    return read_gzip(input, to, room, patient, err);
 }

@@ -8,15 +8,17 @@
 struct rec_input;
 
 struct rec_input *rec_input_open(const char *path, struct rec_error *err);
-/* > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. */
-ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room,
+/* > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the patient:
+ * what is there of a gzip may not make a byte, and more is not there yet. */
+enum { REC_INPUT_WAITS = -2 };
+ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
                          struct rec_error *err);
 /* True when reading may wait for another process. */
 bool rec_input_may_block(const struct rec_input *input);
 /* What to poll() for. */
 int rec_input_fd(const struct rec_input *input);
-/* True when a read gives something at once: bytes, the end, an error. (The first read wants
- * two bytes, to tell a gzip by; and of a gzip whole blocks.) */
+/* True when a read by the patient does not wait for another process. (The first read does if
+ * the one byte that is there could begin a gzip.) */
 bool rec_input_ready(const struct rec_input *input);
 /* Bytes read from the file so far, before decompression. */
 uint64_t rec_input_bytes(const struct rec_input *input);

@@ -196,7 +196,8 @@ fill(struct rec_reader *reader, struct rec_error *err)
     if (reader->options.tie && rec_input_may_block(reader->input))
         rec_writer_flush(reader->options.tie);
     n = rec_input_read(reader->input, reader->buffer + reader->end,
-                       reader->size - reader->end, err);
+                       reader->size - reader->end, reader->patient, err);
+    reader->waiting = n == REC_INPUT_WAITS;
     if (n < 0)
         return false;
     reader->has_nul =
