@@ -218,3 +218,28 @@ status_is() {
     status_is 1 runtasks -j 1 --progress tasks.rec
     tr '\r' '\n' <err | grep -qE '^runtasks: [0-9]+ %, [0-9]+ s left, 1 of 3 tasks done, 1 running, 1 failed or skipped, [0-9] s'
 }
+
+@test "a file that is no log is left alone, and so is one that has other lines" {
+    task a - - true >tasks.rec
+    refused() { # status, message
+        cp log before
+        status_is "$1" runtasks --resume log tasks.rec
+        grep -q "^runtasks: log:.*$2" err && cmp log before
+    }
+    printf 'my notes' >log && refused 3 'no log of a run'
+    printf 'my notes\n' >log && refused 3 'no log of a run'
+    printf 'task\ta\tinf\t-\t-\ttrue\nmy notes' >log && refused 3 'no log of a run'
+    printf 'task\ta\tinf\t-\t-\t"true\n' >log && refused 3 'quote'
+    printf 'attempt\ta\t1\t0\n' >log && refused 3 'attempt'
+    printf 'my notes' >log && status_is 3 runtasks --log log tasks.rec && [ "$(cat log)" = 'my notes' ]
+    mkdir folder && status_is 4 runtasks --resume folder tasks.rec
+    grep -qx 'runtasks: folder: Is a directory' err
+    status_is 4 runtasks --resume /dev/null tasks.rec
+    grep -qx 'runtasks: /dev/null: not a file that can be read again' err
+    # attempts of tasks that are not there, comments, a cut first line
+    printf '# mine\nattempt\ta\t1\t0\t1\t0\nattempt\tz\t1\t0\t1\t0\nmark\n' >log
+    status_is 0 runtasks --resume log tasks.rec
+    [ "$(grep -c '^done.a' out)" = 1 ]
+    printf 'att' >log && status_is 0 runtasks --resume log tasks.rec
+    [ "$(cut -f 1,2 log)" = $'task\ta\nattempt\ta' ]
+}

@@ -139,8 +139,6 @@ lock(struct run_log *log, double grace, struct rec_error *err)
     if ((log->lock = open_file(log->path, O_RDONLY)) < 0)
         return fail(log, err);
     while (flock(log->lock, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EINTR)
-            continue;
         if (errno != EWOULDBLOCK)
             return fail(log, err);
         if (waited >= grace)
@@ -154,28 +152,46 @@ lock(struct run_log *log, double grace, struct rec_error *err)
     return true;
 }
 
+/* Another file that was given by mistake is left alone: is there a record of a log, or what
+ * was written of one, or a comment? */
+static bool
+check_line(const struct run_log *log, off_t at, struct rec_error *err)
+{
+    static const char *const begins[] = {"task\t", "attempt\t", "#"};
+    char text[8];
+    ssize_t n = pread(log->fd, text, sizeof text, at);
+    if (n < 0)
+        return fail(log, err);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t len = strlen(begins[i]);
+        if (memcmp(text, begins[i], len < (size_t)n ? len : (size_t)n) == 0)
+            return true;
+    }
+    return rec_fail(err, REC_DATA,
+                    "%s: no log of a run, which has task and attempt records", log->path);
+}
+
 /* A line that the last run did not end is dropped. */
 static bool
-drop_cut_line(const struct run_log *log, off_t size,
+drop_cut_line(const struct run_log *log, off_t *size,
               const struct task_run_options *options, struct rec_error *err)
 {
-    off_t keep = size;
-    char c = '\n', text[400];
-    while (keep > 0) {
-        ssize_t n = pread(log->fd, &c, 1, keep - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n != 1)
-            return n < 0 ? fail(log, err) : true;
+    off_t keep = *size;
+    char c, text[400];
+    for (; keep > 0; keep--) {
+        if (pread(log->fd, &c, 1, keep - 1) != 1)
+            return fail(log, err);
         if (c == '\n')
             break;
-        keep--;
     }
-    if (keep == size)
+    if (keep == *size)
         return true;
+    if (!check_line(log, keep, err))
+        return false;
     snprintf(text, sizeof text, "%.300s: the last line was cut, and is dropped",
              log->path);
     options->warn(options->context, text);
+    *size = keep;
     return ftruncate(log->fd, keep) == 0 || fail(log, err);
 }
 
@@ -192,13 +208,14 @@ run_log_open(struct run_log *log, const struct task_run_options *options,
     if (log->fd < 0 || fstat(log->fd, &status) != 0)
         return fail(log, err);
     if (!S_ISREG(status.st_mode))
-        return !options->resume || rec_fail(err, REC_IO, "%s: no file", log->path);
-    if (!lock(log, options->grace, err) ||
-        !drop_cut_line(log, status.st_size, options, err))
+        return !options->resume ||
+               rec_fail(err, REC_IO, "%s: not a file that can be read again", log->path);
+    if (!lock(log, options->grace, err))
         return false;
-    if (fstat(log->fd, &status) != 0)
+    if (fstat(log->fd, &status) != 0) /* (it may have grown) */
         return fail(log, err);
-    return !options->resume || status.st_size == 0 || read_log(log, err);
+    return check_line(log, 0, err) && drop_cut_line(log, &status.st_size, options, err) &&
+           (!options->resume || status.st_size == 0 || read_log(log, err));
 }
 
 bool
@@ -220,9 +237,9 @@ run_log_line(struct run_log *log, struct rec_str line, struct rec_error *err)
 void
 run_log_close(struct run_log *log)
 {
-    if (log->path && log->fd >= 0)
+    if (log->fd >= 0)
         close(log->fd);
-    if (log->path && log->lock >= 0)
+    if (log->lock >= 0)
         close(log->lock);
     rec_map_free(&log->ids);
     rec_arena_free(&log->arena);
