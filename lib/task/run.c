@@ -34,8 +34,8 @@ end_running(struct run *run)
         return;
     run->ending = true;
     for (size_t i = 0; i < run->nslots; i++)
-        if (run->slot[i].task != REC_NONE)
-            run->slot[i].deadline = run->slot[i].warned ? run->slot[i].deadline : 0;
+        if (run->slot[i].task != REC_NONE && !run->slot[i].warned)
+            run->slot[i].deadline = 0;
 }
 
 /* Something that cannot be made up for: what runs is ended, *err is kept. */
@@ -184,6 +184,15 @@ read_input(struct run *run)
 
 /* ---- waiting ------------------------------------------------------------- */
 
+/* It may be over, and not looked at yet. */
+static bool
+has_ended(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid;
+}
+
 /* Timeouts that have passed. The next one. */
 static double
 end_late(struct run *run)
@@ -193,7 +202,7 @@ end_late(struct run *run)
         struct run_slot *slot = &run->slot[i];
         if (slot->task == REC_NONE)
             continue;
-        if (slot->deadline <= time) {
+        if (slot->deadline <= time && !has_ended(slot->pid)) {
             kill(-slot->pid, slot->warned ? SIGKILL : SIGTERM);
             slot->timed_out = slot->timed_out || !run->ending;
             slot->deadline = slot->warned ? INFINITY : time + run->options->grace;
@@ -297,8 +306,9 @@ watch_signals(struct run *run)
     sigemptyset(&run->heard);
     sigaddset(&run->heard, SIGCHLD);
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
-        struct sigaction action;
-        if (sigaction(deadly[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        sigaction(deadly[i], NULL, &action);
+        if (action.sa_handler != SIG_IGN)
             sigaddset(&run->heard, deadly[i]);
     }
     blocked = run->heard;
