@@ -34,6 +34,24 @@ faulty() {
     FAULT_STEP=0 faulty "memory memory+" partition graph.rec.gz -o out.gz
 }
 
+# All that a task may have, most of it failing (but for its files: those are its own failures);
+# and a log that says that all is done.
+@test "tasks that fail, and a run that goes on, without memory" {
+    local no=env=LD_PRELOAD=,A=%2C
+    { printf 'task\ta\tinf\t-\tp/x,@s\ttrue\tstdout=x\t%s\n' $no
+        printf 'task\tb\tinf\tx\ty\tfalse\tstdin=@a.stdout\tcwd=.\tretries=1\t%s\n' $no
+        printf 'task\tc\t9\ty\tz\ttrue\tstdin=@b.stderr\tstderr=e\t%s\nfence\tf\n' $no
+        printf 'task\td\t9\tp/,@s\tx\tno-such-command\tcost=1\tmemory=1\tcores=2\t%s\n' $no
+        printf 'task\te\t9\t@b.stdout\tq/\ttrue\tstdin=@a.stdout\tok=any\t%s\n' $no; } >rich.rec
+    rich() { faulty memory runtasks -q --brief -j 2 --backoff 0 --logs rich -o /dev/null --log rich.log rich.rec; }
+    mkdir rich
+    rich
+    [ "$calls" -ge 40 ]
+    runtasks --log done.log tasks.rec >/dev/null
+    faulty "memory EIO" runtasks --resume done.log tasks.rec
+    for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done
+}
+
 @test "--help and --version without memory" {
     f() { faulty "memory memory+" $program --help; }
     each f

@@ -219,6 +219,83 @@ status_is() {
     tr '\r' '\n' <err | grep -qE '^runtasks: [0-9]+ %, [0-9]+ s left, 1 of 3 tasks done, 1 running, 1 failed or skipped, [0-9] s'
 }
 
+# Each attempt says why it failed; a status that is no number is no exit status.
+@test "what cannot be started, and signals, are attempts with that status" {
+    echo 'echo $0' >script
+    { task none - - no-such-command
+        task no_x - - ./script
+        task no_cwd - - true cwd=nowhere
+        task no_input - - true stdin=nowhere/x
+        task no_stdout - - true stdout=nowhere/y
+        task no_stderr - - true stderr=nowhere/z
+        task segv - - 'sh -c "kill -SEGV \$\$"'
+        task real - - 'sh -c "kill -40 \$\$"'
+        task seven - - 'sh -c "exit 7"'; } >tasks.rec
+    status_is 1 runtasks -j 1 tasks.rec
+    [ "$(sed -n 's/^attempt\t\([^\t]*\)\t1\t[^\t]*\t[^\t]*\t\([^\t]*\)\t.*/\1 \2/p' out | paste -sd ,)" = \
+        'none ENOENT,no_x EACCES,no_cwd ENOENT,no_input ENOENT,no_stdout ENOENT,no_stderr ENOENT,segv SIGSEGV,real SIG40,seven 7' ]
+    grep -qx "runtasks: warning: task 'no_x' failed: cannot be started, EACCES" err
+    grep -qx "runtasks: warning: task 'segv' failed: SIGSEGV" err
+}
+
+@test "a command is looked for in the PATH of its env" {
+    mkdir bin && printf '#!/bin/sh\necho found, $(basename "$PWD")\n' >bin/tool && chmod +x bin/tool
+    { task a - - tool "env=PATH=$PWD/bin:$PATH" cwd=bin stdout=a
+        task b - - tool env=X=1; } >tasks.rec
+    status_is 1 runtasks tasks.rec
+    [ "$(cat a)" = 'found, bin' ]
+    grep -q '^block.b.*status=ENOENT' out
+}
+
+# Thirty at a time do not find the files that they need: some wait for others.
+@test "tasks for which there is no room now wait until others have ended" {
+    for ((i = 0; i < 30; i++)); do task $i - - 'sleep 0.02'; done >tasks.rec
+    status_is 0 bash -c 'ulimit -n 20; runtasks -j 30 tasks.rec'
+    [ "$(grep -c '^attempt.[0-9]*.1.*	0	user' out)" = 30 ]
+    task a - - true stdin=tasks.rec stdout=x stderr=y >one.rec
+    for n in 5 6 7 8 9 10 11 12 13; do bash -c "ulimit -n $n; runtasks one.rec" || :; done >few 2>&1
+    grep -qx 'runtasks: signals: Too many open files' few
+    grep -q 'status=EMFILE' few # none runs that could end
+    grep -q '^done.a' few
+}
+
+@test "output goes to TMPDIR, to /tmp, or nowhere but memory" {
+    task a - - 'sh -c "echo said; readlink -f /proc/self/fd/1; false"' >tasks.rec
+    TMPDIR=$PWD status_is 1 runtasks tasks.rec
+    grep -q "^$PWD/.*deleted" err
+    TMPDIR='' status_is 1 runtasks tasks.rec
+    grep -q "^/tmp/.*deleted" err
+    TMPDIR=$PWD/nowhere status_is 1 runtasks tasks.rec
+    grep -qx said err
+    grep -q memfd:output err
+}
+
+@test "a second signal kills at once what heeds no first one" {
+    task a - - 'sh -c "trap \"\" TERM; echo \$\$ >pid; while :; do sleep 0.1; done"' >tasks.rec
+    env --default-signal runtasks --log log tasks.rec >out 2>err &
+    until [ -s pid ]; do sleep 0.01; done
+    kill -TERM $!
+    until grep -q "^SigQ" /proc/$!/status && ! grep -q "^ShdPnd:.*[1-9a-f]" /proc/$!/status; do sleep 0.01; done
+    kill -TERM $!
+    status=0
+    wait $! || status=$?
+    [ $status = 143 ]
+    [ ! -e "/proc/$(cat pid)" ]
+    grep -q '^attempt.a.1.*SIGKILL' log
+}
+
+# It ended in time, while the runner stood still.
+@test "a task that has ended is not late" {
+    task a - - 'sh -c "echo >begun; sleep 0.02"' | sed 's/inf/0.3/' >tasks.rec
+    runtasks tasks.rec >out &
+    until [ -e begun ]; do sleep 0.01; done
+    kill -STOP $!
+    sleep 0.35
+    kill -CONT $!
+    wait $!
+    grep -q '^done.a' out
+}
+
 @test "a file that is no log is left alone, and so is one that has other lines" {
     task a - - true >tasks.rec
     refused() { # status, message
@@ -242,4 +319,16 @@ status_is() {
     [ "$(grep -c '^done.a' out)" = 1 ]
     printf 'att' >log && status_is 0 runtasks --resume log tasks.rec
     [ "$(cut -f 1,2 log)" = $'task\ta\nattempt\ta' ]
+}
+
+# What is in a folder is not removed, and not taken for whole: who reads it comes after.
+@test "an interrupted task that writes a folder is run again in it" {
+    { task a - d/,d2 'sh -c "echo new >d/x"'
+        task b d/ y 'cat d/x' stdout=y; } >tasks.rec
+    head -n 1 tasks.rec >log
+    mkdir d d2 && echo half >d/x && echo kept >d/other
+    status_is 0 runtasks --resume log tasks.rec
+    [ "$(cat y)" = new ]
+    [ "$(cat d/other)" = kept ]
+    [ -d d2 ]
 }

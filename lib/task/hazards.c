@@ -7,7 +7,7 @@
  * A node's children are in two lists, by their latest access and by their latest write, so
  * that an access to dir/ finds those that matter without looking at the others.
  */
-#include "rampipe/task.h"
+#include "private.h"
 
 #include <stdlib.h>
 
@@ -321,11 +321,8 @@ push_reader(struct task_hazards *h, struct object *object, struct rec_error *err
 static uint32_t
 output_of(const struct task_hazards *h, const char *name)
 {
-    size_t n = strlen(name);
-    uint32_t turn = NONE;
-    if (*name == '@' && n > 8 &&
-        (strcmp(name + n - 7, ".stdout") == 0 || strcmp(name + n - 7, ".stderr") == 0))
-        turn = rec_map_get(&h->ids, (struct rec_str){name + 1, n - 8});
+    struct rec_str id = task_output(name);
+    uint32_t turn = id.ptr ? rec_map_get(&h->ids, id) : NONE;
     return turn == NONE ? 0 : turn;
 }
 

@@ -1,5 +1,5 @@
 /* Names of objects, and words of commands. */
-#include "rampipe/task.h"
+#include "private.h"
 
 /* The length of `text` without its last component, "a/b/" of "a/b/c/"; it ends in /. */
 static size_t
@@ -55,6 +55,16 @@ task_normalise(char *text, struct rec_str name)
         n--;
     text[n] = '\0';
     return true;
+}
+
+struct rec_str
+task_output(const char *name)
+{
+    size_t n = strlen(name);
+    if (*name != '@' || n < 9 ||
+        (strcmp(name + n - 7, ".stdout") != 0 && strcmp(name + n - 7, ".stderr") != 0))
+        return (struct rec_str){NULL, 0};
+    return (struct rec_str){name + 1, n - 8};
 }
 
 int

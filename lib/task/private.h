@@ -9,5 +9,7 @@ bool task_is_escaped(struct rec_str text) REC_MUST_CHECK;
 /** Writes such a text without its escapes; `to` has room for it and a NUL. Returns what is
  * behind that. */
 char *task_unescape(char *to, struct rec_str text);
+/** The ID of @ID.stdout or @ID.stderr, a part of `name`; {NULL}: it is another name. */
+struct rec_str task_output(const char *name);
 
 #endif

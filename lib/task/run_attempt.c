@@ -79,7 +79,7 @@ static bool
 put_attempt(struct run *run, const struct run_task *task, double start, double end,
             const char *status, const struct rusage *used)
 {
-    char text[9][REC_NUM_MAX], *line;
+    char text[6][REC_NUM_MAX], *line;
     double value[] = {start,
                       end,
                       of_timeval(used->ru_utime),
@@ -222,7 +222,7 @@ reap(struct run *run, pid_t pid)
     char text[32];
     const char *name = text;
     uint32_t task;
-    int status = 0, output = -1;
+    int status = 0;
     bool ok;
 
     for (size_t i = 0; i < run->nslots; i++)
@@ -230,8 +230,7 @@ reap(struct run *run, pid_t pid)
             slot = &run->slot[i];
     if (slot)
         kill(-pid, SIGKILL); /* what it left behind */
-    while (wait4(pid, &status, 0, &used) < 0 && errno == EINTR)
-        ;
+    wait4(pid, &status, 0, &used);
     if (!slot)
         return true;
     task = slot->task;
@@ -247,17 +246,13 @@ reap(struct run *run, pid_t pid)
         snprintf(text, sizeof text, "%d", WEXITSTATUS(status));
     else
         name_signal(WTERMSIG(status), text, sizeof text);
-    if (slot->output >= 0) {
-        output = slot->output;
-        ok = conclude(run, task, slot->start, ok, name, &used, output);
-        if (is_written(output) &&
-            ftruncate(output, 0) != 0) { /* then another takes its place */
-            close(output);
-            slot->output = -1;
-        }
-        return ok;
+    ok = conclude(run, task, slot->start, ok, name, &used, slot->output);
+    if (slot->output >= 0 && is_written(slot->output) &&
+        ftruncate(slot->output, 0) != 0) { /* then another takes its place */
+        close(slot->output);
+        slot->output = -1;
     }
-    return conclude(run, task, slot->start, ok, name, &used, -1);
+    return ok;
 }
 
 bool
@@ -265,10 +260,7 @@ run_reap(struct run *run)
 {
     for (;;) {
         siginfo_t info = {.si_pid = 0};
-        int status = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-        if (status != 0 && errno == EINTR)
-            continue;
-        if (status != 0 || info.si_pid == 0)
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
             return true;
         if (!reap(run, info.si_pid))
             return false;
@@ -306,13 +298,12 @@ remove_outputs(const struct run_task *task)
 const struct run_task *
 run_find_output(const struct run *run, const char *name, const char **kind)
 {
-    size_t n = strlen(name);
-    uint32_t task = REC_NONE;
-    if (*name == '@' && n > 8 &&
-        (strcmp(name + n - 7, ".stdout") == 0 || strcmp(name + n - 7, ".stderr") == 0))
-        task = rec_map_get(&run->ids, (struct rec_str){name + 1, n - 8});
-    *kind = name + n - (n < 6 ? n : 6);
-    return task == REC_NONE ? NULL : &run->graph.task[task];
+    struct rec_str id = task_output(name);
+    uint32_t task = id.ptr ? rec_map_get(&run->ids, id) : REC_NONE;
+    if (task == REC_NONE)
+        return NULL;
+    *kind = id.ptr + id.len + 1;
+    return &run->graph.task[task];
 }
 
 /* The file of a task's standard input; *path is the caller's. */
@@ -332,8 +323,16 @@ find_input(struct run *run, const struct run_task *task, char **path)
     return *path || rec_fail_memory(run->err);
 }
 
+/* Will there be room for a process, or its files, when another has ended? */
 static bool
-start(struct run *run, uint32_t task)
+is_shortage(int why)
+{
+    return why == EAGAIN || why == ENOMEM || why == EMFILE || why == ENFILE;
+}
+
+/* *later: it is to be tried again when another has ended. */
+static bool
+start(struct run *run, uint32_t task, bool *later)
 {
     struct run_task *t = &run->graph.task[task];
     struct run_slot *slot = free_slot(run);
@@ -356,6 +355,11 @@ start(struct run *run, uint32_t task)
     free(input);
     if (status < 0)
         return false;
+    if (status == 0 && is_shortage(why) && run->tally->running > 0) {
+        *later = true;
+        t->attempts--;
+        return run_graph_push(&run->graph, task, run->err);
+    }
     if (status == 0)
         return conclude(run, task, slot->start, false, strerrorname_np(why), &none, -1);
     slot->task = task;
@@ -384,13 +388,14 @@ run_start_ready(struct run *run)
 {
     uint32_t aside[ASIDE];
     size_t n = 0;
-    bool ok = true;
-    while (ok && !run->stopped && run->graph.nready > 0 && run->cores > 0 && n < ASIDE) {
+    bool ok = true, later = false;
+    while (ok && !later && !run->stopped && run->graph.nready > 0 && run->cores > 0 &&
+           n < ASIDE) {
         uint32_t task = run->graph.ready[0];
         if (fits(run, task)) {
             run_graph_pop(&run->graph);
             run->passed += n > 0;
-            ok = start(run, task);
+            ok = start(run, task, &later);
             continue;
         }
         if (n == 0 && run->head != task) {

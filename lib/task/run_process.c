@@ -113,7 +113,7 @@ make_environment(struct run_launch *launch, const char *list, char *to,
 /* ---- the child ------------------------------------------------------------- */
 
 struct child {
-    char *const *argv, *const *environment;
+    char *const *argv;
     const char *cwd;
     int fd[3];
     const sigset_t *mask;
@@ -133,7 +133,7 @@ run_child(void *context)
     if (dup2(child->fd[0], 0) == 0 && dup2(child->fd[1], 1) == 1 &&
         dup2(child->fd[2], 2) == 2 && (!child->cwd || chdir(child->cwd) == 0)) {
         sigprocmask(SIG_SETMASK, child->mask, NULL);
-        execvpe(child->argv[0], child->argv, child->environment);
+        execvp(child->argv[0], child->argv);
     }
     child->why = errno;
     _exit(127);
@@ -210,13 +210,12 @@ int
 run_launch(struct run_launch *launch, const struct run_task *task, struct run_slot *slot,
            const char *input, const char *logs, int *why, struct rec_error *err)
 {
-    struct child child = {
-        .mask = &launch->mask, .parent = getpid(), .environment = environ};
+    struct child child = {.mask = &launch->mask, .parent = getpid()};
     struct rec_str cwd = rec_str(task->cwd ? task->cwd : ""),
                    env = rec_str(task->env ? task->env : "");
+    char **before = environ, *to;
     uintptr_t top;
     size_t n;
-    char *to;
 
     if (!split_words(launch, task->command, &n, err) ||
         !rec_grow(&launch->variables, &launch->variable_room, cwd.len + env.len + 3, 1,
@@ -229,20 +228,24 @@ run_launch(struct run_launch *launch, const struct run_task *task, struct run_sl
         !rec_grow(&launch->stack, &launch->stack_room, STACK + 16 * n, 1, err))
         return -1;
     child.argv = launch->argv;
-    if (task->env)
-        child.environment = launch->environment;
     if (!open_files(launch, task, slot, input, logs, child.fd)) {
         *why = errno;
         close_files(launch, slot, child.fd);
-        return 0;
+        if (*why != ENOMEM)
+            return 0;
+        rec_fail_memory(err);
+        return -1;
     }
     top = (uintptr_t)(launch->stack + launch->stack_room) / ALIGN * ALIGN;
+    if (task->env)
+        environ = launch->environment; /* its PATH is where the command is looked for */
     slot->pid = clone(run_child, (void *)top, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     *why = slot->pid < 0 ? errno : child.why;
+    environ = before;
     close_files(launch, slot, child.fd);
-    if (slot->pid >= 0 && child.why == 0)
+    if (*why == 0)
         return 1;
-    while (slot->pid >= 0 && waitpid(slot->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    if (slot->pid >= 0)
+        waitpid(slot->pid, NULL, 0);
     return 0;
 }
