@@ -80,6 +80,8 @@ set_once(struct task_file *file, const struct rec_reader *reader, const char **t
                                file->task.id);
     if (value.len == 0)
         return rec_reader_fail(reader, err, "a value is missing");
+    if (memchr(value.ptr, '\t', value.len))
+        return rec_reader_fail(reader, err, "a TAB is no part of a value");
     return (*text = rec_arena_copy(&file->task.arena, value, err)) != NULL;
 }
 
@@ -93,15 +95,13 @@ set_text(struct task_file *file, const struct rec_reader *reader, const char **t
     return set_once(file, reader, text, value, err);
 }
 
-/* A command has no TABs, for its record has none: blanks do. */
+/* Its quotes are closed. */
 static bool
 set_command(struct task_file *file, const struct rec_reader *reader, struct rec_str text,
             struct rec_error *err)
 {
     struct rec_str rest = text;
     const char *word;
-    if (memchr(text.ptr, '\t', text.len))
-        return rec_reader_fail(reader, err, "a command has no TAB in it");
     if (!set_once(file, reader, &file->task.command, text, err))
         return false;
     do
