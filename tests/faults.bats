@@ -52,6 +52,38 @@ faulty() {
     for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done
 }
 
+# Every field, with texts so long that each asks for memory of its own.
+@test "templates and task files without memory" {
+    local n long=x
+    for ((n = 0; n < 9; n++)); do long=$long$long; done
+    cat >long.yaml <<YAML
+parameters: {p: [1, $long$long]}
+tasks:
+- name: a-{p}
+  executables: [{target: t, arguments: [$long, "it's {p}"], cwd: "{p},$long", env: {A: "{p}$long", B: "$long"}}]
+  reads: {files: ["r{p}"], keys: ["k{p}"]}
+  writes: ["w{p}", "{p}/"]
+  stdin: "i{p}$long"
+  stdout: "o{p}$long$long"
+  stderr: "e{p}$long$long$long"
+  timeout: {days: 1, seconds: "2"}
+  cores: 2
+  memory: 1e9
+  cost: 0.5
+  retries: 2
+  ok: any
+- name: j-{p}
+  type: job
+  executables: [{target: t, ranks: 2, cwd: "$long"}, {target: u, env: {A: "{p}"}, arguments: ["{p}$long"]}]
+YAML
+    faulty memory task2graph --template long.yaml --dot
+    [ "$calls" -ge 50 ]
+    { printf 'a%s: b%s ../c d/ -> e%s ../../f/ | true %s\n' $long $long$long $long$long$long $long$long
+        printf 'g: @%s ../.. -> d/%s\n  cwd %s%s\n  run %s\n  stdout %s%s%s\n' $long $long $long $long $long $long $long $long
+        printf 'h: ../../f/x d/ -> / ../ d/\n  run true\n---\ni: / -> d/%s/y | true\n' $long; } >long.tasks
+    for form in --dot --makefile --check ''; do faulty memory task2graph $form long.tasks || return 1; done
+}
+
 @test "--help and --version without memory" {
     f() { faulty "memory memory+" $program --help; }
     each f

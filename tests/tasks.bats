@@ -219,6 +219,25 @@ status_is() {
     tr '\r' '\n' <err | grep -qE '^runtasks: [0-9]+ %, [0-9]+ s left, 1 of 3 tasks done, 1 running, 1 failed or skipped, [0-9] s'
 }
 
+@test "what no run can do is refused, and where" {
+    refused() { # message
+        cat >tasks.rec
+        status_is 3 runtasks tasks.rec
+        grep -q "^runtasks: tasks.rec:[12]: .*$1" err
+    }
+    task a - - true env==x | refused "env of task 'a' must be NAME=VALUE,..., got '=x'"
+    task a - - true "env=$(printf '%090d' 0)" | refused "got '0*'$"
+    task a - - true stdout=@x | refused "stdout and stderr of task 'a' go to files"
+    task a - - true stderr=@x | refused "stdout and stderr of task 'a' go to files"
+    { task a - - true stdout=x; task b - - cat stdin=@a.stderr; } | refused "the stderr of task 'a' is kept nowhere"
+    { task a - - true stderr=x; task b - - cat stdin=@a.stdout; } | refused "the stdout of task 'a' is kept nowhere"
+    { task a - - 'sh -c "echo said >&2"' stderr=x; task b - - cat stdin=@a.stderr stdout=y cwd=/; } >tasks.rec
+    status_is 0 runtasks --log log tasks.rec
+    [ "$(cat y)" = said ]
+    status_is 0 runtasks --resume log tasks.rec
+    [ "$(grep -c ^done out)" = 0 ]
+}
+
 # Each attempt says why it failed; a status that is no number is no exit status.
 @test "what cannot be started, and signals, are attempts with that status" {
     echo 'echo $0' >script

@@ -191,9 +191,9 @@ test_vectors(void **state)
 static const char *const leaves[] = {"a",   "a/x",   "a/y",  "a/b", "a/b/x", "a/b/y",
                                      "a/?", "a/b/?", "c",    "@a",  "/a",    "../z",
                                      "./?", "/?",    "../?", ".",   ".."};
-static const char *const objects[] = {"a",     "a/x",  "a/y",  "a/b", "a/b/x",
-                                      "a/b/y", "a/",   "a/b/", "c",   "@a",
-                                      "/a",    "../z", "./",   "/",   "../"};
+static const char *const objects[] = {"a",  "a/x",  "a/y", "a/b", "a/b/x", "a/b/y",
+                                      "a/", "a/b/", "c",   "@a",  "/a",    "../z",
+                                      "./", "/",    "../", ".."};
 enum {
     NLEAVES = sizeof leaves / sizeof *leaves,
     NOBJECTS = sizeof objects / sizeof *objects
