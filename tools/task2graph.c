@@ -1,10 +1,11 @@
 /* task2graph [OPTION]... [FILE]... - tasks -> the graph of what must wait for what. */
 #include "ggo/task2graph.h"
-#define CLI_PATHS "template",
+#define CLI_PATHS "template", "costs",
 #include "main.h"
 
 #include "task2graph_template.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,8 @@ struct reading {
     struct task_file file;
     struct task_template *template; /* NULL: tasks are read */
     unsigned fences;                /* of it */
+    struct task_costs costs;        /* measured */
+    uint64_t tasks, unmeasured;
 };
 
 static bool
@@ -30,17 +33,86 @@ read_options(struct reading *r, const struct task2graph_args *args)
               : args->makefile_given ? TASK_MAKEFILE
               : args->check_given    ? TASK_CHECK
                                      : TASK_GRAPH;
-    if (r->form != TASK_GRAPH && args->no_job_given)
-        return cli_usage(r->cli, "--no-job is of a graph of records");
+    if (r->form != TASK_GRAPH && (args->no_job_given || args->costs_given))
+        return cli_usage(r->cli, "--%s is of a graph of records",
+                         args->no_job_given ? "no-job" : "costs");
     r->job = !args->no_job_given;
     r->name = args->name_arg;
     if (!*r->name || strpbrk(r->name, ",=\t\r\n") || !rec_is_text(rec_str(r->name)))
         return cli_usage(
             r->cli, "--name must be UTF-8, not empty, and have no comma, '=' or TAB");
+    if (args->costs_given && args->template_given && strcmp(args->costs_arg, "-") == 0)
+        return cli_usage(r->cli, "--costs with --template must be a file, not -");
     if (!args->template_given && (args->set_given || args->limit_given))
         return cli_usage(r->cli, "--%s belongs to --template",
                          args->set_given ? "set" : "limit");
     return cli_seconds(r->cli, "cost", args->cost_arg, false, &r->cost);
+}
+
+/* ---- measured costs ------------------------------------------------------ */
+
+static void
+warn(void *context, const char *text)
+{
+    cli_warn(context, "%s", text);
+}
+
+static bool
+read_costs(struct reading *r, const char *path)
+{
+    struct cli *cli = r->cli;
+    struct rec_reader_options options = {
+        .partial = cli->partial, .log = true, .warn = warn, .context = cli};
+    struct rec_reader *reader;
+    bool ok;
+    if (strcmp(path, "-") == 0 && cli_is_standard(cli))
+        return cli_usage(cli, "--costs - and the tasks are both standard input");
+    reader = rec_reader_open(&path, 1, &options, &cli->err);
+    ok = reader && task_costs_read(&r->costs, reader, &cli->err);
+    rec_reader_close(reader);
+    return ok;
+}
+
+/* Gives a task what it took, if that is known. */
+static bool
+measure(struct reading *r, struct task *task)
+{
+    double seconds = task_costs_get(&r->costs, task);
+    r->tasks++;
+    if (!isnan(seconds))
+        task->cost = seconds;
+    else
+        r->unmeasured++;
+    return !isnan(seconds);
+}
+
+static void
+say_unmeasured(const struct reading *r, const char *path)
+{
+    if (r->unmeasured > 0)
+        cli_warn(r->cli,
+                 "%llu of %llu tasks were not done in %s: their cost is not measured",
+                 (unsigned long long)r->unmeasured, (unsigned long long)r->tasks, path);
+}
+
+/* The record as it is, but for its cost. */
+static void
+put_with_cost(struct rec_writer *w, const struct rec *rec, double cost)
+{
+    bool there = false;
+    rec_begin(w, "task");
+    for (size_t i = 1; i < rec->nfields; i++) {
+        bool is_cost =
+            i > 5 && rec->field[i].len > 5 && memcmp(rec->field[i].ptr, "cost=", 5) == 0;
+        if (is_cost)
+            rec_num_key(w, "cost", cost);
+        else
+            rec_str_field(w, rec->field[i]);
+        there = there || is_cost;
+    }
+    if (!there)
+        rec_num_key(w, "cost", cost);
+    rec_end(w);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -59,9 +131,11 @@ static bool
 take_record(struct reading *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
+    bool measured = false;
     if (rec->type == REC_TASK) {
         if (!task_read(&r->task, cli->reader, rec, &cli->err))
             return false;
+        measured = measure(r, &r->task);
         if (!task_list_add(r->list, &r->task, &cli->err))
             return rec_locate(cli->reader, &cli->err);
     } else if (rec->type == REC_FENCE) {
@@ -71,7 +145,9 @@ take_record(struct reading *r, const struct rec *rec)
             return false;
     } else if (rec->type == REC_GRAPH)
         return rec_reader_fail(cli->reader, &cli->err, "the stream has a graph already");
-    if (r->form == TASK_GRAPH)
+    if (measured)
+        put_with_cost(cli->writer, rec, r->task.cost);
+    else if (r->form == TASK_GRAPH)
         rec_put_line(cli->writer, rec->line);
     return true;
 }
@@ -93,6 +169,7 @@ static bool
 add_written(struct reading *r)
 {
     struct rec_error *err = &r->cli->err, why;
+    (void)measure(r, &r->file.task);
     if (r->form == TASK_GRAPH)
         task_write(r->cli->writer, &r->file.task);
     if (task_list_add(r->list, &r->file.task, err))
@@ -169,6 +246,7 @@ write_out(struct reading *r)
     while ((status = task_template_next(r->template, &r->task, &cli->err)) > 0) {
         if (!rec_writer_ok(cli->writer, &cli->err))
             return false;
+        (void)measure(r, &r->task);
         if (r->form == TASK_GRAPH)
             task_write(cli->writer, &r->task);
         if (!task_list_add(r->list, &r->task, &cli->err))
@@ -207,6 +285,7 @@ run(struct cli *cli, const struct task2graph_args *args)
     int records = -1;
     bool ok =
         read_options(&r, args) &&
+        (!args->costs_given || read_costs(&r, args->costs_arg)) &&
         (args->template_given ? open_template(&r, args)
                               : open_tasks(&r) && (records = has_records(cli)) >= 0);
     r.list = ok ? task_list_new(r.form, cli->writer, r.name, r.cost, &cli->err) : NULL;
@@ -219,6 +298,9 @@ run(struct cli *cli, const struct task2graph_args *args)
     ok = ok && task_list_end(r.list, &cli->err);
     if (ok && r.form == TASK_GRAPH && r.job)
         write_job(&r);
+    if (ok && args->costs_given)
+        say_unmeasured(&r, args->costs_arg);
+    task_costs_free(&r.costs);
     task_template_free(r.template);
     task_list_free(r.list);
     task_file_free(&r.file);

@@ -29,15 +29,6 @@ set_values(struct cli *cli, struct task_template *template, const char *text)
     return err.code == REC_USAGE && cli_usage(cli, "--set: %s", err.text);
 }
 
-static bool
-is_standard(const struct cli *cli)
-{
-    for (size_t i = 0; i < cli->nfiles; i++)
-        if (strcmp(cli->files[i], "-") == 0)
-            return true;
-    return cli->nfiles == 0;
-}
-
 /* Rows of CSV, if they are asked for, or there is a value that only they can give. */
 static bool
 read_rows(struct cli *cli, struct task_template *template, const char *path)
@@ -49,7 +40,7 @@ read_rows(struct cli *cli, struct task_template *template, const char *path)
     if (!lacks && cli->nfiles == 0)
         return !cli->partial || cli_usage(cli, "nothing is read but --template: give no "
                                                "--partial");
-    if (strcmp(path, "-") == 0 && is_standard(cli))
+    if (strcmp(path, "-") == 0 && cli_is_standard(cli))
         return lacks && cli->nfiles == 0
                    ? cli_usage(cli, "%s by --set, or in a FILE of CSV", lacking.text)
                    : cli_usage(cli, "--template - and the CSV are both standard input");

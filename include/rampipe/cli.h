@@ -112,6 +112,9 @@ bool cli_change_provenance(struct cli *cli, const char *option,
 /** Opens only the reader; nothing of the stream is forwarded. */
 bool cli_open_reader(struct cli *cli) REC_MUST_CHECK;
 
+/** Is standard input one of the inputs? */
+bool cli_is_standard(const struct cli *cli);
+
 /** rec_next() on cli->reader, with progress, and -1 as soon as the output has failed. */
 int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
 

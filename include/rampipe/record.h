@@ -327,7 +327,10 @@ struct rec {
 
 /** How a reader treats its input. */
 struct rec_reader_options {
-    bool partial;           /* accept a cut stream, with a warning */
+    bool partial; /* accept a cut stream, with a warning */
+    bool
+        log; /* without header, its last line may be cut, which is dropped with a warning,
+                 and there may be none */
     struct rec_writer *tie; /* header, provenance and trailer go there; may be NULL */
     void (*warn)(void *context, const char *text); /* may be NULL */
     void *context;

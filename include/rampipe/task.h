@@ -120,6 +120,26 @@ int task_file_end(struct task_file *file, const struct rec_reader *reader,
                   struct rec_error *err) REC_MUST_CHECK;
 void task_file_free(struct task_file *file);
 
+/* ---- what tasks took ------------------------------------------------------ */
+
+struct task_cost;
+
+/** How long tasks took when they were run. Starts as {0}. */
+struct task_costs {
+    struct rec_map ids;
+    struct task_cost *cost;
+    size_t n, room;
+    struct rec_arena arena;
+};
+
+/** Reads the log or the output of runs of task_run(): of each task the last attempt counts
+ * that did not fail. A log may be cut (struct rec_reader_options: log). */
+bool task_costs_read(struct task_costs *costs, struct rec_reader *reader,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** What the task of this name took, seconds; NAN: it is not there, or never succeeded. */
+double task_costs_get(const struct task_costs *costs, const struct task *task);
+void task_costs_free(struct task_costs *costs);
+
 /* ---- templates ----------------------------------------------------------- */
 
 /*

@@ -81,6 +81,15 @@ cli_open_reader(struct cli *cli)
     return open_reader(cli, NULL);
 }
 
+bool
+cli_is_standard(const struct cli *cli)
+{
+    for (size_t i = 0; i < cli->nfiles; i++)
+        if (strcmp(cli->files[i], "-") == 0)
+            return true;
+    return cli->nfiles == 0;
+}
+
 int
 cli_next(struct cli *cli, struct rec *rec)
 {

@@ -328,7 +328,7 @@ next_file(struct rec_reader *reader, struct rec_error *err)
 static bool
 accept(struct rec_reader *reader, const struct rec_error *cut, struct rec_error *err)
 {
-    if (!reader->options.partial) {
+    if (!reader->options.partial && (reader->headed || !reader->options.log)) {
         if (err)
             *err = *cut;
         return false;
@@ -392,8 +392,19 @@ accept_cut(struct rec_reader *reader, struct rec_error *err)
              "%s: the stream is cut after line %llu: it has a #rampipe header but no "
              "#end (a stage upstream failed, or the file is incomplete)",
              reader->name, (unsigned long long)reader->line);
+    if (!accept(reader, &cut, err))
+        return false;
     reader->headed = false;
-    return accept(reader, &cut, err);
+    return true;
+}
+
+/* The last line has no LF: of a stream it is half a record, of a log it may be. */
+static bool
+accept_cut_line(struct rec_reader *reader, struct rec_error *err)
+{
+    struct rec_error cut;
+    rec_fail(&cut, REC_IO, "%s: the last line was cut, and is dropped", reader->name);
+    return reader->headed ? accept_cut(reader, err) : accept(reader, &cut, err);
 }
 
 static bool
@@ -576,8 +587,9 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
                 rec_writer_begin(reader->options.tie);
             return status;
         }
-        if (reader->headed && reader->unterminated && !rec_is_trailer(rec->line)) {
-            if (!accept_cut(reader, err))
+        if ((reader->headed || reader->options.log) && reader->unterminated &&
+            !rec_is_trailer(rec->line)) {
+            if (!accept_cut_line(reader, err))
                 return -1;
             continue; /* the half line is dropped, the warning said so */
         }
