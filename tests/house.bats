@@ -46,7 +46,7 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
             [ "$status" != 0 ]
             n=$((n + 1))
         done
-        [ $n = 17 ]
+        [ $n = 19 ]
     done
     rm -rf "$at"
 }

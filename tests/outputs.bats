@@ -40,7 +40,7 @@ is_old() { echo old | cmp - at/result; }
             $program $options file -o whole && $program $options file -o file &&
             cmp file whole && cd ..
     }
-    sed -E "s,--(profile|template)=,&$PWD/," programs | grep -v '^pdgen' >inputs
+    sed -E "s,--(profile|template|costs|compare)=,&$PWD/,g" programs | grep -v '^pdgen' >inputs
     each f inputs
 }
 

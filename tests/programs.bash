@@ -22,6 +22,8 @@ make_programs() {
     # (preloaded faults are for the runner)
     { printf '#rampipe\t1\n' &&
         printf 'task\t%s\tinf\t%s\t%s\ttrue\tenv=LD_PRELOAD=\n' a - @x b @x @y c @x,@y @z d @z - && echo '#end'; } >tasks.rec
+    { printf '#rampipe\t1\n' && printf 'attempt\t%s\t1\t0\t%s\t%s\tuser=1\tsystem=0\n' a 2 0 b 3 1 &&
+        printf 'block\tb\t3\tfailed\tstart=0\n#end\n'; } >ran.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -35,6 +37,7 @@ task2graph	report.tasks
 task2graph	rows.csv	--template=sweep.yaml
 metrics	done.rec
 metrics	elastic.rec
+metrics	ran.rec	--compare=tasks.rec
 metrics	served.rec	--histogram=9
 reccheck	alloc.rec
 runtasks	tasks.rec	--brief -j1

@@ -1,5 +1,6 @@
 /* metrics [OPTION]... [FILE]... - results of simulations -> figures. */
 #include "ggo/metrics.h"
+#define CLI_PATHS "compare",
 #include "main.h"
 
 #include "metrics_print.h"
@@ -32,52 +33,89 @@ free_reducers(struct metrics **reducer)
     free(reducer);
 }
 
-/* A reducer of each family, behind the last one NULL; NULL: cli->err. */
+static struct metrics *
+make_reducer(struct cli *cli, const struct metrics_family *family,
+             const struct metrics_args *args, const struct wanted *wanted)
+{
+    struct metrics *reducer =
+        metrics_new(family, args->by_arg, wanted->seconds, args->runs_given, &cli->err);
+    if (!reducer)
+        return NULL;
+    metrics_limit(reducer, wanted->limit);
+    metrics_set_objective(reducer, wanted->slo);
+    if (!args->compare_given || metrics_keep(reducer, &cli->err))
+        return reducer;
+    metrics_free(reducer);
+    return NULL;
+}
+
+/* A reducer of each family, behind the last one NULL, and room for one more; NULL: cli->err. */
 static struct metrics **
-make_reducers(struct cli *cli, const char *by, bool runs, const struct wanted *wanted)
+make_reducers(struct cli *cli, const struct metrics_args *args,
+              const struct wanted *wanted)
 {
     struct metrics **reducer;
     size_t n = 0;
     while (metrics_family(n))
         n++;
-    reducer = calloc(n + 1, sizeof *reducer);
+    reducer = calloc(n + 2, sizeof *reducer);
     if (!reducer)
         rec_fail_memory(&cli->err);
-    for (size_t i = 0; reducer && i < n; i++) {
-        if (!(reducer[i] =
-                  metrics_new(metrics_family(i), by, wanted->seconds, runs, &cli->err))) {
+    for (size_t i = 0; reducer && i < n; i++)
+        if (!(reducer[i] = make_reducer(cli, metrics_family(i), args, wanted))) {
             free_reducers(reducer);
             return NULL;
         }
-        metrics_limit(reducer[i], wanted->limit);
-        metrics_set_objective(reducer[i], wanted->slo);
-    }
     return reducer;
+}
+
+/* Are its cases those of another family? */
+static bool
+is_covered(struct metrics *const reducer[], size_t which)
+{
+    for (size_t i = 0; reducer[i]; i++)
+        if (i != which && metrics_covers(reducer[i], reducer[which]))
+            return true;
+    return false;
 }
 
 /* A record was refused: says which option is to blame, or would help. */
 static bool
-explain(struct cli *cli, const struct metrics *reducer, bool runs)
+explain(struct cli *cli, const struct metrics *reducer, const struct metrics_args *args)
 {
     struct rec_error why = cli->err;
     if (why.code == REC_USAGE)
         return cli_usage(cli, "--series: %s", why.text);
-    if (metrics_mixed(reducer) && !runs)
+    if (metrics_mixed(reducer) && !args->runs_given && !args->compare_given)
         rec_fail(&cli->err, why.code, "%s (if each stream is a run, say --runs)",
                  why.text);
     return false;
 }
 
+/* What a reducer whose cases are those of another family refuses, the other one takes. */
 static bool
-read_all(struct cli *cli, struct metrics *const reducer[], bool runs)
+take_record(struct cli *cli, struct rec_reader *reader, const struct rec *rec,
+            struct metrics *const reducer[], const struct metrics_args *args)
+{
+    for (size_t i = 0; reducer[i]; i++)
+        if (metrics_take(reducer[i], reader, rec, &cli->err) < 0 &&
+            (cli->err.code != REC_DATA || !is_covered(reducer, i)))
+            return explain(cli, reducer[i], args);
+    return true;
+}
+
+/* `reader`: of another stream than the input; NULL: the input. */
+static bool
+read_all(struct cli *cli, struct rec_reader *reader, struct metrics *const reducer[],
+         const struct metrics_args *args)
 {
     struct rec rec;
     int status;
 
-    while ((status = cli_next(cli, &rec)) > 0)
-        for (size_t i = 0; reducer[i]; i++)
-            if (metrics_take(reducer[i], cli->reader, &rec, &cli->err) < 0)
-                return explain(cli, reducer[i], runs);
+    while ((status = reader ? rec_next(reader, &rec, &cli->err) : cli_next(cli, &rec)) >
+           0)
+        if (!take_record(cli, reader ? reader : cli->reader, &rec, reducer, args))
+            return false;
     return status == 0;
 }
 
@@ -107,7 +145,7 @@ choose(struct cli *cli, struct metrics *const reducer[])
 {
     struct metrics *chosen = NULL;
     for (size_t i = 0; reducer[i]; i++) {
-        if (metrics_cases(reducer[i]) == 0)
+        if (metrics_cases(reducer[i]) == 0 || is_covered(reducer, i))
             continue;
         if (chosen) {
             rec_fail(&cli->err, REC_DATA,
@@ -144,6 +182,15 @@ read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wa
             cli_usage(cli, "--histogram is of one run: give no --runs")) &&
            (!args->series_given || !args->histogram_given ||
             cli_usage(cli, "--histogram or --series: give one")) &&
+           (!args->compare_given ||
+            (!args->runs_given && !args->series_given && !args->histogram_given) ||
+            cli_usage(cli, "--compare is of the figures of one run: give no --%s",
+                      args->runs_given     ? "runs"
+                      : args->series_given ? "series"
+                                           : "histogram")) &&
+           (!args->compare_given || strcmp(args->compare_arg, "-") != 0 ||
+            !cli_is_standard(cli) ||
+            cli_usage(cli, "--compare - and the input are both standard input")) &&
            (!args->by_given || rec_is_text(rec_str(args->by_arg)) ||
             cli_usage(cli, "--by must be UTF-8"));
 }
@@ -157,11 +204,20 @@ suits(struct cli *cli, const struct metrics *reducer, const struct metrics_args 
     if (args->slo_given && !metrics_has_objective(metrics_family_of(reducer)))
         return cli_usage(cli, "--slo: %s have no latency", name_of(reducer));
     if (args->runs_given && !metrics_has_runs(reducer))
-        return cli_usage(cli,
-                         "--runs is of jobs and queries: statistics of %s are of many "
-                         "anyway",
-                         name_of(reducer));
+        return cli_usage(
+            cli,
+            "--runs is of jobs, queries and tasks: statistics of %s are of many "
+            "anyway",
+            name_of(reducer));
     return true;
+}
+
+/* Are the rows of labels, of which a few bytes may make many, within the limit? */
+static bool
+has_room(struct cli *cli, const struct metrics *reducer, const struct wanted *wanted)
+{
+    return rec_limit(&wanted->limit, metrics_label_rows(reducer),
+                     "rows of causes or stages", &cli->err);
 }
 
 static bool
@@ -173,9 +229,7 @@ print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
     double bins = (double)wanted->bins * (double)metrics_ngroups(reducer);
 
     if (!suits(cli, reducer, args) ||
-        (figures && format != METRICS_TABLE &&
-         !rec_limit(&wanted->limit, metrics_label_rows(reducer),
-                    "rows of causes or stages", &cli->err)) ||
+        (figures && format != METRICS_TABLE && !has_room(cli, reducer, wanted)) ||
         !rec_limit(&wanted->limit, bins, "rows", &cli->err) ||
         !metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
         return false;
@@ -186,15 +240,87 @@ print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
     return metrics_print(cli, reducer, args->by_arg, format);
 }
 
+/* ---- two streams --------------------------------------------------------- */
+
+static void
+warn(void *context, const char *text)
+{
+    cli_warn(context, "%s", text);
+}
+
+static bool
+read_predicted(struct cli *cli, struct metrics *const reducer[],
+               const struct metrics_args *args)
+{
+    const char *path = args->compare_arg;
+    struct rec_reader_options options = {
+        .partial = cli->partial, .warn = warn, .context = cli};
+    struct rec_reader *reader = rec_reader_open(&path, 1, &options, &cli->err);
+    bool ok = reader && read_all(cli, reader, reducer, args);
+    rec_reader_close(reader);
+    return ok;
+}
+
+/* What the predicted stream has that is of the actual one's kind; NULL: cli->err. */
+static struct metrics *
+match(struct cli *cli, struct metrics *const reducer[], struct metrics *prediction,
+      const struct metrics *actual, const char *path)
+{
+    const char *other = NULL;
+    for (size_t i = 0; reducer[i]; i++) {
+        if (metrics_cases(reducer[i]) == 0 || is_covered(reducer, i))
+            continue;
+        if (metrics_family_of(reducer[i]) == metrics_family_of(actual))
+            return reducer[i];
+        other = name_of(reducer[i]);
+    }
+    if (prediction && metrics_cases(prediction) > 0)
+        return prediction;
+    rec_fail(&cli->err, REC_DATA, "--compare: the input has %s, %s has %s",
+             name_of(actual), strcmp(path, "-") == 0 ? "<stdin>" : path,
+             other ? other : "none");
+    return NULL;
+}
+
+static bool
+compare(struct cli *cli, struct metrics *actual, const struct metrics_args *args,
+        const struct wanted *wanted)
+{
+    struct metrics **reducer = make_reducers(cli, args, wanted), *prediction, *predicted;
+    size_t n = 0;
+    bool ok = suits(cli, actual, args) && reducer, predicts = false;
+    while (ok && reducer[n])
+        n++;
+    prediction = ok ? make_reducer(cli, metrics_family_of(actual), args, wanted) : NULL;
+    if ((ok = prediction != NULL)) {
+        predicts = metrics_predict(prediction);
+        reducer[n] = prediction;
+        ok = read_predicted(cli, reducer, args);
+        reducer[n] = NULL;
+    }
+    ok = ok &&
+         (predicted = match(cli, reducer, predicts ? prediction : NULL, actual,
+                            args->compare_arg)) &&
+         has_room(cli, predicted, wanted) && has_room(cli, actual, wanted) &&
+         metrics_end(predicted, &cli->err) && metrics_end(actual, &cli->err) &&
+         cli_open_writer(cli, false) &&
+         metrics_print_comparison(cli, predicted, actual,
+                                  (enum metrics_format)wanted->format);
+    metrics_free(prediction);
+    free_reducers(reducer);
+    return ok;
+}
+
 static bool
 run(struct cli *cli, const struct metrics_args *args)
 {
     struct metrics **reducer = NULL, *chosen = NULL;
     struct wanted wanted;
     bool ok = read_options(cli, args, &wanted) && cli_open_reader(cli) &&
-              (reducer = make_reducers(cli, args->by_arg, args->runs_given, &wanted)) &&
-              read_all(cli, reducer, args->runs_given) &&
-              (chosen = choose(cli, reducer)) && print(cli, chosen, args, &wanted);
+              (reducer = make_reducers(cli, args, &wanted)) &&
+              read_all(cli, NULL, reducer, args) && (chosen = choose(cli, reducer)) &&
+              (args->compare_given ? compare(cli, chosen, args, &wanted)
+                                   : print(cli, chosen, args, &wanted));
 
     free_reducers(reducer);
     return ok;

@@ -17,6 +17,11 @@ bool metrics_print_series(struct cli *cli, const struct metrics *metrics,
 bool metrics_print_histogram(struct cli *cli, struct metrics *metrics, size_t bins,
                              enum metrics_format format) REC_MUST_CHECK;
 
+/** The figures of two streams side by side, and the errors of cases of the same name. */
+bool metrics_print_comparison(struct cli *cli, struct metrics *predicted,
+                              struct metrics *actual,
+                              enum metrics_format format) REC_MUST_CHECK;
+
 /* ---- for all of them ----------------------------------------------------- */
 
 void metrics_put_text(struct cli *cli, const char *text);

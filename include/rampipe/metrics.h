@@ -116,6 +116,13 @@ bool metrics_mixed(const struct metrics *metrics);
 void metrics_set_objective(struct metrics *metrics, double seconds);
 /** A limit on the intervals of the series; without this call it is a million. */
 void metrics_limit(struct metrics *metrics, struct rec_limit limit);
+/** Before records are taken: the stream is a prediction of what the family's cases are, not
+ * they. False: of this family nothing but results predicts them. */
+bool metrics_predict(struct metrics *metrics);
+/** Before records are taken: the main quantity of the family, its first, is kept for each
+ * case, by the name in the record's first field, for metrics_pair(); of cases that are drawn
+ * alike, which have no names, nothing. */
+bool metrics_keep(struct metrics *metrics, struct rec_error *err) REC_MUST_CHECK;
 /** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:
  * there would be too many intervals. */
 int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
@@ -128,6 +135,8 @@ void metrics_free(struct metrics *metrics);
 /* ---- what comes out, after metrics_end() --------------------------------- */
 
 const struct metrics_family *metrics_family_of(const struct metrics *metrics);
+/** Did a record come that says that what other families took too, all of it, is of this one? */
+bool metrics_covers(const struct metrics *metrics, const struct metrics *other);
 /** How many cases, or runs, it took; 0: the stream has no results of its family. */
 uint64_t metrics_cases(const struct metrics *metrics);
 /** Groups, the total among them, which is group 0 and called "all". */
@@ -174,6 +183,25 @@ struct metrics_histogram {
 bool metrics_histogram(struct metrics *metrics, size_t group, size_t bins,
                        struct metrics_histogram *histogram,
                        struct rec_error *err) REC_MUST_CHECK;
+
+/** Cases of the same name in two reducers that were told metrics_keep(), of the same family. A
+ * name that comes again has its last value. */
+struct metrics_pairs {
+    uint64_t both, first,
+        second;                /* names in both, in the first only, in the second only */
+    struct metrics_dist error; /* |first - second| / second, where known, second > 0 */
+    double weighted;           /* sum of |first - second| / sum of second; NAN */
+    const char *worst;         /* whose error is the largest, the first of them; NULL */
+    double worst_first, worst_second;
+};
+
+/** Free it with metrics_pairs_free(), whatever comes; it points into the reducers. */
+bool metrics_pair(const struct metrics *first, const struct metrics *second,
+                  struct metrics_pairs *pairs, struct rec_error *err) REC_MUST_CHECK;
+void metrics_pairs_free(struct metrics_pairs *pairs);
+
+/** What the main quantity of the family is called, and its unit. */
+const char *metrics_main_quantity(const struct metrics *metrics, const char **unit);
 
 /** Intervals of the series, up to the last event; 0: the family has none. */
 size_t metrics_nintervals(const struct metrics *metrics);

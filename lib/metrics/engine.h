@@ -40,8 +40,12 @@ struct metrics {
     const struct metrics_family *family;
     void *state; /* of the family */
     const char *by;
-    double seconds;   /* of an interval; 0: no series */
-    double objective; /* NAN: none */
+    double seconds;     /* of an interval; 0: no series */
+    double objective;   /* NAN: none */
+    bool predicted;     /* the stream is a prediction */
+    enum rec_type lead; /* until it has come, there is no case; REC_OTHER: none has to */
+    bool leads;         /* it was such a record that came */
+    struct metrics_kept *kept; /* of each case; NULL: nothing is */
     uint64_t cases;
     struct metrics_span seen[METRICS_MOMENTS]; /* first and last of each; NAN: none yet */
     enum { NOTHING, NOTE, CASE } role[REC_NTYPES];
@@ -90,6 +94,13 @@ _Static_assert(METRICS_MOST <= 64, "known and unknown have a bit for each sum");
 void metrics_clear(struct metrics *m);
 /* The order of groups. */
 int metrics_compare_names(const char *a, const char *b);
+
+/* ---- compare.c ---- */
+
+/* The value of a case. */
+bool metrics_keep_case(struct metrics_kept *kept, struct rec_str id, double value,
+                       struct rec_error *err) REC_MUST_CHECK;
+void metrics_kept_free(struct metrics_kept *kept);
 
 /* ---- figures.c ---- */
 

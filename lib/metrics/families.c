@@ -2,7 +2,7 @@
 #include "private.h"
 
 static const struct metrics_family *const families[] = {&metrics_jobs, &metrics_training,
-                                                        &metrics_queries};
+                                                        &metrics_queries, &metrics_tasks};
 
 const struct metrics_family *
 metrics_family(size_t i)
@@ -25,5 +25,6 @@ metrics_has_objective(const struct metrics_family *family)
 const char *
 metrics_family_record(const struct metrics_family *family, size_t i)
 {
-    return i < family->ncases ? rec_spec(family->cases[i].type)->name : NULL;
+    size_t n = family->lead == REC_OTHER ? family->ncases : 1;
+    return i < n ? rec_spec(family->cases[i].type)->name : NULL;
 }

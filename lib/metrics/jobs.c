@@ -309,6 +309,8 @@ static const enum rec_type others[] = {REC_CLUSTER};
 
 const struct metrics_family metrics_jobs = {"jobs",
                                             METRICS_LIST(cases),
+                                            REC_OTHER, /* no record leads */
+                                            REC_OTHER, /* nor one of a prediction */
                                             METRICS_LIST(others),
                                             METRICS_LIST(keys),
                                             METRICS_LIST(sums),

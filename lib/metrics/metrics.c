@@ -49,7 +49,9 @@ resolve(struct metrics *m, struct rec_error *err)
         const struct metrics_record *one = &family->cases[i];
         m->role[one->type] = CASE;
         m->what[one->type] = one->what;
-        while (strcmp(family->cases[m->named[one->type]].what, one->what) != 0)
+        while (m->named[one->type] < i &&
+               (!one->what || !family->cases[m->named[one->type]].what ||
+                strcmp(family->cases[m->named[one->type]].what, one->what) != 0))
             m->named[one->type]++;
     }
     for (size_t i = 0; i < family->nothers; i++)
@@ -135,6 +137,7 @@ metrics_new(const struct metrics_family *family, const char *by, double seconds,
     m->seconds = seconds;
     m->objective = NAN;
     m->limit.most = INTERVALS_MAX;
+    m->lead = family->lead;
     m->before = m->last = -(double)INFINITY;
     if (!resolve(m, err) || add_group(m, rec_str("all"), err) == REC_NONE ||
         (runs && !family->independent && !(m->runs = metrics_runs_new(err))))
@@ -200,6 +203,7 @@ metrics_free(struct metrics *m)
     if (m->ngroups)
         free(m->group[0].dist);
     metrics_runs_free(m->runs);
+    metrics_kept_free(m->kept);
     free(m->state);
     free(m->group);
     free(m->label);
@@ -318,6 +322,8 @@ start_case(const struct metrics *m, const struct rec *rec, const double key[],
         one->quantity[i] =
             first && family->quantities[i].key ? key[m->quantity_key[i]] : (double)NAN;
     one->objective = m->objective;
+    one->predicted = m->predicted;
+    one->named = m->named[rec->type] == 0 && !family->independent;
     one->label = (struct rec_str){NULL, 0};
 }
 
@@ -539,6 +545,9 @@ take_case(struct metrics *m, const struct metrics_case *one, const struct rec *r
     uint32_t label = REC_NONE, group;
 
     m->cases++;
+    if (m->kept && one->named &&
+        !metrics_keep_case(m->kept, rec->field[1], one->quantity[0], err))
+        return false;
     for (size_t i = 0; i < METRICS_MOMENTS; i++) {
         m->seen[i].from = fmin(m->seen[i].from, one->at[i].from);
         m->seen[i].to = fmax(m->seen[i].to, one->at[i].to);
@@ -564,6 +573,9 @@ metrics_take(struct metrics *m, const struct rec_reader *reader, const struct re
 
     m->marked = m->marked || rec->type == REC_MARK;
     if (m->role[rec->type] == NOTHING)
+        return 0;
+    m->leads = m->leads || (m->lead != REC_OTHER && rec->type == m->lead);
+    if (m->lead != REC_OTHER && !m->leads)
         return 0;
     if (!rec_need(reader, rec, err) || (line && !metrics_next_stream(m, reader, err)))
         return -1;

@@ -23,7 +23,7 @@
 #define METRICS_NONE NULL, 0
 
 /* A record that is a case, and what its first field names: of those that name the same, such
- * as a job, each is there once. */
+ * as a job, each is there once. NULL: there may be more. */
 struct metrics_record {
     enum rec_type type;
     const char *what;
@@ -40,7 +40,10 @@ struct metrics_case {
     double amount[METRICS_MOST];             /* NAN: unknown. Starts as 1 */
     double quantity[METRICS_MOST];           /* NAN: none. Starts so, or as its key */
     double objective;                        /* that was set; NAN: none was */
-    struct rec_str label;                    /* ptr NULL: none */
+    bool predicted;                          /* it is one of a prediction */
+    bool named; /* by the first field, for metrics_keep(). Starts as: its record is the
+                   family's first, or names the same */
+    struct rec_str label; /* ptr NULL: none */
 };
 
 struct metrics_sum {
@@ -69,6 +72,11 @@ struct metrics_family {
     const char *name;
     const struct metrics_record *cases; /* keys are read of them */
     size_t ncases;
+    /* Until a record of this type has come, there is no case; then what is a case of another
+     * family, too, is one of this. REC_OTHER: any is a case. */
+    enum rec_type lead;
+    enum rec_type
+        predicted; /* the same for a stream that predicts; REC_OTHER: as above */
     const enum rec_type *others; /* records that say something about the cases to come */
     size_t nothers;
     /* Numbers that a case is made of, as `take` gets them; sought in this order first. */
@@ -108,6 +116,7 @@ struct metrics_family {
                    bool part, double term[]);
 };
 
-extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries;
+extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries,
+    metrics_tasks;
 
 #endif

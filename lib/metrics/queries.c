@@ -221,6 +221,8 @@ static const struct metrics_record cases[] = {
 
 const struct metrics_family metrics_queries = {"queries",
                                                METRICS_LIST(cases),
+                                               REC_OTHER,    /* no record leads */
+                                               REC_OTHER,    /* nor one of a prediction */
                                                METRICS_NONE, /* records beside them */
                                                METRICS_LIST(keys),
                                                METRICS_LIST(sums),

@@ -78,6 +78,8 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
                  end, m->before);
         return fail_mixed(m, reader, err, text);
     }
+    if (!m->what[rec->type])
+        return true;
     added = rec_ids_add(&m->ended[m->named[rec->type]], id, err);
     if (added == 0) {
         snprintf(text, sizeof text, "%s '%.*s' has ended already", m->what[rec->type],

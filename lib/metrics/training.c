@@ -208,6 +208,8 @@ static const enum rec_type others[] = {REC_ACCOUNT};
 
 const struct metrics_family metrics_training = {"training runs",
                                                 METRICS_LIST(cases),
+                                                REC_OTHER, /* no record leads */
+                                                REC_OTHER, /* nor one of a prediction */
                                                 METRICS_LIST(others),
                                                 METRICS_LIST(keys),
                                                 METRICS_LIST(sums),

@@ -43,6 +43,8 @@ metrics                                                 redundant.rec
 task2graph                                              tasks.rec
 task2graph --makefile                                   tasks.rec
 plan --slo 0.3 --exact                                  queries.rec
+metrics --compare tasks.rec                             attempts.rec
+metrics --series 1                                      attempts.rec
 metrics --by stage --slo 0.25                           serving.rec
 metrics --series 0.1 --slo 0.25                         serving.rec
 metrics --histogram 7 --format json                     serving.rec
@@ -90,7 +92,7 @@ TABLE = read_table(os.path.join(os.environ["ROOT"], "include/rampipe/record_tabl
 NUMBERS = {"NUMBER", "AMOUNT", "LIMIT", "FRACTION"}
 # (type, field) that hold words or names of servers, not names that a user gives
 FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("send", 5),
-         ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1)}
+         ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1)}
 
 
 def rewrite(line, change):
@@ -315,7 +317,7 @@ def says(law, program, name):
 
 def run(program, files, folder):
     os.makedirs(folder, exist_ok=True)
-    for beside in "bert.tsv", "spot.rec", "model.rec":
+    for beside in "bert.tsv", "spot.rec", "model.rec", "tasks.rec":
         if beside in program and not os.path.lexists(os.path.join(folder, beside)):
             os.symlink("../../" + beside, os.path.join(folder, beside))
     for name in files:
