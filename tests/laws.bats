@@ -31,6 +31,8 @@ setup_file() {
     { printf 'graph\tg\tnet\n' && printf 'task\t%s\t60\t%s\t%s\ttrue\tcost=1.5\n' a - x b x y && printf 'fence\tf\n'; } >runs.rec
     { printf 'attempt\t%s\t1\t%s\t%s\t%s\tuser=1\tsystem=0\tbegan=9\n' a 0.5 1.5 0 b 1.5 3 1 &&
         printf 'block\tb\t3\tfailed\tstart=1.5\nblock\tc\t3\tinput_failed\ttask=b\n'; } >attempts.rec
+    sim --timeline alloc.rec | grep -E '^(#|run|send|dep|block)' | head -n 60 | sed 's/^#@.*/# &/' >moves.rec
+    echo '#end' >>moves.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

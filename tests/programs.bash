@@ -34,12 +34,13 @@ sim redundant	spot.rec	--profile=bert.tsv
 sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5
 plan	serving.rec	--slo=300ms
 task2graph	report.tasks
-task2graph	rows.csv	--template=sweep.yaml
+task2graph	rows.csv	--template=sweep.yaml --costs=ran.rec -q
 metrics	done.rec
 metrics	elastic.rec
 metrics	ran.rec	--compare=tasks.rec
 metrics	served.rec	--histogram=9
 reccheck	alloc.rec
+timeline	ran.rec
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 tracegen jobs	nojob.rec

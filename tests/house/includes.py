@@ -11,7 +11,7 @@ FLOORS = [
     ["record", "csv", "json", "yaml", "random"],
     ["cli", "graph", "metrics", "spot"],
     ["input", "net"],
-    ["sim", "alloc", "train", "serve", "task"],
+    ["sim", "alloc", "train", "serve", "task", "timeline"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # What a file must use of a room whose header it includes.

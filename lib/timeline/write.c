@@ -1,0 +1,477 @@
+/* The trace: lanes, events in order of time, JSON. */
+#include "private.h"
+
+#include "rampipe/json.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct track {
+    uint32_t group, lane;
+};
+
+/* Kinds at one time are in this order: what ends makes room for what begins, and an arrow
+ * needs the slices that it binds to. */
+enum kind { FLIGHT_END, SLICE_END, SLICE, FLIGHT, ARROW, ARROW_HEAD, MARK };
+
+struct event {
+    int64_t at;
+    uint32_t index; /* of a slice, an arrow, a mark */
+    enum kind kind;
+};
+
+/* What goes on in a process. */
+struct load {
+    uint32_t running, flights;
+    double bytes;
+};
+
+struct picture {
+    struct timeline *t;
+    struct json *json;
+    uint32_t *order; /* slices: by shape, group and start */
+    struct track *track;
+    size_t ntracks, track_room;
+    int64_t *
+        free_from; /* a tree: when lanes are free, the earliest of pairs, of pairs of those */
+    struct event *event;
+    size_t nevents, event_room;
+    struct load *load;
+};
+
+/* ---- lanes --------------------------------------------------------------- */
+
+static int
+compare_slices(const void *a, const void *b, void *context)
+{
+    const struct timeline *t = context;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct timeline_slice *x = &t->slice[i], *y = &t->slice[k];
+    if (x->row->shape != y->row->shape)
+        return x->row->shape < y->row->shape ? -1 : 1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+/* The lowest lane that is free at a time, which is taken up to another. */
+static uint32_t
+take_lane(int64_t *tree, size_t leaves, const struct timeline_slice *slice)
+{
+    size_t at = 1, lane;
+    while (at < leaves)
+        at = tree[2 * at] <= slice->from ? 2 * at : 2 * at + 1;
+    lane = at - leaves;
+    tree[at] = slice->to;
+    while ((at /= 2) > 0)
+        tree[at] = tree[2 * at] < tree[2 * at + 1] ? tree[2 * at] : tree[2 * at + 1];
+    return (uint32_t)lane;
+}
+
+/* Gives the slices order[0..n), of one group, their tracks. */
+static bool
+lay_group(struct picture *p, const uint32_t *order, size_t n, struct rec_error *err)
+{
+    size_t leaves = 1, first = p->ntracks;
+    while (leaves < n)
+        leaves *= 2;
+    for (size_t i = 0; i < 2 * leaves; i++)
+        p->free_from[i] = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        struct timeline_slice *slice = &p->t->slice[order[i]];
+        uint32_t lane = take_lane(p->free_from, leaves, slice);
+        slice->track = (uint32_t)(first + lane);
+        if (slice->track < p->ntracks)
+            continue;
+        if (!rec_grow(&p->track, &p->track_room, p->ntracks + 1, sizeof *p->track, err))
+            return false;
+        p->track[p->ntracks++] = (struct track){slice->group, lane};
+    }
+    return true;
+}
+
+static bool
+lay_slices(struct picture *p, struct rec_error *err)
+{
+    const struct timeline *t = p->t;
+    size_t n = t->nslices;
+    p->order = malloc((n + 1) * sizeof *p->order);
+    p->free_from = malloc(4 * (n + 1) * sizeof *p->free_from);
+    if (!p->order || !p->free_from)
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < n; i++)
+        p->order[i] = (uint32_t)i;
+    qsort_r(p->order, n, sizeof *p->order, compare_slices, p->t);
+    for (size_t from = 0, to; from < n; from = to) {
+        const struct timeline_slice *one = &t->slice[p->order[from]];
+        if (one->row->shape != TIMELINE_SLICE)
+            break;
+        for (to = from + 1; to < n; to++) {
+            const struct timeline_slice *next = &t->slice[p->order[to]];
+            if (next->group != one->group || next->row->shape != one->row->shape)
+                break;
+        }
+        if (!lay_group(p, p->order + from, to - from, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static bool
+add(struct picture *p, int64_t at, enum kind kind, size_t index, struct rec_error *err)
+{
+    if (!rec_grow(&p->event, &p->event_room, p->nevents + 1, sizeof *p->event, err))
+        return false;
+    p->event[p->nevents++] = (struct event){at, (uint32_t)index, kind};
+    return true;
+}
+
+static int
+compare_events(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bool
+add_slice(struct picture *p, size_t i, struct rec_error *err)
+{
+    const struct timeline_slice *slice = &p->t->slice[i];
+    bool flight = slice->row->shape == TIMELINE_FLIGHT;
+    return add(p, slice->from, flight ? FLIGHT : SLICE, i, err) &&
+           (slice->to == slice->from ||
+            add(p, slice->to, flight ? FLIGHT_END : SLICE_END, i, err));
+}
+
+/* From the last attempt of the one to the first of the other. One needs a slice that lasts to
+ * bind to, and goes forward. */
+static bool
+add_arrow(struct picture *p, size_t i, struct rec_error *err)
+{
+    const struct timeline *t = p->t;
+    uint32_t src = t->name[t->arrow[i].src].last, dst = t->name[t->arrow[i].dst].first;
+    const struct timeline_slice *from, *to;
+    if (src == REC_NONE || dst == REC_NONE)
+        return true;
+    from = &t->slice[src];
+    to = &t->slice[dst];
+    if (from->row->shape != TIMELINE_SLICE || to->row->shape != TIMELINE_SLICE ||
+        from->from == from->to || to->from == to->to || from->to > to->from)
+        return true;
+    return add(p, from->to - 1, ARROW, i, err) && add(p, to->from, ARROW_HEAD, i, err);
+}
+
+static void
+find_ends(struct timeline *t)
+{
+    for (size_t i = 0; i < t->nslices; i++) {
+        struct timeline_name *name = &t->name[t->slice[i].name];
+        if (name->first == REC_NONE || t->slice[i].from < t->slice[name->first].from)
+            name->first = (uint32_t)i;
+        if (t->slice[i].to > t->slice[name->last].to)
+            name->last = (uint32_t)i;
+    }
+}
+
+static bool
+make_events(struct picture *p, struct rec_error *err)
+{
+    struct timeline *t = p->t;
+    find_ends(t);
+    for (size_t i = 0; i < t->nslices; i++)
+        if (!add_slice(p, i, err))
+            return false;
+    for (size_t i = 0; i < t->narrows; i++)
+        if (!add_arrow(p, i, err))
+            return false;
+    for (size_t i = 0; i < t->nmarks; i++)
+        if (!add(p, t->mark[i].at, MARK, i, err))
+            return false;
+    if (p->nevents > 1)
+        qsort(p->event, p->nevents, sizeof *p->event, compare_events);
+    return true;
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static void
+put_text(struct picture *p, const char *key, const char *text)
+{
+    json_text(p->json, key);
+    json_text(p->json, text);
+}
+
+static void
+put_number(struct picture *p, const char *key, double value)
+{
+    json_text(p->json, key);
+    json_num(p->json, value);
+}
+
+static void
+open_event(struct picture *p, const char *phase, uint32_t process)
+{
+    json_open_map(p->json);
+    put_text(p, "ph", phase);
+    put_number(p, "pid", process + 1);
+}
+
+static void
+put_time(struct picture *p, const char *key, int64_t at)
+{
+    put_number(p, key, (double)at / 1000);
+}
+
+static void
+put_value(struct picture *p, const struct rec_field_spec *spec, struct rec_str text)
+{
+    char name[32];
+    size_t n = 0;
+    double value;
+    bool word = spec->kind == REC_KIND_ID || spec->kind == REC_KIND_TEXT;
+    for (; spec->name[n] && n + 1 < sizeof name; n++)
+        name[n] = (char)tolower((unsigned char)spec->name[n]);
+    name[n] = '\0';
+    json_text(p->json, name);
+    if (!word && rec_parse_num(text, &value))
+        json_num(p->json, value);
+    else
+        json_str(p->json, text);
+}
+
+static bool
+find_value(struct rec_str keys, const char *name, struct rec_str *value)
+{
+    struct rec_str field;
+    size_t len = strlen(name);
+    while (rec_str_split(&keys, '\t', &field))
+        if (field.len > len && field.ptr[len] == '=' &&
+            memcmp(field.ptr, name, len) == 0) {
+            *value = (struct rec_str){field.ptr + len + 1, field.len - len - 1};
+            return true;
+        }
+    return false;
+}
+
+/* What a record says, in the order and by the names of its row. */
+static void
+put_args(struct picture *p, enum rec_type type, const char *line)
+{
+    const struct rec_spec *spec = rec_spec(type);
+    struct rec_str rest = rec_str(line), value;
+    json_text(p->json, "args");
+    json_open_map(p->json);
+    (void)rec_str_split(&rest, '\t', &value);
+    for (size_t i = 0; i < spec->nfields && rec_str_split(&rest, '\t', &value); i++)
+        put_value(p, &spec->fields[i], value);
+    for (const struct rec_field_spec *key = spec->keys; key->name; key++)
+        if (find_value(rest, key->name, &value))
+            put_value(p, key, value);
+    json_close_map(p->json);
+}
+
+static void
+put_counter(struct picture *p, const char *name, int64_t at, uint32_t process,
+            double value)
+{
+    open_event(p, "C", process);
+    put_text(p, "name", name);
+    put_time(p, "ts", at);
+    json_text(p->json, "args");
+    json_open_map(p->json);
+    put_number(p, name, value);
+    json_close_map(p->json);
+    json_close_map(p->json);
+}
+
+static void
+put_name(struct picture *p, const char *what, uint32_t process, uint32_t track,
+         const char *name)
+{
+    open_event(p, "M", process);
+    put_text(p, "name", what);
+    if (track != REC_NONE)
+        put_number(p, "tid", track + 1);
+    json_text(p->json, "args");
+    json_open_map(p->json);
+    put_text(p, "name", name);
+    json_close_map(p->json);
+    json_close_map(p->json);
+}
+
+static void
+put_names(struct picture *p)
+{
+    const struct timeline *t = p->t;
+    for (uint32_t i = 0; i < t->nprocesses; i++)
+        put_name(p, "process_name", i, REC_NONE, t->process[i]);
+    for (uint32_t i = 0; i < p->ntracks; i++) {
+        const struct timeline_group *group = &t->group[p->track[i].group];
+        char lane[300];
+        if (group->name && p->track[i].lane == 0)
+            snprintf(lane, sizeof lane, "%s", group->name);
+        else
+            snprintf(lane, sizeof lane, "%.200s%slane %u", group->name ? group->name : "",
+                     group->name ? ", " : "", p->track[i].lane + 1);
+        put_name(p, "thread_name", group->process, i, lane);
+    }
+}
+
+/* What failed is red in Chrome; Perfetto shows the category. */
+static void
+put_slice(struct picture *p, const struct timeline_slice *slice)
+{
+    open_event(p, "X", p->t->group[slice->group].process);
+    put_number(p, "tid", slice->track + 1);
+    put_text(p, "name", p->t->name[slice->name].text);
+    put_text(p, "cat", slice->failed ? "failed" : slice->row->category);
+    if (slice->failed)
+        put_text(p, "cname", "terrible");
+    put_time(p, "ts", slice->from);
+    put_time(p, "dur", slice->to - slice->from);
+    put_args(p, slice->row->type, slice->line);
+    json_close_map(p->json);
+}
+
+static void
+put_flight(struct picture *p, const struct timeline_slice *slice, const char *phase,
+           int64_t at)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%zu", (size_t)(slice - p->t->slice) + 1);
+    open_event(p, phase, slice->group);
+    put_text(p, "name", p->t->name[slice->name].text);
+    put_text(p, "cat", slice->row->category);
+    put_text(p, "id", id);
+    put_time(p, "ts", at);
+    if (*phase == 'b')
+        put_args(p, slice->row->type, slice->line);
+    json_close_map(p->json);
+}
+
+/* A task that failed or was not run. */
+static void
+put_mark(struct picture *p, const struct timeline_mark *mark)
+{
+    struct rec_str rest = rec_str(mark->line), id, cause;
+    char text[300];
+    (void)rec_str_split(&rest, '\t', &id);
+    (void)rec_str_split(&rest, '\t', &id);
+    (void)rec_str_split(&rest, '\t', &cause);
+    (void)rec_str_split(&rest, '\t', &cause);
+    snprintf(text, sizeof text, "%.*s: %.*s", (int)(id.len < 200 ? id.len : 200), id.ptr,
+             (int)(cause.len < 80 ? cause.len : 80), cause.ptr);
+    open_event(p, "i", mark->process);
+    put_text(p, "name", text);
+    put_text(p, "s", "p");
+    put_time(p, "ts", mark->at);
+    put_args(p, REC_BLOCK, mark->line);
+    json_close_map(p->json);
+}
+
+static void
+put_arrow(struct picture *p, const struct event *event)
+{
+    const struct timeline_arrow *arrow = &p->t->arrow[event->index];
+    bool head = event->kind == ARROW_HEAD;
+    uint32_t which = head ? p->t->name[arrow->dst].first : p->t->name[arrow->src].last;
+    const struct timeline_slice *slice = &p->t->slice[which];
+    open_event(p, head ? "f" : "s", p->t->group[slice->group].process);
+    put_number(p, "tid", slice->track + 1);
+    put_text(p, "name", "dep");
+    put_text(p, "cat", arrow->category);
+    put_number(p, "id", event->index + 1);
+    if (head)
+        put_text(p, "bp", "e");
+    put_time(p, "ts", event->at);
+    json_close_map(p->json);
+}
+
+/* What goes on, after a slice has begun or ended. */
+static void
+put_load(struct picture *p, const struct timeline_slice *slice, int64_t at, bool begins)
+{
+    bool flight = slice->row->shape == TIMELINE_FLIGHT;
+    uint32_t process = flight ? slice->group : p->t->group[slice->group].process;
+    struct load *load = &p->load[process];
+    if (!flight) {
+        load->running += begins ? 1 : -1u;
+        put_counter(p, "running", at, process, load->running);
+        return;
+    }
+    load->flights += begins ? 1 : -1u;
+    load->bytes += begins ? slice->bytes : -slice->bytes;
+    if (load->flights == 0)
+        load->bytes = 0; /* nothing stays of rounding */
+    put_counter(p, "bytes in flight", at, process, load->bytes);
+}
+
+static void
+put_slice_event(struct picture *p, const struct timeline_slice *slice, enum kind kind)
+{
+    bool lasts = slice->to > slice->from, begins = kind == SLICE || kind == FLIGHT;
+    if (kind == SLICE)
+        put_slice(p, slice);
+    if (kind == FLIGHT)
+        put_flight(p, slice, "b", slice->from);
+    if (kind == FLIGHT_END || (kind == FLIGHT && !lasts))
+        put_flight(p, slice, "e", slice->to);
+    if (lasts)
+        put_load(p, slice, begins ? slice->from : slice->to, begins);
+}
+
+static void
+put_event(struct picture *p, const struct event *event)
+{
+    switch (event->kind) {
+    case SLICE:
+    case SLICE_END:
+    case FLIGHT:
+    case FLIGHT_END: put_slice_event(p, &p->t->slice[event->index], event->kind); break;
+    case ARROW:
+    case ARROW_HEAD: put_arrow(p, event); break;
+    case MARK: put_mark(p, &p->t->mark[event->index]); break;
+    }
+}
+
+static bool
+put_all(struct picture *p, struct rec_writer *writer, struct rec_error *err)
+{
+    p->json = json_new(writer, 2, err);
+    if (!p->json)
+        return false;
+    json_open_map(p->json);
+    put_text(p, "displayTimeUnit", "ms");
+    json_text(p->json, "traceEvents");
+    json_open_list(p->json);
+    put_names(p);
+    for (size_t i = 0; i < p->nevents && rec_writer_ok(writer, err); i++)
+        put_event(p, &p->event[i]);
+    json_close_list(p->json);
+    json_close_map(p->json);
+    return json_close(p->json, err) && rec_writer_ok(writer, err);
+}
+
+bool
+timeline_write(struct timeline *t, struct rec_writer *writer, struct rec_error *err)
+{
+    struct picture p = {.t = t};
+    bool ok =
+        ((p.load = calloc(t->nprocesses + 1, sizeof *p.load)) || rec_fail_memory(err)) &&
+        lay_slices(&p, err) && make_events(&p, err) && put_all(&p, writer, err);
+    free(p.order);
+    free(p.track);
+    free(p.free_from);
+    free(p.event);
+    free(p.load);
+    return ok;
+}

@@ -1,0 +1,50 @@
+/* timeline [OPTION]... [FILE]... - what happened when, for Perfetto. */
+#include "ggo/timeline.h"
+#include "main.h"
+
+#include "rampipe/timeline.h"
+
+static bool
+read_all(struct cli *cli, struct timeline *timeline)
+{
+    struct rec rec;
+    int status;
+    while ((status = cli_next(cli, &rec)) > 0)
+        if (!timeline_take(timeline, cli->reader, &rec, &cli->err))
+            return false;
+    return status == 0;
+}
+
+/* An empty picture has a reason. */
+static bool
+check_any(struct cli *cli, const struct timeline *timeline)
+{
+    char list[100] = "";
+    const char *name;
+    if (timeline_count(timeline) > 0)
+        return true;
+    if (timeline_any(timeline))
+        return rec_fail(&cli->err, REC_NO, "nothing happened from --from to --to");
+    for (size_t i = 0; (name = timeline_record(i)); i++)
+        rec_list_name(list, sizeof list, name);
+    return rec_fail(&cli->err, REC_NO,
+                    "nothing to show came (%s records): put %stimeline behind %sruntasks "
+                    "or %ssim --timeline",
+                    list, cli->prefix, cli->prefix, cli->prefix);
+}
+
+static bool
+run(struct cli *cli, const struct timeline_args *args)
+{
+    struct timeline *timeline = NULL;
+    double from, to;
+    bool ok = cli_seconds(cli, "from", args->from_arg, false, &from) &&
+              cli_seconds(cli, "to", args->to_arg, true, &to) &&
+              (from <= to || cli_usage(cli, "--from is after --to")) &&
+              cli_open_reader(cli) && (timeline = timeline_new(from, to, &cli->err)) &&
+              read_all(cli, timeline) && check_any(cli, timeline) &&
+              cli_open_writer(cli, false) &&
+              timeline_write(timeline, cli->writer, &cli->err);
+    timeline_free(timeline);
+    return ok;
+}
