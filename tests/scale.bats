@@ -118,3 +118,15 @@ serving() {
     for n in 1000 4000; do { echo a && seq $n; } >rows$n.csv; done
     near_linear 'task2graph --template t.yaml rows$n.csv'
 }
+
+@test "scale: tasks that all run at once, in a timeline, compared, as costs" {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 0; i < n; i++)
+            print "attempt", "task" i, 1, i, n + i, 0 }' >runs$n.rec
+        awk -v n=$n 'BEGIN { OFS = "\t"; for (i = 0; i < n; i++)
+            print "task", "task" i, "inf", "-", "-", "true" }' >tasks$n.rec
+    done
+    near_linear 'timeline runs$n.rec'
+    near_linear 'metrics --compare runs$n.rec runs$n.rec'
+    near_linear 'task2graph --costs runs$n.rec tasks$n.rec'
+}
