@@ -1,16 +1,18 @@
 /* runtasks [OPTION]... [FILE]... - tasks -> what they came to. */
 #include "ggo/runtasks.h"
-#define CLI_UNSHOWN "log",
+#define CLI_UNSHOWN "log", "engine", "slurm-options",
 #define CLI_PATHS "logs", "resume",
 #include "main.h"
 
-#include "rampipe/task.h"
+#include "runtasks_slurm.h"
 
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum engine { LOCAL, SLURM, SLURM_JOBS };
 
 /* ---- options ------------------------------------------------------------- */
 
@@ -22,6 +24,17 @@ count_processors(void)
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return (uint64_t)CPU_COUNT(&set);
     return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static bool
+read_engine(struct cli *cli, const struct runtasks_args *args, size_t *engine)
+{
+    static const char *const engines[] = {"local", "slurm", "slurm-jobs", NULL};
+    if (!cli_choice(cli, "engine", args->engine_arg, engines, engine))
+        return false;
+    if (*engine == LOCAL && args->slurm_options_given)
+        return cli_usage(cli, "--slurm-options is for --engine slurm and slurm-jobs");
+    return true;
 }
 
 static bool
@@ -47,6 +60,7 @@ read_options(struct cli *cli, const struct runtasks_args *args,
     options->logs = args->logs_arg;
     options->log = args->resume_given ? args->resume_arg : args->log_arg;
     options->resume = args->resume_given;
+    options->slurm = args->slurm_options_given ? args->slurm_options_arg : "";
     return true;
 }
 
@@ -89,18 +103,12 @@ show(void *context, const char *bytes, size_t n)
 }
 
 static bool
-run(struct cli *cli, const struct runtasks_args *args)
+run_tasks(struct cli *cli, const struct task_run_options *options)
 {
-    struct task_run_options options = {
-        .tell = tell, .warn = warn, .show = show, .context = cli};
     struct task_tally tally;
     int signal_number;
-    bool ok =
-        read_options(cli, args, &options) && make_folder(cli, options.logs) &&
-        cli_open_filter(cli) &&
-        task_run(&options, cli->reader, cli->writer, &tally, &signal_number, &cli->err);
-
-    if (!ok)
+    if (!cli_open_filter(cli) ||
+        !task_run(options, cli->reader, cli->writer, &tally, &signal_number, &cli->err))
         return false;
     if (signal_number)
         raise(signal_number);
@@ -112,4 +120,23 @@ run(struct cli *cli, const struct runtasks_args *args)
            rec_fail(&cli->err, REC_NO, "%llu of %llu tasks failed, %llu were not run",
                     (unsigned long long)tally.failed, (unsigned long long)tally.known,
                     (unsigned long long)tally.skipped);
+}
+
+static bool
+run(struct cli *cli, const struct runtasks_args *args)
+{
+    struct task_run_options options = {
+        .tell = tell, .warn = warn, .show = show, .context = cli};
+    size_t engine;
+    int status;
+    if (!read_engine(cli, args, &engine) || !read_options(cli, args, &options) ||
+        !make_folder(cli, options.logs))
+        return false;
+    if (engine != SLURM)
+        return run_tasks(cli, &options);
+    if (!slurm_run(cli, args, &options, &status))
+        return false;
+    if (status != REC_OK)
+        exit(status); /* who runs there has said why */
+    return true;
 }

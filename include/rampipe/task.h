@@ -262,6 +262,7 @@ struct task_run_options {
     const char *logs; /* folder of ID.stdout, ID.stderr; NULL: shown when a task fails */
     const char *log;  /* file that attempts are appended to; NULL: none */
     bool resume;      /* what that file says is finished is not run again */
+    const char *slurm; /* options for sbatch, in a shell's quotes */
     void (*tell)(void *context, const struct task_tally *tally); /* now and then */
     void (*warn)(void *context, const char *text);               /* a line */
     void (*show)(void *context, const char *bytes, size_t n); /* output of what failed */
@@ -280,6 +281,24 @@ struct task_run_options {
 bool task_run(const struct task_run_options *options, struct rec_reader *reader,
               struct rec_writer *writer, struct task_tally *tally, int *signal,
               struct rec_error *err) REC_MUST_CHECK;
+
+/** What Slurm is asked for. */
+struct task_slurm_options {
+    const char *options; /* words for srun, in a shell's quotes */
+    uint32_t cores;      /* 0: a node of its own */
+    double memory;       /* bytes; 0: what is usual */
+    bool input;          /* the runner reads standard input */
+};
+
+/**
+ * Runs a runner, a command that ends with NULL, in an allocation of Slurm of its own. Its
+ * standard input and error are those of this process; its output goes to standard output.
+ * *status is what it exits with, or 4: srun said what is wrong. A signal ends the runner, as
+ * in task_run(), and is *signal; so is SIGPIPE. False: there is no srun, the output could not
+ * be written, or Slurm ended the job (*err).
+ */
+bool task_run_slurm(const struct task_slurm_options *options, char *const runner[],
+                    int *status, int *signal, struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

@@ -298,8 +298,8 @@ loop(struct run *run)
 /* ---- the whole ----------------------------------------------------------- */
 
 /* Signals that end the run, but those that are ignored, wait until they are looked for. */
-static bool
-watch_signals(struct run *run)
+bool
+run_watch_signals(struct run *run)
 {
     static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     sigset_t blocked;
@@ -364,7 +364,7 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
          (run.hazards = task_hazards_new(err));
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
-        ok = watch_signals(&run);
+        ok = run_watch_signals(&run);
         if (ok)
             loop(&run);
         ok = ok && !run.failed;

@@ -123,6 +123,11 @@ struct run {
     int signal, events; /* events: can be read when one of those heard has come */
 };
 
+/* ---- run.c ---- */
+/* Signals that end the run, but those that are ignored, wait until ->events is read;
+ * ->launch.mask is what was heard before. */
+bool run_watch_signals(struct run *run) REC_MUST_CHECK;
+
 /* ---- run_attempt.c ---- */
 double run_seconds(clockid_t clock);
 /* Since the run began, to the microsecond. */

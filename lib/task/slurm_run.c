@@ -1,0 +1,164 @@
+/*
+ * A runner within an allocation of Slurm: srun carries its input, what it complains of and
+ * its exit status, and copies its output here, for srun itself does not tell when what it
+ * writes to is full, or has gone away. A signal goes to the runner, which ends its tasks in
+ * its own way; from srun they would have got SIGKILL.
+ */
+#include "run.h"
+#include "slurm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct allocation {
+    struct run run; /* its signals */
+    char name[100]; /* of the job */
+    pid_t pid;
+    int output;
+    int error; /* of writing what it printed, an errno */
+    bool ending;
+};
+
+/* ---- the end before the end ------------------------------------------------ */
+
+static bool
+cancel(struct allocation *a, const char *state, const char *how)
+{
+    struct slurm_words words = {0};
+    struct rec_error err;
+    char *said = NULL;
+    if (slurm_split(&words, "scancel --quiet --me", &err) &&
+        slurm_add(&words, &err, "--name=%s", a->name) &&
+        slurm_add(&words, &err, "--state=%s", state) &&
+        (!how || slurm_add(&words, &err, "--signal=%s", how)))
+        said = slurm_ask(&words, &a->run.launch.mask, &err);
+    slurm_free(&words);
+    free(said);
+    return said != NULL;
+}
+
+/* The second time at once. */
+static void
+end_job(struct allocation *a)
+{
+    if (a->ending || !cancel(a, "PENDING", NULL) || !cancel(a, "RUNNING", "TERM"))
+        kill(a->pid, SIGTERM);
+    a->ending = true;
+}
+
+/* ---- its output -------------------------------------------------------------- */
+
+/* False at the end. */
+static bool
+copy_output(struct allocation *a)
+{
+    char bytes[1 << 16];
+    ssize_t n = read(a->output, bytes, sizeof bytes), written = 0;
+    if (n <= 0)
+        return n < 0 && errno == EINTR;
+    while (a->error == 0 && written < n) {
+        ssize_t w = write(STDOUT_FILENO, bytes + written, (size_t)(n - written));
+        if (w >= 0)
+            written += w;
+        else if (errno == EAGAIN)
+            poll(&(struct pollfd){STDOUT_FILENO, POLLOUT, 0}, 1, -1);
+        else if (errno != EINTR) {
+            a->error = errno;
+            end_job(a);
+        }
+    }
+    return true;
+}
+
+static void
+follow(struct allocation *a)
+{
+    struct signalfd_siginfo info;
+    struct pollfd at[2] = {{a->run.events, POLLIN, 0}, {a->output, POLLIN, 0}};
+    do {
+        at[1].revents = 0;
+        if (poll(at, 2, -1) < 0)
+            continue;
+        while (read(a->run.events, &info, sizeof info) == sizeof info)
+            if (info.ssi_signo != SIGCHLD) {
+                a->run.signal = (int)info.ssi_signo;
+                end_job(a);
+            }
+    } while (at[1].revents == 0 || copy_output(a));
+}
+
+/* ---- the whole ----------------------------------------------------------------- */
+
+static bool
+make_command(struct slurm_words *words, const char *name,
+             const struct task_slurm_options *options, char *const runner[],
+             struct rec_error *err)
+{
+    if (!slurm_split(words, "srun --quiet --nodes=1 --ntasks=1", err) ||
+        !slurm_add(words, err, "--job-name=%s", name) ||
+        !(options->cores ? slurm_add(words, err, "--cpus-per-task=%u", options->cores)
+                         : slurm_add(words, err, "--exclusive")) ||
+        (options->memory > 0 &&
+         !slurm_add(words, err, "--mem=%.0fK", ceil(options->memory / 1024))) ||
+        (!options->input && !slurm_add(words, err, "--input=none")) ||
+        !slurm_split(words, options->options, err))
+        return false;
+    for (; *runner; runner++)
+        if (!slurm_add(words, err, "%s", *runner))
+            return false;
+    return true;
+}
+
+static bool
+judge(const struct allocation *a, int status, struct rec_error *err)
+{
+    if (a->run.signal || a->error == EPIPE)
+        return true;
+    if (a->error)
+        return rec_fail(err, REC_IO, "<stdout>: %s", strerror(a->error));
+    if (WIFEXITED(status) && WEXITSTATUS(status) < 128)
+        return true;
+    return rec_fail(err, REC_IO, "the job was ended before its tasks were, by signal %d",
+                    WIFEXITED(status) ? WEXITSTATUS(status) - 128 : WTERMSIG(status));
+}
+
+bool
+task_run_slurm(const struct task_slurm_options *options, char *const runner[],
+               int *exit_status, int *signal_number, struct rec_error *err)
+{
+    struct allocation a = {.run = {.err = err, .events = -1}, .output = -1};
+    struct slurm_words words = {0};
+    char host[65] = "";
+    int status = 0;
+    bool ok;
+
+    *exit_status = *signal_number = 0;
+    gethostname(host, sizeof host - 1);
+    snprintf(a.name, sizeof a.name, "runtasks-%s-%ld", host, (long)getpid());
+    setenv("SLURM_EXIT_ERROR", "4", 1); /* not 1: a task failed */
+    unsetenv("SLURM_JOB_ID");           /* it would be a step of that job */
+    unsetenv("SLURM_JOBID");
+    ok = make_command(&words, a.name, options, runner, err) &&
+         run_watch_signals(&a.run) &&
+         slurm_spawn(&words, STDIN_FILENO, false, &a.run.launch.mask, &a.pid, &a.output,
+                     err);
+    if (ok) {
+        follow(&a);
+        close(a.output);
+        while (waitpid(a.pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        ok = judge(&a, status, err);
+        *exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        *signal_number = a.error == EPIPE ? SIGPIPE : a.run.signal;
+    }
+    if (a.run.events >= 0) {
+        close(a.run.events);
+        sigprocmask(SIG_SETMASK, &a.run.launch.mask, NULL);
+    }
+    slurm_free(&words);
+    return ok;
+}

@@ -1,0 +1,97 @@
+/* runtasks --engine slurm: this program again, in an allocation of Slurm. */
+#include "runtasks_slurm.h"
+
+#include "ggo/runtasks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+char *
+slurm_program(struct cli *cli)
+{
+    char *path = realpath("/proc/self/exe", NULL);
+    if (!path)
+        rec_fail(&cli->err, REC_IO, "/proc/self/exe: %s", strerror(errno));
+    return path;
+}
+
+/* An option as it was given. */
+struct given {
+    const char *name, *value; /* value: NULL for one that has none */
+    bool given;
+};
+
+/* All that are the runner's. */
+static size_t
+list_options(const struct runtasks_args *args, struct given list[])
+{
+    const struct given all[] = {
+        {"jobs", args->jobs_arg, args->jobs_given},
+        {"memory", args->memory_arg, args->memory_given},
+        {"retries", args->retries_arg, args->retries_given},
+        {"backoff", args->backoff_arg, args->backoff_given},
+        {"grace", args->grace_arg, args->grace_given},
+        {"fail-fast", NULL, args->fail_fast_given},
+        {"logs", args->logs_arg, args->logs_given},
+        {"log", args->log_arg, args->log_given},
+        {"resume", args->resume_arg, args->resume_given},
+        {"brief", NULL, args->brief_given},
+        {"output", args->output_arg, args->output_given},
+        {"quiet", NULL, args->quiet_given},
+        {"verbose", NULL, args->verbose_given},
+        {"partial", NULL, args->partial_given},
+        {"progress", NULL, args->progress_given},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].given)
+            list[n++] = all[i];
+    return n;
+}
+
+static bool
+run_words(struct cli *cli, const struct task_slurm_options *slurm, char *words[],
+          int *status)
+{
+    int number;
+    if (!task_run_slurm(slurm, words, status, &number, &cli->err))
+        return false;
+    if (number)
+        raise(number);
+    return true;
+}
+
+bool
+slurm_run(struct cli *cli, const struct runtasks_args *args,
+          const struct task_run_options *options, int *status)
+{
+    struct given list[32];
+    size_t nlist = list_options(args, list), n = 0;
+    struct task_slurm_options slurm = {.options = options->slurm,
+                                       .cores = args->jobs_given ? options->cores : 0,
+                                       .memory =
+                                           args->memory_given ? options->memory : 0,
+                                       .input = cli->nfiles == 0};
+    char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
+    bool ok = words || rec_fail_memory(&cli->err);
+
+    ok = ok && (words[n++] = slurm_program(cli));
+    for (size_t i = 0; ok && i < nlist; i++)
+        ok = asprintf(&words[n++], list[i].value ? "--%s=%s" : "--%s", list[i].name,
+                      list[i].value) >= 0 ||
+             rec_fail_memory(&cli->err);
+    ok = ok && ((words[n++] = strdup("--")) || rec_fail_memory(&cli->err));
+    for (size_t i = 0; ok && i < cli->nfiles; i++) {
+        slurm.input = slurm.input || strcmp(cli->files[i], "-") == 0;
+        ok = (words[n++] = strdup(cli->files[i])) || rec_fail_memory(&cli->err);
+    }
+    ok = ok && run_words(cli, &slurm, words, status);
+    while (words && n > 0)
+        free(words[--n]);
+    free(words);
+    return ok;
+}

@@ -1,0 +1,16 @@
+/* runtasks --engine slurm: this program again, in an allocation of Slurm. */
+#ifndef RAMPIPE_RUNTASKS_SLURM_H
+#define RAMPIPE_RUNTASKS_SLURM_H
+
+#include "rampipe/cli.h"
+#include "rampipe/task.h"
+
+/* The path of this program; the caller's. NULL: cli->err. */
+char *slurm_program(struct cli *cli);
+struct runtasks_args;
+
+/* Runs it there with the same options and files. *status: to exit with. */
+bool slurm_run(struct cli *cli, const struct runtasks_args *args,
+               const struct task_run_options *options, int *status);
+
+#endif
