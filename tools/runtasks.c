@@ -34,6 +34,12 @@ read_engine(struct cli *cli, const struct runtasks_args *args, size_t *engine)
         return false;
     if (*engine == LOCAL && args->slurm_options_given)
         return cli_usage(cli, "--slurm-options is for --engine slurm and slurm-jobs");
+    if (*engine == SLURM_JOBS && (args->jobs_given || args->memory_given))
+        return cli_usage(cli, "with --engine slurm-jobs what tasks share is Slurm's: "
+                              "there is no --jobs or --memory");
+    if (*engine == SLURM_JOBS && args->resume_given)
+        return cli_usage(cli, "--engine slurm-jobs cannot --resume: jobs of a run that was "
+                              "killed may still run");
     return true;
 }
 
@@ -123,6 +129,19 @@ run_tasks(struct cli *cli, const struct task_run_options *options)
 }
 
 static bool
+run_jobs(struct cli *cli, struct task_run_options *options)
+{
+    char *program = slurm_program(cli);
+    bool ok;
+    options->runner = program;
+    options->cores = UINT32_MAX;
+    options->memory = INFINITY;
+    ok = program && run_tasks(cli, options);
+    free(program);
+    return ok;
+}
+
+static bool
 run(struct cli *cli, const struct runtasks_args *args)
 {
     struct task_run_options options = {
@@ -132,8 +151,10 @@ run(struct cli *cli, const struct runtasks_args *args)
     if (!read_engine(cli, args, &engine) || !read_options(cli, args, &options) ||
         !make_folder(cli, options.logs))
         return false;
-    if (engine != SLURM)
+    if (engine == LOCAL)
         return run_tasks(cli, &options);
+    if (engine == SLURM_JOBS)
+        return run_jobs(cli, &options);
     if (!slurm_run(cli, args, &options, &status))
         return false;
     if (status != REC_OK)

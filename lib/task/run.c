@@ -23,6 +23,9 @@
 
 /* Tasks are read before any is started, if so many are there. */
 enum { BATCH = 1 << 16 };
+/* Jobs are looked at so often, seconds. */
+#define JOBS_TICK 0.1
+
 /* ---- stopping ------------------------------------------------------------ */
 
 /* Processes get SIGTERM now, SIGKILL after the grace time. */
@@ -223,6 +226,8 @@ take_signals(struct run *run)
     while ((number = sigtimedwait(&run->heard, NULL, &none)) > 0) {
         if (number == SIGCHLD)
             continue;
+        if (run->signal && run->jobs)
+            run_jobs_leave(run);
         if (run->signal) /* again: at once */
             for (size_t i = 0; i < run->nslots; i++)
                 run->slot[i].deadline = 0;
@@ -237,7 +242,8 @@ static bool
 wait_for_events(struct run *run)
 {
     struct pollfd at[2] = {{run->events, POLLIN, 0}, {-1, POLLIN, 0}};
-    double left = fmin(fmax(end_late(run), 0), 1); /* a second: progress */
+    /* a second: progress */
+    double left = fmin(fmax(end_late(run), 0), run->jobs ? JOBS_TICK : 1);
     int input = run->ended ? -1 : rec_reader_descriptor(run->reader);
     rec_writer_flush(run->writer);
     if (!run->ending && !rec_writer_ok(run->writer, run->err))
@@ -255,8 +261,10 @@ wait_for_events(struct run *run)
 static bool
 is_over(const struct run *run)
 {
-    return run->ended && run->tally->running == 0 &&
-           (run->stopped || (run->npauses == 0 && run->graph.nready == 0));
+    if (!run->ended || run->tally->running > 0)
+        return false;
+    return run->stopped || (run->jobs ? run_jobs_all_submitted(run)
+                                      : run->npauses == 0 && run->graph.nready == 0);
 }
 
 static bool
@@ -267,8 +275,11 @@ step(struct run *run)
     if (run->graph.n > run->graph.weighed &&
         (run->ended || run->graph.n >= run->graph.weighed + run->graph.weighed / 4))
         run_graph_weigh(&run->graph);
-    if ((run->ended || !run->options->resume) &&
-        (!run_wake(run) || !run_start_ready(run)))
+    if (run->jobs) {
+        if (!run_jobs_step(run))
+            return false;
+    } else if ((run->ended || !run->options->resume) &&
+               (!run_wake(run) || !run_start_ready(run)))
         return false;
     run->options->tell(run->options->context, run->tally);
     return is_over(run) || wait_for_events(run);
@@ -326,6 +337,7 @@ free_run(struct run *run)
             close(run->slot[i].output);
     free(run->slot);
     free(run->pause);
+    run_jobs_close(run);
     run_graph_free(&run->graph);
     run_log_close(&run->log);
     run_launch_close(&run->launch);
@@ -364,7 +376,7 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
          (run.hazards = task_hazards_new(err));
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
-        ok = run_watch_signals(&run);
+        ok = run_watch_signals(&run) && (!options->runner || run_jobs_open(&run));
         if (ok)
             loop(&run);
         ok = ok && !run.failed;

@@ -64,6 +64,15 @@ struct run_slot {
     int output; /* what it says, if nothing else takes it; -1: not there yet */
 };
 
+/* How an attempt went. */
+struct run_attempt {
+    double start, end, user, system; /* seconds */
+    double memory;                   /* bytes */
+    const char *status, *host;
+    int output; /* what it said, to be shown if it failed; -1: nothing */
+    bool ok;
+};
+
 /* A task that failed and is to be tried again. */
 struct run_pause {
     uint32_t task;
@@ -92,6 +101,8 @@ struct run_launch {
     int null;
 };
 
+struct run_jobs;
+
 struct run {
     const struct task_run_options *options;
     struct rec_reader *reader;
@@ -102,7 +113,8 @@ struct run {
     struct run_graph graph;
     struct run_log log;
     struct run_launch launch;
-    struct task task; /* being read */
+    struct run_jobs *jobs; /* NULL: tasks are processes of this one */
+    struct task task;      /* being read */
     struct rec_map ids;
     struct run_slot *slot;
     size_t nslots, slot_room;
@@ -139,6 +151,15 @@ void run_put_end(struct run *run, uint32_t task, double start, double end, doubl
 /* The task whose output @ID.stdout or @ID.stderr is; *kind: which. NULL: none. */
 const struct run_task *run_find_output(const struct run *run, const char *name,
                                        const char **kind);
+/* The file of a task's standard input; *path is the caller's, NULL: it has none. */
+bool run_find_input(struct run *run, const struct run_task *task,
+                    char **path) REC_MUST_CHECK;
+/* Number ->attempts of a task, to the output and the log. */
+bool run_put_attempt(struct run *run, const struct run_task *task,
+                     const struct run_attempt *attempt) REC_MUST_CHECK;
+/* That, and what comes of it: the task ends, or waits to be tried again. */
+bool run_conclude(struct run *run, uint32_t task,
+                  const struct run_attempt *attempt) REC_MUST_CHECK;
 /* Starts what is ready and fits. */
 bool run_start_ready(struct run *run) REC_MUST_CHECK;
 /* Tasks whose pause is over are ready. */
@@ -165,6 +186,18 @@ bool run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
  * from the others. */
 bool run_graph_resume(struct run_graph *graph, struct rec_error *err) REC_MUST_CHECK;
 void run_graph_free(struct run_graph *graph);
+
+/* ---- run_jobs.c ---- */
+/* Tasks are jobs of Slurm. */
+bool run_jobs_open(struct run *run) REC_MUST_CHECK;
+void run_jobs_close(struct run *run);
+/* Submits tasks that have come, and takes what has ended. */
+bool run_jobs_step(struct run *run) REC_MUST_CHECK;
+bool run_jobs_all_submitted(const struct run *run);
+/* These are not to be run. */
+bool run_jobs_drop(struct run *run, const uint32_t *tasks, size_t n) REC_MUST_CHECK;
+/* Jobs that do not end are not waited for. */
+void run_jobs_leave(struct run *run);
 
 /* ---- run_log.c ---- */
 /* Reads the log, if it is to be resumed, and opens it at its end. */

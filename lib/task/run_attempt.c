@@ -74,18 +74,13 @@ run_put_end(struct run *run, uint32_t task, double start, double end, double bus
     rec_end(w);
 }
 
-/* An attempt, to the output and the log. */
-static bool
-put_attempt(struct run *run, const struct run_task *task, double start, double end,
-            const char *status, const struct rusage *used)
+bool
+run_put_attempt(struct run *run, const struct run_task *task,
+                const struct run_attempt *attempt)
 {
     char text[6][REC_NUM_MAX], *line;
-    double value[] = {start,
-                      end,
-                      of_timeval(used->ru_utime),
-                      of_timeval(used->ru_stime),
-                      1024 * (double)used->ru_maxrss,
-                      run->began};
+    double value[] = {attempt->start,  attempt->end,    attempt->user,
+                      attempt->system, attempt->memory, run->began};
     int len;
     bool ok;
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
@@ -93,8 +88,8 @@ put_attempt(struct run *run, const struct run_task *task, double start, double e
     len = asprintf(&line,
                    "attempt\t%s\t%u\t%s\t%s\t%s\tuser=%s\tsystem=%s\tmemory=%s\thost=%s\t"
                    "began=%s\n",
-                   task->id, task->attempts, text[0], text[1], status, text[2], text[3],
-                   text[4], run->host, text[5]);
+                   task->id, task->attempts, text[0], text[1], attempt->status, text[2],
+                   text[3], text[4], attempt->host, text[5]);
     if (len < 0)
         return rec_fail_memory(run->err);
     if (!run->options->brief)
@@ -127,6 +122,8 @@ settle(struct run *run, uint32_t task)
     if (!run_graph_end(&run->graph, task, &nskipped, run->err))
         return false;
     run->tally->skipped += nskipped;
+    if (run->jobs && !run_jobs_drop(run, run->graph.stack, nskipped))
+        return false;
     for (size_t i = 0; i < nskipped; i++)
         run_put_end(run, run->graph.stack[i], 0, end, 0, NULL);
     return true;
@@ -165,22 +162,22 @@ pause_task(struct run *run, uint32_t task)
     return true;
 }
 
-/* An attempt has ended, well if `ok`. */
-static bool
-conclude(struct run *run, uint32_t task, double start, bool ok, const char *status,
-         const struct rusage *used, int output)
+bool
+run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
 {
     struct run_task *t = &run->graph.task[task];
-    double end = run_now(run),
-           cpu = of_timeval(used->ru_utime) + of_timeval(used->ru_stime);
+    const char *status = attempt->status;
+    double start = attempt->start, end = attempt->end,
+           cpu = attempt->user + attempt->system;
     uint64_t retries = t->retries ? t->retries : run->options->retries;
+    bool ok = attempt->ok;
 
     t->state = RUN_WAITS;
-    if (!put_attempt(run, t, start, end, status, used))
+    if (!run_put_attempt(run, t, attempt))
         return false;
     if (run->ending && !ok)
         return true;
-    if (!ok && t->attempts <= retries && !run->stopped)
+    if (!ok && t->attempts <= retries && !run->stopped && !run->jobs)
         return pause_task(run, task);
     t->state = ok ? RUN_DONE : RUN_FAILED;
     run_put_end(run, task, start, end,
@@ -198,7 +195,7 @@ conclude(struct run *run, uint32_t task, double start, bool ok, const char *stat
              : *status == 'E'                 ? "cannot be started, "
                                               : "",
              status, retries ? ", in all its attempts" : "");
-        show_output(run, output);
+        show_output(run, attempt->output);
     }
     return settle(run, task);
 }
@@ -219,10 +216,11 @@ reap(struct run *run, pid_t pid)
 {
     struct rusage used = {0};
     struct run_slot *slot = NULL;
+    struct run_attempt attempt;
     char text[32];
     const char *name = text;
     uint32_t task;
-    int status = 0;
+    int status = 0, output;
     bool ok;
 
     for (size_t i = 0; i < run->nslots; i++)
@@ -246,10 +244,20 @@ reap(struct run *run, pid_t pid)
         snprintf(text, sizeof text, "%d", WEXITSTATUS(status));
     else
         name_signal(WTERMSIG(status), text, sizeof text);
-    ok = conclude(run, task, slot->start, ok, name, &used, slot->output);
-    if (slot->output >= 0 && is_written(slot->output) &&
-        ftruncate(slot->output, 0) != 0) { /* then another takes its place */
-        close(slot->output);
+    output = slot->output;
+    attempt = (struct run_attempt){.start = slot->start,
+                                   .end = run_now(run),
+                                   .user = of_timeval(used.ru_utime),
+                                   .system = of_timeval(used.ru_stime),
+                                   .memory = 1024 * (double)used.ru_maxrss,
+                                   .status = name,
+                                   .host = run->host,
+                                   .output = output,
+                                   .ok = ok};
+    ok = run_conclude(run, task, &attempt);
+    if (output >= 0 && is_written(output) &&
+        ftruncate(output, 0) != 0) { /* then another takes its place */
+        close(output);
         slot->output = -1;
     }
     return ok;
@@ -306,9 +314,8 @@ run_find_output(const struct run *run, const char *name, const char **kind)
     return &run->graph.task[task];
 }
 
-/* The file of a task's standard input; *path is the caller's. */
-static bool
-find_input(struct run *run, const struct run_task *task, char **path)
+bool
+run_find_input(struct run *run, const struct run_task *task, char **path)
 {
     const char *name = task->standard_input, *kind, *file;
     const struct run_task *from;
@@ -336,11 +343,11 @@ start(struct run *run, uint32_t task, bool *later)
 {
     struct run_task *t = &run->graph.task[task];
     struct run_slot *slot = free_slot(run);
-    struct rusage none = {0};
+    struct run_attempt attempt = {.host = run->host, .output = -1};
     char *input = NULL;
     int why = 0, status;
 
-    if (!slot || !find_input(run, t, &input))
+    if (!slot || !run_find_input(run, t, &input))
         return false;
     if (t->begun)
         remove_outputs(t);
@@ -360,8 +367,12 @@ start(struct run *run, uint32_t task, bool *later)
         t->attempts--;
         return run_graph_push(&run->graph, task, run->err);
     }
-    if (status == 0)
-        return conclude(run, task, slot->start, false, strerrorname_np(why), &none, -1);
+    if (status == 0) {
+        attempt.start = slot->start;
+        attempt.end = run_now(run);
+        attempt.status = strerrorname_np(why);
+        return run_conclude(run, task, &attempt);
+    }
     slot->task = task;
     slot->timed_out = slot->warned = false;
     slot->deadline = slot->start + t->timeout;
