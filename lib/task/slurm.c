@@ -144,8 +144,8 @@ slurm_ask(const struct slurm_words *words, const sigset_t *mask, struct rec_erro
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (said && status != 0) {
-        rec_fail(err, REC_IO, "%s: %.*s",
-                 words->word[0], (int)strcspn(said, "\n"), *said ? said : "it failed");
+        rec_fail(err, REC_IO, "%.*s", *said ? (int)strcspn(said, "\n") : 500,
+                 *said ? said : "Slurm's command failed, and did not say why");
         free(said);
         return NULL;
     }
