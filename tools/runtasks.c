@@ -38,8 +38,9 @@ read_engine(struct cli *cli, const struct runtasks_args *args, size_t *engine)
         return cli_usage(cli, "with --engine slurm-jobs what tasks share is Slurm's: "
                               "there is no --jobs or --memory");
     if (*engine == SLURM_JOBS && args->resume_given)
-        return cli_usage(cli, "--engine slurm-jobs cannot --resume: jobs of a run that was "
-                              "killed may still run");
+        return cli_usage(cli,
+                         "--engine slurm-jobs cannot --resume: jobs of a run that was "
+                         "killed may still run");
     return true;
 }
 

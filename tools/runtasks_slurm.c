@@ -73,8 +73,7 @@ slurm_run(struct cli *cli, const struct runtasks_args *args,
     size_t nlist = list_options(args, list), n = 0;
     struct task_slurm_options slurm = {.options = options->slurm,
                                        .cores = args->jobs_given ? options->cores : 0,
-                                       .memory =
-                                           args->memory_given ? options->memory : 0,
+                                       .memory = args->memory_given ? options->memory : 0,
                                        .input = cli->nfiles == 0};
     char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
     bool ok = words || rec_fail_memory(&cli->err);

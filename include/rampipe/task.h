@@ -262,10 +262,11 @@ struct task_run_options {
     const char *logs; /* folder of ID.stdout, ID.stderr; NULL: shown when a task fails */
     const char *log;  /* file that attempts are appended to; NULL: none */
     bool resume;      /* what that file says is finished is not run again */
-    const char *runner; /* a program that runs tasks, as runtasks does: each is given to it in
+    const char
+        *runner; /* a program that runs tasks, as runtasks does: each is given to it in
                          * a job of Slurm, which has as many cores and as much memory as the
                          * task says; NULL: tasks are processes here. No `resume` then */
-    const char *slurm;  /* options for sbatch, in a shell's quotes */
+    const char *slurm; /* options for sbatch, in a shell's quotes */
     void (*tell)(void *context, const struct task_tally *tally); /* now and then */
     void (*warn)(void *context, const char *text);               /* a line */
     void (*show)(void *context, const char *bytes, size_t n); /* output of what failed */

@@ -47,7 +47,7 @@ struct run_jobs {
     size_t nended, ended_room;
     double asked, pause;
     enum { NONE, PENDING, ALL } cancelled;
-    bool left;
+    bool left, away; /* left: not waited for; away: Slurm did not answer */
 };
 
 /* ---- the folder ---------------------------------------------------------------- */
@@ -192,8 +192,8 @@ longest(const struct run *run, const struct run_task *t)
 {
     const struct task_run_options *o = run->options;
     double retries = (double)(t->retries ? t->retries : o->retries),
-           seconds = (t->timeout + o->grace) * (retries + 1) +
-                     o->backoff * (exp2(retries) - 1);
+           seconds =
+               (t->timeout + o->grace) * (retries + 1) + o->backoff * (exp2(retries) - 1);
     return seconds < 365 * 86400. ? ceil(seconds / 60) + 1 : 0;
 }
 
@@ -475,8 +475,8 @@ find_results(struct run *run)
     struct run_jobs *jobs = run->jobs;
     DIR *folder = opendir(jobs->folder);
     struct dirent *entry;
-    bool ok = folder ||
-              rec_fail(run->err, REC_IO, "%s: %s", jobs->folder, strerror(errno));
+    bool ok =
+        folder || rec_fail(run->err, REC_IO, "%s: %s", jobs->folder, strerror(errno));
     jobs->nended = 0;
     while (ok && (entry = readdir(folder))) {
         char *end;
@@ -578,11 +578,14 @@ ask(struct run *run)
                     &err))
         said = slurm_ask(&jobs->words, &run->launch.mask, &err);
     if (!said) {
-        run->options->warn(run->options->context, err.text);
+        if (!jobs->away)
+            run->options->warn(run->options->context, err.text);
+        jobs->away = true;
         if (run->stopped)
             run_jobs_leave(run);
         return true;
     }
+    jobs->away = false;
     ok = take_states(run, said);
     free(said);
     return ok;

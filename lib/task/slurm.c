@@ -49,7 +49,8 @@ slurm_split(struct slurm_words *words, const char *text, struct rec_error *err)
     while (ok && (status = task_word(&rest, word)) > 0)
         ok = take(words, strdup(word), err);
     free(word);
-    return ok && (status == 0 || rec_fail(err, REC_USAGE, "a quote is open in '%s'", text));
+    return ok &&
+           (status == 0 || rec_fail(err, REC_USAGE, "a quote is open in '%s'", text));
 }
 
 void
@@ -85,10 +86,12 @@ spawn(const struct slurm_words *words, int input, int output, bool all,
     if ((status = posix_spawnattr_init(&how)) == 0) {
         if ((status = posix_spawn_file_actions_adddup2(&files, input, 0)) == 0 &&
             (status = posix_spawn_file_actions_adddup2(&files, output, 1)) == 0 &&
-            (!all || (status = posix_spawn_file_actions_adddup2(&files, output, 2)) == 0) &&
+            (!all ||
+             (status = posix_spawn_file_actions_adddup2(&files, output, 2)) == 0) &&
             (status = posix_spawnattr_setsigmask(&how, mask)) == 0 &&
             (status = posix_spawnattr_setflags(&how, flags)) == 0)
-            status = posix_spawnp(pid, words->word[0], &files, &how, words->word, environ);
+            status =
+                posix_spawnp(pid, words->word[0], &files, &how, words->word, environ);
         posix_spawnattr_destroy(&how);
     }
     posix_spawn_file_actions_destroy(&files);
