@@ -46,7 +46,7 @@ struct run_jobs {
     uint32_t *ended; /* tasks whose results are there */
     size_t nended, ended_room;
     double asked, pause;
-    enum { NONE, PENDING, ALL } cancelled;
+    enum which { NONE, PENDING, ALL } cancelled;
     bool left, away; /* left: not waited for; away: Slurm did not answer */
 };
 
@@ -596,8 +596,8 @@ static bool
 cancel_what_must(struct run *run)
 {
     struct run_jobs *jobs = run->jobs;
-    int what = run->ending ? ALL : run->stopped ? PENDING : NONE;
-    if (what <= (int)jobs->cancelled)
+    enum which what = run->ending ? ALL : run->stopped ? PENDING : NONE;
+    if (what <= jobs->cancelled)
         return true;
     jobs->cancelled = what;
     jobs->pause = FIRST_PAUSE;
