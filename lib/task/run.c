@@ -137,21 +137,25 @@ take(struct run *run, const struct rec *rec)
         return take_task(run, rec);
     if (rec->type == REC_FENCE) {
         task_hazards_fence(run->hazards);
+        run->fenced = true;
         return rec_need(run->reader, rec, run->err);
     }
     rec_put_line(run->writer, rec->line);
     return true;
 }
 
-/* All is read: what an earlier run has finished is done. */
+/* All is read, up to a fence: what an earlier run has finished is done, unless something
+ * before the last fence had to be run again. */
 static bool
 resume(struct run *run)
 {
     struct run_graph *graph = &run->graph;
-    size_t none;
-    if (!run_graph_resume(graph, run->err))
+    size_t first = run->resumed, none;
+    for (size_t i = first; i < graph->n && run->anew; i++)
+        graph->task[i].finished = false;
+    if (!run_graph_resume(graph, first, run->resumed_edges, run->err))
         return false;
-    for (size_t i = 0; i < graph->n; i++)
+    for (size_t i = first; i < graph->n; i++)
         if (graph->task[i].finished) {
             graph->task[i].state = RUN_DONE;
             run->tally->before++;
@@ -161,19 +165,37 @@ resume(struct run *run)
         } else if (graph->task[i].waits == 0 &&
                    !run_graph_push(graph, (uint32_t)i, run->err))
             return false;
-    for (size_t i = 0; i < graph->n; i++)
+    for (size_t i = first; i < graph->n; i++) {
+        run->anew = run->anew || !graph->task[i].finished;
         if (graph->task[i].finished &&
             !run_graph_end(graph, (uint32_t)i, &none, run->err))
             return false;
+    }
+    run->resumed = graph->n;
+    run->resumed_edges = graph->nedges;
     return true;
 }
 
-/* Reads what is there. Bad input does not end what runs. */
+/* Nothing runs, or will by itself. */
+static bool
+is_settled(const struct run *run)
+{
+    if (run->tally->running > 0)
+        return false;
+    return run->jobs ? run_jobs_all_submitted(run)
+                     : run->npauses == 0 && run->graph.nready == 0;
+}
+
+/* Reads what is there, but nothing behind a fence before all in front of it has ended. Bad
+ * input does not end what runs. */
 static bool
 read_input(struct run *run)
 {
     int status = 1;
-    for (size_t i = 0; i < BATCH && status == 1; i++) {
+    if (run->fenced && !is_settled(run))
+        return true;
+    run->fenced = false;
+    for (size_t i = 0; i < BATCH && status == 1 && !run->fenced; i++) {
         struct rec rec;
         status = rec_try_next(run->reader, &rec, run->err);
         if (status == 1 && !take(run, &rec))
@@ -182,7 +204,8 @@ read_input(struct run *run)
     if (status < 0)
         run->failed = run->stopped = true;
     run->ended = status <= 0;
-    return status != 0 || !run->options->resume || resume(run);
+    return status < 0 || !run->options->resume || !(run->ended || run->fenced) ||
+           resume(run);
 }
 
 /* ---- waiting ------------------------------------------------------------- */
@@ -244,12 +267,12 @@ wait_for_events(struct run *run)
     struct pollfd at[2] = {{run->events, POLLIN, 0}, {-1, POLLIN, 0}};
     /* a second: progress */
     double left = fmin(fmax(end_late(run), 0), run->jobs ? JOBS_TICK : 1);
-    int input = run->ended ? -1 : rec_reader_descriptor(run->reader);
+    int input = run->ended || run->fenced ? -1 : rec_reader_descriptor(run->reader);
     rec_writer_flush(run->writer);
     if (!run->ending && !rec_writer_ok(run->writer, run->err))
         return false;
     at[1].fd = input;
-    if (!run->ended && input < 0)
+    if (!run->ended && (run->fenced ? is_settled(run) : input < 0))
         left = 0;
     if (poll(at, 2, (int)ceil(1000 * left)) < 0 && errno != EINTR)
         return rec_fail(run->err, REC_IO, "waiting for tasks: %s", strerror(errno));
@@ -261,10 +284,7 @@ wait_for_events(struct run *run)
 static bool
 is_over(const struct run *run)
 {
-    if (!run->ended || run->tally->running > 0)
-        return false;
-    return run->stopped || (run->jobs ? run_jobs_all_submitted(run)
-                                      : run->npauses == 0 && run->graph.nready == 0);
+    return run->ended && (run->stopped ? run->tally->running == 0 : is_settled(run));
 }
 
 static bool
@@ -278,7 +298,7 @@ step(struct run *run)
     if (run->jobs) {
         if (!run_jobs_step(run))
             return false;
-    } else if ((run->ended || !run->options->resume) &&
+    } else if ((run->ended || run->fenced || !run->options->resume) &&
                (!run_wake(run) || !run_start_ready(run)))
         return false;
     run->options->tell(run->options->context, run->tally);

@@ -128,9 +128,13 @@ struct run {
     double began;  /* seconds since 1970 */
     char host[65];
     bool ended;   /* no more input */
+    bool fenced;  /* none before all that is known has ended */
     bool stopped; /* nothing is started any more */
     bool ending;  /* what runs is ended */
     bool failed;  /* *err is why */
+    size_t resumed,
+        resumed_edges; /* so many tasks, edges have been looked up in the log */
+    bool anew;         /* one of them runs again */
     sigset_t heard;
     int signal, events; /* events: can be read when one of those heard has come */
 };
@@ -182,9 +186,10 @@ void run_graph_weigh(struct run_graph *graph);
  * graph->stack, *nskipped of them. */
 bool run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
                    struct rec_error *err) REC_MUST_CHECK;
-/* Which tasks run again, given those that the log says are finished: ->finished is taken
- * from the others. */
-bool run_graph_resume(struct run_graph *graph, struct rec_error *err) REC_MUST_CHECK;
+/* Which tasks run again, given those that the log says are finished, of those from `first`
+ * on, whose edges are those from `first_edge` on: ->finished is taken from the others. */
+bool run_graph_resume(struct run_graph *graph, size_t first, size_t first_edge,
+                      struct rec_error *err) REC_MUST_CHECK;
 void run_graph_free(struct run_graph *graph);
 
 /* ---- run_jobs.c ---- */

@@ -245,36 +245,36 @@ run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
 /* What was begun and is run again may find its input overwritten: by those that came after
  * it, or by itself. Then who wrote the input runs again, too. */
 static bool
-needs_inputs_anew(const struct run_graph *graph, const bool overwritten[], uint32_t task)
+needs_inputs_anew(const struct run_task *t, bool overwritten)
 {
-    const struct run_task *t = &graph->task[task];
-    return !t->finished && (overwritten[task] || (t->begun && t->rewrites));
+    return !t->finished && (overwritten || (t->begun && t->rewrites));
 }
 
 bool
-run_graph_resume(struct run_graph *graph, struct rec_error *err)
+run_graph_resume(struct run_graph *graph, size_t first, size_t first_edge,
+                 struct rec_error *err)
 {
-    bool *overwritten = calloc(graph->n + 1, sizeof *overwritten), changed = true;
+    bool *overwritten = calloc(graph->n - first + 1, sizeof *overwritten), changed = true;
     if (!overwritten)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < graph->nedges; i++) {
+    for (size_t i = first_edge; i < graph->nedges; i++) {
         const struct run_edge *e = &graph->edge[i];
         if (e->hazard != TASK_RAW && graph->task[e->dst].begun)
-            overwritten[e->src] = true;
+            overwritten[e->src - first] = true;
     }
     while (changed) {
         changed = false;
-        for (size_t i = 0; i < graph->nedges; i++) {
+        for (size_t i = first_edge; i < graph->nedges; i++) {
             const struct run_edge *e = &graph->edge[i];
             if (graph->task[e->src].finished || !graph->task[e->dst].finished)
                 continue;
             graph->task[e->dst].finished = false;
             changed = true;
         }
-        for (size_t i = graph->nedges; i-- > 0;) {
+        for (size_t i = graph->nedges; i-- > first_edge;) {
             const struct run_edge *e = &graph->edge[i];
             if (e->hazard != TASK_RAW || !graph->task[e->src].finished ||
-                !needs_inputs_anew(graph, overwritten, e->dst))
+                !needs_inputs_anew(&graph->task[e->dst], overwritten[e->dst - first]))
                 continue;
             graph->task[e->src].finished = false;
             changed = true;
