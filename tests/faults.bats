@@ -52,6 +52,63 @@ faulty() {
     for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done
 }
 
+# Commands of Slurm that do what they are told: a job writes its result at once.
+make_slurm() {
+    mkdir slurm
+    cat >slurm/sbatch <<'SBATCH'
+#!/bin/sh
+for word; do case $word in --output=*.rec) out=${word#--output=} ;; --job-name=*) task=${word#*=} ;; esac; done
+n=${out##*/} n=${n%.rec} status=0
+[ $task = b ] && status=1
+{ printf 'attempt\t%s\t1\t0.1\t0.2\t0\n' $task
+    printf 'attempt\t%s\t2\t0.3\t0.4\t%s\tuser=0.1\tsystem=0\tmemory=1\thost=h\tbegan=1\n' $task $status
+    [ $status = 1 ] || printf 'done\t%s\ttasks\t0\t0.3\t0.4\n' $task; } >$out
+echo "$((n + 1));cluster"
+SBATCH
+    printf '#!/bin/sh\nsed -n "s/^task\t/x/p" >/dev/null\nprintf "#rampipe\\t1\\n#end\\n"\n' >slurm/srun
+    printf '#!/bin/sh\n' >slurm/scancel
+    printf '#!/bin/sh\n' >slurm/squeue
+    chmod +x slurm/*
+}
+
+@test "tasks in Slurm without memory" {
+    make_slurm
+    { printf 'task\ta\t9\t-\tx,z\ttrue\tmemory=1\tcwd=.\tstdout=o\tenv=A=1\n'
+        printf 'task\tb\tinf\tx\ty\tfalse\tstdin=@a.stdout\n'
+        printf 'task\tc\t9\ty\tw\ttrue\nfence\tf\ntask\td\tinf\t-\tz,x\ttrue\n'
+        printf 'task\te\tinf\tz\t-\ttrue\ntask\tg\tinf\t-\tz\ttrue\n'; } >slurm.rec
+    PATH=$PWD/slurm:$PATH faulty memory runtasks -q --engine slurm-jobs --slurm-options '--time=9 -x "a b"' \
+        --retries 2 --logs slurm.logs -o /dev/null --log slurm.log slurm.rec
+    [ "$calls" -ge 60 ]
+    PATH=$PWD/slurm:$PATH faulty memory runtasks -q --engine slurm -j 1 --memory 1 slurm.rec
+    head -n 6 "$ROOT/tests/cases/timeline/attempts/cmd" | bash # makes in.rec
+    faulty memory timeline in.rec
+}
+
+@test "what Slurm's commands must not say" {
+    [ -d slurm ] || make_slurm
+    printf 'task\ta\tinf\t-\tx\ttrue\n' >one.rec
+    jobs() { PATH=$PWD/slurm:$PATH status_is "$1" runtasks -q --engine slurm-jobs one.rec; }
+    cp slurm/sbatch right
+    printf '#!/bin/sh\necho hello\n' >slurm/sbatch
+    jobs 4
+    grep -qx "runtasks: sbatch: no number of a job, but 'hello'" err
+    for wrong in 's/t0.1/tx/' 's/t0.2/tx/' 's/user=0.1/user=x/' 's/system=0/system=x/' 's/memory=1/memory=x/' \
+        's/began=1/began=x/' 's/t2/tx/'; do
+        sed "$wrong" right >slurm/sbatch
+        cmp -s right slurm/sbatch && return 1
+        jobs 3
+    done
+    # no result, and Slurm knows no such job, or says that it has failed
+    printf '#!/bin/sh\necho noise; echo 7\n' >slurm/sbatch
+    jobs 1
+    grep -q 'status=missing' out
+    printf '#!/bin/sh\necho 7 FAILED; echo 8 RUNNING\n' >slurm/squeue
+    jobs 1
+    grep -q 'status=FAILED' out
+    cp right slurm/sbatch
+}
+
 # Every field, with texts so long that each asks for memory of its own.
 @test "templates and task files without memory" {
     local n long=x

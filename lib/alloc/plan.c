@@ -121,7 +121,7 @@ are_tasks(const struct graph *graph)
     for (size_t i = 0; i < graph->nops; i++)
         if (graph->op[i].pass != GRAPH_TASK || graph->op[i].parts != 1)
             return false;
-    return true;
+    return graph->nops > 0;
 }
 
 bool

@@ -261,7 +261,8 @@ keep_id(struct run_jobs *jobs, uint32_t task, char *said, struct rec_error *err)
         ;
     line.len = strspn(line.ptr ? line.ptr : "", "0123456789");
     if (line.len == 0)
-        return rec_fail(err, REC_IO, "sbatch: no number of a job, but '%.100s'", said);
+        return rec_fail(err, REC_IO, "sbatch: no number of a job, but '%.*s'",
+                        (int)strcspn(said, "\n"), said);
     if (!(id = rec_arena_copy(&jobs->arena, line, err)) ||
         !rec_map_add(&jobs->ids, rec_str(id), task, err))
         return false;
@@ -457,6 +458,8 @@ take_result(struct run *run, uint32_t task)
         return false;
     ok = read_attempts(run, task, reader, &attempt, status, host);
     rec_reader_close(reader);
+    if (!ok)
+        end_job(run, task); /* it is not read again */
     return ok && conclude(run, task, &attempt, "out");
 }
 

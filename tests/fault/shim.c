@@ -563,6 +563,7 @@ run_all(void)
 
     if (!faults)
         return;
+    unsetenv("LD_PRELOAD"); /* what a program starts has none */
     if (__lsan_disable)
         __lsan_disable();
     backtrace(stack, 2); /* loads what it needs */
