@@ -81,20 +81,23 @@ run_put_attempt(struct run *run, const struct run_task *task,
     char text[6][REC_NUM_MAX], *line;
     double value[] = {attempt->start,  attempt->end,    attempt->user,
                       attempt->system, attempt->memory, run->began};
-    int len;
+    struct rec_text record;
     bool ok;
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
         text[i][rec_format_num(text[i], value[i])] = '\0';
-    len = asprintf(&line,
-                   "attempt\t%s\t%u\t%s\t%s\t%s\tuser=%s\tsystem=%s\tmemory=%s\thost=%s\t"
-                   "began=%s\n",
-                   task->id, task->attempts, text[0], text[1], attempt->status, text[2],
-                   text[3], text[4], attempt->host, text[5]);
-    if (len < 0)
-        return rec_fail_memory(run->err);
+    /* not asprintf(): glibc's overruns what it has when it cannot get one byte more */
+    if (!rec_text_open(&record, run->err))
+        return false;
+    fprintf(record.out,
+            "attempt\t%s\t%u\t%s\t%s\t%s\tuser=%s\tsystem=%s\tmemory=%s\thost=%s\t"
+            "began=%s\n",
+            task->id, task->attempts, text[0], text[1], attempt->status, text[2], text[3],
+            text[4], attempt->host, text[5]);
+    if (!(line = rec_text_close(&record, run->err)))
+        return false;
     if (!run->options->brief)
-        rec_put_line(run->writer, (struct rec_str){line, (size_t)len - 1});
-    ok = run_log_line(&run->log, (struct rec_str){line, (size_t)len}, run->err);
+        rec_put_line(run->writer, (struct rec_str){line, strlen(line) - 1});
+    ok = run_log_line(&run->log, rec_str(line), run->err);
     free(line);
     return ok;
 }
