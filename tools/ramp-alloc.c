@@ -68,8 +68,6 @@ read_cluster(struct cli *cli, const struct ramp_alloc_args *args,
 static bool
 read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
-    static const char *const choices[] = {"first", "first-degree", "fastest",
-                                          "fewest-servers", NULL};
     static const char *const orders[] = {"fifo", "shortest", NULL};
     struct cli *cli = r->cli;
     struct alloc_placer_options *placer = &r->options.placer;
@@ -80,12 +78,13 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
         !cli_choose_row(cli, "heuristic", args->heuristic_arg, alloc_heuristics,
                         sizeof *alloc_heuristics, &heuristic) ||
         !read_shape(cli, "meta", args->meta_arg, placer->meta) ||
-        !cli_choice(cli, "choose", args->choose_arg, choices, &choice) ||
+        !cli_choose_row(cli, "choose", args->choose_arg, alloc_choosers,
+                        sizeof *alloc_choosers, &choice) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
     placer->heuristic = &alloc_heuristics[heuristic];
-    r->options.choose = (enum alloc_choose)choice;
+    r->options.chooser = &alloc_choosers[choice];
     r->options.order = (enum alloc_order)order;
     r->options.queue = (size_t)queue;
     if (args->order_given && queue == 0)

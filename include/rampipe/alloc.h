@@ -157,23 +157,63 @@ struct alloc_policy {
  */
 extern const struct alloc_policy alloc_policies[];
 
-/* ---- admission (ramp-alloc) ---------------------------------------------- */
+/* ---- which alternative --------------------------------------------------- */
 
-/** Which alternative of a job is taken. */
-enum alloc_choose {
-    ALLOC_FIRST,        /* the first that can be placed and meets the deadline */
-    ALLOC_FIRST_DEGREE, /* the first whose degree is at most the number of free servers;
-                           if that fails the job is blocked: the published simulator */
-    ALLOC_FASTEST,      /* of those that can, the one that completes first */
-    ALLOC_FEWEST        /* of those that can, the one with the fewest servers */
+/** An alternative of a job, tried on the servers that are free; valid during the decision. */
+struct alloc_alternative {
+    uint32_t graph;    /* its number in the store */
+    const char *cause; /* why it cannot start; NULL: it can, and then: */
+    uint32_t nservers;
+    const uint32_t *servers; /* per slot */
+    double step;             /* time of a training step, seconds */
+    double finish;           /* when it would complete, seconds */
 };
+
+/** A job at hand, and the alternatives that it came with: asked for one by one, for trying
+ * one takes time. */
+struct alloc_question;
+
+const struct graph_job *alloc_question_job(const struct alloc_question *question);
+/** How many alternatives there are, at least 1. */
+uint32_t alloc_question_count(const struct alloc_question *question);
+uint32_t alloc_question_free_servers(const struct alloc_question *question);
+/** The degree of an alternative's graph: its degree=, or the most parts that an op has. */
+bool alloc_question_degree(struct alloc_question *question, uint32_t i, uint32_t *degree,
+                           struct rec_error *err) REC_MUST_CHECK;
+/** Tries an alternative; one that was tried in this decision is remembered. NULL: *err. */
+const struct alloc_alternative *alloc_question_try(struct alloc_question *question,
+                                                   uint32_t i,
+                                                   struct rec_error *err) REC_MUST_CHECK;
+
+/** Answers that are no alternative's number: none can start; the job is not wanted. */
+enum { ALLOC_NONE = UINT32_MAX, ALLOC_REFUSED = UINT32_MAX - 1 };
+
+/** Chooses among the alternatives of a job; a row a way to choose. */
+struct alloc_chooser {
+    const char *name; /* as users say it; NULL ends the table */
+    /* *choice: an alternative that was tried and can start, ALLOC_NONE (the job waits, or is
+     * blocked by what kept the last one from starting) or ALLOC_REFUSED. False: *err. */
+    bool (*decide)(void *self, struct alloc_question *question, uint32_t *choice,
+                   struct rec_error *err);
+};
+
+/**
+ * first: the first that can be placed and meets the deadline; first-degree: the first whose
+ * degree is at most the number of free servers; if that fails, none (the published
+ * simulator); fastest: of those that can start, the one that completes first;
+ * fewest-servers: the one with the fewest servers.
+ */
+extern const struct alloc_chooser alloc_choosers[];
+
+/* ---- admission (ramp-alloc) ---------------------------------------------- */
 
 enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
     struct alloc_placer_options placer;
-    enum alloc_choose choose;
-    size_t queue; /* jobs that may wait */
+    const struct alloc_chooser *chooser; /* borrowed */
+    void *choosing;                      /* the chooser's self, borrowed */
+    size_t queue;                        /* jobs that may wait */
     enum alloc_order order;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;

@@ -3,28 +3,17 @@
  * arrivals of the same instant are looked at; jobs that wait are looked at before new
  * ones.
  */
-#include "price.h"
+#include "question.h"
 #include "waiting.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A job may complete so much later than its deadline: sums of times are rounded. */
-static const double ALLOWANCE = 1 + 1e-9;
-
 struct running {
     struct sim_layout *layout;
     uint32_t *servers;
     uint32_t nservers;
-};
-
-/* One alternative, tried. */
-struct attempt {
-    const char *cause; /* NULL: it can start */
-    uint32_t graph;
-    const struct trial *trial; /* valid until the next attempt */
-    double finish;
 };
 
 struct alloc_admission {
@@ -37,10 +26,8 @@ struct alloc_admission {
     struct pricer *pricer;
     uint32_t nfree; /* servers */
     uint64_t *owner;
-    size_t nwritten;   /* layouts that some job has started with: they have a name */
-    struct trial best; /* the alternative to be taken of a job; its servers are: */
-    uint32_t *best_servers;
-    size_t best_room;
+    size_t nwritten; /* layouts that some job has started with: they have a name */
+    struct alloc_question question; /* about the job at hand */
 
     struct sim_queue ends; /* key: index of the running job */
     struct running *running;
@@ -85,7 +72,8 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->decide = decide;
     a->context = context;
     a->nfree = net_servers(&options->placer.cluster);
-    a->pricer =
+    a->question = (struct alloc_question){.store = store};
+    a->pricer = a->question.pricer =
         pricer_new(&a->options.placer, store,
                    options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
     a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
@@ -116,7 +104,7 @@ alloc_admission_free(struct alloc_admission *a)
         free(a->running[i].servers);
     sim_queue_free(&a->ends);
     waiters_free(&a->waiters);
-    free(a->best_servers);
+    question_free(&a->question);
     free(a->owner);
     free(a->running);
     free(a->vacant);
@@ -129,59 +117,23 @@ alloc_admission_owners(const struct alloc_admission *a)
     return a->owner;
 }
 
-/* ---- one alternative ----------------------------------------------------- */
-
-static bool
-find_graph(const struct alloc_admission *a, const struct graph_job *job,
-           struct rec_str id, uint32_t *index, struct rec_error *err)
-{
-    *index = graph_store_find(a->store, id);
-    return *index != REC_NONE ||
-           rec_fail(err, REC_DATA,
-                    "job '%.*s' refers to graph '%.*s', which has not come before",
-                    (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
-}
-
-/* Tries one alternative. False: *err; otherwise t->cause tells. */
-static bool
-try_graph(struct alloc_admission *a, const struct graph_job *job, uint32_t index,
-          struct attempt *t, struct rec_error *err)
-{
-    *t = (struct attempt){.graph = index, .trial = pricer_try(a->pricer, index, err)};
-    if (!t->trial)
-        return false;
-    if (t->trial->outcome != ALLOC_PLACED) {
-        t->cause = alloc_outcome_name(t->trial->outcome);
-        return true;
-    }
-    t->finish = a->now + t->trial->cost.step.seconds * job->steps;
-    /* Not finish - arrival: late in a simulation, times are rounded more than 1e-9. */
-    if (a->now - job->arrival + t->trial->cost.step.seconds * job->steps >
-        job->deadline * ALLOWANCE)
-        t->cause = "deadline";
-    else if (!isfinite(t->finish))
-        return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
-                        (int)job->id.len, job->id.ptr);
-    return true;
-}
-
 /* ---- starting and ending ------------------------------------------------- */
 
 static bool
-start(struct alloc_admission *a, const struct graph_job *job, const struct attempt *t,
+start(struct alloc_admission *a, const struct graph_job *job, const struct tried *t,
       struct rec_error *err)
 {
-    uint32_t index, n = t->trial->nservers;
-    struct sim_layout *layout = t->trial->layout;
+    uint32_t index, n = t->trial.nservers;
+    struct sim_layout *layout = t->trial.layout;
     struct running *r;
     char id[24];
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
-                                      .graph = a->store->graph[t->graph],
+                                      .graph = a->store->graph[t->alternative.graph],
                                       .layout = layout,
                                       .new_layout = layout->id[0] == '\0',
-                                      .cost = &t->trial->cost,
-                                      .finish = t->finish};
+                                      .cost = &t->trial.cost,
+                                      .finish = t->alternative.finish};
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
@@ -200,7 +152,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
     r = &a->running[index];
     if (!(r->servers = malloc((n + 1) * sizeof *r->servers)))
         return rec_fail_memory(err);
-    memcpy(r->servers, t->trial->servers, n * sizeof *r->servers);
+    memcpy(r->servers, t->servers, n * sizeof *r->servers);
     r->nservers = n;
     r->layout = layout;
     sim_layout_hold(layout);
@@ -208,7 +160,8 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct attem
     a->started++;
     for (uint32_t i = 0; i < n; i++)
         take_server(a, r->servers[i], a->started);
-    return sim_queue_push(&a->ends, (struct sim_event){t->finish, index}, err) &&
+    return sim_queue_push(&a->ends, (struct sim_event){t->alternative.finish, index},
+                          err) &&
            a->decide(a->context, &decision, err);
 }
 
@@ -242,78 +195,24 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 
 /* ---- one job ------------------------------------------------------------- */
 
-/* What came of trying a job. */
-struct verdict {
-    bool started;
-    bool may_wait; /* it failed for want of servers, which time may bring */
-    uint32_t graph;
-    const char *cause;
-    uint32_t failed; /* the unit that could not be placed */
-};
-
-/* Keeps the alternative to be taken of those tried so far; best->trial is NULL at first. */
+/* Puts the question; starts the job on the alternative that is chosen. */
 static bool
-keep_better(struct alloc_admission *a, const struct attempt *t, struct attempt *best,
-            struct rec_error *err)
-{
-    uint32_t n = t->trial->nservers;
-    if (best->trial && (a->options.choose == ALLOC_FASTEST ? t->finish >= best->finish
-                                                           : n >= best->trial->nservers))
-        return true;
-    if (!rec_grow(&a->best_servers, &a->best_room, n + 1, sizeof *a->best_servers, err))
-        return false;
-    memcpy(a->best_servers, t->trial->servers, n * sizeof *a->best_servers);
-    a->best = *t->trial;
-    a->best.servers = a->best_servers;
-    *best = *t;
-    best->trial = &a->best;
-    return true;
-}
-
-/* Tries the alternatives in order and starts the job on the one to be taken. */
-static bool
-try_job(struct alloc_admission *a, const struct graph_job *job, struct verdict *v,
+try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         struct rec_error *err)
 {
-    enum alloc_choose choose = a->options.choose;
-    struct rec_str rest = job->graphs, id;
-    struct attempt t, best = {.trial = NULL};
+    const struct alloc_chooser *chooser = a->options.chooser;
+    struct alloc_question *q = &a->question;
+    uint32_t choice;
 
-    *v = (struct verdict){.graph = REC_NONE, .cause = "no_servers", .may_wait = true};
-    if (!pricer_forget(a->pricer, err))
+    if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
+        !chooser->decide(a->options.choosing, q, &choice, err))
         return false;
-    while (rec_str_split(&rest, ',', &id)) {
-        uint32_t index;
-        if (!find_graph(a, job, id, &index, err))
-            return false;
-        if (v->graph == REC_NONE)
-            v->may_wait = false;
-        v->graph = index;
-        if (choose == ALLOC_FIRST_DEGREE) {
-            uint32_t degree;
-            if (!pricer_degree(a->pricer, index, &degree, err))
-                return false;
-            if (degree > a->nfree) {
-                v->may_wait = true;
-                continue;
-            }
-        }
-        if (!try_graph(a, job, index, &t, err))
-            return false;
-        v->cause = t.cause;
-        v->failed = t.trial->failed;
-        v->may_wait = v->may_wait || (t.cause && strcmp(t.cause, "deadline") != 0);
-        if (!t.cause && (choose == ALLOC_FIRST || choose == ALLOC_FIRST_DEGREE)) {
-            v->started = true;
-            return start(a, job, &t, err);
-        }
-        if (choose == ALLOC_FIRST_DEGREE)
-            return true;
-        if (!t.cause && !keep_better(a, &t, &best, err))
-            return false;
+    *started = choice < q->n;
+    if (choice == ALLOC_REFUSED) {
+        q->cause = "policy";
+        q->may_wait = false;
     }
-    v->started = best.trial != NULL;
-    return !v->started || start(a, job, &best, err);
+    return !*started || start(a, job, &q->tried[choice], err);
 }
 
 /* ---- jobs that are without hope ------------------------------------------ */
@@ -338,7 +237,7 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         double alone;
-        if (!find_graph(a, job, id, &index, err) ||
+        if (!question_find(a->store, job, id, &index, err) ||
             !pricer_try_alone(a->pricer, index, &outcome, &alone, err))
             return false;
         step = fmin(step, alone);
@@ -346,7 +245,7 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
     if (isinf(step))
         *cause = alloc_outcome_name(outcome);
     *time = job->arrival + job->deadline - step * job->steps;
-    *latest = job->arrival + job->deadline * ALLOWANCE - step * job->steps;
+    *latest = job->arrival + job->deadline * alloc_allowance - step * job->steps;
     return true;
 }
 
@@ -359,17 +258,18 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
 {
     struct waiter *first;
     while ((first = waiters_first(&a->waiters))) {
-        struct verdict v;
+        const struct alloc_question *q = &a->question;
+        bool started;
         if (first->key == a->stuck && a->options.placer.heuristic->pure)
             return true;
-        if (!try_job(a, &first->job, &v, err))
+        if (!try_job(a, &first->job, &started, err))
             return false;
-        if (!v.started) {
-            if (v.may_wait && a->ends.n) {
+        if (!started) {
+            if (q->may_wait && a->ends.n) {
                 a->stuck = first->key;
                 return true;
             }
-            if (!block(a, &first->job, v.graph, v.cause, v.failed, err))
+            if (!block(a, &first->job, q->graph, q->cause, q->failed, err))
                 return false;
         }
         if (!waiters_remove(&a->waiters, first, err))
@@ -453,24 +353,25 @@ bool
 alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
                        struct rec_error *err)
 {
-    struct verdict v;
+    const struct alloc_question *q = &a->question;
+    bool started;
     if (a->waiters.n) { /* nobody overtakes without the order's leave */
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
         rec_str_split(&rest, ',', &id);
-        if (!find_graph(a, job, id, &graph, err))
+        if (!question_find(a->store, job, id, &graph, err))
             return false;
         if (a->waiters.n >= a->options.queue)
             return block(a, job, graph, "queue_full", 0, err);
         return wait(a, job, graph, err) && try_waiting(a, err);
     }
-    if (!try_job(a, job, &v, err))
+    if (!try_job(a, job, &started, err))
         return false;
-    if (v.started)
+    if (started)
         return true;
-    if (v.may_wait && a->options.queue > 0 && a->ends.n)
-        return wait(a, job, v.graph, err);
-    return block(a, job, v.graph, v.cause, v.failed, err);
+    if (q->may_wait && a->options.queue > 0 && a->ends.n)
+        return wait(a, job, q->graph, err);
+    return block(a, job, q->graph, q->cause, q->failed, err);
 }
 
 bool

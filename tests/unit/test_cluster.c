@@ -94,7 +94,7 @@ admit_by(const struct alloc_heuristic *heuristic, struct log *log,
          enum alloc_order order, size_t layouts)
 {
     struct alloc_admission_options options = {.placer = {*on, heuristic, {0}, 1},
-                                              .choose = ALLOC_FIRST,
+                                              .chooser = &alloc_choosers[0],
                                               .queue = queue,
                                               .order = order,
                                               .layouts = layouts};

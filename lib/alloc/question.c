@@ -1,0 +1,157 @@
+/* Questions: alternatives are looked up and tried when a chooser asks for them. */
+#include "question.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const double alloc_allowance = 1 + 1e-9;
+
+bool
+question_find(const struct graph_store *store, const struct graph_job *job,
+              struct rec_str id, uint32_t *index, struct rec_error *err)
+{
+    *index = graph_store_find(store, id);
+    return *index != REC_NONE ||
+           rec_fail(err, REC_DATA,
+                    "job '%.*s' refers to graph '%.*s', which has not come before",
+                    (int)job->id.len, job->id.ptr, (int)id.len, id.ptr);
+}
+
+bool
+question_ask(struct alloc_question *q, const struct graph_job *job, double now,
+             uint32_t nfree, struct rec_error *err)
+{
+    uint32_t n = 1;
+    for (size_t i = 0; i < job->graphs.len; i++)
+        n += job->graphs.ptr[i] == ',';
+    if (!rec_grow(&q->tried, &q->room, n, sizeof *q->tried, err))
+        return false;
+    for (; q->nroom < n; q->nroom++)
+        q->tried[q->nroom] = (struct tried){.servers = NULL};
+    q->now = now;
+    q->nfree = nfree;
+    q->job = job;
+    q->rest = job->graphs;
+    q->n = n;
+    q->nknown = 0;
+    q->graph = REC_NONE;
+    q->cause = "no_servers";
+    q->failed = 0;
+    q->may_wait = true;
+    return true;
+}
+
+void
+question_free(struct alloc_question *q)
+{
+    for (size_t i = 0; i < q->nroom; i++)
+        free(q->tried[i].servers);
+    free(q->tried);
+}
+
+/* An alternative whose graph is known; NULL: *err. */
+static struct tried *
+know(struct alloc_question *q, uint32_t i, struct rec_error *err)
+{
+    while (q->nknown <= i) {
+        struct tried *t = &q->tried[q->nknown];
+        struct rec_str id;
+        rec_str_split(&q->rest, ',', &id);
+        if (!question_find(q->store, q->job, id, &t->alternative.graph, err))
+            return NULL;
+        t->is_tried = false;
+        q->nknown++;
+    }
+    if (q->graph == REC_NONE)
+        q->may_wait = false;
+    q->graph = q->tried[i].alternative.graph;
+    return &q->tried[i];
+}
+
+const struct graph_job *
+alloc_question_job(const struct alloc_question *q)
+{
+    return q->job;
+}
+
+uint32_t
+alloc_question_count(const struct alloc_question *q)
+{
+    return q->n;
+}
+
+uint32_t
+alloc_question_free_servers(const struct alloc_question *q)
+{
+    return q->nfree;
+}
+
+bool
+alloc_question_degree(struct alloc_question *q, uint32_t i, uint32_t *degree,
+                      struct rec_error *err)
+{
+    struct tried *t = know(q, i, err);
+    if (!t || !pricer_degree(q->pricer, t->alternative.graph, degree, err))
+        return false;
+    if (*degree > q->nfree)
+        q->may_wait = true;
+    return true;
+}
+
+/* Keeps what trying gave: the next trial may take its place. */
+static bool
+keep(struct tried *t, const struct trial *trial, struct rec_error *err)
+{
+    if (!rec_grow(&t->servers, &t->room, trial->nservers + 1, sizeof *t->servers, err))
+        return false;
+    if (trial->nservers)
+        memcpy(t->servers, trial->servers, trial->nservers * sizeof *t->servers);
+    t->trial = *trial;
+    t->trial.servers = t->servers;
+    return true;
+}
+
+static bool
+judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
+{
+    struct alloc_alternative *alternative = &t->alternative;
+    const struct graph_job *job = q->job;
+    alternative->nservers = t->trial.nservers;
+    alternative->servers = t->servers;
+    alternative->step = t->trial.cost.step.seconds;
+    alternative->cause = NULL;
+    alternative->finish = INFINITY;
+    if (t->trial.outcome != ALLOC_PLACED) {
+        alternative->cause = alloc_outcome_name(t->trial.outcome);
+        return true;
+    }
+    alternative->finish = q->now + alternative->step * job->steps;
+    /* Not finish - arrival: late in a simulation, times are rounded more than 1e-9. */
+    if (q->now - job->arrival + alternative->step * job->steps >
+        job->deadline * alloc_allowance)
+        alternative->cause = "deadline";
+    else if (!isfinite(alternative->finish))
+        return rec_fail(err, REC_DATA, "job '%.*s' would run longer than a number holds",
+                        (int)job->id.len, job->id.ptr);
+    return true;
+}
+
+const struct alloc_alternative *
+alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
+{
+    struct tried *t = know(q, i, err);
+    const struct trial *trial;
+    if (!t)
+        return NULL;
+    if (!t->is_tried) {
+        trial = pricer_try(q->pricer, t->alternative.graph, err);
+        if (!trial || !keep(t, trial, err) || !judge(q, t, err))
+            return NULL;
+        t->is_tried = true;
+    }
+    q->cause = t->alternative.cause;
+    q->failed = t->trial.failed;
+    if (q->cause && strcmp(q->cause, "deadline") != 0)
+        q->may_wait = true;
+    return &t->alternative;
+}
