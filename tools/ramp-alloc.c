@@ -13,6 +13,7 @@ struct ramp_alloc {
     struct graph_jobs jobs;
     struct alloc_admission *admission;
     uint32_t *down;
+    char *choose;          /* --choose, cut at the colon */
     struct map_view *view; /* NULL without --map */
     bool cluster_written;
 };
@@ -65,26 +66,51 @@ read_cluster(struct cli *cli, const struct ramp_alloc_args *args,
     return net_check(cluster, &wrong) || cli_usage(cli, "%s", wrong.text);
 }
 
+/* --choose NAME or NAME:ARGUMENT */
+static bool
+read_chooser(struct ramp_alloc *r, const char *text)
+{
+    struct alloc_admission_options *options = &r->options;
+    struct cli *cli = r->cli;
+    char *argument;
+    size_t row;
+
+    if (!(r->choose = strdup(text)))
+        return rec_fail_memory(&cli->err);
+    if ((argument = strchr(r->choose, ':')))
+        *argument++ = '\0';
+    if (!cli_choose_row(cli, "choose", r->choose, alloc_choosers, sizeof *alloc_choosers,
+                        &row))
+        return false;
+    options->chooser = &alloc_choosers[row];
+    if (!argument != !options->chooser->argument || (argument && !*argument))
+        return cli_usage(cli, "--choose %s%s%s %s, got '%s'", r->choose,
+                         options->chooser->argument ? ":" : "",
+                         options->chooser->argument ? options->chooser->argument : "",
+                         options->chooser->argument ? "needs it" : "takes nothing more",
+                         text);
+    return !argument ||
+           (options->choosing = options->chooser->open(argument, &cli->err)) != NULL;
+}
+
 static bool
 read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
     static const char *const orders[] = {"fifo", "shortest", NULL};
     struct cli *cli = r->cli;
     struct alloc_placer_options *placer = &r->options.placer;
-    size_t heuristic, choice, order;
+    size_t heuristic, order;
     uint64_t queue;
 
     if (!read_cluster(cli, args, &placer->cluster) ||
         !cli_choose_row(cli, "heuristic", args->heuristic_arg, alloc_heuristics,
                         sizeof *alloc_heuristics, &heuristic) ||
         !read_shape(cli, "meta", args->meta_arg, placer->meta) ||
-        !cli_choose_row(cli, "choose", args->choose_arg, alloc_choosers,
-                        sizeof *alloc_choosers, &choice) ||
+        !read_chooser(r, args->choose_arg) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
     placer->heuristic = &alloc_heuristics[heuristic];
-    r->options.chooser = &alloc_choosers[choice];
     r->options.order = (enum alloc_order)order;
     r->options.queue = (size_t)queue;
     if (args->order_given && queue == 0)
@@ -241,6 +267,9 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
          alloc_admission_end(r.admission, &cli->err);
     free(r.down);
+    if (r.options.choosing)
+        r.options.chooser->free(r.options.choosing);
+    free(r.choose);
     map_view_free(r.view);
     alloc_admission_free(r.admission);
     graph_store_free(&r.store);

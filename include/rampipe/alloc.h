@@ -185,12 +185,63 @@ const struct alloc_alternative *alloc_question_try(struct alloc_question *questi
                                                    uint32_t i,
                                                    struct rec_error *err) REC_MUST_CHECK;
 
+/**
+ * What a learned scorer and an agent see of an alternative, without units. Of the cluster: N
+ * servers, f of them free; of the arrivals so far, this one included: W the mean of
+ * sequential time times steps, ia the mean time between them, kept within W/N e^-5 to
+ * W/N e^5 (of the first: W/N); load l = ln(W / (ia N)) / 2. Of the alternative: n servers,
+ * t from arrival to completion. h(d) = log2(1 + d) / log2(1 + N).
+ */
+struct alloc_feature {
+    const char *name;    /* NULL ends the table */
+    const char *meaning; /* a formula */
+};
+
+extern const struct alloc_feature alloc_features[];
+#define ALLOC_FEATURES 36
+
+/** The features of an alternative that was tried and can start, in order of the table. */
+bool alloc_question_features(struct alloc_question *question, uint32_t i,
+                             double value[ALLOC_FEATURES],
+                             struct rec_error *err) REC_MUST_CHECK;
+
 /** Answers that are no alternative's number: none can start; the job is not wanted. */
 enum { ALLOC_NONE = UINT32_MAX, ALLOC_REFUSED = UINT32_MAX - 1 };
 
+#define ALLOC_UNITS_MAX 1000
+
+/**
+ * A learned scorer: the weighted sum of an alternative's features, and of the outputs of
+ * hidden units, each tanh of a weighted sum of the features. The alternative with the highest
+ * score is chosen, if that is at least 0; else the job is refused.
+ */
+struct alloc_scorer {
+    uint32_t units;
+    double *weight; /* owned: ALLOC_FEATURES; of each unit as many, and its own */
+};
+
+/** All weights are 0. NULL: *err. */
+struct alloc_scorer *alloc_scorer_new(uint32_t units,
+                                      struct rec_error *err) REC_MUST_CHECK;
+/** `scorer` may be NULL. */
+void alloc_scorer_free(void *scorer);
+/** How many weights there are. */
+size_t alloc_scorer_size(uint32_t units);
+double alloc_scorer_score(const struct alloc_scorer *scorer,
+                          const double feature[ALLOC_FEATURES]);
+/** Reads weight records. NULL: *err. */
+struct alloc_scorer *alloc_scorer_read(const char *path,
+                                       struct rec_error *err) REC_MUST_CHECK;
+void alloc_scorer_write(const struct alloc_scorer *scorer, struct rec_writer *writer);
+
 /** Chooses among the alternatives of a job; a row a way to choose. */
 struct alloc_chooser {
-    const char *name; /* as users say it; NULL ends the table */
+    const char *name;     /* as users say it; NULL ends the table */
+    const char *argument; /* what follows it behind a colon: "FILE"; NULL: nothing does */
+    bool observes;        /* it asks for features */
+    /* Makes its self; `free` is given it in the end. NULL: it has none. */
+    void *(*open)(const char *argument, struct rec_error *err);
+    void (*free)(void *self);
     /* *choice: an alternative that was tried and can start, ALLOC_NONE (the job waits, or is
      * blocked by what kept the last one from starting) or ALLOC_REFUSED. False: *err. */
     bool (*decide)(void *self, struct alloc_question *question, uint32_t *choice,
@@ -263,6 +314,10 @@ bool alloc_admission_end(struct alloc_admission *admission,
                          struct rec_error *err) REC_MUST_CHECK;
 /** The job on each server: 0 none, else its number, counted from 1 in order of starts. */
 const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
+/** All jobs are gone, time is 0 again, and another scorer chooses, for a chooser of the same
+ * row; what placements cost is not forgotten. */
+bool alloc_admission_reset(struct alloc_admission *admission, void *choosing,
+                           struct rec_error *err) REC_MUST_CHECK;
 void alloc_admission_free(struct alloc_admission *admission);
 
 REC_END_DECLS

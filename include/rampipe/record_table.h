@@ -155,6 +155,14 @@ REC_ROW(BLOCK, "block",
     REC_KEY("demand_memory", AMOUNT, "memory of its ops, unpartitioned, bytes")
     REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
 
+REC_ROW(WEIGHT, "weight",
+    "A weight of a learned chooser (ramp-alloc --choose learned:FILE), of a feature's value or "
+    "of the output of a hidden unit.",
+    "weight\tload-left\t-1.25",
+    REC_FIELD("INPUT", ID, "a feature, or unit-1, unit-2, ...")
+    REC_FIELD("VALUE", NUMBER, "what it is multiplied with"),
+    REC_KEY("unit", COUNT, "the hidden unit that adds it up; without it, the score"))
+
 REC_ROW(DONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
     "step; comm and comp are the times during which something was sent and something was "

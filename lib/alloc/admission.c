@@ -10,12 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct running {
-    struct sim_layout *layout;
-    uint32_t *servers;
-    uint32_t nservers;
-};
-
 struct alloc_admission {
     struct alloc_admission_options options;
     struct graph_store *store; /* borrowed */
@@ -76,6 +70,11 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->pricer = a->question.pricer =
         pricer_new(&a->options.placer, store,
                    options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
+    if (options->chooser->observes &&
+        !(a->question.features = features_new(&options->placer.cluster, err))) {
+        alloc_admission_free(a);
+        return NULL;
+    }
     a->owner = a->pricer ? calloc(a->nfree, sizeof *a->owner) : NULL;
     if (!a->owner) {
         if (a->pricer)
@@ -100,11 +99,11 @@ alloc_admission_free(struct alloc_admission *a)
     if (!a)
         return;
     pricer_free(a->pricer);
+    question_free(&a->question);
     for (size_t i = 0; i < a->nrunning; i++)
         free(a->running[i].servers);
     sim_queue_free(&a->ends);
     waiters_free(&a->waiters);
-    question_free(&a->question);
     free(a->owner);
     free(a->running);
     free(a->vacant);
@@ -155,6 +154,7 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
     memcpy(r->servers, t->servers, n * sizeof *r->servers);
     r->nservers = n;
     r->layout = layout;
+    r->finish = t->alternative.finish;
     sim_layout_hold(layout);
     decision.servers = r->servers;
     a->started++;
@@ -204,6 +204,8 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
     struct alloc_question *q = &a->question;
     uint32_t choice;
 
+    q->running = a->running;
+    q->nrunning = a->nrunning;
     if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
         !chooser->decide(a->options.choosing, q, &choice, err))
         return false;
@@ -355,6 +357,8 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
 {
     const struct alloc_question *q = &a->question;
     bool started;
+    if (!question_arrive(&a->question, job, err))
+        return false;
     if (a->waiters.n) { /* nobody overtakes without the order's leave */
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
@@ -378,4 +382,20 @@ bool
 alloc_admission_end(struct alloc_admission *a, struct rec_error *err)
 {
     return advance(a, INFINITY, err);
+}
+
+bool
+alloc_admission_reset(struct alloc_admission *a, void *choosing, struct rec_error *err)
+{
+    while (a->ends.n)
+        if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
+            return false;
+    waiters_free(&a->waiters);
+    a->waiters = (struct waiters){0};
+    if (a->question.features)
+        features_forget(a->question.features);
+    a->options.choosing = choosing;
+    a->now = 0;
+    a->started = 0;
+    return true;
 }

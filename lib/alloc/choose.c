@@ -1,5 +1,5 @@
 /* Which alternative of a job is taken. A new way to choose is a function and a row. */
-#include "rampipe/alloc.h"
+#include "private.h"
 
 static bool
 first(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error *err)
@@ -85,8 +85,10 @@ fewest_servers(void *self, struct alloc_question *q, uint32_t *choice,
     return best(q, is_smaller, choice, err);
 }
 
-const struct alloc_chooser alloc_choosers[] = {{"first", first},
-                                               {"first-degree", first_degree},
-                                               {"fastest", fastest},
-                                               {"fewest-servers", fewest_servers},
-                                               {NULL, NULL}};
+const struct alloc_chooser alloc_choosers[] = {
+    {"first", NULL, false, NULL, NULL, first},
+    {"first-degree", NULL, false, NULL, NULL, first_degree},
+    {"fastest", NULL, false, NULL, NULL, fastest},
+    {"fewest-servers", NULL, false, NULL, NULL, fewest_servers},
+    {"learned", "FILE", true, alloc_scorer_open, alloc_scorer_free, alloc_scorer_decide},
+    {NULL, NULL, false, NULL, NULL, NULL}};

@@ -109,6 +109,12 @@ pricer_set_down(struct pricer *p, uint32_t server)
     pricer_take(p, server);
 }
 
+const struct alloc_vacancy *
+pricer_vacancy(const struct pricer *p)
+{
+    return p->now;
+}
+
 static struct known *
 know(struct pricer *p, uint32_t index, struct rec_error *err)
 {

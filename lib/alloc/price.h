@@ -20,6 +20,8 @@ void pricer_take(struct pricer *pricer, uint32_t server);
 void pricer_give_back(struct pricer *pricer, uint32_t server);
 /* A server is out of service for ever, also of an empty cluster. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);
+/* What is free. */
+const struct alloc_vacancy *pricer_vacancy(const struct pricer *pricer);
 /* Forgets layouts that no job holds, if they are too many; trials are void then. */
 bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;
 /* The degree of a graph of the store: its degree=, or the most parts an op has. */

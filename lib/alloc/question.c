@@ -38,6 +38,7 @@ question_ask(struct alloc_question *q, const struct graph_job *job, double now,
     q->cause = "no_servers";
     q->failed = 0;
     q->may_wait = true;
+    q->looked = false;
     return true;
 }
 
@@ -47,6 +48,7 @@ question_free(struct alloc_question *q)
     for (size_t i = 0; i < q->nroom; i++)
         free(q->tried[i].servers);
     free(q->tried);
+    features_free(q->features);
 }
 
 /* An alternative whose graph is known; NULL: *err. */
@@ -154,4 +156,69 @@ alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
     if (q->cause && strcmp(q->cause, "deadline") != 0)
         q->may_wait = true;
     return &t->alternative;
+}
+
+/* ---- features ------------------------------------------------------------ */
+
+/* Sequential time times steps, by the first alternative. */
+static bool
+work_of(const struct alloc_question *q, const struct graph_job *job, double *work,
+        struct rec_error *err)
+{
+    struct rec_str rest = job->graphs, id;
+    uint32_t index;
+    rec_str_split(&rest, ',', &id);
+    if (!question_find(q->store, job, id, &index, err))
+        return false;
+    *work = graph_sequential(q->store->graph[index]) * job->steps;
+    return true;
+}
+
+bool
+question_arrive(struct alloc_question *q, const struct graph_job *job,
+                struct rec_error *err)
+{
+    double work;
+    if (!q->features)
+        return true;
+    if (!work_of(q, job, &work, err))
+        return false;
+    features_arrive(q->features, job->arrival, work);
+    return true;
+}
+
+/* Tries all alternatives, and looks at the cluster. */
+static bool
+look(struct alloc_question *q, struct rec_error *err)
+{
+    struct features_job *at = &q->at;
+    *at = (struct features_job){.arrival = q->job->arrival,
+                                .deadline = q->job->deadline,
+                                .narrowest = UINT32_MAX};
+    if (!work_of(q, q->job, &at->work, err))
+        return false;
+    for (uint32_t i = 0; i < q->n; i++) {
+        const struct alloc_alternative *a = alloc_question_try(q, i, err);
+        if (!a)
+            return false;
+        if (!a->cause && a->nservers > at->widest)
+            at->widest = a->nservers;
+        if (!a->cause && a->nservers < at->narrowest)
+            at->narrowest = a->nservers;
+    }
+    features_look(q->features, pricer_vacancy(q->pricer), q->now, q->running,
+                  q->nrunning);
+    features_begin(q->features, at);
+    q->looked = true;
+    return true;
+}
+
+bool
+alloc_question_features(struct alloc_question *q, uint32_t i,
+                        double value[ALLOC_FEATURES], struct rec_error *err)
+{
+    if (!q->looked && !look(q, err))
+        return false;
+    features_of(q->features, &q->at, &q->tried[i].alternative, value);
+    return true;
 }

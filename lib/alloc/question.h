@@ -2,6 +2,7 @@
 #ifndef RAMPIPE_ALLOC_QUESTION_H
 #define RAMPIPE_ALLOC_QUESTION_H
 
+#include "features.h"
 #include "price.h"
 
 /* A job may complete so much later than its deadline: sums of times are rounded. */
@@ -24,6 +25,11 @@ struct alloc_question {
     const struct graph_job *job;
     struct rec_str rest; /* names of the alternatives that are not known yet */
     uint32_t n, nknown;
+    struct features *features;     /* owned; NULL: the chooser looks at none */
+    const struct running *running; /* for them */
+    size_t nrunning;
+    struct features_job at; /* what they say of the job */
+    bool looked;
     struct tried *tried;
     size_t room;
     uint32_t nroom; /* of tried: those whose servers are there */
@@ -34,6 +40,9 @@ struct alloc_question {
     bool may_wait;   /* it failed for want of servers, which time may bring */
 };
 
+/* A job has arrived, which features are to know of. */
+bool question_arrive(struct alloc_question *question, const struct graph_job *job,
+                     struct rec_error *err) REC_MUST_CHECK;
 /* Opens a question; the last one is closed. */
 bool question_ask(struct alloc_question *question, const struct graph_job *job,
                   double now, uint32_t nfree, struct rec_error *err) REC_MUST_CHECK;

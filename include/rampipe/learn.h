@@ -1,0 +1,80 @@
+/*
+ * rampipe/learn.h - training choosers: an evolution strategy, and episodes to judge by.
+ *
+ *     learn_cma      proposes points, and is told what they are worth
+ *     learn_course   episodes of drawn jobs on a cluster, the same for all scorers
+ */
+#ifndef RAMPIPE_LEARN_H
+#define RAMPIPE_LEARN_H
+
+#include "rampipe/alloc.h"
+
+REC_BEGIN_DECLS
+
+/* ---- evolution strategy -------------------------------------------------- */
+
+/**
+ * A minimiser by the CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016, with
+ * positive weights), whose covariance is kept as its Cholesky factor: the evolution path of
+ * the step size uses the mean of the standard normal draws (Krause, Arbones and Igel, "CMA-ES
+ * with Optimal Covariance Update and Storage Complexity", 2016).
+ */
+struct learn_cma;
+
+/** From start[n], steps of `sigma` in each direction; `population` 0: 4 + 3 ln n. NULL:
+ * *err. */
+struct learn_cma *learn_cma_new(const double *start, uint32_t n, double sigma,
+                                uint32_t population, uint32_t seed,
+                                struct rec_error *err) REC_MUST_CHECK;
+/** `cma` may be NULL. */
+void learn_cma_free(struct learn_cma *cma);
+/** How many points are proposed at a time. */
+uint32_t learn_cma_population(const struct learn_cma *cma);
+/** Proposes points: n numbers each, one after the other; the cma's, until the next call. */
+const double *learn_cma_ask(struct learn_cma *cma);
+/** What those points were worth; less is better, of equal ones the first. */
+void learn_cma_tell(struct learn_cma *cma, const double *value);
+/** The mean of what is proposed, n numbers; the cma's. */
+const double *learn_cma_mean(const struct learn_cma *cma);
+double learn_cma_sigma(const struct learn_cma *cma);
+
+/* ---- episodes ------------------------------------------------------------ */
+
+/** What a course draws its jobs from, as `tracegen jobs --sampling remove-and-repeat`. */
+struct learn_template {
+    struct rec_str graphs; /* alternatives, separated by commas */
+    double sequential;     /* time of a step on one server, seconds */
+};
+
+/** Distributions (struct rng_dist) of an episode. */
+struct learn_setting {
+    const char *interarrival; /* seconds */
+    const char *fraction;     /* deadline by sequential time * steps; NULL: no deadline */
+};
+
+struct learn_course_options {
+    struct alloc_admission_options
+        admission;     /* of a chooser that is open, or needs not be */
+    const char *steps; /* a distribution */
+    uint64_t jobs;     /* an episode */
+    const struct learn_template *templates; /* borrowed */
+    uint32_t ntemplates;
+};
+
+struct learn_course;
+
+/** `store` is borrowed. NULL: *err. */
+struct learn_course *learn_course_new(const struct learn_course_options *options,
+                                      struct graph_store *store,
+                                      struct rec_error *err) REC_MUST_CHECK;
+/** `course` may be NULL. */
+void learn_course_free(struct learn_course *course);
+/** The share of the jobs of an episode that are blocked, if `choosing` chooses. The same
+ * seed draws the same jobs for all. */
+bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
+                      uint32_t seed, void *choosing, double *blocking,
+                      struct rec_error *err) REC_MUST_CHECK;
+
+REC_END_DECLS
+
+#endif

@@ -1,0 +1,191 @@
+/* Blocks of legal shapes, all of them, and which are free. */
+#include "blocks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Of many degrees those nearest to equal ratios; 1 and the largest stay. */
+static void
+choose_degrees(struct blocks *b, const uint32_t *valid, uint32_t n)
+{
+    if (n <= BLOCKS_DEGREES) {
+        memcpy(b->degree, valid, n * sizeof *valid);
+        b->ndegrees = n;
+        return;
+    }
+    for (uint32_t i = 0, j = 0; i < BLOCKS_DEGREES; i++) {
+        double aim = exp(log(valid[n - 1]) * i / (BLOCKS_DEGREES - 1));
+        while (j + 1 < n && fabs(valid[j + 1] - aim) <= fabs(valid[j] - aim))
+            j++;
+        if (b->ndegrees == 0 || valid[j] > b->degree[b->ndegrees - 1])
+            b->degree[b->ndegrees++] = valid[j];
+    }
+}
+
+/* One kind of block of a degree: its shape; [2] is 0: a diagonal. */
+struct kind {
+    uint32_t shape[3], origins[3];
+};
+
+enum { KINDS = 200 };
+
+static uint32_t
+add_kind(struct kind *kind, uint32_t n, const uint32_t limit[3], const uint32_t shape[3])
+{
+    uint32_t length = shape[2] ? shape[2] : 1;
+    if (n == KINDS || shape[0] > limit[0] || shape[1] > limit[1] || length > limit[2])
+        return n;
+    for (uint32_t i = 0; i < n; i++)
+        if (memcmp(kind[i].shape, shape, sizeof kind[i].shape) == 0)
+            return n;
+    memcpy(kind[n].shape, shape, sizeof kind[n].shape);
+    kind[n].origins[0] = limit[0] - shape[0] + 1;
+    kind[n].origins[1] = limit[1] - shape[1] + 1;
+    kind[n].origins[2] = limit[2] - length + 1;
+    return n + 1;
+}
+
+/* The shapes that placing tries (placer.c). */
+static uint32_t
+list_kinds(const uint32_t limit[3], uint32_t degree, struct kind *kind)
+{
+    struct net_shapes w = {limit, degree, 1, 0, true, true, {0}};
+    const uint32_t diagonal[3] = {degree, degree, 0}, column[3] = {degree, 1, 1};
+    uint32_t n = 0;
+    while (net_next_shape(&w))
+        n = add_kind(kind, n, limit, w.shape);
+    if (degree > 1)
+        n = add_kind(kind, n, limit, diagonal);
+    return add_kind(kind, n, limit, column);
+}
+
+static uint64_t
+origins_of(const struct kind *kind)
+{
+    return (uint64_t)kind->origins[0] * kind->origins[1] * kind->origins[2];
+}
+
+/* Writes the servers of a block. */
+static void
+list_servers(const uint32_t limit[3], const struct kind *kind, uint64_t origin,
+             uint32_t *server)
+{
+    uint32_t s = (uint32_t)(origin % kind->origins[2]);
+    uint32_t r = (uint32_t)(origin / kind->origins[2] % kind->origins[1]);
+    uint32_t c = (uint32_t)(origin / kind->origins[2] / kind->origins[1]);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < kind->shape[0]; i++)
+        if (kind->shape[2] == 0)
+            server[n++] = ((c + i) * limit[1] + r + i) * limit[2] + s;
+        else
+            for (uint32_t j = 0; j < kind->shape[1]; j++)
+                for (uint32_t k = 0; k < kind->shape[2]; k++)
+                    server[n++] = ((c + i) * limit[1] + r + j) * limit[2] + s + k;
+}
+
+/* The positions of degree[d]. */
+static bool
+add_positions(struct blocks *b, const uint32_t limit[3], uint32_t d,
+              struct rec_error *err)
+{
+    struct kind kind[KINDS];
+    uint32_t degree = b->degree[d], nkinds = list_kinds(limit, degree, kind), p, k = 0;
+    uint64_t all = 0, before = 0, most = BLOCKS_SERVERS / degree + 1;
+    for (uint32_t i = 0; i < nkinds; i++)
+        all += origins_of(&kind[i]);
+    p = b->first[d];
+    b->first[d + 1] = p + (uint32_t)(all < most ? all : most);
+    if (!rec_grow(&b->start, &b->start_room, b->first[d + 1] + 1, sizeof *b->start,
+                  err) ||
+        !rec_grow(&b->mask, &b->mask_room, b->first[d + 1], sizeof *b->mask, err))
+        return false;
+    if (p == 0)
+        b->start[0] = 0;
+    for (uint32_t i = 0, n = b->first[d + 1] - p; i < n; i++, p++) {
+        uint64_t which = all * i / n;
+        while (which - before >= origins_of(&kind[k]))
+            before += origins_of(&kind[k++]);
+        b->start[p + 1] = b->start[p] + degree;
+        if (!rec_grow(&b->server, &b->server_room, b->start[p + 1], sizeof *b->server,
+                      err))
+            return false;
+        list_servers(limit, &kind[k], which - before, b->server + b->start[p]);
+        b->mask[p] = 0;
+        for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
+            b->mask[p] |= (uint64_t)1 << b->server[j] % 64;
+    }
+    return true;
+}
+
+bool
+blocks_init(struct blocks *b, const uint32_t shape[3], struct rec_error *err)
+{
+    static const struct blocks none;
+    uint32_t *valid = malloc(ALLOC_DEGREES_MAX * sizeof *valid), n;
+    *b = none;
+    if (!valid)
+        return rec_fail_memory(err);
+    b->nservers = shape[0] * shape[1] * shape[2];
+    n = alloc_valid_degrees(shape, b->nservers, valid);
+    choose_degrees(b, valid, n);
+    free(valid);
+    for (uint32_t d = 0; d < b->ndegrees; d++)
+        if (!add_positions(b, shape, d, err))
+            return false;
+    b->when = calloc(b->first[b->ndegrees] + 1, sizeof *b->when);
+    return b->when || rec_fail_memory(err);
+}
+
+void
+blocks_free(struct blocks *b)
+{
+    free(b->server);
+    free(b->start);
+    free(b->mask);
+    free(b->when);
+}
+
+void
+blocks_set(struct blocks *b, const double *when)
+{
+    for (uint32_t p = 0; p < b->first[b->ndegrees]; p++) {
+        double last = 0;
+        for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
+            last = when[b->server[j]] > last ? when[b->server[j]] : last;
+        b->when[p] = last;
+    }
+}
+
+static inline bool
+is_open(const struct blocks *b, uint32_t p, double within, const struct taken *taken)
+{
+    if (b->when[p] > within)
+        return false;
+    if (!(b->mask[p] & taken->mask))
+        return true;
+    if (b->nservers <= 64)
+        return false;
+    for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
+        if (taken->is[b->server[j]])
+            return false;
+    return true;
+}
+
+uint32_t
+blocks_count(const struct blocks *b, uint32_t d, double within, const struct taken *taken)
+{
+    uint32_t n = 0;
+    for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++)
+        n += is_open(b, p, within, taken);
+    return n;
+}
+
+uint32_t
+blocks_largest(const struct blocks *b, double within, const struct taken *taken)
+{
+    for (uint32_t d = b->ndegrees; d-- > 0;)
+        for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++)
+            if (is_open(b, p, within, taken))
+                return d + 1;
+    return 0;
+}

@@ -1,0 +1,234 @@
+/* Features of alternatives: what a choice costs, leaves, and how busy the cluster is. */
+#include "features.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SHARES = 5, HORIZONS = 3 };
+
+static const double horizon[HORIZONS] = {1, 3, 9}; /* mean times between arrivals */
+/* sixteenths of the cluster */
+static const uint32_t share_of[SHARES] = {1, 2, 3, 4, 8};
+
+const struct alloc_feature alloc_features[] = {
+    {"one", "1"},
+    {"servers", "n / N"},
+    {"completion", "ln(1 + t / ia) / 2"},
+    {"work", "n t / W"},
+    {"overhead", "n t / (sequential time * steps)"},
+    {"left", "(f - n) / N"},
+    {"left2", "left squared"},
+    {"slack", "t / deadline"},
+    {"fraction", "deadline / (sequential time * steps), at most 2"},
+    {"size", "ln(sequential time * steps / W)"},
+    {"load", "l"},
+    {"load2", "l squared"},
+    {"load-servers", "l * servers"},
+    {"load-work", "l * work"},
+    {"load-overhead", "l * overhead"},
+    {"load-left", "l * left"},
+    {"load-size", "l * size"},
+    {"widest", "1 if none that can start has more servers, else 0"},
+    {"narrowest", "1 if none that can start has fewer, else 0"},
+    {"block", "h(the largest degree that would have a free block left)"},
+    {"load-block", "l * block"},
+    {"share-1", "share of the blocks of about N/16 servers that would be free"},
+    {"share-2", "the same of 2N/16"},
+    {"share-3", "of 3N/16"},
+    {"share-4", "of 4N/16"},
+    {"share-8", "of 8N/16"},
+    {"block-1", "block, once what ends within ia has ended"},
+    {"block-3", "within 3 ia"},
+    {"block-9", "within 9 ia"},
+    {"free-1", "free servers / N, once what ends within ia has ended"},
+    {"free-3", "within 3 ia"},
+    {"free-9", "within 9 ia"},
+    {"ending", "servers that come free within ia / N, this alternative's apart"},
+    {"remaining", "ln(1 + mean time that jobs have left / ia) / 2; 0 if none runs"},
+    {"outlast", "servers of jobs that end after this one would / N"},
+    {"full", "share of the cluster that is taken, l or not: 1 - f / N"},
+    {NULL, NULL}};
+
+_Static_assert(sizeof alloc_features / sizeof *alloc_features == ALLOC_FEATURES + 1,
+               "as many features as alloc.h says");
+
+struct features *
+features_new(const struct net_cluster *cluster, struct rec_error *err)
+{
+    struct features *f = calloc(1, sizeof *f);
+    if (!f) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    f->nservers = net_servers(cluster);
+    f->when = calloc(f->nservers, sizeof *f->when);
+    f->taken = calloc(f->nservers, sizeof *f->taken);
+    if (!f->when || !f->taken)
+        rec_fail_memory(err);
+    else if (blocks_init(&f->blocks, cluster->shape, err)) {
+        for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
+            f->height[d + 1] = rng_log1p(f->blocks.degree[d]) / rng_log1p(f->nservers);
+        for (int i = 0; i < SHARES; i++) {
+            double aim = f->nservers * share_of[i] / 16.;
+            for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
+                if (fabs(f->blocks.degree[d] - aim) <
+                    fabs(f->blocks.degree[f->share[i]] - aim))
+                    f->share[i] = d;
+        }
+        return f;
+    }
+    features_free(f);
+    return NULL;
+}
+
+void
+features_free(struct features *f)
+{
+    if (!f)
+        return;
+    blocks_free(&f->blocks);
+    free(f->when);
+    free(f->taken);
+    free(f);
+}
+
+void
+features_arrive(struct features *f, double time, double work)
+{
+    if (f->arrivals++ == 0)
+        f->first = time;
+    f->last = time;
+    f->work += work;
+}
+
+void
+features_forget(struct features *f)
+{
+    f->arrivals = 0;
+    f->work = 0;
+}
+
+/* ---- the cluster, once a decision ---------------------------------------- */
+
+static void
+look_at_load(struct features *f)
+{
+    double even;
+    f->mean_work = f->work > 0 ? f->work / (double)f->arrivals : 1;
+    even = f->mean_work / f->nservers;
+    f->interarrival =
+        f->arrivals > 1 ? (f->last - f->first) / (double)(f->arrivals - 1) : even;
+    f->interarrival = fmin(fmax(f->interarrival, even * rng_exp(-5)), even * rng_exp(5));
+    f->load = rng_log(even / f->interarrival) / 2;
+}
+
+void
+features_begin(const struct features *f, struct features_job *job)
+{
+    job->work = fmax(job->work, f->mean_work * 1e-9);
+    job->size = rng_log(job->work / f->mean_work);
+}
+
+void
+features_look(struct features *f, const struct alloc_vacancy *vacancy, double now,
+              const struct running *running, size_t nrunning)
+{
+    double left = 0;
+    uint32_t jobs = 0;
+    look_at_load(f);
+    f->nfree = vacancy->n;
+    f->now = now;
+    f->running = running;
+    f->nrunning = nrunning;
+    for (uint32_t s = 0; s < f->nservers; s++)
+        f->when[s] = alloc_is_free(vacancy, s) ? 0 : (double)INFINITY; /* or down */
+    memset(f->ending, 0, sizeof f->ending);
+    for (size_t r = 0; r < nrunning; r++) {
+        double more = running[r].finish - now;
+        if (!running[r].layout)
+            continue;
+        jobs++;
+        left += more;
+        for (uint32_t i = 0; i < running[r].nservers; i++)
+            f->when[running[r].servers[i]] = more;
+        for (int h = 0; h < HORIZONS; h++)
+            if (more <= horizon[h] * f->interarrival)
+                f->ending[h] += running[r].nservers;
+    }
+    f->remaining = jobs ? rng_log1p(left / jobs / f->interarrival) / 2 : 0;
+    blocks_set(&f->blocks, f->when);
+}
+
+/* ---- an alternative ------------------------------------------------------ */
+
+static double
+outlasting(const struct features *f, double finish)
+{
+    uint32_t n = 0;
+    for (size_t r = 0; r < f->nrunning; r++)
+        if (f->running[r].layout && f->running[r].finish > finish)
+            n += f->running[r].nservers;
+    return n;
+}
+
+/* What would be free, now and later. */
+static void
+fill_blocks(struct features *f, const struct alloc_alternative *a, double *x)
+{
+    struct taken taken = {f->taken, 0};
+    static const struct taken none;
+    uint32_t n = a->nservers;
+    for (uint32_t i = 0; i < n; i++) {
+        f->taken[a->servers[i]] = true;
+        taken.mask |= (uint64_t)1 << a->servers[i] % 64;
+    }
+    x[ALLOC_BLOCK] = f->height[blocks_largest(&f->blocks, 0, &taken)];
+    for (int i = 0; i < SHARES; i++) {
+        uint32_t d = f->share[i];
+        x[ALLOC_SHARE + i] = blocks_count(&f->blocks, d, 0, &taken) /
+                             (double)(f->blocks.first[d + 1] - f->blocks.first[d]);
+    }
+    for (int h = 0; h < HORIZONS; h++) {
+        double within = horizon[h] * f->interarrival;
+        bool ends = a->finish - f->now <= within;
+        x[ALLOC_BLOCK_LATER + h] =
+            f->height[blocks_largest(&f->blocks, within, ends ? &none : &taken)];
+        x[ALLOC_FREE_LATER + h] =
+            (f->nfree - (ends ? 0 : n) + f->ending[h]) / (double)f->nservers;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        f->taken[a->servers[i]] = false;
+}
+
+void
+features_of(struct features *f, const struct features_job *job,
+            const struct alloc_alternative *a, double x[ALLOC_FEATURES])
+{
+    double N = f->nservers, n = a->nservers, l = f->load;
+    double t = a->finish - job->arrival;
+    x[ALLOC_ONE] = 1;
+    x[ALLOC_SERVERS] = n / N;
+    x[ALLOC_COMPLETION] = rng_log1p(t / f->interarrival) / 2;
+    x[ALLOC_WORK] = n * t / f->mean_work;
+    x[ALLOC_OVERHEAD] = n * t / job->work;
+    x[ALLOC_LEFT] = (f->nfree - n) / N;
+    x[ALLOC_LEFT2] = x[ALLOC_LEFT] * x[ALLOC_LEFT];
+    x[ALLOC_SLACK] = job->deadline > 0 ? t / job->deadline : 0;
+    x[ALLOC_FRACTION] = fmin(job->deadline / job->work, 2);
+    x[ALLOC_SIZE] = job->size;
+    x[ALLOC_LOAD] = l;
+    x[ALLOC_LOAD2] = l * l;
+    x[ALLOC_LOAD_SERVERS] = l * x[ALLOC_SERVERS];
+    x[ALLOC_LOAD_WORK] = l * x[ALLOC_WORK];
+    x[ALLOC_LOAD_OVERHEAD] = l * x[ALLOC_OVERHEAD];
+    x[ALLOC_LOAD_LEFT] = l * x[ALLOC_LEFT];
+    x[ALLOC_LOAD_SIZE] = l * x[ALLOC_SIZE];
+    x[ALLOC_WIDEST] = a->nservers == job->widest;
+    x[ALLOC_NARROWEST] = a->nservers == job->narrowest;
+    fill_blocks(f, a, x);
+    x[ALLOC_LOAD_BLOCK] = l * x[ALLOC_BLOCK];
+    x[ALLOC_ENDING] = f->ending[0] / N;
+    x[ALLOC_REMAINING] = f->remaining;
+    x[ALLOC_OUTLAST] = outlasting(f, a->finish) / N;
+    x[ALLOC_FULL] = 1 - f->nfree / N;
+}

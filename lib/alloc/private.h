@@ -1,0 +1,11 @@
+/* What the files of this room share: the functions of choosers. */
+#ifndef RAMPIPE_ALLOC_PRIVATE_H
+#define RAMPIPE_ALLOC_PRIVATE_H
+
+#include "rampipe/alloc.h"
+
+void *alloc_scorer_open(const char *argument, struct rec_error *err) REC_MUST_CHECK;
+bool alloc_scorer_decide(void *self, struct alloc_question *question, uint32_t *choice,
+                         struct rec_error *err) REC_MUST_CHECK;
+
+#endif

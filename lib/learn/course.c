@@ -1,0 +1,136 @@
+/* Episodes: jobs are drawn, arrive, and are placed or not, all in memory. */
+#include "rampipe/learn.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct learn_course {
+    struct learn_course_options options;
+    struct alloc_admission *admission;
+    uint32_t *order; /* of templates */
+    size_t left;     /* in this round */
+    uint64_t blocked;
+};
+
+static bool
+count(void *context, const struct alloc_decision *decision, struct rec_error *err)
+{
+    struct learn_course *c = context;
+    (void)err;
+    c->blocked += decision->cause != NULL;
+    return true;
+}
+
+struct learn_course *
+learn_course_new(const struct learn_course_options *options, struct graph_store *store,
+                 struct rec_error *err)
+{
+    struct learn_course *c = calloc(1, sizeof *c);
+    if (!c || !(c->order = calloc(options->ntemplates, sizeof *c->order)))
+        rec_fail_memory(err);
+    else {
+        c->options = *options;
+        c->admission = alloc_admission_new(&options->admission, store, count, c, err);
+        if (c->admission)
+            return c;
+    }
+    learn_course_free(c);
+    return NULL;
+}
+
+void
+learn_course_free(struct learn_course *c)
+{
+    if (!c)
+        return;
+    alloc_admission_free(c->admission);
+    free(c->order);
+    free(c);
+}
+
+/* What an episode draws from. */
+struct draws {
+    struct rng_arrivals *arrivals;
+    struct rng_dist *steps, *fraction;
+    struct rng *choice;
+};
+
+static bool
+open_draws(struct draws *d, const struct learn_course *c,
+           const struct learn_setting *setting, uint32_t seed, struct rec_error *err)
+{
+    struct rng_arrivals_options arrivals = {
+        .spacing = setting->interarrival, .rate = 1, .seed = seed};
+    return (d->arrivals = rng_arrivals_new(&arrivals, err)) &&
+           (d->steps = rng_dist_new(c->options.steps, seed, 2, err)) &&
+           (!setting->fraction ||
+            (d->fraction = rng_dist_new(setting->fraction, seed, 3, err))) &&
+           (d->choice = rng_new(seed, 4, err));
+}
+
+static void
+close_draws(struct draws *d)
+{
+    rng_arrivals_free(d->arrivals);
+    rng_dist_free(d->steps);
+    rng_dist_free(d->fraction);
+    rng_free(d->choice);
+}
+
+/* At random, each once in every round. */
+static const struct learn_template *
+choose(struct learn_course *c, struct draws *d)
+{
+    uint32_t i, chosen;
+    if (c->left == 0) {
+        c->left = c->options.ntemplates;
+        for (i = 0; i < c->options.ntemplates; i++)
+            c->order[i] = i;
+    }
+    i = rng_below(d->choice, (uint32_t)c->left);
+    chosen = c->order[i];
+    c->order[i] = c->order[--c->left];
+    return &c->options.templates[chosen];
+}
+
+static bool
+run(struct learn_course *c, struct draws *d, struct rec_error *err)
+{
+    char name[24];
+    for (uint64_t i = 0; i < c->options.jobs; i++) {
+        const struct learn_template *template = choose(c, d);
+        struct graph_job job = {
+            .id = {name, (size_t)sprintf(name, "j%llu", (unsigned long long)i)},
+            .graphs = template->graphs,
+            .deadline = INFINITY};
+        int status = rng_arrivals_next(d->arrivals, &job.arrival, err);
+        if (status < 0)
+            return false;
+        if (status == 0)
+            return rec_fail(err, REC_DATA, "a job arrives later than a number can say");
+        job.steps = fmax(1, round(rng_dist_draw(d->steps)));
+        if (d->fraction)
+            job.deadline =
+                rng_dist_draw(d->fraction) * (template->sequential * job.steps);
+        if (!alloc_admission_advance(c->admission, &job, err) ||
+            !alloc_admission_arrive(c->admission, &job, err))
+            return false;
+    }
+    return alloc_admission_end(c->admission, err);
+}
+
+bool
+learn_course_run(struct learn_course *c, const struct learn_setting *setting,
+                 uint32_t seed, void *choosing, double *blocking, struct rec_error *err)
+{
+    struct draws draws = {NULL, NULL, NULL, NULL};
+    bool ok = alloc_admission_reset(c->admission, choosing, err) &&
+              open_draws(&draws, c, setting, seed, err);
+    c->blocked = 0;
+    c->left = 0;
+    ok = ok && run(c, &draws, err);
+    close_draws(&draws);
+    *blocking = c->options.jobs ? (double)c->blocked / (double)c->options.jobs : 0;
+    return ok;
+}
