@@ -75,6 +75,41 @@ bool learn_course_run(struct learn_course *course, const struct learn_setting *s
                       uint32_t seed, void *choosing, double *blocking,
                       struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- training ------------------------------------------------------------ */
+
+struct learn_progress {
+    uint64_t generation; /* that ended */
+    double seconds;      /* of processor time */
+    double value;        /* of the generation's best */
+    double sigma;
+};
+
+struct learn_options {
+    struct learn_course_options course;   /* its chooser is set by learn_train() */
+    const struct learn_setting *settings; /* borrowed */
+    uint32_t nsettings;
+    uint64_t generations; /* UINT64_MAX: as many as `seconds` are enough for */
+    double seconds;       /* of processor time; INFINITY: as long as it takes */
+    double sigma;         /* the first steps */
+    uint32_t seed, threads;
+    /* After each generation; false: enough. `mean` is what would be the result. */
+    bool (*tell)(void *context, const struct learn_progress *progress,
+                 const struct alloc_scorer *mean);
+    void *context;
+};
+
+/**
+ * Trains a scorer from what it is on. A point's value is the mean over the settings of its
+ * blocking in one episode, the same for all points of a generation, divided by the root of
+ * 0.001 and the blocking of the best heuristic in that setting: so neither the loads under
+ * which most is blocked count alone, nor those under which hardly anything is. The result is
+ * the mean of the strategy's means over the last third of the generations. *generations: how
+ * many there were; the same number gives the same scorer, whatever `threads`.
+ */
+bool learn_train(const struct learn_options *options, struct graph_store *store,
+                 struct alloc_scorer *scorer, uint64_t *generations,
+                 struct rec_error *err) REC_MUST_CHECK;
+
 REC_END_DECLS
 
 #endif
