@@ -82,9 +82,11 @@ GGO_H := $(GGO:%=build/ggo/%.h)
 $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN)) -c $< -o $@
-# A tool is made of tools/NAME.c, its parts tools/NAME_*.c, its options, and its modes.
+# A tool is made of tools/NAME.c, its parts tools/NAME_*.c, the parts whose options it
+# includes, its options, and its modes.
+included = $(shell sed -n 's|^include "\(.*\)"$$|tools/\1.c|p' tools/$(1).ggo)
 objects = $(BUILD)/tools/$(1).o $(BUILD)/ggo/$(1).o \
-    $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c))
+    $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c $(call included,$(1))))
 modes = $(filter $(1)-%,$(MODES))
 .SECONDEXPANSION:
 $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call objects,$$m)) $(LIB)

@@ -4,7 +4,7 @@
 #include "main.h"
 
 #include "ramp-alloc_map.h"
-#include "rampipe/alloc.h"
+#include "ramp_cluster.h"
 
 struct ramp_alloc {
     struct cli *cli;
@@ -12,59 +12,11 @@ struct ramp_alloc {
     struct graph_store store;
     struct graph_jobs jobs;
     struct alloc_admission *admission;
-    uint32_t *down;
+    struct ramp_cluster cluster;
     char *choose;          /* --choose, cut at the colon */
     struct map_view *view; /* NULL without --map */
     bool cluster_written;
 };
-
-/* --down c-r-s,c-r-s */
-static bool
-read_down(struct ramp_alloc *r, const char *text)
-{
-    struct rec_str rest = rec_str(text), name;
-    size_t room = 0;
-    while (rec_str_split(&rest, ',', &name)) {
-        if (!rec_grow(&r->down, &room, r->options.ndown + 1, sizeof *r->down,
-                      &r->cli->err))
-            return false;
-        if (!net_parse_server(&r->options.placer.cluster, name,
-                              &r->down[r->options.ndown++]))
-            return cli_usage(r->cli,
-                             "--down names server '%.*s', which is not in the cluster",
-                             (int)name.len, name.ptr);
-    }
-    r->options.down = r->down;
-    return true;
-}
-
-static bool
-read_shape(struct cli *cli, const char *option, const char *text, uint32_t shape[3])
-{
-    struct rec_error wrong;
-    return net_parse_shape(text, shape, &wrong) ||
-           cli_usage(cli, "--%s %s", option, wrong.text);
-}
-
-static bool
-read_cluster(struct cli *cli, const struct ramp_alloc_args *args,
-             struct net_cluster *cluster)
-{
-    static const char *const rates[] = {"published", "node", NULL};
-    struct rec_error wrong;
-    size_t rate;
-    if (!read_shape(cli, "shape", args->shape_arg, cluster->shape) ||
-        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
-        !cli_seconds(cli, "propagation", args->propagation_arg, false,
-                     &cluster->propagation) ||
-        !cli_seconds(cli, "io", args->io_arg, false, &cluster->io) ||
-        !cli_bytes(cli, "memory", args->memory_arg, true, &cluster->memory) ||
-        !cli_choice(cli, "collective-rate", args->collective_rate_arg, rates, &rate))
-        return false;
-    cluster->kind = &net_ramp;
-    cluster->collective_rate = (enum net_collective_rate)rate;
-    return net_check(cluster, &wrong) || cli_usage(cli, "%s", wrong.text);
-}
 
 /* --choose NAME or NAME:ARGUMENT */
 static bool
@@ -97,29 +49,22 @@ static bool
 read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
     static const char *const orders[] = {"fifo", "shortest", NULL};
+    const struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
     struct cli *cli = r->cli;
-    struct alloc_placer_options *placer = &r->options.placer;
-    size_t heuristic, order;
+    size_t order;
     uint64_t queue;
 
-    if (!read_cluster(cli, args, &placer->cluster) ||
-        !cli_choose_row(cli, "heuristic", args->heuristic_arg, alloc_heuristics,
-                        sizeof *alloc_heuristics, &heuristic) ||
-        !read_shape(cli, "meta", args->meta_arg, placer->meta) ||
+    if (!ramp_cluster_read(cli, &cluster, &r->cluster) ||
         !read_chooser(r, args->choose_arg) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
-    placer->heuristic = &alloc_heuristics[heuristic];
+    r->options.placer = r->cluster.placer;
+    r->options.down = r->cluster.down;
+    r->options.ndown = r->cluster.ndown;
     r->options.order = (enum alloc_order)order;
     r->options.queue = (size_t)queue;
-    if (args->order_given && queue == 0)
-        return cli_usage(cli, "--order is for --queue");
-    if (args->down_given && !read_down(r, args->down_arg))
-        return false;
-    if (args->meta_given && strcmp(args->heuristic_arg, "block") != 0)
-        return cli_usage(cli, "--meta is for --heuristic block");
-    return true;
+    return !args->order_given || queue > 0 || cli_usage(cli, "--order is for --queue");
 }
 
 static void
@@ -266,7 +211,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
         ok = take(&r, &rec);
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
          alloc_admission_end(r.admission, &cli->err);
-    free(r.down);
+    ramp_cluster_free(&r.cluster);
     if (r.options.choosing)
         r.options.chooser->free(r.options.choosing);
     free(r.choose);

@@ -1,0 +1,37 @@
+/* The options that say which RAMP cluster there is, and where jobs go on it, of all tools
+ * that include "ramp_cluster" among theirs. */
+#ifndef RAMPIPE_RAMP_CLUSTER_H
+#define RAMPIPE_RAMP_CLUSTER_H
+
+#include "rampipe/alloc.h"
+#include "rampipe/cli.h"
+
+/* As given (tools/ramp_cluster.ggo). */
+struct ramp_cluster_options {
+    bool meta_given;
+    const char *shape, *bandwidth, *propagation, *io, *memory, *collective_rate;
+    const char *down; /* NULL: none */
+    const char *heuristic, *meta;
+};
+#define RAMP_CLUSTER_OPTIONS(args)                                                  \
+    {                                                                               \
+        .meta_given = (args)->meta_given, .shape = (args)->shape_arg,               \
+        .bandwidth = (args)->bandwidth_arg, .propagation = (args)->propagation_arg, \
+        .io = (args)->io_arg, .memory = (args)->memory_arg,                         \
+        .collective_rate = (args)->collective_rate_arg, .down = (args)->down_arg,   \
+        .heuristic = (args)->heuristic_arg, .meta = (args)->meta_arg                \
+    }
+
+/* What struct alloc_admission_options has of it. */
+struct ramp_cluster {
+    struct alloc_placer_options placer;
+    uint32_t *down; /* owned */
+    uint32_t ndown;
+};
+
+/* False: cli->err; *cluster is to be freed even then. */
+bool ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
+                       struct ramp_cluster *cluster) REC_MUST_CHECK;
+void ramp_cluster_free(struct ramp_cluster *cluster);
+
+#endif
