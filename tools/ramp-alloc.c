@@ -13,36 +13,47 @@ struct ramp_alloc {
     struct graph_jobs jobs;
     struct alloc_admission *admission;
     struct ramp_cluster cluster;
-    char *choose;          /* --choose, cut at the colon */
+    struct alloc_choosing base, choosing;
     struct map_view *view; /* NULL without --map */
     bool cluster_written;
 };
 
-/* --choose NAME or NAME:ARGUMENT */
+/* An error of the library in the value of an option names the option. */
 static bool
-read_chooser(struct ramp_alloc *r, const char *text)
+explain(struct cli *cli, const char *option)
 {
-    struct alloc_admission_options *options = &r->options;
-    struct cli *cli = r->cli;
-    char *argument;
-    size_t row;
+    struct rec_error err = cli->err;
+    return cli_usage(cli, "--%s %s", option, err.text);
+}
 
-    if (!(r->choose = strdup(text)))
-        return rec_fail_memory(&cli->err);
-    if ((argument = strchr(r->choose, ':')))
-        *argument++ = '\0';
-    if (!cli_choose_row(cli, "choose", r->choose, alloc_choosers, sizeof *alloc_choosers,
-                        &row))
+/* --choose, and what rollouts take */
+static bool
+read_chooser(struct ramp_alloc *r, const struct ramp_alloc_args *args)
+{
+    struct alloc_choice choice = {
+        .admission = &r->options, .store = &r->store, .base = &r->base};
+    struct cli *cli = r->cli;
+    struct rec_error *err = &cli->err;
+    uint64_t horizon, seed;
+    bool rollout = strncmp(args->choose_arg, "rollout:", 8) == 0;
+    const char *option = "base";
+
+    if ((args->base_given || args->horizon_given) && !rollout)
+        return cli_usage(cli, "--%s is for --choose rollout:N",
+                         args->base_given ? option : "horizon");
+    if (!cli_count(cli, "horizon", args->horizon_arg, 1, 1000000, &horizon) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed))
         return false;
-    options->chooser = &alloc_choosers[row];
-    if (!argument != !options->chooser->argument || (argument && !*argument))
-        return cli_usage(cli, "--choose %s%s%s %s, got '%s'", r->choose,
-                         options->chooser->argument ? ":" : "",
-                         options->chooser->argument ? options->chooser->argument : "",
-                         options->chooser->argument ? "needs it" : "takes nothing more",
-                         text);
-    return !argument ||
-           (options->choosing = options->chooser->open(argument, &cli->err)) != NULL;
+    choice.horizon = (uint32_t)horizon;
+    choice.seed = (uint32_t)seed;
+    r->options.choosing = &r->choosing;
+    if (rollout && strncmp(args->base_arg, "rollout:", 8) == 0)
+        return cli_usage(cli, "--base must decide without rollouts");
+    if ((!rollout || alloc_choosing_open(&r->base, args->base_arg, &choice, err)) &&
+        ((option = "choose"),
+         alloc_choosing_open(&r->choosing, args->choose_arg, &choice, err)))
+        return true;
+    return err->code == REC_USAGE ? explain(cli, option) : false;
 }
 
 static bool
@@ -54,8 +65,7 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
     size_t order;
     uint64_t queue;
 
-    if (!ramp_cluster_read(cli, &cluster, &r->cluster) ||
-        !read_chooser(r, args->choose_arg) ||
+    if (!ramp_cluster_read(cli, &cluster, &r->cluster) || !read_chooser(r, args) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
@@ -212,9 +222,8 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
          alloc_admission_end(r.admission, &cli->err);
     ramp_cluster_free(&r.cluster);
-    if (r.options.choosing)
-        r.options.chooser->free(r.options.choosing);
-    free(r.choose);
+    alloc_choosing_close(&r.choosing);
+    alloc_choosing_close(&r.base);
     map_view_free(r.view);
     alloc_admission_free(r.admission);
     graph_store_free(&r.store);

@@ -234,13 +234,28 @@ struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;
 void alloc_scorer_write(const struct alloc_scorer *scorer, struct rec_writer *writer);
 
+struct alloc_admission_options;
+
+struct alloc_choosing;
+
+/** What a chooser is opened with; borrowed for as long as it is open. */
+struct alloc_choice {
+    const char *argument;
+    /* For rollouts: */
+    const struct alloc_admission_options *admission; /* where jobs go, and wait */
+    struct graph_store *store;
+    const struct alloc_choosing *base; /* which chooses in their futures */
+    uint32_t horizon;                  /* jobs of a future */
+    uint32_t seed;
+};
+
 /** Chooses among the alternatives of a job; a row a way to choose. */
 struct alloc_chooser {
     const char *name;     /* as users say it; NULL ends the table */
     const char *argument; /* what follows it behind a colon: "FILE"; NULL: nothing does */
     bool observes;        /* it asks for features */
     /* Makes its self; `free` is given it in the end. NULL: it has none. */
-    void *(*open)(const char *argument, struct rec_error *err);
+    void *(*open)(const struct alloc_choice *choice, struct rec_error *err);
     void (*free)(void *self);
     /* *choice: an alternative that was tried and can start, ALLOC_NONE (the job waits, or is
      * blocked by what kept the last one from starting) or ALLOC_REFUSED. False: *err. */
@@ -252,9 +267,31 @@ struct alloc_chooser {
  * first: the first that can be placed and meets the deadline; first-degree: the first whose
  * degree is at most the number of free servers; if that fails, none (the published
  * simulator); fastest: of those that can start, the one that completes first;
- * fewest-servers: the one with the fewest servers.
+ * fewest-servers: the one with the fewest servers; learned:FILE: by the scorer of a file;
+ * rollout:N: what another chooser, the base, would take, unless with another alternative, or
+ * none, more jobs are accepted in N sampled futures in which the base decides, by more than
+ * the standard error of the mean difference: jobs and times between them are drawn from those
+ * that came, the same for all alternatives (one step of policy improvement; Bertsekas,
+ * "Rollout, Policy Iteration, and Distributed Reinforcement Learning", 2020).
  */
 extern const struct alloc_chooser alloc_choosers[];
+
+/** The row of this name, NULL: there is none. */
+const struct alloc_chooser *alloc_chooser_find(struct rec_str name);
+
+/** A chooser that is open. Starts as {0}. */
+struct alloc_choosing {
+    const struct alloc_chooser *chooser;
+    void *self;     /* owned */
+    char *argument; /* owned */
+};
+
+/** Opens a chooser as users say it, NAME or NAME:ARGUMENT, with what else is in *choice.
+ * REC_USAGE: what would be right. */
+bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
+                         const struct alloc_choice *choice,
+                         struct rec_error *err) REC_MUST_CHECK;
+void alloc_choosing_close(struct alloc_choosing *choosing);
 
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 
@@ -262,9 +299,8 @@ enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
     struct alloc_placer_options placer;
-    const struct alloc_chooser *chooser; /* borrowed */
-    void *choosing;                      /* the chooser's self, borrowed */
-    size_t queue;                        /* jobs that may wait */
+    const struct alloc_choosing *choosing; /* borrowed */
+    size_t queue;                          /* jobs that may wait */
     enum alloc_order order;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
@@ -314,9 +350,8 @@ bool alloc_admission_end(struct alloc_admission *admission,
                          struct rec_error *err) REC_MUST_CHECK;
 /** The job on each server: 0 none, else its number, counted from 1 in order of starts. */
 const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
-/** All jobs are gone, time is 0 again, and another scorer chooses, for a chooser of the same
- * row; what placements cost is not forgotten. */
-bool alloc_admission_reset(struct alloc_admission *admission, void *choosing,
+/** All jobs are gone, and time is 0 again; what placements cost is not forgotten. */
+bool alloc_admission_reset(struct alloc_admission *admission,
                            struct rec_error *err) REC_MUST_CHECK;
 void alloc_admission_free(struct alloc_admission *admission);
 

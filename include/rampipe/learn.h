@@ -69,10 +69,10 @@ struct learn_course *learn_course_new(const struct learn_course_options *options
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `course` may be NULL. */
 void learn_course_free(struct learn_course *course);
-/** The share of the jobs of an episode that are blocked, if `choosing` chooses. The same
- * seed draws the same jobs for all. */
+/** The share of the jobs of an episode that are blocked. The same seed draws the same jobs
+ * for every course. */
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
-                      uint32_t seed, void *choosing, double *blocking,
+                      uint32_t seed, double *blocking,
                       struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- training ------------------------------------------------------------ */
@@ -85,7 +85,7 @@ struct learn_progress {
 };
 
 struct learn_options {
-    struct learn_course_options course;   /* its chooser is set by learn_train() */
+    struct learn_course_options course;   /* with a chooser of its own */
     const struct learn_setting *settings; /* borrowed */
     uint32_t nsettings;
     uint64_t generations; /* UINT64_MAX: as many as `seconds` are enough for */

@@ -70,7 +70,7 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->pricer = a->question.pricer =
         pricer_new(&a->options.placer, store,
                    options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
-    if (options->chooser->observes &&
+    if (options->choosing->chooser->observes &&
         !(a->question.features = features_new(&options->placer.cluster, err))) {
         alloc_admission_free(a);
         return NULL;
@@ -118,13 +118,40 @@ alloc_admission_owners(const struct alloc_admission *a)
 
 /* ---- starting and ending ------------------------------------------------- */
 
+/* Gives servers to a job; layout NULL: of another admission. */
+static bool
+occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *servers,
+       uint32_t n, double finish, struct running **running, struct rec_error *err)
+{
+    struct running *r;
+    uint32_t index;
+    if (a->nvacant)
+        index = a->vacant[--a->nvacant];
+    else {
+        if (!rec_grow(&a->running, &a->running_room, a->nrunning + 1, sizeof *a->running,
+                      err))
+            return false;
+        index = (uint32_t)a->nrunning++;
+    }
+    r = *running = &a->running[index];
+    *r = (struct running){.layout = layout, .nservers = n, .finish = finish};
+    if (!(r->servers = malloc((n + 1) * sizeof *r->servers)))
+        return rec_fail_memory(err);
+    memcpy(r->servers, servers, n * sizeof *r->servers);
+    if (layout)
+        sim_layout_hold(layout);
+    a->started++;
+    for (uint32_t i = 0; i < n; i++)
+        take_server(a, r->servers[i], a->started);
+    return sim_queue_push(&a->ends, (struct sim_event){finish, index}, err);
+}
+
 static bool
 start(struct alloc_admission *a, const struct graph_job *job, const struct tried *t,
       struct rec_error *err)
 {
-    uint32_t index, n = t->trial.nservers;
     struct sim_layout *layout = t->trial.layout;
-    struct running *r;
+    struct running *running;
     char id[24];
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
@@ -139,30 +166,11 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
         if (!sim_layout_name(layout, rec_str(id), err))
             return false;
     }
-    if (a->nvacant)
-        index = a->vacant[--a->nvacant];
-    else {
-        if (!rec_grow(&a->running, &a->running_room, a->nrunning + 1, sizeof *a->running,
-                      err))
-            return false;
-        index = (uint32_t)a->nrunning++;
-        a->running[index] = (struct running){0};
-    }
-    r = &a->running[index];
-    if (!(r->servers = malloc((n + 1) * sizeof *r->servers)))
-        return rec_fail_memory(err);
-    memcpy(r->servers, t->servers, n * sizeof *r->servers);
-    r->nservers = n;
-    r->layout = layout;
-    r->finish = t->alternative.finish;
-    sim_layout_hold(layout);
-    decision.servers = r->servers;
-    a->started++;
-    for (uint32_t i = 0; i < n; i++)
-        take_server(a, r->servers[i], a->started);
-    return sim_queue_push(&a->ends, (struct sim_event){t->alternative.finish, index},
-                          err) &&
-           a->decide(a->context, &decision, err);
+    if (!occupy(a, layout, t->servers, t->trial.nservers, t->alternative.finish, &running,
+                err))
+        return false;
+    decision.servers = running->servers;
+    return a->decide(a->context, &decision, err);
 }
 
 static bool
@@ -184,7 +192,8 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
     a->stuck = 0;
     for (uint32_t i = 0; i < r->nservers; i++)
         give_back(a, r->servers[i]);
-    sim_layout_release(r->layout);
+    if (r->layout)
+        sim_layout_release(r->layout);
     free(r->servers);
     *r = (struct running){0};
     if (!rec_grow(&a->vacant, &a->vacant_room, a->nvacant + 1, sizeof *a->vacant, err))
@@ -200,14 +209,15 @@ static bool
 try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         struct rec_error *err)
 {
-    const struct alloc_chooser *chooser = a->options.chooser;
+    const struct alloc_choosing *choosing = a->options.choosing;
     struct alloc_question *q = &a->question;
     uint32_t choice;
 
+    q->admission = a;
     q->running = a->running;
     q->nrunning = a->nrunning;
     if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
-        !chooser->decide(a->options.choosing, q, &choice, err))
+        !choosing->chooser->decide(choosing->self, q, &choice, err))
         return false;
     *started = choice < q->n;
     if (choice == ALLOC_REFUSED) {
@@ -385,7 +395,7 @@ alloc_admission_end(struct alloc_admission *a, struct rec_error *err)
 }
 
 bool
-alloc_admission_reset(struct alloc_admission *a, void *choosing, struct rec_error *err)
+alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
 {
     while (a->ends.n)
         if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
@@ -394,8 +404,35 @@ alloc_admission_reset(struct alloc_admission *a, void *choosing, struct rec_erro
     a->waiters = (struct waiters){0};
     if (a->question.features)
         features_forget(a->question.features);
-    a->options.choosing = choosing;
     a->now = 0;
     a->started = 0;
     return true;
+}
+
+bool
+admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
+               struct rec_error *err)
+{
+    struct running *running;
+    if (!alloc_admission_reset(to, err))
+        return false;
+    to->now = from->now;
+    if (to->question.features)
+        features_remember(to->question.features, from->question.features);
+    for (size_t i = 0; i < from->nrunning; i++) {
+        const struct running *r = &from->running[i];
+        if (r->servers &&
+            !occupy(to, NULL, r->servers, r->nservers, r->finish, &running, err))
+            return false;
+    }
+    return true;
+}
+
+bool
+admission_occupy(struct alloc_admission *a, const struct alloc_alternative *alternative,
+                 struct rec_error *err)
+{
+    struct running *running;
+    return occupy(a, NULL, alternative->servers, alternative->nservers,
+                  alternative->finish, &running, err);
 }

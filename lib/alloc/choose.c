@@ -1,6 +1,9 @@
 /* Which alternative of a job is taken. A new way to choose is a function and a row. */
 #include "private.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 static bool
 first(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error *err)
 {
@@ -91,4 +94,59 @@ const struct alloc_chooser alloc_choosers[] = {
     {"fastest", NULL, false, NULL, NULL, fastest},
     {"fewest-servers", NULL, false, NULL, NULL, fewest_servers},
     {"learned", "FILE", true, alloc_scorer_open, alloc_scorer_free, alloc_scorer_decide},
+    {"rollout", "N", true, alloc_rollout_open, alloc_rollout_free, alloc_rollout_decide},
     {NULL, NULL, false, NULL, NULL, NULL}};
+
+const struct alloc_chooser *
+alloc_chooser_find(struct rec_str name)
+{
+    for (const struct alloc_chooser *row = alloc_choosers; row->name; row++)
+        if (rec_str_is(name, row->name))
+            return row;
+    return NULL;
+}
+
+/* All names, for a message. */
+static const char *
+list_choosers(char *text, size_t room)
+{
+    char name[60];
+    *text = '\0';
+    for (const struct alloc_chooser *row = alloc_choosers; row->name; row++) {
+        snprintf(name, sizeof name, "%s%s%s", row->name, row->argument ? ":" : "",
+                 row->argument ? row->argument : "");
+        rec_list_name(text, room, name);
+    }
+    return text;
+}
+
+bool
+alloc_choosing_open(struct alloc_choosing *c, const char *text,
+                    const struct alloc_choice *choice, struct rec_error *err)
+{
+    const char *colon = strchrnul(text, ':');
+    const struct alloc_chooser *row =
+        alloc_chooser_find((struct rec_str){text, (size_t)(colon - text)});
+    struct alloc_choice with = *choice;
+    char list[300];
+
+    if (!row || !*colon != !row->argument || (*colon && !colon[1]))
+        return rec_fail(err, REC_USAGE, "must be one of %s, got '%s'",
+                        list_choosers(list, sizeof list), text);
+    c->chooser = row;
+    if (!row->open)
+        return true;
+    if (!(c->argument = strdup(colon + 1)))
+        return rec_fail_memory(err);
+    with.argument = c->argument;
+    return (c->self = row->open(&with, err)) != NULL;
+}
+
+void
+alloc_choosing_close(struct alloc_choosing *c)
+{
+    if (c->self)
+        c->chooser->free(c->self);
+    free(c->argument);
+    *c = (struct alloc_choosing){.chooser = NULL};
+}

@@ -108,6 +108,15 @@ features_forget(struct features *f)
     f->work = 0;
 }
 
+void
+features_remember(struct features *f, const struct features *from)
+{
+    f->arrivals = from->arrivals;
+    f->first = from->first;
+    f->last = from->last;
+    f->work = from->work;
+}
+
 /* ---- the cluster, once a decision ---------------------------------------- */
 
 static void
@@ -145,7 +154,7 @@ features_look(struct features *f, const struct alloc_vacancy *vacancy, double no
     memset(f->ending, 0, sizeof f->ending);
     for (size_t r = 0; r < nrunning; r++) {
         double more = running[r].finish - now;
-        if (!running[r].layout)
+        if (!running[r].servers)
             continue;
         jobs++;
         left += more;
@@ -166,7 +175,7 @@ outlasting(const struct features *f, double finish)
 {
     uint32_t n = 0;
     for (size_t r = 0; r < f->nrunning; r++)
-        if (f->running[r].layout && f->running[r].finish > finish)
+        if (f->running[r].servers && f->running[r].finish > finish)
             n += f->running[r].nservers;
     return n;
 }

@@ -38,8 +38,8 @@ enum {
 };
 
 struct running {
-    struct sim_layout *layout; /* NULL: the place is empty */
-    uint32_t *servers;
+    struct sim_layout *layout; /* NULL: of another admission */
+    uint32_t *servers;         /* NULL: the place is empty */
     uint32_t nservers;
     double finish; /* seconds */
 };
@@ -77,6 +77,8 @@ void features_free(struct features *features);
 void features_arrive(struct features *features, double time, double work);
 /* There were no arrivals. */
 void features_forget(struct features *features);
+/* The arrivals were those of another. */
+void features_remember(struct features *features, const struct features *from);
 /* Looks at the cluster; what is given is borrowed until the next look. */
 void features_look(struct features *features, const struct alloc_vacancy *vacancy,
                    double now, const struct running *running, size_t nrunning);

@@ -4,8 +4,15 @@
 
 #include "rampipe/alloc.h"
 
-void *alloc_scorer_open(const char *argument, struct rec_error *err) REC_MUST_CHECK;
+void *alloc_scorer_open(const struct alloc_choice *choice,
+                        struct rec_error *err) REC_MUST_CHECK;
 bool alloc_scorer_decide(void *self, struct alloc_question *question, uint32_t *choice,
                          struct rec_error *err) REC_MUST_CHECK;
+
+void *alloc_rollout_open(const struct alloc_choice *choice,
+                         struct rec_error *err) REC_MUST_CHECK;
+void alloc_rollout_free(void *self);
+bool alloc_rollout_decide(void *self, struct alloc_question *question, uint32_t *choice,
+                          struct rec_error *err) REC_MUST_CHECK;
 
 #endif

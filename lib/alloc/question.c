@@ -179,6 +179,7 @@ question_arrive(struct alloc_question *q, const struct graph_job *job,
                 struct rec_error *err)
 {
     double work;
+    q->arrivals++;
     if (!q->features)
         return true;
     if (!work_of(q, job, &work, err))

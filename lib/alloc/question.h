@@ -18,10 +18,12 @@ struct tried {
 
 /* Starts as {.store, .pricer}. */
 struct alloc_question {
-    const struct graph_store *store; /* borrowed */
-    struct pricer *pricer;           /* borrowed */
-    double now;                      /* seconds */
-    uint32_t nfree;                  /* servers */
+    const struct alloc_admission *admission; /* borrowed */
+    const struct graph_store *store;         /* borrowed */
+    struct pricer *pricer;                   /* borrowed */
+    double now;                              /* seconds */
+    uint64_t arrivals;                       /* jobs that have come so far */
+    uint32_t nfree;                          /* servers */
     const struct graph_job *job;
     struct rec_str rest; /* names of the alternatives that are not known yet */
     uint32_t n, nknown;
@@ -51,5 +53,13 @@ void question_free(struct alloc_question *question);
 bool question_find(const struct graph_store *store, const struct graph_job *job,
                    struct rec_str id, uint32_t *index,
                    struct rec_error *err) REC_MUST_CHECK;
+
+/* For rollouts: time and running jobs are those of another admission on the same cluster;
+ * a job starts there that is not asked about. */
+bool admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
+                    struct rec_error *err) REC_MUST_CHECK;
+bool admission_occupy(struct alloc_admission *admission,
+                      const struct alloc_alternative *alternative,
+                      struct rec_error *err) REC_MUST_CHECK;
 
 #endif

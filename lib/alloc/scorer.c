@@ -183,9 +183,9 @@ alloc_scorer_read(const char *path, struct rec_error *err)
 }
 
 void *
-alloc_scorer_open(const char *argument, struct rec_error *err)
+alloc_scorer_open(const struct alloc_choice *choice, struct rec_error *err)
 {
-    return alloc_scorer_read(argument, err);
+    return alloc_scorer_read(choice->argument, err);
 }
 
 static void

@@ -119,11 +119,12 @@ cli_make_provenance(const struct cli *cli, const char *dump)
     return rec_text_close(&text, NULL);
 }
 
-/* The tool's own line with another value of an option; the caller's, NULL: cli->err. */
+/* The tool's own line with another value of an option, which comes first if it is not there;
+ * the caller's, NULL: cli->err. */
 static char *
 change_value(struct cli *cli, const char *option, uint64_t value)
 {
-    char *name, *line = NULL;
+    char *name, *line;
     const char *at, *rest;
     int len;
 
@@ -132,17 +133,19 @@ change_value(struct cli *cli, const char *option, uint64_t value)
         return NULL;
     }
     at = strstr(cli->provenance, name);
-    rest = at ? at + strlen(name) : NULL;
-    len = !rest ? 0
-                : asprintf(&line, "%.*s%s%llu%s", (int)(at - cli->provenance),
-                           cli->provenance, name, (unsigned long long)value,
-                           rest + strcspn(rest, " "));
+    if (at)
+        rest = at + strlen(name) + strcspn(at + strlen(name), " ");
+    else { /* behind the tool's name */
+        at = strrchr(cli->provenance, '\t');
+        at += strcspn(at, " ");
+        rest = at;
+    }
+    len = asprintf(&line, "%.*s%s%llu%s", (int)(at - cli->provenance), cli->provenance,
+                   name, (unsigned long long)value, rest);
     free(name);
-    if (!rest)
-        rec_fail(&cli->err, REC_BUG, "the provenance has no --%s", option);
-    else if (len < 0)
+    if (len < 0)
         rec_fail_memory(&cli->err);
-    return len > 0 ? line : NULL;
+    return len < 0 ? NULL : line;
 }
 
 bool

@@ -122,10 +122,10 @@ run(struct learn_course *c, struct draws *d, struct rec_error *err)
 
 bool
 learn_course_run(struct learn_course *c, const struct learn_setting *setting,
-                 uint32_t seed, void *choosing, double *blocking, struct rec_error *err)
+                 uint32_t seed, double *blocking, struct rec_error *err)
 {
     struct draws draws = {NULL, NULL, NULL, NULL};
-    bool ok = alloc_admission_reset(c->admission, choosing, err) &&
+    bool ok = alloc_admission_reset(c->admission, err) &&
               open_draws(&draws, c, setting, seed, err);
     c->blocked = 0;
     c->left = 0;

@@ -12,7 +12,8 @@ enum { JUDGED = 3 /* episodes of a setting that heuristics are judged by */ };
 struct worker {
     struct trainer *trainer;
     struct learn_course *course;
-    struct alloc_scorer *scorer;
+    struct alloc_choosing choosing;
+    struct alloc_scorer *scorer; /* its self */
     pthread_t thread;
     struct rec_error err;
     bool failed;
@@ -46,32 +47,24 @@ processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static const struct alloc_chooser *
-find_chooser(const char *name)
-{
-    const struct alloc_chooser *row = alloc_choosers;
-    while (strcmp(row->name, name) != 0)
-        row++;
-    return row;
-}
-
 /* ---- what is to be beaten ------------------------------------------------ */
 
 static bool
 judge(struct trainer *t, const struct alloc_chooser *chooser, double *best,
       struct rec_error *err)
 {
+    const struct alloc_choosing choosing = {.chooser = chooser};
     struct learn_course_options options = t->options->course;
     struct learn_course *course;
     bool ok = true;
-    options.admission.chooser = chooser;
+    options.admission.choosing = &choosing;
     if (!(course = learn_course_new(&options, t->store, err)))
         return false;
     for (uint32_t s = 0; ok && s < t->options->nsettings; s++) {
         double sum = 0, blocking;
         for (uint32_t i = 0; ok && i < JUDGED; i++) {
             ok = learn_course_run(course, &t->options->settings[s], t->options->seed + i,
-                                  NULL, &blocking, err);
+                                  &blocking, err);
             sum += blocking;
         }
         best[s] = fmin(best[s], sum / JUDGED);
@@ -108,7 +101,7 @@ work(void *argument)
     while (!w->failed && (i = atomic_fetch_add(&t->next, 1)) < all) {
         memcpy(w->scorer->weight, t->points + i / settings * t->n, t->n * sizeof(double));
         w->failed = !learn_course_run(w->course, &t->options->settings[i % settings],
-                                      t->seed, w->scorer, &t->blocking[i], &w->err);
+                                      t->seed, &t->blocking[i], &w->err);
     }
     return NULL;
 }
@@ -177,7 +170,6 @@ prepare(struct trainer *t, const struct alloc_scorer *scorer, struct rec_error *
     const struct learn_options *o = t->options;
     struct learn_course_options course = o->course;
     size_t population;
-    course.admission.chooser = find_chooser("learned");
     t->n = alloc_scorer_size(scorer->units);
     t->cma = learn_cma_new(scorer->weight, (uint32_t)t->n, o->sigma, 0, o->seed, err);
     if (!t->cma)
@@ -191,8 +183,11 @@ prepare(struct trainer *t, const struct alloc_scorer *scorer, struct rec_error *
     for (; t->nworkers < o->threads; t->nworkers++) {
         struct worker *w = &t->worker[t->nworkers];
         w->trainer = t;
+        w->choosing.chooser = alloc_chooser_find(rec_str("learned"));
+        course.admission.choosing = &w->choosing;
         if (!(w->scorer = alloc_scorer_new(scorer->units, err)))
             return false;
+        w->choosing.self = w->scorer;
         if (!(w->course = learn_course_new(&course, t->store, err))) {
             alloc_scorer_free(w->scorer);
             return false;

@@ -12,6 +12,7 @@ FLOORS = [
     ["cli", "graph", "metrics", "spot"],
     ["input", "net"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
+    ["learn"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # What a file must use of a room whose header it includes.

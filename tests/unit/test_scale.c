@@ -72,9 +72,10 @@ static void
 test_stuck(void **state)
 {
     static const struct alloc_heuristic counting = {"counting", place_counting, true};
-    struct alloc_admission_options options = {.placer = {published, &counting, {0}, 1},
-                                              .chooser = &alloc_choosers[0],
-                                              .queue = 100};
+    struct alloc_admission_options options = {
+        .placer = {published, &counting, {0}, 1},
+        .choosing = &(struct alloc_choosing){.chooser = &alloc_choosers[0]},
+        .queue = 100};
     uint32_t *shape = options.placer.cluster.shape;
     struct graph_store store = {0};
     struct rec_error err = {.text = ""};

@@ -1,0 +1,286 @@
+/* learn [OPTION]... [FILE]... - graphs and jobs -> the weights of a chooser. */
+#include "ggo/learn.h"
+#define CLI_SEED true
+#define CLI_UNSHOWN "minutes", "threads", "held-out",
+#define CLI_PATHS "init",
+#include "main.h"
+
+#include "ramp_cluster.h"
+#include "rampipe/learn.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Held-out episodes have seeds from here on; a training's have smaller ones. */
+enum { HELD_OUT = 1000001 };
+
+struct learning {
+    struct cli *cli;
+    struct learn_options options;
+    struct ramp_cluster cluster;
+    struct graph_store store;
+    struct graph_jobs jobs;
+    struct rec_map known; /* alternatives -> template */
+    struct rec_arena arena;
+    struct learn_template *templates;
+    struct learn_setting *settings;
+    size_t template_room, setting_room;
+    uint32_t units;
+    uint64_t held_out;
+    struct alloc_scorer *scorer;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void
+interrupt(int number)
+{
+    interrupted = 1;
+    signal(number, SIG_DFL); /* again: at once */
+}
+
+/* ---- options ------------------------------------------------------------- */
+
+static bool
+check_dist(struct learning *l, const char *option, const char *text)
+{
+    struct rec_error err;
+    struct rng_dist *dist = rng_dist_new(text, 1, 1, &err);
+    rng_dist_free(dist);
+    if (dist)
+        return true;
+    if (err.code == REC_USAGE)
+        return cli_usage(l->cli, "--%s: %s", option, err.text);
+    l->cli->err = err;
+    return false;
+}
+
+/* A load with each of the fractions. */
+static bool
+add_load(struct learning *l, struct rec_str load, const char *fractions)
+{
+    struct rec_str rest = rec_str(fractions), fraction;
+    char text[200];
+    double mean;
+    bool number = rec_parse_num(load, &mean);
+    const char *interarrival;
+
+    snprintf(text, sizeof text, "%s%.*s", number ? "exponential:" : "", (int)load.len,
+             load.ptr);
+    if (!check_dist(l, "loads", text) ||
+        !(interarrival = rec_arena_copy(&l->arena, rec_str(text), &l->cli->err)))
+        return false;
+    while (rec_str_split(&rest, ',', &fraction)) {
+        uint32_t n = l->options.nsettings;
+        const char *copy = rec_arena_copy(&l->arena, fraction, &l->cli->err);
+        if (!copy || !check_dist(l, "fractions", copy) ||
+            !rec_grow(&l->settings, &l->setting_room, n + 1, sizeof *l->settings,
+                      &l->cli->err))
+            return false;
+        l->settings[n] = (struct learn_setting){interarrival, copy};
+        l->options.nsettings++;
+    }
+    return true;
+}
+
+static bool
+read_settings(struct learning *l, const struct learn_args *args)
+{
+    struct rec_str rest = rec_str(args->loads_arg), load;
+    while (rec_str_split(&rest, ',', &load))
+        if (!add_load(l, load, args->fractions_arg))
+            return false;
+    l->options.settings = l->settings;
+    l->options.course.steps = args->steps_arg;
+    return check_dist(l, "steps", args->steps_arg);
+}
+
+static bool
+read_options(struct learning *l, const struct learn_args *args)
+{
+    const struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
+    struct learn_options *o = &l->options;
+    struct cli *cli = l->cli;
+    uint64_t seed, units, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
+
+    o->generations = UINT64_MAX;
+    if (!ramp_cluster_read(cli, &cluster, &l->cluster) || !read_settings(l, args) ||
+        !cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &o->course.jobs) ||
+        (args->minutes_given &&
+         !cli_amount(cli, "minutes", args->minutes_arg, false, &minutes)) ||
+        (args->generations_given && !cli_count(cli, "generations", args->generations_arg,
+                                               1, 100000000, &o->generations)) ||
+        (args->threads_given &&
+         !cli_count(cli, "threads", args->threads_arg, 1, 1024, &threads)) ||
+        !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||
+        !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
+        !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
+        !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
+        return false;
+    if (!(o->sigma > 0))
+        return cli_usage(cli, "--sigma must be above 0");
+    if (args->init_given && args->units_given)
+        return cli_usage(cli, "--units are those of --init's file");
+    o->seed = (uint32_t)seed;
+    o->threads = (uint32_t)threads;
+    o->seconds = 60 * minutes;
+    o->course.admission.placer = l->cluster.placer;
+    o->course.admission.down = l->cluster.down;
+    o->course.admission.ndown = l->cluster.ndown;
+    l->units = (uint32_t)units;
+    l->scorer = args->init_given ? alloc_scorer_read(args->init_arg, &cli->err)
+                                 : alloc_scorer_new(l->units, &cli->err);
+    return l->scorer != NULL;
+}
+
+/* ---- the input ----------------------------------------------------------- */
+
+static bool
+take_job(struct learning *l, const struct rec *rec)
+{
+    struct cli *cli = l->cli;
+    struct graph_job job;
+    struct rec_str rest, id;
+    uint32_t n = l->options.course.ntemplates;
+    const char *graphs;
+
+    if (!graph_jobs_read(&l->jobs, &l->store, cli->reader, rec, &job, &cli->err))
+        return false;
+    if (rec_map_get(&l->known, job.graphs) != REC_NONE)
+        return true;
+    rest = job.graphs;
+    rec_str_split(&rest, ',', &id);
+    if (!(graphs = rec_arena_copy(&l->arena, job.graphs, &cli->err)) ||
+        !rec_grow(&l->templates, &l->template_room, n + 1, sizeof *l->templates,
+                  &cli->err) ||
+        !rec_map_add(&l->known, rec_str(graphs), n, &cli->err))
+        return false;
+    l->templates[n] = (struct learn_template){
+        rec_str(graphs),
+        graph_sequential(l->store.graph[graph_store_find(&l->store, id)])};
+    l->options.course.ntemplates++;
+    return true;
+}
+
+static bool
+take(struct learning *l, const struct rec *rec)
+{
+    struct cli *cli = l->cli;
+    if (!graph_continues(rec) && !graph_store_end(&l->store, &cli->err))
+        return false;
+    if (rec->type == REC_JOB)
+        return take_job(l, rec);
+    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+        return graph_store_read(&l->store, cli->reader, rec, &cli->err);
+    return true;
+}
+
+static bool
+read_input(struct learning *l)
+{
+    struct cli *cli = l->cli;
+    struct rec rec;
+    int status;
+    while ((status = cli_next(cli, &rec)) > 0)
+        if (!take(l, &rec))
+            return false;
+    if (status < 0 || !graph_store_end(&l->store, &cli->err))
+        return false;
+    l->options.course.templates = l->templates;
+    return l->options.course.ntemplates > 0 ||
+           rec_fail(&cli->err, REC_DATA,
+                    "there are no jobs: their alternatives are what is chosen from");
+}
+
+/* ---- training ------------------------------------------------------------ */
+
+static bool
+tell(void *context, const struct learn_progress *p, const struct alloc_scorer *mean)
+{
+    struct learning *l = context;
+    uint64_t all = l->options.generations;
+    char what[100];
+    (void)mean;
+    snprintf(what, sizeof what, "generations, %.1f s, value %.4f, sigma %.3f", p->seconds,
+             p->value, p->sigma);
+    cli_progress(l->cli, p->generation, all == UINT64_MAX ? 0 : all, what);
+    return !interrupted;
+}
+
+/* The blocking rate on episodes that it was not trained on. */
+static bool
+judge(struct learning *l)
+{
+    const struct alloc_choosing choosing = {
+        .chooser = alloc_chooser_find(rec_str("learned")), .self = l->scorer};
+    struct learn_course_options options = l->options.course;
+    struct rec_error *err = &l->cli->err;
+    struct learn_course *course;
+    bool ok = true;
+
+    options.admission.choosing = &choosing;
+    if (l->held_out == 0 || !(course = learn_course_new(&options, &l->store, err)))
+        return l->held_out == 0;
+    for (uint32_t s = 0; ok && s < l->options.nsettings; s++) {
+        const struct learn_setting *setting = &l->settings[s];
+        double n = (double)l->held_out, sum = 0, squares = 0, blocking = 0;
+        for (uint32_t i = 0; ok && i < l->held_out; i++) {
+            ok = learn_course_run(course, setting, HELD_OUT + i, &blocking, err);
+            sum += blocking;
+            squares += blocking * blocking;
+        }
+        if (ok)
+            cli_note(l->cli, "%s, %s: blocking rate %.4f, standard error %.4f",
+                     setting->interarrival, setting->fraction, sum / n,
+                     n > 1 ? sqrt(fmax(0, squares / n - sum / n * (sum / n)) / (n - 1))
+                           : (double)NAN);
+    }
+    learn_course_free(course);
+    return ok;
+}
+
+static bool
+train(struct learning *l, uint64_t *generations)
+{
+    struct cli *cli = l->cli;
+    struct sigaction action = {.sa_handler = interrupt}, before[2];
+    bool ok;
+
+    sigaction(SIGINT, &action, &before[0]);
+    sigaction(SIGTERM, &action, &before[1]);
+    ok = learn_train(&l->options, &l->store, l->scorer, generations, &cli->err);
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
+    if (interrupted)
+        cli_warn(cli, "interrupted after %llu generations",
+                 (unsigned long long)*generations);
+    return ok;
+}
+
+static bool
+run(struct cli *cli, const struct learn_args *args)
+{
+    struct learning l = {.cli = cli};
+    uint64_t generations;
+    bool ok;
+
+    l.options.tell = tell;
+    l.options.context = &l;
+    ok = read_options(&l, args) && cli_open_reader(cli) && read_input(&l) &&
+         train(&l, &generations) && judge(&l) && cli_open_writer(cli, true) &&
+         cli_next_stream(cli, "generations", generations);
+    if (ok)
+        alloc_scorer_write(l.scorer, cli->writer);
+    ramp_cluster_free(&l.cluster);
+    graph_store_free(&l.store);
+    graph_jobs_free(&l.jobs);
+    rec_map_free(&l.known);
+    rec_arena_free(&l.arena);
+    free(l.templates);
+    free(l.settings);
+    alloc_scorer_free(l.scorer);
+    return ok;
+}
