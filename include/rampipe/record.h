@@ -462,6 +462,17 @@ bool rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
 struct rec_writer *rec_writer_open(const char *path, const char *provenance,
                                    struct rec_error *err) REC_MUST_CHECK;
 
+/** Where a writer's bytes go that is on no file: `put` takes them all, or returns an errno. */
+struct rec_sink {
+    int (*put)(void *context, const char *bytes, size_t len);
+    void *context;
+};
+
+/** Opens a writer on a sink, which messages call `name`. Else as rec_writer_open(). */
+struct rec_writer *rec_writer_open_sink(const struct rec_sink *sink, const char *name,
+                                        const char *provenance,
+                                        struct rec_error *err) REC_MUST_CHECK;
+
 /**
  * Starts a stream, behind the one that has begun, if any, with the provenance of the
  * stages before (whole lines, "" for none) and this stage's own line. Not of plain text.

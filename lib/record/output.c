@@ -18,9 +18,10 @@
 enum { PACKED_SIZE = 1 << 16, LINKS_MAX = 40 };
 
 struct rec_output {
-    char *path;      /* what the file will be called; NULL: standard output */
-    char *temporary; /* what it is called until then; NULL: it is written directly */
-    int fd;
+    char *path;           /* what the file will be called; NULL: standard output */
+    char *temporary;      /* what it is called until then; NULL: it is written directly */
+    int fd;               /* -1: none */
+    struct rec_sink sink; /* of no file */
     bool packing;
     z_stream z;
     unsigned char packed[PACKED_SIZE];
@@ -144,6 +145,17 @@ rec_output_open(const char *path)
     return output;
 }
 
+struct rec_output *
+rec_output_open_sink(const struct rec_sink *sink)
+{
+    struct rec_output *output = calloc(1, sizeof *output);
+    if (!output)
+        return NULL;
+    output->fd = -1;
+    output->sink = *sink;
+    return output;
+}
+
 const char *
 rec_output_temporary(const struct rec_output *output)
 {
@@ -190,6 +202,8 @@ pack(struct rec_output *output, int flush)
 int
 rec_output_write(struct rec_output *output, const char *bytes, size_t len)
 {
+    if (output->sink.put)
+        return output->sink.put(output->sink.context, bytes, len);
     if (!output->packing)
         return write_all(output->fd, bytes, len);
     output->z.next_in = (z_const Bytef *)(uintptr_t)bytes;

@@ -32,6 +32,8 @@ struct rec_output;
 
 /* NULL: errno. */
 struct rec_output *rec_output_open(const char *path);
+/* A sink that takes the bytes as they are. NULL: out of memory. */
+struct rec_output *rec_output_open_sink(const struct rec_sink *sink);
 /* `len` < 2^31. 0, or an errno. */
 int rec_output_write(struct rec_output *output, const char *bytes, size_t len);
 /* What the file is called until it is whole; NULL: it is written directly. */

@@ -25,30 +25,54 @@ struct rec_writer {
     char buffer[BUFFER_SIZE];
 };
 
-struct rec_writer *
-rec_writer_open(const char *path, const char *provenance, struct rec_error *err)
+/* With its texts, and no output yet. NULL: *err. */
+static struct rec_writer *
+new_writer(const char *name, const char *provenance, struct rec_error *err)
 {
     struct rec_writer *writer = calloc(1, sizeof *writer);
-    bool standard = !path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+    if (writer && (writer->name = strdup(name)) &&
+        (!provenance || (writer->provenance = strdup(provenance))))
+        return writer;
+    if (writer)
+        free(writer->name);
+    free(writer);
+    rec_fail_memory(err);
+    return NULL;
+}
 
-    if (!writer || !(writer->name = strdup(standard ? "<stdout>" : path)) ||
-        (provenance && !(writer->provenance = strdup(provenance))))
-        rec_fail_memory(err);
-    else if (!(writer->output = rec_output_open(standard ? NULL : path)))
+static struct rec_writer *
+begin_output(struct rec_writer *writer, struct rec_output *output, struct rec_error *err)
+{
+    if (!output) {
         rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(errno));
-    if (!writer || !writer->output) {
-        if (writer) {
-            free(writer->name);
-            free(writer->provenance);
-        }
+        free(writer->name);
+        free(writer->provenance);
         free(writer);
         return NULL;
     }
+    writer->output = output;
     /* Whoever reads it knows at once that there is a stage before it. */
     rec_writer_header(writer);
     rec_writer_flush(writer);
     writer->fresh = true;
     return writer;
+}
+
+struct rec_writer *
+rec_writer_open(const char *path, const char *provenance, struct rec_error *err)
+{
+    bool standard = !path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+    struct rec_writer *writer = new_writer(standard ? "<stdout>" : path, provenance, err);
+    return writer ? begin_output(writer, rec_output_open(standard ? NULL : path), err)
+                  : NULL;
+}
+
+struct rec_writer *
+rec_writer_open_sink(const struct rec_sink *sink, const char *name,
+                     const char *provenance, struct rec_error *err)
+{
+    struct rec_writer *writer = new_writer(name, provenance, err);
+    return writer ? begin_output(writer, rec_output_open_sink(sink), err) : NULL;
 }
 
 void
