@@ -14,6 +14,8 @@
 
 #include "rampipe/record.h"
 
+#include <sys/types.h>
+
 REC_BEGIN_DECLS
 
 /* ---- programs ------------------------------------------------------------ */
@@ -100,6 +102,8 @@ int cli_finish(struct cli *cli, bool ok);
 /** Opens the writer: a record stream with provenance, or plain text. A signal that ends
  * the program takes away the file that is not whole. */
 bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
+/** A signal that ends the program kills this process group, too; 0: none any more. */
+void cli_guard_group(pid_t group);
 /** Opens reader and writer as the ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
 /** Ends the output stream and starts another, which is what `value` of this option

@@ -16,34 +16,51 @@ cli_guard_descriptors(void)
             _exit(REC_IO); /* nowhere to say why */
 }
 
-/* The unfinished file; read by the handler. */
+/* The unfinished file, the processes that were started; read by the handler. */
 static char *volatile litter;
+static volatile pid_t group;
 
 static void
 remove_litter(int signal_number)
 {
     if (litter)
         unlink(litter);
+    if (group)
+        kill(-group, SIGKILL);
     raise(signal_number); /* as it is without a handler, see SA_RESETHAND */
 }
 
-bool
-cli_guard_file(const char *path, struct rec_error *err)
+static void
+catch_signals(void)
 {
     static const int deadly[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
                                  SIGXCPU, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT};
     struct sigaction action = {.sa_handler = remove_litter,
                                .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
-    if (!path)
-        return true;
-    if (!(litter = strdup(path)))
-        return rec_fail_memory(err);
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
         struct sigaction old;
         if (sigaction(deadly[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(deadly[i], &action, NULL); /* not what nohup ignores */
     }
+}
+
+bool
+cli_guard_file(const char *path, struct rec_error *err)
+{
+    if (!path)
+        return true;
+    if (!(litter = strdup(path)))
+        return rec_fail_memory(err);
+    catch_signals();
     return true;
+}
+
+void
+cli_guard_group(pid_t leader)
+{
+    group = leader;
+    if (leader)
+        catch_signals();
 }
 
 void
