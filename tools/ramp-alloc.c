@@ -1,10 +1,13 @@
 /* ramp-alloc [OPTION]... [FILE]... - jobs -> layouts, allocs and blocks. */
 #include "ggo/ramp-alloc.h"
-#define CLI_UNSHOWN "map",
+#define CLI_UNSHOWN "map", "agent-timeout",
 #include "main.h"
 
 #include "ramp-alloc_map.h"
 #include "ramp_cluster.h"
+
+#include <fcntl.h>
+#include <limits.h>
 
 struct ramp_alloc {
     struct cli *cli;
@@ -14,7 +17,9 @@ struct ramp_alloc {
     struct alloc_admission *admission;
     struct ramp_cluster cluster;
     struct alloc_choosing base, choosing;
-    struct map_view *view; /* NULL without --map */
+    struct alloc_agent_options asking; /* --agent */
+    struct alloc_agent *agent;         /* NULL without */
+    struct map_view *view;             /* NULL without --map */
     bool cluster_written;
 };
 
@@ -56,6 +61,55 @@ read_chooser(struct ramp_alloc *r, const struct ramp_alloc_args *args)
     return err->code == REC_USAGE ? explain(cli, option) : false;
 }
 
+/* --agent COMMAND, or fd:IN,OUT of a process that is there already */
+static bool
+read_agent(struct ramp_alloc *r, const struct ramp_alloc_args *args)
+{
+    struct alloc_agent_options *asking = &r->asking;
+    struct cli *cli = r->cli;
+    struct rec_str rest = rec_str(args->agent_arg), in, out;
+    uint64_t from = 0, to = 0;
+
+    *asking = (struct alloc_agent_options){.name = args->agent_arg,
+                                           .command = args->agent_arg,
+                                           .cluster = &r->options.placer.cluster,
+                                           .provenance = cli->provenance};
+    if (!cli_seconds(cli, "agent-timeout", args->agent_timeout_arg, true,
+                     &asking->timeout))
+        return false;
+    if (asking->timeout == 0)
+        return cli_usage(cli, "--agent-timeout must be more than 0");
+    r->choosing.chooser = &alloc_agent_chooser;
+    r->options.choosing = &r->choosing;
+    if (strncmp(rest.ptr, "fd:", 3) != 0)
+        return rest.len > 0 || cli_usage(cli, "--agent must be a command, got ''");
+    rest = rec_str(rest.ptr + 3);
+    rec_str_split(&rest, ',', &in);
+    if (!rec_str_split(&rest, ',', &out) || rest.ptr || !rec_parse_uint(in, &from) ||
+        !rec_parse_uint(out, &to) || from < 3 || to < 3 || from > INT_MAX ||
+        to > INT_MAX || fcntl((int)from, F_GETFD) < 0 || fcntl((int)to, F_GETFD) < 0)
+        return cli_usage(
+            cli,
+            "--agent fd:IN,OUT must be two descriptors that are open, from 3 "
+            "on, got '%s'",
+            args->agent_arg);
+    asking->command = NULL;
+    asking->from = (int)from;
+    asking->to = (int)to;
+    return true;
+}
+
+static bool
+open_agent(struct ramp_alloc *r)
+{
+    if (!r->asking.name)
+        return true;
+    r->choosing.self = r->agent = alloc_agent_open(&r->asking, &r->cli->err);
+    if (r->agent)
+        cli_guard_group(alloc_agent_process(r->agent));
+    return r->agent != NULL;
+}
+
 static bool
 read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
@@ -65,7 +119,8 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
     size_t order;
     uint64_t queue;
 
-    if (!ramp_cluster_read(cli, &cluster, &r->cluster) || !read_chooser(r, args) ||
+    if (!ramp_cluster_read(cli, &cluster, &r->cluster) ||
+        !(args->agent_given ? read_agent(r, args) : read_chooser(r, args)) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
@@ -74,7 +129,12 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
     r->options.ndown = r->cluster.ndown;
     r->options.order = (enum alloc_order)order;
     r->options.queue = (size_t)queue;
-    return !args->order_given || queue > 0 || cli_usage(cli, "--order is for --queue");
+    if (args->order_given && queue == 0)
+        return cli_usage(cli, "--order is for --queue");
+    if (args->choose_given && args->agent_given)
+        return cli_usage(cli, "--agent takes the place of --choose");
+    return !args->agent_timeout_given || args->agent_given ||
+           cli_usage(cli, "--agent-timeout is for --agent");
 }
 
 static void
@@ -211,7 +271,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     struct ramp_alloc r = {.cli = cli};
     struct rec rec;
     int status = 0;
-    bool ok = read_options(&r, args) && cli_open_filter(cli) &&
+    bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
               (r.admission =
                    alloc_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
               (!args->map_given ||
@@ -220,12 +280,16 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
-         alloc_admission_end(r.admission, &cli->err);
-    ramp_cluster_free(&r.cluster);
-    alloc_choosing_close(&r.choosing);
-    alloc_choosing_close(&r.base);
+         alloc_admission_end(r.admission, &cli->err) &&
+         (!r.agent || alloc_agent_end(r.agent, &cli->err));
+    alloc_agent_free(r.agent);
+    cli_guard_group(0);
     map_view_free(r.view);
     alloc_admission_free(r.admission);
+    if (!r.agent)
+        alloc_choosing_close(&r.choosing);
+    alloc_choosing_close(&r.base);
+    ramp_cluster_free(&r.cluster);
     graph_store_free(&r.store);
     graph_jobs_free(&r.jobs);
     return ok;

@@ -20,6 +20,8 @@
 #include "rampipe/random.h"
 #include "rampipe/sim.h"
 
+#include <sys/types.h>
+
 REC_BEGIN_DECLS
 
 /* ---- placing ------------------------------------------------------------- */
@@ -292,6 +294,34 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
+
+/* ---- agents: choosers that are processes --------------------------------- */
+
+/** A process that is asked for every decision; see AGENTS in ramp-alloc(1). */
+struct alloc_agent;
+
+struct alloc_agent_options {
+    const char *name;    /* in messages */
+    const char *command; /* for a shell: it is started; NULL: it is there already, and */
+    int from, to;        /* it is heard and told on these descriptors */
+    double timeout;      /* for each answer, and to end, seconds; inf: any */
+    const struct net_cluster *cluster; /* it is told of it */
+    const char *provenance;            /* of what it is told, a "#@" line */
+};
+
+/** NULL: *err. */
+struct alloc_agent *alloc_agent_open(const struct alloc_agent_options *options,
+                                     struct rec_error *err) REC_MUST_CHECK;
+/** The process group that was started; 0: none. */
+pid_t alloc_agent_process(const struct alloc_agent *agent);
+/** All is decided: tells it, and waits until it has ended. False: *err says how it failed
+ * (REC_IO: it died, or was late; REC_DATA: it said what is not right). */
+bool alloc_agent_end(struct alloc_agent *agent, struct rec_error *err) REC_MUST_CHECK;
+/** What runs of it is killed. `agent` may be NULL. */
+void alloc_agent_free(struct alloc_agent *agent);
+
+/** Asks the agent that is its self. */
+extern const struct alloc_chooser alloc_agent_chooser;
 
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 

@@ -163,6 +163,44 @@ REC_ROW(WEIGHT, "weight",
     REC_FIELD("VALUE", NUMBER, "what it is multiplied with"),
     REC_KEY("unit", COUNT, "the hidden unit that adds it up; without it, the score"))
 
+REC_ROW(OFFER, "offer",
+    "To an agent (ramp-alloc --agent): an alternative of the job that it is about to be asked "
+    "about. If it can start it has a key for each feature, which ramp-alloc(1) lists; else "
+    "cause=.",
+    "offer\t7\tvgg16/4\t4\t4\t172.77\t9638.7\tone=1\tservers=0.125\tslack=0.93",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("GRAPH", ID, "the alternative")
+    REC_FIELD("DEGREE", COUNT, "its degree=, or the most parts that an op has")
+    REC_FIELD("SERVERS", COUNT, "how many it would take; 0: it cannot be placed")
+    REC_FIELD("STEP", LIMIT, "time of a training step, seconds; inf: it cannot be placed")
+    REC_FIELD("FINISH", LIMIT, "when it would complete, seconds; inf: it cannot be placed"),
+    REC_KEY("cause", ID, "why it cannot start: no_servers, no_block, no_memory or deadline"))
+
+REC_ROW(ASK, "ask",
+    "To an agent: what becomes of the job? Its alternatives have come before, in order of "
+    "preference.",
+    "ask\t7\t1000\tmodel=vgg16\tarrival=1000\tsteps=50\tsequential=690.5\tdeadline=9321.8\t"
+    "free=16\trunning=3\twaiting=0",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("TIME", AMOUNT, "now, seconds"),
+    REC_KEY("model", TEXT, "its network")
+    REC_KEY("arrival", PAST, "when it arrived, seconds")
+    REC_KEY("steps", COUNT, "training steps")
+    REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds")
+    REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
+    REC_KEY("free", COUNT, "servers that are free")
+    REC_KEY("running", COUNT, "jobs that run")
+    REC_KEY("waiting", COUNT, "jobs that wait, with this one if it has waited"))
+
+REC_ROW(ANSWER, "answer",
+    "An agent's answer to ask: the alternative that the job starts on.",
+    "answer\t7\tvgg16/4",
+    REC_FIELD("JOB", ID, "the job that was asked about")
+    REC_FIELD("GRAPH", ID,
+          "one of its alternatives; if that cannot start, the job waits or is blocked by its "
+          "cause; or -, which refuses the job"),
+    REC_KEY("cause", ID, "of a refusal: policy (without it), or no_servers: not now, it may wait"))
+
 REC_ROW(DONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
     "step; comm and comp are the times during which something was sent and something was "

@@ -216,6 +216,7 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
     q->admission = a;
     q->running = a->running;
     q->nrunning = a->nrunning;
+    q->nwaiting = a->waiters.n;
     if (!pricer_forget(a->pricer, err) || !question_ask(q, job, a->now, a->nfree, err) ||
         !choosing->chooser->decide(choosing->self, q, &choice, err))
         return false;

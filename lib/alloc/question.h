@@ -30,6 +30,7 @@ struct alloc_question {
     struct features *features;     /* owned; NULL: the chooser looks at none */
     const struct running *running; /* for them */
     size_t nrunning;
+    size_t nwaiting;        /* jobs, this one too if it has waited */
     struct features_job at; /* what they say of the job */
     bool looked;
     struct tried *tried;
