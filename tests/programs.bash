@@ -24,10 +24,21 @@ make_programs() {
         printf 'task\t%s\tinf\t%s\t%s\ttrue\tenv=LD_PRELOAD=\n' a - @x b @x @y c @x,@y @z d @z - && echo '#end'; } >tasks.rec
     { printf '#rampipe\t1\n' && printf 'attempt\t%s\t1\t0\t%s\t%s\tuser=1\tsystem=0\n' a 2 0 b 3 1 &&
         printf 'block\tb\t3\tfailed\tstart=0\n#end\n'; } >ran.rec
+    cat >agent.sh <<'A'
+#!/bin/sh
+while IFS='	' read -r type job graph rest; do
+    case $type in
+    offer) last=$graph ;;
+    ask) printf 'answer\t%s\t%s\n' "$job" "$last" ;;
+    esac
+done
+A
+    chmod +x agent.sh
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
 ramp-alloc	parts.rec
+ramp-alloc	parts.rec	--agent=./agent.sh
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv

@@ -70,9 +70,9 @@ wait_for(const struct alloc_agent *agent, struct pollfd *ends, nfds_t n,
     for (;;) {
         double left = fmax(agent->until - agent_now(), 0);
         int ready = poll(ends, n, left < INT_MAX / 1000 ? (int)ceil(left * 1000) : -1);
-        if (ready > 0)
+        if (ready > 0 && left > 0)
             return true;
-        if (ready == 0)
+        if (ready >= 0)
             return fail(agent, err, REC_IO, "it took longer than %.9g s", agent->timeout);
         if (errno != EINTR)
             return fail(agent, err, REC_IO, "waiting for it: %s", strerror(errno));
@@ -141,8 +141,10 @@ static bool
 check_silent(struct alloc_agent *agent, struct rec_error *err)
 {
     struct rec_str line;
-    return (!take_line(agent, &line) &&
-            (agent->start == agent->end || agent->heard[agent->start] == '#')) ||
+    bool spoke = take_line(agent, &line);
+    size_t more = agent->end - agent->start;
+    return (!spoke && (more == 0 || agent->heard[agent->start] == '#') &&
+            more < HEARD_MAX) ||
            fail(agent, err, REC_DATA,
                 "it answered before it was asked; an ask has one answer of one line");
 }
@@ -398,8 +400,6 @@ static bool
 fail_answer(const struct alloc_agent *agent, struct rec_str line, const char *what,
             struct rec_error *err)
 {
-    if (!rec_is_text(line))
-        line = rec_str("what is no text");
     return fail(
         agent, err, REC_DATA,
         "%s; right is 'answer', a TAB, the job, a TAB, one of its alternatives or "
@@ -475,6 +475,7 @@ decide(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error 
         if (!write_offer(agent->writer, q, i, err))
             return false;
     write_ask(agent->writer, q);
+    start_clock(agent); /* trying alternatives took time of ours */
     return tell_now(agent) && hear_answer(agent, &line, err) &&
            take_answer(agent, q, line, choice, err);
 }

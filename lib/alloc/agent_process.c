@@ -43,8 +43,9 @@ agent_start(struct agent_process *process, const char *command, struct rec_error
 {
     int pipes[2][2] = {{-1, -1}, {-1, -1}}; /* its standard input, its standard output */
     pid_t parent = getpid();
-    bool ok = pipe2(pipes[0], O_CLOEXEC) == 0 && pipe2(pipes[1], O_CLOEXEC) == 0 &&
-              (process->pid = fork()) >= 0;
+    /* Processes that it leaves behind are left to us, so that no zombie is. */
+    bool ok = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe2(pipes[0], O_CLOEXEC) == 0 &&
+              pipe2(pipes[1], O_CLOEXEC) == 0 && (process->pid = fork()) >= 0;
     if (!ok) {
         rec_fail(err, REC_IO, "agent '%s' cannot be started: %s", command,
                  strerror(errno));
@@ -89,6 +90,9 @@ agent_kill(struct agent_process *process, int *status)
 {
     kill(-process->pid, SIGKILL); /* if it has ended already that does not change how */
     while (waitpid(process->pid, status, 0) < 0 && errno == EINTR)
+        ;
+    /* what it left is ours now, see agent_start() */
+    while (waitpid(-process->pid, NULL, 0) > 0 || errno == EINTR)
         ;
     process->pid = 0;
 }
