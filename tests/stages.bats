@@ -124,6 +124,12 @@ PYTHON
     done
 }
 
+@test "swap: README's agents block what it says" {
+    readme_block agent.awk >script
+    run_example
+    [ "$(cut -f 4 example.out | paste -sd ' ')" = "0.529 0.668" ]
+}
+
 @test "swap: pd2graph in Python, for simple profiles" {
     cat >read.py <<'PYTHON'
 import re
