@@ -98,7 +98,8 @@ static int
 hear(struct alloc_agent *agent, struct rec_error *err)
 {
     ssize_t n;
-    memmove(agent->heard, agent->heard + agent->start, agent->end - agent->start);
+    if (agent->start)
+        memmove(agent->heard, agent->heard + agent->start, agent->end - agent->start);
     agent->end -= agent->start;
     agent->start = 0;
     if (!rec_grow(&agent->heard, &agent->room, agent->end + HEARD_MAX / 2, 1, err))
@@ -121,10 +122,11 @@ static bool
 take_line(struct alloc_agent *agent, struct rec_str *line)
 {
     for (;;) {
-        char *from = agent->heard + agent->start;
-        char *lf = agent->end > agent->start
-                       ? memchr(from, '\n', agent->end - agent->start)
-                       : NULL;
+        char *from, *lf;
+        if (agent->start == agent->end)
+            return false;
+        from = agent->heard + agent->start;
+        lf = memchr(from, '\n', agent->end - agent->start);
         if (!lf)
             return false;
         agent->start = (size_t)(lf - agent->heard) + 1;

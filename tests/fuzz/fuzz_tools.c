@@ -117,6 +117,9 @@ bound(struct command *command)
     static char until[] = "--until=900", minutes[] = "--minutes=90";
     const char *tool = command->word[0], *mode = command->word[1];
 
+    if (memmem(command->text, sizeof command->text, "agent", 5) || has(command, "--ag") ||
+        memmem(command->side, command->side_size, "agent", 5))
+        return false; /* no commands of any bytes */
     for (int i = 1; i < command->words; i++)
         if (strchr(command->word[i], '/') ||
             !(command->no_input ||
