@@ -38,7 +38,7 @@ A
 pd2graph	profile.txt
 partition	graph.rec
 ramp-alloc	parts.rec
-ramp-alloc	parts.rec	--agent=./agent.sh
+ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv

@@ -164,9 +164,8 @@ REC_ROW(WEIGHT, "weight",
     REC_KEY("unit", COUNT, "the hidden unit that adds it up; without it, the score"))
 
 REC_ROW(OFFER, "offer",
-    "To an agent (ramp-alloc --agent): an alternative of the job that it is about to be asked "
-    "about. If it can start it has a key for each feature, which ramp-alloc(1) lists; else "
-    "cause=.",
+    "To an agent: an alternative of the job that it is about to be asked about. If it can "
+    "start it has a key for each feature of a learned chooser; else cause=.",
     "offer\t7\tvgg16/4\t4\t4\t172.77\t9638.7\tone=1\tservers=0.125\tslack=0.93",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("GRAPH", ID, "the alternative")

@@ -95,6 +95,13 @@ static const struct {
                       "drop\tr\t0.5\t0.7\ta\n"
                       "served\ta\t0\t1\tqueries=1\tbusy=0.1\n"
                       "#end\n"},
+    {"decisions", HEADER "cluster\tramp\t2\t2\t1\t4e9\t100\n"
+                         "offer\ta\tg\t2\t2\t0.5\t5\tslack=0.5\n"
+                         "offer\ta\th\t4\t0\tinf\tinf\tcause=no_block\n"
+                         "ask\ta\t0\tmodel=m\tarrival=0\tsteps=10\tfree=4\n"
+                         "answer\ta\tg\n"
+                         "answer\tb\t-\tcause=no_servers\n"
+                         "#end\n"},
     {"tasks", HEADER "task\ta\t10\tx\ty,d/\ttrue 'x'\tcores=2\tok=any\n"
                      "fence\tf\n"
                      "task\tb\tinf\ty%2C\t-\tsh -c 'a b'\tstdout=z\tcost=1\n"
@@ -343,7 +350,7 @@ static const struct {
     {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
-    {"attempt", "rdsf"},
+    {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
