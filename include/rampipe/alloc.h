@@ -7,6 +7,7 @@
  *                      legal shape; tasks to whichever server is free first
  *     alloc_policy     how much a job is offered to be partitioned
  *     alloc_admission  jobs arrive, take servers, wait or are turned away
+ *     alloc_relaxation how many jobs could start, whoever chooses
  *
  * Sources: the GreedyBlockAllocator notebook of RAMP, and the ddls simulator
  * ("Partitioning Distributed Compute Jobs with Reinforcement Learning and Graph Neural
@@ -384,6 +385,57 @@ const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
 bool alloc_admission_reset(struct alloc_admission *admission,
                            struct rec_error *err) REC_MUST_CHECK;
 void alloc_admission_free(struct alloc_admission *admission);
+
+/* ---- how many jobs could start at most ----------------------------------- */
+
+/**
+ * A bound on how many jobs any choice among their alternatives starts, if none waits: the
+ * optimum of the linear program
+ *
+ *     most of sum x[j,a]   with   0 <= x[j,a],   of each job sum over a of x[j,a] <= 1,
+ *         at each arrival, over the jobs that may run then, sum of n[a] x[j,a] <= servers
+ *
+ * over the alternatives that can be placed and meet the deadline. A job may run at t if
+ * arrival <= t < arrival + steps * step[a]. It knows all jobs in advance, may start half a
+ * job, and asks how many servers are free, not which: what an allocator starts is a solution,
+ * if each x is 0 or 1, so the optimum is not less.
+ *
+ * n[a] and step[a] must be at most what the alternative has in any placement. They are the
+ * fewest servers held, and the shortest step, on the empty cluster and on each shape of block
+ * that its most divided op may have, with nothing else free: on an empty cluster alone a job
+ * may take more servers, and be slower, than where little is free. So it is assumed that no
+ * placement that is spread over other servers is faster or smaller than all of these; the
+ * number of servers is certain where a block of as many as that op has parts suffices.
+ */
+struct alloc_relaxation;
+
+struct alloc_relaxation_options {
+    struct alloc_placer_options placer;
+    const uint32_t *down; /* servers out of service */
+    uint32_t ndown;
+    struct rec_limit limit; /* on alternatives of all jobs: time grows with the square */
+};
+
+struct alloc_relaxed {
+    uint64_t jobs, able; /* able: have an alternative that can be placed and is in time */
+    uint32_t servers;    /* in service */
+    double accepted; /* jobs at most, within 1e-6 of the optimum and rounded to 1e-6 */
+};
+
+/** `store` is borrowed, `options->down` until this returns. NULL: *err. */
+struct alloc_relaxation *alloc_relaxation_new(
+    const struct alloc_relaxation_options *options, struct graph_store *store,
+    struct rec_error *err) REC_MUST_CHECK;
+/** The next job, in order of arrival (graph_jobs_read()). */
+bool alloc_relaxation_arrive(struct alloc_relaxation *relaxation,
+                             const struct graph_job *job,
+                             struct rec_error *err) REC_MUST_CHECK;
+/** REC_USAGE: more than the limit. */
+bool alloc_relaxation_solve(const struct alloc_relaxation *relaxation,
+                            struct alloc_relaxed *relaxed,
+                            struct rec_error *err) REC_MUST_CHECK;
+/** `relaxation` may be NULL. */
+void alloc_relaxation_free(struct alloc_relaxation *relaxation);
 
 REC_END_DECLS
 

@@ -416,6 +416,15 @@ REC_KIND_ROW(TRAINED, redundant,
     REC_KEY("average_performance", AMOUNT, "samples/s, from first to last")
     REC_KEY("average_value", AMOUNT, "samples/s for a US$ an hour"))
 
+REC_ROW(BOUND, "bound",
+    "How many jobs of a run can start at most if none waits, whoever chooses among their "
+    "alternatives.",
+    "bound\t1000\t935.396201\table=1000\tservers=32",
+    REC_FIELD("JOBS", COUNT, "that arrive")
+    REC_FIELD("ACCEPTED", AMOUNT, "jobs that can start at most, rounded to 1e-6"),
+    REC_KEY("able", COUNT, "jobs that could be placed and be in time on an empty cluster")
+    REC_KEY("servers", COUNT, "in service"))
+
 REC_ROW(PROFILE, "profile",
     "What one replica of a model does on one kind of hardware with batches of BATCH. A "
     "model's profiles on a hardware are points of a curve; batches between two points are "

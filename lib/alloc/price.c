@@ -293,6 +293,13 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
     return &p->last;
 }
 
+const struct trial *
+pricer_try_on(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacancy,
+              struct rec_error *err)
+{
+    return place_graph(p, index, vacancy, err) ? &p->last : NULL;
+}
+
 bool
 pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
                  double *step, struct rec_error *err)

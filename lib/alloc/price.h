@@ -30,6 +30,10 @@ bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
 /* The graph on the servers that are free; valid until the next call. NULL: *err. */
 const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
                                struct rec_error *err) REC_MUST_CHECK;
+/* The graph on the servers that are free in `vacancy`; as above, but nothing is remembered. */
+const struct trial *pricer_try_on(struct pricer *pricer, uint32_t index,
+                                  const struct alloc_vacancy *vacancy,
+                                  struct rec_error *err) REC_MUST_CHECK;
 /* The graph on an empty cluster: *step is the time of a step, seconds, INFINITY if it could
  * not be placed. */
 bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum alloc_outcome *outcome,

@@ -1,8 +1,8 @@
 /* The table of families. */
 #include "private.h"
 
-static const struct metrics_family *const families[] = {&metrics_jobs, &metrics_training,
-                                                        &metrics_queries, &metrics_tasks};
+static const struct metrics_family *const families[] = {
+    &metrics_jobs, &metrics_training, &metrics_queries, &metrics_tasks, &metrics_bounds};
 
 const struct metrics_family *
 metrics_family(size_t i)

@@ -117,6 +117,6 @@ struct metrics_family {
 };
 
 extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries,
-    metrics_tasks;
+    metrics_tasks, metrics_bounds;
 
 #endif

@@ -8,7 +8,7 @@ import re
 import sys
 
 FLOORS = [
-    ["record", "csv", "json", "yaml", "random"],
+    ["record", "csv", "json", "yaml", "linear", "random"],
     ["cli", "graph", "metrics", "spot"],
     ["input", "net"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
@@ -24,6 +24,7 @@ FOREIGN = {
     r"csv\.h": "csv",
     r"yajl/.*": "json",
     r"yaml\.h": "yaml",
+    r"glpk\.h": "linear",
     r"gsl/gsl_(rng|randist|cdf)\.h": "random",
 }
 

@@ -1,0 +1,303 @@
+/* How many jobs could start at most: the linear relaxation of choosing. */
+#include "question.h"
+
+#include "rampipe/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The least that an alternative needs. */
+struct need {
+    bool known;
+    uint32_t servers; /* 0: it has no placement */
+    double step;      /* seconds */
+};
+
+/* A column: a job on an alternative that is in time. */
+struct choice {
+    uint32_t job;     /* among the able ones */
+    uint32_t arrival; /* which instant */
+    uint32_t servers;
+    double finish; /* seconds */
+};
+
+struct alloc_relaxation {
+    struct alloc_relaxation_options options;
+    struct graph_store *store; /* borrowed */
+    struct pricer *pricer;
+    struct alloc_vacancy *block; /* nothing is free but the block that is tried */
+    struct need *need;           /* per graph */
+    size_t nneeds, need_room;
+    double *instant; /* when able jobs arrive, ascending */
+    size_t ninstants, instant_room;
+    struct choice *choice; /* job after job */
+    size_t nchoices, choice_room;
+    uint64_t jobs;
+    uint32_t able, servers;
+};
+
+struct alloc_relaxation *
+alloc_relaxation_new(const struct alloc_relaxation_options *options,
+                     struct graph_store *store, struct rec_error *err)
+{
+    struct alloc_relaxation *r = calloc(1, sizeof *r);
+    if (!r) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    r->options = *options;
+    r->store = store;
+    r->servers = net_servers(&options->placer.cluster);
+    if (!(r->pricer =
+              pricer_new(&r->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, err)) ||
+        !(r->block = alloc_vacancy_new(&options->placer.cluster, err))) {
+        alloc_relaxation_free(r);
+        return NULL;
+    }
+    for (uint32_t i = r->servers; i-- > 0;)
+        alloc_set_free(r->block, i, false);
+    for (uint32_t i = 0; i < options->ndown; i++)
+        if (alloc_is_free(pricer_vacancy(r->pricer), options->down[i])) {
+            pricer_set_down(r->pricer, options->down[i]);
+            r->servers--;
+        }
+    return r;
+}
+
+void
+alloc_relaxation_free(struct alloc_relaxation *r)
+{
+    if (!r)
+        return;
+    pricer_free(r->pricer);
+    alloc_vacancy_free(r->block);
+    free(r->need);
+    free(r->instant);
+    free(r->choice);
+    free(r);
+}
+
+/* ---- what an alternative needs ------------------------------------------- */
+
+/* A placement is tried: it may need less. */
+static bool
+try_on(struct alloc_relaxation *r, uint32_t graph, const struct alloc_vacancy *vacancy,
+       struct need *need, struct rec_error *err)
+{
+    const struct trial *trial = pricer_try_on(r->pricer, graph, vacancy, err);
+    if (!trial)
+        return false;
+    if (trial->outcome != ALLOC_PLACED)
+        return true;
+    if (need->servers == 0 || trial->nservers < need->servers)
+        need->servers = trial->nservers;
+    need->step = fmin(need->step, trial->cost.step.seconds);
+    return true;
+}
+
+/* Frees or takes the first block of a shape; [2] is 0: a diagonal. */
+static void
+set_block(struct alloc_relaxation *r, const uint32_t shape[3], bool free)
+{
+    const uint32_t *n = r->options.placer.cluster.shape;
+    for (uint32_t c = 0; c < shape[0]; c++)
+        for (uint32_t k = 0; k < shape[1]; k++)
+            for (uint32_t s = 0; s < (shape[2] ? shape[2] : c == k); s++)
+                alloc_set_free(r->block, (c * n[1] + k) * n[2] + s, free);
+}
+
+static bool
+try_block(struct alloc_relaxation *r, uint32_t graph, const uint32_t shape[3],
+          struct need *need, struct rec_error *err)
+{
+    const uint32_t *n = r->options.placer.cluster.shape;
+    bool ok;
+    if (shape[0] > n[0] || shape[1] > n[1] || shape[2] > n[2])
+        return true;
+    set_block(r, shape, true);
+    ok = try_on(r, graph, r->block, need, err);
+    set_block(r, shape, false);
+    return ok;
+}
+
+static bool
+find_need(struct alloc_relaxation *r, uint32_t index, struct need *need,
+          struct rec_error *err)
+{
+    const struct graph *graph = r->store->graph[index];
+    uint32_t parts = 1;
+    struct net_shapes w = {r->options.placer.cluster.shape, 0, 1, 0, true, true, {0}};
+
+    *need = (struct need){.known = true, .step = INFINITY};
+    for (size_t u = 0; u < graph->nunits; u++)
+        if (graph->unit[u].parts > parts)
+            parts = graph->unit[u].parts;
+    if (!try_on(r, index, pricer_vacancy(r->pricer), need, err))
+        return false;
+    w.k = parts;
+    while (net_next_shape(&w))
+        if (!try_block(r, index, w.shape, need, err))
+            return false;
+    return try_block(r, index, (const uint32_t[]){parts, parts, 0}, need, err) &&
+           try_block(r, index, (const uint32_t[]){parts, 1, 1}, need, err) &&
+           pricer_forget(r->pricer, err);
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static bool
+add_choice(struct alloc_relaxation *r, const struct graph_job *job, uint32_t index,
+           struct rec_error *err)
+{
+    struct need *need;
+    double seconds;
+    if (!rec_grow(&r->need, &r->need_room, r->store->ngraphs, sizeof *r->need, err))
+        return false;
+    while (r->nneeds < r->store->ngraphs)
+        r->need[r->nneeds++] = (struct need){.known = false};
+    need = &r->need[index];
+    if (!need->known && !find_need(r, index, need, err))
+        return false;
+    seconds = need->step * job->steps;
+    if (need->servers == 0 || need->servers > r->servers ||
+        seconds > job->deadline * alloc_allowance)
+        return true;
+    if (!rec_grow(&r->choice, &r->choice_room, r->nchoices + 1, sizeof *r->choice, err))
+        return false;
+    r->choice[r->nchoices++] =
+        (struct choice){.servers = need->servers, .finish = job->arrival + seconds};
+    return true;
+}
+
+static int
+by_servers(const void *a, const void *b)
+{
+    const struct choice *x = a, *y = b;
+    if (x->servers != y->servers)
+        return x->servers < y->servers ? -1 : 1;
+    return (x->finish > y->finish) - (x->finish < y->finish);
+}
+
+/* Of a job's choices those stay that no other beats with as few servers and as short. */
+static void
+keep_best(struct alloc_relaxation *r, size_t first)
+{
+    size_t n = first;
+    qsort(r->choice + first, r->nchoices - first, sizeof *r->choice, by_servers);
+    for (size_t i = first; i < r->nchoices; i++)
+        if (n == first || r->choice[i].finish < r->choice[n - 1].finish)
+            r->choice[n++] = r->choice[i];
+    r->nchoices = n;
+}
+
+bool
+alloc_relaxation_arrive(struct alloc_relaxation *r, const struct graph_job *job,
+                        struct rec_error *err)
+{
+    struct rec_str rest = job->graphs, id;
+    size_t first = r->nchoices;
+    uint32_t index;
+
+    while (rec_str_split(&rest, ',', &id))
+        if (!question_find(r->store, job, id, &index, err) ||
+            !add_choice(r, job, index, err))
+            return false;
+    r->jobs++;
+    if (r->nchoices == first)
+        return true;
+    keep_best(r, first);
+    if (r->ninstants == 0 || r->instant[r->ninstants - 1] < job->arrival) {
+        if (!rec_grow(&r->instant, &r->instant_room, r->ninstants + 1, sizeof *r->instant,
+                      err))
+            return false;
+        r->instant[r->ninstants++] = job->arrival;
+    }
+    for (size_t i = first; i < r->nchoices; i++) {
+        r->choice[i].job = r->able;
+        r->choice[i].arrival = (uint32_t)r->ninstants - 1;
+    }
+    r->able++;
+    return rec_limit(&r->options.limit, (double)r->nchoices, "alternatives", err);
+}
+
+/* ---- the program --------------------------------------------------------- */
+
+/* The first instant at which it runs no more. */
+static uint32_t
+end_of(const struct alloc_relaxation *r, const struct choice *choice)
+{
+    uint32_t low = choice->arrival, high = (uint32_t)r->ninstants;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r->instant[middle] < choice->finish)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * Written down as it stands, a column has an entry for each arrival while its job runs. What
+ * is free after the instants is a column of its own here, and the row of an instant is the
+ * difference to the one before,
+ *     free[t] - free[t - 1] + servers taken at t - servers given back by t = 0,
+ * free[-1] being all: three entries a column, the matrix of a network but for the rows of the
+ * jobs. Where no job is started, all is free, which is where the search starts.
+ */
+static void
+fill_program(const struct alloc_relaxation *r, struct linear_row *row,
+             struct linear_column *column, struct linear_entry *entry,
+             struct linear_program *program)
+{
+    uint32_t instants = (uint32_t)r->ninstants;
+    size_t n = 0;
+
+    for (uint32_t t = 0; t < instants; t++) {
+        double before = t == 0 ? r->servers : 0;
+        row[t] = (struct linear_row){before, before, t};
+        column[t] = (struct linear_column){0, r->servers};
+        entry[n++] = (struct linear_entry){t, t, 1};
+        if (t + 1 < instants)
+            entry[n++] = (struct linear_entry){t + 1, t, -1};
+    }
+    for (uint32_t j = 0; j < r->able; j++)
+        row[instants + j] = (struct linear_row){-INFINITY, 1, LINEAR_OWN};
+    for (uint32_t i = 0; i < r->nchoices; i++) {
+        const struct choice *choice = &r->choice[i];
+        uint32_t end = end_of(r, choice), c = instants + i;
+        column[c] = (struct linear_column){1, 1};
+        entry[n++] = (struct linear_entry){instants + choice->job, c, 1};
+        if (end > choice->arrival)
+            entry[n++] = (struct linear_entry){choice->arrival, c, choice->servers};
+        if (end > choice->arrival && end < instants)
+            entry[n++] = (struct linear_entry){end, c, -(double)choice->servers};
+    }
+    *program = (struct linear_program){
+        row, column, entry, instants + r->able, instants + r->nchoices, n};
+}
+
+bool
+alloc_relaxation_solve(const struct alloc_relaxation *r, struct alloc_relaxed *relaxed,
+                       struct rec_error *err)
+{
+    size_t columns = r->ninstants + r->nchoices;
+    struct linear_row *row = calloc(r->ninstants + r->able + 1, sizeof *row);
+    struct linear_column *column = calloc(columns + 1, sizeof *column);
+    struct linear_entry *entry = calloc(3 * columns + 1, sizeof *entry);
+    struct linear_program program;
+    bool ok = row && column && entry;
+
+    *relaxed = (struct alloc_relaxed){r->jobs, r->able, r->servers, 0};
+    if (!ok)
+        rec_fail_memory(err);
+    else if (r->nchoices) {
+        fill_program(r, row, column, entry, &program);
+        ok = linear_solve(&program, &relaxed->accepted, err);
+        relaxed->accepted = round(relaxed->accepted * 1e6) / 1e6;
+    }
+    free(row);
+    free(column);
+    free(entry);
+    return ok;
+}

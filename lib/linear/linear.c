@@ -1,0 +1,176 @@
+/* Linear programs through GLPK. */
+#include "rampipe/linear.h"
+
+#include <glpk.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+/* GLPK ends the process when it runs out of memory or is misused, unless what it calls then
+ * does not come back. */
+struct solver {
+    const struct linear_program *program;
+    jmp_buf out;
+    double value;      /* of its x */
+    double *price;     /* per row */
+    int *row, *column; /* of entries, from 1 as GLPK counts, as are: */
+    double *factor;
+    int status;
+};
+
+static void
+leave(void *context)
+{
+    struct solver *s = context;
+    longjmp(s->out, 1);
+}
+
+/* What GLPK says goes nowhere. */
+static int
+hush(void *context, const char *text)
+{
+    (void)context, (void)text;
+    return 1;
+}
+
+static void
+fill_rows(const struct linear_program *p, glp_prob *lp)
+{
+    glp_add_rows(lp, (int)p->nrows);
+    for (size_t i = 0; i < p->nrows; i++) {
+        const struct linear_row *row = &p->row[i];
+        int type = row->least == row->most ? GLP_FX : isinf(row->least) ? GLP_UP : GLP_DB;
+        glp_set_row_bnds(lp, (int)i + 1, type, row->least, row->most);
+    }
+}
+
+static void
+fill_columns(const struct linear_program *p, glp_prob *lp)
+{
+    glp_add_cols(lp, (int)p->ncolumns);
+    for (size_t j = 0; j < p->ncolumns; j++) {
+        const struct linear_column *column = &p->column[j];
+        glp_set_obj_coef(lp, (int)j + 1, column->value);
+        glp_set_col_bnds(lp, (int)j + 1, column->most > 0 ? GLP_DB : GLP_FX, 0,
+                         column->most);
+    }
+}
+
+/* All columns are nonbasic and 0, all rows basic, as GLPK has them, but for: */
+static void
+fill_start(const struct linear_program *p, glp_prob *lp)
+{
+    for (size_t i = 0; i < p->nrows; i++)
+        if (p->row[i].start != LINEAR_OWN) {
+            glp_set_row_stat(lp, (int)i + 1, GLP_NS);
+            glp_set_col_stat(lp, (int)p->row[i].start + 1, GLP_BS);
+        }
+}
+
+static void
+solve(struct solver *s)
+{
+    const struct linear_program *p = s->program;
+    glp_prob *lp = glp_create_prob();
+    glp_smcp options;
+
+    glp_set_obj_dir(lp, GLP_MAX);
+    fill_rows(p, lp);
+    fill_columns(p, lp);
+    glp_load_matrix(lp, (int)p->nentries, s->row, s->column, s->factor);
+    fill_start(p, lp);
+    glp_init_smcp(&options);
+    s->status = glp_simplex(lp, &options);
+    if (s->status == 0 && glp_get_status(lp) != GLP_OPT)
+        s->status = -glp_get_status(lp);
+    s->value = glp_get_obj_val(lp);
+    for (size_t i = 0; i < p->nrows; i++)
+        s->price[i] = glp_get_row_dual(lp, (int)i + 1);
+}
+
+/* False: out of memory. */
+static bool
+run_glpk(struct solver *s)
+{
+    bool ok;
+    if (glp_init_env() > 1)
+        return false;
+    glp_term_hook(hush, NULL);
+    glp_error_hook(leave, s);
+    ok = setjmp(s->out) == 0;
+    if (ok)
+        solve(s);
+    glp_free_env(); /* and all it has */
+    return ok;
+}
+
+/*
+ * For any prices y of the rows, and any x that is feasible,
+ *     value x = y A x + (value - y A) x
+ *            <= sum of y times the bound of its row + of what is left of a value, where > 0,
+ *               times the most of its column.
+ * A price whose row has no such bound counts as 0. `left`: per column.
+ */
+static double
+bound(const struct solver *s, double *left)
+{
+    const struct linear_program *p = s->program;
+    double sum = 0;
+    for (size_t i = 0; i < p->nrows; i++) {
+        if (s->price[i] < 0 && isinf(p->row[i].least))
+            s->price[i] = 0;
+        if (s->price[i] != 0)
+            sum += s->price[i] * (s->price[i] > 0 ? p->row[i].most : p->row[i].least);
+    }
+    for (size_t j = 0; j < p->ncolumns; j++)
+        left[j] = p->column[j].value;
+    for (size_t k = 0; k < p->nentries; k++)
+        left[p->entry[k].column] -= s->price[p->entry[k].row] * p->entry[k].factor;
+    for (size_t j = 0; j < p->ncolumns; j++)
+        if (left[j] > 0)
+            sum += left[j] * p->column[j].most;
+    return sum;
+}
+
+static bool
+solve_and_check(struct solver *s, double *left, double *optimum, struct rec_error *err)
+{
+    const struct linear_program *p = s->program;
+    for (size_t k = 0; k < p->nentries; k++) {
+        s->row[k + 1] = (int)p->entry[k].row + 1;
+        s->column[k + 1] = (int)p->entry[k].column + 1;
+        s->factor[k + 1] = p->entry[k].factor;
+    }
+    if (!run_glpk(s))
+        return rec_fail_memory(err);
+    *optimum = bound(s, left);
+    if (s->status == 0 && fabs(*optimum - s->value) <= 1e-6 * fmax(1, fabs(*optimum)))
+        return true;
+    return rec_fail(
+        err, REC_BUG,
+        "a linear program of %zu rows and %zu columns was not solved (%d): %.17g "
+        "is not %.17g",
+        p->nrows, p->ncolumns, s->status, s->value, *optimum);
+}
+
+bool
+linear_solve(const struct linear_program *program, double *optimum, struct rec_error *err)
+{
+    size_t n = program->nentries + 1;
+    struct solver s = {.program = program};
+    double *left = calloc(program->ncolumns + 1, sizeof *left);
+    bool ok;
+
+    s.price = calloc(program->nrows + 1, sizeof *s.price);
+    s.row = calloc(n, sizeof *s.row);
+    s.column = calloc(n, sizeof *s.column);
+    s.factor = calloc(n, sizeof *s.factor);
+    ok = left && s.price && s.row && s.column && s.factor;
+    ok = ok ? solve_and_check(&s, left, optimum, err) : rec_fail_memory(err);
+    free(left);
+    free(s.price);
+    free(s.row);
+    free(s.column);
+    free(s.factor);
+    return ok;
+}

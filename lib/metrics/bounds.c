@@ -1,0 +1,90 @@
+/* Bounds on blocking: bound records, one a run. */
+#include "private.h"
+
+#include <math.h>
+
+/* clang-format off */
+
+#define QUANTITIES(X)                                                                    \
+    X(JOBS, "jobs", "", NULL)                                                            \
+    X(ABLE, "jobs able to start alone", "", "able")                                      \
+    X(ACCEPTED, "accepted jobs at most", "", NULL)                                       \
+    X(BLOCKING, "blocking rate at least", "%", NULL)                                     \
+    X(SERVERS, "servers", "", "servers")
+
+#define QUANTITY(name, text, unit, key) name,
+#define QUANTITY_ROW(name, text, unit, key) {text, unit, key},
+
+enum { QUANTITIES(QUANTITY) };
+enum { AT_END };
+enum { RUNS, NSUMS, ONE = NSUMS };
+
+static const struct metrics_sum sums[NSUMS] = {{AT_END, false}};
+static const struct metrics_quantity quantities[] = {QUANTITIES(QUANTITY_ROW)};
+static const struct metrics_quotient figures[] = {{"runs", "", RUNS, ONE}};
+
+static const struct metrics_show shown[] = {
+    {"runs", "runs", "value"},
+    {"jobs", "jobs", "mean"},
+    {"accepted at most", "accepted jobs at most", "mean"},
+    {"blocking at least", "blocking rate at least", "mean"},
+};
+
+/* clang-format on */
+
+static bool
+take(void *kept, const struct rec_reader *reader, const struct rec *rec,
+     const double key[], struct metrics_case *one, struct rec_error *err)
+{
+    uint64_t jobs;
+    double accepted;
+    (void)kept, (void)key;
+    if (!rec_get_count(reader, rec, 1, &jobs, err) ||
+        !rec_get_number(reader, rec, 2, &accepted, err))
+        return false;
+    if (accepted > (double)jobs)
+        return rec_reader_fail(reader, err, "more jobs are accepted than arrive");
+    one->at[AT_END] = (struct metrics_span){0, 0};
+    one->quantity[JOBS] = (double)jobs;
+    one->quantity[ACCEPTED] = accepted;
+    if (jobs > 0)
+        one->quantity[BLOCKING] = 1 - accepted / (double)jobs;
+    return true;
+}
+
+static bool
+name_group(const struct rec *rec, const double key[], const char *by,
+           char text[REC_NUM_MAX], struct rec_str *name)
+{
+    (void)rec, (void)key, (void)by, (void)text, (void)name;
+    return false;
+}
+
+static void
+derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
+       double term[])
+{
+    (void)kept, (void)seen, (void)seconds, (void)part;
+    term[ONE] = 1;
+}
+
+static const struct metrics_record cases[] = {{REC_BOUND, "run"}};
+
+const struct metrics_family metrics_bounds = {"bounds",
+                                              METRICS_LIST(cases),
+                                              METRICS_NONE, /* other records */
+                                              METRICS_NONE, /* keys of a case */
+                                              METRICS_LIST(sums),
+                                              METRICS_LIST(quantities),
+                                              METRICS_LIST(figures),
+                                              METRICS_NONE, /* labels */
+                                              METRICS_NONE,
+                                              METRICS_LIST(shown),
+                                              METRICS_NONE, /* a series */
+                                              true,
+                                              false, /* an objective */
+                                              0,
+                                              NULL,
+                                              take,
+                                              name_group,
+                                              derive};
