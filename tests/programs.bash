@@ -39,6 +39,7 @@ pd2graph	profile.txt
 partition	graph.rec
 ramp-alloc	parts.rec
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
+ramp-alloc bound	parts.rec
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
