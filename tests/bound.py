@@ -59,7 +59,7 @@ def most(jobs, servers, running=()):
 
 
 def bounds(streams, *options):
-    return [float(r[2]) for r in run("".join(streams), "ramp-alloc", "bound", *options)
+    return [float(r[2]) for r in run("".join(streams), "ramp-alloc", "bound", "--runs", *options)
             if r[0] == "bound"]
 
 

@@ -71,7 +71,7 @@ law() {
     for ggo in "$ROOT"/tools/*.ggo; do
         name=$(basename "$ggo" .ggo)
         case $name in common | *_* | pdgen | tracegen) continue ;; esac
-        case $name in sim-* | tracegen-*) name=${name/-/ } ;; esac
+        case $name in sim-* | tracegen-* | ramp-alloc-*) name="${name%-*} ${name##*-}" ;; esac
         grep -q "^$name " "$ROOT/tests/laws/laws.py" || { echo "$name has none"; return 1; }
     done
 }

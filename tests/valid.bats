@@ -31,7 +31,7 @@ other+="|no model record|a second model|has no config|there is no stage to serve
         case $file in
         sim/* | ramp-alloc/* | partition/* | metrics/*) tool=("${file%%/*}") ;;
         sim-redundant/*) tool=(sim redundant --profile "$profile") ;;
-        sim-elastic/* | sim-serve/* | tracegen-*) mode=${file%%/*} && tool=("${mode%-*}" "${mode#*-}") ;;
+        sim-elastic/* | sim-serve/* | tracegen-* | ramp-alloc-*) mode=${file%%/*} && tool=("${mode%-*}" "${mode##*-}") ;;
         *) continue ;;
         esac
         theirs=0 ours=0

@@ -9,7 +9,8 @@ struct bound {
     struct cli *cli;
     struct ramp_cluster cluster;
     struct alloc_relaxation_options options;
-    uint64_t runs;
+    bool runs;      /* each stream is one */
+    uint64_t ended; /* runs */
     /* The run at hand: */
     struct graph_store store;
     struct graph_jobs jobs;
@@ -40,7 +41,7 @@ finish(struct bound *b)
     rec_uint_key(writer, "able", relaxed.able);
     rec_uint_key(writer, "servers", relaxed.servers);
     rec_end(writer);
-    b->runs++;
+    b->ended++;
     forget(b);
     return true;
 }
@@ -68,7 +69,7 @@ take(struct bound *b, const struct rec *rec)
                                "allocator");
     if (!graph_continues(rec) && !graph_store_end(&b->store, &cli->err))
         return false;
-    if (rec->type == REC_MARK && b->relaxation)
+    if (rec->type == REC_MARK && b->runs && b->relaxation)
         return finish(b);
     if (rec->type == REC_JOB)
         return take_job(b, rec);
@@ -82,7 +83,7 @@ static bool
 run(struct cli *cli, const struct ramp_alloc_bound_args *args)
 {
     const struct ramp_cluster_options options = RAMP_CLUSTER_OPTIONS(args);
-    struct bound b = {.cli = cli};
+    struct bound b = {.cli = cli, .runs = args->runs_given};
     struct rec rec;
     int status = 0;
     bool ok = ramp_cluster_read(cli, &options, &b.cluster) &&
@@ -94,7 +95,7 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&b, &rec);
     ok = ok && status == 0 && graph_store_end(&b.store, &cli->err);
-    if (ok && !b.relaxation && b.runs == 0)
+    if (ok && !b.relaxation && b.ended == 0)
         ok = rec_fail(&cli->err, REC_DATA,
                       "no job records came: put %stracegen jobs before", cli->prefix);
     ok = ok && (!b.relaxation || finish(&b));

@@ -190,6 +190,8 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
     struct graph_said graph;
     struct spot_event event;
     size_t state;
+    uint64_t jobs;
+    double accepted;
     int happened;
 
     if (rec->type == REC_MARK) { /* each stream is a trace of its own */
@@ -199,6 +201,7 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
         return false;
     if (!graph_stream_take(&said->graphs, reader, rec, &graph, err) ||
         !metrics_accounts_take(&said->accounts, reader, rec, &state, err) ||
+        !metrics_bound_read(reader, rec, &jobs, &accepted, err) ||
         !serve_check_take(&said->serving, reader, rec, err) ||
         !task_check_take(&said->tasks, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(cli, rec)))

@@ -32,6 +32,20 @@ static const struct metrics_show shown[] = {
 
 /* clang-format on */
 
+bool
+metrics_bound_read(const struct rec_reader *reader, const struct rec *rec, uint64_t *jobs,
+                   double *accepted, struct rec_error *err)
+{
+    *jobs = 0;
+    *accepted = 0;
+    if (rec->type != REC_BOUND)
+        return true;
+    return rec_get_count(reader, rec, 1, jobs, err) &&
+           rec_get_number(reader, rec, 2, accepted, err) &&
+           (*accepted <= (double)*jobs ||
+            rec_reader_fail(reader, err, "more jobs are accepted than arrive"));
+}
+
 static bool
 take(void *kept, const struct rec_reader *reader, const struct rec *rec,
      const double key[], struct metrics_case *one, struct rec_error *err)
@@ -39,11 +53,8 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     uint64_t jobs;
     double accepted;
     (void)kept, (void)key;
-    if (!rec_get_count(reader, rec, 1, &jobs, err) ||
-        !rec_get_number(reader, rec, 2, &accepted, err))
+    if (!metrics_bound_read(reader, rec, &jobs, &accepted, err))
         return false;
-    if (accepted > (double)jobs)
-        return rec_reader_fail(reader, err, "more jobs are accepted than arrive");
     one->at[AT_END] = (struct metrics_span){0, 0};
     one->quantity[JOBS] = (double)jobs;
     one->quantity[ACCEPTED] = accepted;
