@@ -102,6 +102,13 @@ static const struct {
                          "answer\ta\tg\n"
                          "answer\tb\t-\tcause=no_servers\n"
                          "#end\n"},
+    {"bounds", HEADER "bound\t8\t7.5\table=8\tservers=4\n"
+                      "bound\t3\t3\n"
+                      "#end\n"},
+    {"weights", HEADER "weight\tone\t1\n"
+                       "weight\tunit-1\t0.5\n"
+                       "weight\tleft\t-1\tunit=1\n"
+                       "#end\n"},
     {"tasks", HEADER "task\ta\t10\tx\ty,d/\ttrue 'x'\tcores=2\tok=any\n"
                      "fence\tf\n"
                      "task\tb\tinf\ty%2C\t-\tsh -c 'a b'\tstdout=z\tcost=1\n"
@@ -141,11 +148,14 @@ check_record(struct checks *c, const struct rec_reader *reader, const struct rec
     struct graph_said said;
     struct spot_event event;
     size_t state;
+    uint64_t jobs;
+    double accepted;
     int happened;
 
     if ((rec->type != REC_MARK && !rec_check(reader, rec, err)) ||
         !graph_stream_take(&c->stream, reader, rec, &said, err) ||
         !metrics_accounts_take(&c->accounts, reader, rec, &state, err) ||
+        !metrics_bound_read(reader, rec, &jobs, &accepted, err) ||
         !serve_check_take(&c->serving, reader, rec, err) ||
         !task_check_take(&c->tasks, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(reader, rec, err)))
@@ -350,7 +360,7 @@ static const struct {
     {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
-    {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
+    {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"}, {"bound", "rdsf"}, {"weight", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
