@@ -413,7 +413,9 @@ struct alloc_relaxation_options {
     struct alloc_placer_options placer;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
-    struct rec_limit limit; /* on alternatives of all jobs: time grows with the square */
+    /* On the alternatives of all jobs, but for those that another of the job beats in both
+     * servers and time; solving takes time with its square. */
+    struct rec_limit limit;
 };
 
 struct alloc_relaxed {
