@@ -209,7 +209,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
                              struct rec_error *err) REC_MUST_CHECK;
 
 /** Answers that are no alternative's number: none can start; the job is not wanted. */
-enum { ALLOC_NONE = UINT32_MAX, ALLOC_REFUSED = UINT32_MAX - 1 };
+#define ALLOC_NONE UINT32_MAX
+#define ALLOC_REFUSED (UINT32_MAX - 1)
 
 #define ALLOC_UNITS_MAX 1000
 

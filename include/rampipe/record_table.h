@@ -156,7 +156,7 @@ REC_ROW(BLOCK, "block",
     REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
 
 REC_ROW(WEIGHT, "weight",
-    "A weight of a learned chooser (ramp-alloc --choose learned:FILE), of a feature's value or "
+    "A weight of a learned chooser, of a feature's value or "
     "of the output of a hidden unit.",
     "weight\tload-left\t-1.25",
     REC_FIELD("INPUT", ID, "a feature, or unit-1, unit-2, ...")
