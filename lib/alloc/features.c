@@ -46,7 +46,7 @@ const struct alloc_feature alloc_features[] = {
     {"ending", "servers that come free within ia / N, this alternative's apart"},
     {"remaining", "ln(1 + mean time that jobs have left / ia) / 2; 0 if none runs"},
     {"outlast", "servers of jobs that end after this one would / N"},
-    {"full", "share of the cluster that is taken, l or not: 1 - f / N"},
+    {"full", "1 - f / N"},
     {NULL, NULL}};
 
 _Static_assert(sizeof alloc_features / sizeof *alloc_features == ALLOC_FEATURES + 1,

@@ -83,8 +83,8 @@ static const struct metrics_record cases[] = {{REC_BOUND, "run"}};
 
 const struct metrics_family metrics_bounds = {"bounds",
                                               METRICS_LIST(cases),
-                                              REC_OTHER, /* no record leads */
-                                              REC_OTHER, /* nor one of a prediction */
+                                              REC_OTHER,    /* no record leads */
+                                              REC_OTHER,    /* nor one of a prediction */
                                               METRICS_NONE, /* other records */
                                               METRICS_NONE, /* keys of a case */
                                               METRICS_LIST(sums),

@@ -360,7 +360,8 @@ static const struct {
     {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
-    {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"}, {"bound", "rdsf"}, {"weight", "rdsf"},
+    {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
+    {"bound", "rdsf"},   {"weight", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -5,7 +5,7 @@ set datafile missing "-"
 set colorsequence podo
 set logscale x
 set grid
-set key outside right top title "policy, choose"
+set key outside right top title system("head -n 1 ".input." | cut -f 1,2 | tr '\t' ','")
 set xlabel "mean time between arrivals, s (load falls to the right)"
 curves = system(sprintf("awk -F'\t' 'NR > 1 && !seen[$1 FS $2]++ { print $1 \"@\" $2 }' %s", input))
 if (what eq "blocking") {

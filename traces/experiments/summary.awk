@@ -1,11 +1,11 @@
 # One line a curve and load from the TSV of each seed, which tasks write (ARGV[1]):
-# .../POLICY@CHOOSE/INTERARRIVAL/SEED.tsv
+# .../X@Y/INTERARRIVAL/SEED.tsv; what X and Y are is said by x and y.
 BEGIN {
     FS = OFS = "\t"
     while ((getline <ARGV[1]) > 0)
         if ($1 == "task" && $5 ~ /\.tsv$/) ARGV[ARGC++] = $5
     ARGV[1] = ""
-    print "policy", "choose", "interarrival", "seeds", "blocking", "blocking_se", "completion",
+    print x, y, "interarrival", "seeds", "blocking", "blocking_se", "completion",
         "completion_se"
 }
 FNR == 1 {
@@ -15,7 +15,7 @@ FNR == 1 {
     if (!(key in seeds)) order[++keys] = key
     seeds[key]++
 }
-$2 == "blocking rate" && $3 == "value" { add("b", $4) }
+$2 ~ /^blocking rate( at least)?$/ && $3 ~ /^(value|mean)$/ { add("b", $4) }
 # no job was accepted: nan
 $2 == "completion time" && $3 == "mean" && $4 != "nan" { add("c", $4) }
 function add(what, x) { n_[what, key]++; sum[what, key] += x; square[what, key] += x * x }
