@@ -204,7 +204,8 @@ datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
-SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/redundant/* traces/serving/* traces/tasks/*)
+SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/redundant/* traces/serving/* \
+    traces/tasks/*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
@@ -215,7 +216,8 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
     ->$(notdir $(SHARED))=libdir/$(SONAME) ->$(SONAME)=libdir/librampipe.so \
     $(BUILD)/rampipe.pc=libdir/pkgconfig/rampipe.pc \
     $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
-    $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) $(COMPLETION)=$(completions)rampipe \
+    $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) \
+    $(BUILD)/rampipe_env.py=datadir/rampipe/scripts/rampipe_env.py $(COMPLETION)=$(completions)rampipe \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
 place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' \
     includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \
@@ -226,13 +228,14 @@ install: all $(PAGES:%=$(PAGE_DIR)/%) $(COMPLETION)
 	    -e 's|@includedir@|$(subst $(prefix)/,$${prefix}/,$(includedir))|' \
 	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(LIBS)|' scripts/rampipe.pc.in \
 	    >$(BUILD)/rampipe.pc
+	@sed 's|^PREFIX = ""|PREFIX = "$(PROGRAM_PREFIX)"|' scripts/rampipe_env.py >$(BUILD)/rampipe_env.py
 	@$(call place,install)
 uninstall:
 	@$(call place,uninstall)
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
-SCRIPTS := .ci/run $(filter-out %.in,$(wildcard scripts/*)) tests/run tests/case.bash \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash \
     tests/bench/run $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep
 # Files may be called 1 or cut, words of tests be split.

@@ -1,0 +1,279 @@
+"""What Gymnasium's checker checks, and what else rampipe_env promises. usage: gym_env.py TEST
+WITHOUT=numpy hides that module."""
+import gc
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+if os.environ.get("WITHOUT"):
+    sys.modules[os.environ["WITHOUT"]] = None
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
+import rampipe_env  # noqa: E402
+from rampipe_env import PipelineError, RampipeEnv, numpy  # noqa: E402
+
+
+def lists(x):
+    """Without arrays, to compare."""
+    if isinstance(x, dict):
+        return {key: lists(y) for key, y in x.items()}
+    return x.tolist() if hasattr(x, "tolist") else x
+
+
+def raises(kind, text, call, *args, **keywords):
+    try:
+        call(*args, **keywords)
+    except kind as error:
+        assert text in str(error), f"no '{text}' in '{error}'"
+        return
+    raise AssertionError(f"no {kind.__name__} about '{text}'")
+
+
+def none_left(fds):
+    try:
+        raise AssertionError(f"a child is left: {os.waitpid(-1, os.WNOHANG)}")
+    except ChildProcessError:
+        pass
+    assert len(os.listdir("/proc/self/fd")) == fds, "descriptors are left open"
+
+
+def episode(env, seed, choose):
+    """All that comes of one."""
+    observation, info = env.reset(seed=seed)
+    seen, ended = [(lists(observation), None, lists(info))], False
+    while not ended:
+        observation, reward, ended, truncated, info = env.step(choose(info))
+        assert isinstance(reward, float) and ended in (True, False) and truncated is False
+        seen.append((lists(observation), reward, lists(info)))
+    return seen
+
+
+def any_valid(seed):
+    draw = random.Random(seed)
+    return lambda info: draw.choice([a for a, valid in enumerate(info["action_mask"]) if valid])
+
+
+def contract():
+    for options in ({"max_nodes": 80}, {"observation": "graph"}, {"observation": "features", "mask": "startable"}):
+        options = {"jobs": 12, "networks": rampipe_env.SAMPLES[:1], **options}
+        env, other = RampipeEnv(**options), RampipeEnv(**options)
+        one = episode(env, 3, any_valid(1))
+        assert len(one) == 13 and one == episode(other, 3, any_valid(1)), "a seed does not reproduce"
+        drawn, _ = env.reset()
+        assert lists(drawn) == lists(other.reset()[0]), "nor what is drawn after it"
+        assert one[0][0] != lists(drawn) or one[0][2] != env.reset(seed=4)[1], "another is the same"
+        for o in (drawn, env.step(1)[0], env.step(0)[0], env.observation_space.sample()):
+            assert o in env.observation_space
+        assert [] not in env.observation_space and 17 not in env.action_space
+        bad = lists(env.step(0)[0])
+        if isinstance(bad, dict):
+            bad["graph_features"][0] = 2.0
+        else:
+            bad.pop()
+        assert bad not in env.observation_space
+        assert all(env.action_space.sample() in env.action_space for _ in range(20))
+        mask = env.reset(options={"jobs": 1})[1]["action_mask"]
+        if options.get("mask") is None:
+            assert list(mask) == [int(a in (0, 1, 2, 4, 6, 8, 16)) for a in range(17)]
+        if numpy:
+            assert mask.dtype == numpy.int8
+        _, reward, ended, _, info = env.step(3)
+        assert ended and reward == -1 and info["decision"]["cause"] == "invalid"
+        raises(RuntimeError, "has no episode", env.step, 0)
+        env.reset()
+        raises(ValueError, "an action is 0 to 16, got 17", env.step, 17)
+        raises(TypeError, "", env.step, 1.5)
+        env.step(0)
+        env.close()
+        env.close()
+        raises(RuntimeError, "has no episode", env.step, 0)
+    if rampipe_env.gymnasium:
+        from gymnasium.utils.env_checker import check_env
+        check_env(RampipeEnv(jobs=12), skip_render_check=True)
+
+
+def arguments():
+    raises(ValueError, "observation must be one of published, graph, features, got 'x'", RampipeEnv, observation="x")
+    raises(ValueError, "mask must be one of", RampipeEnv, mask="x")
+    raises(ValueError, "reward must be one of job_acceptance", RampipeEnv, reward="x")
+    raises(ValueError, "options of reset may be", RampipeEnv().reset, options={"job": 3})
+    raises(ValueError, "give a larger max_nodes", RampipeEnv(max_nodes=20).reset)
+    raises(PipelineError, "--heuristic must be", RampipeEnv(heuristic="x").reset)
+    raises(PipelineError, "no.txt", RampipeEnv(networks=["no.txt"]).reset)
+    raises(PipelineError, "exit status 3", RampipeEnv(source=["sh", "-c", "exit 3"]).reset)
+    raises(PipelineError, "no jobs came", RampipeEnv(source=["echo", "# none"]).reset)
+    env = RampipeEnv(source=["tracegen", "jobs", "--jobs=2", "--seed={seed}", "--prefix=x{seed}-", "graphs.rec"])
+    assert env.reset(seed=5)[1]["job"] == "x5-0"
+    rampipe_env.PREFIX = "no-"
+    raises(PipelineError, "no-ramp-alloc: there is no such program", RampipeEnv, observation="features")
+    raises(PipelineError, "no-partition: there is no such program", RampipeEnv(source=["true"]).reset)
+
+
+def processes():
+    fds = len(os.listdir("/proc/self/fd"))
+    few = {"jobs": 20, "networks": rampipe_env.SAMPLES[:1]}
+    many = [RampipeEnv(observation="graph", **few) for _ in range(8)]
+    seen = [env.reset(seed=i // 2)[1]["sequential"] for i, env in enumerate(many)]
+    for _ in range(5):
+        seen += [env.step(1)[1] for env in many]
+    for env in many[:3]:
+        env.close()
+    del env, many
+    gc.collect()
+    none_left(fds)
+
+    env = RampipeEnv(**few)
+    env.reset(seed=1)
+    for how, message in ((signal.SIGKILL, "killed by signal 9"), (signal.SIGTERM, "killed by signal 15")):
+        env.reset()
+        env.step(0)
+        os.kill(env._allocator.process.pid, how)
+        raises(PipelineError, f"ramp-alloc: it was {message}", lambda: [env.step(0) for _ in range(3)])
+        none_left(fds)
+    env.reset()
+    if os.fork() == 0:  # a fork may end, or go on with an episode of its own
+        env.reset()
+        os._exit(0)
+    assert os.wait()[1] == 0
+    env.step(0)
+    os.setpgid(0, 0)  # Ctrl-C is for us alone
+    signal.signal(signal.SIGINT, lambda *_: None)
+    env.reset()
+    os.killpg(0, signal.SIGINT)
+    env.step(0)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    os.kill(env._allocator.process.pid, signal.SIGSTOP)
+    raises(KeyboardInterrupt, "", env.step, 0)
+    none_left(fds)
+    raises(RuntimeError, "has no episode", env.step, 0)
+    env.reset()
+    env.step(0)
+    env.close()
+    none_left(fds)
+
+
+def endings():
+    """However we end, in the middle of an episode, ramp-alloc does."""
+    for last in ("pass", "import os; os.kill(os.getpid(), 9)"):
+        code = ("import sys; sys.path.insert(0, sys.argv[1]); import rampipe_env; env = rampipe_env.RampipeEnv(); "
+                f"env.reset(); print(env._allocator.process.pid, flush=True); {last}")
+        done = subprocess.run([sys.executable, "-c", code, os.path.dirname(rampipe_env.__file__)],
+                              stdout=subprocess.PIPE, check=False)
+        pid, until = int(done.stdout), time.monotonic() + 5
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < until:
+            with open(f"/proc/{pid}/stat") as stat:
+                if ") Z " in stat.read():  # whoever adopted it may be slow
+                    break
+            time.sleep(0.005)
+        else:
+            assert not os.path.exists(f"/proc/{pid}"), last
+
+
+def near(got, expected):
+    if isinstance(expected, dict):
+        return got.keys() == expected.keys() and all(near(got[key], expected[key]) for key in expected)
+    if isinstance(expected, list):
+        return len(got) == len(expected) and all(map(near, got, expected))
+    return abs(got - expected) < 1e-6
+
+
+# golden.rec: of graph g the ops, in order, 1, 2 forward, 4, 3 backward, compute 1, 3, 2, 6 (12),
+# memory 100, 300, 100, 300 (800), deps 1-2, 2-3, 3-4 of 40, 80, 80 (200); of graph h the ops 1, 2,
+# compute 4, 8 (12), memory 200, 200 (400), a dep of 10.
+# Jobs: a  g, at 0, 10 steps: 120 on one server, deadline  60, fraction .5
+#       b  h, at 5, 20 steps: 240,                deadline 240, fraction 1
+#       c  g, at 8, 15 steps: 180,                deadline 135, fraction .75
+def golden():
+    env = RampipeEnv(source="golden.rec", shape="2x2x2", max_degree=4, max_nodes=5)
+    observation, info = env.reset()
+    expected = {
+        # compute/6, longest, memory/300, largest (the first), depth/3
+        "node_features": [[1 / 6, 0, 1 / 3, 0, 0], [1 / 2, 0, 1, 1, 1 / 3], [1 / 3, 0, 1 / 3, 0, 1],
+                          [1, 1, 1, 0, 2 / 3], [0] * 5],
+        "edge_features": [[.5, 0], [1, 1], [1, 0]] + [[0, 0]] * 7,
+        "edges_src": [0, 1, 3] + [0] * 7, "edges_dst": [1, 3, 2] + [0] * 7,
+        "node_split": [4], "edge_split": [3],
+        # of 2..4 ops, 1..3 deps, times 120..240, deadlines 60..240, fractions .5..1; .5;
+        # memory 400..800, deps 10..200, steps 10..20;
+        # compute 1/6 1/2 1/3 1, memory 1/3 1 1/3 1, deps 1/2 1 1: means and medians; nothing runs;
+        # on 2x2x2 there are blocks of 1, 2, 4
+        "graph_features": [1, 1, 0, 0, 0, .5, 1, 1, 0, .5, 5 / 12, 2 / 3, 2 / 3, 5 / 6, 1, 0, 0, 1, 1, 1, 0, 1]}
+    assert near(lists(observation), expected), lists(observation)
+    assert list(info["action_mask"]) == [1, 1, 1, 0, 1]
+    info = env.step(4)[4]  # 3 s a step, and a little: in time, and there until 30
+    assert info["decision"]["servers"] == 4 and 30 <= info["decision"]["completion_time"] < 30.1
+    observation, reward, *_, info = env.step(2)
+    assert reward == 1 and info["job"] == "c" and info["free"] == 2
+    # times 180: 1/2; deadline 75/180; fraction 1/2; .75; steps 1/2; 6 of 8 servers, 2 jobs of 8
+    expected["graph_features"] = [1, 1, .5, 75 / 180, .5, .75, 1, 1, .5, .5, 5 / 12, 2 / 3, 2 / 3, 5 / 6, 1,
+                                  .75, .25, 1, 1, 1, 0, 0]
+    assert near(lists(observation), expected), lists(observation)
+    # masked: what cannot start says why
+    assert env.step(4)[4]["decision"]["cause"] == "no_block"
+    # another graph of the same name
+    env = RampipeEnv(source=["sed", "s/\t3\t300/\t{seed}\t300/", "golden.rec"], max_nodes=5)
+    for compute in 3, 5:
+        assert near(lists(env.reset(seed=compute)[0]["node_features"])[1][0], compute / 6)
+    # and without padding
+    observation, _ = RampipeEnv(source="golden.rec", shape="2x2x2", max_degree=4, observation="graph").reset()
+    assert len(observation["node_features"]) == 4 and near(lists(observation["edges_dst"]), [1, 3, 2])
+
+
+def rewards():
+    def of(reward, actions, **options):
+        env = RampipeEnv(source="golden.rec", shape="2x2x2", max_degree=4, reward=reward, reward_options=options,
+                         observation="features")
+        env.reset()
+        steps = [env.step(a) for a in actions]
+        assert steps[-1][2]
+        return [s[1] for s in steps], [s[4]["decision"]["completion_time"] for s in steps]
+
+    assert of("job_acceptance", (4, 2, 0))[0] == [1, 1, -1]
+    name = "lookahead_job_completion_time"
+    got, (a, b, _) = of(name, (4, 2, 0))
+    assert got == [-a, -b, -180]
+    assert near(of(name, (4, 2, 0), fail_factor=2, normalise=True)[0], [-a / 120, -b / 240, -2])
+    assert near(of(name, (4, 2, 0), inverse=True, sign=1)[0], [1 / a, 1 / b, 1 / 180])
+    assert near(of(name, (4, 2, 0), log=True)[0], [-math.log10(1 + a), -math.log10(1 + b), -math.log10(181)])
+    # b has the longest sequential time, c is half-way
+    assert near(of("multi_objective_jct_blocking", (4, 0, 0), weight=3)[0], [-a / 120, -6, -4.5])
+    # a from 0 to 30, b from 5 to 125; the last time has two spans
+    assert a + 1 < 5 + b
+    for name, x, y in (("mean_compute_throughput", 800, 400), ("mean_demand_total_throughput", 1000, 410)):
+        assert near(of(name, (4, 2, 0))[0], [x / a, x / a + y / b, (x / a + 2 * y / b) / 2]), name
+    # h in two: four deps of 50, two of 100 in the exchange of parts
+    assert near(of("mean_cluster_throughput", (0, 2, 0))[0], [0, 800 / b, 800 / b])
+    # h from 0 to 6, and nothing until 100
+    env = RampipeEnv(source="idle.rec", reward="mean_compute_throughput")
+    env.reset()
+    _, reward, *_, info = env.step(2)
+    assert near(reward, 400 / info["decision"]["completion_time"] / 2)
+    env = RampipeEnv(source="golden.rec", reward=lambda info: info["decision"]["servers"] / 4)
+    env.reset()
+    assert env.step(4)[1] == 1 and env.step(0)[1] == 0
+
+
+def heuristics():
+    """Writes what ramp-alloc does if it is told to, for comparison with what it does by itself."""
+    def first(info):
+        return next((a for a, o in info["offers"].items() if not o.cause), 0) or max(info["offers"])
+
+    def widest(info):
+        return max(a for a, valid in enumerate(info["action_mask"]) if valid)
+
+    for name, choose in (("first", first), ("widest", widest)):
+        env = RampipeEnv(source="jobs.rec", shape="2x2x1", observation="features", output=f"{name}.rec")
+        seen = episode(env, 1, choose)
+        blocked = sum(not info["decision"]["placed"] for _, _, info in seen[1:])
+        print(name, blocked)
+
+
+globals()[sys.argv[1]]()
