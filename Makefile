@@ -204,7 +204,7 @@ datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
-SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/redundant/* traces/serving/* \
+SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/redundant/* traces/serving/* \
     traces/tasks/*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)

@@ -40,6 +40,7 @@ flags() {
         grep -q '^all.goodput'
     bash -c "$(rp-plot-training --help | sed -n 's/^  \(.*\) >run.svg/\1/p')" | grep -q '</svg>'
     bash -c "$(rp-plot-latency --help | sed -n 's/^  \(.*\) >latency.svg/\1/p')" | grep -q '</svg>'
+    PYTHONDONTWRITEBYTECODE=1 python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
 }
 
 @test "install: no page makes man warn" {
