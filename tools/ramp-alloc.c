@@ -104,9 +104,8 @@ open_agent(struct ramp_alloc *r)
 {
     if (!r->asking.name)
         return true;
+    r->asking.started = cli_guard_group;
     r->choosing.self = r->agent = alloc_agent_open(&r->asking, &r->cli->err);
-    if (r->agent)
-        cli_guard_group(alloc_agent_process(r->agent));
     return r->agent != NULL;
 }
 

@@ -309,13 +309,13 @@ struct alloc_agent_options {
     double timeout;      /* for each answer, and to end, seconds; inf: any */
     const struct net_cluster *cluster; /* it is told of it */
     const char *provenance;            /* of what it is told, a "#@" line */
+    /* A process group has been started: called before any signal can come between. */
+    void (*started)(pid_t group);
 };
 
 /** NULL: *err. */
 struct alloc_agent *alloc_agent_open(const struct alloc_agent_options *options,
                                      struct rec_error *err) REC_MUST_CHECK;
-/** The process group that was started; 0: none. */
-pid_t alloc_agent_process(const struct alloc_agent *agent);
 /** All is decided: tells it, and waits until it has ended. False: *err says how it failed
  * (REC_IO: it died, or was late; REC_DATA: it said what is not right). */
 bool alloc_agent_end(struct alloc_agent *agent, struct rec_error *err) REC_MUST_CHECK;

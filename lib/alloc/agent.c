@@ -260,7 +260,8 @@ open_agent(struct alloc_agent *agent, const struct alloc_agent_options *options,
     if (!(agent->name = strdup(options->name)))
         return rec_fail_memory(err);
     agent->ours = options->command != NULL;
-    if (agent->ours && !agent_start(&agent->process, options->command, err))
+    if (agent->ours &&
+        !agent_start(&agent->process, options->command, options->started, err))
         return false;
     start_clock(agent);
     agent->writer = rec_writer_open_sink(&sink, agent->name, options->provenance, err);
@@ -282,12 +283,6 @@ alloc_agent_open(const struct alloc_agent_options *options, struct rec_error *er
         return agent;
     alloc_agent_free(agent);
     return NULL;
-}
-
-pid_t
-alloc_agent_process(const struct alloc_agent *agent)
-{
-    return agent->process.pid;
 }
 
 /* What it started is heard to its end, then it ends. */

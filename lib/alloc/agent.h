@@ -13,7 +13,7 @@ struct agent_process {
 
 /* Runs `command` in a shell. It is killed when this process dies. */
 bool agent_start(struct agent_process *process, const char *command,
-                 struct rec_error *err) REC_MUST_CHECK;
+                 void (*started)(pid_t), struct rec_error *err) REC_MUST_CHECK;
 /* Waits until it has ended, so many seconds at most, and kills what is left of its group.
  * False: it has not ended. */
 bool agent_wait(struct agent_process *process, double seconds,

@@ -21,8 +21,9 @@ agent_now(void)
 
 /* In the child; all other descriptors of ours close by themselves. */
 static _Noreturn void
-run_command(const char *command, int pipes[2][2], pid_t parent)
+run_command(const char *command, int pipes[2][2], pid_t parent, const sigset_t *mask)
 {
+    sigprocmask(SIG_SETMASK, mask, NULL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent && dup2(pipes[0][0], 0) == 0 && dup2(pipes[1][1], 1) == 1)
@@ -39,13 +40,26 @@ close_pipe(const int ends[2])
 }
 
 bool
-agent_start(struct agent_process *process, const char *command, struct rec_error *err)
+agent_start(struct agent_process *process, const char *command, void (*started)(pid_t),
+            struct rec_error *err)
 {
+    sigset_t all, mask;
     int pipes[2][2] = {{-1, -1}, {-1, -1}}; /* its standard input, its standard output */
     pid_t parent = getpid();
+    bool ok;
+    /* No signal ends us before whoever kills its group then knows of it. */
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &mask);
     /* Processes that it leaves behind are left to us, so that no zombie is. */
-    bool ok = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe2(pipes[0], O_CLOEXEC) == 0 &&
-              pipe2(pipes[1], O_CLOEXEC) == 0 && (process->pid = fork()) >= 0;
+    ok = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe2(pipes[0], O_CLOEXEC) == 0 &&
+         pipe2(pipes[1], O_CLOEXEC) == 0 && (process->pid = fork()) >= 0;
+    if (ok && process->pid == 0)
+        run_command(command, pipes, parent, &mask);
+    if (ok) {
+        setpgid(process->pid, process->pid); /* whoever of the two comes first */
+        started(process->pid);
+    }
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     if (!ok) {
         rec_fail(err, REC_IO, "agent '%s' cannot be started: %s", command,
                  strerror(errno));
@@ -55,9 +69,6 @@ agent_start(struct agent_process *process, const char *command, struct rec_error
         close_pipe(pipes[1]);
         return false;
     }
-    if (process->pid == 0)
-        run_command(command, pipes, parent);
-    setpgid(process->pid, process->pid); /* whoever of the two comes first */
     close(pipes[0][0]);
     close(pipes[1][1]);
     process->to = pipes[0][1];
