@@ -93,13 +93,14 @@ admit_by(const struct alloc_heuristic *heuristic, struct log *log,
          struct graph_store *store, const struct net_cluster *on, size_t queue,
          enum alloc_order order, size_t layouts)
 {
-    struct alloc_admission_options options = {
-        .placer = {*on, heuristic, {0}, 1},
-        .choosing = &(struct alloc_choosing){.chooser = &alloc_choosers[0]},
-        .queue = queue,
-        .order = order,
-        .layouts = layouts};
+    static struct alloc_choosing first;
+    struct alloc_admission_options options = {.placer = {*on, heuristic, {0}, 1},
+                                              .choosing = &first,
+                                              .queue = queue,
+                                              .order = order,
+                                              .layouts = layouts};
     struct rec_error err;
+    first.chooser = &alloc_choosers[0];
     memset(log, 0, sizeof *log);
     log->cluster = on;
     log->records = tmpfile();
