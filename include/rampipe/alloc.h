@@ -198,10 +198,12 @@ const struct alloc_alternative *alloc_question_try(struct alloc_question *questi
 struct alloc_feature {
     const char *name;    /* NULL ends the table */
     const char *meaning; /* a formula */
+    double
+        spread; /* about how much alternatives, or jobs, differ in it: learning's unit */
 };
 
 extern const struct alloc_feature alloc_features[];
-#define ALLOC_FEATURES 36
+#define ALLOC_FEATURES 43
 
 /** The features of an alternative that was tried and can start, in order of the table. */
 bool alloc_question_features(struct alloc_question *question, uint32_t i,

@@ -1,6 +1,7 @@
 /* Features of alternatives: what a choice costs, leaves, and how busy the cluster is. */
 #include "features.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,43 +12,50 @@ static const double horizon[HORIZONS] = {1, 3, 9}; /* mean times between arrival
 static const uint32_t share_of[SHARES] = {1, 2, 3, 4, 8};
 
 const struct alloc_feature alloc_features[] = {
-    {"one", "1"},
-    {"servers", "n / N"},
-    {"completion", "ln(1 + t / ia) / 2"},
-    {"work", "n t / W"},
-    {"overhead", "n t / (sequential time * steps)"},
-    {"left", "(f - n) / N"},
-    {"left2", "left squared"},
-    {"slack", "t / deadline"},
-    {"fraction", "deadline / (sequential time * steps), at most 2"},
-    {"size", "ln(sequential time * steps / W)"},
-    {"load", "l"},
-    {"load2", "l squared"},
-    {"load-servers", "l * servers"},
-    {"load-work", "l * work"},
-    {"load-overhead", "l * overhead"},
-    {"load-left", "l * left"},
-    {"load-size", "l * size"},
-    {"widest", "1 if none that can start has more servers, else 0"},
-    {"narrowest", "1 if none that can start has fewer, else 0"},
-    {"block", "h(the largest degree that would have a free block left)"},
-    {"load-block", "l * block"},
-    {"share-1", "share of the blocks of about N/16 servers that would be free"},
-    {"share-2", "the same of 2N/16"},
-    {"share-3", "of 3N/16"},
-    {"share-4", "of 4N/16"},
-    {"share-8", "of 8N/16"},
-    {"block-1", "block, once what ends within ia has ended"},
-    {"block-3", "within 3 ia"},
-    {"block-9", "within 9 ia"},
-    {"free-1", "free servers / N, once what ends within ia has ended"},
-    {"free-3", "within 3 ia"},
-    {"free-9", "within 9 ia"},
-    {"ending", "servers that come free within ia / N, this alternative's apart"},
-    {"remaining", "ln(1 + mean time that jobs have left / ia) / 2; 0 if none runs"},
-    {"outlast", "servers of jobs that end after this one would / N"},
-    {"full", "1 - f / N"},
-    {NULL, NULL}};
+    {"one", "1", 1},
+    {"servers", "n / N", 0.065},
+    {"completion", "ln(1 + t / ia) / 2", 0.18},
+    {"work", "n t / W", 0.1},
+    {"overhead", "n t / (sequential time * steps)", 0.08},
+    {"left", "(f - n) / N", 0.065},
+    {"left2", "left squared", 0.04},
+    {"slack", "t / deadline", 0.19},
+    {"fraction", "deadline / (sequential time * steps), at most 2", 0.3},
+    {"size", "ln(sequential time * steps / W)", 0.8},
+    {"load", "l", 1.3},
+    {"load2", "l squared", 1.7},
+    {"load-servers", "l * servers", 0.1},
+    {"load-work", "l * work", 0.15},
+    {"load-overhead", "l * overhead", 0.12},
+    {"load-left", "l * left", 0.1},
+    {"load-size", "l * size", 1},
+    {"widest", "1 if none that can start has more servers, else 0", 0.5},
+    {"narrowest", "1 if none that can start has fewer, else 0", 0.5},
+    {"block", "h(the largest degree that would have a free block left)", 0.1},
+    {"load-block", "l * block", 0.15},
+    {"share-1", "share of the blocks of about N/16 servers that would be free", 0.05},
+    {"share-2", "the same of 2N/16", 0.04},
+    {"share-3", "of 3N/16", 0.03},
+    {"share-4", "of 4N/16", 0.03},
+    {"share-8", "of 8N/16", 0.03},
+    {"block-1", "block, once what ends within ia has ended", 0.07},
+    {"block-3", "within 3 ia", 0.05},
+    {"block-9", "within 9 ia", 0.06},
+    {"free-1", "free servers / N, once what ends within ia has ended", 0.06},
+    {"free-3", "within 3 ia", 0.05},
+    {"free-9", "within 9 ia", 0.04},
+    {"ending", "servers that come free within ia / N, this alternative's apart", 0.1},
+    {"remaining", "ln(1 + mean time that jobs have left / ia) / 2; 0 if none runs", 0.15},
+    {"outlast", "servers of jobs that end after this one would / N", 0.1},
+    {"full", "1 - f / N", 0.2},
+    {"height", "h(n)", 0.15},
+    {"height2", "height squared", 0.15},
+    {"load-height", "l * height", 0.22},
+    {"load-height2", "l * height2", 0.22},
+    {"fractions", "the mean of fraction over the jobs so far", 0.2},
+    {"fractions-height", "fractions * height", 0.1},
+    {"fractions-height2", "fractions * height2", 0.1},
+    {NULL, NULL, 0}};
 
 _Static_assert(sizeof alloc_features / sizeof *alloc_features == ALLOC_FEATURES + 1,
                "as many features as alloc.h says");
@@ -92,13 +100,20 @@ features_free(struct features *f)
     free(f);
 }
 
+static double
+fraction_of(double deadline, double work)
+{
+    return fmin(deadline / fmax(work, DBL_MIN), 2);
+}
+
 void
-features_arrive(struct features *f, double time, double work)
+features_arrive(struct features *f, const struct graph_job *job, double work)
 {
     if (f->arrivals++ == 0)
-        f->first = time;
-    f->last = time;
+        f->first = job->arrival;
+    f->last = job->arrival;
     f->work += work;
+    f->fraction += fraction_of(job->deadline, work);
 }
 
 void
@@ -106,6 +121,7 @@ features_forget(struct features *f)
 {
     f->arrivals = 0;
     f->work = 0;
+    f->fraction = 0;
 }
 
 void
@@ -115,6 +131,7 @@ features_remember(struct features *f, const struct features *from)
     f->first = from->first;
     f->last = from->last;
     f->work = from->work;
+    f->fraction = from->fraction;
 }
 
 /* ---- the cluster, once a decision ---------------------------------------- */
@@ -124,6 +141,7 @@ look_at_load(struct features *f)
 {
     double even;
     f->mean_work = f->work > 0 ? f->work / (double)f->arrivals : 1;
+    f->mean_fraction = f->arrivals ? f->fraction / (double)f->arrivals : 0;
     even = f->mean_work / f->nservers;
     f->interarrival =
         f->arrivals > 1 ? (f->last - f->first) / (double)(f->arrivals - 1) : even;
@@ -223,7 +241,7 @@ features_of(struct features *f, const struct features_job *job,
     x[ALLOC_LEFT] = (f->nfree - n) / N;
     x[ALLOC_LEFT2] = x[ALLOC_LEFT] * x[ALLOC_LEFT];
     x[ALLOC_SLACK] = job->deadline > 0 ? t / job->deadline : 0;
-    x[ALLOC_FRACTION] = fmin(job->deadline / job->work, 2);
+    x[ALLOC_FRACTION] = fraction_of(job->deadline, job->work);
     x[ALLOC_SIZE] = job->size;
     x[ALLOC_LOAD] = l;
     x[ALLOC_LOAD2] = l * l;
@@ -240,4 +258,11 @@ features_of(struct features *f, const struct features_job *job,
     x[ALLOC_REMAINING] = f->remaining;
     x[ALLOC_OUTLAST] = outlasting(f, a->finish) / N;
     x[ALLOC_FULL] = 1 - f->nfree / N;
+    x[ALLOC_HEIGHT] = rng_log1p(n) / rng_log1p(N);
+    x[ALLOC_HEIGHT2] = x[ALLOC_HEIGHT] * x[ALLOC_HEIGHT];
+    x[ALLOC_LOAD_HEIGHT] = l * x[ALLOC_HEIGHT];
+    x[ALLOC_LOAD_HEIGHT2] = l * x[ALLOC_HEIGHT2];
+    x[ALLOC_FRACTIONS] = f->mean_fraction;
+    x[ALLOC_FRACTIONS_HEIGHT] = f->mean_fraction * x[ALLOC_HEIGHT];
+    x[ALLOC_FRACTIONS_HEIGHT2] = f->mean_fraction * x[ALLOC_HEIGHT2];
 }

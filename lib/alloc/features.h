@@ -34,7 +34,14 @@ enum {
     ALLOC_ENDING = ALLOC_FREE_LATER + 3,
     ALLOC_REMAINING,
     ALLOC_OUTLAST,
-    ALLOC_FULL
+    ALLOC_FULL,
+    ALLOC_HEIGHT,
+    ALLOC_HEIGHT2,
+    ALLOC_LOAD_HEIGHT,
+    ALLOC_LOAD_HEIGHT2,
+    ALLOC_FRACTIONS,
+    ALLOC_FRACTIONS_HEIGHT,
+    ALLOC_FRACTIONS_HEIGHT2
 };
 
 struct running {
@@ -51,9 +58,9 @@ struct features {
     double height[BLOCKS_DEGREES + 1]; /* h() of none, and of each degree */
     /* arrivals so far: */
     uint64_t arrivals;
-    double first, last, work; /* seconds; sum */
+    double first, last, work, fraction; /* seconds, seconds; sums */
     /* the cluster at a decision: */
-    double mean_work, interarrival, load, now, remaining;
+    double mean_work, mean_fraction, interarrival, load, now, remaining;
     uint32_t nfree, ending[3];
     const struct running *running;
     size_t nrunning;
@@ -74,7 +81,7 @@ struct features *features_new(const struct net_cluster *cluster,
                               struct rec_error *err) REC_MUST_CHECK;
 void features_free(struct features *features);
 /* A job of so much work, seconds, has arrived. */
-void features_arrive(struct features *features, double time, double work);
+void features_arrive(struct features *features, const struct graph_job *job, double work);
 /* There were no arrivals. */
 void features_forget(struct features *features);
 /* The arrivals were those of another. */

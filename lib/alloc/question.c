@@ -184,7 +184,7 @@ question_arrive(struct alloc_question *q, const struct graph_job *job,
         return true;
     if (!work_of(q, job, &work, err))
         return false;
-    features_arrive(q->features, job->arrival, work);
+    features_arrive(q->features, job, work);
     return true;
 }
 

@@ -191,6 +191,11 @@ test_features(void **state)
     assert_same(feature(two, "free-1"), 0.5);
     assert_same(feature(two, "free-9"), 1);
     assert_same(feature(one, "share-8"), 0); /* of two servers, half of the rack */
+    assert_near(feature(two, "height"), log(3) / log(5));
+    assert_near(feature(two, "height2"), pow(log(3) / log(5), 2));
+    /* fractions: 32 s of 16 s of work, twice: at most 2 */
+    assert_same(feature(two, "fractions"), 2);
+    assert_near(feature(two, "fractions-height"), 2 * log(3) / log(5));
     alloc_admission_free(admission);
     graph_store_free(&store);
 }
