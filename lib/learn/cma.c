@@ -12,6 +12,7 @@ struct learn_cma {
     double path_rate, damping, shape_rate, one_rate, many_rate, expected;
     double sigma;
     uint64_t generation;
+    uint64_t diagonal; /* generations that learn variances only, and faster */
     double *mean, *path_sigma, *path_shape;
     double *covariance,
         *factor;   /* n x n; lower triangular, factor factor' = covariance */
@@ -40,6 +41,7 @@ set_rates(struct learn_cma *c)
     c->shape_rate = (4 + m / n) / (n + 4 + 2 * m / n);
     c->one_rate = 2 / ((n + 1.3) * (n + 1.3) + m);
     c->many_rate = fmin(1 - c->one_rate, 2 * (m - 2 + 1 / m) / ((n + 2) * (n + 2) + m));
+    c->diagonal = (uint64_t)(100 * n / sqrt(c->population));
     c->expected = sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n)); /* |standard normal| */
 }
 
@@ -206,19 +208,21 @@ static void
 change_covariance(struct learn_cma *c, bool stalled)
 {
     uint32_t n = c->n;
-    double keep = 1 - c->one_rate - c->many_rate;
+    bool diagonal = c->generation <= c->diagonal;
+    double faster = diagonal ? (n + 2) / 3. : 1, one = fmin(1, faster * c->one_rate);
+    double all = fmin(1 - one, faster * c->many_rate), keep = 1 - one - all;
     if (stalled)
-        keep += c->one_rate * c->shape_rate * (2 - c->shape_rate);
+        keep += one * c->shape_rate * (2 - c->shape_rate);
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j <= i; j++) {
+        for (uint32_t j = diagonal ? i : 0; j <= i; j++) {
             double many = 0;
             for (uint32_t k = 0; k < c->parents; k++) {
                 const double *step = c->step + (size_t)c->order[k] * n;
                 many += c->weight[k] * step[i] * step[j];
             }
-            c->covariance[(size_t)i * n + j] =
-                keep * c->covariance[(size_t)i * n + j] +
-                c->one_rate * c->path_shape[i] * c->path_shape[j] + c->many_rate * many;
+            c->covariance[(size_t)i * n + j] = keep * c->covariance[(size_t)i * n + j] +
+                                               one * c->path_shape[i] * c->path_shape[j] +
+                                               all * many;
         }
     factorise(c);
 }

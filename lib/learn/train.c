@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { JUDGED = 3 /* episodes of a setting that heuristics are judged by */ };
-
 struct worker {
     struct trainer *trainer;
     struct learn_course *course;
@@ -22,8 +20,9 @@ struct worker {
 struct trainer {
     const struct learn_options *options;
     struct graph_store *store;
-    size_t n;     /* weights */
-    double *unit; /* per setting: what its blocking is divided by */
+    size_t n;      /* weights */
+    double *scale; /* weight / coordinate of the strategy, as features differ in spread */
+    double *unit;  /* per setting: what its blocking is divided by */
     struct learn_cma *cma;
     struct worker *worker;
     uint32_t nworkers;
@@ -47,48 +46,6 @@ processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- what is to be beaten ------------------------------------------------ */
-
-static bool
-judge(struct trainer *t, const struct alloc_chooser *chooser, double *best,
-      struct rec_error *err)
-{
-    const struct alloc_choosing choosing = {.chooser = chooser};
-    struct learn_course_options options = t->options->course;
-    struct learn_course *course;
-    bool ok = true;
-    options.admission.choosing = &choosing;
-    if (!(course = learn_course_new(&options, t->store, err)))
-        return false;
-    for (uint32_t s = 0; ok && s < t->options->nsettings; s++) {
-        double sum = 0, blocking;
-        for (uint32_t i = 0; ok && i < JUDGED; i++) {
-            ok = learn_course_run(course, &t->options->settings[s], t->options->seed + i,
-                                  &blocking, err);
-            sum += blocking;
-        }
-        best[s] = fmin(best[s], sum / JUDGED);
-    }
-    learn_course_free(course);
-    return ok;
-}
-
-static bool
-judge_heuristics(struct trainer *t, struct rec_error *err)
-{
-    uint32_t n = t->options->nsettings;
-    if (!(t->unit = malloc((n + 1) * sizeof *t->unit)))
-        return rec_fail_memory(err);
-    for (uint32_t s = 0; s < n; s++)
-        t->unit[s] = 1;
-    for (const struct alloc_chooser *row = alloc_choosers; row->name; row++)
-        if (!row->argument && !judge(t, row, t->unit, err))
-            return false;
-    for (uint32_t s = 0; s < n; s++)
-        t->unit[s] = sqrt(t->unit[s] + 0.001);
-    return true;
-}
-
 /* ---- a generation -------------------------------------------------------- */
 
 static void *
@@ -99,7 +56,8 @@ work(void *argument)
     uint32_t settings = t->options->nsettings;
     uint32_t all = learn_cma_population(t->cma) * settings, i;
     while (!w->failed && (i = atomic_fetch_add(&t->next, 1)) < all) {
-        memcpy(w->scorer->weight, t->points + i / settings * t->n, t->n * sizeof(double));
+        for (size_t k = 0; k < t->n; k++)
+            w->scorer->weight[k] = t->points[i / settings * t->n + k] * t->scale[k];
         w->failed = !learn_course_run(w->course, &t->options->settings[i % settings],
                                       t->seed, &t->blocking[i], &w->err);
     }
@@ -126,22 +84,36 @@ evaluate(struct trainer *t, struct rec_error *err)
     return ok;
 }
 
+/* Of each point the blocking rates of all settings, each in relation to what points have on
+ * average: light loads count as heavy ones. Returns the least. */
+static double
+value_points(struct trainer *t)
+{
+    uint32_t settings = t->options->nsettings, population = learn_cma_population(t->cma);
+    double least = INFINITY;
+    memset(t->value, 0, population * sizeof *t->value);
+    for (uint32_t s = 0; s < settings; s++) {
+        double sum = 0, unit;
+        for (uint32_t k = 0; k < population; k++)
+            sum += t->blocking[k * settings + s];
+        unit = sqrt(sum / population + 0.001);
+        for (uint32_t k = 0; k < population; k++)
+            t->value[k] += t->blocking[k * settings + s] / unit / settings;
+    }
+    for (uint32_t k = 0; k < population; k++)
+        least = fmin(least, t->value[k]);
+    return least;
+}
+
 static bool
 breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
 {
-    uint32_t settings = t->options->nsettings, population = learn_cma_population(t->cma);
-    t->seed = t->options->seed + JUDGED + (uint32_t)t->generation;
+    t->seed = t->options->seed + (uint32_t)t->generation;
     t->points = learn_cma_ask(t->cma);
     if (!evaluate(t, err) ||
         !rec_grow(&t->means, &t->room, (t->generation + 1) * t->n, sizeof *t->means, err))
         return false;
-    progress->value = INFINITY;
-    for (uint32_t k = 0; k < population; k++) {
-        t->value[k] = 0;
-        for (uint32_t s = 0; s < settings; s++)
-            t->value[k] += t->blocking[k * settings + s] / t->unit[s] / settings;
-        progress->value = fmin(progress->value, t->value[k]);
-    }
+    progress->value = value_points(t);
     learn_cma_tell(t->cma, t->value);
     memcpy(t->means + t->generation * t->n, learn_cma_mean(t->cma),
            t->n * sizeof(double));
@@ -158,11 +130,30 @@ take_mean(const struct trainer *t, struct alloc_scorer *scorer)
         double sum = 0;
         for (uint64_t g = first; g < t->generation; g++)
             sum += t->means[g * t->n + i];
-        scorer->weight[i] = sum / (double)(t->generation - first);
+        scorer->weight[i] = sum / (double)(t->generation - first) * t->scale[i];
     }
 }
 
 /* ---- the whole ----------------------------------------------------------- */
+
+/* Of a feature, and of each unit's; the outputs of units are about 1. */
+static bool
+start_strategy(struct trainer *t, const struct alloc_scorer *scorer,
+               struct rec_error *err)
+{
+    const size_t row = ALLOC_FEATURES + 1;
+    t->n = alloc_scorer_size(scorer->units);
+    if (!(t->scale = malloc(2 * t->n * sizeof *t->scale)))
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < t->n; i++) {
+        size_t k = i < ALLOC_FEATURES ? i : (i - ALLOC_FEATURES) % row;
+        t->scale[i] = k < ALLOC_FEATURES ? 1 / alloc_features[k].spread : 1;
+        t->scale[t->n + i] = scorer->weight[i] / t->scale[i];
+    }
+    t->cma = learn_cma_new(t->scale + t->n, (uint32_t)t->n, t->options->sigma, 0,
+                           t->options->seed, err);
+    return t->cma != NULL;
+}
 
 static bool
 prepare(struct trainer *t, const struct alloc_scorer *scorer, struct rec_error *err)
@@ -170,9 +161,7 @@ prepare(struct trainer *t, const struct alloc_scorer *scorer, struct rec_error *
     const struct learn_options *o = t->options;
     struct learn_course_options course = o->course;
     size_t population;
-    t->n = alloc_scorer_size(scorer->units);
-    t->cma = learn_cma_new(scorer->weight, (uint32_t)t->n, o->sigma, 0, o->seed, err);
-    if (!t->cma)
+    if (!start_strategy(t, scorer, err))
         return false;
     population = learn_cma_population(t->cma);
     t->blocking = calloc(population * o->nsettings + 1, sizeof *t->blocking);
@@ -205,7 +194,7 @@ release(struct trainer *t)
     }
     free(t->worker);
     learn_cma_free(t->cma);
-    free(t->unit);
+    free(t->scale);
     free(t->blocking);
     free(t->value);
     free(t->means);
@@ -217,7 +206,12 @@ learn_train(const struct learn_options *options, struct graph_store *store,
 {
     struct trainer t = {.options = options, .store = store};
     struct learn_progress progress = {0};
-    bool ok = judge_heuristics(&t, err) && prepare(&t, scorer, err), more = true;
+    bool more = true, ok;
+
+    *generations = 0;
+    if (options->generations == 0)
+        return true;
+    ok = prepare(&t, scorer, err);
 
     while (ok && more && t.generation < options->generations &&
            progress.seconds < options->seconds) {
