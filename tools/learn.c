@@ -57,31 +57,72 @@ check_dist(struct learning *l, const char *option, const char *text)
     return false;
 }
 
-/* A load with each of the fractions. */
+/* The next item of a list; "pmf:1=0.5,2=0.5" is one. */
 static bool
-add_load(struct learning *l, struct rec_str load, const char *fractions)
+next_item(struct rec_str *rest, struct rec_str *item)
 {
-    struct rec_str rest = rec_str(fractions), fraction;
-    char text[200];
+    struct rec_str more, ahead;
+    if (!rec_str_split(rest, ',', item))
+        return false;
+    for (ahead = *rest; rec_str_split(&ahead, ',', &more); *rest = ahead) {
+        const char *equals = memchr(more.ptr, '=', more.len);
+        if (!equals || memchr(more.ptr, ':', (size_t)(equals - more.ptr)))
+            break;
+        item->len = (size_t)(more.ptr + more.len - item->ptr);
+    }
+    return true;
+}
+
+static bool
+add_setting(struct learning *l, const char *interarrival, struct rec_str fraction)
+{
+    uint32_t n = l->options.nsettings;
+    const char *copy = rec_arena_copy(&l->arena, fraction, &l->cli->err);
+    if (!copy || !check_dist(l, "fractions", copy) ||
+        !rec_grow(&l->settings, &l->setting_room, n + 1, sizeof *l->settings,
+                  &l->cli->err))
+        return false;
+    l->settings[n] = (struct learn_setting){interarrival, copy};
+    l->options.nsettings++;
+    return true;
+}
+
+/* A mean is that of exponential times. */
+static const char *
+copy_interarrival(struct learning *l, struct rec_str load)
+{
+    static const char exponential[] = "exponential:";
+    struct rec_error *err = &l->cli->err;
+    const char *copy = NULL;
     double mean;
-    bool number = rec_parse_num(load, &mean);
+    char *text;
+    if (!rec_parse_num(load, &mean))
+        copy = rec_arena_copy(&l->arena, load, err);
+    else if (!(text = malloc(sizeof exponential + load.len)))
+        rec_fail_memory(err);
+    else {
+        sprintf(text, "%s%.*s", exponential, (int)load.len, load.ptr);
+        copy = rec_arena_copy(&l->arena, rec_str(text), err);
+        free(text);
+    }
+    return copy && check_dist(l, "loads", copy) ? copy : NULL;
+}
+
+/* A load with each of the fractions, or with its own. */
+static bool
+add_load(struct learning *l, struct rec_str own, const char *fractions)
+{
+    struct rec_str rest = rec_str(fractions), load, fraction;
     const char *interarrival;
 
-    snprintf(text, sizeof text, "%s%.*s", number ? "exponential:" : "", (int)load.len,
-             load.ptr);
-    if (!check_dist(l, "loads", text) ||
-        !(interarrival = rec_arena_copy(&l->arena, rec_str(text), &l->cli->err)))
+    rec_str_split(&own, '@', &load);
+    if (!(interarrival = copy_interarrival(l, load)))
         return false;
-    while (rec_str_split(&rest, ',', &fraction)) {
-        uint32_t n = l->options.nsettings;
-        const char *copy = rec_arena_copy(&l->arena, fraction, &l->cli->err);
-        if (!copy || !check_dist(l, "fractions", copy) ||
-            !rec_grow(&l->settings, &l->setting_room, n + 1, sizeof *l->settings,
-                      &l->cli->err))
+    if (own.ptr)
+        return add_setting(l, interarrival, own);
+    while (next_item(&rest, &fraction))
+        if (!add_setting(l, interarrival, fraction))
             return false;
-        l->settings[n] = (struct learn_setting){interarrival, copy};
-        l->options.nsettings++;
-    }
     return true;
 }
 
@@ -89,7 +130,7 @@ static bool
 read_settings(struct learning *l, const struct learn_args *args)
 {
     struct rec_str rest = rec_str(args->loads_arg), load;
-    while (rec_str_split(&rest, ',', &load))
+    while (next_item(&rest, &load))
         if (!add_load(l, load, args->fractions_arg))
             return false;
     l->options.settings = l->settings;
@@ -112,7 +153,7 @@ read_options(struct learning *l, const struct learn_args *args)
         (args->minutes_given &&
          !cli_amount(cli, "minutes", args->minutes_arg, false, &minutes)) ||
         (args->generations_given && !cli_count(cli, "generations", args->generations_arg,
-                                               1, 100000000, &o->generations)) ||
+                                               0, 100000000, &o->generations)) ||
         (args->threads_given &&
          !cli_count(cli, "threads", args->threads_arg, 1, 1024, &threads)) ||
         !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||

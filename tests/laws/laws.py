@@ -24,6 +24,7 @@ ramp-alloc --shape 2x2x2 --queue 3 --choose fastest     parts.rec
 ramp-alloc --shape 2x2x2 --heuristic block              parts.rec
 ramp-alloc --shape 2x2x2 --heuristic compact            parts.rec
 ramp-alloc bound --shape 2x2x2                          parts.rec
+learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec
 sim                                                     alloc.rec
 sim --timeline                                          alloc.rec
 sim --until 30                                          alloc.rec
