@@ -17,7 +17,10 @@ REC_BEGIN_DECLS
  * A minimiser by the CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016, with
  * positive weights), whose covariance is kept as its Cholesky factor: the evolution path of
  * the step size uses the mean of the standard normal draws (Krause, Arbones and Igel, "CMA-ES
- * with Optimal Covariance Update and Storage Complexity", 2016).
+ * with Optimal Covariance Update and Storage Complexity", 2016). For the first
+ * 100 n / sqrt(population) generations it learns variances only, at (n + 2) / 3 times the
+ * rates (Ros and Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space
+ * Complexity", 2008).
  */
 struct learn_cma;
 

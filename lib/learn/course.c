@@ -100,11 +100,10 @@ run(struct learn_course *c, struct draws *d, struct rec_error *err)
     char name[24];
     for (uint64_t i = 0; i < c->options.jobs; i++) {
         const struct learn_template *template = choose(c, d);
-        struct graph_job job = {
-            .id = {name, (size_t)sprintf(name, "j%llu", (unsigned long long)i)},
-            .graphs = template->graphs,
-            .deadline = INFINITY};
+        struct graph_job job = {.graphs = template->graphs, .deadline = INFINITY};
         int status = rng_arrivals_next(d->arrivals, &job.arrival, err);
+        sprintf(name, "j%llu", (unsigned long long)i);
+        job.id = rec_str(name);
         if (status < 0)
             return false;
         if (status == 0)

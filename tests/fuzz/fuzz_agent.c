@@ -72,9 +72,10 @@ static bool
 decide(struct alloc_agent *agent, const struct net_cluster *cluster, int *decided,
        struct rec_error *err)
 {
+    const struct alloc_choosing choosing = {.chooser = &alloc_agent_chooser,
+                                            .self = agent};
     struct alloc_admission_options options = {
-        .chooser = &alloc_agent_chooser,
-        .choosing = agent,
+        .choosing = &choosing,
         .queue = 2,
         .placer = {*cluster, alloc_heuristics, {1, 1, 1}, 1}};
     char path[64];
