@@ -204,8 +204,8 @@ datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
-SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/redundant/* traces/serving/* \
-    traces/tasks/*)
+SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/policies/* traces/redundant/* \
+    traces/serving/* traces/tasks/*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \

@@ -62,6 +62,17 @@ nothing_of() { # OUT NAME...: no file of these names
     [ "$(grep -c ^done old/points.rec)" = 3 ]
 }
 
+@test "agents: a sweep of heuristics, a policy that is trained first, and the bound, which none beats" {
+    make -s -C "$experiments/agents" BIN="$bin" PROFILES=../../alexnet.txt OUT="$out/agents" JOBS=60 \
+        GENERATIONS=1 SEEDS=1000001..1000002 INTERARRIVALS='100 fixed:200' FRACTIONS='skew:5 fixed:0.5' \
+        CHOOSERS='sip-ml:4@first first learned rollout:2 bound' >log
+    [ -s agents/blocking.svg ]
+    # 5 choosers, 2 distributions of fractions, 2 loads
+    awk -F'\t' 'NR > 1 { n++; rate[$1, $2, $3] = $5; at[$2, $3]; by[$1] }
+        END { for (a in at) for (b in by) bad += rate[b, a] < rate["bound", a]; print n, bad + 0 }' agents/agents.tsv >summary
+    diff - summary <<<"20 0"
+}
+
 @test "spot: another network, other runs make what a fresh run makes" {
     spot old RUNS=4 MINUTES=600 >log 2>&1
     for other in "RUNS=4 NETWORK=vgg" "RUNS=3 NETWORK=vgg REMOVALS=0.50"; do

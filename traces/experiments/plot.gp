@@ -20,5 +20,5 @@ if (what eq "blocking") {
     mean = 7
 }
 plot for [c in curves] \
-    sprintf("< awk -F'\t' '$1 \"@\" $2 == \"%s\"' %s", c, input) \
+    sprintf("< awk -F'\t' -v OFS='\t' '$1 \"@\" $2 == \"%s\" { sub(/.*:/, \"\", $3); print }' %s", c, input) \
     using 3:mean:(column(mean + 1)) with yerrorlines linewidth 2 title c noenhanced

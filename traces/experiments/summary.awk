@@ -1,5 +1,5 @@
 # One line a curve and load from the TSV of each seed, which tasks write (ARGV[1]):
-# .../X@Y/INTERARRIVAL/SEED.tsv; what X and Y are is said by x and y.
+# .../X@Y/INTERARRIVAL/SEED.tsv, no @ in Y; what X and Y are is said by x and y.
 BEGIN {
     FS = OFS = "\t"
     while ((getline <ARGV[1]) > 0)
@@ -10,8 +10,8 @@ BEGIN {
 }
 FNR == 1 {
     n = split(FILENAME, part, "/")
-    sub("@", "\t", part[n - 2])
-    key = part[n - 2] "\t" part[n - 1]
+    at = match(part[n - 2], /@[^@]*$/)
+    key = substr(part[n - 2], 1, at - 1) "\t" substr(part[n - 2], at + 1) "\t" part[n - 1]
     if (!(key in seeds)) order[++keys] = key
     seeds[key]++
 }
