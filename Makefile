@@ -186,7 +186,7 @@ fuzz: all | build/needs/fuzz
 	$(MAKE) BUILD=build/fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' WERROR=0 fuzz-targets
 	@tests/fuzz/run $(FUZZ)
 
-demo: all
+demo: $(BIN)
 	@BUILD=$(BUILD) scripts/demo
 
 traces: all

@@ -133,7 +133,8 @@ blocks_init(struct blocks *b, const uint32_t shape[3], struct rec_error *err)
         if (!add_positions(b, shape, d, err))
             return false;
     b->when = calloc(b->first[b->ndegrees] + 1, sizeof *b->when);
-    return b->when || rec_fail_memory(err);
+    b->open = calloc(b->first[b->ndegrees] + 1, sizeof *b->open);
+    return (b->when && b->open) || rec_fail_memory(err);
 }
 
 void
@@ -143,49 +144,59 @@ blocks_free(struct blocks *b)
     free(b->start);
     free(b->mask);
     free(b->when);
+    free(b->open);
 }
 
 void
 blocks_set(struct blocks *b, const double *when)
 {
-    for (uint32_t p = 0; p < b->first[b->ndegrees]; p++) {
-        double last = 0;
-        for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
-            last = when[b->server[j]] > last ? when[b->server[j]] : last;
-        b->when[p] = last;
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < b->ndegrees; d++) {
+        b->first_open[d] = n;
+        for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++) {
+            double last = 0;
+            for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
+                last = when[b->server[j]] > last ? when[b->server[j]] : last;
+            b->when[p] = last;
+            if (last == 0)
+                b->open[n++] = p;
+        }
     }
+    b->first_open[b->ndegrees] = n;
 }
 
 static inline bool
-is_open(const struct blocks *b, uint32_t p, double within, const struct taken *taken)
+is_taken(const struct blocks *b, uint32_t p, const struct taken *taken)
 {
-    if (b->when[p] > within)
-        return false;
     if (!(b->mask[p] & taken->mask))
-        return true;
-    if (b->nservers <= 64)
         return false;
+    if (b->nservers <= 64)
+        return true;
     for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
         if (taken->is[b->server[j]])
-            return false;
-    return true;
+            return true;
+    return false;
 }
 
 uint32_t
-blocks_count(const struct blocks *b, uint32_t d, double within, const struct taken *taken)
+blocks_count(const struct blocks *b, uint32_t d, const struct taken *taken)
 {
     uint32_t n = 0;
-    for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++)
-        n += is_open(b, p, within, taken);
+    for (uint32_t i = b->first_open[d]; i < b->first_open[d + 1]; i++)
+        n += !is_taken(b, b->open[i], taken);
     return n;
 }
 
 uint32_t
 blocks_largest(const struct blocks *b, double within, const struct taken *taken)
 {
-    for (uint32_t d = b->ndegrees; d-- > 0;)
-        for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++)
-            if (is_open(b, p, within, taken))
+    for (uint32_t d = b->ndegrees; d-- > 0;) {
+        for (uint32_t i = b->first_open[d]; i < b->first_open[d + 1]; i++)
+            if (!is_taken(b, b->open[i], taken))
                 return d + 1;
+        for (uint32_t p = b->first[d]; within > 0 && p < b->first[d + 1]; p++)
+            if (b->when[p] <= within && !is_taken(b, p, taken))
+                return d + 1;
+    }
     return 0;
 }

@@ -16,23 +16,25 @@ struct blocks {
     uint32_t *start;
     uint64_t *mask; /* per position: bit server % 64 of each server */
     double *when;   /* per position: seconds from now until all its servers are free */
+    uint32_t *open; /* positions that are free now, of degree[d] from first_open[d] on */
+    uint32_t first_open[BLOCKS_DEGREES + 1];
     size_t server_room, start_room, mask_room;
 };
 
 bool blocks_init(struct blocks *blocks, const uint32_t shape[3],
                  struct rec_error *err) REC_MUST_CHECK;
 void blocks_free(struct blocks *blocks);
-/* Fills when[]; `when` is that of each server. */
+/* Fills when[] and open[]; `when` is that of each server. */
 void blocks_set(struct blocks *blocks, const double *when);
 /* The servers that somebody takes, as struct taken. */
 struct taken {
     const bool *is; /* per server */
     uint64_t mask;
 };
-/* How many positions of degree[d] are free within so many seconds, taken ones not. */
-uint32_t blocks_count(const struct blocks *blocks, uint32_t d, double within,
-                      const struct taken *taken);
-/* 1 + the index of the largest degree with such a position, 0: none has one. */
+/* How many positions of degree[d] are free now, taken ones not. */
+uint32_t blocks_count(const struct blocks *blocks, uint32_t d, const struct taken *taken);
+/* 1 + the index of the largest degree with a position that is free within so many seconds, 0:
+ * none has one. */
 uint32_t blocks_largest(const struct blocks *blocks, double within,
                         const struct taken *taken);
 

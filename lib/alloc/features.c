@@ -71,11 +71,14 @@ features_new(const struct net_cluster *cluster, struct rec_error *err)
     f->nservers = net_servers(cluster);
     f->when = calloc(f->nservers, sizeof *f->when);
     f->taken = calloc(f->nservers, sizeof *f->taken);
-    if (!f->when || !f->taken)
+    f->h = calloc(f->nservers + 1, sizeof *f->h);
+    if (!f->when || !f->taken || !f->h)
         rec_fail_memory(err);
     else if (blocks_init(&f->blocks, cluster->shape, err)) {
+        for (uint32_t n = 0; n <= f->nservers; n++)
+            f->h[n] = rng_log1p(n) / rng_log1p(f->nservers);
         for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
-            f->height[d + 1] = rng_log1p(f->blocks.degree[d]) / rng_log1p(f->nservers);
+            f->height[d + 1] = f->h[f->blocks.degree[d]];
         for (int i = 0; i < SHARES; i++) {
             double aim = f->nservers * share_of[i] / 16.;
             for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
@@ -96,6 +99,7 @@ features_free(struct features *f)
         return;
     blocks_free(&f->blocks);
     free(f->when);
+    free(f->h);
     free(f->taken);
     free(f);
 }
@@ -212,7 +216,7 @@ fill_blocks(struct features *f, const struct alloc_alternative *a, double *x)
     x[ALLOC_BLOCK] = f->height[blocks_largest(&f->blocks, 0, &taken)];
     for (int i = 0; i < SHARES; i++) {
         uint32_t d = f->share[i];
-        x[ALLOC_SHARE + i] = blocks_count(&f->blocks, d, 0, &taken) /
+        x[ALLOC_SHARE + i] = blocks_count(&f->blocks, d, &taken) /
                              (double)(f->blocks.first[d + 1] - f->blocks.first[d]);
     }
     for (int h = 0; h < HORIZONS; h++) {
@@ -258,7 +262,7 @@ features_of(struct features *f, const struct features_job *job,
     x[ALLOC_REMAINING] = f->remaining;
     x[ALLOC_OUTLAST] = outlasting(f, a->finish) / N;
     x[ALLOC_FULL] = 1 - f->nfree / N;
-    x[ALLOC_HEIGHT] = rng_log1p(n) / rng_log1p(N);
+    x[ALLOC_HEIGHT] = f->h[a->nservers];
     x[ALLOC_HEIGHT2] = x[ALLOC_HEIGHT] * x[ALLOC_HEIGHT];
     x[ALLOC_LOAD_HEIGHT] = l * x[ALLOC_HEIGHT];
     x[ALLOC_LOAD_HEIGHT2] = l * x[ALLOC_HEIGHT2];

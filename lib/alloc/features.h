@@ -56,6 +56,7 @@ struct features {
     struct blocks blocks;
     uint32_t share[5];                 /* which degree */
     double height[BLOCKS_DEGREES + 1]; /* h() of none, and of each degree */
+    double *h;                         /* of 0 to nservers servers */
     /* arrivals so far: */
     uint64_t arrivals;
     double first, last, work, fraction; /* seconds, seconds; sums */

@@ -63,32 +63,49 @@ const struct trial *
 trials_find(const struct trials *trials, uint32_t graph)
 {
     const struct trial *trial = place_of(trials, graph);
-    if (trial->graph != graph + 1 ||
+    if (trial->graph != graph + 1 || trial->word != trials->state[0])
+        return NULL;
+    if (trials->nwords > 1 &&
         memcmp(trial->state, trials->state, trials->nwords * sizeof *trial->state) != 0)
         return NULL;
     return trial;
+}
+
+/* Room for what a place is to keep. */
+static bool
+prepare(const struct trials *trials, struct trial *place, uint32_t nservers)
+{
+    uint32_t *servers;
+    if (trials->nwords > 1 && !place->state &&
+        !(place->state = malloc(trials->nwords * sizeof *place->state)))
+        return false;
+    if (nservers <= place->room)
+        return true;
+    if (!(servers = realloc(place->servers, nservers * sizeof *servers)))
+        return false;
+    place->servers = servers;
+    place->room = nservers;
+    return true;
 }
 
 bool
 trials_keep(struct trials *trials, const struct trial *trial, struct rec_error *err)
 {
     struct trial *place = place_of(trials, trial->graph - 1);
-    size_t size = trials->nwords * sizeof *place->state;
-    uint64_t *state = place->state ? place->state : malloc(size);
-    uint32_t *servers = malloc((trial->nservers + 1) * sizeof *servers);
+    struct trial old;
 
-    place->state = state;
-    if (!state || !servers) {
-        free(servers);
-        place->graph = 0;
+    place->graph = 0;
+    if (!prepare(trials, place, trial->nservers))
         return rec_fail_memory(err);
-    }
-    free(place->servers);
+    old = *place;
     *place = *trial;
-    place->state = state;
-    place->servers = servers;
-    memcpy(state, trials->state, size);
+    place->word = trials->state[0];
+    place->state = old.state;
+    place->servers = old.servers;
+    place->room = old.room;
+    if (trials->nwords > 1)
+        memcpy(place->state, trials->state, trials->nwords * sizeof *place->state);
     if (trial->nservers)
-        memcpy(servers, trial->servers, trial->nservers * sizeof *servers);
+        memcpy(place->servers, trial->servers, trial->nservers * sizeof *place->servers);
     return true;
 }

@@ -11,13 +11,15 @@
 struct trial {
     uint32_t graph; /* index + 1; 0: the place is empty */
     enum alloc_outcome outcome;
+    uint64_t word;   /* bit per server: taken; of the first 64 */
+    uint64_t *state; /* of all, if there are more */
     uint32_t failed; /* the unit that could not be placed */
-    uint64_t *state; /* bit per server: taken */
     struct sim_layout *layout;
     uint32_t place;    /* of the layout among those that are known, */
     uint64_t serial;   /* and which of those that had this place; 0: there is none */
     uint32_t *servers; /* of the slots */
     uint32_t nservers;
+    uint32_t room; /* for servers, of a place */
     struct sim_cost cost;
 };
 
