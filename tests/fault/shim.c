@@ -76,23 +76,23 @@ static struct {
 static const struct kind *kind; /* NULL: no faults */
 static long fault_at;
 
-/* Counts a call; true if it is to fail. */
+/* Counts a call, of any thread; true if it is to fail. */
 static bool
 is_due(enum what what)
 {
-    if (!kind || kind->what != what)
+    static __thread bool looking; /* at the stack, which may allocate */
+    long number;
+    if (!kind || kind->what != what || looking)
         return false;
-    run->calls++;
+    number = __atomic_add_fetch(&run->calls, 1, __ATOMIC_RELAXED);
     if (what == STORM)
         return true;
-    if (run->calls == fault_at) {
-        const struct kind *now = kind;
-        kind = NULL;
+    if (number == fault_at) {
+        looking = true;
         run->depth = backtrace(run->stack, 24);
-        kind = now;
+        looking = false;
     }
-    return run->calls == fault_at ||
-           (what == MEMORY && kind->value && run->calls > fault_at);
+    return number == fault_at || (what == MEMORY && kind->value && number > fault_at);
 }
 
 #define REAL(name)                 \
