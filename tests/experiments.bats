@@ -138,3 +138,16 @@ nothing_of() { # OUT NAME...: no file of these names
     run scripts/make-man '' "$BATS_TEST_TMPDIR/reccheck" '' 0 "$BATS_TEST_TMPDIR/rampipe.5"
     [ "$status" = 1 ]
 }
+
+@test "learn, interrupted, writes what it has learned so far" {
+    pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
+    learn -v --progress --minutes 9 --loads 100 --jobs 30 --held-out 0 in.r >policy.r 2>said &
+    learner=$!
+    for _ in {1..100}; do ! grep -q generations said || break; sleep 0.1; done
+    kill -TERM $learner
+    wait $learner
+    grep -q "interrupted after" said
+    had=$(sed -n 's/^#@\tlearn.*--generations=\([0-9]*\) .*/\1/p' policy.r)
+    learn --generations "$had" --loads 100 --jobs 30 --held-out 0 in.r | grep -v '^#@' >again.r
+    grep -v '^#@' policy.r | cmp - again.r
+}
