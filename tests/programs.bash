@@ -40,7 +40,7 @@ partition	graph.rec
 ramp-alloc	parts.rec
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
-learn	parts.rec	--generations=1 --jobs=9 --loads=9 --held-out=1
+learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
