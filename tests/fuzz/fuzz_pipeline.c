@@ -79,7 +79,9 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     size_t nheuristics = 0;
     while (alloc_heuristics[nheuristics].name)
         nheuristics++;
+    const struct alloc_choosing first = {.chooser = &alloc_choosers[0]};
     struct alloc_admission_options options = {
+        .choosing = &first,
         .placer = {.cluster = {&net_ramp,
                                {2, 2, 2},
                                NET_RAMP_BANDWIDTH,
