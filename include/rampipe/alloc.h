@@ -311,7 +311,8 @@ struct alloc_agent_options {
     double timeout;      /* for each answer, and to end, seconds; inf: any */
     const struct net_cluster *cluster; /* it is told of it */
     const char *provenance;            /* of what it is told, a "#@" line */
-    /* A process group has been started: called before any signal can come between. */
+    /* A process group has been started: called before any signal can come between. May be
+     * NULL. */
     void (*started)(pid_t group);
 };
 

@@ -104,8 +104,9 @@ struct learn_options {
 /**
  * Trains a scorer from what it is on. A point's value is the mean over the settings of its
  * blocking in one episode, the same for all points of a generation, divided by the root of
- * 0.001 and the blocking of the best heuristic in that setting: so neither the loads under
- * which most is blocked count alone, nor those under which hardly anything is. The result is
+ * 0.001 and the mean blocking of the generation's points in that setting: so neither the loads
+ * under which most is blocked count alone, nor those under which hardly anything is. Steps are
+ * taken in units of 1 / the spread of each feature (struct alloc_feature). The result is
  * the mean of the strategy's means over the last third of the generations. *generations: how
  * many there were; the same number gives the same scorer, whatever `threads`.
  */

@@ -93,7 +93,8 @@ bool metrics_accounts_take(struct metrics_accounts *accounts,
                            const struct rec_reader *reader, const struct rec *rec,
                            size_t *state, struct rec_error *err) REC_MUST_CHECK;
 
-/** Reads a bound record, of which no more jobs are accepted than arrive. Others: true, and both are 0. */
+/** Reads a bound record, of which no more jobs are accepted than arrive. Others: true, and both
+ * are 0. */
 bool metrics_bound_read(const struct rec_reader *reader, const struct rec *rec,
                         uint64_t *jobs, double *accepted,
                         struct rec_error *err) REC_MUST_CHECK;

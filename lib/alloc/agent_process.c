@@ -57,7 +57,8 @@ agent_start(struct agent_process *process, const char *command, void (*started)(
         run_command(command, pipes, parent, &mask);
     if (ok) {
         setpgid(process->pid, process->pid); /* whoever of the two comes first */
-        started(process->pid);
+        if (started)
+            started(process->pid);
     }
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (!ok) {

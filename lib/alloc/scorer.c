@@ -110,7 +110,8 @@ grow_units(struct alloc_scorer *s, uint32_t units, struct rec_error *err)
         return true;
     if (!(weight = realloc(s->weight, want * sizeof *weight)))
         return rec_fail_memory(err);
-    memset(weight + have, 0, (want - have) * sizeof *weight);
+    for (size_t i = have; i < want; i++)
+        weight[i] = NAN;
     s->weight = weight;
     s->units = units;
     return true;
@@ -149,7 +150,7 @@ place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct r
                       (output ? ALLOC_FEATURES : (size_t)feature)];
 }
 
-/* Reads a stream of weights; a later one of the same place is an error. */
+/* Reads a stream of weights, all of which are NAN; so are those that do not come. */
 static bool
 read_weights(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error *err)
 {
@@ -161,8 +162,12 @@ read_weights(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
         if (rec.type != REC_WEIGHT)
             continue;
         found = true;
-        if (!rec_need(reader, &rec, err) || !(place = place_of(s, reader, &rec, err)) ||
-            !rec_get_number(reader, &rec, 2, place, err))
+        if (!rec_need(reader, &rec, err) || !(place = place_of(s, reader, &rec, err)))
+            return false;
+        if (!isnan(*place))
+            return rec_reader_fail(reader, err, "the weight of '%.*s' stands twice",
+                                   (int)rec.field[1].len, rec.field[1].ptr);
+        if (!rec_get_number(reader, &rec, 2, place, err))
             return false;
     }
     return status == 0 && (found || rec_fail(err, REC_DATA, "%s: there are no weights",
@@ -174,10 +179,15 @@ alloc_scorer_read(const char *path, struct rec_error *err)
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, err);
     struct alloc_scorer *s = reader ? alloc_scorer_new(0, err) : NULL;
+    for (int i = 0; s && i < ALLOC_FEATURES; i++)
+        s->weight[i] = NAN;
     if (s && !read_weights(s, reader, err)) {
         alloc_scorer_free(s);
         s = NULL;
     }
+    for (size_t i = 0; s && i < alloc_scorer_size(s->units); i++)
+        if (isnan(s->weight[i]))
+            s->weight[i] = 0;
     rec_reader_close(reader);
     return s;
 }
