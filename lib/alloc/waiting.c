@@ -56,6 +56,7 @@ waiters_add(struct waiters *w, const struct waiter *from, double size, double ch
     w->nvacant -= w->nvacant > 0;
     memcpy(texts, job->id.ptr, job->id.len);
     memcpy(texts + job->id.len, job->graphs.ptr, job->graphs.len);
+    texts[job->id.len + job->graphs.len] = '\0';
     waiter = &w->waiter[place];
     *waiter = *from;
     waiter->texts = texts;
