@@ -43,7 +43,7 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all check check-faults bench bench-scale demo install uninstall clean format lint \
+.PHONY: all check check-faults check-fresh bench bench-scale demo install uninstall clean format lint \
     check-asan coverage fuzz fuzz-targets man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -142,6 +142,10 @@ check: build/needs/test $(BIN) $(UNIT) $(BENCH) $(SHIM) man
 # Every case again, each tool in it with each fault in turn.
 check-faults: build/needs/test $(BIN) $(SHIM)
 	@BUILD=$(BUILD) tests/fault/sweep
+
+# What a fresh tree needs of a machine.
+check-fresh: build/needs/test
+	@tests/fresh
 
 SANITIZE := -O1 -g -fsanitize=address,undefined,float-cast-overflow \
             -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -1,4 +1,4 @@
-# Building from a fresh tree, installing, removing; what is installed: tools with a prefix,
+# Installing, removing; what is installed: tools with a prefix,
 # pages, completion, headers, libraries.
 
 # Make as a user calls it, not as a part of the make that runs the tests.
@@ -177,43 +177,6 @@ complete_line() {
         sed -n 's/^option "\([a-z-]*\)".*/--\1/p' "$ROOT/tools/common.ggo" >seen
         printf '%s\n' --help --version >>seen
     done
-}
-
-# A fresh tree in a path with a blank.
-clone() {
-    export at="$PWD/a b/rampipe"
-    mkdir -p "$at"
-    tar -C "$ROOT" --exclude=./build --exclude=./.git -cf - . | tar -C "$at" -xf -
-}
-# A machine that has what building needs, and not what tests, pages and lint need.
-bare_path() {
-    mkdir bare
-    ln -s /usr/bin/* bare/
-    (cd bare && rm -f bats help2man python3* gnuplot* dot man pkg-config g++* c++* clang* \
-        cppcheck shellcheck dh lintian)
-    export PATH=$PWD/bare
-}
-
-@test "install: a fresh tree in a path with a blank needs only what building needs" {
-    clone
-    (
-        bare_path
-        env -i PATH="$PATH" make -s -j2 -C "$at" demo CFLAGS=-O0 >out 2>&1 || { cat out; exit 1; }
-        grep -q 'Try next' out && ! grep -q bootstrap out
-        # what the others ask for
-        cd "$at"
-        [ -z "$(scripts/bootstrap --dry-run build)" ]
-        [ "$(scripts/bootstrap --dry-run man)" = help2man ]
-        [[ $(scripts/bootstrap --dry-run test) == "help2man bats python3 "*gnuplot-nox* ]]
-        [ "$(scripts/bootstrap --dry-run)" = "$(scripts/bootstrap --dry-run build test)" ]
-        [ "$(scripts/bootstrap --dry-run bench)" = python3 ]
-        [[ $(scripts/bootstrap --dry-run lint) == "clang clang-format "*shellcheck ]]
-    )
-    export -n BUILD TESTS ROOT
-    make -s -C "$at/traces/experiments/load" JOBS=5 SEEDS=1 INTERARRIVALS=100 >out 2>&1
-    [ -s "$at/build/experiments/load/blocking.svg" ]
-    env -i PATH=/usr/bin:/bin TESTS=cases/reccheck "$at/tests/run" >out 2>&1 || { cat out; return 1; }
-    grep -qE '^[1-9][0-9]+ passed, 0 failed' out
 }
 
 @test "install: a packager's flags add to ours" {
