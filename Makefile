@@ -56,17 +56,15 @@ build/needs/%: scripts/bootstrap
 	@mkdir -p $(@D) && touch $@
 
 # ---- compiling ------------------------------------------------------------------------
+# For both libraries. What the shared one shows is what its headers declare, and it calls itself.
+PIC := -fPIC -fvisibility=hidden -fno-semantic-interposition
 $(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build
 	@mkdir -p $(@D)
-	$(call quiet,CC)$(call COMPILE,$(WARN)) -c $< -o $@
-# What the shared library shows is what its headers declare.
-$(BUILD)/shared/%.o: %.c Makefile | build/needs/build
-	@mkdir -p $(@D)
-	$(call quiet,CC)$(call COMPILE,$(WARN) -fPIC -fvisibility=hidden) -c $< -o $@
+	$(call quiet,CC)$(call COMPILE,$(WARN) $(PIC)) -c $< -o $@
 
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^
-$(SHARED): $(LIB_SRC:%.c=$(BUILD)/shared/%.o)
+$(SHARED): $(LIB_OBJ)
 	$(call quiet,LINK)$(LINK) -shared -Wl,-soname,$(SONAME) $^ $(LINKED) -o $@
 
 # The option parsers. They are made in build/, once for all variants of the build.
@@ -93,7 +91,7 @@ $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call obj
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(LINK) $^ $(LINKED) -o $@
 
--include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/shared/lib/*/*.d $(BUILD)/tools/*.d \
+-include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/tools/*.d \
     $(BUILD)/tests/*/*.d)
 
 # ---- manual pages, completion --------------------------------------------------------
