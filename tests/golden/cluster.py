@@ -17,8 +17,10 @@ fault that ../shared/reference/ramp.md lists:
                  time for one of the orders that depended on hashes
 """
 import csv
+import functools
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,12 +30,12 @@ import published
 
 golden, profiles, mode = sys.argv[1:4]
 # A network 1000 times slower than published in every respect.
-SLOW_NETWORK = " --bandwidth 1.6e9 --propagation 50e-6 --io 100e-6"
+SLOW_NETWORK = "--bandwidth 1.6e9 --propagation 50e-6 --io 100e-6"
 MODELS = "alexnet vgg16 squeezenet1_0 resnet18 gnmt".split()
 scratch = os.path.relpath(tempfile.mkdtemp())
 for model in MODELS:
-    subprocess.run(f"pd2graph --no-job --time-unit s {profiles}/{model}.txt -o {scratch}/{model}.rec",
-                   shell=True, check=True)
+    subprocess.run(["pd2graph", "--no-job", "--time-unit", "s", f"{profiles}/{model}.txt",
+                    "-o", f"{scratch}/{model}.rec"], check=True)
 
 
 def close(a, b):
@@ -46,26 +48,36 @@ def policy(name):
             "AcceptableJCT": "acceptable-jct"}.get(heuristic) or "sip-ml:" + heuristic[5:]
 
 
+def call(*command, text=""):
+    return subprocess.run(command, check=True, capture_output=True, text=True, input=text).stdout
+
+
+@functools.cache  # jobs of a run differ in little else than name and arrival
+def partitioned(policy, jobs):
+    graphs = [f"{scratch}/{m}.rec" for m in MODELS if any(model == m for _, model, _, _ in jobs)]
+    lines = "".join("\t".join(["job", name, model, arrival, "50", deadline]) + "\n"
+                    for name, model, arrival, deadline in jobs)
+    return call("partition", "--policy", policy, "--quantum", "0.01", *graphs, "-", text=lines)
+
+
 def run(name, rows, down=()):
     """Our results by job: (status, cause, completion time, servers)."""
-    jobs = os.path.join(scratch, "jobs.rec")
-    with open(jobs, "w") as f:
-        for r in rows:
-            f.write("\t".join(["job", r["job_idx"], r["model"], r["arrival"], "50",
-                               r["max_acceptable_jct"]]) + "\n")
-    allocated = os.path.join(scratch, "alloc.rec")
-    graphs = " ".join(f"{scratch}/{m}.rec" for m in MODELS if any(r["model"] == m for r in rows))
-    simulated = subprocess.run(
-        f"partition --policy {policy(name)} --quantum 0.01 {graphs} {jobs} |"
-        " ramp-alloc --choose first-degree" + (SLOW_NETWORK if "lowbw" in name else "")
-        + (" --down " + ",".join(down) if down else "") + f" | tee {allocated} | sim",
-        shell=True, check=True, capture_output=True, text=True)
+    global allocated
+    jobs = tuple((r["job_idx"], r["model"], r["arrival"], r["max_acceptable_jct"]) for r in rows)
+    if len(jobs) == 1:
+        (job, model, arrival, deadline), = jobs
+        text = partitioned(policy(name), (("job", model, "0", deadline),))
+        text = re.sub("^job\tjob\t([^\t]*)\t0\t", f"job\t{job}\t\\1\t{arrival}\t", text, flags=re.M)
+    else:
+        text = partitioned(policy(name), jobs)
+    allocated = call("ramp-alloc", "--choose", "first-degree",
+                     *(SLOW_NETWORK.split() if "lowbw" in name else ()),
+                     *(("--down", ",".join(down)) if down else ()), text=text)
     results, servers = {}, {}
-    with open(allocated) as f:
-        for line in f.read().split("\nalloc\t")[1:]:
-            record = line.split("\n", 1)[0].split("\t")
-            servers[record[0]] = sorted(record[4].split(","))
-    for line in simulated.stdout.split("\n"):
+    for line in allocated.split("\nalloc\t")[1:]:
+        record = line.split("\n", 1)[0].split("\t")
+        servers[record[0]] = sorted(record[4].split(","))
+    for line in call("sim", text=allocated).split("\n"):
         r = line.split("\t")
         if r[0] == "done":
             results[r[1]] = ("completed", "", float(r[5]) - float(r[3]), servers[r[1]])
@@ -76,11 +88,7 @@ def run(name, rows, down=()):
 
 def is_published(seconds):
     """Does the published loop take that long for the job of the last run()?"""
-    allocated = os.path.join(scratch, "alloc.rec")
-    timeline = subprocess.run(["sim", "--timeline", allocated], capture_output=True, text=True,
-                              check=True).stdout
-    with open(allocated) as f:
-        job = published.Placed(f.read(), timeline)
+    job = published.Placed(allocated, call("sim", "--timeline", text=allocated))
     return any(close(seconds, 50 * published.step_seconds(job, seed)) for seed in range(20))
 
 
@@ -159,8 +167,7 @@ def episode(name):
     """The figures of the whole run that differ from the golden's."""
     with open(f"{golden}/cluster/{name}.episode.csv") as f:
         theirs = {r["metric"]: float(r["value"]) for r in csv.DictReader(f)}
-    text = subprocess.run(f"sim {scratch}/alloc.rec | metrics --format tsv", shell=True,
-                          capture_output=True, text=True, check=True).stdout
+    text = call("metrics", "--format", "tsv", text=call("sim", text=allocated))
     ours = {(r[1], r[2]): float(r[3]) for r in
             (line.split("\t") for line in text.split("\n")[1:] if line)}
     wrong = []
