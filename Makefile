@@ -239,7 +239,7 @@ uninstall:
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 SCRIPTS := .ci/run $(filter-out %.in %.py %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash \
     tests/bench/run $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
-    tests/fuzz/run tests/fault/sweep
+    tests/fuzz/run tests/fault/sweep tests/fresh
 # Files may be called 1 or cut, words of tests be split.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
 format:
