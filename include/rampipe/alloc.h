@@ -193,7 +193,8 @@ const struct alloc_alternative *alloc_question_try(struct alloc_question *questi
  * servers, f of them free; of the arrivals so far, this one included: W the mean of
  * sequential time times steps, ia the mean time between them, kept within W/N e^-5 to
  * W/N e^5 (of the first: W/N); load l = ln(W / (ia N)) / 2. Of the alternative: n servers,
- * t from arrival to completion. h(d) = log2(1 + d) / log2(1 + N).
+ * t from arrival to completion. h(d) = log2(1 + d) / log2(1 + N). A job needs a speed-up of
+ * sequential time times steps / deadline, here at most N.
  */
 struct alloc_feature {
     const char *name;    /* NULL ends the table */
@@ -203,7 +204,7 @@ struct alloc_feature {
 };
 
 extern const struct alloc_feature alloc_features[];
-#define ALLOC_FEATURES 43
+#define ALLOC_FEATURES 46
 
 /** The features of an alternative that was tried and can start, in order of the table. */
 bool alloc_question_features(struct alloc_question *question, uint32_t i,

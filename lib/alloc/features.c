@@ -52,9 +52,13 @@ const struct alloc_feature alloc_features[] = {
     {"height2", "height squared", 0.15},
     {"load-height", "l * height", 0.22},
     {"load-height2", "l * height2", 0.22},
-    {"fractions", "the mean of fraction over the jobs so far", 0.2},
-    {"fractions-height", "fractions * height", 0.1},
-    {"fractions-height2", "fractions * height2", 0.1},
+    {"need", "the mean over the jobs so far of h(the speed-up they need), less 1/3",
+     0.08},
+    {"need-height", "need * height", 0.03},
+    {"need-height2", "need * height2", 0.02},
+    {"spread", "the standard deviation of fraction over the jobs so far, less 0.2", 0.06},
+    {"spread-height", "spread * height", 0.03},
+    {"spread-height2", "spread * height2", 0.02},
     {NULL, NULL, 0}};
 
 _Static_assert(sizeof alloc_features / sizeof *alloc_features == ALLOC_FEATURES + 1,
@@ -110,22 +114,32 @@ fraction_of(double deadline, double work)
     return fmin(deadline / fmax(work, DBL_MIN), 2);
 }
 
+/* h() of the speed-up over one server that meets the deadline, at most N. */
+static double
+need_of(const struct features *f, double deadline, double work)
+{
+    double speed_up = fmin(fmax(work, DBL_MIN) / deadline, f->nservers);
+    return rng_log1p(speed_up) / rng_log1p(f->nservers);
+}
+
 void
 features_arrive(struct features *f, const struct graph_job *job, double work)
 {
+    double fraction = fraction_of(job->deadline, work);
     if (f->arrivals++ == 0)
         f->first = job->arrival;
     f->last = job->arrival;
     f->work += work;
-    f->fraction += fraction_of(job->deadline, work);
+    f->fraction += fraction;
+    f->fraction2 += fraction * fraction;
+    f->needed += need_of(f, job->deadline, work);
 }
 
 void
 features_forget(struct features *f)
 {
     f->arrivals = 0;
-    f->work = 0;
-    f->fraction = 0;
+    f->work = f->fraction = f->fraction2 = f->needed = 0;
 }
 
 void
@@ -136,6 +150,8 @@ features_remember(struct features *f, const struct features *from)
     f->last = from->last;
     f->work = from->work;
     f->fraction = from->fraction;
+    f->fraction2 = from->fraction2;
+    f->needed = from->needed;
 }
 
 /* ---- the cluster, once a decision ---------------------------------------- */
@@ -143,9 +159,10 @@ features_remember(struct features *f, const struct features *from)
 static void
 look_at_load(struct features *f)
 {
-    double even;
-    f->mean_work = f->work > 0 ? f->work / (double)f->arrivals : 1;
-    f->mean_fraction = f->arrivals ? f->fraction / (double)f->arrivals : 0;
+    double even, n = fmax((double)f->arrivals, 1), mean = f->fraction / n;
+    f->mean_work = f->work > 0 ? f->work / n : 1;
+    f->need = f->needed / n - 1. / 3;
+    f->spread = sqrt(fmax(f->fraction2 / n - mean * mean, 0)) - 0.2;
     even = f->mean_work / f->nservers;
     f->interarrival =
         f->arrivals > 1 ? (f->last - f->first) / (double)(f->arrivals - 1) : even;
@@ -266,7 +283,10 @@ features_of(struct features *f, const struct features_job *job,
     x[ALLOC_HEIGHT2] = x[ALLOC_HEIGHT] * x[ALLOC_HEIGHT];
     x[ALLOC_LOAD_HEIGHT] = l * x[ALLOC_HEIGHT];
     x[ALLOC_LOAD_HEIGHT2] = l * x[ALLOC_HEIGHT2];
-    x[ALLOC_FRACTIONS] = f->mean_fraction;
-    x[ALLOC_FRACTIONS_HEIGHT] = f->mean_fraction * x[ALLOC_HEIGHT];
-    x[ALLOC_FRACTIONS_HEIGHT2] = f->mean_fraction * x[ALLOC_HEIGHT2];
+    x[ALLOC_NEED] = f->need;
+    x[ALLOC_NEED_HEIGHT] = f->need * x[ALLOC_HEIGHT];
+    x[ALLOC_NEED_HEIGHT2] = f->need * x[ALLOC_HEIGHT2];
+    x[ALLOC_SPREAD] = f->spread;
+    x[ALLOC_SPREAD_HEIGHT] = f->spread * x[ALLOC_HEIGHT];
+    x[ALLOC_SPREAD_HEIGHT2] = f->spread * x[ALLOC_HEIGHT2];
 }

@@ -39,9 +39,12 @@ enum {
     ALLOC_HEIGHT2,
     ALLOC_LOAD_HEIGHT,
     ALLOC_LOAD_HEIGHT2,
-    ALLOC_FRACTIONS,
-    ALLOC_FRACTIONS_HEIGHT,
-    ALLOC_FRACTIONS_HEIGHT2
+    ALLOC_NEED,
+    ALLOC_NEED_HEIGHT,
+    ALLOC_NEED_HEIGHT2,
+    ALLOC_SPREAD,
+    ALLOC_SPREAD_HEIGHT,
+    ALLOC_SPREAD_HEIGHT2
 };
 
 struct running {
@@ -59,9 +62,10 @@ struct features {
     double *h;                         /* of 0 to nservers servers */
     /* arrivals so far: */
     uint64_t arrivals;
-    double first, last, work, fraction; /* seconds, seconds; sums */
+    double first, last;                       /* seconds */
+    double work, fraction, fraction2, needed; /* sums */
     /* the cluster at a decision: */
-    double mean_work, mean_fraction, interarrival, load, now, remaining;
+    double mean_work, need, spread, interarrival, load, now, remaining;
     uint32_t nfree, ending[3];
     const struct running *running;
     size_t nrunning;

@@ -132,7 +132,7 @@ test_features(void **state)
                                .memory = 10},
                    .heuristic = &alloc_heuristics[0]},
         .choosing = &choosing};
-    struct graph_job a = {rec_str("a"), rec_str("one,two"), 0, 2, 32}, b = a;
+    struct graph_job a = {rec_str("a"), rec_str("one,two"), 0, 2, 32}, b = a, c = a;
     struct rec_error err = {.text = ""};
     struct alloc_admission *admission;
     const double *one = noting.feature[0], *two = noting.feature[1];
@@ -193,9 +193,20 @@ test_features(void **state)
     assert_same(feature(one, "share-8"), 0); /* of two servers, half of the rack */
     assert_near(feature(two, "height"), log(3) / log(5));
     assert_near(feature(two, "height2"), pow(log(3) / log(5), 2));
-    /* fractions: 32 s of 16 s of work, twice: at most 2 */
-    assert_same(feature(two, "fractions"), 2);
-    assert_near(feature(two, "fractions-height"), 2 * log(3) / log(5));
+    /* both need a speed-up of 16/32, and differ in nothing */
+    assert_near(feature(two, "need"), log(1.5) / log(5) - 1. / 3);
+    assert_near(feature(two, "need-height"), feature(two, "need") * log(3) / log(5));
+    assert_near(feature(two, "spread"), -0.2);
+    /* job c, when both have ended, must be twice as fast; its fraction is 8/16, not 2 */
+    c.id = rec_str("c");
+    c.arrival = 20;
+    c.deadline = 8;
+    assert_true(alloc_admission_advance(admission, &c, &err));
+    assert_true(alloc_admission_arrive(admission, &c, &err));
+    assert_near(feature(two, "need"), (2 * log(1.5) + log(3)) / log(5) / 3 - 1. / 3);
+    assert_near(feature(two, "spread"), sqrt(2) / 3 * (2 - 1. / 2) - 0.2);
+    assert_near(feature(two, "spread-height2"),
+                feature(two, "spread") * pow(log(3) / log(5), 2));
     alloc_admission_free(admission);
     graph_store_free(&store);
 }
