@@ -126,7 +126,9 @@ C
 complete_line() {
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() files=
     compopt() { [ "$*" = "-o default" ] && files=files; }
-    $(complete -p "${1##*/}" | sed 's/.*-F \([^ ]*\) .*/\1/') "$1" "${!#}" "${*: -2:1}"
+    local by
+    by=$(complete -p "${1##*/}") && by=${by##*-F }
+    ${by%% *} "$1" "${!#}" "${*: -2:1}"
     echo "${COMPREPLY[*]}${files:+${COMPREPLY[*]:+ }$files}"
 }
 

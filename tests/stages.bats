@@ -335,7 +335,7 @@ terminal() {
 @test "progress: one line for a pipeline, from its first stage, with share and time left" {
     script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
     pd2graph --no-job "$one" >pool
-    endless='timeout 2.5 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
+    endless='timeout 1.6 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
     terminal "$endless pool | reccheck --pass | reccheck" >said
     [ "$(cat said)" = 'tracegen jobs: N %, N s left, N jobs, N s' ]
     terminal "$endless --quiet pool | reccheck --pass | reccheck" >said
@@ -344,7 +344,7 @@ terminal() {
 
 @test "progress: a stage that is asked tells it without a terminal, too" {
     pd2graph --no-job "$one" >pool
-    timeout 2.5 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
+    timeout 1.6 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
         reccheck --pass --progress 2>passed >/dev/null || true
     grep -q 'tracegen jobs: [0-9]* %, [0-9]* s left, [0-9]* jobs' said
     grep -q 'reccheck: [0-9]* records' passed

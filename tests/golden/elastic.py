@@ -156,7 +156,7 @@ def runs():
             "--preempt-chance 0.16338028169014085 --preempt-mean 2.413793103448276 "
             "--preempt-std 2.086165648825032 --add-chance 0.14366197183098592 "
             "--add-mean 2.5416666666666665 --add-std 1.9456261184790364 --big-chance 0.05 "
-            "--runs 400 | sim elastic --brief ")
+            "--runs 1000 | sim elastic --brief ")
     rules = {"seed": "--rules published", "later": "--rules later", "sane": ""}
     for r in rows("monte_carlo.csv"):
         if r["rates"] != "measured":
@@ -253,7 +253,7 @@ def redundant():
 def table():
     for r in rows("redundant/probability_table_fixed.csv"):
         out = run(f"tracegen preempt --process hourly --removal {r['p']} --addition random "
-                  "--minutes 10080 --runs 1000 | sim redundant --brief "
+                  "--minutes 10080 --runs 400 | sim redundant --brief "
                   f"--profile {TRACES}/redundant/bert.tsv")
         results = list(trained(out))
         check(all(x["steps"] == "22194" for x in results), r["p"], "all runs end")
