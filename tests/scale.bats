@@ -10,7 +10,8 @@ setup() {
     ! nm "$BUILD/bin/sim" | grep -q __asan_init || skip "sanitizers take no preloaded library"
 }
 
-# The work of a command, whose $n is 1000, and again 4000: at most six times as much.
+# The work of a command, whose $n is 1000, and again 4000: at most eight times as much (what looks
+# at all for each takes 16; tables are seeded anew each run, which alone moved 4 up to 6).
 near_linear() {
     local n work=()
     for n in 1000 4000; do
@@ -20,7 +21,7 @@ near_linear() {
         work+=("$(cat count)")
     done
     echo "$1: ${work[*]}"
-    [ "${work[0]}" -gt 1000 ] && [ "${work[1]}" -le $((6 * work[0])) ]
+    [ "${work[0]}" -gt 1000 ] && [ "${work[1]}" -le $((8 * work[0])) ]
 }
 
 @test "scale: pd2graph, thousands of files of one name" {
