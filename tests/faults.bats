@@ -216,8 +216,8 @@ PYTHON
         rm -rf folder && mkdir folder && cp graph.rec "folder/$name" &&
             FAULT_FOLDER=folder faulty "$kinds" "$@" -o "folder/$name"
     }
-    f() { in_folder "EIO EINTR INT TERM" out $program $options $input; }
+    f() { in_folder "EIO INT" out $program $options $input; }
     each f
-    in_folder "EIO INT TERM" out.gz partition graph.rec
+    in_folder "EIO EINTR INT TERM" out.gz partition graph.rec
     in_folder "memory memory+ EIO INT TERM" out partition folder/out
 }

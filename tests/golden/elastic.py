@@ -253,7 +253,7 @@ def redundant():
 def table():
     for r in rows("redundant/probability_table_fixed.csv"):
         out = run(f"tracegen preempt --process hourly --removal {r['p']} --addition random "
-                  "--minutes 10080 --runs 400 | sim redundant --brief "
+                  "--minutes 10080 --runs 250 | sim redundant --brief "
                   f"--profile {TRACES}/redundant/bert.tsv")
         results = list(trained(out))
         check(all(x["steps"] == "22194" for x in results), r["p"], "all runs end")
