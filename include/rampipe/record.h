@@ -157,6 +157,10 @@ bool rec_parse_num(struct rec_str s, double *value) REC_MUST_CHECK;
 /** Reads an unsigned decimal integer without sign; false on overflow too. */
 bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
 
+/** Reads the shape of a matrix product, BATCHxMxNxK: BATCH products of M x K by K x N,
+ * integers >= 1. */
+bool rec_parse_product(struct rec_str s, uint64_t shape[4]) REC_MUST_CHECK;
+
 /** Room for any number that rec_format_num writes, with its NUL. */
 #define REC_NUM_MAX 32
 
@@ -274,6 +278,7 @@ enum rec_kind {
     REC_KIND_COUNT,    /* an integer >= 0 */
     REC_KIND_FRACTION, /* a number in [0, 1] (1e-9 of rounding allowed) */
     REC_KIND_PART,     /* I/N, 1 <= I <= N */
+    REC_KIND_PRODUCT,  /* BATCHxMxNxK, integers >= 1 */
     REC_KIND_PASS,     /* forward, backward or task */
     REC_KIND_ACCOUNT,  /* useful, wasted, reconfiguring or stalled */
     REC_KIND_NAMES,    /* ids separated by commas, as many as the field COUNT says */

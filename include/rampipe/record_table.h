@@ -42,7 +42,8 @@ REC_ROW(GRAPH, "graph",
 
 REC_ROW(OP, "op",
     "An operation: one layer of the network in one direction, or one part of it.",
-    "op\tvgg16/4\t2a\tforward\t0.0056\t206000000\ttype=Conv2d\tpair=81a\tof=2\tpart=1/4",
+    "op\tvgg16/4\t2a\tforward\t0.0056\t206000000\ttype=Conv2d\tpair=81a\tof=2\tpart=1/4\t"
+    "flops=2.96e10\tmoved=1.6e8\tclass=convolution\tgemm=1x802816x64x576",
     REC_FIELD("GRAPH", ID, "its graph")
     REC_FIELD("ID", ID, "its name, unique in the graph")
     REC_FIELD("PASS", PASS, "forward, backward or task")
@@ -56,7 +57,16 @@ REC_ROW(OP, "op",
     REC_KEY("stage", COUNT, "pipeline stage, if the profile gives one")
     REC_KEY("pair", ID, "its twin in the other pass")
     REC_KEY("of", ID, "the op it is a part of")
-    REC_KEY("part", PART, "which part, I/N"))
+    REC_KEY("part", PART, "which part, I/N")
+    REC_KEY("flops", AMOUNT,
+          "floating-point operations, of the graph's batch; a multiply-add counts two")
+    REC_KEY("moved", AMOUNT, "bytes that it reads from and writes to device memory")
+    REC_KEY("class", ID,
+          "what kind of work it is, which efficiency depends on: matmul, convolution, "
+          "memory, ...")
+    REC_KEY("gemm", PRODUCT,
+          "the matrix products that it is, of a part those of the whole op: BATCH "
+          "products of M x K by K x N elements"))
 
 REC_ROW(DEP, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",

@@ -20,6 +20,7 @@ static const char *const kind_text[] = {
     [REC_KIND_COUNT] = "an integer >= 0",
     [REC_KIND_FRACTION] = "a number from 0 to 1",
     [REC_KIND_PART] = "I/N with 1 <= I <= N",
+    [REC_KIND_PRODUCT] = "BATCHxMxNxK, integers >= 1",
     [REC_KIND_PASS] = "forward, backward or task",
     [REC_KIND_ACCOUNT] = "useful, wasted, reconfiguring or stalled",
     [REC_KIND_TEXT] = "text",
@@ -49,6 +50,17 @@ is_part(struct rec_str s)
            rec_parse_uint(s, &n) && i >= 1 && i <= n;
 }
 
+bool
+rec_parse_product(struct rec_str s, uint64_t shape[4])
+{
+    struct rec_str part;
+    for (int i = 0; i < 4; i++)
+        if (!rec_str_split(&s, 'x', &part) || !rec_parse_uint(part, &shape[i]) ||
+            shape[i] == 0)
+            return false;
+    return !s.ptr;
+}
+
 static bool
 is_ids(struct rec_str s)
 {
@@ -62,6 +74,7 @@ is_ids(struct rec_str s)
 static bool
 is_kind(struct rec_str s, enum rec_kind kind)
 {
+    uint64_t shape[4];
     double x;
     switch (kind) {
     case REC_KIND_ID: return rec_is_id(s);
@@ -75,6 +88,7 @@ is_kind(struct rec_str s, enum rec_kind kind)
     case REC_KIND_COUNT:
     case REC_KIND_FRACTION: return rec_parse_number(s, kind, &x);
     case REC_KIND_PART: return is_part(s);
+    case REC_KIND_PRODUCT: return rec_parse_product(s, shape);
     case REC_KIND_PASS:
         return rec_str_is(s, "forward") || rec_str_is(s, "backward") ||
                rec_str_is(s, "task");

@@ -79,6 +79,9 @@ wrong_values(enum rec_kind kind)
         "", "-1", "1.5", "1e3", "inf", "x", "18446744073709551616", NULL};
     static const char *const fraction[] = {"", "-0.1", "1.1", "inf", "x", NULL};
     static const char *const part[] = {"", "1", "0/2", "3/2", "1/", "/2", "1/2/3", NULL};
+    static const char *const product[] = {"",          "1",       "1x2x3",
+                                          "1x2x3x4x5", "0x1x1x1", "1x2x3x1.5",
+                                          "1x2x3x-4",  "1x2x3x",  NULL};
     static const char *const pass[] = {"", "Forward", "both", NULL};
     static const char *const account[] = {"", "Useful", "idle", NULL};
     static const char *const text[] = {NULL};
@@ -94,6 +97,7 @@ wrong_values(enum rec_kind kind)
     case REC_KIND_COUNT: return count;
     case REC_KIND_FRACTION: return fraction;
     case REC_KIND_PART: return part;
+    case REC_KIND_PRODUCT: return product;
     case REC_KIND_PASS: return pass;
     case REC_KIND_ACCOUNT: return account;
     case REC_KIND_TEXT: return text;
