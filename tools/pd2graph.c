@@ -121,18 +121,6 @@ choose_names(struct source *all, uint32_t i, const char *given, struct rec_map *
     return rec_map_add(seen, rec_str(source->id), i, err);
 }
 
-static void
-write_job(struct rec_writer *writer, const char *id, uint64_t steps)
-{
-    rec_begin(writer, "job");
-    rec_text_field(writer, id);
-    rec_text_field(writer, id);
-    rec_num_field(writer, 0);
-    rec_uint_field(writer, steps);
-    rec_text_field(writer, "inf");
-    rec_end(writer);
-}
-
 /* Reads the heads. A file is opened again for the rest: there may be more of them than a
  * process may have open; a pipe cannot be. */
 static bool
@@ -199,7 +187,7 @@ convert(struct cli *cli, const struct settings *settings, struct source *source)
         else
             graph_write(&graph, cli->writer);
         if (settings->job && !settings->dot)
-            write_job(cli->writer, graph.id, settings->steps);
+            graph_write_job(&graph, settings->steps, cli->writer);
     }
     graph_free(&graph);
     rec_reader_close(source->reader);

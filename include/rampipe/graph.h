@@ -121,6 +121,9 @@ bool graph_read(struct graph *graph, const struct rec_reader *reader,
 bool graph_continues(const struct rec *rec);
 /** Writes graph, op and dep records. */
 void graph_write(const struct graph *graph, struct rec_writer *writer);
+/** Writes the job that trains a graph at once, for so many steps, as long as it takes. */
+void graph_write_job(const struct graph *graph, uint64_t steps,
+                     struct rec_writer *writer);
 /** Writes the graph in Graphviz's language. */
 void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
@@ -281,7 +284,7 @@ struct graph_split {
 
 /**
  * Builds *to as *from (closed, of whole ops) with every op u in parts[u] parts; closed.
- * Compute, memory, activation and param are divided evenly; every part of u is joined to
+ * Compute, memory, activation, param, and the keys flops= and moved= are divided evenly; every part of u is joined to
  * every part of v; the parts of a backward op are joined to each other by sync deps.
  * Sizes: GRAPH_SIZES_REFERENCE is the published rule, in which the op that is split
  * later decides; GRAPH_SIZES_GRADIENT lets a forward dep carry its source's activation,

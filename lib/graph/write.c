@@ -68,6 +68,18 @@ graph_write(const struct graph *graph, struct rec_writer *writer)
     }
 }
 
+void
+graph_write_job(const struct graph *graph, uint64_t steps, struct rec_writer *writer)
+{
+    rec_begin(writer, "job");
+    rec_text_field(writer, graph->id);
+    rec_text_field(writer, graph->id);
+    rec_num_field(writer, 0);
+    rec_uint_field(writer, steps);
+    rec_text_field(writer, "inf");
+    rec_end(writer);
+}
+
 static void
 put(struct rec_writer *writer, const char *text)
 {
