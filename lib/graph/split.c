@@ -86,12 +86,62 @@ part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM
         graph_part_letters(j, name + strlen(name));
 }
 
+/* The keys of a part of an op: as the op's, but its work is divided. NULL: *err; free() it. */
+static char *
+part_extra(const struct splitter *s, const struct graph_op *op, uint32_t k,
+           struct rec_error *err)
+{
+    struct rec_str rest = rec_str(op->extra), field, value, key;
+    char number[REC_NUM_MAX];
+    struct rec_text text;
+    double work;
+
+    if (!rec_text_open(&text, err))
+        return NULL;
+    rec_str_split(&rest, '\t', &field); /* each key brings its TAB */
+    while (rec_str_split(&rest, '\t', &field)) {
+        value = field;
+        rec_str_split(&value, '=', &key);
+        if (!rec_str_is(key, "flops") && !rec_str_is(key, "moved")) {
+            fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
+        } else if (rec_parse_num(value, &work) && work >= 0 && isfinite(work)) {
+            rec_format_num(number, work / k);
+            fprintf(text.out, "\t%.*s=%s", (int)key.len, key.ptr, number);
+        } else {
+            free(rec_text_close(&text, err));
+            graph_fail(s->from, op->line, err,
+                       "op '%s': %.*s must be a number >= 0, got '%.*s'", op->id,
+                       (int)key.len, key.ptr, (int)(value.len < 60 ? value.len : 60),
+                       value.ptr);
+            return NULL;
+        }
+    }
+    return rec_text_close(&text, err);
+}
+
+static bool
+add_part_ops(struct splitter *s, uint32_t i, struct graph_op *part, struct rec_error *err)
+{
+    const struct graph_op *op = &s->from->op[i];
+    for (uint32_t j = 0; j < part->parts; j++) {
+        part_name(s, i, j, s->src);
+        part->part = j + 1;
+        if (op->pair != GRAPH_NONE)
+            part_name(s, op->pair, j, s->pair);
+        if (!graph_add_op(s->to, part, op->pair != GRAPH_NONE ? s->pair : NULL, err))
+            return false;
+    }
+    return true;
+}
+
 static bool
 add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
 {
     const struct graph_op *op = &s->from->op[i];
     uint32_t k = s->split->parts[i];
     struct graph_op part = *op;
+    char *extra = NULL;
+    bool ok;
 
     part.compute /= k;
     part.memory /= k;
@@ -104,15 +154,14 @@ add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
         base_name(s, i, s->of);
         part.of = s->of;
     }
-    for (uint32_t j = 0; j < k; j++) {
-        part_name(s, i, j, s->src);
-        part.part = j + 1;
-        if (op->pair != GRAPH_NONE)
-            part_name(s, op->pair, j, s->pair);
-        if (!graph_add_op(s->to, &part, op->pair != GRAPH_NONE ? s->pair : NULL, err))
+    if (k > 1 && (strstr(op->extra, "\tflops=") || strstr(op->extra, "\tmoved="))) {
+        if (!(extra = part_extra(s, op, k, err)))
             return false;
+        part.extra = extra;
     }
-    return true;
+    ok = add_part_ops(s, i, &part, err);
+    free(extra);
+    return ok;
 }
 
 /* The published sizes: memory of the end that is split later, as it was just before. */
