@@ -1,6 +1,6 @@
 /*
- * rampipe/json.h - JSON, written piece by piece: nothing is kept, a document may be of any
- * length.
+ * rampipe/json.h - JSON. Written piece by piece: nothing is kept, a document may be of any
+ * length. Read: what a small document says at its outermost level.
  *
  *     json_open_map(json);
  *     json_text(json, "values");       in a map, every other piece is a key
@@ -40,6 +40,36 @@ void json_num(struct json *json, double value);
 
 /** Frees the generator. False: out of memory, or (REC_BUG) the pieces make no document. */
 bool json_close(struct json *json, struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- reading ------------------------------------------------------------- */
+
+enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_TEXT, JSON_LIST, JSON_MAP };
+
+/** A member of a map. */
+struct json_member {
+    const char *key;
+    enum json_kind kind;
+    bool truth;
+    const char *text; /* of a text, and of a number as it was written; no NUL is in it */
+    uint64_t line;
+};
+
+/** The members of the outermost map, in order; what lists and maps inside it hold is checked to
+ * be JSON, and left. Starts as {0}. */
+struct json_map {
+    struct json_member *member;
+    size_t nmembers, room;
+    struct rec_map index;
+    struct rec_arena arena;
+};
+
+/** Reads the next file of the reader, a map. False: it is none, deeper than 64, longer than
+ * 16 MB, or has a key twice; free the map all the same. */
+bool json_map_read(struct json_map *map, struct rec_reader *reader,
+                   struct rec_error *err) REC_MUST_CHECK;
+/** NULL: there is no such member. */
+const struct json_member *json_map_find(const struct json_map *map, const char *key);
+void json_map_free(struct json_map *map);
 
 REC_END_DECLS
 
