@@ -350,6 +350,10 @@ struct rec_reader *rec_reader_open(const char *const *files, size_t count,
                                    const struct rec_reader_options *options,
                                    struct rec_error *err) REC_MUST_CHECK;
 
+/** Opens a reader over text that is in memory, and stays there, which messages call `name`. */
+struct rec_reader *rec_reader_open_text(const char *name, struct rec_str text,
+                                        struct rec_error *err) REC_MUST_CHECK;
+
 /** Reads the next record or comment. 1: *rec filled; 0: the end, all whole; -1: *err. */
 int rec_next(struct rec_reader *reader, struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;

@@ -17,7 +17,8 @@ enum { RAW_SIZE = 1 << 16 };
 
 struct rec_input {
     const char *name;
-    int fd;
+    int fd;              /* -1: none, the bytes are in memory */
+    struct rec_str text; /* what is left of those */
     bool may_block;
     enum { UNKNOWN, PLAIN, GZIP } format;
     bool member_open; /* gzip: inside a member */
@@ -54,6 +55,20 @@ rec_input_open(const char *path, struct rec_error *err)
         return NULL;
     }
     input->may_block = fstat(input->fd, &status) != 0 || !S_ISREG(status.st_mode);
+    return input;
+}
+
+struct rec_input *
+rec_input_open_text(const char *name, struct rec_str text, struct rec_error *err)
+{
+    struct rec_input *input = calloc(1, sizeof *input);
+    if (!input) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    input->name = name;
+    input->fd = -1;
+    input->text = text;
     return input;
 }
 
@@ -95,7 +110,7 @@ rec_input_close(struct rec_input *input)
         return;
     if (input->format == GZIP)
         inflateEnd(&input->z);
-    if (input->fd != STDIN_FILENO)
+    if (input->fd > STDIN_FILENO)
         close(input->fd);
     free(input->raw);
     free(input);
@@ -105,6 +120,13 @@ static ptrdiff_t
 read_file(struct rec_input *input, void *to, size_t room, struct rec_error *err)
 {
     ssize_t n;
+    if (input->fd < 0) {
+        size_t some = input->text.len < room ? input->text.len : room;
+        memcpy(to, input->text.ptr, some);
+        input->text.ptr += some;
+        input->text.len -= some;
+        return (ptrdiff_t)some;
+    }
     while ((n = read(input->fd, to, room)) < 0) {
         struct pollfd ready = {input->fd, POLLIN, 0};
         if (errno == EAGAIN) { /* a descriptor that somebody made non-blocking */

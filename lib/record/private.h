@@ -8,6 +8,9 @@
 struct rec_input;
 
 struct rec_input *rec_input_open(const char *path, struct rec_error *err);
+/* The same of bytes in memory, which are borrowed. */
+struct rec_input *rec_input_open_text(const char *name, struct rec_str text,
+                                      struct rec_error *err);
 /* > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the patient:
  * what is there of a gzip may not make a byte, and more is not there yet. */
 enum { REC_INPUT_WAITS = -2 };

@@ -22,6 +22,8 @@ struct rec_reader {
     const char *const *files;
     size_t nfiles, next_file;
     struct rec_reader_options options;
+    const char *text_name; /* of text in memory, its only file */
+    struct rec_str text;
 
     struct rec_input *input; /* NULL between files */
     const char *name;
@@ -112,6 +114,18 @@ rec_reader_open(const char *const *files, size_t count,
     fill_types(reader);
     if (options)
         reader->options = *options;
+    return reader;
+}
+
+struct rec_reader *
+rec_reader_open_text(const char *name, struct rec_str text, struct rec_error *err)
+{
+    struct rec_reader *reader = rec_reader_open(NULL, 0, NULL, err);
+    if (!reader)
+        return NULL;
+    reader->text_name = reader->name = name;
+    reader->text = text;
+    reader->files = &reader->text_name;
     return reader;
 }
 
@@ -315,7 +329,10 @@ next_file(struct rec_reader *reader, struct rec_error *err)
     if (reader->next_file == reader->nfiles)
         return 0;
     reader->name = rec_input_name(reader->files[reader->next_file]);
-    reader->input = rec_input_open(reader->files[reader->next_file++], err);
+    reader->input = reader->text.ptr
+                        ? rec_input_open_text(reader->name, reader->text, err)
+                        : rec_input_open(reader->files[reader->next_file], err);
+    reader->next_file++;
     if (!reader->input)
         return -1;
     reader->ended = reader->has_nul = reader->closed = false;
