@@ -62,6 +62,9 @@ $(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,$(WARN) $(PIC)) -c $< -o $@
 
+# It has the table of devices inside.
+$(BUILD)/lib/device/shipped.o $(BUILD)/shared/lib/device/shipped.o: traces/devices.rec
+
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^
 $(SHARED): $(LIB_OBJ)
@@ -206,8 +209,8 @@ datarootdir = $(prefix)/share
 datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
-SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/policies/* traces/redundant/* \
-    traces/serving/* traces/tasks/*)
+SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/models/* traces/policies/* \
+    traces/redundant/* traces/serving/* traces/tasks/*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \

@@ -34,6 +34,8 @@ while IFS='	' read -r type job graph rest; do
 done
 A
     chmod +x agent.sh
+    { printf '#rampipe\t1\n' && printf 'graph\tg\tm\tbatch=4\n' &&
+        printf 'op\tg\t%s\tforward\t0\t8\tflops=9\tmoved=8\n' 1 2 3 && echo '#end'; } >work.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -56,6 +58,7 @@ reccheck	alloc.rec
 timeline	ran.rec
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
+roofline	work.rec	--batch=8
 tracegen jobs	nojob.rec
 tracegen fit	spot.rec
 tracegen preempt	model.rec

@@ -2,6 +2,7 @@
 #include "ggo/reccheck.h"
 #include "main.h"
 
+#include "rampipe/device.h"
 #include "rampipe/graph.h"
 #include "rampipe/metrics.h"
 #include "rampipe/serve.h"
@@ -169,6 +170,7 @@ struct said {
     struct metrics_accounts accounts;
     struct serve_check serving;
     struct task_check tasks;
+    struct device_table devices;
 };
 
 static bool
@@ -204,6 +206,7 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
         !metrics_bound_read(reader, rec, &jobs, &accepted, err) ||
         !serve_check_take(&said->serving, reader, rec, err) ||
         !task_check_take(&said->tasks, reader, rec, err) ||
+        !device_table_take(&said->devices, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(cli, rec)))
         return false;
     happened = spot_read(&said->order, reader, rec, &event, err);
@@ -234,6 +237,7 @@ check(struct cli *cli, bool pass)
     spot_names_free(&said.names);
     serve_check_free(&said.serving);
     task_check_free(&said.tasks);
+    device_table_free(&said.devices);
     if (!ok || pass)
         return ok;
     rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);

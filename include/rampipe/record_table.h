@@ -33,6 +33,7 @@ REC_ROW(GRAPH, "graph",
     REC_FIELD("MODEL", TEXT, "name of the network"),
     REC_KEY("device", TEXT, "what its compute times are of")
     REC_KEY("batch", COUNT, "samples in a training step")
+    REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")
@@ -61,12 +62,13 @@ REC_ROW(OP, "op",
     REC_KEY("flops", AMOUNT,
           "floating-point operations, of the graph's batch; a multiply-add counts two")
     REC_KEY("moved", AMOUNT, "bytes that it reads from and writes to device memory")
-    REC_KEY("class", ID,
+    REC_KEY("class", TEXT,
           "what kind of work it is, which efficiency depends on: matmul, convolution, "
           "memory, ...")
     REC_KEY("gemm", PRODUCT,
           "the matrix products that it is, of a part those of the whole op: BATCH "
-          "products of M x K by K x N elements"))
+          "products of M x K by K x N elements; BATCH, or M if that is 1, grows with the "
+          "graph's batch"))
 
 REC_ROW(DEP, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",
@@ -91,6 +93,34 @@ REC_ROW(JOB, "job",
     REC_FIELD("DEADLINE", LIMIT,
           "longest acceptable completion time, seconds from arrival; inf: any"),
 )
+
+REC_ROW(DEVICE, "device",
+    "What computes: how fast at most. Of two of one name the later one counts.",
+    "device\ta100\t2.039e12\t8e10\tfp32=1.95e13\ttf32=1.56e14\tfp16=3.12e14\tbf16=3.12e14\t"
+    "source=NVIDIA A100 80GB SXM datasheet",
+    REC_FIELD("NAME", ID, "its name")
+    REC_FIELD("BANDWIDTH", AMOUNT, "of its memory, bytes/s")
+    REC_FIELD("MEMORY", AMOUNT, "bytes"),
+    REC_KEY("fp32", AMOUNT, "peak, FLOP/s without sparsity; without it there is none")
+    REC_KEY("tf32", AMOUNT, "likewise")
+    REC_KEY("fp16", AMOUNT, "likewise")
+    REC_KEY("bf16", AMOUNT, "likewise")
+    REC_KEY("source", TEXT, "where the numbers come from"))
+
+REC_ROW(REACH, "reach",
+    "What share of a device's peak ops of a class reach (of class memory: of its bandwidth; "
+    "what other ops move reaches that, too). One of this very device goes before one of any, "
+    "then one of this very precision before others, then the later one.",
+    "reach\tany\tmatmul\t0.6\tprecision=fp16\tlatency=5e-6\ttile=128",
+    REC_FIELD("DEVICE", ID, "the device, or any")
+    REC_FIELD("CLASS", ID, "of the ops: their class=")
+    REC_FIELD("SHARE", FRACTION, "of the peak, above 0"),
+    REC_KEY("precision", TEXT, "fp32, tf32, fp16 or bf16; without it any")
+    REC_KEY("latency", AMOUNT, "what each op takes besides, seconds")
+    REC_KEY("tile", COUNT,
+          "M and N of gemm= count as multiples of it, or, where they fit into that, of its "
+          "half, quarter, ...")
+    REC_KEY("source", TEXT, "where the numbers come from"))
 
 REC_ROW(CLUSTER, "cluster",
     "The cluster that follows. Its fields depend on KIND.",

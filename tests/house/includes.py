@@ -9,7 +9,7 @@ import sys
 
 FLOORS = [
     ["record", "csv", "json", "yaml", "linear", "random"],
-    ["cli", "graph", "metrics", "spot"],
+    ["cli", "graph", "metrics", "spot", "device"],
     ["input", "net"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
     ["learn"],

@@ -7,6 +7,7 @@
  */
 #include "graphs.h"
 
+#include "rampipe/device.h"
 #include "rampipe/metrics.h"
 #include "rampipe/serve.h"
 #include "rampipe/spot.h"
@@ -105,6 +106,10 @@ static const struct {
     {"bounds", HEADER "bound\t8\t7.5\table=8\tservers=4\n"
                       "bound\t3\t3\n"
                       "#end\n"},
+    {"devices", HEADER "device\td\t1e9\t2e9\tfp32=1e12\n"
+                       "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
+                       "reach\td\tmemory\t1\tprecision=fp16\n"
+                       "#end\n"},
     {"weights", HEADER "weight\tone\t1\n"
                        "weight\tunit-1\t0.5\n"
                        "weight\tleft\t-1\tunit=1\n"
@@ -139,6 +144,7 @@ struct checks {
     struct metrics_accounts accounts;
     struct serve_check serving;
     struct task_check tasks;
+    struct device_table devices;
 };
 
 static bool
@@ -158,6 +164,7 @@ check_record(struct checks *c, const struct rec_reader *reader, const struct rec
         !metrics_bound_read(reader, rec, &jobs, &accepted, err) ||
         !serve_check_take(&c->serving, reader, rec, err) ||
         !task_check_take(&c->tasks, reader, rec, err) ||
+        !device_table_take(&c->devices, reader, rec, err) ||
         (rec->type == REC_MODEL && !check_model(reader, rec, err)))
         return false;
     happened = spot_read(&c->order, reader, rec, &event, err);
@@ -183,6 +190,7 @@ is_right(const char *text, struct rec_error *err)
     spot_names_free(&checks.names);
     serve_check_free(&checks.serving);
     task_check_free(&checks.tasks);
+    device_table_free(&checks.devices);
     close_text(reader);
     return ok;
 }
@@ -361,7 +369,7 @@ static const struct {
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
     {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
-    {"bound", "rdsf"},   {"weight", "rdsf"},
+    {"bound", "rdsf"},   {"weight", "rdsf"},    {"device", "rdsf"}, {"reach", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

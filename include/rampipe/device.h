@@ -1,0 +1,136 @@
+/*
+ * rampipe/device.h - what a device makes of work: a roofline whose roofs are not reached.
+ *
+ *     op records                 device and reach records
+ *     flops= moved=          +   peaks, bandwidth, what share     ->  COMPUTE, seconds
+ *     class= gemm=               of them a class of ops reaches
+ *
+ * An op takes as long as the slower of computing and moving (Williams, Waterman and
+ * Patterson, "Roofline", 2009), each at the share of the device's peak that its class
+ * reaches, and its class's latency:
+ *
+ *     max(flops * padding / (peak * share(class)), moved / (bandwidth * share(memory)))
+ *         + latency(class)
+ *
+ * So small ops reach less of the peak than large ones. Padding is what a matrix product does
+ * in vain, whose M and N are no multiples of the tile.
+ */
+#ifndef RAMPIPE_DEVICE_H
+#define RAMPIPE_DEVICE_H
+
+#include "rampipe/record.h"
+
+REC_BEGIN_DECLS
+
+/* ---- the table of devices ------------------------------------------------ */
+
+enum device_precision {
+    DEVICE_FP32,
+    DEVICE_TF32,
+    DEVICE_FP16,
+    DEVICE_BF16,
+    DEVICE_NPRECISIONS
+};
+/** Their names; NULL ends them. */
+extern const char *const device_precisions[];
+/** Bytes an element. */
+double device_element(enum device_precision precision);
+/** DEVICE_NPRECISIONS if there is none of that name. */
+enum device_precision device_find_precision(struct rec_str name);
+
+struct device {
+    const char *name;
+    double peak[DEVICE_NPRECISIONS]; /* FLOP/s without sparsity; 0: not supported */
+    double bandwidth;                /* of its memory, bytes/s */
+    double memory;                   /* bytes */
+    const char *source;              /* "": not said */
+};
+
+/** What share of the peak a class of ops reaches. */
+struct device_reach {
+    const char *device;              /* "any": any */
+    const char *kind;                /* the class */
+    enum device_precision precision; /* DEVICE_NPRECISIONS: any */
+    double share, latency, tile;
+};
+
+/** Devices and reaches, in order. Starts as {0}. */
+struct device_table {
+    struct device *device;
+    size_t ndevices, device_room;
+    struct device_reach *reach;
+    size_t nreaches, reach_room;
+    struct rec_arena arena;
+};
+
+/** Adds a device or reach record; of other types does nothing. */
+bool device_table_take(struct device_table *table, const struct rec_reader *reader,
+                       const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** Adds the records of a reader, device and reach; others are refused. */
+bool device_table_read(struct device_table *table, struct rec_reader *reader,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Adds those that come with rampipe: traces/devices.rec. */
+bool device_table_read_shipped(struct device_table *table,
+                               struct rec_error *err) REC_MUST_CHECK;
+/** The last of that name; NULL: none. */
+const struct device *device_find(const struct device_table *table, const char *name);
+void device_table_free(struct device_table *table);
+
+/* ---- the roofline -------------------------------------------------------- */
+
+/** What an op does. */
+struct device_work {
+    double flops; /* a multiply-add counts two */
+    double moved; /* bytes */
+    /* Its class; "": matmul if there is gemm, memory if flops is 0, else other. */
+    struct rec_str kind;
+    double gemm[4]; /* BATCH, M, N, K; 0: not given */
+};
+
+/** A device at work. */
+struct device_roofline {
+    const struct device_table *table; /* borrowed */
+    const char *device;
+    enum device_precision precision;
+    double peak, bandwidth; /* FLOP/s, bytes/s */
+    double
+        flat; /* not 0: the share of both that any op reaches, instead of the table's */
+};
+
+/** Time, seconds; nothing to do takes none. False: the table does not know the op's class, or
+ * the time, which is then inf, is no finite number (REC_DATA, *err names no op). */
+bool device_seconds(const struct device_roofline *roofline,
+                    const struct device_work *work, double *seconds,
+                    struct rec_error *err) REC_MUST_CHECK;
+
+/** Writes the keys of an op that does this work, each with its TAB in front. */
+enum { DEVICE_KEYS_MAX = 400 };
+void device_work_keys(const struct device_work *work, char text[DEVICE_KEYS_MAX]);
+
+/* ---- records ------------------------------------------------------------- */
+
+/** Fills COMPUTE of op records. Starts with what is asked for, else zero. */
+struct device_fill {
+    const struct device_roofline *roofline; /* borrowed */
+    double batch;          /* that the graphs are to be of; 0: as they are */
+    uint64_t filled, kept; /* ops: with work; with none, that keep their COMPUTE */
+    /* Of the graph at hand; 0, before there is one, stands for 1: */
+    double samples, elements; /* what grows with the batch, what with the precision */
+};
+
+/**
+ * Passes a record on. Of graph records device= and, as asked, batch= and precision= are set; of
+ * op records COMPUTE, if they have flops= or moved=. With another batch, flops=, activation= and
+ * bytes of deps grow in proportion; MEMORY and moved= in what is more than param= (of a backward
+ * op's moved= more than twice that: parameters and their gradients); gemm= in BATCH, or M. With
+ * another precision than a graph says, all bytes do as the bytes of its elements. Graphs of parts
+ * are refused then, for partition gives parts and their deps sizes by rules of its own; and so are
+ * ops that take time but have no work.
+ */
+bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
+                      const struct rec *rec, struct rec_writer *writer,
+                      struct rec_error *err) REC_MUST_CHECK;
+
+REC_END_DECLS
+
+#endif

@@ -1,0 +1,269 @@
+/* op records: from work to time. */
+#include "rampipe/device.h"
+
+#include <math.h>
+
+/* An op as it was read. */
+struct op {
+    double compute, memory, param, activation; /* NAN: no such key */
+    struct device_work work;
+    bool has_work, backward, has_part;
+};
+
+static bool
+read_gemm(const struct rec_reader *reader, const struct rec *rec,
+          struct device_work *work, struct rec_error *err)
+{
+    struct rec_str text;
+    uint64_t shape[4];
+    if (!rec_find_key(rec, "gemm", &text))
+        return true;
+    if (!rec_parse_product(text, shape))
+        return rec_bad_text(reader, rec, rec_key_spec(rec, rec_str("gemm")), text, err);
+    for (int i = 0; i < 4; i++)
+        work->gemm[i] = (double)shape[i];
+    return true;
+}
+
+/* A part has a share of N, as it has of parameters and output. */
+static bool
+read_part(const struct rec_reader *reader, const struct rec *rec, struct op *op,
+          struct rec_error *err)
+{
+    struct rec_str text, first;
+    uint64_t part, parts;
+    if (!(op->has_part = rec_find_key(rec, "part", &text)))
+        return true;
+    if (!rec_str_split(&text, '/', &first) || !text.ptr ||
+        !rec_parse_uint(first, &part) || !rec_parse_uint(text, &parts) || part < 1 ||
+        part > parts) {
+        rec_find_key(rec, "part", &text);
+        return rec_bad_text(reader, rec, rec_key_spec(rec, rec_str("part")), text, err);
+    }
+    op->work.gemm[2] /= (double)parts;
+    return true;
+}
+
+static bool
+read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
+        struct rec_error *err)
+{
+    double flops = NAN, moved = NAN;
+    *op = (struct op){.param = NAN, .activation = NAN};
+    if (!rec_get_number(reader, rec, 4, &op->compute, err) ||
+        !rec_get_number(reader, rec, 5, &op->memory, err) ||
+        !rec_key_number(reader, rec, "flops", &flops, err) ||
+        !rec_key_number(reader, rec, "moved", &moved, err) ||
+        !rec_key_number(reader, rec, "param", &op->param, err) ||
+        !rec_key_number(reader, rec, "activation", &op->activation, err) ||
+        !read_gemm(reader, rec, &op->work, err) || !read_part(reader, rec, op, err))
+        return false;
+    op->has_work = !isnan(flops) || !isnan(moved);
+    op->work.flops = isnan(flops) ? 0 : flops;
+    op->work.moved = isnan(moved) ? 0 : moved;
+    op->backward = rec_str_is(rec->field[3], "backward");
+    rec_find_key(rec, "class", &op->work.kind);
+    return true;
+}
+
+/* What grows in proportion but for `fixed` of it, which there may be less of. */
+static double
+grow(double value, double fixed, double factor)
+{
+    fixed = isnan(fixed) ? 0 : fmin(fixed, value);
+    return fixed + (value - fixed) * factor;
+}
+
+/* To another batch and precision. */
+static void
+rescale(const struct device_fill *fill, struct op *op)
+{
+    double *rows = &op->work.gemm[op->work.gemm[0] > 1 ? 0 : 1];
+    *rows = ceil(*rows * fill->samples);
+    op->work.flops *= fill->samples;
+    op->work.moved =
+        fill->elements *
+        grow(op->work.moved, (op->backward ? 2 : 1) * op->param, fill->samples);
+    op->memory = fill->elements * grow(op->memory, op->param, fill->samples);
+    op->activation *= fill->elements * fill->samples;
+    op->param *= fill->elements;
+}
+
+/* A key of an op that grew. */
+static void
+put_op_key(const struct op *op, struct rec_str key, struct rec_str value,
+           struct rec_writer *writer)
+{
+    const double *gemm = op->work.gemm;
+    if (rec_str_is(key, "flops"))
+        rec_num_key(writer, "flops", op->work.flops);
+    else if (rec_str_is(key, "moved"))
+        rec_num_key(writer, "moved", op->work.moved);
+    else if (rec_str_is(key, "param"))
+        rec_num_key(writer, "param", op->param);
+    else if (rec_str_is(key, "activation"))
+        rec_num_key(writer, "activation", op->activation);
+    else if (rec_str_is(key, "gemm"))
+        rec_printf(writer, "\tgemm=%.0fx%.0fx%.0fx%.0f", gemm[0], gemm[1], gemm[2],
+                   gemm[3]);
+    else
+        rec_str_field(writer, (struct rec_str){key.ptr, key.len + 1 + value.len});
+}
+
+static bool
+put_op(const struct device_fill *fill, const struct rec_reader *reader,
+       const struct rec *rec, const struct op *op, struct rec_writer *writer,
+       struct rec_error *err)
+{
+    bool same = fill->samples == 1 && fill->elements == 1;
+    struct rec_str key, value;
+    size_t at = 0;
+    int status;
+
+    rec_begin(writer, "op");
+    for (size_t i = 1; i <= 3; i++)
+        rec_str_field(writer, rec->field[i]);
+    rec_num_field(writer, op->compute);
+    if (same) { /* what is not changed is passed on byte for byte */
+        for (size_t i = 5; i < rec->nfields; i++)
+            rec_str_field(writer, rec->field[i]);
+        rec_end(writer);
+        return true;
+    }
+    rec_num_field(writer, op->memory);
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
+        put_op_key(op, key, value, writer);
+    rec_end(writer);
+    return status == 0;
+}
+
+static bool
+take_op(struct device_fill *fill, const struct rec_reader *reader, const struct rec *rec,
+        struct rec_writer *writer, struct rec_error *err)
+{
+    int id = (int)(rec->field[2].len < 60 ? rec->field[2].len : 60);
+    bool same = fill->samples == 1 && fill->elements == 1;
+    struct rec_error why;
+    struct op op;
+
+    if (!read_op(reader, rec, &op, err))
+        return false;
+    if (!same && op.has_part)
+        return rec_reader_fail(reader, err,
+                               "op '%.*s' is a part: another batch or precision is for "
+                               "graphs before they are partitioned",
+                               id, rec->field[2].ptr);
+    if (!same && !op.has_work && op.compute > 0)
+        return rec_reader_fail(
+            reader, err,
+            "op '%.*s' has neither flops= nor moved=, so its time with "
+            "another batch or precision is not known",
+            id, rec->field[2].ptr);
+    if (!same)
+        rescale(fill, &op);
+    if (!isfinite(op.work.flops + op.work.moved + op.memory))
+        return rec_reader_fail(reader, err, "op '%.*s' becomes too large", id,
+                               rec->field[2].ptr);
+    if (op.has_work && !device_seconds(fill->roofline, &op.work, &op.compute, &why))
+        return rec_reader_fail(reader, err, "op '%.*s': %s", id, rec->field[2].ptr,
+                               why.text);
+    op.has_work ? fill->filled++ : fill->kept++;
+    return put_op(fill, reader, rec, &op, writer, err);
+}
+
+static bool
+take_dep(const struct device_fill *fill, const struct rec_reader *reader,
+         const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
+{
+    double bytes;
+    if (!rec_get_number(reader, rec, 4, &bytes, err))
+        return false;
+    bytes *= fill->samples * fill->elements;
+    if (!isfinite(bytes))
+        return rec_reader_fail(reader, err, "the dep becomes too large");
+    rec_begin(writer, "dep");
+    for (size_t i = 1; i <= 3; i++)
+        rec_str_field(writer, rec->field[i]);
+    rec_num_field(writer, bytes);
+    for (size_t i = 5; i < rec->nfields; i++)
+        rec_str_field(writer, rec->field[i]);
+    rec_end(writer);
+    return true;
+}
+
+/* Finds out what is to grow. */
+static bool
+read_graph(struct device_fill *fill, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_error *err)
+{
+    struct rec_str text;
+    double batch = 0;
+
+    fill->samples = fill->elements = 1;
+    if (!rec_key_number(reader, rec, "batch", &batch, err))
+        return false;
+    if (fill->batch > 0 && batch == 0)
+        return rec_reader_fail(reader, err,
+                               "graph '%.*s' has no batch=, so it cannot be scaled to "
+                               "another",
+                               (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
+                               rec->field[1].ptr);
+    if (fill->batch > 0)
+        fill->samples = fill->batch / batch;
+    if (rec_find_key(rec, "precision", &text)) {
+        enum device_precision precision = device_find_precision(text);
+        if (precision == DEVICE_NPRECISIONS)
+            return rec_reader_fail(
+                reader, err, "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
+                (int)(text.len < 60 ? text.len : 60), text.ptr);
+        fill->elements =
+            device_element(fill->roofline->precision) / device_element(precision);
+    }
+    return true;
+}
+
+static bool
+take_graph(struct device_fill *fill, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
+{
+    struct rec_str key, value;
+    size_t at = 0;
+    int status;
+
+    if (!read_graph(fill, reader, rec, err))
+        return false;
+    rec_begin(writer, "graph");
+    rec_str_field(writer, rec->field[1]);
+    rec_str_field(writer, rec->field[2]);
+    rec_text_key(writer, "device", fill->roofline->device);
+    if (fill->batch > 0)
+        rec_num_key(writer, "batch", fill->batch);
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
+        if (rec_str_is(key, "precision"))
+            rec_text_key(writer, "precision",
+                         device_precisions[fill->roofline->precision]);
+        else if (!rec_str_is(key, "device") &&
+                 !(rec_str_is(key, "batch") && fill->batch > 0))
+            rec_str_field(writer, (struct rec_str){key.ptr, key.len + 1 + value.len});
+    rec_end(writer);
+    return status == 0;
+}
+
+bool
+device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
+                 const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
+{
+    if (fill->samples == 0)
+        fill->samples = fill->elements = 1;
+    if ((rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP) &&
+        !rec_need(reader, rec, err))
+        return false;
+    if (rec->type == REC_GRAPH)
+        return take_graph(fill, reader, rec, writer, err);
+    if (rec->type == REC_OP)
+        return take_op(fill, reader, rec, writer, err);
+    if (rec->type == REC_DEP && fill->samples * fill->elements != 1)
+        return take_dep(fill, reader, rec, writer, err);
+    rec_put_line(writer, rec->line);
+    return true;
+}

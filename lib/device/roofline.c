@@ -1,0 +1,103 @@
+/* How long work takes. */
+#include "rampipe/device.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* The row that says most of this device and precision; of equals the last. NULL: none. */
+static const struct device_reach *
+find_reach(const struct device_roofline *roofline, struct rec_str kind)
+{
+    const struct device_reach *best = NULL;
+    int most = -1;
+    for (size_t i = 0; i < roofline->table->nreaches; i++) {
+        const struct device_reach *row = &roofline->table->reach[i];
+        bool own = strcmp(row->device, roofline->device) == 0;
+        bool exact = row->precision == roofline->precision;
+        if ((own || strcmp(row->device, "any") == 0) &&
+            (exact || row->precision == DEVICE_NPRECISIONS) &&
+            rec_str_is(kind, row->kind) && 2 * own + exact >= most) {
+            best = row;
+            most = 2 * own + exact;
+        }
+    }
+    return best;
+}
+
+static struct rec_str
+class_of(const struct device_work *work)
+{
+    if (work->kind.len)
+        return work->kind;
+    return rec_str(work->gemm[0] > 0 ? "matmul" : work->flops > 0 ? "other" : "memory");
+}
+
+/* How much of n is computed in vain: the last tile is not full. */
+static double
+padding(double n, double tile)
+{
+    while (tile / 2 >= n && tile > 1)
+        tile /= 2;
+    return ceil(n / tile) * tile / n;
+}
+
+static bool
+check_time(double seconds, struct rec_error *err)
+{
+    return isfinite(seconds) ||
+           rec_fail(err, REC_DATA, "it takes longer than a number can say");
+}
+
+static bool
+fail_class(const struct device_roofline *roofline, struct rec_str kind,
+           struct rec_error *err)
+{
+    return rec_fail(err, REC_DATA,
+                    "no reach record says what class '%.*s' reaches on %s at %s",
+                    (int)(kind.len < 60 ? kind.len : 60), kind.ptr, roofline->device,
+                    device_precisions[roofline->precision]);
+}
+
+bool
+device_seconds(const struct device_roofline *roofline, const struct device_work *work,
+               double *seconds, struct rec_error *err)
+{
+    struct rec_str kind = class_of(work);
+    const struct device_reach *reach, *memory;
+    double pad = 1;
+
+    *seconds = 0;
+    if (work->flops == 0 && work->moved == 0)
+        return true;
+    if (roofline->flat > 0) {
+        *seconds = fmax(work->flops / roofline->peak, work->moved / roofline->bandwidth) /
+                   roofline->flat;
+        return check_time(*seconds, err);
+    }
+    reach = find_reach(roofline, kind);
+    memory = find_reach(roofline, rec_str("memory"));
+    if (!reach || !memory)
+        return fail_class(roofline, reach ? rec_str("memory") : kind, err);
+    if (work->gemm[0] > 0)
+        pad = padding(work->gemm[1], reach->tile) * padding(work->gemm[2], reach->tile);
+    *seconds = fmax(work->flops * pad / (roofline->peak * reach->share),
+                    work->moved / (roofline->bandwidth * memory->share)) +
+               reach->latency;
+    return check_time(*seconds, err);
+}
+
+void
+device_work_keys(const struct device_work *work, char text[DEVICE_KEYS_MAX])
+{
+    char flops[REC_NUM_MAX], moved[REC_NUM_MAX];
+    int n;
+    rec_format_num(flops, work->flops);
+    rec_format_num(moved, work->moved);
+    n = snprintf(text, DEVICE_KEYS_MAX, "\tflops=%s\tmoved=%s", flops, moved);
+    if (work->kind.len)
+        n += snprintf(text + n, (size_t)(DEVICE_KEYS_MAX - n), "\tclass=%.*s",
+                      (int)(work->kind.len < 60 ? work->kind.len : 60), work->kind.ptr);
+    if (work->gemm[0] > 0)
+        snprintf(text + n, (size_t)(DEVICE_KEYS_MAX - n), "\tgemm=%.0fx%.0fx%.0fx%.0f",
+                 work->gemm[0], work->gemm[1], work->gemm[2], work->gemm[3]);
+}
