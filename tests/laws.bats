@@ -33,6 +33,7 @@ setup_file() {
         printf 'block\tb\t3\tfailed\tstart=1.5\nblock\tc\t3\tinput_failed\ttask=b\n'; } >attempts.rec
     sim --timeline alloc.rec | grep -E '^(#|run|send|dep|block)' | head -n 60 | sed 's/^#@.*/# &/' >moves.rec
     echo '#end' >>moves.rec
+    pdgen --graph --batch 3 alexnet >work.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

@@ -1,15 +1,18 @@
 /* pdgen [OPTION]... ARCHITECTURE - the profile of a named network on a named device. */
 #include "ggo/pdgen.h"
+#define CLI_PATHS "devices", "transformer",
 #include "main.h"
 
+#include "device_options.h"
 #include "rampipe/input.h"
 
 #include <math.h>
 
-static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", NULL};
+/* As pd2graph's. */
+enum { JOB_STEPS = 50 };
 
 static bool
-list(struct cli *cli)
+list(struct cli *cli, const struct device_table *table)
 {
     rec_printf(cli->writer, "%-12s %14s  %s\n", "architecture", "parameters",
                "what it is");
@@ -23,9 +26,12 @@ list(struct cli *cli)
     }
     rec_printf(cli->writer, "\n%-12s %9s %9s %9s %9s %9s  TFLOP/s and GB/s, from\n",
                "device", "fp32", "tf32", "fp16", "bf16", "memory");
-    for (const struct input_device *d = input_devices; d->name; d++) {
+    for (size_t i = 0; i < table->ndevices; i++) {
+        const struct device *d = &table->device[i];
+        if (device_find(table, d->name) != d)
+            continue;
         rec_printf(cli->writer, "%-12s", d->name);
-        for (int p = 0; p < INPUT_NPRECISIONS; p++)
+        for (int p = 0; p < DEVICE_NPRECISIONS; p++)
             rec_printf(cli->writer, d->peak[p] > 0 ? " %9.1f" : "         -",
                        d->peak[p] / 1e12);
         rec_printf(cli->writer, " %9.0f  %s\n", d->bandwidth / 1e9, d->source);
@@ -51,51 +57,73 @@ find_spec(struct cli *cli, const struct input_network_spec **spec)
     return true;
 }
 
-static bool
-find_roofline(struct cli *cli, const struct pdgen_args *args, struct input_roofline *r)
+/* models/llama-2-7b.json -> llama-2-7b; .../llama/config.json -> llama */
+static void
+name_of_config(const char *path, char *name, size_t room)
 {
-    const char *names[20];
-    size_t n = 0, device = 0, precision = 0;
+    const char *end = path + strlen(path), *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    if (strcmp(base, "config.json") == 0 && base > path + 1) {
+        end = base - 1;
+        base = memrchr(path, '/', (size_t)(end - path));
+        base = base ? base + 1 : path;
+    } else if (end - base > 5 && strcmp(end - 5, ".json") == 0)
+        end -= 5;
+    snprintf(name, room, "%.*s", (int)(end - base), base);
+    for (char *p = name; *p; p++)
+        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '_';
+}
 
-    for (; input_devices[n].name; n++)
-        names[n] = input_devices[n].name;
-    names[n] = NULL;
-    if (!cli_choice(cli, "device", args->device_arg, names, &device) ||
-        !cli_choice(cli, "precision", args->precision_arg, precisions, &precision) ||
-        !cli_amount(cli, "efficiency", args->efficiency_arg, false, &r->efficiency))
-        return false;
-    r->peak = input_devices[device].peak[precision];
-    r->bandwidth = input_devices[device].bandwidth;
-    r->bytes = precision == INPUT_FP32 || precision == INPUT_TF32 ? 4 : 2;
-    if (args->peak_given && !cli_amount(cli, "peak", args->peak_arg, false, &r->peak))
-        return false;
-    if (args->bandwidth_given &&
-        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &r->bandwidth))
-        return false;
-    if (r->peak <= 0)
-        return cli_usage(cli,
-                         args->peak_given ? "--peak must be > 0"
-                                          : "device %s does not have precision %s",
-                         args->device_arg, args->precision_arg);
-    if (r->bandwidth <= 0)
-        return cli_usage(cli, "--bandwidth must be > 0");
-    if (r->efficiency <= 0 || r->efficiency > 1)
-        return cli_usage(cli, "--efficiency must be > 0 and at most 1, got '%s'",
-                         args->efficiency_arg);
-    return true;
+/* A network that is not in the table. */
+struct config {
+    struct input_network_spec spec;
+    struct input_transformer transformer;
+    char name[200];
+};
+
+static bool
+read_transformer(struct cli *cli, const char *path, struct config *config)
+{
+    struct rec_reader *reader;
+    bool ok;
+    if (cli->nfiles > 0)
+        return cli_usage(cli, "--transformer takes no ARCHITECTURE, got '%s'",
+                         cli->files[0]);
+    reader = rec_reader_open(&path, 1, NULL, &cli->err);
+    ok = reader && input_transformer_read(reader, &config->transformer,
+                                          &config->spec.sequence, &cli->err);
+    rec_reader_close(reader);
+    name_of_config(strcmp(path, "-") == 0 ? "stdin" : path, config->name,
+                   sizeof config->name);
+    config->spec.name = config->name;
+    config->spec.transformer = &config->transformer;
+    return ok && (rec_is_text(rec_str(config->name)) ||
+                  cli_usage(cli, "--transformer: the name of the file must be UTF-8"));
 }
 
 /* A profile holds finite times only; pd2graph refuses others. */
 static bool
-check_times(struct cli *cli, const struct input_network *network,
-            const struct input_roofline *r)
+find_times(struct cli *cli, const struct input_network *network,
+           const struct device_roofline *r, double *times)
 {
-    for (size_t i = 0; i < network->nlayers; i++)
-        if (!isfinite(1e3 * input_backward_seconds(&network->layer[i], r)))
-            return cli_usage(cli,
-                             "node%zu takes longer than a number can say: raise --peak, "
-                             "--bandwidth or --efficiency",
-                             i + 1);
+    double bytes = device_element(r->precision);
+    for (size_t i = 0; i < network->nlayers; i++) {
+        const struct device_work work[] = {
+            input_forward_work(&network->layer[i], bytes),
+            input_backward_work(&network->layer[i], bytes)};
+        struct rec_error why;
+        for (size_t k = 0; k < 2; k++) {
+            double *time = &times[2 * i + k];
+            if (!device_seconds(r, &work[k], time, &why) && isfinite(*time))
+                return rec_fail(&cli->err, why.code, "node%zu: %s", i + 1, why.text);
+            if (!isfinite(*time *= 1e3))
+                return cli_usage(cli,
+                                 "node%zu takes longer than a number can say: raise "
+                                 "--peak, --bandwidth or --efficiency",
+                                 i + 1);
+        }
+    }
     return true;
 }
 
@@ -121,17 +149,16 @@ put_head(struct cli *cli, const struct pdgen_args *args,
 }
 
 static void
-put_profile(struct cli *cli, const struct input_network *network,
-            const struct input_roofline *r)
+put_profile(struct cli *cli, const struct input_network *network, double bytes,
+            const double *times)
 {
     for (size_t i = 0; i < network->nlayers; i++) {
         const struct input_layer *layer = &network->layer[i];
         rec_printf(cli->writer, "node%zu -- %s -- ", i + 1, layer->text);
-        put_number(cli, "forward_compute_time", 1e3 * input_forward_seconds(layer, r));
-        put_number(cli, ", backward_compute_time",
-                   1e3 * input_backward_seconds(layer, r));
-        put_number(cli, ", activation_size", layer->out * r->bytes);
-        put_number(cli, ", parameter_size", layer->params * r->bytes);
+        put_number(cli, "forward_compute_time", times[2 * i]);
+        put_number(cli, ", backward_compute_time", times[2 * i + 1]);
+        put_number(cli, ", activation_size", layer->out * bytes);
+        put_number(cli, ", parameter_size", layer->params * bytes);
         rec_printf(cli->writer, "\n");
     }
     for (size_t i = 0; i < network->nlayers; i++)
@@ -141,34 +168,81 @@ put_profile(struct cli *cli, const struct input_network *network,
 }
 
 static bool
+write_profile(struct cli *cli, const struct pdgen_args *args,
+              const struct input_network_spec *spec, const struct input_network *network,
+              const struct device_roofline *r)
+{
+    double *times = calloc(network->nlayers, 2 * sizeof *times);
+    bool ok = (times || rec_fail_memory(&cli->err)) &&
+              find_times(cli, network, r, times) && cli_open_writer(cli, false);
+    if (ok) {
+        put_head(cli, args, spec, network);
+        put_profile(cli, network, device_element(r->precision), times);
+    }
+    free(times);
+    return ok;
+}
+
+static bool
+write_graph(struct cli *cli, bool job, const struct input_network_spec *spec,
+            const struct input_network *network, const struct device_roofline *r)
+{
+    struct graph graph = {0};
+    bool ok = input_network_graph(network, spec->name, r, &graph, &cli->err) &&
+              cli_open_writer(cli, true);
+    if (ok)
+        graph_write(&graph, cli->writer);
+    if (ok && job)
+        graph_write_job(&graph, JOB_STEPS, cli->writer);
+    graph_free(&graph);
+    return ok;
+}
+
+/* The network that was asked for, for the batch and sequence that were. */
+static bool
+build(struct cli *cli, const struct pdgen_args *args, struct config *config,
+      const struct input_network_spec **spec, struct input_network *network)
+{
+    uint64_t batch, sequence = 0;
+    *spec = &config->spec;
+    if (!(args->transformer_given ? read_transformer(cli, args->transformer_arg, config)
+                                  : find_spec(cli, spec)) ||
+        !cli_count(cli, "batch", args->batch_arg, 1, 1000000, &batch))
+        return false;
+    if (args->sequence_given && (*spec)->sequence == 0)
+        return cli_usage(cli, "--sequence is for transformers, %s takes images",
+                         (*spec)->name);
+    if (args->sequence_given && !cli_count(cli, "sequence", args->sequence_arg, 1,
+                                           (uint64_t)(*spec)->sequence, &sequence))
+        return false;
+    return input_network_build(*spec, (double)batch, (double)sequence, network,
+                               &cli->err);
+}
+
+static bool
 run(struct cli *cli, const struct pdgen_args *args)
 {
-    const struct input_network_spec *spec = NULL;
-    struct input_roofline roofline;
-    struct input_network network;
-    uint64_t batch, sequence = 0;
+    const struct device_options options = DEVICE_OPTIONS(args);
+    const struct input_network_spec *spec;
+    struct input_network network = {0};
+    struct device_roofline roofline;
+    struct device_table table = {0};
+    struct config config = {0};
     bool ok;
 
     if (args->list_given && cli->nfiles > 0)
         return cli_usage(cli, "--list takes no ARCHITECTURE, got '%s'", cli->files[0]);
+    if (args->no_job_given && !args->graph_given)
+        return cli_usage(cli, "--no-job is for --graph: a profile has no job");
+    ok = device_options_read(cli, &options, &table, &roofline);
     if (args->list_given)
-        return cli_open_writer(cli, false) && list(cli);
-    if (!find_spec(cli, &spec) || !find_roofline(cli, args, &roofline) ||
-        !cli_count(cli, "batch", args->batch_arg, 1, 1000000, &batch))
-        return false;
-    if (args->sequence_given && spec->sequence == 0)
-        return cli_usage(cli, "--sequence is for transformers, %s takes images",
-                         spec->name);
-    if (args->sequence_given && !cli_count(cli, "sequence", args->sequence_arg, 1,
-                                           (uint64_t)spec->sequence, &sequence))
-        return false;
-    if (!input_network_build(spec, (double)batch, (double)sequence, &network, &cli->err))
-        return false;
-    ok = check_times(cli, &network, &roofline) && cli_open_writer(cli, false);
-    if (ok) {
-        put_head(cli, args, spec, &network);
-        put_profile(cli, &network, &roofline);
-    }
+        ok = ok && cli_open_writer(cli, false) && list(cli, &table);
+    else
+        ok = ok && build(cli, args, &config, &spec, &network) &&
+             (args->graph_given
+                  ? write_graph(cli, !args->no_job_given, spec, &network, &roofline)
+                  : write_profile(cli, args, spec, &network, &roofline));
     input_network_free(&network);
+    device_table_free(&table);
     return ok;
 }

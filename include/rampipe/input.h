@@ -5,13 +5,13 @@
  * and parameters. It is read as a forward graph and mirrored into forward and backward.
  *
  * A network is a list of layers in topological order; each knows its parameters, its
- * floating-point operations and the elements it reads and writes. A device is a roofline:
- * a layer takes as long as the slower of computing and moving (Williams, Waterman and
- * Patterson, "Roofline", 2009).
+ * floating-point operations and the elements it reads and writes; how long that takes is
+ * for the device to say.
  */
 #ifndef RAMPIPE_INPUT_H
 #define RAMPIPE_INPUT_H
 
+#include "rampipe/device.h"
 #include "rampipe/graph.h"
 #include "rampipe/record.h"
 
@@ -55,16 +55,34 @@ bool input_read_profile(struct graph *graph, struct rec_reader *reader,
                         struct rec_str model, const struct input_head *head,
                         struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- forward and backward ------------------------------------------------ */
+
+/** What the backward twin of an op has of its own. */
+struct input_twin {
+    double compute;    /* seconds */
+    const char *extra; /* keys instead of the op's, each with its TAB; NULL: the op's */
+};
+
+/**
+ * Builds *to, which was started, from a closed forward graph whose ids are integers, and closes
+ * it: forward ops, and if `backward`, a twin for each op, is not NULL, those, the mirrored deps
+ * and the join (as input_read_profile() says). A dep carries its source's activation.
+ */
+bool input_mirror(const struct graph *forward, const struct input_twin *backward,
+                  struct graph *to, struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- networks ------------------------------------------------------------ */
 
 #define INPUT_READS_MAX 2
 
 struct input_layer {
-    char text[96];  /* as PyTorch prints it: "Conv2d(3, 64, kernel_size=(3, 3), ..." */
-    double params;  /* trainable parameters that it owns; a sum counts each once */
-    double weights; /* parameters that it reads: its own, or those it is tied to */
-    double flops;   /* forward, whole batch; a multiply-add counts two */
-    double in, out; /* elements read and written, whole batch, without parameters */
+    char text[96];    /* as PyTorch prints it: "Conv2d(3, 64, kernel_size=(3, 3), ..." */
+    double params;    /* trainable parameters that it owns; a sum counts each once */
+    double weights;   /* parameters that it reads: its own, or those it is tied to */
+    double flops;     /* forward, whole batch; a multiply-add counts two */
+    double in, out;   /* elements read and written, whole batch, without parameters */
+    const char *kind; /* of the work: convolution, matmul, attention or memory */
+    double gemm[4];   /* BATCH, M, N, K of a matrix product; else 0 */
     uint32_t input[INPUT_READS_MAX]; /* indexes of earlier layers */
     uint32_t ninputs;
 };
@@ -79,13 +97,42 @@ struct input_network {
     bool failed;     /* out of memory while building */
 };
 
+enum input_activation { INPUT_GELU, INPUT_SILU, INPUT_RELU };
+
+/** A transformer by its numbers. */
+struct input_transformer {
+    unsigned width, layers, inner, words;
+    unsigned heads, kv_heads, head_width; /* of queries, of keys and values; of each */
+    unsigned positions, types;            /* learned embeddings; 0: none */
+    unsigned experts,
+        experts_used; /* of a mixture, and by each token; 0: one dense MLP */
+    bool causal;
+    bool norm_first; /* and once at the end; else behind each half of a block */
+    bool rms;
+    bool attention_bias, output_bias, mlp_bias;
+    bool gated;
+    bool head, tied; /* scores of words; by the weights of their embedding */
+    bool pooler;
+    enum input_activation activation;
+};
+
 /** A known network. */
 struct input_network_spec {
     const char *name;
     double sequence; /* default and most, tokens; 0: takes images of 224 x 224 */
     void (*build)(struct input_network *network);
+    const struct input_transformer *transformer; /* instead of `build`; or NULL */
     const char *about;
 };
+
+/**
+ * Reads the config.json of a Hugging Face model, the reader's only file: model_type says which
+ * keys and defaults it has (bert, gpt2, llama, mistral, mixtral, qwen2, roberta). *sequence is
+ * the most tokens.
+ */
+bool input_transformer_read(struct rec_reader *reader,
+                            struct input_transformer *transformer, double *sequence,
+                            struct rec_error *err) REC_MUST_CHECK;
 
 /** Ends with a NULL name. */
 extern const struct input_network_spec input_networks[];
@@ -102,39 +149,19 @@ bool input_network_build(const struct input_network_spec *spec, double batch,
 double input_network_params(const struct input_network *network);
 void input_network_free(struct input_network *network);
 
-enum input_precision {
-    INPUT_FP32,
-    INPUT_TF32,
-    INPUT_FP16,
-    INPUT_BF16,
-    INPUT_NPRECISIONS
-};
+/** What a layer does forward, at so many bytes an element: its flops, and in, out and weights
+ * are moved. Nothing: it is the input. */
+struct device_work input_forward_work(const struct input_layer *layer, double bytes);
+/** Backward: as much for the gradient of its inputs and, where it reads parameters, once more
+ * for theirs. */
+struct device_work input_backward_work(const struct input_layer *layer, double bytes);
 
-struct input_device {
-    const char *name;
-    double peak[INPUT_NPRECISIONS]; /* FLOP/s without sparsity; 0: not supported */
-    double bandwidth;               /* of its memory, bytes/s */
-    const char *source;
-};
-
-/** Ends with a NULL name. */
-extern const struct input_device input_devices[];
-
-/** What limits a layer's time. */
-struct input_roofline {
-    double peak, bandwidth; /* FLOP/s, bytes/s */
-    double efficiency;      /* share of both that is reached, (0, 1] */
-    double bytes;           /* per element */
-};
-
-/** Forward time, seconds: max(flops / peak, bytes moved / bandwidth) / efficiency, where
- * in, out and weights are moved. The input layer takes none. */
-double input_forward_seconds(const struct input_layer *layer,
-                             const struct input_roofline *roofline);
-/** Backward: the same work for the gradient of the inputs and, where the layer reads
- * parameters, once more for theirs. The input layer has none. */
-double input_backward_seconds(const struct input_layer *layer,
-                              const struct input_roofline *roofline);
+/** Starts *graph and builds it of a network at a precision, mirrored, its ops with the work
+ * that they do and the time that it takes; MEMORY is activation and parameters. The graph's
+ * ids are those of its profile. */
+bool input_network_graph(const struct input_network *network, const char *name,
+                         const struct device_roofline *roofline, struct graph *graph,
+                         struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

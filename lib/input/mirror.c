@@ -1,5 +1,5 @@
 /* A forward graph becomes one training step: forward and backward. */
-#include "private.h"
+#include "rampipe/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ compare_index(const void *a, const void *b)
 }
 
 static bool
-mirror_ops(const struct graph *forward, const double *backward, unsigned long largest,
-           struct graph *to, struct rec_error *err)
+mirror_ops(const struct graph *forward, const struct input_twin *backward,
+           unsigned long largest, struct graph *to, struct rec_error *err)
 {
     char twin[32];
     for (size_t i = 0; i < forward->nops; i++) {
@@ -34,7 +34,9 @@ mirror_ops(const struct graph *forward, const double *backward, unsigned long la
         twin_id(op.id, largest, twin, sizeof twin);
         op.id = twin;
         op.pass = GRAPH_BACKWARD;
-        op.compute = backward[i];
+        op.compute = backward[i].compute;
+        if (backward[i].extra)
+            op.extra = backward[i].extra;
         if (!graph_add_op(to, &op, pair, err))
             return false;
     }
@@ -94,8 +96,8 @@ backward_deps(const struct graph *forward, unsigned long largest, struct graph *
 }
 
 bool
-input_mirror(const struct graph *forward, const double *backward, struct graph *to,
-             struct rec_error *err)
+input_mirror(const struct graph *forward, const struct input_twin *backward,
+             struct graph *to, struct rec_error *err)
 {
     unsigned long largest = 0;
     const struct graph_op *last = NULL;

@@ -1,5 +1,5 @@
 /* PipeDream profile text -> graph. */
-#include "private.h"
+#include "rampipe/input.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ struct profile {
     struct rec_reader *reader;
     const struct input_profile_options *options;
     struct graph graph; /* forward ops */
-    double *backward;   /* compute of their twins, seconds */
+    struct input_twin *backward;
     size_t backward_room;
 };
 
@@ -294,7 +294,8 @@ read_node(struct profile *p, struct rec_str line, struct rec_error *err)
     if (!rec_grow(&p->backward, &p->backward_room, p->graph.nops + 1, sizeof *p->backward,
                   err))
         return false;
-    p->backward[p->graph.nops] = figure[BACKWARD] * p->options->time_unit;
+    p->backward[p->graph.nops] =
+        (struct input_twin){figure[BACKWARD] * p->options->time_unit, NULL};
     return graph_add_op(&p->graph, &op, NULL, err);
 }
 

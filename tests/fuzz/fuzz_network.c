@@ -1,7 +1,8 @@
 /*
  * Tables of networks. Any bytes as the table of redundant computation: refused with a message,
  * or what is trained by it accounts for all its time. And the networks of pdgen at any batch,
- * sequence and device: layers in order, times that are none or positive.
+ * sequence and device: layers in order, times that are none or positive. And any bytes as a
+ * transformer's config.json.
  */
 #include "fuzz.h"
 
@@ -60,7 +61,7 @@ read_table(const char *path)
 
 static void
 build(const struct input_network_spec *spec, double batch, double sequence,
-      const struct input_roofline *roofline)
+      const struct device_roofline *roofline, double bytes)
 {
     struct input_network network;
     struct rec_error err;
@@ -68,8 +69,12 @@ build(const struct input_network_spec *spec, double batch, double sequence,
     require(network.nlayers > 1 && input_network_params(&network) > 0, "it has layers");
     for (size_t i = 0; i < network.nlayers; i++) {
         const struct input_layer *layer = &network.layer[i];
-        double forward = input_forward_seconds(layer, roofline);
-        double backward = input_backward_seconds(layer, roofline);
+        struct device_work work = input_forward_work(layer, bytes);
+        struct device_work twin = input_backward_work(layer, bytes);
+        double forward, backward;
+        require(device_seconds(roofline, &work, &forward, &err) &&
+                    device_seconds(roofline, &twin, &backward, &err),
+                "it takes a time");
         require(layer->ninputs <= INPUT_READS_MAX && (layer->ninputs > 0) == (i > 0),
                 "all but the first read");
         for (uint32_t k = 0; k < layer->ninputs; k++)
@@ -90,6 +95,28 @@ number(const uint8_t *bytes, double least)
     return floor(least * (1 + bytes[0] * pow(2, bytes[1] % 24)));
 }
 
+/* The bytes as a config.json: refused with a message, or a network is built of it that has
+ * parameters, if it is not huge. */
+static void
+read_config(const char *path)
+{
+    struct rec_error err = {.code = REC_OK, .text = ""};
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
+    struct input_transformer t;
+    struct input_network_spec spec = {.name = "x", .transformer = &t};
+    struct input_network network;
+
+    if (!input_transformer_read(reader, &t, &spec.sequence, &err))
+        require(strstr(err.text, path) && err.code != REC_OK && err.code != REC_BUG,
+                "a message with the file");
+    else if (t.layers < 200) {
+        require(input_network_build(&spec, 2, 0, &network, &err), "it is built");
+        require(input_network_params(&network) > 0, "it has parameters");
+        input_network_free(&network);
+    }
+    rec_reader_close(reader);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -98,15 +125,17 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     size_t n = 0;
 
     read_table(path);
+    read_config(path);
     while (input_networks[n].name)
         n++;
     if (size >= 9) {
         const struct input_network_spec *spec = &input_networks[bytes[0] % n];
-        struct input_roofline roofline = {number(bytes + 1, 1e3), number(bytes + 3, 1e3),
-                                          (bytes[5] + 1) / 256.0, bytes[6] % 2 ? 4 : 2};
+        struct device_roofline roofline = {.peak = number(bytes + 1, 1e3),
+                                           .bandwidth = number(bytes + 3, 1e3),
+                                           .flat = (bytes[5] + 1) / 256.0};
         double sequence =
             spec->sequence > 0 ? fmin(spec->sequence, number(bytes + 6, 1)) : 0;
-        build(spec, number(bytes + 7, 1), sequence, &roofline);
+        build(spec, number(bytes + 7, 1), sequence, &roofline, bytes[6] % 2 ? 4 : 2);
     }
     close(fd);
     return 0;

@@ -57,6 +57,7 @@ reccheck --pass                                         alloc.rec
 reccheck --pass                                         done.rec
 reccheck --pass                                         redundant.rec
 reccheck                                                elastic.rec
+roofline --batch 9                                      work.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
 tracegen fit                                            spot.rec
 tracegen fit --stats                                    spot.rec

@@ -1,0 +1,98 @@
+/* What the layers of a network do in a training step. */
+#include "rampipe/input.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct device_work
+work_of(const struct input_layer *layer, double bytes, double times)
+{
+    struct device_work work = {.flops = times * layer->flops,
+                               .moved = times *
+                                        (layer->in + layer->out + layer->weights) * bytes,
+                               .kind = rec_str(layer->kind)};
+    memcpy(work.gemm, layer->gemm, sizeof work.gemm);
+    return layer->ninputs ? work : (struct device_work){.kind = rec_str(layer->kind)};
+}
+
+struct device_work
+input_forward_work(const struct input_layer *layer, double bytes)
+{
+    return work_of(layer, bytes, 1);
+}
+
+struct device_work
+input_backward_work(const struct input_layer *layer, double bytes)
+{
+    return work_of(layer, bytes, layer->weights > 0 ? 2 : 1);
+}
+
+/* Room for what one op has. */
+struct texts {
+    char id[24], src[24], type[100], keys[DEVICE_KEYS_MAX], extra[DEVICE_KEYS_MAX + 120];
+};
+
+/* Its keys, and its time. */
+static bool
+make_op(struct texts *t, const struct input_layer *layer, struct device_work work,
+        const struct device_roofline *roofline, double *seconds, struct rec_error *err)
+{
+    struct rec_error why;
+    size_t len = strcspn(layer->text, "(");
+    device_work_keys(&work, t->keys);
+    snprintf(t->extra, sizeof t->extra, "\ttype=%.*s%s", (int)len, layer->text, t->keys);
+    return device_seconds(roofline, &work, seconds, &why) ||
+           rec_fail(err, why.code, "node%s: %s", t->id, why.text);
+}
+
+static bool
+add_layers(const struct input_network *network, const struct device_roofline *roofline,
+           struct graph *forward, struct input_twin *twin, struct rec_error *err)
+{
+    double bytes = device_element(roofline->precision);
+    struct texts t;
+
+    for (size_t i = 0; i < network->nlayers; i++) {
+        const struct input_layer *layer = &network->layer[i];
+        struct graph_op op = {.id = t.id, .extra = t.extra, .part = 1, .parts = 1};
+        op.activation = layer->out * bytes;
+        op.param = layer->params * bytes;
+        op.memory = op.activation + op.param;
+        snprintf(t.id, sizeof t.id, "%zu", i + 1);
+        if (!make_op(&t, layer, input_backward_work(layer, bytes), roofline,
+                     &twin[i].compute, err) ||
+            !(twin[i].extra = rec_arena_copy(&forward->arena, rec_str(t.extra), err)) ||
+            !make_op(&t, layer, input_forward_work(layer, bytes), roofline, &op.compute,
+                     err) ||
+            !graph_add_op(forward, &op, NULL, err))
+            return false;
+        for (uint32_t j = 0; j < layer->ninputs; j++) {
+            snprintf(t.src, sizeof t.src, "%u", layer->input[j] + 1);
+            if (!graph_add_dep(forward, rec_str(t.src), rec_str(t.id), 0, false, "", 0,
+                               err))
+                return false;
+        }
+    }
+    return graph_close(forward, err);
+}
+
+bool
+input_network_graph(const struct input_network *network, const char *name,
+                    const struct device_roofline *roofline, struct graph *graph,
+                    struct rec_error *err)
+{
+    struct input_twin *twin = calloc(network->nlayers, sizeof *twin);
+    struct graph forward = {0};
+    char keys[300];
+    bool ok = twin || rec_fail_memory(err);
+
+    snprintf(keys, sizeof keys, "\tdevice=%.100s\tbatch=%.0f\tprecision=%s",
+             roofline->device, network->batch, device_precisions[roofline->precision]);
+    ok = ok && graph_start(&forward, rec_str(name), rec_str(name), "", err) &&
+         add_layers(network, roofline, &forward, twin, err) &&
+         graph_start(graph, rec_str(name), rec_str(name), keys, err) &&
+         input_mirror(&forward, twin, graph, err);
+    graph_free(&forward);
+    free(twin);
+    return ok;
+}
