@@ -1,4 +1,4 @@
-# rampipe: make all | check | bench | bench-scale | demo | install | uninstall | man | clean
+# rampipe: make all | check | accuracy | bench | bench-scale | demo | install | uninstall | man | clean
 #               | format | lint | check-asan | check-faults | coverage | fuzz. A new tool is
 # tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.2.0
@@ -43,8 +43,8 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all check check-faults check-fresh bench bench-scale demo install uninstall clean format lint \
-    check-asan coverage fuzz fuzz-targets man traces
+.PHONY: all accuracy check check-faults check-fresh bench bench-scale demo install uninstall clean format \
+    lint check-asan coverage fuzz fuzz-targets man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -167,6 +167,9 @@ coverage: | build/needs/coverage
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
+# How near the times of pdgen are to published ones.
+accuracy: all
+	@BUILD=$(BUILD) tests/bench/accuracy
 bench-scale: build/needs/bench all
 	@BUILD=$(BUILD) tests/bench/scale
 
@@ -241,7 +244,7 @@ uninstall:
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
 SCRIPTS := .ci/run $(filter-out %.in %.py %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash \
-    tests/bench/run $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
+    tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Files may be called 1 or cut, words of tests be split.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)

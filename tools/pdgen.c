@@ -203,11 +203,16 @@ static bool
 build(struct cli *cli, const struct pdgen_args *args, struct config *config,
       const struct input_network_spec **spec, struct input_network *network)
 {
+    static const char *const attentions[] = {"fused", "unfused", NULL};
     uint64_t batch, sequence = 0;
+    size_t attention;
     *spec = &config->spec;
     if (!(args->transformer_given ? read_transformer(cli, args->transformer_arg, config)
                                   : find_spec(cli, spec)) ||
-        !cli_count(cli, "batch", args->batch_arg, 1, 1000000, &batch))
+        !cli_count(cli, "batch", args->batch_arg, 1, 1000000, &batch) ||
+        !cli_choice(cli, "attention",
+                    args->attention_given ? args->attention_arg : "fused", attentions,
+                    &attention))
         return false;
     if (args->sequence_given && (*spec)->sequence == 0)
         return cli_usage(cli, "--sequence is for transformers, %s takes images",
@@ -215,8 +220,14 @@ build(struct cli *cli, const struct pdgen_args *args, struct config *config,
     if (args->sequence_given && !cli_count(cli, "sequence", args->sequence_arg, 1,
                                            (uint64_t)(*spec)->sequence, &sequence))
         return false;
-    return input_network_build(*spec, (double)batch, (double)sequence, network,
-                               &cli->err);
+    if (args->attention_given && (*spec)->sequence == 0)
+        return cli_usage(cli, "--attention is for transformers, %s takes images",
+                         (*spec)->name);
+    if (!input_network_build(*spec, (double)batch, (double)sequence, network, &cli->err))
+        return false;
+    if (attention == 1)
+        input_network_unfuse(network);
+    return true;
 }
 
 static bool

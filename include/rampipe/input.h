@@ -83,6 +83,7 @@ struct input_layer {
     double in, out;   /* elements read and written, whole batch, without parameters */
     const char *kind; /* of the work: convolution, matmul, attention or memory */
     double gemm[4];   /* BATCH, M, N, K of a matrix product; else 0 */
+    double scores;    /* of attention, whole batch; else 0 */
     uint32_t input[INPUT_READS_MAX]; /* indexes of earlier layers */
     uint32_t ninputs;
 };
@@ -145,6 +146,9 @@ extern const struct input_network_spec input_networks[];
 bool input_network_build(const struct input_network_spec *spec, double batch,
                          double sequence, struct input_network *network,
                          struct rec_error *err) REC_MUST_CHECK;
+/** Attention is not fused: it writes its scores to memory and reads them, twenty times in
+ * each direction. */
+void input_network_unfuse(struct input_network *network);
 /** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double input_network_params(const struct input_network *network);
 void input_network_free(struct input_network *network);

@@ -35,6 +35,8 @@ attention(struct input_network *a, uint32_t qkv, const struct input_transformer 
     y = input_add(a, qkv, INPUT_NONE, 0, a->batch * flops / (t->causal ? 2 : 1),
                   a->batch * n * width, "Attention(heads=%u, %swidth=%u%s)", t->heads,
                   shared, width, t->causal ? ", causal" : "");
+    if (!a->failed)
+        a->layer[y].scores = a->batch * n * n * t->heads;
     return input_classify(a, y, "attention", 0, 0, 0, 0);
 }
 
@@ -139,4 +141,16 @@ input_transformer_build(struct input_network *a, const struct input_transformer 
         x = input_linear(a, x, rows, t->width, t->words, false);
     if (t->tied && !a->failed)
         a->layer[x].params = 0; /* the embedding owns the weights; still read here */
+}
+
+/* How often each is read or written, in units of an element: by PyTorch without fusing, in mixed
+ * precision, product 1, scale 2, mask 2, to fp32 3, softmax 4, dropout 4, to fp16 3, product 1. All
+ * are, whatever the mask. */
+enum { SCORE_PASSES = 20 };
+
+void
+input_network_unfuse(struct input_network *network)
+{
+    for (size_t i = 0; i < network->nlayers; i++)
+        network->layer[i].in += SCORE_PASSES * network->layer[i].scores;
 }
