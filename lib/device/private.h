@@ -4,6 +4,7 @@
 
 #include "rampipe/device.h"
 
-extern const char device_shipped[], device_shipped_end[];
+extern const char device_shipped[];
+extern const uint64_t device_shipped_size;
 
 #endif

@@ -2,20 +2,19 @@
 #include "private.h"
 
 __asm__(".pushsection .rodata\n"
-        ".global device_shipped\n"
-        ".hidden device_shipped\n"
+        ".hidden device_shipped, device_shipped_size\n"
+        ".global device_shipped, device_shipped_size\n"
+        ".balign 8\n"
+        "device_shipped_size: .8byte 2f - 1f\n"
         "device_shipped:\n"
-        ".incbin \"traces/devices.rec\"\n"
-        ".global device_shipped_end\n"
-        ".hidden device_shipped_end\n"
-        "device_shipped_end:\n"
-        ".byte 0\n"
+        "1: .incbin \"traces/devices.rec\"\n"
+        "2: .byte 0\n"
         ".popsection\n");
 
 bool
 device_table_read_shipped(struct device_table *table, struct rec_error *err)
 {
-    struct rec_str text = {device_shipped, (size_t)(device_shipped_end - device_shipped)};
+    struct rec_str text = {device_shipped, device_shipped_size};
     struct rec_reader *reader = rec_reader_open_text("devices.rec", text, err);
     bool ok = reader && device_table_read(table, reader, err);
     rec_reader_close(reader);
