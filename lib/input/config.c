@@ -145,7 +145,7 @@ read_gpt2(const struct config *c, struct input_transformer *t, double *sequence)
 static bool
 read_others(const struct config *c, struct input_transformer *t, double *sequence)
 {
-    unsigned positions;
+    unsigned positions = 0;
     bool ok = read_count(c, "hidden_size", 0, &t->width) &&
               read_count(c, "num_hidden_layers", 0, &t->layers) &&
               read_count(c, "num_attention_heads", 0, &t->heads) &&
