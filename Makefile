@@ -22,7 +22,7 @@ TEST_WARN = $(WARN) -Wno-null-dereference -Wno-cast-qual
 FIXED := -D_GNU_SOURCE -std=c17 -ffp-contract=off
 COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(LDFLAGS)
-LIBS := -pthread -lcsv -lyajl -lyaml -lglpk -ldeflate -lz -lgsl -lgslcblas -lm
+LIBS := -pthread -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz -lgsl -lgslcblas -lm
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 
 # tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.
@@ -31,7 +31,9 @@ GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
 MODES := $(foreach n,$(GGO),$(if $(filter $(addsuffix -%,$(filter-out $(n),$(GGO))),$(n)),$(n)))
 TOOLS := $(filter-out $(MODES),$(GGO))
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+# lib/ROOM/NAME.proto describes messages; NAME.pb-c.[ch] are made of it.
+PROTO := $(patsubst %.proto,%.pb-c,$(notdir $(wildcard lib/*/*.proto)))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO:%=$(BUILD)/proto/%.o)
 LIB := $(BUILD)/librampipe.a
 SONAME := librampipe.so.$(ABI)
 SHARED := $(BUILD)/librampipe.so.$(VERSION)
@@ -56,14 +58,24 @@ build/needs/%: scripts/bootstrap
 	@mkdir -p $(@D) && touch $@
 
 # ---- compiling ------------------------------------------------------------------------
+PROTO_H := $(PROTO:%=build/proto/%.h)
 # For both libraries. What the shared one shows is what its headers declare, and it calls itself.
 PIC := -fPIC -fvisibility=hidden -fno-semantic-interposition
-$(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build
+$(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build $(PROTO_H)
 	@mkdir -p $(@D)
-	$(call quiet,CC)$(call COMPILE,$(WARN) $(PIC)) -c $< -o $@
+	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN) $(PIC)) -c $< -o $@
+
+# Messages. They are made in build/, once for all variants of the build.
+vpath %.proto $(sort $(dir $(wildcard lib/*/*.proto)))
+build/proto/%.pb-c.c build/proto/%.pb-c.h: %.proto Makefile | build/needs/build
+	@mkdir -p $(@D)
+	$(call quiet,PROTOC)protoc-c --proto_path=$(<D) --c_out=build/proto $<
+$(BUILD)/proto/%.o: build/proto/%.c
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
 # It has the table of devices inside.
-$(BUILD)/lib/device/shipped.o $(BUILD)/shared/lib/device/shipped.o: traces/devices.rec
+$(BUILD)/lib/device/shipped.o: traces/devices.rec
 
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^
@@ -250,7 +262,7 @@ SCRIPTS := .ci/run $(filter-out %.in %.py %/__pycache__,$(wildcard scripts/*)) t
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
 format:
 	clang-format -i $(SOURCES)
-lint: build/needs/lint $(GGO_H)
+lint: build/needs/lint $(GGO_H) $(PROTO_H)
 	@clang-format --dry-run --Werror $(SOURCES)
 	@cppcheck --quiet --std=c17 --enable=warning,performance,portability \
 	    --error-exitcode=1 --inline-suppr --suppress=missingIncludeSystem \
