@@ -457,6 +457,23 @@ bool rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
                   const struct rec_field_spec *spec, struct rec_str text,
                   struct rec_error *err);
 
+/* ---- foreign bytes -------------------------------------------------------- */
+
+/** A source of bytes that are no text: a file or standard input, inflated if it is gzip. */
+struct rec_input;
+
+/** Opens a file; "-" is standard input. `path` is kept, not copied. NULL: *err. */
+struct rec_input *rec_input_open(const char *path, struct rec_error *err) REC_MUST_CHECK;
+/** > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the patient:
+ * REC_INPUT_WAITS when what is there of a gzip makes no byte, and more is not there yet. */
+enum { REC_INPUT_WAITS = -2 };
+ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** What messages call it: "<stdin>" for standard input. */
+const char *rec_input_name(const char *path);
+/** `input` may be NULL. */
+void rec_input_close(struct rec_input *input);
+
 /* ---- writing ------------------------------------------------------------- */
 
 /**

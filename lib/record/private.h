@@ -4,18 +4,9 @@
 
 #include "rampipe/record.h"
 
-/* A source of bytes: a file or standard input, inflated if it is gzip. */
-struct rec_input;
-
-struct rec_input *rec_input_open(const char *path, struct rec_error *err);
-/* The same of bytes in memory, which are borrowed. */
+/* As rec_input_open(), of bytes in memory, which are borrowed. */
 struct rec_input *rec_input_open_text(const char *name, struct rec_str text,
                                       struct rec_error *err);
-/* > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the patient:
- * what is there of a gzip may not make a byte, and more is not there yet. */
-enum { REC_INPUT_WAITS = -2 };
-ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
-                         struct rec_error *err);
 /* True when reading may wait for another process. */
 bool rec_input_may_block(const struct rec_input *input);
 /* What to poll() for. */
@@ -25,7 +16,6 @@ int rec_input_fd(const struct rec_input *input);
 bool rec_input_ready(const struct rec_input *input);
 /* Bytes read from the file so far, before decompression. */
 uint64_t rec_input_bytes(const struct rec_input *input);
-void rec_input_close(struct rec_input *input);
 
 /*
  * A sink of bytes: standard output (path NULL) or a file, deflated if its name ends in
@@ -43,9 +33,6 @@ int rec_output_write(struct rec_output *output, const char *bytes, size_t len);
 const char *rec_output_temporary(const struct rec_output *output);
 /* Frees it. 0, or an errno: the file is not there, or is the old one. */
 int rec_output_close(struct rec_output *output, bool keep);
-
-/* "-" is shown as <stdin>. */
-const char *rec_input_name(const char *path);
 
 /* The row of a record of a known type: that of its kind, if its type has kinds. */
 const struct rec_spec *rec_find_spec(const struct rec *rec);
