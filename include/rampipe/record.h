@@ -311,6 +311,8 @@ const struct rec_spec *rec_spec(enum rec_type type);
 /** The rows of a type's kinds, i = 0, 1, ...; NULL: there are no more. */
 const struct rec_spec *rec_spec_of_kind(enum rec_type type, size_t i);
 
+/** Is the text what a kind demands, as far as no neighbour is asked? */
+bool rec_is_kind(struct rec_str text, enum rec_kind kind);
 /** What a kind demands, in words: "a number >= 0". */
 const char *rec_kind_text(enum rec_kind kind);
 

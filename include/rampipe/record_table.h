@@ -68,7 +68,13 @@ REC_ROW(OP, "op",
     REC_KEY("gemm", PRODUCT,
           "the matrix products that it is, of a part those of the whole op: BATCH "
           "products of M x K by K x N elements; BATCH, or M if that is 1, grows with the "
-          "graph's batch"))
+          "graph's batch")
+    REC_KEY("coll", ID,
+          "communication: a member of an all-reduce, reduce, all-gather, gather, scatter, "
+          "broadcast, all-to-all, reduce-scatter, reduce-scatter-block or barrier; a send or "
+          "recv; join and ring are what et2graph(1) adds to collectives")
+    REC_KEY("bytes", AMOUNT, "size of the collective or message")
+    REC_KEY("group", TEXT, "the process group of the collective; without it, all"))
 
 REC_ROW(DEP, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",

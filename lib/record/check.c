@@ -71,8 +71,8 @@ is_ids(struct rec_str s)
     return true;
 }
 
-static bool
-is_kind(struct rec_str s, enum rec_kind kind)
+bool
+rec_is_kind(struct rec_str s, enum rec_kind kind)
 {
     uint64_t shape[4];
     double x;
@@ -315,7 +315,7 @@ static bool
 check_text(const struct rec_reader *reader, const struct rec *rec,
            const struct rec_field_spec *spec, struct rec_str text, struct rec_error *err)
 {
-    if (!is_kind(text, spec->kind))
+    if (!rec_is_kind(text, spec->kind))
         return rec_bad_text(reader, rec, spec, text, err);
     switch (spec->kind) {
     case REC_KIND_LATER:

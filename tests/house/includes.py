@@ -10,7 +10,7 @@ import sys
 FLOORS = [
     ["record", "csv", "json", "yaml", "linear", "random"],
     ["cli", "graph", "metrics", "spot", "device"],
-    ["input", "net"],
+    ["input", "net", "chakra"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
     ["learn"],
 ]
@@ -25,6 +25,7 @@ FOREIGN = {
     r"yajl/.*": "json",
     r"yaml\.h": "yaml",
     r"glpk\.h": "linear",
+    r"proto/chakra\.pb-c\.h": "chakra",
     r"gsl/gsl_(rng|randist|cdf)\.h": "random",
 }
 

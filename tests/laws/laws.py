@@ -27,6 +27,7 @@ ramp-alloc bound --shape 2x2x2                          parts.rec
 learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec
 sim                                                     alloc.rec
 sim --timeline                                          alloc.rec
+graph2et --prefix again                                 placed.rec
 sim --until 30                                          alloc.rec
 sim elastic                                             spot.rec
 sim elastic --rules published --victims oldest          spot.rec

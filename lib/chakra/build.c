@@ -1,0 +1,495 @@
+/* Nodes -> a graph and its layout. */
+#include "private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+chakra_layout_free(struct chakra_layout *layout)
+{
+    free(layout->slot);
+    free(layout->order);
+    free(layout->priority);
+    *layout = (struct chakra_layout){.id = NULL};
+}
+
+void
+chakra_layout_write(const struct chakra_layout *layout, const struct graph *graph,
+                    struct rec_writer *writer)
+{
+    rec_begin(writer, "layout");
+    rec_text_field(writer, layout->id);
+    rec_text_field(writer, graph->id);
+    rec_uint_field(writer, layout->nslots);
+    rec_end(writer);
+    for (size_t i = 0; i < graph->nops; i++) {
+        uint32_t op = layout->order[i];
+        rec_begin(writer, "place");
+        rec_text_field(writer, layout->id);
+        rec_text_field(writer, graph->op[op].id);
+        rec_uint_field(writer, layout->slot[op]);
+        if (!isnan(layout->priority[op]))
+            rec_num_key(writer, "priority", layout->priority[op]);
+        rec_end(writer);
+    }
+}
+
+/* ---- dependencies ---------------------------------------------------------- */
+
+/* One graph being built. */
+struct building {
+    struct chakra_traces *t;
+    struct graph *graph;
+    struct chakra_layout *layout;
+    enum chakra_server server;
+    struct rec_map ids; /* of the nodes of a file: the bytes of the id -> node */
+    uint32_t *seen;     /* per node: the last node, counted from 1, that depends on it */
+    uint32_t *slot;     /* per node */
+    struct rec_error *err;
+};
+
+static struct rec_str
+id_key(const uint64_t *id)
+{
+    return (struct rec_str){(const char *)id, sizeof *id};
+}
+
+static bool
+index_file(struct building *b, uint32_t first, uint32_t end)
+{
+    rec_map_clear(&b->ids);
+    for (uint32_t i = first; i < end; i++) {
+        const struct chakra_node *node = &b->t->node[i];
+        if (rec_map_get(&b->ids, id_key(&node->id)) != REC_NONE)
+            return chakra_fail(b->t, node, b->err, "its id is there twice");
+        if (!rec_map_add(&b->ids, id_key(&node->id), i, b->err))
+            return false;
+    }
+    return true;
+}
+
+/* The node that an id names in the file at hand, REC_NONE if it is the node itself or
+ * nobody, which is counted. */
+static uint32_t
+find_parent(struct building *b, const struct chakra_node *node, const uint64_t *id)
+{
+    uint32_t parent = REC_NONE;
+    if (*id == node->id)
+        b->t->counts.self++;
+    else if ((parent = rec_map_get(&b->ids, id_key(id))) == REC_NONE)
+        b->t->counts.dangling++;
+    return parent;
+}
+
+/* The op whose data a node that carries a dep takes along. */
+static uint32_t
+find_sender(const struct building *b, uint32_t receive)
+{
+    const struct chakra_node *node = &b->t->node[receive];
+    return node->matched ? b->t->node[node->peer].sender : REC_NONE;
+}
+
+static bool
+link_parent(struct building *b, uint32_t dst, uint32_t parent,
+            const struct chakra_parent *as)
+{
+    const struct chakra_node *node = &b->t->node[parent];
+    if (node->carries) {
+        if (node->type != CHAKRA_RECV || (parent = find_sender(b, parent)) == REC_NONE)
+            return true;
+        as = &node->carried;
+    }
+    if (b->seen[parent] == dst + 1)
+        return true;
+    b->seen[parent] = dst + 1;
+    return chakra_add_link(b->t, parent, dst, as, b->err);
+}
+
+static bool
+link_node(struct building *b, uint32_t i)
+{
+    struct chakra_node *node = &b->t->node[i];
+    struct chakra_parent *parent = b->t->parent + node->first;
+    for (size_t k = 0; k < node->ncontrol; k++)
+        (void)find_parent(b, node, &parent[node->nparents + k].id);
+    if (node->carries && node->type == CHAKRA_RECV && node->sync) {
+        uint32_t dst = find_parent(b, node, &node->carried.id);
+        uint32_t src = find_sender(b, i);
+        return dst == REC_NONE || src == REC_NONE || b->t->node[dst].carries ||
+               chakra_add_link(b->t, src, dst, &node->carried, b->err);
+    }
+    for (size_t k = 0; !node->carries && k < node->nparents; k++) {
+        uint32_t from = find_parent(b, node, &parent[k].id);
+        if (from != REC_NONE && !link_parent(b, i, from, &parent[k]))
+            return false;
+    }
+    return true;
+}
+
+/* What the nodes that carry deps out of a file depend on. */
+static void
+find_senders(struct building *b, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        struct chakra_node *node = &b->t->node[i];
+        node->sender = REC_NONE;
+        if (!node->carries || node->type != CHAKRA_SEND || node->nparents == 0)
+            continue;
+        node->sender = rec_map_get(&b->ids, id_key(&b->t->parent[node->first].id));
+        if (node->sender != REC_NONE && b->t->node[node->sender].carries)
+            node->sender = REC_NONE;
+    }
+}
+
+static bool
+link_all(struct building *b)
+{
+    struct chakra_traces *t = b->t;
+    bool ok = true;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t f = 0; ok && f < t->nfiles; f++) {
+            uint32_t first = t->file[f].first, end = t->file[f].end;
+            ok = index_file(b, first, end);
+            if (pass == 0 && ok)
+                find_senders(b, first, end);
+            for (uint32_t i = first; pass == 1 && ok && i < end; i++)
+                ok = link_node(b, i);
+        }
+    return ok;
+}
+
+/* ---- ops ------------------------------------------------------------------- */
+
+static int
+by_order(const void *x, const void *y, void *context)
+{
+    const struct chakra_node *node = context;
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    if (node[a].order != node[b].order)
+        return node[a].order < node[b].order ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static int
+by_placed(const void *x, const void *y, void *context)
+{
+    const struct chakra_node *node = context;
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    if (node[a].placed != node[b].placed)
+        return node[a].placed < node[b].placed ? -1 : 1;
+    return by_order(x, y, context);
+}
+
+static int
+by_thread(const void *x, const void *y, void *context)
+{
+    const struct chakra_node *node = context;
+    const struct chakra_node *a = &node[*(const uint32_t *)x],
+                             *b = &node[*(const uint32_t *)y];
+    double s = isnan(a->thread) ? -INFINITY : a->thread;
+    double t = isnan(b->thread) ? -INFINITY : b->thread;
+    if (a->file != b->file)
+        return a->file < b->file ? -1 : 1;
+    if (s != t)
+        return s < t ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+/* The server of each node; ops[nops] are those that are ops. */
+static void
+choose_slots(struct building *b, uint32_t *ops, size_t nops)
+{
+    const struct chakra_node *node = b->t->node;
+    uint32_t n = 0;
+    if (b->server == CHAKRA_THREAD)
+        qsort_r(ops, nops, sizeof *ops, by_thread, b->t->node);
+    for (size_t i = 0; i < nops; i++) {
+        const struct chakra_node *at = &node[ops[i]];
+        const struct chakra_node *before = i ? &node[ops[i - 1]] : at;
+        bool same =
+            at->file == before->file && (at->thread == before->thread ||
+                                         (isnan(at->thread) && isnan(before->thread)));
+        n += b->server == CHAKRA_OP ? i > 0 : !same;
+        b->slot[ops[i]] = b->server == CHAKRA_RANK ? at->file : n;
+    }
+    b->layout->nslots = b->server == CHAKRA_RANK ? (uint32_t)b->t->nfiles : n + 1;
+}
+
+/* A task that et2graph adds: it takes no time. */
+static bool
+add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
+{
+    struct chakra_layout *layout = b->layout;
+    char keys[16];
+    struct graph_op op = {.id = id,
+                          .extra = keys,
+                          .pass = GRAPH_TASK,
+                          .param = NAN,
+                          .activation = NAN,
+                          .part = 1,
+                          .parts = 1};
+    size_t i = b->graph->nops;
+    snprintf(keys, sizeof keys, "\tcoll=%s", word);
+    if (rec_map_get(&b->graph->index, rec_str(id)) != REC_NONE)
+        return rec_fail(b->err, REC_DATA, "op '%s' is there already", id);
+    layout->slot[i] = slot;
+    layout->order[i] = (uint32_t)i;
+    return graph_add_op(b->graph, &op, NULL, b->err);
+}
+
+/* Does the network have to say how long the collective takes? */
+static bool
+is_unmeasured(const struct chakra_traces *t, const struct chakra_gate *gate)
+{
+    for (uint32_t i = 0; i < gate->members; i++)
+        if (t->node[t->member[gate->first + i]].op.compute > 0)
+            return false;
+    return true;
+}
+
+/* What a ring lets each of n members send to the next in all. */
+static double
+ring_bytes(const struct chakra_node *member, uint32_t n)
+{
+    const struct chakra_collective *c = &chakra_collectives[member->collective];
+    return c->passes * (c->whole ? member->bytes : member->bytes * (n - 1) / n);
+}
+
+static bool
+add_dep(struct building *b, const char *src, const char *dst, double bytes)
+{
+    return graph_add_dep(b->graph, rec_str(src), rec_str(dst), bytes, false, "", 0,
+                         b->err);
+}
+
+static bool
+has_ring(const struct chakra_traces *t, const struct chakra_gate *gate)
+{
+    return is_unmeasured(t, gate) &&
+           ring_bytes(&t->node[t->member[gate->first]], gate->members) > 0;
+}
+
+/* Room for the name of a join or ring. */
+enum { HELPER_MAX = 48 };
+
+static void
+name_join(char name[HELPER_MAX], uint32_t gate)
+{
+    snprintf(name, HELPER_MAX, "join.%u", gate);
+}
+
+static void
+name_ring(char name[HELPER_MAX], uint32_t gate, uint32_t i)
+{
+    snprintf(name, HELPER_MAX, "ring.%u.%u", gate, i);
+}
+
+static bool
+add_helpers(struct building *b, uint32_t g)
+{
+    const struct chakra_gate *gate = &b->t->gate[g];
+    const uint32_t *member = b->t->member + gate->first;
+    char name[HELPER_MAX];
+    name_join(name, g);
+    if (!add_helper(b, name, CHAKRA_WORD_JOIN, b->slot[*member]))
+        return false;
+    for (uint32_t i = 0; has_ring(b->t, gate) && i < gate->members; i++) {
+        name_ring(name, g, i);
+        if (!add_helper(b, name, CHAKRA_WORD_RING, b->slot[member[i]]))
+            return false;
+    }
+    return true;
+}
+
+/* join -> members; or join -> rings, each of which sends to the next member. */
+static bool
+add_gate_deps(struct building *b, uint32_t g)
+{
+    const struct chakra_gate *gate = &b->t->gate[g];
+    const uint32_t *member = b->t->member + gate->first;
+    const struct chakra_node *node = b->t->node;
+    uint32_t n = gate->members;
+    bool ring = has_ring(b->t, gate);
+    char join[HELPER_MAX], name[HELPER_MAX];
+    name_join(join, g);
+    for (uint32_t i = 0; i < n; i++) {
+        name_ring(name, g, i);
+        if (!ring ? !add_dep(b, join, node[member[i]].op.id, 0)
+                  : !add_dep(b, join, name, 0) ||
+                        !add_dep(b, name, node[member[(i + 1) % n]].op.id,
+                                 ring_bytes(&node[member[i]], n)))
+            return false;
+    }
+    return true;
+}
+
+static size_t
+count_helpers(const struct chakra_traces *t)
+{
+    size_t n = t->ngates;
+    for (size_t g = 0; g < t->ngates; g++)
+        n += t->gate[g].members;
+    return n;
+}
+
+/* Ops of foreign nodes run in the order of their files, communication without a duration
+ * at once. */
+static double
+priority_of(const struct chakra_node *node, size_t nops)
+{
+    if (node->ours)
+        return node->priority;
+    if (node->op.compute == 0 && node->type != CHAKRA_COMP)
+        return (double)nops + 1;
+    return (double)(nops - node->index);
+}
+
+static bool
+add_ops(struct building *b, uint32_t *ops, size_t nops)
+{
+    struct chakra_traces *t = b->t;
+    struct chakra_layout *layout = b->layout;
+    size_t room = nops + count_helpers(t);
+    layout->slot = malloc((room + 1) * sizeof *layout->slot);
+    layout->order = malloc((room + 1) * sizeof *layout->order);
+    layout->priority = malloc((room + 1) * sizeof *layout->priority);
+    if (!layout->slot || !layout->order || !layout->priority)
+        return rec_fail_memory(b->err);
+    qsort_r(ops, nops, sizeof *ops, by_order, t->node);
+    for (size_t i = 0; i < nops; i++) {
+        struct chakra_node *node = &t->node[ops[i]];
+        node->index = (uint32_t)i;
+        if (rec_map_get(&b->graph->index, rec_str(node->op.id)) != REC_NONE)
+            return chakra_fail(t, node, b->err, "there is an op '%s' already",
+                               node->op.id);
+        if (!graph_add_op(b->graph, &node->op, node->pair, b->err))
+            return false;
+    }
+    qsort_r(ops, nops, sizeof *ops, by_placed, t->node);
+    for (size_t i = 0; i < nops; i++)
+        layout->order[i] = t->node[ops[i]].index;
+    choose_slots(b, ops, nops);
+    for (size_t i = 0; i < nops; i++)
+        layout->slot[t->node[ops[i]].index] = b->slot[ops[i]];
+    for (uint32_t g = 0; g < t->ngates; g++)
+        if (!add_helpers(b, g))
+            return false;
+    return true;
+}
+
+static void
+set_priorities(struct building *b, const uint32_t *ops, size_t nops)
+{
+    struct chakra_layout *layout = b->layout;
+    size_t all = b->graph->nops;
+    for (size_t i = 0; i < nops; i++) {
+        const struct chakra_node *node = &b->t->node[ops[i]];
+        layout->priority[node->index] = priority_of(node, all);
+    }
+    for (size_t i = nops; i < all; i++)
+        layout->priority[i] = (double)all + 1;
+}
+
+/* ---- deps ------------------------------------------------------------------ */
+
+/* In their order; those into collectives last, each together, by what they come from. */
+static int
+by_turn(const void *x, const void *y)
+{
+    const struct chakra_link *a = x, *b = y;
+    uint32_t g = a->gate + 1, h = b->gate + 1; /* REC_NONE is first */
+    if (g != h)
+        return g < h ? -1 : 1;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    return a->turn < b->turn ? -1 : 1;
+}
+
+static bool
+add_link(struct building *b, const struct chakra_link *link)
+{
+    static const char sync[] = "\tkind=sync";
+    const struct chakra_node *node = b->t->node;
+    bool is_sync = strncmp(link->keys, sync, sizeof sync - 1) == 0 &&
+                   strchr("\t", link->keys[sizeof sync - 1]);
+    return graph_add_dep(b->graph, rec_str(node[link->src].op.id),
+                         rec_str(node[link->dst].op.id), link->bytes, is_sync,
+                         link->keys + (is_sync ? sizeof sync - 1 : 0), 0, b->err);
+}
+
+/* What members of a collective wait for its join waits for. */
+static bool
+add_links(struct building *b)
+{
+    struct chakra_traces *t = b->t;
+    bool ok = true;
+    for (size_t i = 0; i < t->nlinks; i++) {
+        struct chakra_link *link = &t->link[i];
+        link->gate = t->node[link->dst].gate;
+        if (link->gate != REC_NONE)
+            link->order = t->node[link->src].index;
+    }
+    if (t->nlinks)
+        qsort(t->link, t->nlinks, sizeof *t->link, by_turn);
+    for (size_t i = 0; ok && i < t->nlinks; i++) {
+        const struct chakra_link *link = &t->link[i], *before = i ? link - 1 : NULL;
+        char join[HELPER_MAX];
+        name_join(join, link->gate);
+        if (link->gate == REC_NONE)
+            ok = add_link(b, link);
+        else if (!before || before->gate != link->gate || before->src != link->src)
+            ok = add_dep(b, t->node[link->src].op.id, join, 0);
+    }
+    for (uint32_t g = 0; ok && g < t->ngates; g++)
+        ok = add_gate_deps(b, g);
+    return ok;
+}
+
+/* ---- all ------------------------------------------------------------------- */
+
+static bool
+build(struct building *b, const char *name, uint32_t *ops)
+{
+    struct chakra_traces *t = b->t;
+    size_t nops = 0;
+    for (uint32_t i = 0; i < t->nnodes; i++)
+        if (!t->node[i].carries)
+            ops[nops++] = i;
+    if (nops == 0)
+        return rec_fail(b->err, REC_DATA, "%s: there are no nodes in it",
+                        rec_input_name(t->file[0].path));
+    if (b->server == CHAKRA_OP && nops > GRAPH_SLOTS_MAX)
+        return rec_fail(b->err, REC_DATA, "%zu ops are more than a layout has slots",
+                        nops);
+    b->layout->id = t->layout ? t->layout : "L1";
+    if (!graph_start(b->graph, rec_str(t->graph ? t->graph : name),
+                     rec_str(t->model ? t->model : name), t->keys ? t->keys : "",
+                     b->err) ||
+        !chakra_match(t, b->err) || !link_all(b) || !add_ops(b, ops, nops) ||
+        !add_links(b))
+        return false;
+    set_priorities(b, ops, nops);
+    return graph_close(b->graph, b->err);
+}
+
+bool
+chakra_build(struct chakra_traces *traces, const char *name, enum chakra_server server,
+             struct graph *graph, struct chakra_layout *layout,
+             struct chakra_counts *counts, struct rec_error *err)
+{
+    struct building b = {
+        .t = traces, .graph = graph, .layout = layout, .server = server, .err = err};
+    size_t n = traces->nnodes + 1;
+    uint32_t *ops = malloc(n * sizeof *ops);
+    bool ok;
+    *layout = (struct chakra_layout){.id = NULL};
+    b.seen = calloc(n, sizeof *b.seen);
+    b.slot = malloc(n * sizeof *b.slot);
+    ok = ops && b.seen && b.slot ? build(&b, name, ops) : rec_fail_memory(err);
+    *counts = traces->counts;
+    rec_map_free(&b.ids);
+    free(b.seen);
+    free(b.slot);
+    free(ops);
+    return ok;
+}

@@ -1,0 +1,240 @@
+/* What belongs together on several ranks: sends and receives, members of collectives. */
+#include "private.h"
+
+#include <stdlib.h>
+
+const struct chakra_collective chakra_collectives[] = {{"all-reduce", 2, false},
+                                                       {"reduce", 1, true},
+                                                       {"all-gather", 1, false},
+                                                       {"gather", 1, false},
+                                                       {"scatter", 1, false},
+                                                       {"broadcast", 1, true},
+                                                       {"all-to-all", 1, false},
+                                                       {"reduce-scatter", 1, false},
+                                                       {"reduce-scatter-block", 1, false},
+                                                       {"barrier", 0, false},
+                                                       {NULL, 0, false}};
+
+uint32_t
+chakra_find_collective(struct rec_str name)
+{
+    for (uint32_t i = 0; chakra_collectives[i].name; i++)
+        if (rec_str_is(name, chakra_collectives[i].name))
+            return i;
+    return REC_NONE;
+}
+
+bool
+chakra_add_link(struct chakra_traces *t, uint32_t src, uint32_t dst,
+                const struct chakra_parent *as, struct rec_error *err)
+{
+    if (!rec_grow(&t->link, &t->link_room, t->nlinks + 1, sizeof *t->link, err))
+        return false;
+    t->link[t->nlinks] =
+        (struct chakra_link){src, dst, as->order, as->bytes, as->keys, t->nlinks, 0};
+    t->nlinks++;
+    return true;
+}
+
+/* ---- messages -------------------------------------------------------------- */
+
+static int
+compare(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* Ends of one channel together, in order. */
+static int
+by_channel(const struct chakra_node *a, const struct chakra_node *b)
+{
+    int order = compare(a->src, b->src);
+    order = order ? order : compare(a->dst, b->dst);
+    return order ? order : compare(a->tag, b->tag);
+}
+
+static int
+by_channel_and_turn(const void *x, const void *y, void *context)
+{
+    const struct chakra_node *node = context;
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    int order = by_channel(&node[a], &node[b]);
+    return order ? order : a < b ? -1 : 1;
+}
+
+static bool
+join_ends(struct chakra_traces *t, uint32_t send, uint32_t receive, struct rec_error *err)
+{
+    struct chakra_node *a = &t->node[send], *b = &t->node[receive];
+    if (a->bytes != b->bytes)
+        return chakra_fail(t, b, err,
+                           "it receives %.17g bytes, but node %llu of rank %u, with the "
+                           "same tag and turn, sends %.17g",
+                           b->bytes, (unsigned long long)a->id, a->rank, a->bytes);
+    if (a->carries != b->carries)
+        return chakra_fail(t, b, err,
+                           "node %llu of rank %u is its other end, but only one of the "
+                           "two carries a dep of rampipe's",
+                           (unsigned long long)a->id, a->rank);
+    a->matched = b->matched = true;
+    if (a->carries) {
+        b->peer = send;
+        return true;
+    }
+    if (!a->ours)
+        a->op.compute = 0; /* the message takes its time on the network */
+    if (!b->ours)
+        b->op.compute = 0;
+    return chakra_add_link(t, send, receive, &b->carried, err);
+}
+
+/* The first n are sends, the others receives. */
+static bool
+match_ends(struct chakra_traces *t, uint32_t *end, size_t n, size_t all,
+           struct rec_error *err)
+{
+    size_t i = 0, j = n;
+    qsort_r(end, n, sizeof *end, by_channel_and_turn, t->node);
+    qsort_r(end + n, all - n, sizeof *end, by_channel_and_turn, t->node);
+    while (i < n && j < all) {
+        int order = by_channel(&t->node[end[i]], &t->node[end[j]]);
+        if (order == 0) {
+            if (!join_ends(t, end[i++], end[j++], err))
+                return false;
+        } else if (order < 0)
+            i++;
+        else
+            j++;
+    }
+    return true;
+}
+
+static bool
+match_messages(struct chakra_traces *t, struct rec_error *err)
+{
+    uint32_t *end = malloc((t->nnodes + 1) * sizeof *end);
+    size_t n = 0, all;
+    bool ok;
+    if (!end)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < t->nnodes; i++)
+        if (t->node[i].type == CHAKRA_SEND) {
+            t->node[i].src = t->node[i].rank;
+            end[n++] = i;
+        }
+    all = n;
+    for (uint32_t i = 0; i < t->nnodes; i++)
+        if (t->node[i].type == CHAKRA_RECV) {
+            t->node[i].dst = t->node[i].rank;
+            end[all++] = i;
+        }
+    ok = match_ends(t, end, n, all, err);
+    for (size_t i = 0; ok && i < all; i++)
+        if (!t->node[end[i]].matched)
+            (*(i < n ? &t->counts.sends : &t->counts.receives))++;
+    free(end);
+    return ok;
+}
+
+/* ---- collectives ----------------------------------------------------------- */
+
+/* Which collective a node is of: of our files the one that they say, of others the n-th of
+ * its group on each rank. */
+struct call {
+    uint64_t join, nth;
+    const char *group;
+    uint32_t rank, node;
+};
+
+static int
+by_group(const struct call *a, const struct call *b)
+{
+    return a->join != b->join ? (a->join < b->join ? -1 : 1) : strcmp(a->group, b->group);
+}
+
+static int
+by_rank(const void *x, const void *y)
+{
+    const struct call *a = x, *b = y;
+    int order = by_group(a, b);
+    if (order || a->rank != b->rank)
+        return order ? order : a->rank < b->rank ? -1 : 1;
+    return a->node < b->node ? -1 : 1;
+}
+
+static int
+by_instance(const void *x, const void *y)
+{
+    const struct call *a = x, *b = y;
+    int order = by_group(a, b);
+    if (order || a->nth != b->nth)
+        return order ? order : a->nth < b->nth ? -1 : 1;
+    return a->node < b->node ? -1 : 1;
+}
+
+static bool
+add_gate(struct chakra_traces *t, const struct call *call, size_t n,
+         struct rec_error *err)
+{
+    const struct chakra_node *first = &t->node[call->node];
+    size_t member =
+        t->ngates ? t->gate[t->ngates - 1].first + (size_t)t->gate[t->ngates - 1].members
+                  : 0;
+    if (!rec_grow(&t->gate, &t->gate_room, t->ngates + 1, sizeof *t->gate, err) ||
+        !rec_grow(&t->member, &t->member_room, member + n, sizeof *t->member, err))
+        return false;
+    t->gate[t->ngates] = (struct chakra_gate){(uint32_t)member, (uint32_t)n};
+    for (size_t i = 0; i < n; i++) {
+        struct chakra_node *node = &t->node[call[i].node];
+        if (node->collective != first->collective)
+            return chakra_fail(t, node, err,
+                               "it is collective %llu of group '%s', %s, but on rank %u "
+                               "that is node %llu, %s",
+                               (unsigned long long)call->nth + 1, node->group,
+                               chakra_collectives[node->collective].name, first->rank,
+                               (unsigned long long)first->id,
+                               chakra_collectives[first->collective].name);
+        node->gate = (uint32_t)t->ngates;
+        t->member[member + i] = call[i].node;
+    }
+    t->ngates++;
+    return true;
+}
+
+static bool
+match_calls(struct chakra_traces *t, struct call *call, size_t n, struct rec_error *err)
+{
+    bool ok = true;
+    qsort(call, n, sizeof *call, by_rank);
+    for (size_t i = 1; i < n; i++)
+        if (call[i].join == CHAKRA_LAST && call[i].rank == call[i - 1].rank &&
+            by_group(&call[i], &call[i - 1]) == 0)
+            call[i].nth = call[i - 1].nth + 1;
+    qsort(call, n, sizeof *call, by_instance);
+    for (size_t i = 0, end; ok && i < n; i = end) {
+        for (end = i + 1; end < n && call[end].nth == call[i].nth &&
+                          by_group(&call[end], &call[i]) == 0;
+             end++)
+            ;
+        ok = end - i < 2 || add_gate(t, call + i, end - i, err);
+    }
+    return ok;
+}
+
+bool
+chakra_match(struct chakra_traces *t, struct rec_error *err)
+{
+    struct call *call = malloc((t->nnodes + 1) * sizeof *call);
+    size_t n = 0;
+    bool ok;
+    if (!call)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < t->nnodes; i++) {
+        const struct chakra_node *node = &t->node[i];
+        if (node->type == CHAKRA_COLL && (!node->ours || node->join != CHAKRA_LAST))
+            call[n++] = (struct call){node->join, 0, node->group, node->rank, i};
+    }
+    ok = match_messages(t, err) && match_calls(t, call, n, err);
+    free(call);
+    return ok;
+}

@@ -1,0 +1,536 @@
+/* Files of ranks -> nodes. */
+#include "said.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* So many bytes a message may need unpacked: short ones can say much. */
+#define UNPACKED_MAX ((size_t)1 << 30)
+
+struct chakra_traces *
+chakra_traces_new(struct rec_error *err)
+{
+    struct chakra_traces *traces = calloc(1, sizeof *traces);
+    if (!traces)
+        rec_fail_memory(err);
+    return traces;
+}
+
+void
+chakra_traces_free(struct chakra_traces *traces)
+{
+    if (!traces)
+        return;
+    rec_arena_free(&traces->arena);
+    free(traces->file);
+    free(traces->node);
+    free(traces->parent);
+    free(traces->link);
+    free(traces->gate);
+    free(traces->member);
+    free(traces);
+}
+
+bool
+chakra_fail(const struct chakra_traces *traces, const struct chakra_node *node,
+            struct rec_error *err, const char *format, ...)
+{
+    char text[500];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return rec_fail(err, REC_DATA, "%s: node %llu: %s",
+                    rec_input_name(traces->file[node->file].path),
+                    (unsigned long long)node->id, text);
+}
+
+/* ---- unpacking ------------------------------------------------------------- */
+
+/* Memory of one message. */
+struct unpacking {
+    size_t used;
+    bool starved, excess;
+};
+
+static void *
+get_memory(void *context, size_t size)
+{
+    struct unpacking *unpacking = context;
+    void *memory;
+    if (size > UNPACKED_MAX - unpacking->used) {
+        unpacking->excess = true;
+        return NULL;
+    }
+    unpacking->used += size;
+    memory = malloc(size);
+    unpacking->starved = unpacking->starved || !memory;
+    return memory;
+}
+
+static void
+give_back(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+/* One file at work. */
+struct reading {
+    struct chakra_traces *traces;
+    const char *name;
+    uint64_t messages;
+    struct rec_error *err;
+};
+
+static ProtobufCMessage *
+unpack(struct reading *r, const ProtobufCMessageDescriptor *of, const uint8_t *bytes,
+       size_t size)
+{
+    struct unpacking unpacking = {0};
+    ProtobufCAllocator memory = {get_memory, give_back, &unpacking};
+    ProtobufCMessage *message = protobuf_c_message_unpack(of, &memory, size, bytes);
+    r->messages++;
+    if (!message && unpacking.starved)
+        rec_fail_memory(r->err);
+    else if (!message)
+        rec_fail(r->err, REC_DATA, "%s: message %llu %s", r->name,
+                 (unsigned long long)r->messages,
+                 unpacking.excess ? "says more than fits into 1 GiB"
+                                  : "is damaged: it is no message of protobuf");
+    return message;
+}
+
+/* ---- texts ----------------------------------------------------------------- */
+
+static const char *
+keep(struct reading *r, const char *text)
+{
+    return rec_arena_copy(&r->traces->arena, rec_str(text), r->err);
+}
+
+/* A foreign name, as text of a record: what no field may hold becomes _. */
+static void
+put_clean(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+        if (c >= 0x80 && strnlen(text, n) == n &&
+            rec_is_text((struct rec_str){text, n})) {
+            fwrite(text, 1, n, out);
+            text += n - 1;
+        } else
+            fputc(c < ' ' || c >= 0x7f ? '_' : c, out);
+    }
+}
+
+/* Ids that chakra_write() left must be as it left them. */
+static bool
+check_id(struct reading *r, const struct chakra_node *node, const char *text)
+{
+    return (rec_is_text(rec_str(text)) && *text && !strpbrk(text, ",=\t")) ||
+           chakra_fail(r->traces, node, r->err,
+                       "an attribute rampipe.* holds what no id may");
+}
+
+/* One key of a record of that type: not there before, a value of its kind. */
+static bool
+check_key(const struct rec_spec *spec, struct rec_str text, struct rec_map *seen,
+          bool *good, struct rec_error *err)
+{
+    /* the graph has them elsewhere */
+    static const char *const taken[] = {"pair", "of", "part", "param", "activation"};
+    struct rec_str name, value = text;
+    *good = rec_str_split(&value, '=', &name) && value.ptr && name.len > 0 &&
+            rec_map_get(seen, name) == REC_NONE;
+    for (size_t i = 0; *good && spec->type == REC_OP && i < sizeof taken / sizeof *taken;
+         i++)
+        *good = !rec_str_is(name, taken[i]);
+    if (spec->type == REC_DEP && seen->used > 0 && rec_str_is(name, "kind"))
+        *good = false; /* it stands first */
+    for (const struct rec_field_spec *key = spec->keys; *good && key->name; key++)
+        if (rec_str_is(name, key->name))
+            *good = rec_is_kind(value, key->kind);
+    return !*good || rec_map_add(seen, name, 0, err);
+}
+
+/* Keys that chakra_write() left, each with its TAB in front. */
+static bool
+check_keys(struct reading *r, enum rec_type type, const char *keys)
+{
+    struct rec_str rest = rec_str(keys), key;
+    struct rec_map seen = {0};
+    bool good = rec_is_text(rest), ok = true;
+    if (!*keys)
+        return true;
+    good = good && rec_str_split(&rest, '\t', &key) && key.len == 0 && rest.ptr;
+    while (ok && good && rec_str_split(&rest, '\t', &key))
+        ok = check_key(rec_spec(type), key, &seen, &good, r->err);
+    rec_map_free(&seen);
+    return ok && (good || rec_fail(r->err, REC_DATA,
+                                   "%s: message %llu: an attribute rampipe.* is no list "
+                                   "of keys of a record",
+                                   r->name, (unsigned long long)r->messages));
+}
+
+/* ---- nodes ----------------------------------------------------------------- */
+
+uint64_t
+chakra_micros(double seconds)
+{
+    double micros = round(seconds * 1e6);
+    return micros < 0x1p63 ? (uint64_t)micros : (uint64_t)1 << 63;
+}
+
+int64_t
+chakra_size(double bytes)
+{
+    double whole = round(bytes);
+    return whole < 1 ? 1 : whole < 0x1p62 ? (int64_t)whole : (int64_t)1 << 62;
+}
+
+static bool
+is_amount(double value)
+{
+    return value >= 0 && isfinite(value);
+}
+
+/* A count, or what stands for none. */
+static uint64_t
+count_of(double value, uint64_t none)
+{
+    return value >= 0 && value < 0x1p53 ? (uint64_t)value : none;
+}
+
+/* The size of a message: as it was, if the integer is of it. */
+static bool
+read_size(struct reading *r, struct chakra_node *node, const struct said *said)
+{
+    node->bytes = isnan(said->comm_size) ? 0 : said->comm_size;
+    if (!is_amount(node->bytes))
+        return chakra_fail(r->traces, node, r->err, "comm_size must be a number >= 0");
+    if (is_amount(said->bytes) && (double)chakra_size(said->bytes) == node->bytes)
+        node->bytes = said->bytes;
+    return true;
+}
+
+static bool
+read_parents(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
+             const struct said *said)
+{
+    struct chakra_traces *t = r->traces;
+    size_t n = message->n_data_parent, all = n + message->n_control_parent;
+    node->first = t->nparents;
+    node->nparents = n;
+    node->ncontrol = message->n_control_parent;
+    if (!rec_grow(&t->parent, &t->parent_room, t->nparents + all + 1, sizeof *t->parent,
+                  r->err))
+        return false;
+    for (size_t i = n; i < all; i++)
+        t->parent[t->nparents + i].id = message->control_parent[i - n];
+    t->nparents += all;
+    for (size_t i = 0; i < n; i++) {
+        struct chakra_parent *parent = &t->parent[node->first + i];
+        *parent = (struct chakra_parent){message->data_parent[i], CHAKRA_LAST, 0, ""};
+        if (said->deps && i < said->deps->n_value) /* as chakra_write() left it */
+            parent->order = said->deps->value[i];
+        if (said->dep_bytes && i < said->dep_bytes->n_value &&
+            is_amount(said->dep_bytes->value[i]))
+            parent->bytes = said->dep_bytes->value[i];
+        if (said->deps_keys && i < said->deps_keys->n_value &&
+            *said->deps_keys->value[i] &&
+            (!check_keys(r, REC_DEP, said->deps_keys->value[i]) ||
+             !(parent->keys = keep(r, said->deps_keys->value[i]))))
+            return false;
+    }
+    return true;
+}
+
+static void
+put_number(FILE *out, const char *key, double value)
+{
+    char text[REC_NUM_MAX];
+    rec_format_num(text, value);
+    fprintf(out, "\t%s=%s", key, text);
+}
+
+/* What the node says of its size holds, whatever the key bytes= said. */
+static bool
+set_bytes(struct reading *r, struct chakra_node *node)
+{
+    static const char key[] = "\tbytes=";
+    const char *at = strstr(node->op.extra, key), *end;
+    struct rec_text text;
+    double value;
+    char *keys;
+    if (node->type == CHAKRA_COMP || !at)
+        return true;
+    end = at + sizeof key - 1 + strcspn(at + sizeof key - 1, "\t");
+    if (rec_parse_num(
+            (struct rec_str){at + sizeof key - 1, (size_t)(end - at) - (sizeof key - 1)},
+            &value) &&
+        value == node->bytes)
+        return true;
+    if (!rec_text_open(&text, r->err))
+        return false;
+    fwrite(node->op.extra, 1, (size_t)(at - node->op.extra), text.out);
+    put_number(text.out, "bytes", node->bytes);
+    fputs(end, text.out);
+    if (!(keys = rec_text_close(&text, r->err)))
+        return false;
+    node->op.extra = keep(r, keys);
+    free(keys);
+    return node->op.extra != NULL;
+}
+
+/* An op as chakra_write() had it. */
+static bool
+read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
+{
+    static const char *const passes[] = {"forward", "backward"};
+    struct graph_op *op = &node->op;
+    const char *keys = said->keys ? said->keys : "";
+    node->ours = true;
+    op->pass = GRAPH_TASK;
+    for (int i = 0; said->pass && i < 2; i++)
+        if (strcmp(said->pass, passes[i]) == 0)
+            op->pass = (enum graph_pass)i;
+    if (!check_id(r, node, said->op) || !(op->id = keep(r, said->op)) ||
+        !check_keys(r, REC_OP, keys) || !(op->extra = keep(r, keys)) ||
+        !set_bytes(r, node) ||
+        (said->pair &&
+         (!check_id(r, node, said->pair) || !(node->pair = keep(r, said->pair)))) ||
+        (said->of && (!check_id(r, node, said->of) || !(op->of = keep(r, said->of)))))
+        return false;
+    if (is_amount(said->compute) &&
+        chakra_micros(said->compute) == chakra_micros(op->compute))
+        op->compute = said->compute;
+    op->memory = is_amount(said->memory) ? said->memory : 0;
+    op->param = is_amount(said->param) ? said->param : NAN;
+    op->activation = is_amount(said->activation) ? said->activation : NAN;
+    op->part = (uint32_t)(said->part < 0x1p31 ? count_of(said->part, 1) : 0);
+    op->parts = (uint32_t)(said->parts < 0x1p31 ? count_of(said->parts, 1) : 1);
+    if (isnan(said->part))
+        op->part = op->parts = 1;
+    if (op->part < 1 || op->part > op->parts || (op->parts > 1 && !op->of))
+        return chakra_fail(
+            r->traces, node, r->err,
+            "attributes rampipe.part, .parts and .of are no part of an op");
+    node->order = node->id;
+    node->placed = count_of(said->placed, node->id);
+    node->priority = isfinite(said->priority) ? said->priority : NAN;
+    node->join = count_of(said->join, CHAKRA_LAST);
+    return true;
+}
+
+/* The keys of a foreign op. */
+static bool
+write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
+           const struct said *said)
+{
+    static const char *const words[CHAKRA_NTYPES] = {
+        [CHAKRA_SEND] = CHAKRA_WORD_SEND, [CHAKRA_RECV] = CHAKRA_WORD_RECV};
+    struct rec_text text;
+    char *keys;
+    if (!rec_text_open(&text, r->err))
+        return false;
+    if (*message->name) {
+        fputs("\ttype=", text.out);
+        put_clean(text.out, message->name);
+    }
+    if (!isnan(said->num_ops))
+        put_number(text.out, "flops", said->num_ops);
+    if (!isnan(said->tensor_size))
+        put_number(text.out, "moved", said->tensor_size);
+    if (node->type != CHAKRA_COMP) {
+        fprintf(text.out, "\tcoll=%s",
+                node->type == CHAKRA_COLL ? chakra_collectives[node->collective].name
+                                          : words[node->type]);
+        put_number(text.out, "bytes", node->bytes);
+        if (*node->group) {
+            fputs("\tgroup=", text.out);
+            put_clean(text.out, node->group);
+        }
+    }
+    if (!(keys = rec_text_close(&text, r->err)))
+        return false;
+    node->op.extra = keep(r, keys);
+    free(keys);
+    return node->op.extra != NULL;
+}
+
+static bool
+read_foreign(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
+             const struct said *said)
+{
+    char id[48];
+    snprintf(id, sizeof id, "%u.%llu", node->rank, (unsigned long long)node->id);
+    node->op.part = node->op.parts = 1;
+    node->op.param = node->op.activation = node->priority = NAN;
+    node->op.pass = GRAPH_TASK;
+    node->order = node->placed = node->join = CHAKRA_LAST;
+    if ((!isnan(said->num_ops) && !is_amount(said->num_ops)) ||
+        (!isnan(said->tensor_size) && !is_amount(said->tensor_size)))
+        return chakra_fail(r->traces, node, r->err,
+                           "num_ops and tensor_size must be numbers >= 0");
+    return (node->op.id = keep(r, id)) && write_keys(r, node, message, said);
+}
+
+/* Communication is what says how many bytes: on a CPU it is a call that waits. */
+static bool
+read_type(struct reading *r, struct chakra_node *node, uint32_t type,
+          const struct said *said)
+{
+    bool barrier = type == CHAKRA_COLL && said->comm_type == CHAKRA_BARRIER &&
+                   !(said->is_cpu_op > 0);
+    node->type = CHAKRA_COMP;
+    if (type == CHAKRA_INVALID || type >= CHAKRA_NTYPES)
+        return chakra_fail(r->traces, node, r->err,
+                           "its type must be from 1 to %d, got %u", CHAKRA_NTYPES - 1,
+                           type);
+    if (type < CHAKRA_SEND || (isnan(said->comm_size) && !barrier))
+        return true;
+    node->type = (enum chakra_type)type;
+    node->src = isnan(said->comm_src) ? node->rank : said->comm_src;
+    node->dst = isnan(said->comm_dst) ? node->rank : said->comm_dst;
+    node->tag = isnan(said->comm_tag) ? 0 : said->comm_tag;
+    if (!read_size(r, node, said))
+        return false;
+    if (type != CHAKRA_COLL)
+        return true;
+    if (!(said->comm_type >= 0 && said->comm_type <= CHAKRA_BARRIER))
+        return chakra_fail(r->traces, node, r->err,
+                           "comm_type of a collective must be from 0 to %d",
+                           CHAKRA_BARRIER);
+    node->collective = (uint32_t)said->comm_type;
+    node->group = keep(r, said->pg_name ? said->pg_name : "");
+    return node->group != NULL;
+}
+
+static bool
+read_carried(struct reading *r, struct chakra_node *node, const struct said *said)
+{
+    bool sync = !isnan(said->sync);
+    node->carried = (struct chakra_parent){.id = count_of(said->sync, 0),
+                                           .order = count_of(said->dep, CHAKRA_LAST),
+                                           .bytes = node->bytes,
+                                           .keys = ""};
+    node->sync = sync;
+    node->carries = !said->op && node->type != CHAKRA_COMP && node->type != CHAKRA_COLL &&
+                    node->carried.order != CHAKRA_LAST;
+    return !said->dep_keys || (check_keys(r, REC_DEP, said->dep_keys) &&
+                               (node->carried.keys = keep(r, said->dep_keys)));
+}
+
+static bool
+add_node(struct reading *r, const Chakra__Node *message)
+{
+    struct chakra_traces *t = r->traces;
+    struct said said = chakra_hear(message);
+    struct chakra_node *node;
+    if (t->nnodes >= GRAPH_NONE / 4)
+        return rec_fail(r->err, REC_DATA, "%s: too many nodes", r->name);
+    if (!rec_grow(&t->node, &t->node_room, t->nnodes + 1, sizeof *t->node, r->err))
+        return false;
+    node = &t->node[t->nnodes];
+    *node = (struct chakra_node){.id = message->id,
+                                 .file = (uint32_t)t->nfiles - 1,
+                                 .rank = t->file[t->nfiles - 1].rank,
+                                 .thread = said.tid,
+                                 .group = "",
+                                 .gate = REC_NONE};
+    node->op.compute = (double)message->duration_micros / 1e6;
+    if (!read_type(r, node, message->type, &said) ||
+        !read_parents(r, node, message, &said) || !read_carried(r, node, &said))
+        return false;
+    if (said.op ? !read_ours(r, node, &said)
+                : !node->carries && !read_foreign(r, node, message, &said))
+        return false;
+    t->file[t->nfiles - 1].end = (uint32_t)++t->nnodes;
+    return true;
+}
+
+/* ---- files ----------------------------------------------------------------- */
+
+/* The text of a metadata attribute, or what there was. All files must say the same. */
+static bool
+take_name(struct reading *r, const Chakra__Attribute *a, const char *name, bool id,
+          const char **kept)
+{
+    bool ok, keys = kept == &r->traces->keys;
+    if (strcmp(a->name, name) != 0 || a->value_case != CHAKRA__ATTRIBUTE__VALUE_TEXT)
+        return true;
+    if (*kept && strcmp(*kept, a->text) != 0)
+        return rec_fail(r->err, REC_DATA,
+                        "%s: %s is '%s', in a file before it is '%s': the ranks must be "
+                        "of one graph",
+                        r->name, name, a->text, *kept);
+    ok = rec_is_text(rec_str(a->text)) &&
+         !strpbrk(a->text, id     ? ",=\t"
+                           : keys ? ""
+                                  : "\t") &&
+         (!id || *a->text);
+    if (!ok)
+        return rec_fail(r->err, REC_DATA, "%s: %s holds what no name may", r->name, name);
+    return (*kept = keep(r, a->text)) != NULL;
+}
+
+static bool
+take_metadata(struct reading *r, const Chakra__Metadata *metadata)
+{
+    struct chakra_traces *t = r->traces;
+    for (size_t i = 0; i < metadata->n_attribute; i++) {
+        const Chakra__Attribute *a = metadata->attribute[i];
+        if (!take_name(r, a, "rampipe.graph", true, &t->graph) ||
+            !take_name(r, a, "rampipe.model", false, &t->model) ||
+            !take_name(r, a, "rampipe.keys", false, &t->keys) ||
+            !take_name(r, a, "rampipe.layout", true, &t->layout))
+            return false;
+    }
+    return !t->keys || check_keys(r, REC_GRAPH, t->keys);
+}
+
+static bool
+read_message(struct reading *r, const uint8_t *bytes, size_t size)
+{
+    bool first = r->messages == 0, ok;
+    ProtobufCMessage *message =
+        unpack(r, first ? &chakra__metadata__descriptor : &chakra__node__descriptor,
+               bytes, size);
+    if (!message)
+        return false;
+    ok = first ? take_metadata(r, (const Chakra__Metadata *)message)
+               : add_node(r, (const Chakra__Node *)message);
+    protobuf_c_message_free_unpacked(message, NULL);
+    return ok;
+}
+
+bool
+chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
+            struct rec_error *err)
+{
+    struct reading r = {.traces = traces, .name = rec_input_name(path), .err = err};
+    struct chakra_wire *wire;
+    const uint8_t *bytes;
+    size_t size;
+    int status;
+    if (!rec_grow(&traces->file, &traces->file_room, traces->nfiles + 1,
+                  sizeof *traces->file, err))
+        return false;
+    traces->file[traces->nfiles].path = path;
+    traces->file[traces->nfiles].rank = rank;
+    traces->file[traces->nfiles].first = (uint32_t)traces->nnodes;
+    traces->file[traces->nfiles++].end = (uint32_t)traces->nnodes;
+    if (!(wire = chakra_wire_open(path, err)))
+        return false;
+    while ((status = chakra_wire_next(wire, &bytes, &size, err)) > 0)
+        if (!read_message(&r, bytes, size)) {
+            status = -1;
+            break;
+        }
+    chakra_wire_close(wire);
+    if (status == 0 && r.messages == 0)
+        return rec_fail(err, REC_IO, "%s: no execution trace: it is empty", r.name);
+    return status == 0;
+}

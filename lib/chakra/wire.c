@@ -1,0 +1,120 @@
+/* The messages of a file, one after the other. */
+#include "private.h"
+
+#include <stdlib.h>
+
+/* No message is longer: what protobuf's own libraries take by default. */
+#define MESSAGE_MAX ((uint64_t)64 << 20)
+enum { CHUNK = 1 << 16 };
+
+struct chakra_wire {
+    const char *name;
+    struct rec_input *input;
+    char chunk[CHUNK];
+    size_t at, end; /* of the chunk: what has not been taken */
+    uint8_t *message;
+    size_t room;
+    uint64_t messages;
+};
+
+struct chakra_wire *
+chakra_wire_open(const char *path, struct rec_error *err)
+{
+    struct chakra_wire *wire = calloc(1, sizeof *wire);
+    if (!wire) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    wire->name = rec_input_name(path);
+    wire->input = rec_input_open(path, err);
+    if (!wire->input) {
+        free(wire);
+        return NULL;
+    }
+    return wire;
+}
+
+void
+chakra_wire_close(struct chakra_wire *wire)
+{
+    if (!wire)
+        return;
+    rec_input_close(wire->input);
+    free(wire->message);
+    free(wire);
+}
+
+/* Bytes that are there: 1; the end: 0; -1: *err. */
+static int
+fill(struct chakra_wire *wire, struct rec_error *err)
+{
+    ptrdiff_t n;
+    if (wire->at < wire->end)
+        return 1;
+    n = rec_input_read(wire->input, wire->chunk, CHUNK, false, err);
+    wire->at = 0;
+    wire->end = n > 0 ? (size_t)n : 0;
+    return n > 0 ? 1 : (int)n;
+}
+
+static int
+fail_cut(const struct chakra_wire *wire, struct rec_error *err)
+{
+    rec_fail(err, REC_IO, "%s: the file is cut in message %llu", wire->name,
+             (unsigned long long)wire->messages + 1);
+    return -1;
+}
+
+/* The length of the next message: 1; the end, or a length of 0, which ends reading: 0. */
+static int
+take_length(struct chakra_wire *wire, uint64_t *length, struct rec_error *err)
+{
+    *length = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        int status = fill(wire, err);
+        uint64_t byte;
+        if (status <= 0)
+            return status < 0 ? -1 : shift == 0 ? 0 : fail_cut(wire, err);
+        byte = (unsigned char)wire->chunk[wire->at++];
+        *length |= (byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return *length > 0;
+    }
+    *length = UINT64_MAX;
+    return 1;
+}
+
+int
+chakra_wire_next(struct chakra_wire *wire, const uint8_t **bytes, size_t *size,
+                 struct rec_error *err)
+{
+    uint64_t length;
+    size_t have = 0;
+    int status = take_length(wire, &length, err);
+    if (status <= 0)
+        return status;
+    if (length > MESSAGE_MAX) {
+        rec_fail(err, REC_DATA,
+                 "%s: message %llu is said to be longer than %llu bytes: is the file an "
+                 "execution trace in Chakra's format?",
+                 wire->name, (unsigned long long)wire->messages + 1,
+                 (unsigned long long)MESSAGE_MAX);
+        return -1;
+    }
+    while (have < length) { /* memory is for what is there, not for what is said */
+        size_t n;
+        if ((status = fill(wire, err)) <= 0)
+            return status < 0 ? -1 : fail_cut(wire, err);
+        n = wire->end - wire->at;
+        n = n < length - have ? n : (size_t)length - have;
+        if (!rec_grow(&wire->message, &wire->room, have + n, 1, err))
+            return -1;
+        memcpy(wire->message + have, wire->chunk + wire->at, n);
+        wire->at += n;
+        have += n;
+    }
+    wire->messages++;
+    *bytes = wire->message;
+    *size = have;
+    return 1;
+}

@@ -1,0 +1,400 @@
+/* The trace of a slot. */
+#include "plan.h"
+
+#include <proto/chakra.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* More attributes no node has. */
+enum { ATTRIBUTES_MAX = 32 };
+
+/* A node being written, and what its message points to. */
+struct draft {
+    const struct chakra_plan *plan;
+    struct rec_writer *writer;
+    Chakra__Node node;
+    Chakra__Attribute attribute[ATTRIBUTES_MAX], *list[ATTRIBUTES_MAX];
+    Chakra__Counts deps, parents;
+    Chakra__Doubles bytes;
+    Chakra__Texts keys;
+    bool any_bytes, any_keys;
+    size_t room[4]; /* of the four lists */
+    uint8_t *packed;
+    size_t packed_room;
+    char *text; /* of one node */
+    size_t text_room;
+    struct rec_error *err;
+};
+
+/* ---- messages -------------------------------------------------------------- */
+
+static bool
+put_message(struct draft *d, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message), n = 0;
+    char length[10];
+    if (!rec_grow(&d->packed, &d->packed_room, size + 1, 1, d->err))
+        return false;
+    protobuf_c_message_pack(message, d->packed);
+    for (uint64_t rest = size; n == 0 || rest > 0; rest >>= 7)
+        length[n++] = (char)((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0));
+    rec_put_bytes(d->writer, length, n);
+    rec_put_bytes(d->writer, (const char *)d->packed, size);
+    return rec_writer_ok(d->writer, d->err);
+}
+
+/* protobuf-c's texts are not const. */
+static char *
+loose(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+static void
+start_node(struct draft *d, uint64_t id, enum chakra_type type, const char *name)
+{
+    chakra__node__init(&d->node);
+    d->node.id = id;
+    d->node.type = type;
+    d->node.name = loose(name);
+    d->node.attribute = d->list;
+    d->parents.n_value = d->deps.n_value = d->bytes.n_value = d->keys.n_value = 0;
+    d->any_bytes = d->any_keys = false;
+}
+
+static Chakra__Attribute *
+add_attribute(struct draft *d, const char *name, Chakra__Attribute__ValueCase kind)
+{
+    Chakra__Attribute *a = &d->attribute[d->node.n_attribute];
+    chakra__attribute__init(a);
+    a->name = loose(name);
+    a->value_case = kind;
+    d->list[d->node.n_attribute++] = a;
+    return a;
+}
+
+static void
+add_text(struct draft *d, const char *name, const char *text)
+{
+    if (text && *text)
+        add_attribute(d, name, CHAKRA__ATTRIBUTE__VALUE_TEXT)->text = loose(text);
+}
+
+static void
+add_double(struct draft *d, const char *name, double value)
+{
+    add_attribute(d, name, CHAKRA__ATTRIBUTE__VALUE_DOUBLE_VALUE)->double_value = value;
+}
+
+static void
+add_count(struct draft *d, const char *name, uint64_t value)
+{
+    add_attribute(d, name, CHAKRA__ATTRIBUTE__VALUE_UINT64_VALUE)->uint64_value = value;
+}
+
+static void
+add_int64(struct draft *d, const char *name, int64_t value)
+{
+    add_attribute(d, name, CHAKRA__ATTRIBUTE__VALUE_INT64_VALUE)->int64_value = value;
+}
+
+static void
+add_int32(struct draft *d, const char *name, uint32_t value)
+{
+    add_attribute(d, name, CHAKRA__ATTRIBUTE__VALUE_INT32_VALUE)->int32_value =
+        (int32_t)(value & INT32_MAX);
+}
+
+/* comm_size, and the bytes that it does not tell. */
+static void
+add_size(struct draft *d, double bytes)
+{
+    int64_t size = chakra_size(bytes);
+    add_int64(d, "comm_size", size);
+    if ((double)size != bytes)
+        add_double(d, "rampipe.bytes", bytes);
+}
+
+static void
+add_runs_on(struct draft *d)
+{
+    add_attribute(d, "is_cpu_op", CHAKRA__ATTRIBUTE__VALUE_BOOL_VALUE)->bool_value = 0;
+}
+
+/* A text that holds until the node is written. NULL: *err. */
+static const char *
+remember(struct draft *d, const char *before, const char *text, size_t len)
+{
+    size_t n = strlen(before);
+    if (!rec_grow(&d->text, &d->text_room, n + len + 1, 1, d->err))
+        return NULL;
+    memcpy(d->text, before, n);
+    memcpy(d->text + n, text, len);
+    d->text[n + len] = '\0';
+    return d->text;
+}
+
+/* ---- deps ------------------------------------------------------------------ */
+
+static uint32_t
+slot_of(const struct draft *d, uint32_t op)
+{
+    return d->plan->layout->slot[op];
+}
+
+static uint64_t
+send_id(const struct draft *d, uint32_t dep)
+{
+    return d->plan->graph->nops + 2 * (uint64_t)dep;
+}
+
+/* Does it need a send and a receive? */
+static bool
+is_carried(const struct draft *d, uint32_t dep)
+{
+    const struct chakra_plan *plan = d->plan;
+    const struct graph_dep *at = &plan->graph->dep[dep];
+    return plan->dst[dep] != GRAPH_NONE && plan->message[at->src] != dep &&
+           (at->sync || slot_of(d, at->src) != slot_of(d, plan->dst[dep]));
+}
+
+static bool
+add_parent(struct draft *d, uint64_t id, uint64_t order, double bytes, const char *keys)
+{
+    size_t n = d->parents.n_value;
+    if (!rec_grow(&d->parents.value, &d->room[0], n + 1, sizeof(uint64_t), d->err) ||
+        !rec_grow(&d->deps.value, &d->room[1], n + 1, sizeof(uint64_t), d->err) ||
+        !rec_grow(&d->bytes.value, &d->room[2], n + 1, sizeof(double), d->err) ||
+        !rec_grow(&d->keys.value, &d->room[3], n + 1, sizeof(char *), d->err))
+        return false;
+    d->parents.value[n] = id;
+    d->deps.value[n] = order;
+    d->bytes.value[n] = bytes;
+    d->keys.value[n] = loose(keys);
+    d->any_bytes = d->any_bytes || bytes != 0;
+    d->any_keys = d->any_keys || *keys;
+    d->parents.n_value = d->deps.n_value = d->bytes.n_value = d->keys.n_value = n + 1;
+    return true;
+}
+
+/* What an op waits for, as data dependencies. */
+static bool
+add_parents(struct draft *d, uint32_t op)
+{
+    const struct chakra_plan *plan = d->plan;
+    for (uint32_t i = plan->in_start[op]; i < plan->in_start[op + 1]; i++) {
+        uint32_t dep = plan->in[i];
+        const struct graph_dep *at = &plan->graph->dep[dep];
+        bool carried = is_carried(d, dep);
+        if (at->sync || plan->message[op] == dep)
+            continue;
+        if (!add_parent(d, carried ? send_id(d, dep) + 1 : at->src, dep,
+                        carried ? 0 : at->bytes, carried ? "" : at->extra))
+            return false;
+    }
+    if (d->parents.n_value == 0)
+        return true;
+    d->node.data_parent = d->parents.value;
+    d->node.n_data_parent = d->parents.n_value;
+    add_attribute(d, "rampipe.deps", CHAKRA__ATTRIBUTE__VALUE_COUNTS)->counts = &d->deps;
+    if (d->any_bytes)
+        add_attribute(d, "rampipe.dep_bytes", CHAKRA__ATTRIBUTE__VALUE_DOUBLES)->doubles =
+            &d->bytes;
+    if (d->any_keys)
+        add_attribute(d, "rampipe.dep_keys", CHAKRA__ATTRIBUTE__VALUE_TEXTS)->texts =
+            &d->keys;
+    return true;
+}
+
+/* The send or the receive that carries a dep. */
+static bool
+put_carrier(struct draft *d, uint32_t dep, bool send)
+{
+    const struct graph *graph = d->plan->graph;
+    const struct graph_dep *at = &graph->dep[dep];
+    uint32_t dst = d->plan->dst[dep];
+    uint64_t parent = at->src;
+    const char *keys =
+        remember(d, at->sync ? "\tkind=sync" : "", at->extra, strlen(at->extra));
+    if (!keys)
+        return false;
+    start_node(d, send_id(d, dep) + !send, send ? CHAKRA_SEND : CHAKRA_RECV,
+               graph->op[send ? at->src : dst].id);
+    if (send) {
+        d->node.data_parent = &parent;
+        d->node.n_data_parent = 1;
+    }
+    add_runs_on(d);
+    add_int32(d, "comm_src", slot_of(d, at->src));
+    add_int32(d, "comm_dst", slot_of(d, dst));
+    add_int32(d, "comm_tag", dep);
+    add_size(d, at->bytes);
+    add_count(d, "rampipe.dep", dep);
+    if (!send)
+        add_text(d, "rampipe.dep_key", keys);
+    if (at->sync)
+        add_count(d, "rampipe.sync", dst);
+    return put_message(d, &d->node.base);
+}
+
+/* ---- ops ------------------------------------------------------------------- */
+
+/* A key that is a number; 0 if it is none. */
+static double
+key_number(const struct graph_op *op, const char *key)
+{
+    struct rec_str text;
+    double value;
+    return chakra_key(op, key, &text) && rec_parse_num(text, &value) && value >= 0 &&
+                   isfinite(value)
+               ? value
+               : 0;
+}
+
+/* What ASTRA-sim's roofline asks for. */
+static void
+add_work(struct draft *d, const struct graph_op *op)
+{
+    double flops = key_number(op, "flops"), moved = key_number(op, "moved");
+    if (flops > 0)
+        add_int64(d, "num_ops", chakra_size(flops));
+    if (moved > 0)
+        add_count(d, "tensor_size", (uint64_t)chakra_size(moved));
+}
+
+static bool
+add_communication(struct draft *d, uint32_t op)
+{
+    const struct graph_op *at = &d->plan->graph->op[op];
+    uint32_t dep = d->plan->message[op], collective = chakra_collective_of(at);
+    const char *name;
+    struct rec_str group;
+    if (dep != GRAPH_NONE) {
+        const struct graph_dep *message = &d->plan->graph->dep[dep];
+        d->node.type = message->src == op ? CHAKRA_SEND : CHAKRA_RECV;
+        add_int32(d, "comm_src", slot_of(d, message->src));
+        add_int32(d, "comm_dst", slot_of(d, message->dst));
+        add_int32(d, "comm_tag", dep);
+        add_size(d, message->bytes);
+        add_count(d, "rampipe.dep", dep);
+    } else if (collective != REC_NONE) {
+        d->node.type = CHAKRA_COLL;
+        add_int64(d, "comm_type", collective);
+        add_size(d, key_number(at, "bytes"));
+        if (d->plan->join[op] != GRAPH_NONE)
+            add_count(d, "rampipe.join", d->plan->join[op]);
+        if (chakra_key(at, "group", &group)) {
+            if (!(name = remember(d, "", group.ptr, group.len)))
+                return false;
+            add_text(d, "pg_name", name);
+        }
+    }
+    return true;
+}
+
+/* What the format has no place for. */
+static void
+add_rest(struct draft *d, uint32_t op)
+{
+    static const char *const passes[] = {"forward", "backward", ""};
+    const struct graph *graph = d->plan->graph;
+    const struct graph_op *at = &graph->op[op];
+    double priority = d->plan->layout->priority[op];
+    add_text(d, "rampipe.op", at->id);
+    add_text(d, "rampipe.pass", passes[at->pass]);
+    add_text(d, "rampipe.keys", at->extra);
+    if ((double)d->node.duration_micros / 1e6 != at->compute)
+        add_double(d, "rampipe.compute", at->compute);
+    if (at->memory != 0)
+        add_double(d, "rampipe.memory", at->memory);
+    if (!isnan(at->param))
+        add_double(d, "rampipe.param", at->param);
+    if (!isnan(at->activation))
+        add_double(d, "rampipe.activation", at->activation);
+    if (at->pair != GRAPH_NONE)
+        add_text(d, "rampipe.pair", graph->op[at->pair].id);
+    if (at->of) {
+        add_text(d, "rampipe.of", at->of);
+        add_count(d, "rampipe.part", at->part);
+        add_count(d, "rampipe.parts", at->parts);
+    }
+    if (d->plan->placed[op] != op)
+        add_count(d, "rampipe.placed", d->plan->placed[op]);
+    if (!isnan(priority))
+        add_double(d, "rampipe.priority", priority);
+}
+
+static bool
+put_op(struct draft *d, uint32_t op)
+{
+    const struct graph_op *at = &d->plan->graph->op[op];
+    start_node(d, op, CHAKRA_COMP, at->id);
+    d->node.duration_micros = chakra_micros(at->compute);
+    add_runs_on(d);
+    add_work(d, at);
+    if (!add_communication(d, op))
+        return false;
+    add_rest(d, op);
+    return add_parents(d, op) && put_message(d, &d->node.base);
+}
+
+/* An op, the receives before it, the sends behind it. */
+static bool
+put_all(struct draft *d, uint32_t op)
+{
+    const struct chakra_plan *plan = d->plan;
+    bool ok = true;
+    for (uint32_t i = plan->in_start[op]; ok && i < plan->in_start[op + 1]; i++)
+        ok = !is_carried(d, plan->in[i]) || put_carrier(d, plan->in[i], false);
+    ok = ok && put_op(d, op);
+    for (uint32_t i = plan->graph->out_start[op];
+         ok && i < plan->graph->out_start[op + 1]; i++)
+        ok = !is_carried(d, plan->graph->out[i]) ||
+             put_carrier(d, plan->graph->out[i], true);
+    return ok;
+}
+
+static bool
+put_metadata(struct draft *d)
+{
+    const struct graph *graph = d->plan->graph;
+    Chakra__Metadata metadata;
+    chakra__metadata__init(&metadata);
+    start_node(d, 0, CHAKRA_INVALID, "");
+    add_text(d, "rampipe.graph", graph->id);
+    add_text(d, "rampipe.model", graph->model);
+    add_text(d, "rampipe.keys", graph->extra);
+    add_text(d, "rampipe.layout", d->plan->layout->id);
+    metadata.version = loose("0.0.4");
+    metadata.attribute = d->list;
+    metadata.n_attribute = d->node.n_attribute;
+    return put_message(d, &metadata.base);
+}
+
+bool
+chakra_write(const struct chakra_plan *plan, uint32_t slot, struct rec_writer *writer,
+             struct rec_error *err)
+{
+    struct draft *d = calloc(1, sizeof *d);
+    bool ok;
+    if (!d)
+        return rec_fail_memory(err);
+    d->plan = plan;
+    d->writer = writer;
+    d->err = err;
+    d->deps = (Chakra__Counts)CHAKRA__COUNTS__INIT;
+    d->parents = (Chakra__Counts)CHAKRA__COUNTS__INIT;
+    d->bytes = (Chakra__Doubles)CHAKRA__DOUBLES__INIT;
+    d->keys = (Chakra__Texts)CHAKRA__TEXTS__INIT;
+    ok = put_metadata(d);
+    for (uint32_t i = plan->slot_start[slot]; ok && i < plan->slot_start[slot + 1]; i++)
+        ok = plan->folded[plan->slot_op[i]] || put_all(d, plan->slot_op[i]);
+    free(d->parents.value);
+    free(d->deps.value);
+    free(d->bytes.value);
+    free(d->keys.value);
+    free(d->packed);
+    free(d->text);
+    free(d);
+    return ok;
+}

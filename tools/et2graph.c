@@ -1,0 +1,247 @@
+/* et2graph [OPTION]... [FILE]... - execution traces in Chakra's format -> graph, layout. */
+#include "ggo/et2graph.h"
+#include "main.h"
+
+#include "rampipe/chakra.h"
+#include "rampipe/net.h"
+
+#include <math.h>
+
+struct settings {
+    size_t server;
+    uint64_t steps;
+    struct net_cluster cluster;
+    bool shaped; /* the shape is given */
+};
+
+/* A file and its rank. */
+struct source {
+    const char *path;
+    uint32_t rank;
+};
+
+static bool
+read_settings(struct cli *cli, const struct et2graph_args *args,
+              struct settings *settings)
+{
+    static const char *const servers[] = {"rank", "thread", "op", NULL};
+    struct net_cluster *cluster = &settings->cluster;
+    struct rec_error wrong;
+    *settings = (struct settings){.shaped = args->shape_given};
+    cluster->kind = &net_ramp;
+    cluster->memory = (double)INFINITY;
+    if (args->no_job_given &&
+        (args->shape_given || args->bandwidth_given || args->propagation_given ||
+         args->io_given || args->steps_given))
+        return cli_usage(cli, "--no-job writes no cluster and no job");
+    if (!cli_choice(cli, "server", args->server_arg, servers, &settings->server) ||
+        !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps) ||
+        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
+        !cli_seconds(cli, "propagation", args->propagation_arg, false,
+                     &cluster->propagation) ||
+        !cli_seconds(cli, "io", args->io_arg, false, &cluster->io))
+        return false;
+    if (args->shape_given && !net_parse_shape(args->shape_arg, cluster->shape, &wrong))
+        return cli_usage(cli, "--shape %s", wrong.text);
+    if (args->name_given && (!*args->name_arg || strpbrk(args->name_arg, ",=\t\r\n") ||
+                             !rec_is_text(rec_str(args->name_arg))))
+        return cli_usage(cli,
+                         "--name must be a name without comma, '=' or TAB, in UTF-8");
+    return true;
+}
+
+/* ---- names of files ------------------------------------------------------ */
+
+/* a/trace.12.et.gz: trace, and 12 if it has a rank. */
+static struct rec_str
+split_name(const char *path, uint32_t *rank)
+{
+    const char *slash = strrchr(path, '/'), *dot;
+    struct rec_str base = rec_str(slash ? slash + 1 : path), digits;
+    uint64_t number;
+    if (base.len > 3 && memcmp(base.ptr + base.len - 3, ".gz", 3) == 0)
+        base.len -= 3;
+    if (base.len <= 3 || memcmp(base.ptr + base.len - 3, ".et", 3) != 0)
+        return base;
+    base.len -= 3;
+    dot = memrchr(base.ptr, '.', base.len);
+    if (!dot || dot == base.ptr)
+        return base;
+    digits = (struct rec_str){dot + 1, (size_t)(base.ptr + base.len - dot) - 1};
+    if (!rec_parse_uint(digits, &number) || number >= GRAPH_SLOTS_MAX)
+        return base;
+    *rank = (uint32_t)number;
+    base.len = (size_t)(dot - base.ptr);
+    return base;
+}
+
+static int
+by_rank(const void *x, const void *y)
+{
+    const struct source *a = x, *b = y;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static bool
+sort_sources(struct cli *cli, struct source *source, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        source[i].path = cli->nfiles ? cli->files[i] : "-";
+        source[i].rank = (uint32_t)i;
+        (void)split_name(source[i].path, &source[i].rank);
+    }
+    qsort(source, n, sizeof *source, by_rank);
+    for (size_t i = 1; i < n; i++)
+        if (source[i].rank == source[i - 1].rank)
+            return cli_usage(cli, "%s and %s are both of rank %u", source[i - 1].path,
+                             source[i].path, source[i].rank);
+    return true;
+}
+
+/* What the graph is called: as its files. */
+static bool
+choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
+            char name[300])
+{
+    uint32_t rank;
+    struct rec_str base =
+        strcmp(path, "-") == 0 ? rec_str("stdin") : split_name(path, &rank);
+    if (args->name_given)
+        base = rec_str(args->name_arg);
+    snprintf(name, 300, "%.*s", (int)base.len, base.ptr);
+    for (char *p = name; *p; p++)
+        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '_';
+    return rec_is_text(rec_str(name)) ||
+           cli_usage(cli,
+                     "%s: a graph is called as its file, and the name is no UTF-8: "
+                     "give --name",
+                     path);
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+static void
+write_job(struct rec_writer *w, const struct graph *graph, uint64_t steps)
+{
+    rec_begin(w, "job");
+    rec_text_field(w, graph->id);
+    rec_text_field(w, graph->id);
+    rec_uint_field(w, 0);
+    rec_uint_field(w, steps);
+    rec_text_field(w, "inf");
+    rec_end(w);
+}
+
+static void
+write_alloc(struct rec_writer *w, const struct graph *graph,
+            const struct chakra_layout *layout, const struct net_cluster *cluster)
+{
+    char name[NET_NAME_MAX];
+    rec_begin(w, "alloc");
+    rec_text_field(w, graph->id);
+    rec_text_field(w, graph->id);
+    rec_text_field(w, layout->id);
+    rec_uint_field(w, 0);
+    rec_text_field(w, "");
+    for (uint32_t s = 0; s < layout->nslots; s++) {
+        if (s > 0)
+            rec_put_bytes(w, ",", 1);
+        rec_put_bytes(w, name, net_format_server(cluster, s, name));
+    }
+    rec_end(w);
+}
+
+static bool
+write_all(struct cli *cli, struct settings *settings, bool job, const struct graph *graph,
+          const struct chakra_layout *layout)
+{
+    struct net_cluster *cluster = &settings->cluster;
+    struct rec_error wrong;
+    if (!settings->shaped) {
+        cluster->shape[0] = cluster->shape[1] = 1;
+        cluster->shape[2] = layout->nslots;
+    }
+    if (!net_check(cluster, &wrong))
+        return cli_usage(cli, "%s", wrong.text);
+    if (net_servers(cluster) < layout->nslots)
+        return cli_usage(cli, "--shape must have %u servers or more, got %u",
+                         layout->nslots, net_servers(cluster));
+    if (!cli_open_writer(cli, true))
+        return false;
+    if (job)
+        net_write(cluster, cli->writer);
+    graph_write(graph, cli->writer);
+    if (job)
+        write_job(cli->writer, graph, settings->steps);
+    chakra_layout_write(layout, graph, cli->writer);
+    if (job)
+        write_alloc(cli->writer, graph, layout, cluster);
+    return true;
+}
+
+/* ---- the tool ------------------------------------------------------------ */
+
+static void
+warn_of(struct cli *cli, const struct chakra_counts *counts)
+{
+    const struct {
+        uint64_t n;
+        const char *what;
+    } said[] = {{counts->self, "dependencies of nodes on themselves"},
+                {counts->dangling, "on nodes that are not there"},
+                {counts->sends, "sends"},
+                {counts->receives, "receives"}};
+    char text[300] = "", one[80];
+    for (size_t i = 0; i < 4; i++) {
+        if (said[i].n == 0)
+            continue;
+        snprintf(one, sizeof one, "%llu %s%s", (unsigned long long)said[i].n,
+                 said[i].what, i >= 2 ? " without their other end" : "");
+        (void)rec_list_name(text, sizeof text, one);
+    }
+    if (*text)
+        cli_warn(cli, "left out: %s", text);
+}
+
+static bool
+convert(struct cli *cli, const struct et2graph_args *args, struct settings *settings,
+        struct chakra_traces *traces, const char *name)
+{
+    struct graph graph = {0};
+    struct chakra_layout layout;
+    struct chakra_counts counts;
+    bool ok = chakra_build(traces, name, (enum chakra_server)settings->server, &graph,
+                           &layout, &counts, &cli->err);
+    if (ok) {
+        warn_of(cli, &counts);
+        cli_note(cli, "%s: %zu ops, %zu deps, %u servers", graph.id, graph.nops,
+                 graph.ndeps, layout.nslots);
+        ok = write_all(cli, settings, !args->no_job_given, &graph, &layout);
+    }
+    chakra_layout_free(&layout);
+    graph_free(&graph);
+    return ok;
+}
+
+static bool
+run(struct cli *cli, const struct et2graph_args *args)
+{
+    size_t n = cli->nfiles ? cli->nfiles : 1;
+    struct source *source = calloc(n, sizeof *source);
+    struct chakra_traces *traces = NULL;
+    struct settings settings;
+    char name[300];
+    bool ok = (source || rec_fail_memory(&cli->err)) &&
+              read_settings(cli, args, &settings) && sort_sources(cli, source, n) &&
+              choose_name(cli, args, source[0].path, name) &&
+              (traces = chakra_traces_new(&cli->err));
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = chakra_read(traces, source[i].path, source[i].rank, &cli->err);
+        cli_progress(cli, i + 1, n, "files");
+    }
+    ok = ok && convert(cli, args, &settings, traces, name);
+    chakra_traces_free(traces);
+    free(source);
+    return ok;
+}
