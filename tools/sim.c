@@ -27,12 +27,16 @@ static void
 write_run(void *context, uint32_t op, double start, double end)
 {
     const struct timeline *t = context;
+    const struct graph_op *which = &t->job->layout->graph->op[op];
+    enum graph_pass pass = which->pass;
     rec_begin(t->writer, "run");
     rec_str_field(t->writer, t->job->job.id);
-    rec_text_field(t->writer, t->job->layout->graph->op[op].id);
+    rec_text_field(t->writer, which->id);
     put_server(t, op);
     rec_num_field(t->writer, t->job->start + start);
     rec_num_field(t->writer, t->job->start + end);
+    if (pass != GRAPH_TASK)
+        rec_text_key(t->writer, "pass", pass == GRAPH_FORWARD ? "forward" : "backward");
     rec_end(t->writer);
 }
 

@@ -277,13 +277,13 @@ REC_ROW(DONE, "done",
 
 REC_ROW(RUN, "run",
     "An op ran on a server (first step; a preempted op has several).",
-    "run\t7\t2a\t0-0-0\t1000\t1000.5",
+    "run\t7\t2a\t0-0-0\t1000\t1000.5\tpass=forward",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("OP", ID, "the op")
     REC_FIELD("SERVER", ID, "where")
     REC_FIELD("START", AMOUNT, "seconds")
     REC_FIELD("END", LATER, "seconds"),
-)
+    REC_KEY("pass", PASS, "that of the op; none of a task"))
 
 REC_ROW(SEND, "send",
     "Data moved between two servers (first step).",
