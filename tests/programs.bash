@@ -59,6 +59,7 @@ metrics	ran.rec	--compare=tasks.rec
 metrics	served.rec	--histogram=9
 reccheck	alloc.rec
 timeline	ran.rec
+timeline	ran.rec	--svg
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8

@@ -36,18 +36,19 @@ for slices in tracks.values():
     for (_, end), (start, _) in zip(slices, slices[1:]):
         assert end <= start, "slices overlap"
 lanes = collections.Counter(e["pid"] for e in of["M"] if e["name"] == "thread_name"
-                            and e["args"]["name"].startswith("lane "))
+                            and e["args"]["name"].startswith(("lane ", "replica ")))
 most = collections.Counter()
 for e in of["C"]:
-    if e["name"] == "running":
-        most[e["pid"]] = max(most[e["pid"]], e["args"]["running"])
+    if e["name"] in ("running", "busy replicas"):
+        most[e["pid"]] = max(most[e["pid"]], e["args"][e["name"]])
 assert all(lanes[p] <= max(most[p], 1) for p in lanes), "more lanes than ran at once"
 
 # Counters end at nothing, and never fall below it.
 last = {}
 for e in of["C"]:
-    assert e["args"][e["name"]] >= 0
-    last[e["pid"], e["name"]] = e["args"][e["name"]]
+    for series, value in e["args"].items():
+        assert value >= 0
+        last[e["pid"], e["name"], series] = value
 assert not any(last.values()), last
 
 # Each flight begins and ends once.
@@ -70,14 +71,37 @@ for e in of["f"]:
     assert e["bp"] == "e" and any(a == ns(e["ts"]) < b for a, b in tracks[e["tid"]])
     assert tails[e["id"], e["cat"], e["name"]]["ts"] < e["ts"]
 
+def duration(start, end):
+    return ns(1e6 * float(end)) - ns(1e6 * float(start))
+
+
 if len(sys.argv) > 2:
-    want = 0
+    want = collections.Counter()
+    visits = collections.Counter()
+    since = None
+    busy = {}
     for line in open(sys.argv[2]):
         f = line.rstrip("\n").split("\t")
+        keys = dict(k.split("=", 1) for k in f[1:] if "=" in k)
         if f[0] == "attempt":
-            want += ns(1e6 * float(f[4])) - ns(1e6 * float(f[3]))
+            want[keys.get("host", "tasks")] += duration(f[3], f[4])
         elif f[0] == "run":
-            want += ns(1e6 * float(f[5])) - ns(1e6 * float(f[4]))
-    assert want == sum(ns(e["dur"]) for e in of["X"]), "slices do not last as records say"
+            want[f[1]] += duration(f[4], f[5])
+        elif f[0] == "visit":
+            visits[f[2], f[4], f[5], int(f[6])] += 1
+        elif f[0] == "done" and "busy" in keys and "step" in keys:
+            busy[f[1]] = float(keys["busy"]) * float(keys["servers"]) * float(keys["step"])
+        elif f[0] == "state" or f[0] == "trained":
+            end = f[1] if f[0] == "state" else f[3]
+            want["training"] += duration(since, end) if since else 0
+            since = f[0] == "state" and end
+    for (stage, start, end, batch), n in visits.items():
+        want[stage] += -(-n // batch) * duration(start, end)
+    got = collections.Counter()
+    for e in of["X"]:
+        got[process[e["pid"]]] += 0 if e["cat"] == "iteration" else ns(e["dur"])
+    assert want == got, "slices do not last as records say"
+    for job in busy.keys() & got.keys():  # the runs are rounded, each by up to half a nanosecond
+        assert abs(got[job] - 1e9 * busy[job]) <= len(of["X"]), "slices are not the busy time"
 print(", ".join(f"{len(of[ph])} {ph}" for ph in "XbesfiC"),
       f"{len(process)} processes, {len(thread)} tracks")

@@ -24,27 +24,30 @@ check_any(struct cli *cli, const struct timeline *timeline)
     if (timeline_count(timeline) > 0)
         return true;
     if (timeline_any(timeline))
-        return rec_fail(&cli->err, REC_NO, "nothing happened from --from to --to");
+        return rec_fail(&cli->err, REC_NO,
+                        "nothing is left of what came by --job, --from, --to");
     for (size_t i = 0; (name = timeline_record(i)); i++)
         rec_list_name(list, sizeof list, name);
-    return rec_fail(&cli->err, REC_NO,
-                    "nothing to show came (%s records): put %stimeline behind %sruntasks "
-                    "or %ssim --timeline",
-                    list, cli->prefix, cli->prefix, cli->prefix);
+    return rec_fail(
+        &cli->err, REC_NO,
+        "nothing to show came (%s records): put %stimeline behind %sruntasks, "
+        "%ssim --timeline, %ssim serve --trace or %ssim elastic",
+        list, cli->prefix, cli->prefix, cli->prefix, cli->prefix, cli->prefix);
 }
 
 static bool
 run(struct cli *cli, const struct timeline_args *args)
 {
     struct timeline *timeline = NULL;
-    double from, to;
-    bool ok = cli_seconds(cli, "from", args->from_arg, false, &from) &&
-              cli_seconds(cli, "to", args->to_arg, true, &to) &&
-              (from <= to || cli_usage(cli, "--from is after --to")) &&
-              cli_open_reader(cli) && (timeline = timeline_new(from, to, &cli->err)) &&
+    struct timeline_options show = {.job = args->job_arg, .sends = !args->no_sends_given};
+    bool ok = cli_seconds(cli, "from", args->from_arg, false, &show.from) &&
+              cli_seconds(cli, "to", args->to_arg, true, &show.to) &&
+              (show.from <= show.to || cli_usage(cli, "--from is after --to")) &&
+              cli_open_reader(cli) && (timeline = timeline_new(&show, &cli->err)) &&
               read_all(cli, timeline) && check_any(cli, timeline) &&
               cli_open_writer(cli, false) &&
-              timeline_write(timeline, cli->writer, &cli->err);
+              (args->svg_given ? timeline_draw : timeline_write)(timeline, cli->writer,
+                                                                 &cli->err);
     timeline_free(timeline);
     return ok;
 }

@@ -1,4 +1,5 @@
-/* What the files of lib/timeline share: timeline.c what is kept, write.c the trace. */
+/* What the files of lib/timeline share: timeline.c what is kept, take.c which records it comes of,
+ * lanes.c where it lies, trace.c the trace, svg.c the picture. */
 #ifndef RAMPIPE_TIMELINE_PRIVATE_H
 #define RAMPIPE_TIMELINE_PRIVATE_H
 
@@ -9,21 +10,54 @@ enum timeline_shape {
     TIMELINE_FLIGHT /* may overlap with others */
 };
 
+/* What a slice looks like: its category, and its colour. The phases of training are called as
+ * state records call them. */
+#define TIMELINE_LOOKS(X)                        \
+    X(TASK, "task", "#7fbf9f")                   \
+    X(FAILED, "failed", "#d95f4b")               \
+    X(OP, "op", "#9ecae1")                       \
+    X(FORWARD, "forward", "#9ecae1")             \
+    X(BACKWARD, "backward", "#fdae6b")           \
+    X(BATCH, "batch", "#9ecae1")                 \
+    X(ITERATION, "iteration", "#9ecae1")         \
+    X(TRAINING, "training", "#7fbf9f")           \
+    X(DEGRADED, "degraded", "#c7e59b")           \
+    X(RECONFIGURING, "reconfiguring", "#fdae6b") \
+    X(STALLED, "stalled", "#bdbdbd")             \
+    X(SEND, "send", "#444444")                   \
+    X(WAIT, "wait", "#444444")
+#define TIMELINE_LOOK(name, text, colour) TIMELINE_##name,
+enum timeline_look { TIMELINE_LOOKS(TIMELINE_LOOK) TIMELINE_NLOOKS };
+
+struct timeline_look_row {
+    const char *name, *colour;
+};
+extern const struct timeline_look_row timeline_looks[TIMELINE_NLOOKS];
+
 /* A type of record that is shown: the numbers of its fields, 0 for none. */
 struct timeline_row {
     enum rec_type type;
     enum timeline_shape shape;
-    const char *category;
-    unsigned char process, track, name, other; /* other: behind the name and an arrow */
-    unsigned char start, end, status, bytes;   /* status: it failed unless that is 0 */
-    const char *process_key;                   /* which names the process instead, */
-    const char *process_else;                  /* if there is one */
+    enum timeline_look look;
+    unsigned char process, track, name, start, end;
+    unsigned char other;      /* a flight's: behind its name, at the head of its arrow */
+    unsigned char from, to;   /* and its tracks */
+    unsigned char scope;      /* names are those of this field, 0: of all */
+    unsigned char status;     /* it failed unless that is 0 */
+    unsigned char bytes;      /* of a flight */
+    bool job;                 /* its process is a job */
+    bool runs;                /* each stream is a run of its own */
+    const char *process_key;  /* which names the process instead, */
+    const char *process_else; /* if there is one */
+    const char *counter;      /* of what goes on; NULL: none */
+    const char *lane;         /* what a lane is called */
 };
 
 /* Slices on one track, or in lanes. */
 struct timeline_group {
     uint32_t process;
     const char *name; /* NULL: of lanes */
+    const char *lane; /* what one is called */
 };
 
 /* Times are nanoseconds. */
@@ -34,11 +68,13 @@ struct timeline_slice {
     double bytes;
     uint32_t group; /* of a flight: its process */
     uint32_t name, track;
-    bool failed;
+    uint32_t src, dst; /* of a flight: groups; REC_NONE */
+    enum timeline_look look;
 };
 
 struct timeline_mark {
     const char *line;
+    enum rec_type type;
     int64_t at;
     uint32_t process;
 };
@@ -53,11 +89,24 @@ struct timeline_name {
     uint32_t first, last; /* slices; REC_NONE */
 };
 
+/* A training run: what has begun and is shown once it ends. */
+struct timeline_training {
+    bool stateful, iterating;
+    struct timeline_slice state;
+    const char *phase;
+    int64_t iteration; /* when the one that is under way began */
+};
+
 struct timeline {
     int64_t from, to;
-    bool any, some;
+    const char *job; /* NULL: all */
+    bool sends, any, some;
+    uint64_t run;  /* streams that have ended */
     double began;  /* of the first run, seconds since 1970 */
     int64_t later; /* the last one, since then */
+    struct timeline_training training;
+    struct timeline_slice batch; /* the last one, of `queries` more visits */
+    uint64_t queries;
     struct timeline_slice *slice;
     size_t nslices, slice_room;
     struct timeline_mark *mark;
@@ -72,6 +121,50 @@ struct timeline {
     size_t nnames, name_room;
     struct rec_map processes, groups, names;
     struct rec_arena arena;
+    char *text; /* scratch */
+    size_t text_room;
 };
+
+/* ---- timeline.c: what is kept -------------------------------------------- */
+
+bool timeline_find_process(struct timeline *t, struct rec_str text, uint32_t *process,
+                           struct rec_error *err) REC_MUST_CHECK;
+/* `track` is empty for lanes. */
+bool timeline_find_group(struct timeline *t, uint32_t process, struct rec_str track,
+                         const char *lane, uint32_t *group,
+                         struct rec_error *err) REC_MUST_CHECK;
+bool timeline_find_name(struct timeline *t, struct rec_str scope, struct rec_str text,
+                        uint32_t *name, struct rec_error *err) REC_MUST_CHECK;
+/* The number of a name; REC_NONE. */
+uint32_t timeline_get_name(struct timeline *t, struct rec_str text);
+/* Is it in the time that is shown? */
+bool timeline_shows(const struct timeline *t, int64_t from, int64_t to);
+bool timeline_add_slice(struct timeline *t, const struct timeline_slice *slice,
+                        struct rec_error *err) REC_MUST_CHECK;
+bool timeline_add_mark(struct timeline *t, const struct timeline_mark *mark,
+                       struct rec_error *err) REC_MUST_CHECK;
+bool timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
+                        struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- lanes.c: where slices lie ------------------------------------------- */
+
+struct timeline_track {
+    uint32_t group, lane;
+};
+
+/* Starts as {0}. */
+struct timeline_lanes {
+    struct timeline_track *track;
+    size_t ntracks, track_room;
+};
+
+/* Gives each slice its track. */
+bool timeline_lay(struct timeline *t, struct timeline_lanes *lanes,
+                  struct rec_error *err) REC_MUST_CHECK;
+void timeline_lanes_free(struct timeline_lanes *lanes);
+/* What a track is called. */
+enum { TIMELINE_TRACK_NAME = 300 };
+void timeline_name_track(const struct timeline *t, struct timeline_track track,
+                         char text[TIMELINE_TRACK_NAME]);
 
 #endif

@@ -49,6 +49,7 @@ plan --slo 0.3 --exact                                  queries.rec
 metrics --compare tasks.rec                             attempts.rec
 timeline                                                attempts.rec
 timeline --to 9                                         moves.rec
+timeline --to 900                                       elastic.rec
 metrics --series 1                                      attempts.rec
 metrics --by stage --slo 0.25                           serving.rec
 metrics --series 0.1 --slo 0.25                         serving.rec

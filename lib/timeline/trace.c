@@ -1,4 +1,4 @@
-/* The trace: lanes, events in order of time, JSON. */
+/* The trace: events in order of time, JSON. */
 #include "private.h"
 
 #include "rampipe/json.h"
@@ -6,10 +6,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct track {
-    uint32_t group, lane;
-};
 
 /* Kinds at one time are in this order: what ends makes room for what begins, and an arrow
  * needs the slices that it binds to. */
@@ -30,95 +26,11 @@ struct load {
 struct picture {
     struct timeline *t;
     struct json *json;
-    uint32_t *order; /* slices: by shape, group and start */
-    struct track *track;
-    size_t ntracks, track_room;
-    int64_t *
-        free_from; /* a tree: when lanes are free, the earliest of pairs, of pairs of those */
+    struct timeline_lanes lanes;
     struct event *event;
     size_t nevents, event_room;
     struct load *load;
 };
-
-/* ---- lanes --------------------------------------------------------------- */
-
-static int
-compare_slices(const void *a, const void *b, void *context)
-{
-    const struct timeline *t = context;
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct timeline_slice *x = &t->slice[i], *y = &t->slice[k];
-    if (x->row->shape != y->row->shape)
-        return x->row->shape < y->row->shape ? -1 : 1;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return i < k ? -1 : i > k;
-}
-
-/* The lowest lane that is free at a time, which is taken up to another. */
-static uint32_t
-take_lane(int64_t *tree, size_t leaves, const struct timeline_slice *slice)
-{
-    size_t at = 1, lane;
-    while (at < leaves)
-        at = tree[2 * at] <= slice->from ? 2 * at : 2 * at + 1;
-    lane = at - leaves;
-    tree[at] = slice->to;
-    while ((at /= 2) > 0)
-        tree[at] = tree[2 * at] < tree[2 * at + 1] ? tree[2 * at] : tree[2 * at + 1];
-    return (uint32_t)lane;
-}
-
-/* Gives the slices order[0..n), of one group, their tracks. */
-static bool
-lay_group(struct picture *p, const uint32_t *order, size_t n, struct rec_error *err)
-{
-    size_t leaves = 1, first = p->ntracks;
-    while (leaves < n)
-        leaves *= 2;
-    for (size_t i = 0; i < 2 * leaves; i++)
-        p->free_from[i] = INT64_MIN;
-    for (size_t i = 0; i < n; i++) {
-        struct timeline_slice *slice = &p->t->slice[order[i]];
-        uint32_t lane = take_lane(p->free_from, leaves, slice);
-        slice->track = (uint32_t)(first + lane);
-        if (slice->track < p->ntracks)
-            continue;
-        if (!rec_grow(&p->track, &p->track_room, p->ntracks + 1, sizeof *p->track, err))
-            return false;
-        p->track[p->ntracks++] = (struct track){slice->group, lane};
-    }
-    return true;
-}
-
-static bool
-lay_slices(struct picture *p, struct rec_error *err)
-{
-    const struct timeline *t = p->t;
-    size_t n = t->nslices;
-    p->order = malloc((n + 1) * sizeof *p->order);
-    p->free_from = malloc(4 * (n + 1) * sizeof *p->free_from);
-    if (!p->order || !p->free_from)
-        return rec_fail_memory(err);
-    for (size_t i = 0; i < n; i++)
-        p->order[i] = (uint32_t)i;
-    qsort_r(p->order, n, sizeof *p->order, compare_slices, p->t);
-    for (size_t from = 0, to; from < n; from = to) {
-        const struct timeline_slice *one = &t->slice[p->order[from]];
-        if (one->row->shape != TIMELINE_SLICE)
-            break;
-        for (to = from + 1; to < n; to++) {
-            const struct timeline_slice *next = &t->slice[p->order[to]];
-            if (next->group != one->group || next->row->shape != one->row->shape)
-                break;
-        }
-        if (!lay_group(p, p->order + from, to - from, err))
-            return false;
-    }
-    return true;
-}
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -152,8 +64,8 @@ add_slice(struct picture *p, size_t i, struct rec_error *err)
             add(p, slice->to, flight ? FLIGHT_END : SLICE_END, i, err));
 }
 
-/* From the last attempt of the one to the first of the other. One needs a slice that lasts to
- * bind to, and goes forward. */
+/* From the last slice of the one name to the first of the other. One needs a slice that lasts
+ * to bind to, and goes forward. */
 static bool
 add_arrow(struct picture *p, size_t i, struct rec_error *err)
 {
@@ -314,15 +226,10 @@ put_names(struct picture *p)
     const struct timeline *t = p->t;
     for (uint32_t i = 0; i < t->nprocesses; i++)
         put_name(p, "process_name", i, REC_NONE, t->process[i]);
-    for (uint32_t i = 0; i < p->ntracks; i++) {
-        const struct timeline_group *group = &t->group[p->track[i].group];
-        char lane[300];
-        if (group->name && p->track[i].lane == 0)
-            snprintf(lane, sizeof lane, "%s", group->name);
-        else
-            snprintf(lane, sizeof lane, "%.200s%slane %u", group->name ? group->name : "",
-                     group->name ? ", " : "", p->track[i].lane + 1);
-        put_name(p, "thread_name", group->process, i, lane);
+    for (uint32_t i = 0; i < p->lanes.ntracks; i++) {
+        char name[TIMELINE_TRACK_NAME];
+        timeline_name_track(t, p->lanes.track[i], name);
+        put_name(p, "thread_name", t->group[p->lanes.track[i].group].process, i, name);
     }
 }
 
@@ -333,8 +240,8 @@ put_slice(struct picture *p, const struct timeline_slice *slice)
     open_event(p, "X", p->t->group[slice->group].process);
     put_number(p, "tid", slice->track + 1);
     put_text(p, "name", p->t->name[slice->name].text);
-    put_text(p, "cat", slice->failed ? "failed" : slice->row->category);
-    if (slice->failed)
+    put_text(p, "cat", timeline_looks[slice->look].name);
+    if (slice->look == TIMELINE_FAILED)
         put_text(p, "cname", "terrible");
     put_time(p, "ts", slice->from);
     put_time(p, "dur", slice->to - slice->from);
@@ -350,7 +257,7 @@ put_flight(struct picture *p, const struct timeline_slice *slice, const char *ph
     snprintf(id, sizeof id, "%zu", (size_t)(slice - p->t->slice) + 1);
     open_event(p, phase, slice->group);
     put_text(p, "name", p->t->name[slice->name].text);
-    put_text(p, "cat", slice->row->category);
+    put_text(p, "cat", timeline_looks[slice->look].name);
     put_text(p, "id", id);
     put_time(p, "ts", at);
     if (*phase == 'b')
@@ -358,23 +265,26 @@ put_flight(struct picture *p, const struct timeline_slice *slice, const char *ph
     json_close_map(p->json);
 }
 
-/* A task that failed or was not run. */
+/* What happened: a task failed or was not run, an instance came. */
 static void
 put_mark(struct picture *p, const struct timeline_mark *mark)
 {
-    struct rec_str rest = rec_str(mark->line), id, cause;
+    struct rec_str rest = rec_str(mark->line), field[4] = {{"", 0}};
     char text[300];
-    (void)rec_str_split(&rest, '\t', &id);
-    (void)rec_str_split(&rest, '\t', &id);
-    (void)rec_str_split(&rest, '\t', &cause);
-    (void)rec_str_split(&rest, '\t', &cause);
-    snprintf(text, sizeof text, "%.*s: %.*s", (int)(id.len < 200 ? id.len : 200), id.ptr,
-             (int)(cause.len < 80 ? cause.len : 80), cause.ptr);
+    for (int i = 0; i < 4; i++)
+        (void)rec_str_split(&rest, '\t', &field[i]);
+    if (mark->type == REC_BLOCK)
+        snprintf(text, sizeof text, "%.*s: %.*s",
+                 (int)(field[1].len < 200 ? field[1].len : 200), field[1].ptr,
+                 (int)(field[3].len < 80 ? field[3].len : 80), field[3].ptr);
+    else
+        snprintf(text, sizeof text, "%.*s",
+                 (int)(field[2].len < 200 ? field[2].len : 200), field[2].ptr);
     open_event(p, "i", mark->process);
     put_text(p, "name", text);
     put_text(p, "s", "p");
     put_time(p, "ts", mark->at);
-    put_args(p, REC_BLOCK, mark->line);
+    put_args(p, mark->type, mark->line);
     json_close_map(p->json);
 }
 
@@ -396,6 +306,26 @@ put_arrow(struct picture *p, const struct event *event)
     json_close_map(p->json);
 }
 
+/* The instances of a training run, nothing behind its end. */
+static void
+put_instances(struct picture *p, const struct timeline_slice *slice, int64_t at,
+              bool begins)
+{
+    struct rec_str rest = rec_str(slice->line), field;
+    const struct rec_spec *spec = rec_spec(REC_STATE);
+    open_event(p, "C", p->t->group[slice->group].process);
+    put_text(p, "name", slice->row->counter);
+    put_time(p, "ts", at);
+    json_text(p->json, "args");
+    json_open_map(p->json);
+    (void)rec_str_split(&rest, '\t', &field);
+    (void)rec_str_split(&rest, '\t', &field);
+    for (size_t i = 1; i < spec->nfields && rec_str_split(&rest, '\t', &field); i++)
+        put_value(p, &spec->fields[i], begins ? field : rec_str("0"));
+    json_close_map(p->json);
+    json_close_map(p->json);
+}
+
 /* What goes on, after a slice has begun or ended. */
 static void
 put_load(struct picture *p, const struct timeline_slice *slice, int64_t at, bool begins)
@@ -403,16 +333,19 @@ put_load(struct picture *p, const struct timeline_slice *slice, int64_t at, bool
     bool flight = slice->row->shape == TIMELINE_FLIGHT;
     uint32_t process = flight ? slice->group : p->t->group[slice->group].process;
     struct load *load = &p->load[process];
-    if (!flight) {
-        load->running += begins ? 1 : -1u;
-        put_counter(p, "running", at, process, load->running);
+    uint32_t *n = flight ? &load->flights : &load->running;
+    if (!slice->row->counter)
+        return;
+    if (slice->row->type == REC_STATE) {
+        put_instances(p, slice, at, begins);
         return;
     }
-    load->flights += begins ? 1 : -1u;
+    *n += begins ? 1 : -1u;
     load->bytes += begins ? slice->bytes : -slice->bytes;
     if (load->flights == 0)
         load->bytes = 0; /* nothing stays of rounding */
-    put_counter(p, "bytes in flight", at, process, load->bytes);
+    put_counter(p, slice->row->counter, at, process,
+                slice->row->bytes ? load->bytes : *n);
 }
 
 static void
@@ -467,10 +400,9 @@ timeline_write(struct timeline *t, struct rec_writer *writer, struct rec_error *
     struct picture p = {.t = t};
     bool ok =
         ((p.load = calloc(t->nprocesses + 1, sizeof *p.load)) || rec_fail_memory(err)) &&
-        lay_slices(&p, err) && make_events(&p, err) && put_all(&p, writer, err);
-    free(p.order);
-    free(p.track);
-    free(p.free_from);
+        timeline_lay(t, &p.lanes, err) && make_events(&p, err) &&
+        put_all(&p, writer, err);
+    timeline_lanes_free(&p.lanes);
     free(p.event);
     free(p.load);
     return ok;

@@ -1,0 +1,117 @@
+/* Where slices lie: what overlaps on a track goes to the lowest lane that is free. */
+#include "private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int
+compare_slices(const void *a, const void *b, void *context)
+{
+    const struct timeline *t = context;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct timeline_slice *x = &t->slice[i], *y = &t->slice[k];
+    if (x->row->shape != y->row->shape)
+        return x->row->shape < y->row->shape ? -1 : 1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+/* The lowest lane that is free at a time, which is taken up to another. `tree` is when lanes
+ * are free, the earliest of pairs, of pairs of those. */
+static uint32_t
+take_lane(int64_t *tree, size_t leaves, const struct timeline_slice *slice)
+{
+    size_t at = 1, lane;
+    while (at < leaves)
+        at = tree[2 * at] <= slice->from ? 2 * at : 2 * at + 1;
+    lane = at - leaves;
+    tree[at] = slice->to;
+    while ((at /= 2) > 0)
+        tree[at] = tree[2 * at] < tree[2 * at + 1] ? tree[2 * at] : tree[2 * at + 1];
+    return (uint32_t)lane;
+}
+
+/* Gives the slices order[0..n), of one group, their tracks. */
+static bool
+lay_group(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
+          const uint32_t *order, size_t n, struct rec_error *err)
+{
+    size_t leaves = 1, first = lanes->ntracks;
+    while (leaves < n)
+        leaves *= 2;
+    for (size_t i = 0; i < 2 * leaves; i++)
+        tree[i] = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        struct timeline_slice *slice = &t->slice[order[i]];
+        uint32_t lane = take_lane(tree, leaves, slice);
+        slice->track = (uint32_t)(first + lane);
+        if (slice->track < lanes->ntracks)
+            continue;
+        if (!rec_grow(&lanes->track, &lanes->track_room, lanes->ntracks + 1,
+                      sizeof *lanes->track, err))
+            return false;
+        lanes->track[lanes->ntracks++] = (struct timeline_track){slice->group, lane};
+    }
+    return true;
+}
+
+/* Of the slices in order[0..n), sorted. */
+static bool
+lay_groups(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
+           const uint32_t *order, size_t n, struct rec_error *err)
+{
+    for (size_t from = 0, to; from < n; from = to) {
+        const struct timeline_slice *one = &t->slice[order[from]];
+        if (one->row->shape != TIMELINE_SLICE)
+            break;
+        for (to = from + 1; to < n; to++) {
+            const struct timeline_slice *next = &t->slice[order[to]];
+            if (next->group != one->group || next->row->shape != one->row->shape)
+                break;
+        }
+        if (!lay_group(t, lanes, tree, order + from, to - from, err))
+            return false;
+    }
+    return true;
+}
+
+bool
+timeline_lay(struct timeline *t, struct timeline_lanes *lanes, struct rec_error *err)
+{
+    size_t n = t->nslices;
+    uint32_t *order = malloc((n + 1) * sizeof *order);
+    int64_t *tree = malloc(4 * (n + 1) * sizeof *tree);
+    bool ok = (order && tree) || rec_fail_memory(err);
+    if (ok) {
+        for (size_t i = 0; i < n; i++)
+            order[i] = (uint32_t)i;
+        qsort_r(order, n, sizeof *order, compare_slices, t);
+        ok = lay_groups(t, lanes, tree, order, n, err);
+    }
+    free(order);
+    free(tree);
+    return ok;
+}
+
+void
+timeline_lanes_free(struct timeline_lanes *lanes)
+{
+    free(lanes->track);
+    *lanes = (struct timeline_lanes){NULL};
+}
+
+void
+timeline_name_track(const struct timeline *t, struct timeline_track track,
+                    char text[TIMELINE_TRACK_NAME])
+{
+    const struct timeline_group *group = &t->group[track.group];
+    if (group->name && track.lane == 0)
+        snprintf(text, TIMELINE_TRACK_NAME, "%s", group->name);
+    else
+        snprintf(text, TIMELINE_TRACK_NAME, "%.200s%s%s %u",
+                 group->name ? group->name : "", group->name ? ", " : "", group->lane,
+                 track.lane + 1);
+}

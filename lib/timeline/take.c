@@ -1,0 +1,462 @@
+/* What is shown, as it comes: a record is a slice, a flight, a mark, an arrow. */
+#include "private.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct timeline_row rows[] = {
+    {.type = REC_ATTEMPT,
+     .look = TIMELINE_TASK,
+     .name = 1,
+     .start = 3,
+     .end = 4,
+     .status = 5,
+     .process_key = "host",
+     .process_else = "tasks",
+     .counter = "running",
+     .lane = "lane"},
+    {.type = REC_RUN,
+     .look = TIMELINE_OP,
+     .process = 1,
+     .track = 3,
+     .name = 2,
+     .start = 4,
+     .end = 5,
+     .scope = 1,
+     .job = true,
+     .counter = "busy servers",
+     .lane = "lane"},
+    {.type = REC_SEND,
+     .shape = TIMELINE_FLIGHT,
+     .look = TIMELINE_SEND,
+     .process = 1,
+     .name = 2,
+     .other = 3,
+     .from = 4,
+     .to = 5,
+     .start = 6,
+     .end = 7,
+     .bytes = 8,
+     .scope = 1,
+     .job = true,
+     .counter = "bytes in flight"},
+    {.type = REC_VISIT,
+     .look = TIMELINE_BATCH,
+     .process = 2,
+     .name = 1,
+     .start = 4,
+     .end = 5,
+     .runs = true,
+     .counter = "busy replicas",
+     .lane = "replica"},
+    {.type = REC_VISIT,
+     .shape = TIMELINE_FLIGHT,
+     .look = TIMELINE_WAIT,
+     .process = 2,
+     .name = 1,
+     .start = 3,
+     .end = 4,
+     .runs = true,
+     .counter = "waiting"},
+};
+enum { NROWS = sizeof rows / sizeof *rows };
+
+/* Of training there are two tracks, made of records that have a time alone. */
+static const struct timeline_row state_row = {.type = REC_STATE,
+                                              .look = TIMELINE_OP,
+                                              .counter = "instances",
+                                              .lane = "lane"},
+                                 iteration_row = {.type = REC_TRAIN,
+                                                  .look = TIMELINE_ITERATION,
+                                                  .lane = "lane"};
+
+const char *
+timeline_record(size_t i)
+{
+    static const enum rec_type shown[] = {REC_ATTEMPT, REC_RUN,   REC_SEND,
+                                          REC_VISIT,   REC_STATE, REC_TRAIN};
+    return i < sizeof shown / sizeof *shown ? rec_spec(shown[i])->name : NULL;
+}
+
+/* ---- time ---------------------------------------------------------------- */
+
+#define LATEST 4e18 /* nanoseconds, about 126 years: two may be added */
+
+/* Seconds as nanoseconds, within what can be shown. */
+static int64_t
+nanoseconds(double seconds)
+{
+    return (int64_t)llround(fmax(-LATEST, fmin(LATEST, 1e9 * seconds)));
+}
+
+struct timeline *
+timeline_new(const struct timeline_options *options, struct rec_error *err)
+{
+    struct timeline *t = calloc(1, sizeof *t);
+    if (!t) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    t->from = nanoseconds(options->from);
+    t->to = nanoseconds(options->to);
+    t->job = options->job;
+    t->sends = options->sends;
+    t->batch.track = REC_NONE;
+    return t;
+}
+
+/* Runs that follow each other in a log are on the time line of the first. */
+static bool
+find_began(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    double began = NAN;
+    if (!rec_key_number(reader, rec, "began", &began, err))
+        return false;
+    if (!t->some && !isnan(began)) {
+        t->some = true;
+        t->began = began;
+    }
+    t->later = isnan(began) ? 0 : nanoseconds(fmax(0, began - t->began));
+    return true;
+}
+
+/* ---- slices -------------------------------------------------------------- */
+
+/* A process of one of several runs has the run's number behind its name. */
+static bool
+find_process(struct timeline *t, struct rec_str name, bool runs, uint32_t *process,
+             struct rec_error *err)
+{
+    char text[300];
+    if (!runs || t->run == 0)
+        return timeline_find_process(t, name, process, err);
+    snprintf(text, sizeof text, "%.*s, run %llu", (int)(name.len < 200 ? name.len : 200),
+             name.ptr, (unsigned long long)t->run + 1);
+    return timeline_find_process(t, rec_str(text), process, err);
+}
+
+static bool
+find_place(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
+           struct timeline_slice *slice, struct rec_error *err)
+{
+    struct rec_str process = rec->field[row->process], track = {"", 0};
+    uint32_t number;
+    slice->src = slice->dst = REC_NONE;
+    if (row->process_key && !rec_find_key(rec, row->process_key, &process))
+        process = rec_str(row->process_else);
+    if (!find_process(t, process, row->runs, &number, err))
+        return false;
+    slice->group = number;
+    if (row->shape == TIMELINE_FLIGHT)
+        return !row->from || (timeline_find_group(t, number, rec->field[row->from],
+                                                  "lane", &slice->src, err) &&
+                              timeline_find_group(t, number, rec->field[row->to], "lane",
+                                                  &slice->dst, err));
+    if (row->track)
+        track = rec->field[row->track];
+    return timeline_find_group(t, number, track, row->lane, &slice->group, err);
+}
+
+static struct rec_str
+scope_of(const struct timeline_row *row, const struct rec *rec)
+{
+    return row->scope ? rec->field[row->scope] : rec_str("");
+}
+
+/* "SRC > DST" of what goes from one to the other, "N queries" of a batch of several. */
+static bool
+name_slice(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
+           uint32_t *name, struct rec_error *err)
+{
+    struct rec_str text = rec->field[row->name], other = rec->field[row->other];
+    uint64_t queries = 1;
+    char *both = NULL;
+    int len = 0;
+    bool ok;
+    if (row->look == TIMELINE_BATCH && rec_parse_uint(rec->field[6], &queries) &&
+        queries > 1)
+        len = asprintf(&both, "%llu queries", (unsigned long long)queries);
+    else if (row->other)
+        len = asprintf(&both, "%.*s > %.*s", (int)text.len, text.ptr, (int)other.len,
+                       other.ptr);
+    if (len < 0)
+        return rec_fail_memory(err);
+    ok =
+        timeline_find_name(t, scope_of(row, rec), both ? rec_str(both) : text, name, err);
+    free(both);
+    return ok;
+}
+
+static enum timeline_look
+look_of(const struct timeline_row *row, const struct rec *rec)
+{
+    struct rec_str pass;
+    if (row->status && !rec_str_is(rec->field[row->status], "0"))
+        return TIMELINE_FAILED;
+    if (row->type == REC_RUN && rec_find_key(rec, "pass", &pass))
+        return rec_str_is(pass, "forward")    ? TIMELINE_FORWARD
+               : rec_str_is(pass, "backward") ? TIMELINE_BACKWARD
+                                              : row->look;
+    return row->look;
+}
+
+/* A send leads from the last run of the one op to the first of the other. */
+static bool
+add_send_arrow(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
+               struct rec_error *err)
+{
+    struct timeline_arrow arrow = {.category = timeline_looks[TIMELINE_SEND].name};
+    struct rec_str scope = scope_of(row, rec);
+    return timeline_find_name(t, scope, rec->field[row->name], &arrow.src, err) &&
+           timeline_find_name(t, scope, rec->field[row->other], &arrow.dst, err) &&
+           timeline_add_arrow(t, &arrow, err);
+}
+
+/* Is a visit of the batch that came before, one of its queries? */
+static bool
+joins_batch(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+            const struct timeline_slice *slice, bool *joins, struct rec_error *err)
+{
+    const struct timeline_slice *batch = &t->batch;
+    uint64_t queries;
+    if (!rec_get_count(reader, rec, 6, &queries, err))
+        return false;
+    *joins = t->queries > 0 && batch->group == slice->group &&
+             batch->from == slice->from && batch->to == slice->to;
+    t->queries = *joins ? t->queries - 1 : queries > 0 ? queries - 1 : 0;
+    t->batch = *slice;
+    return true;
+}
+
+static bool
+keep_slice(struct timeline *t, const struct timeline_row *row,
+           const struct rec_reader *reader, const struct rec *rec,
+           struct timeline_slice *slice, struct rec_error *err)
+{
+    bool joins = false;
+    if (!find_place(t, row, rec, slice, err) ||
+        (row->look == TIMELINE_BATCH && !joins_batch(t, reader, rec, slice, &joins, err)))
+        return false;
+    if (joins || (row->look == TIMELINE_WAIT && slice->from == slice->to))
+        return true;
+    return name_slice(t, row, rec, &slice->name, err) &&
+           (slice->line = rec_arena_copy(&t->arena, rec->line, err)) &&
+           timeline_add_slice(t, slice, err) &&
+           (!row->bytes || add_send_arrow(t, row, rec, err));
+}
+
+static bool
+take_slice(struct timeline *t, const struct timeline_row *row,
+           const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    struct timeline_slice slice = {
+        .row = row, .track = REC_NONE, .look = look_of(row, rec)};
+    double start, end;
+    t->any = true;
+    if (!rec_get_number(reader, rec, row->start, &start, err) ||
+        !rec_get_number(reader, rec, row->end, &end, err) ||
+        (row->bytes && !rec_get_number(reader, rec, row->bytes, &slice.bytes, err)) ||
+        (row->process_key && !find_began(t, reader, rec, err)))
+        return false;
+    if (t->job && !(row->job && rec_str_is(rec->field[row->process], t->job)))
+        return true;
+    if (row->bytes && !t->sends)
+        return true;
+    slice.from = (row->process_key ? t->later : 0) + nanoseconds(start);
+    slice.to = (row->process_key ? t->later : 0) + nanoseconds(end);
+    return !timeline_shows(t, slice.from, slice.to) ||
+           keep_slice(t, row, reader, rec, &slice, err);
+}
+
+/* ---- training ------------------------------------------------------------ */
+
+/* A slice of a training run, from one record to the next. */
+static bool
+add_training(struct timeline *t, const struct timeline_row *row, const char *track,
+             struct rec_str name, struct timeline_slice *slice, struct rec_error *err)
+{
+    uint32_t process;
+    slice->row = row;
+    slice->track = slice->src = slice->dst = REC_NONE;
+    return slice->from >= slice->to || !timeline_shows(t, slice->from, slice->to) ||
+           (find_process(t, rec_str("training"), true, &process, err) &&
+            timeline_find_group(t, process, rec_str(track), row->lane, &slice->group,
+                                err) &&
+            timeline_find_name(t, rec_str(track), name, &slice->name, err) &&
+            timeline_add_slice(t, slice, err));
+}
+
+static bool
+end_state(struct timeline *t, int64_t time, struct rec_error *err)
+{
+    struct timeline_training *run = &t->training;
+    if (!run->stateful)
+        return true;
+    run->stateful = false;
+    run->state.to = time;
+    return add_training(t, &state_row, "phase", rec_str(run->phase), &run->state, err);
+}
+
+static bool
+take_state(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    struct timeline_training *run = &t->training;
+    struct rec_str phase = {"state", 5};
+    double time;
+    t->any = true;
+    (void)rec_find_key(rec, "phase", &phase);
+    if (!rec_get_number(reader, rec, 1, &time, err) ||
+        !end_state(t, nanoseconds(time), err))
+        return false;
+    if (t->job)
+        return true;
+    run->state = (struct timeline_slice){.from = nanoseconds(time), .look = TIMELINE_OP};
+    for (unsigned i = TIMELINE_TRAINING; i <= TIMELINE_STALLED; i++)
+        if (rec_str_is(phase, timeline_looks[i].name))
+            run->state.look = (enum timeline_look)i;
+    run->stateful = true;
+    return (run->phase = rec_arena_copy(&t->arena, phase, err)) &&
+           (run->state.line = rec_arena_copy(&t->arena, rec->line, err));
+}
+
+/* An iteration is done, the next one starts. */
+static bool
+take_step(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+          int64_t time, struct rec_error *err)
+{
+    char number[24];
+    uint64_t iterations;
+    struct timeline_training *run = &t->training;
+    struct timeline_slice slice = {
+        .from = run->iteration, .to = time, .look = TIMELINE_ITERATION};
+    bool iterating = run->iterating;
+    run->iterating = true;
+    run->iteration = time;
+    if (!rec_get_count(reader, rec, 3, &iterations, err))
+        return false;
+    snprintf(number, sizeof number, "%llu", (unsigned long long)iterations);
+    return !iterating ||
+           ((slice.line = rec_arena_copy(&t->arena, rec->line, err)) &&
+            add_training(t, &iteration_row, "iterations", rec_str(number), &slice, err));
+}
+
+static bool
+take_train(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    static const char *const ends[] = {"reconfig", "rendezvous_global",
+                                       "rendezvous_local", "redo", "fatal"};
+    struct timeline_training *run = &t->training;
+    struct timeline_mark mark = {.type = REC_TRAIN};
+    double time;
+    t->any = true;
+    if (!rec_get_number(reader, rec, 1, &time, err))
+        return false;
+    if (t->job)
+        return true;
+    mark.at = nanoseconds(time);
+    if (rec_str_is(rec->field[2], "step"))
+        return take_step(t, reader, rec, mark.at, err);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (rec_str_is(rec->field[2], ends[i]))
+            run->iterating = false;
+    if (rec_str_is(rec->field[2], "config")) {
+        run->iterating = true;
+        run->iteration = mark.at;
+    }
+    return !timeline_shows(t, mark.at, mark.at) ||
+           (find_process(t, rec_str("training"), true, &mark.process, err) &&
+            (mark.line = rec_arena_copy(&t->arena, rec->line, err)) &&
+            timeline_add_mark(t, &mark, err));
+}
+
+static bool
+take_trained(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+             struct rec_error *err)
+{
+    double end;
+    t->training.iterating = false;
+    return rec_get_number(reader, rec, 3, &end, err) &&
+           end_state(t, nanoseconds(end), err);
+}
+
+/* ---- what else is said of slices ----------------------------------------- */
+
+/* A dep between tasks: others have no hazard. */
+static bool
+take_dep(struct timeline *t, const struct rec *rec, struct rec_error *err)
+{
+    struct timeline_arrow arrow;
+    struct rec_str hazard;
+    return !rec_find_key(rec, "hazard", &hazard) ||
+           (timeline_find_name(t, rec_str(""), rec->field[2], &arrow.src, err) &&
+            timeline_find_name(t, rec_str(""), rec->field[3], &arrow.dst, err) &&
+            (arrow.category = rec_arena_copy(&t->arena, hazard, err)) &&
+            timeline_add_arrow(t, &arrow, err));
+}
+
+/* With ok=any what ended somehow was done. */
+static void
+take_done(struct timeline *t, const struct rec *rec)
+{
+    uint32_t name = timeline_get_name(t, rec->field[1]);
+    if (name != REC_NONE && t->name[name].last != REC_NONE)
+        t->slice[t->name[name].last].look = t->slice[t->name[name].last].row->look;
+}
+
+/* What was not run, or not placed. */
+static bool
+take_block(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    struct timeline_mark mark = {.type = REC_BLOCK};
+    double time;
+    if (!rec_get_number(reader, rec, 2, &time, err))
+        return false;
+    mark.at = t->later + nanoseconds(time);
+    return !timeline_shows(t, mark.at, mark.at) ||
+           (t->job && !rec_str_is(rec->field[1], t->job)) ||
+           ((t->nprocesses > 0 ||
+             timeline_find_process(t, rec_str("tasks"), &mark.process, err)) &&
+            (mark.line = rec_arena_copy(&t->arena, rec->line, err)) &&
+            timeline_add_mark(t, &mark, err));
+}
+
+/* The end of a stream: what has no end has none. */
+static void
+end_run(struct timeline *t)
+{
+    t->run++;
+    t->training = (struct timeline_training){.stateful = false};
+    t->queries = 0;
+}
+
+bool
+timeline_take(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
+              struct rec_error *err)
+{
+    bool ok = true, checked = false;
+    for (size_t i = 0; i < NROWS && ok; i++)
+        if (rec->type == rows[i].type) {
+            ok = (checked || rec_check(reader, rec, err)) &&
+                 take_slice(t, &rows[i], reader, rec, err);
+            checked = true;
+        }
+    switch (rec->type) {
+    case REC_DEP: return rec_need(reader, rec, err) && take_dep(t, rec, err);
+    case REC_DONE:
+        if (!rec_need(reader, rec, err))
+            return false;
+        take_done(t, rec);
+        return true;
+    case REC_BLOCK: return rec_check(reader, rec, err) && take_block(t, reader, rec, err);
+    case REC_STATE: return rec_check(reader, rec, err) && take_state(t, reader, rec, err);
+    case REC_TRAIN: return rec_check(reader, rec, err) && take_train(t, reader, rec, err);
+    case REC_TRAINED:
+        return rec_check(reader, rec, err) && take_trained(t, reader, rec, err);
+    case REC_MARK: end_run(t); return true;
+    default: return ok;
+    }
+}
