@@ -32,7 +32,8 @@ REC_BEGIN_DECLS
 /** Values >= 0. Starts as {0}. */
 struct metrics_dist {
     uint64_t n;
-    double mean, square; /* Welford's running mean and sum of squared deviations */
+    double sum, mean;      /* added up in order, as avg() of SQL does: the same double */
+    double middle, square; /* Welford's running mean and sum of squared deviations */
     double least, most;
     double *value; /* the values themselves, while n <= METRICS_EXACT */
     size_t room;

@@ -65,10 +65,12 @@ count_value(struct metrics_dist *dist, double value, struct rec_error *err)
 bool
 metrics_dist_add(struct metrics_dist *dist, double value, struct rec_error *err)
 {
-    double before = value - dist->mean;
+    double before = value - dist->middle;
     dist->n++;
-    dist->mean += before / (double)dist->n;
-    dist->square += before * (value - dist->mean);
+    dist->sum += value;
+    dist->mean = dist->sum / (double)dist->n;
+    dist->middle += before / (double)dist->n;
+    dist->square += before * (value - dist->middle);
     if (dist->n == 1 || value < dist->least)
         dist->least = value;
     if (dist->n == 1 || value > dist->most)
