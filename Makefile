@@ -22,7 +22,7 @@ TEST_WARN = $(WARN) -Wno-null-dereference -Wno-cast-qual
 FIXED := -D_GNU_SOURCE -std=c17 -ffp-contract=off
 COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(LDFLAGS)
-LIBS := -pthread -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz -lgsl -lgslcblas -lm
+LIBS := -pthread -lsqlite3 -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz -lgsl -lgslcblas -lm
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 
 # tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.

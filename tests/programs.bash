@@ -58,6 +58,7 @@ metrics	elastic.rec
 metrics	ran.rec	--compare=tasks.rec
 metrics	served.rec	--histogram=9
 reccheck	alloc.rec
+rec2sqlite	done.rec
 timeline	ran.rec
 timeline	ran.rec	--svg
 runtasks	tasks.rec	--brief -j1

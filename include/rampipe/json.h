@@ -22,7 +22,7 @@ struct json;
 
 /**
  * A generator that writes through `writer`, which is borrowed. Maps and lists nested up to
- * `lines` deep (>= 1; the outermost is 1) give each member a line, deeper ones stand on one.
+ * `lines` deep (the outermost is 1) give each member a line, deeper ones stand on one.
  * NULL: out of memory.
  */
 struct json *json_new(struct rec_writer *writer, int lines,

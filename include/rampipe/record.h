@@ -380,6 +380,9 @@ int rec_peek_line(struct rec_reader *reader, struct rec_str *line,
 const char *rec_reader_file(const struct rec_reader *reader);
 uint64_t rec_reader_line(const struct rec_reader *reader);
 
+/** Has the stream that the last record is of a header? */
+bool rec_reader_headed(const struct rec_reader *reader);
+
 /** How many bytes were read so far, before decompression (for progress). */
 uint64_t rec_reader_bytes(const struct rec_reader *reader);
 
@@ -426,6 +429,10 @@ bool rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_
 
 /** True if the text is UTF-8 without control characters other than TAB. */
 bool rec_is_text(struct rec_str s);
+/** Text is what a field or key of the record must be. */
+bool rec_check_text(const struct rec_reader *reader, const struct rec *rec,
+                    const struct rec_field_spec *spec, struct rec_str text,
+                    struct rec_error *err) REC_MUST_CHECK;
 /** Checks a record against the table: rec_need(), every field, every known key. Of other
  * types it checks UTF-8 alone. */
 bool rec_check(const struct rec_reader *reader, const struct rec *rec,

@@ -311,9 +311,10 @@ check_names(const struct rec_reader *reader, const struct rec *rec,
 
 /* ---- a field, a record --------------------------------------------------- */
 
-static bool
-check_text(const struct rec_reader *reader, const struct rec *rec,
-           const struct rec_field_spec *spec, struct rec_str text, struct rec_error *err)
+bool
+rec_check_text(const struct rec_reader *reader, const struct rec *rec,
+               const struct rec_field_spec *spec, struct rec_str text,
+               struct rec_error *err)
 {
     if (!rec_is_kind(text, spec->kind))
         return rec_bad_text(reader, rec, spec, text, err);
@@ -333,7 +334,7 @@ rec_get_id(const struct rec_reader *reader, const struct rec *rec, size_t index,
            struct rec_str *id, struct rec_error *err)
 {
     *id = rec->field[index];
-    return check_text(reader, rec, &rec->spec->fields[index - 1], *id, err);
+    return rec_check_text(reader, rec, &rec->spec->fields[index - 1], *id, err);
 }
 
 bool
@@ -342,7 +343,7 @@ rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *
 {
     *ids = (struct rec_str){NULL, 0};
     return !rec_find_key(rec, key, ids) ||
-           check_text(reader, rec, rec_key_spec(rec, rec_str(key)), *ids, err);
+           rec_check_text(reader, rec, rec_key_spec(rec, rec_str(key)), *ids, err);
 }
 
 /* The kinds of a type, "ramp or ring"; its first field must be one of them. */
@@ -376,11 +377,11 @@ rec_check(const struct rec_reader *reader, const struct rec *rec, struct rec_err
     if (!rec_need(reader, rec, err) || !check_kind(reader, rec, err))
         return false;
     for (size_t i = 0; i < spec->nfields; i++)
-        if (!check_text(reader, rec, &spec->fields[i], rec->field[i + 1], err))
+        if (!rec_check_text(reader, rec, &spec->fields[i], rec->field[i + 1], err))
             return false;
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
         if ((known = rec_key_spec(rec, key)) &&
-            !check_text(reader, rec, known, value, err))
+            !rec_check_text(reader, rec, known, value, err))
             return false;
     return status == 0;
 }

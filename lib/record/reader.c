@@ -153,6 +153,12 @@ rec_reader_line(const struct rec_reader *reader)
     return reader->line;
 }
 
+bool
+rec_reader_headed(const struct rec_reader *reader)
+{
+    return reader->headed;
+}
+
 uint64_t
 rec_reader_bytes(const struct rec_reader *reader)
 {

@@ -9,7 +9,7 @@ import sys
 
 FLOORS = [
     ["record", "csv", "json", "yaml", "linear", "random"],
-    ["cli", "graph", "metrics", "spot", "device"],
+    ["cli", "graph", "metrics", "spot", "device", "database"],
     ["input", "net", "chakra"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
     ["learn"],
@@ -24,6 +24,7 @@ FOREIGN = {
     r"csv\.h": "csv",
     r"yajl/.*": "json",
     r"yaml\.h": "yaml",
+    r"sqlite3\.h": "database",
     r"glpk\.h": "linear",
     r"proto/chakra\.pb-c\.h": "chakra",
     r"gsl/gsl_(rng|randist|cdf)\.h": "random",
