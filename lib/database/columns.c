@@ -69,7 +69,7 @@ add_columns(struct database_table *table, const struct rec_field_spec *specs, bo
                                            .len = strlen(specs->name),
                                            .affinity = affinity_of(specs->kind),
                                            .field = field};
-        for (; specs->name[n] && n < DATABASE_NAME - 5; n++)
+        for (; n < DATABASE_NAME - 5 && specs->name[n]; n++)
             column->name[n] = (char)tolower((unsigned char)specs->name[n]);
         if (is_taken(table, column->name))
             strcpy(column->name + n, "_key");

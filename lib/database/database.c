@@ -89,9 +89,11 @@ make(const char *name, const bool wanted[REC_NTYPES], struct rec_error *err)
 {
     struct database *d = calloc(1, sizeof *d);
     struct rec_sink sink = {put_other, d};
-    bool ok = d || rec_fail_memory(err);
-    if (!ok)
+    bool ok;
+    if (!d) {
+        rec_fail_memory(err);
         return NULL;
+    }
     d->name = name;
     d->fd = -1;
     d->text = rec_writer_open_sink(&sink, name, NULL, err);

@@ -100,7 +100,7 @@ void
 timeline_lanes_free(struct timeline_lanes *lanes)
 {
     free(lanes->track);
-    *lanes = (struct timeline_lanes){NULL};
+    *lanes = (struct timeline_lanes){.track = NULL};
 }
 
 void

@@ -388,7 +388,7 @@ take_trained(struct timeline *t, const struct rec_reader *reader, const struct r
 static bool
 take_dep(struct timeline *t, const struct rec *rec, struct rec_error *err)
 {
-    struct timeline_arrow arrow;
+    struct timeline_arrow arrow = {.category = NULL};
     struct rec_str hazard;
     return !rec_find_key(rec, "hazard", &hazard) ||
            (timeline_find_name(t, rec_str(""), rec->field[2], &arrow.src, err) &&
