@@ -40,6 +40,7 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
 #define QUANTITIES(X)                                                                    \
     X(COMPLETION, "completion time", "s", NULL)                                          \
     X(WAITING, "waiting time", "s", NULL)                                                \
+    X(STEP, "step time", "s", "step")                                                    \
     X(SPEED_UP, "speed-up", "", NULL)                                                    \
     X(COMM, "comm overhead", "%", NULL)                                                  \
     X(COMP, "comp overhead", "%", NULL)                                                  \
