@@ -109,9 +109,7 @@ choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
     if (args->name_given)
         base = rec_str(args->name_arg);
     snprintf(name, 300, "%.*s", (int)base.len, base.ptr);
-    for (char *p = name; *p; p++)
-        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '_';
+    rec_clean_id(name);
     return rec_is_text(rec_str(name)) ||
            cli_usage(cli,
                      "%s: a graph is called as its file, and the name is no UTF-8: "
@@ -120,18 +118,6 @@ choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
 }
 
 /* ---- records ------------------------------------------------------------- */
-
-static void
-write_job(struct rec_writer *w, const struct graph *graph, uint64_t steps)
-{
-    rec_begin(w, "job");
-    rec_text_field(w, graph->id);
-    rec_text_field(w, graph->id);
-    rec_uint_field(w, 0);
-    rec_uint_field(w, steps);
-    rec_text_field(w, "inf");
-    rec_end(w);
-}
 
 static void
 write_alloc(struct rec_writer *w, const struct graph *graph,
@@ -173,7 +159,7 @@ write_all(struct cli *cli, struct settings *settings, bool job, const struct gra
         net_write(cluster, cli->writer);
     graph_write(graph, cli->writer);
     if (job)
-        write_job(cli->writer, graph, settings->steps);
+        graph_write_job(graph, settings->steps, cli->writer);
     chakra_layout_write(layout, graph, cli->writer);
     if (job)
         write_alloc(cli->writer, graph, layout, cluster);

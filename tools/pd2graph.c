@@ -52,15 +52,6 @@ struct source {
     unsigned namesakes; /* that came after it */
 };
 
-/* Characters that no id has become _. */
-static void
-clean_id(char *name)
-{
-    for (char *p = name; *p; p++)
-        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '_';
-}
-
 /* a/vgg16.txt.gz -> vgg16; a/vgg16/graph.txt -> vgg16 */
 static void
 name_of_file(const char *path, char *name, size_t room)
@@ -106,7 +97,7 @@ choose_names(struct source *all, uint32_t i, const char *given, struct rec_map *
         snprintf(base, sizeof base, "%s", said);
     else
         name_of_file(standard ? "stdin" : source->path, base, sizeof base);
-    clean_id(base);
+    rec_clean_id(base);
     if (!rec_is_text(rec_str(base)))
         return rec_fail(err, REC_USAGE,
                         "%s: a graph is called as its file, and the name is no UTF-8, or "

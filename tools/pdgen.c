@@ -70,9 +70,7 @@ name_of_config(const char *path, char *name, size_t room)
     } else if (end - base > 5 && strcmp(end - 5, ".json") == 0)
         end -= 5;
     snprintf(name, room, "%.*s", (int)(end - base), base);
-    for (char *p = name; *p; p++)
-        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '_';
+    rec_clean_id(name);
 }
 
 /* A network that is not in the table. */

@@ -35,8 +35,6 @@ enum device_precision {
 extern const char *const device_precisions[];
 /** Bytes an element. */
 double device_element(enum device_precision precision);
-/** DEVICE_NPRECISIONS if there is none of that name. */
-enum device_precision device_find_precision(struct rec_str name);
 
 struct device {
     const char *name;

@@ -284,8 +284,9 @@ struct graph_split {
 
 /**
  * Builds *to as *from (closed, of whole ops) with every op u in parts[u] parts; closed.
- * Compute, memory, activation, param, and the keys flops= and moved= are divided evenly; every part of u is joined to
- * every part of v; the parts of a backward op are joined to each other by sync deps.
+ * Compute, memory, activation, param, and the keys flops= and moved= are divided evenly;
+ * every part of u is joined to every part of v; the parts of a backward op are joined to
+ * each other by sync deps.
  * Sizes: GRAPH_SIZES_REFERENCE is the published rule, in which the op that is split
  * later decides; GRAPH_SIZES_GRADIENT lets a forward dep carry its source's activation,
  * a backward dep the gradient of the same size, each divided among the pairs of parts,

@@ -157,6 +157,9 @@ bool rec_parse_num(struct rec_str s, double *value) REC_MUST_CHECK;
 /** Reads an unsigned decimal integer without sign; false on overflow too. */
 bool rec_parse_uint(struct rec_str s, uint64_t *value) REC_MUST_CHECK;
 
+/** Reads I/N, integers, 1 <= I <= N. */
+bool rec_parse_part(struct rec_str s, uint64_t *part, uint64_t *parts) REC_MUST_CHECK;
+
 /** Reads the shape of a matrix product, BATCHxMxNxK: BATCH products of M x K by K x N,
  * integers >= 1. */
 bool rec_parse_product(struct rec_str s, uint64_t shape[4]) REC_MUST_CHECK;
@@ -429,6 +432,8 @@ bool rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_
 
 /** True if the text is UTF-8 without control characters other than TAB. */
 bool rec_is_text(struct rec_str s);
+/** Puts '_' for what no id holds: commas, '=', control characters. */
+void rec_clean_id(char *text);
 /** Text is what a field or key of the record must be. */
 bool rec_check_text(const struct rec_reader *reader, const struct rec *rec,
                     const struct rec_field_spec *spec, struct rec_str text,

@@ -109,6 +109,16 @@ keep(struct reading *r, const char *text)
     return rec_arena_copy(&r->traces->arena, rec_str(text), r->err);
 }
 
+/* What was written becomes *kept. */
+static bool
+keep_written(struct reading *r, struct rec_text *text, const char **kept)
+{
+    char *written = rec_text_close(text, r->err);
+    *kept = written ? keep(r, written) : NULL;
+    free(written);
+    return *kept != NULL;
+}
+
 /* A foreign name, as text of a record: what no field may hold becomes _. */
 static void
 put_clean(FILE *out, const char *text)
@@ -263,7 +273,6 @@ set_bytes(struct reading *r, struct chakra_node *node)
     const char *at = strstr(node->op.extra, key), *end;
     struct rec_text text;
     double value;
-    char *keys;
     if (node->type == CHAKRA_COMP || !at)
         return true;
     end = at + sizeof key - 1 + strcspn(at + sizeof key - 1, "\t");
@@ -277,11 +286,7 @@ set_bytes(struct reading *r, struct chakra_node *node)
     fwrite(node->op.extra, 1, (size_t)(at - node->op.extra), text.out);
     put_number(text.out, "bytes", node->bytes);
     fputs(end, text.out);
-    if (!(keys = rec_text_close(&text, r->err)))
-        return false;
-    node->op.extra = keep(r, keys);
-    free(keys);
-    return node->op.extra != NULL;
+    return keep_written(r, &text, &node->op.extra);
 }
 
 /* An op as chakra_write() had it. */
@@ -332,7 +337,6 @@ write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *mess
     static const char *const words[CHAKRA_NTYPES] = {
         [CHAKRA_SEND] = CHAKRA_WORD_SEND, [CHAKRA_RECV] = CHAKRA_WORD_RECV};
     struct rec_text text;
-    char *keys;
     if (!rec_text_open(&text, r->err))
         return false;
     if (*message->name) {
@@ -353,11 +357,7 @@ write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *mess
             put_clean(text.out, node->group);
         }
     }
-    if (!(keys = rec_text_close(&text, r->err)))
-        return false;
-    node->op.extra = keep(r, keys);
-    free(keys);
-    return node->op.extra != NULL;
+    return keep_written(r, &text, &node->op.extra);
 }
 
 static bool

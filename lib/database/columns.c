@@ -35,8 +35,8 @@ database_find_column(const struct database_table *table, bool field, struct rec_
                      size_t hint)
 {
     size_t n = table->ncolumns;
-    for (size_t i = 0; i < n;
-         i++) { /* records have their keys in one order, most often */
+    /* records have their keys in one order, most often */
+    for (size_t i = 0; i < n; i++) {
         size_t at = hint + i < n ? hint + i : hint + i - n;
         const struct database_column *column = &table->column[at];
         if (column->len == label.len && column->field == field &&

@@ -1,5 +1,5 @@
 /* op records: from work to time. */
-#include "rampipe/device.h"
+#include "private.h"
 
 #include <math.h>
 
@@ -30,16 +30,12 @@ static bool
 read_part(const struct rec_reader *reader, const struct rec *rec, struct op *op,
           struct rec_error *err)
 {
-    struct rec_str text, first;
+    struct rec_str text;
     uint64_t part, parts;
     if (!(op->has_part = rec_find_key(rec, "part", &text)))
         return true;
-    if (!rec_str_split(&text, '/', &first) || !text.ptr ||
-        !rec_parse_uint(first, &part) || !rec_parse_uint(text, &parts) || part < 1 ||
-        part > parts) {
-        rec_find_key(rec, "part", &text);
+    if (!rec_parse_part(text, &part, &parts))
         return rec_bad_text(reader, rec, rec_key_spec(rec, rec_str("part")), text, err);
-    }
     op->work.gemm[2] /= (double)parts;
     return true;
 }
@@ -196,7 +192,7 @@ static bool
 read_graph(struct device_fill *fill, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
-    struct rec_str text;
+    enum device_precision precision = fill->roofline->precision;
     double batch = 0;
 
     fill->samples = fill->elements = 1;
@@ -210,15 +206,10 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
                                rec->field[1].ptr);
     if (fill->batch > 0)
         fill->samples = fill->batch / batch;
-    if (rec_find_key(rec, "precision", &text)) {
-        enum device_precision precision = device_find_precision(text);
-        if (precision == DEVICE_NPRECISIONS)
-            return rec_reader_fail(
-                reader, err, "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
-                (int)(text.len < 60 ? text.len : 60), text.ptr);
-        fill->elements =
-            device_element(fill->roofline->precision) / device_element(precision);
-    }
+    if (!device_key_precision(reader, rec, &precision, err))
+        return false;
+    fill->elements =
+        device_element(fill->roofline->precision) / device_element(precision);
     return true;
 }
 

@@ -7,4 +7,9 @@
 extern const char device_shipped[];
 extern const uint64_t device_shipped_size;
 
+/* The value of precision=, if the record has it. */
+bool device_key_precision(const struct rec_reader *reader, const struct rec *rec,
+                          enum device_precision *precision,
+                          struct rec_error *err) REC_MUST_CHECK;
+
 #endif

@@ -1,5 +1,5 @@
 /* Devices, and what share of their peaks is reached. */
-#include "rampipe/device.h"
+#include "private.h"
 
 #include <stdlib.h>
 
@@ -11,13 +11,21 @@ device_element(enum device_precision precision)
     return precision == DEVICE_FP32 || precision == DEVICE_TF32 ? 4 : 2;
 }
 
-enum device_precision
-device_find_precision(struct rec_str name)
+bool
+device_key_precision(const struct rec_reader *reader, const struct rec *rec,
+                     enum device_precision *precision, struct rec_error *err)
 {
-    enum device_precision p = 0;
-    while (p < DEVICE_NPRECISIONS && !rec_str_is(name, device_precisions[p]))
-        p++;
-    return p;
+    struct rec_str name;
+    if (!rec_find_key(rec, "precision", &name))
+        return true;
+    for (int p = 0; p < DEVICE_NPRECISIONS; p++)
+        if (rec_str_is(name, device_precisions[p])) {
+            *precision = (enum device_precision)p;
+            return true;
+        }
+    return rec_reader_fail(reader, err,
+                           "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
+                           (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
 /* A copy of a field; of a key, "" if it is not there. NULL: *err. */
@@ -58,7 +66,6 @@ take_reach(struct device_table *table, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     struct device_reach reach = {.precision = DEVICE_NPRECISIONS, .tile = 1};
-    struct rec_str precision;
 
     if (!rec_get_number(reader, rec, 3, &reach.share, err) ||
         !rec_key_number(reader, rec, "latency", &reach.latency, err) ||
@@ -66,11 +73,8 @@ take_reach(struct device_table *table, const struct rec_reader *reader,
         return false;
     if (reach.share <= 0 || reach.tile < 1)
         return rec_reader_fail(reader, err, "SHARE must be > 0 and tile >= 1");
-    if (rec_find_key(rec, "precision", &precision) &&
-        (reach.precision = device_find_precision(precision)) == DEVICE_NPRECISIONS)
-        return rec_reader_fail(
-            reader, err, "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
-            (int)(precision.len < 60 ? precision.len : 60), precision.ptr);
+    if (!device_key_precision(reader, rec, &reach.precision, err))
+        return false;
     if (!(reach.device = keep(table, rec->field[1], err)) ||
         !(reach.kind = keep(table, rec->field[2], err)) ||
         !rec_grow(&table->reach, &table->reach_room, table->nreaches + 1, sizeof reach,

@@ -188,10 +188,8 @@ static bool
 read_part(const struct rec_reader *reader, const struct rec *rec, struct rec_str value,
           struct graph_op *op, struct rec_error *err)
 {
-    struct rec_str rest = value, first;
     uint64_t i, n;
-    if (!rec_str_split(&rest, '/', &first) || !rec_parse_uint(first, &i) || !rest.ptr ||
-        !rec_parse_uint(rest, &n) || i < 1 || i > n || n >= GRAPH_NONE)
+    if (!rec_parse_part(value, &i, &n) || n >= GRAPH_NONE)
         return rec_bad_text(reader, rec, rec_key_spec(rec, rec_str("part")), value, err);
     op->part = (uint32_t)i;
     op->parts = (uint32_t)n;

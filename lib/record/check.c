@@ -41,13 +41,20 @@ rec_is_id(struct rec_str s)
     return s.len > 0;
 }
 
-static bool
-is_part(struct rec_str s)
+void
+rec_clean_id(char *text)
 {
-    struct rec_str part;
-    uint64_t i, n;
-    return rec_str_split(&s, '/', &part) && rec_parse_uint(part, &i) && s.ptr &&
-           rec_parse_uint(s, &n) && i >= 1 && i <= n;
+    for (char *p = text; *p; p++)
+        if (*p == ',' || *p == '=' || (unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '_';
+}
+
+bool
+rec_parse_part(struct rec_str s, uint64_t *part, uint64_t *parts)
+{
+    struct rec_str first;
+    return rec_str_split(&s, '/', &first) && rec_parse_uint(first, part) && s.ptr &&
+           rec_parse_uint(s, parts) && *part >= 1 && *part <= *parts;
 }
 
 bool
@@ -74,7 +81,7 @@ is_ids(struct rec_str s)
 bool
 rec_is_kind(struct rec_str s, enum rec_kind kind)
 {
-    uint64_t shape[4];
+    uint64_t n[4];
     double x;
     switch (kind) {
     case REC_KIND_ID: return rec_is_id(s);
@@ -87,8 +94,8 @@ rec_is_kind(struct rec_str s, enum rec_kind kind)
     case REC_KIND_LIMIT:
     case REC_KIND_COUNT:
     case REC_KIND_FRACTION: return rec_parse_number(s, kind, &x);
-    case REC_KIND_PART: return is_part(s);
-    case REC_KIND_PRODUCT: return rec_parse_product(s, shape);
+    case REC_KIND_PART: return rec_parse_part(s, &n[0], &n[1]);
+    case REC_KIND_PRODUCT: return rec_parse_product(s, n);
     case REC_KIND_PASS:
         return rec_str_is(s, "forward") || rec_str_is(s, "backward") ||
                rec_str_is(s, "task");

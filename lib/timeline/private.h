@@ -135,8 +135,9 @@ bool timeline_find_group(struct timeline *t, uint32_t process, struct rec_str tr
                          struct rec_error *err) REC_MUST_CHECK;
 bool timeline_find_name(struct timeline *t, struct rec_str scope, struct rec_str text,
                         uint32_t *name, struct rec_error *err) REC_MUST_CHECK;
-/* The number of a name; REC_NONE. */
-uint32_t timeline_get_name(struct timeline *t, struct rec_str text);
+/* *name is REC_NONE if there is no such. */
+bool timeline_get_name(struct timeline *t, struct rec_str text, uint32_t *name,
+                       struct rec_error *err) REC_MUST_CHECK;
 /* Is it in the time that is shown? */
 bool timeline_shows(const struct timeline *t, int64_t from, int64_t to);
 bool timeline_add_slice(struct timeline *t, const struct timeline_slice *slice,

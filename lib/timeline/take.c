@@ -398,12 +398,15 @@ take_dep(struct timeline *t, const struct rec *rec, struct rec_error *err)
 }
 
 /* With ok=any what ended somehow was done. */
-static void
-take_done(struct timeline *t, const struct rec *rec)
+static bool
+take_done(struct timeline *t, const struct rec *rec, struct rec_error *err)
 {
-    uint32_t name = timeline_get_name(t, rec->field[1]);
+    uint32_t name;
+    if (!timeline_get_name(t, rec->field[1], &name, err))
+        return false;
     if (name != REC_NONE && t->name[name].last != REC_NONE)
         t->slice[t->name[name].last].look = t->slice[t->name[name].last].row->look;
+    return true;
 }
 
 /* What was not run, or not placed. */
@@ -446,11 +449,7 @@ timeline_take(struct timeline *t, const struct rec_reader *reader, const struct 
         }
     switch (rec->type) {
     case REC_DEP: return rec_need(reader, rec, err) && take_dep(t, rec, err);
-    case REC_DONE:
-        if (!rec_need(reader, rec, err))
-            return false;
-        take_done(t, rec);
-        return true;
+    case REC_DONE: return rec_need(reader, rec, err) && take_done(t, rec, err);
     case REC_BLOCK: return rec_check(reader, rec, err) && take_block(t, reader, rec, err);
     case REC_STATE: return rec_check(reader, rec, err) && take_state(t, reader, rec, err);
     case REC_TRAIN: return rec_check(reader, rec, err) && take_train(t, reader, rec, err);

@@ -125,12 +125,15 @@ timeline_find_name(struct timeline *t, struct rec_str scope, struct rec_str text
     return true;
 }
 
-uint32_t
-timeline_get_name(struct timeline *t, struct rec_str text)
+bool
+timeline_get_name(struct timeline *t, struct rec_str text, uint32_t *name,
+                  struct rec_error *err)
 {
     struct rec_str whole;
-    return join(t, rec_str(""), text, &whole, NULL) ? rec_map_get(&t->names, whole)
-                                                    : REC_NONE;
+    if (!join(t, rec_str(""), text, &whole, err))
+        return false;
+    *name = rec_map_get(&t->names, whole);
+    return true;
 }
 
 /* ---- slices, marks, arrows ----------------------------------------------- */
