@@ -3,7 +3,6 @@ code with lib/chakra.
 
     chakra_trace.py OUT <<LINES            ID TYPE DURATION NAME [data=1,2] [ctrl=3] [ATTR=VALUE]...
     chakra_trace.py <<LINES                several: a line > OUT stands before those of each
-    chakra_trace.py --raw HEX OUT          the bytes as they are
 
 TYPE is comp, send, recv, coll, metadata or a number. A VALUE is a number (int64; int32 with an i
 behind it; double with a point), true, false or text (%09: a TAB). Metadata has version 0.0.4.
@@ -59,14 +58,6 @@ def node(line):
     return out + field(7, int(duration))
 
 
-def write(path, data):
-    with open(path, "wb") as out:
-        out.write(data)
-
-
-if sys.argv[1:2] == ["--raw"]:
-    write(sys.argv[3], bytes.fromhex(sys.argv[2]))
-    sys.exit()
 files = {sys.argv[1]: []} if len(sys.argv) > 1 else {}
 for line in filter(str.strip, sys.stdin):
     if line.startswith("> "):
@@ -74,4 +65,5 @@ for line in filter(str.strip, sys.stdin):
     else:
         files[list(files)[-1]].append(node(line))
 for path, nodes in files.items():
-    write(path, b"".join(varint(len(m)) + m for m in [field(1, b"0.0.4")] + nodes))
+    with open(path, "wb") as out:
+        out.write(b"".join(varint(len(m)) + m for m in [field(1, b"0.0.4")] + nodes))
