@@ -132,3 +132,19 @@ serving() {
     near_linear 'metrics --compare runs$n.rec runs$n.rec'
     near_linear 'task2graph --costs runs$n.rec tasks$n.rec'
 }
+
+@test "scale: execution traces of many ranks, read and written" {
+    for n in 1000 4000; do
+        mkdir ranks$n
+        awk -v n=$((n / 4)) -v at=ranks$n 'BEGIN { for (i = 0; i < n; i++) {
+            print "> " at "/t." i ".et"
+            print "1 comp 4 c\n2 coll 0 r data=1 comm_type=0 comm_size=64 pg_name=all"
+            print "3 coll 0 p data=2 comm_type=2 comm_size=8 pg_name=pair" int(i / 2)
+            print "4 send 0 s data=3 comm_size=8 comm_dst=" (i + 1) % n
+            print "5 recv 0 t comm_size=8 comm_src=" (i + n - 1) % n
+            print "6 comp 2 d data=5,3" } }' | python3 "$ROOT/tests/chakra_trace.py"
+        et2graph ranks$n/t.*.et >ranks$n.rec
+    done
+    near_linear 'et2graph ranks$n/t.*.et'
+    near_linear 'graph2et --prefix ranks$n/u ranks$n.rec'
+}

@@ -77,7 +77,7 @@ static int
 put_other(void *context, const char *bytes, size_t len)
 {
     struct database *d = context;
-    if (!rec_grow(&d->other, &d->other_room, d->other_len + len, 1, NULL))
+    if (!rec_grow(&d->other, &d->other_room, d->other_len + len + 1, 1, NULL))
         return ENOMEM;
     memcpy(d->other + d->other_len, bytes, len);
     d->other_len += len;
