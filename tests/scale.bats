@@ -136,7 +136,7 @@ serving() {
 @test "scale: execution traces of many ranks, read and written" {
     for n in 1000 4000; do
         mkdir ranks$n
-        awk -v n=$((n / 4)) -v at=ranks$n 'BEGIN { for (i = 0; i < n; i++) {
+        awk -v n=$((n / 10)) -v at=ranks$n 'BEGIN { for (i = 0; i < n; i++) {
             print "> " at "/t." i ".et"
             print "1 comp 4 c\n2 coll 0 r data=1 comm_type=0 comm_size=64 pg_name=all"
             print "3 coll 0 p data=2 comm_type=2 comm_size=8 pg_name=pair" int(i / 2)
