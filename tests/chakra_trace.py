@@ -5,7 +5,7 @@ code with lib/chakra.
     chakra_trace.py <<LINES                several: a line > OUT stands before those of each
 
 TYPE is comp, send, recv, coll, metadata or a number. A VALUE is a number (int64; int32 with an i
-behind it; double with a point), true, false or text (%09: a TAB). Metadata has version 0.0.4.
+behind it; double with a point; N@FIELD: of the kind that has this field of AttributeProto), true, false or text (%09: a TAB). Metadata has version 0.0.4.
 """
 import re
 import struct
@@ -36,6 +36,12 @@ def attribute(name, text):
         value = varint(27 << 3) + varint(text == "true")
     elif re.fullmatch(r"-?\d+", text):
         value = varint(9 << 3) + varint(int(text))
+    elif re.fullmatch(r"\d+@\d+", text):
+        number, kind = map(int, text.split("@"))
+        form = {5: "<f", 19: "<I", 21: "<Q", 23: "<i", 25: "<q"}.get(kind)
+        bits = form and struct.pack(form, number)
+        value = (varint(kind << 3 | (5 if len(bits) == 4 else 1)) + bits if bits else
+                 varint(kind << 3) + varint(2 * number if kind in (15, 17) else number))
     elif re.fullmatch(r"-?\d+i", text):
         value = varint(7 << 3) + varint(int(text[:-1]))
     elif re.fullmatch(r"-?\d+\.\d*", text):
