@@ -174,6 +174,49 @@ write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
     rec_end(writer);
 }
 
+static const struct graph_op *
+failed_op(const struct alloc_decision *decision)
+{
+    const struct graph *graph = decision->graph;
+    return &graph->op[graph->member[graph->unit[decision->failed].first]];
+}
+
+/* What all ops need; twins share theirs. */
+static double
+total_memory(const struct graph *graph)
+{
+    double sum = 0;
+    for (uint32_t u = 0; u < graph->nunits; u++) {
+        const struct graph_op *op = &graph->op[graph->member[graph->unit[u].first]];
+        if (op->pass != GRAPH_BACKWARD || op->pair == GRAPH_NONE)
+            sum += graph->unit[u].parts * alloc_part_memory(graph, u);
+    }
+    return sum;
+}
+
+/* How much memory the op that could not be placed lacks. */
+static void
+explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decision)
+{
+    const struct graph *graph = decision->graph;
+    const struct graph_op *op = failed_op(decision);
+    double needs = alloc_part_memory(graph, decision->failed);
+
+    rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
+    rec_num_key(r->cli->writer, "needs", needs);
+    rec_num_key(r->cli->writer, "missing", needs - decision->left);
+    if (r->cli->verbose)
+        cli_note(r->cli,
+                 "job '%.*s': op '%s' of graph '%s' needs %.10g bytes on a server for "
+                 "each of its parts (%u); the free block with most room has %.10g of "
+                 "%.10g left: %.10g are missing (the job needs %.10g in all)",
+                 (int)decision->job.id.len, decision->job.id.ptr,
+                 op->of ? op->of : op->id, graph->id, needs,
+                 graph->unit[decision->failed].parts, decision->left,
+                 r->options.placer.cluster.memory, needs - decision->left,
+                 total_memory(graph));
+}
+
 /* Why no block was found for the op that could not be placed. */
 static void
 explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decision)
@@ -181,7 +224,7 @@ explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decisi
     const uint32_t *shape = r->options.placer.cluster.shape;
     const struct graph *graph = decision->graph;
     const struct graph_unit *unit = &graph->unit[decision->failed];
-    const struct graph_op *op = &graph->op[graph->member[unit->first]];
+    const struct graph_op *op = failed_op(decision);
     char legal[400];
 
     net_format_legal_parts(shape, legal, sizeof legal);
@@ -205,6 +248,8 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
     if (decision->cause) {
         graph_begin_block(writer, &decision->job, decision->time, decision->cause,
                           decision->graph);
+        if (strcmp(decision->cause, "no_memory") == 0)
+            explain_no_memory(r, decision);
         rec_end(writer);
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
             explain_no_block(r, decision);

@@ -50,6 +50,8 @@ struct alloc_plan {
 bool alloc_plan_make(const struct graph *graph, struct alloc_plan *plan,
                      struct rec_error *err) REC_MUST_CHECK;
 void alloc_plan_free(struct alloc_plan *plan);
+/** Bytes that one part of a unit (the largest) shares with its twin. */
+double alloc_part_memory(const struct graph *graph, uint32_t unit);
 
 enum alloc_outcome { ALLOC_PLACED, ALLOC_NO_SERVERS, ALLOC_NO_BLOCK, ALLOC_NO_MEMORY };
 /** The CAUSE of a block record; "placed" for ALLOC_PLACED. */
@@ -101,6 +103,8 @@ struct rng *alloc_placer_rng(struct alloc_placer *placer);
 struct alloc_placement {
     enum alloc_outcome outcome;
     uint32_t failed;        /* if not placed: the unit of graph->unit that was not */
+    double left;            /* no_memory: bytes left on every server of the block of free
+                               servers with most, of those that the unit may go to */
     const uint32_t *server; /* per member of graph->member: its server; twins included */
     const uint32_t *held;   /* the job's servers: used ones in order of first use, then
                                others it reserves */
@@ -355,6 +359,7 @@ struct alloc_decision {
     double time;               /* seconds */
     const char *cause;         /* of a block; NULL: it starts */
     uint32_t failed;           /* no_block, no_memory: the unit that was not placed */
+    double left;               /* no_memory: as in struct alloc_placement */
     const struct graph *graph; /* the alternative taken, or the last one tried */
     struct sim_layout *layout;
     bool new_layout;         /* used for the first time */

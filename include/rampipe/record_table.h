@@ -187,6 +187,10 @@ REC_ROW(BLOCK, "block",
     REC_FIELD("TIME", AMOUNT, "when, seconds")
     REC_FIELD("CAUSE", ID, "why"),
     REC_KEY("graph", ID, "the last alternative that was tried")
+    REC_KEY("op", ID, "no_memory: the op that found no room")
+    REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
+    REC_KEY("missing", AMOUNT,
+          "no_memory: so much more than the room on the block of free servers with most, bytes")
     REC_KEY("start", PAST, "unfinished, failed: when it started, seconds; without it, it waited")
     REC_KEY("servers", COUNT, "unfinished, failed: servers (of a task: cores) it had")
     REC_KEY("busy", FRACTION, "unfinished: as in done")

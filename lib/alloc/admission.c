@@ -175,13 +175,24 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
 
 static bool
 block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
-      const char *cause, uint32_t failed, struct rec_error *err)
+      const char *cause, struct rec_error *err)
 {
+    struct alloc_decision decision = {
+        .job = *job, .time = a->now, .cause = cause, .graph = a->store->graph[graph]};
+    return a->decide(a->context, &decision, err);
+}
+
+/* For what came of the question. */
+static bool
+turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_error *err)
+{
+    const struct alloc_question *q = &a->question;
     struct alloc_decision decision = {.job = *job,
                                       .time = a->now,
-                                      .cause = cause,
-                                      .failed = failed,
-                                      .graph = a->store->graph[graph]};
+                                      .cause = q->cause,
+                                      .failed = q->failed,
+                                      .left = q->left,
+                                      .graph = a->store->graph[q->graph]};
     return a->decide(a->context, &decision, err);
 }
 
@@ -282,7 +293,7 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
                 a->stuck = first->key;
                 return true;
             }
-            if (!block(a, &first->job, q->graph, q->cause, q->failed, err))
+            if (!turn_away(a, &first->job, err))
                 return false;
         }
         if (!waiters_remove(&a->waiters, first, err))
@@ -307,7 +318,7 @@ pass_last_chance(struct alloc_admission *a, struct rec_error *err)
     if (a->now < waiter->latest && next_end(a) <= waiter->latest)
         return waiters_give_chance(&a->waiters, waiter, waiter->latest, err);
     is_first = waiter == waiters_first(&a->waiters);
-    return block(a, &waiter->job, waiter->graph, "deadline", 0, err) &&
+    return block(a, &waiter->job, waiter->graph, "deadline", err) &&
            waiters_remove(&a->waiters, waiter, err) && (!is_first || try_waiting(a, err));
 }
 
@@ -343,7 +354,7 @@ wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
     if (!find_last_chance(a, job, &last_chance, &w.latest, &cause, err))
         return false;
     if (cause || w.latest < a->now)
-        return block(a, job, graph, cause ? cause : "deadline", 0, err);
+        return block(a, job, graph, cause ? cause : "deadline", err);
     if (a->options.order == ALLOC_SHORTEST)
         size = graph_sequential(a->store->graph[graph]) * job->steps;
     return waiters_add(&a->waiters, &w, size, last_chance, err);
@@ -377,7 +388,7 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
         if (!question_find(a->store, job, id, &graph, err))
             return false;
         if (a->waiters.n >= a->options.queue)
-            return block(a, job, graph, "queue_full", 0, err);
+            return block(a, job, graph, "queue_full", err);
         return wait(a, job, graph, err) && try_waiting(a, err);
     }
     if (!try_job(a, job, &started, err))
@@ -386,7 +397,7 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
         return true;
     if (q->may_wait && a->options.queue > 0 && a->ends.n)
         return wait(a, job, q->graph, err);
-    return block(a, job, q->graph, q->cause, q->failed, err);
+    return turn_away(a, job, err);
 }
 
 bool

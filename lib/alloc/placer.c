@@ -1,6 +1,7 @@
 /* The means of all heuristics: a job's servers, parents' servers, blocks of legal shapes. */
 #include "placer.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const char *
@@ -133,11 +134,15 @@ collect(struct alloc_placer *p, uint32_t *n, uint32_t server)
 static bool
 take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
 {
+    double left = INFINITY;
     bool room = true;
-    for (uint32_t i = 0; i < unit->parts; i++)
+    for (uint32_t i = 0; i < unit->parts; i++) {
         room = room && has_room(p, p->block[i], memory);
+        left = fmin(left, p->options.cluster.memory - p->used[p->block[i]]);
+    }
     if (!room) {
         p->saw_block = true;
+        p->most = fmax(p->most, left);
         return false;
     }
     for (uint32_t i = 0; i < unit->parts; i++) {
@@ -340,6 +345,17 @@ alloc_place_units(struct alloc_placer *p, const struct alloc_plan *plan)
     return ALLOC_PLACED;
 }
 
+/* How much room the unit that was not placed would have had: looks at all blocks again. */
+static double
+find_room(struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    if (plan->tasks)
+        return p->options.cluster.memory;
+    p->jobs++; /* what is known of blocks that are full, is forgotten */
+    p->most = 0;
+    return place_in_block(p, &plan->graph->unit[p->failed], INFINITY) ? 0 : p->most;
+}
+
 /* The twins of the placed ops stand on their servers. */
 static void
 place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
@@ -388,12 +404,14 @@ alloc_place(struct alloc_placer *p, const struct alloc_plan *plan,
         outcome = p->options.heuristic->place(p, plan);
     if (outcome == ALLOC_PLACED)
         place_twins(p, plan);
-    *placement = (struct alloc_placement){outcome,
-                                          p->failed,
-                                          p->server,
-                                          p->held,
-                                          p->nheld,
-                                          p->nused,
-                                          plan->tasks ? p->order : NULL};
+    *placement =
+        (struct alloc_placement){outcome,
+                                 p->failed,
+                                 outcome == ALLOC_NO_MEMORY ? find_room(p, plan) : 0,
+                                 p->server,
+                                 p->held,
+                                 p->nheld,
+                                 p->nused,
+                                 plan->tasks ? p->order : NULL};
     return true;
 }

@@ -57,6 +57,7 @@ struct alloc_placer {
     uint64_t jobs; /* counts what was placed, or tried */
     struct alloc_fill fill[ALLOC_BOUNDS];
     bool saw_block;  /* a free block was there, without memory */
+    double most;     /* bytes left on each server of one: the most seen */
     uint32_t failed; /* the unit that is being placed */
     double *used;    /* per server, bytes; 0 when not touched */
     uint32_t *held, nheld, nused;

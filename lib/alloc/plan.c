@@ -71,8 +71,8 @@ order_units(struct planner *p, uint32_t *list, uint32_t *nparents, uint32_t *nst
     return tail == placed;
 }
 
-static double
-part_memory(const struct graph *graph, uint32_t unit)
+double
+alloc_part_memory(const struct graph *graph, uint32_t unit)
 {
     double most = 0;
     for (uint32_t j = 0; j < graph->unit[unit].parts; j++) {
@@ -94,7 +94,7 @@ fill_steps(struct planner *p, struct alloc_plan *plan)
     for (uint32_t i = 0; i < plan->nsteps; i++) {
         struct alloc_step *step = &plan->step[i];
         step->unit = p->order[i];
-        step->memory = part_memory(p->graph, step->unit);
+        step->memory = alloc_part_memory(p->graph, step->unit);
         step->first_parent = next;
         step->nparents = neighbours(p, step->unit, true, plan->parent + next);
         for (uint32_t j = 0; j < step->nparents; j++)

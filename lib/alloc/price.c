@@ -261,8 +261,10 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
 
     if (!known || !alloc_place(p->placer, &known->plan, vacancy, &placement, err))
         return false;
-    *trial = (struct trial){
-        .graph = index + 1, .outcome = placement.outcome, .failed = placement.failed};
+    *trial = (struct trial){.graph = index + 1,
+                            .outcome = placement.outcome,
+                            .failed = placement.failed,
+                            .left = placement.left};
     if (trial->outcome != ALLOC_PLACED)
         return true;
     graph = known->plan.graph;

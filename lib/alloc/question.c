@@ -37,6 +37,7 @@ question_ask(struct alloc_question *q, const struct graph_job *job, double now,
     q->graph = REC_NONE;
     q->cause = "no_servers";
     q->failed = 0;
+    q->left = 0;
     q->may_wait = true;
     q->looked = false;
     return true;
@@ -153,6 +154,7 @@ alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
     }
     q->cause = t->alternative.cause;
     q->failed = t->trial.failed;
+    q->left = t->trial.left;
     if (q->cause && strcmp(q->cause, "deadline") != 0)
         q->may_wait = true;
     return &t->alternative;

@@ -40,6 +40,7 @@ struct alloc_question {
     uint32_t graph;
     const char *cause;
     uint32_t failed; /* the unit that could not be placed */
+    double left;     /* that it would have had, bytes */
     bool may_wait;   /* it failed for want of servers, which time may bring */
 };
 

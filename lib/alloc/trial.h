@@ -14,6 +14,7 @@ struct trial {
     uint64_t word;   /* bit per server: taken; of the first 64 */
     uint64_t *state; /* of all, if there are more */
     uint32_t failed; /* the unit that could not be placed */
+    double left;     /* no_memory: that it would have had, bytes */
     struct sim_layout *layout;
     uint32_t place;    /* of the layout among those that are known, */
     uint64_t serial;   /* and which of those that had this place; 0: there is none */
