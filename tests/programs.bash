@@ -64,6 +64,7 @@ timeline	ran.rec	--svg
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8
+footprint	nojob.rec	--precision=fp16
 tracegen jobs	nojob.rec
 tracegen fit	spot.rec
 tracegen preempt	model.rec

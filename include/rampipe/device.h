@@ -129,6 +129,43 @@ bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
                       struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- memory of training -------------------------------------------------- */
+
+/** How parameters are updated, and the fp32 numbers a parameter that this takes. */
+struct device_optimizer {
+    const char *name; /* NULL ends the table */
+    double state;     /* moments */
+    double master;    /* copies of the weight, if the weights have 2 bytes */
+};
+extern const struct device_optimizer device_optimizers[];
+
+/** Bytes that training holds a parameter: the weight, its gradient, the optimizer's. */
+double device_parameter_bytes(const struct device_optimizer *optimizer,
+                              enum device_precision precision);
+
+/** Fills MEMORY of op records. Starts with what is asked for, else zero. */
+struct device_footprint {
+    const struct device_optimizer *optimizer; /* NULL: the published rule */
+    enum device_precision precision;          /* of graphs that do not say theirs; or
+                                                 DEVICE_NPRECISIONS */
+    uint64_t filled,
+        kept;         /* ops: with param= or activation=; with neither, that keep their
+                              MEMORY */
+    double parameter; /* of the graph at hand: bytes of MEMORY a byte of param= */
+};
+
+/**
+ * Passes a record on. MEMORY of an op with pair= becomes what device_parameter_bytes() says of
+ * its parameters, and its activation=, which the backward pass reads: the output of an op is
+ * counted once, however many read it. Of an op with no pair=, which nothing trains, and by the
+ * published rule, param= and activation=. Graph records get optimizer=, or lose it. False, also
+ * if it is not known how many bytes a parameter has: *err.
+ */
+bool device_footprint_take(struct device_footprint *footprint,
+                           const struct rec_reader *reader, const struct rec *rec,
+                           struct rec_writer *writer,
+                           struct rec_error *err) REC_MUST_CHECK;
+
 REC_END_DECLS
 
 #endif

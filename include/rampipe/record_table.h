@@ -34,6 +34,7 @@ REC_ROW(GRAPH, "graph",
     REC_KEY("device", TEXT, "what its compute times are of")
     REC_KEY("batch", COUNT, "samples in a training step")
     REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
+    REC_KEY("optimizer", TEXT, "MEMORY of its ops is what training with it takes, footprint(1)")
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")

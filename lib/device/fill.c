@@ -210,6 +210,12 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
         return false;
     fill->elements =
         device_element(fill->roofline->precision) / device_element(precision);
+    if (rec_find_key(rec, "optimizer", &text) && fill->samples * fill->elements != 1)
+        return rec_reader_fail(reader, err,
+                               "graph '%.*s' has optimizer=, so its MEMORY is what "
+                               "training takes: scale it before",
+                               (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
+                               rec->field[1].ptr);
     return true;
 }
 

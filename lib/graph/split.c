@@ -38,6 +38,20 @@ struct splitter {
 
 enum { NAME_ROOM = 300 };
 
+/* The published sizes take memory for the size of an output. */
+static bool
+check_sizes(const struct splitter *s, struct rec_error *err)
+{
+    struct rec_str optimizer;
+    return s->split->sizes != GRAPH_SIZES_REFERENCE ||
+           !graph_key(s->from, "optimizer", &optimizer) ||
+           graph_fail(s->from, s->from->nops ? s->from->op[0].line : 0, err,
+                      "graph '%s' has optimizer=, so its MEMORY is what training takes, "
+                      "which says nothing of sizes of deps: partition it before, or "
+                      "divide activations (sizes gradient)",
+                      s->from->id);
+}
+
 static bool
 check_input(struct splitter *s, struct rec_error *err)
 {
@@ -281,7 +295,7 @@ graph_split(const struct graph *from, const struct graph_split *split, struct re
     s->from = from;
     s->split = split;
     s->to = to;
-    ok = check_input(s, err) &&
+    ok = check_sizes(s, err) && check_input(s, err) &&
          rec_limit(&split->limit, count_deps(from, split), "deps", err) &&
          graph_start(to, id, rec_str(from->model), extra, err);
     if (ok)

@@ -63,6 +63,7 @@ reccheck --pass                                         done.rec
 reccheck --pass                                         redundant.rec
 reccheck                                                elastic.rec
 roofline --batch 9                                      work.rec
+footprint -p fp16                                       graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
 tracegen fit                                            spot.rec
 tracegen fit --stats                                    spot.rec

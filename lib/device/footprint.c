@@ -1,0 +1,115 @@
+/* op records: from parameters and outputs to the memory of training. */
+#include "rampipe/device.h"
+
+#include <math.h>
+
+const struct device_optimizer device_optimizers[] = {
+    {"adam", 2, 1}, {"momentum", 1, 1}, {"sgd", 0, 1}, {"none", 0, 0}, {NULL, 0, 0}};
+
+double
+device_parameter_bytes(const struct device_optimizer *optimizer,
+                       enum device_precision precision)
+{
+    double element = device_element(precision);
+    double more = optimizer->state + (element < 4 ? optimizer->master : 0);
+    return 2 * element + 4 * more;
+}
+
+static bool
+find_parameter(struct device_footprint *footprint, const struct rec_reader *reader,
+               const struct rec *rec, struct rec_error *err)
+{
+    enum device_precision precision = footprint->precision;
+    struct rec_str id = rec->field[1], text;
+
+    if (!footprint->optimizer) {
+        footprint->parameter = 1;
+        return true;
+    }
+    if (rec_find_key(rec, "precision", &text) &&
+        (precision = device_find_precision(text)) == DEVICE_NPRECISIONS)
+        return rec_reader_fail(reader, err,
+                               "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
+                               (int)(text.len < 60 ? text.len : 60), text.ptr);
+    if (precision == DEVICE_NPRECISIONS)
+        return rec_reader_fail(reader, err,
+                               "graph '%.*s' has no precision=, so it is not known how "
+                               "many bytes a parameter has: give the precision",
+                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+    footprint->parameter = device_parameter_bytes(footprint->optimizer, precision) /
+                           device_element(precision);
+    return true;
+}
+
+static bool
+take_graph(struct device_footprint *footprint, const struct rec_reader *reader,
+           const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
+{
+    struct rec_str key, value;
+    size_t at = 0;
+    int status;
+
+    if (!find_parameter(footprint, reader, rec, err))
+        return false;
+    rec_begin(writer, "graph");
+    rec_str_field(writer, rec->field[1]);
+    rec_str_field(writer, rec->field[2]);
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
+        if (!rec_str_is(key, "optimizer"))
+            rec_str_field(writer, (struct rec_str){key.ptr, key.len + 1 + value.len});
+    if (footprint->optimizer)
+        rec_text_key(writer, "optimizer", footprint->optimizer->name);
+    rec_end(writer);
+    return status == 0;
+}
+
+static bool
+take_op(struct device_footprint *footprint, const struct rec_reader *reader,
+        const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
+{
+    struct rec_str id = rec->field[2], pair;
+    double param = NAN, activation = NAN, memory;
+
+    if (!rec_key_number(reader, rec, "param", &param, err) ||
+        !rec_key_number(reader, rec, "activation", &activation, err))
+        return false;
+    if (isnan(param) && isnan(activation)) {
+        footprint->kept++;
+        rec_put_line(writer, rec->line);
+        return true;
+    }
+    if (footprint->parameter == 0)
+        return rec_reader_fail(reader, err, "op '%.*s' comes before its graph",
+                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+    memory = isnan(param) ? 0 : param;
+    if (rec_find_key(rec, "pair", &pair))
+        memory *= footprint->parameter;
+    memory += isnan(activation) ? 0 : activation;
+    if (!isfinite(memory))
+        return rec_reader_fail(reader, err, "op '%.*s' becomes too large",
+                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+    footprint->filled++;
+    rec_begin(writer, "op");
+    for (size_t i = 1; i < rec->nfields; i++)
+        if (i == 5)
+            rec_num_field(writer, memory);
+        else
+            rec_str_field(writer, rec->field[i]);
+    rec_end(writer);
+    return true;
+}
+
+bool
+device_footprint_take(struct device_footprint *footprint, const struct rec_reader *reader,
+                      const struct rec *rec, struct rec_writer *writer,
+                      struct rec_error *err)
+{
+    if ((rec->type == REC_GRAPH || rec->type == REC_OP) && !rec_need(reader, rec, err))
+        return false;
+    if (rec->type == REC_GRAPH)
+        return take_graph(footprint, reader, rec, writer, err);
+    if (rec->type == REC_OP)
+        return take_op(footprint, reader, rec, writer, err);
+    rec_put_line(writer, rec->line);
+    return true;
+}
