@@ -198,7 +198,7 @@ write_graph(struct cli *cli, bool job, const struct input_network_spec *spec,
 
 /* The network that was asked for, for the batch and sequence that were. */
 static bool
-build(struct cli *cli, const struct pdgen_args *args, struct config *config,
+build(struct cli *cli, const struct pdgen_args *args, double bytes, struct config *config,
       const struct input_network_spec **spec, struct input_network *network)
 {
     static const char *const attentions[] = {"fused", "unfused", NULL};
@@ -221,11 +221,15 @@ build(struct cli *cli, const struct pdgen_args *args, struct config *config,
     if (args->attention_given && (*spec)->sequence == 0)
         return cli_usage(cli, "--attention is for transformers, %s takes images",
                          (*spec)->name);
-    if (!input_network_build(*spec, (double)batch, (double)sequence, network, &cli->err))
-        return false;
-    if (attention == 1)
-        input_network_unfuse(network);
-    return true;
+    if (attention == 1) {
+        config->transformer = *(*spec)->transformer;
+        config->transformer.score_passes = input_score_passes(bytes);
+        config->spec = **spec;
+        config->spec.transformer = &config->transformer;
+        *spec = &config->spec;
+    }
+    return input_network_build(*spec, (double)batch, (double)sequence, network,
+                               &cli->err);
 }
 
 static bool
@@ -247,7 +251,9 @@ run(struct cli *cli, const struct pdgen_args *args)
     if (args->list_given)
         ok = ok && cli_open_writer(cli, false) && list(cli, &table);
     else
-        ok = ok && build(cli, args, &config, &spec, &network) &&
+        ok = ok &&
+             build(cli, args, device_element(roofline.precision), &config, &spec,
+                   &network) &&
              (args->graph_given
                   ? write_graph(cli, !args->no_job_given, spec, &network, &roofline)
                   : write_profile(cli, args, spec, &network, &roofline));

@@ -83,7 +83,7 @@ struct input_layer {
     double in, out;   /* elements read and written, whole batch, without parameters */
     const char *kind; /* of the work: convolution, matmul, attention or memory */
     double gemm[4];   /* BATCH, M, N, K of a matrix product; else 0 */
-    double scores;    /* of attention, whole batch; else 0 */
+    bool bilinear;    /* a product of two inputs, both of which have gradients */
     uint32_t input[INPUT_READS_MAX]; /* indexes of earlier layers */
     uint32_t ninputs;
 };
@@ -114,6 +114,9 @@ struct input_transformer {
     bool gated;
     bool head, tied; /* scores of words; by the weights of their embedding */
     bool pooler;
+    double
+        score_passes; /* how often a score is moved between the products of attention, in
+                            elements, if that is not fused; 0: it is */
     enum input_activation activation;
 };
 
@@ -146,9 +149,13 @@ extern const struct input_network_spec input_networks[];
 bool input_network_build(const struct input_network_spec *spec, double batch,
                          double sequence, struct input_network *network,
                          struct rec_error *err) REC_MUST_CHECK;
-/** Attention is not fused: it writes its scores to memory and reads them, twenty times in
- * each direction. */
-void input_network_unfuse(struct input_network *network);
+/**
+ * What input_transformer.score_passes is without fusing: PyTorch moves 37 or 33 bytes a score
+ * between the products, in each direction. In mixed precision: scale 2 + 2, mask 2 + 2, to fp32
+ * 2 + 4, softmax 4 + 4, dropout 4 + 4 and its mask 1, to 16 bits 4 + 2; in fp32 no conversions.
+ * `bytes`: an element.
+ */
+double input_score_passes(double bytes);
 /** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double input_network_params(const struct input_network *network);
 void input_network_free(struct input_network *network);
@@ -157,7 +164,7 @@ void input_network_free(struct input_network *network);
  * are moved. Nothing: it is the input. */
 struct device_work input_forward_work(const struct input_layer *layer, double bytes);
 /** Backward: as much for the gradient of its inputs and, where it reads parameters, once more
- * for theirs. */
+ * for theirs; of a product of two inputs as much for each. */
 struct device_work input_backward_work(const struct input_layer *layer, double bytes);
 
 /** Starts *graph and builds it of a network at a precision, mirrored, its ops with the work

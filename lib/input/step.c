@@ -24,7 +24,7 @@ input_forward_work(const struct input_layer *layer, double bytes)
 struct device_work
 input_backward_work(const struct input_layer *layer, double bytes)
 {
-    return work_of(layer, bytes, layer->weights > 0 ? 2 : 1);
+    return work_of(layer, bytes, layer->weights > 0 || layer->bilinear ? 2 : 1);
 }
 
 /* Room for what one op has. */

@@ -20,6 +20,50 @@ norm(struct input_network *a, uint32_t x, const struct input_transformer *t)
                      t->rms ? "RMSNorm" : "LayerNorm", t->width);
 }
 
+double
+input_score_passes(double bytes)
+{
+    return (bytes < 4 ? 37 : 33) / bytes;
+}
+
+/* Reads so many elements, instead of all its inputs wrote. */
+static uint32_t
+reads(struct input_network *a, uint32_t layer, double elements)
+{
+    if (!a->failed)
+        a->layer[layer].in = elements;
+    return layer;
+}
+
+/* A product of n x k by k x m for each head of each sample. */
+static uint32_t
+each_head(struct input_network *a, uint32_t layer, const struct input_transformer *t,
+          unsigned m, unsigned k)
+{
+    if (!a->failed)
+        a->layer[layer].bilinear = true;
+    return input_classify(a, layer, "matmul", a->batch * t->heads, a->sequence, m, k);
+}
+
+/* Two products, of the full square whatever the mask, and what is done to scores between. */
+static uint32_t
+unfused_attention(struct input_network *a, uint32_t qkv,
+                  const struct input_transformer *t)
+{
+    unsigned width = t->heads * t->head_width, n = (unsigned)a->sequence;
+    double tokens = a->batch * n, scores = tokens * n * t->heads;
+    double keys = tokens * t->kv_heads * t->head_width;
+    uint32_t x, y;
+    x = input_add(a, qkv, INPUT_NONE, 0, 2 * tokens * n * width, scores,
+                  "Scores(heads=%u, width=%u)", t->heads, width);
+    each_head(a, reads(a, x, tokens * width + keys), t, n, t->head_width);
+    y = input_add(a, x, INPUT_NONE, 0, 5 * scores, scores, "Softmax()");
+    reads(a, y, scores * (t->score_passes - 1));
+    x = input_add(a, y, qkv, 0, 2 * tokens * n * width, tokens * width,
+                  "Values(heads=%u, width=%u)", t->heads, width);
+    return each_head(a, reads(a, x, scores + keys), t, t->head_width, n);
+}
+
 /* Scores, softmax and their weighted sum: 4 n^2 width FLOPs for n tokens, half of them
  * below a causal mask; fused, so that only queries, keys, values and results are moved.
  */
@@ -30,13 +74,13 @@ attention(struct input_network *a, uint32_t qkv, const struct input_transformer 
     double n = a->sequence, flops = 4 * n * n * width + 5 * n * n * t->heads;
     char shared[40] = "";
     uint32_t y;
+    if (t->score_passes > 0)
+        return unfused_attention(a, qkv, t);
     if (t->kv_heads != t->heads)
         snprintf(shared, sizeof shared, "kv_heads=%u, ", t->kv_heads);
     y = input_add(a, qkv, INPUT_NONE, 0, a->batch * flops / (t->causal ? 2 : 1),
                   a->batch * n * width, "Attention(heads=%u, %swidth=%u%s)", t->heads,
                   shared, width, t->causal ? ", causal" : "");
-    if (!a->failed)
-        a->layer[y].scores = a->batch * n * n * t->heads;
     return input_classify(a, y, "attention", 0, 0, 0, 0);
 }
 
@@ -141,16 +185,4 @@ input_transformer_build(struct input_network *a, const struct input_transformer 
         x = input_linear(a, x, rows, t->width, t->words, false);
     if (t->tied && !a->failed)
         a->layer[x].params = 0; /* the embedding owns the weights; still read here */
-}
-
-/* How often each is read or written, in units of an element: by PyTorch without fusing, in mixed
- * precision, product 1, scale 2, mask 2, to fp32 3, softmax 4, dropout 4, to fp16 3, product 1. All
- * are, whatever the mask. */
-enum { SCORE_PASSES = 20 };
-
-void
-input_network_unfuse(struct input_network *network)
-{
-    for (size_t i = 0; i < network->nlayers; i++)
-        network->layer[i].in += SCORE_PASSES * network->layer[i].scores;
 }
