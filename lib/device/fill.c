@@ -193,6 +193,7 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     enum device_precision precision = fill->roofline->precision;
+    struct rec_str text;
     double batch = 0;
 
     fill->samples = fill->elements = 1;

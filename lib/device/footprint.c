@@ -1,5 +1,5 @@
 /* op records: from parameters and outputs to the memory of training. */
-#include "rampipe/device.h"
+#include "private.h"
 
 #include <math.h>
 
@@ -20,17 +20,14 @@ find_parameter(struct device_footprint *footprint, const struct rec_reader *read
                const struct rec *rec, struct rec_error *err)
 {
     enum device_precision precision = footprint->precision;
-    struct rec_str id = rec->field[1], text;
+    struct rec_str id = rec->field[1];
 
     if (!footprint->optimizer) {
         footprint->parameter = 1;
         return true;
     }
-    if (rec_find_key(rec, "precision", &text) &&
-        (precision = device_find_precision(text)) == DEVICE_NPRECISIONS)
-        return rec_reader_fail(reader, err,
-                               "precision must be fp32, tf32, fp16 or bf16, got '%.*s'",
-                               (int)(text.len < 60 ? text.len : 60), text.ptr);
+    if (!device_key_precision(reader, rec, &precision, err))
+        return false;
     if (precision == DEVICE_NPRECISIONS)
         return rec_reader_fail(reader, err,
                                "graph '%.*s' has no precision=, so it is not known how "
