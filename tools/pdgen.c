@@ -160,9 +160,9 @@ put_profile(struct cli *cli, const struct input_network *network, double bytes,
         rec_printf(cli->writer, "\n");
     }
     for (size_t i = 0; i < network->nlayers; i++)
-        for (uint32_t j = 0; j < network->layer[i].ninputs; j++)
+        for (size_t j = 0; j < network->layer[i].ninputs; j++)
             rec_printf(cli->writer, "\tnode%u -- node%zu\n",
-                       network->layer[i].input[j] + 1, i + 1);
+                       network->read[network->layer[i].first + j] + 1, i + 1);
 }
 
 static bool

@@ -73,8 +73,6 @@ bool input_mirror(const struct graph *forward, const struct input_twin *backward
 
 /* ---- networks ------------------------------------------------------------ */
 
-#define INPUT_READS_MAX 2
-
 struct input_layer {
     char text[96];    /* as PyTorch prints it: "Conv2d(3, 64, kernel_size=(3, 3), ..." */
     double params;    /* trainable parameters that it owns; a sum counts each once */
@@ -83,16 +81,16 @@ struct input_layer {
     double in, out;   /* elements read and written, whole batch, without parameters */
     const char *kind; /* of the work: convolution, matmul, attention or memory */
     double gemm[4];   /* BATCH, M, N, K of a matrix product; else 0 */
-    bool bilinear;    /* a product of two inputs, both of which have gradients */
-    uint32_t input[INPUT_READS_MAX]; /* indexes of earlier layers */
-    uint32_t ninputs;
+    size_t first,
+        ninputs; /* network->read[first], ...: the earlier layers that it reads */
 };
 
 /** A network for one batch. Layers stand in topological order; the last is the only one
- * that no other reads. */
+ * that no other reads. Starts as {0}. */
 struct input_network {
     struct input_layer *layer; /* owned; input_network_free() */
-    size_t nlayers, room;
+    uint32_t *read;            /* owned */
+    size_t nlayers, room, nreads, read_room;
     double batch;    /* samples */
     double sequence; /* tokens a sample (transformers) */
     bool failed;     /* out of memory while building */
@@ -156,6 +154,11 @@ bool input_network_build(const struct input_network_spec *spec, double batch,
  * `bytes`: an element.
  */
 double input_score_passes(double bytes);
+/** Appends a copy of a layer that reads those at the n indexes `reads`, which become its first
+ * and ninputs. False: out of memory. */
+bool input_network_add(struct input_network *network, const struct input_layer *layer,
+                       const uint32_t *reads, size_t n,
+                       struct rec_error *err) REC_MUST_CHECK;
 /** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double input_network_params(const struct input_network *network);
 void input_network_free(struct input_network *network);
@@ -164,11 +167,12 @@ void input_network_free(struct input_network *network);
  * are moved. Nothing: it is the input. */
 struct device_work input_forward_work(const struct input_layer *layer, double bytes);
 /** Backward: as much for the gradient of its inputs and, where it reads parameters, once more
- * for theirs; of a product of two inputs as much for each. */
+ * for theirs; a matrix product has two operands in any case. */
 struct device_work input_backward_work(const struct input_layer *layer, double bytes);
 
 /** Starts *graph and builds it of a network at a precision, mirrored, its ops with the work
- * that they do and the time that it takes; MEMORY is activation and parameters. The graph's
+ * that they do and the time that it takes (none, if roofline->device is NULL, which is no device);
+ * MEMORY is activation and parameters. The graph's
  * ids are those of its profile. */
 bool input_network_graph(const struct input_network *network, const char *name,
                          const struct device_roofline *roofline, struct graph *graph,

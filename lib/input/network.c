@@ -7,35 +7,51 @@
 
 /* ---- building ------------------------------------------------------------ */
 
+bool
+input_network_add(struct input_network *network, const struct input_layer *layer,
+                  const uint32_t *reads, size_t n, struct rec_error *err)
+{
+    struct input_layer *to;
+    if (!rec_grow(&network->layer, &network->room, network->nlayers + 1,
+                  sizeof *network->layer, err) ||
+        !rec_grow(&network->read, &network->read_room, network->nreads + n + 1,
+                  sizeof *network->read, err))
+        return false;
+    to = &network->layer[network->nlayers++];
+    *to = *layer;
+    to->first = network->nreads;
+    to->ninputs = n;
+    for (size_t i = 0; i < n; i++)
+        network->read[network->nreads++] = reads[i];
+    return true;
+}
+
 uint32_t
 input_add(struct input_network *a, uint32_t x, uint32_t y, double params, double flops,
           double out, const char *format, ...)
 {
-    struct input_layer *layer;
+    struct input_layer layer = {.params = params,
+                                .weights = params,
+                                .flops = flops,
+                                .out = out,
+                                .kind = "memory"};
+    uint32_t reads[2], n = 0;
     struct rec_error err;
     va_list args;
 
-    if (a->failed ||
-        !rec_grow(&a->layer, &a->room, a->nlayers + 1, sizeof *a->layer, &err)) {
-        a->failed = true;
+    if (a->failed)
         return 0;
-    }
-    layer = &a->layer[a->nlayers];
-    *layer = (struct input_layer){.params = params,
-                                  .weights = params,
-                                  .flops = flops,
-                                  .out = out,
-                                  .kind = "memory"};
     if (x != INPUT_NONE)
-        layer->input[layer->ninputs++] = x;
+        reads[n++] = x;
     if (y != INPUT_NONE)
-        layer->input[layer->ninputs++] = y;
-    for (uint32_t i = 0; i < layer->ninputs; i++)
-        layer->in += a->layer[layer->input[i]].out;
+        reads[n++] = y;
+    for (uint32_t i = 0; i < n; i++)
+        layer.in += a->layer[reads[i]].out;
     va_start(args, format);
-    vsnprintf(layer->text, sizeof layer->text, format, args);
+    vsnprintf(layer.text, sizeof layer.text, format, args);
     va_end(args);
-    return (uint32_t)a->nlayers++;
+    a->failed = !input_network_add(a, &layer, reads, n, &err);
+    return a->failed ? 0 : (uint32_t)a->nlayers - 1;
 }
 
 uint32_t
@@ -287,5 +303,6 @@ void
 input_network_free(struct input_network *network)
 {
     free(network->layer);
+    free(network->read);
     *network = (struct input_network){0};
 }

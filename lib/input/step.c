@@ -24,7 +24,8 @@ input_forward_work(const struct input_layer *layer, double bytes)
 struct device_work
 input_backward_work(const struct input_layer *layer, double bytes)
 {
-    return work_of(layer, bytes, layer->weights > 0 || layer->bilinear ? 2 : 1);
+    bool both = layer->weights > 0 || layer->gemm[0] > 0;
+    return work_of(layer, bytes, both ? 2 : 1);
 }
 
 /* Room for what one op has. */
@@ -41,7 +42,8 @@ make_op(struct texts *t, const struct input_layer *layer, struct device_work wor
     size_t len = strcspn(layer->text, "(");
     device_work_keys(&work, t->keys);
     snprintf(t->extra, sizeof t->extra, "\ttype=%.*s%s", (int)len, layer->text, t->keys);
-    return device_seconds(roofline, &work, seconds, &why) ||
+    *seconds = 0;
+    return !roofline->device || device_seconds(roofline, &work, seconds, &why) ||
            rec_fail(err, why.code, "node%s: %s", t->id, why.text);
 }
 
@@ -66,8 +68,8 @@ add_layers(const struct input_network *network, const struct device_roofline *ro
                      err) ||
             !graph_add_op(forward, &op, NULL, err))
             return false;
-        for (uint32_t j = 0; j < layer->ninputs; j++) {
-            snprintf(t.src, sizeof t.src, "%u", layer->input[j] + 1);
+        for (size_t j = 0; j < layer->ninputs; j++) {
+            snprintf(t.src, sizeof t.src, "%u", network->read[layer->first + j] + 1);
             if (!graph_add_dep(forward, rec_str(t.src), rec_str(t.id), 0, false, "", 0,
                                err))
                 return false;
@@ -86,8 +88,10 @@ input_network_graph(const struct input_network *network, const char *name,
     char keys[300];
     bool ok = twin || rec_fail_memory(err);
 
-    snprintf(keys, sizeof keys, "\tdevice=%.100s\tbatch=%.0f\tprecision=%s",
-             roofline->device, network->batch, device_precisions[roofline->precision]);
+    snprintf(keys, sizeof keys, "%s%.100s\tbatch=%.0f\tprecision=%s",
+             roofline->device ? "\tdevice=" : "",
+             roofline->device ? roofline->device : "", network->batch,
+             device_precisions[roofline->precision]);
     ok = ok && graph_start(&forward, rec_str(name), rec_str(name), "", err) &&
          add_layers(network, roofline, &forward, twin, err) &&
          graph_start(graph, rec_str(name), rec_str(name), keys, err) &&

@@ -40,8 +40,6 @@ static uint32_t
 each_head(struct input_network *a, uint32_t layer, const struct input_transformer *t,
           unsigned m, unsigned k)
 {
-    if (!a->failed)
-        a->layer[layer].bilinear = true;
     return input_classify(a, layer, "matmul", a->batch * t->heads, a->sequence, m, k);
 }
 

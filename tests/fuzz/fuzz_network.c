@@ -75,10 +75,11 @@ build(const struct input_network_spec *spec, double batch, double sequence,
         require(device_seconds(roofline, &work, &forward, &err) &&
                     device_seconds(roofline, &twin, &backward, &err),
                 "it takes a time");
-        require(layer->ninputs <= INPUT_READS_MAX && (layer->ninputs > 0) == (i > 0),
+        require(layer->first + layer->ninputs <= network.nreads &&
+                    (layer->ninputs > 0) == (i > 0),
                 "all but the first read");
-        for (uint32_t k = 0; k < layer->ninputs; k++)
-            require(layer->input[k] < i, "what is earlier");
+        for (size_t k = 0; k < layer->ninputs; k++)
+            require(network.read[layer->first + k] < i, "what is earlier");
         require(i == 0 ? forward == 0 && backward == 0 : forward > 0 && backward > 0,
                 "time is positive");
         require(backward <= 2 * forward * (1 + 1e-12), "backward is twice the work");

@@ -208,9 +208,10 @@ test_order(void **state)
         assert_true(input_network_build(spec, 1, 0, &network, &err));
         assert_true(network.nlayers < 2000);
         for (size_t i = 0; i < network.nlayers; i++)
-            for (uint32_t j = 0; j < network.layer[i].ninputs; j++) {
-                assert_true(network.layer[i].input[j] < i);
-                used[network.layer[i].input[j]] = true;
+            for (size_t j = 0; j < network.layer[i].ninputs; j++) {
+                uint32_t from = network.read[network.layer[i].first + j];
+                assert_true(from < i);
+                used[from] = true;
             }
         for (size_t i = 0; i + 1 < network.nlayers; i++)
             assert_true(used[i]);
