@@ -10,7 +10,7 @@ make_programs() {
     ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
     sim alloc.rec >done.rec
     ramp-alloc graph.rec | graph2et --prefix trace >/dev/null
-    cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" .
+    cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" "$ROOT/traces/models/lenet-5.onnx" .
     tracegen fit --stats spot.rec >model.rec
     sim elastic spot.rec >elastic.rec
     { printf '#rampipe\t1\n' && cat "$ROOT/traces/serving/social-media.rec" &&
@@ -46,6 +46,7 @@ ramp-alloc bound	parts.rec
 learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
 graph2et	alloc.rec	--prefix=$PWD/again
 et2graph	trace.0.et	-q
+onnx2graph	lenet-5.onnx	--batch=2
 sim	alloc.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
@@ -79,7 +80,7 @@ each() {
         $1 || { echo "$program failed"; return 1; }
     done <"${2:-programs}"
 }
-each_filter() { grep -vE '^(pd2graph|pdgen|task2graph|et2graph)\b' programs >filters; each "$1" filters; }
+each_filter() { grep -vE '^(pd2graph|pdgen|task2graph|et2graph|onnx2graph)\b' programs >filters; each "$1" filters; }
 
 status_is() { # expected status, command...
     local want=$1 got=0

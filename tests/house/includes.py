@@ -10,7 +10,7 @@ import sys
 FLOORS = [
     ["record", "csv", "json", "yaml", "linear", "random"],
     ["cli", "graph", "metrics", "spot", "device", "database"],
-    ["input", "net", "chakra"],
+    ["input", "net", "chakra", "onnx"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
     ["learn"],
 ]
@@ -27,6 +27,7 @@ FOREIGN = {
     r"sqlite3\.h": "database",
     r"glpk\.h": "linear",
     r"proto/chakra\.pb-c\.h": "chakra",
+    r"proto/onnx\.pb-c\.h": "onnx",
     r"gsl/gsl_(rng|randist|cdf)\.h": "random",
 }
 

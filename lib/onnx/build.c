@@ -1,0 +1,483 @@
+/* Nodes -> layers. */
+#include "private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Inputs of a node are compared with each other. */
+enum { INPUTS_MAX = 4096 };
+
+static bool
+fail(const struct onnx_building *b, const char *what, const char *name, const char *more)
+{
+    char text[ONNX_NAME_MAX];
+    return rec_fail(b->err, REC_DATA, "%s: %s '%s' %s", b->name, what,
+                    onnx_clean(name, text), more);
+}
+
+/* ---- shapes that the file says --------------------------------------------------- */
+
+/* 1: *size; 0: it is not known. `leads`: it is the batch of an input. */
+static int
+take_dimension(const struct onnx_building *b, const Onnx__Dimension *dim, bool leads,
+               int64_t *size)
+{
+    *size = dim->number;
+    if (dim->size_case == ONNX__DIMENSION__SIZE_NUMBER)
+        return 1;
+    for (size_t i = 0;
+         dim->size_case == ONNX__DIMENSION__SIZE_SYMBOL && i < b->options->ndimensions;
+         i++)
+        if (strcmp(b->options->dimension[i].name, dim->symbol) == 0) {
+            *size = b->options->dimension[i].size;
+            return 1;
+        }
+    *size = 1;
+    return leads;
+}
+
+/* False: an input's shape is not known, *err. Others are then not shaped. */
+static bool
+take_info(struct onnx_building *b, const Onnx__ValueInfo *info, bool input,
+          struct onnx_tensor *tensor)
+{
+    const Onnx__TensorType *type = info->type ? info->type->tensor : NULL;
+    const Onnx__Shape *shape = type ? type->shape : NULL;
+    char text[ONNX_NAME_MAX], name[ONNX_NAME_MAX];
+    *tensor = (struct onnx_tensor){.shaped = false};
+    if (!shape || shape->n_dim > ONNX_RANK_MAX)
+        return !input || fail(b, "the input", info->name,
+                              "has no shape, or one of more than 8 dimensions");
+    for (uint32_t i = 0; i < shape->n_dim; i++) {
+        const Onnx__Dimension *dim = shape->dim[i];
+        bool symbol = dim->size_case == ONNX__DIMENSION__SIZE_SYMBOL;
+        if (take_dimension(b, dim, i == 0, &tensor->dim[i]))
+            continue;
+        return !input ||
+               rec_fail(b->err, REC_DATA,
+                        "%s: the input '%s' does not say how large its dimension %u%s%s "
+                        "is: name a size for it",
+                        b->name, onnx_clean(info->name, name), i, symbol ? ", " : "",
+                        symbol ? onnx_clean(dim->symbol, text) : "");
+    }
+    tensor->rank = (uint32_t)shape->n_dim;
+    if (onnx_count(tensor))
+        return true;
+    tensor->shaped = false;
+    return !input ||
+           fail(b, "the input", info->name,
+                "has a negative dimension, or more elements than can be counted");
+}
+
+static bool
+index_infos(struct onnx_building *b)
+{
+    const Onnx__Graph *graph = b->graph;
+    for (size_t i = 0; i < graph->n_value_info + graph->n_output; i++) {
+        bool inner = i < graph->n_value_info;
+        const Onnx__ValueInfo *info =
+            inner ? graph->value_info[i] : graph->output[i - graph->n_value_info];
+        if (rec_map_get(&b->infos, rec_str(info->name)) == REC_NONE &&
+            !rec_map_add(&b->infos, rec_str(info->name), (uint32_t)i, b->err))
+            return false;
+    }
+    return true;
+}
+
+/* What the file says of a value; not shaped if it says nothing. */
+static struct onnx_tensor
+said_of(struct onnx_building *b, const char *name)
+{
+    const Onnx__Graph *graph = b->graph;
+    struct onnx_tensor tensor = {.shaped = false};
+    uint32_t i = rec_map_get(&b->infos, rec_str(name));
+    if (i != REC_NONE)
+        (void)take_info(b,
+                        i < graph->n_value_info ? graph->value_info[i]
+                                                : graph->output[i - graph->n_value_info],
+                        false, &tensor);
+    return tensor;
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+/* A value that is there only once. */
+static struct onnx_value *
+add_value(struct onnx_building *b, const char *name)
+{
+    struct onnx_value *value;
+    if (rec_map_get(&b->values, rec_str(name)) != REC_NONE) {
+        fail(b, "the value", name, "is made twice");
+        return NULL;
+    }
+    if (!rec_grow(&b->value, &b->value_room, b->nvalues + 1, sizeof *b->value, b->err) ||
+        !rec_map_add(&b->values, rec_str(name), (uint32_t)b->nvalues, b->err))
+        return NULL;
+    value = &b->value[b->nvalues++];
+    *value = (struct onnx_value){.layer = REC_NONE, .param = REC_NONE};
+    return value;
+}
+
+static bool
+add_initializers(struct onnx_building *b)
+{
+    for (size_t i = 0; i < b->graph->n_initializer; i++) {
+        const Onnx__Tensor *tensor = b->graph->initializer[i];
+        struct onnx_value *value = add_value(b, tensor->name);
+        if (!value)
+            return false;
+        if (!onnx_take_tensor(tensor, &value->tensor))
+            return fail(b, "the initialiser", tensor->name,
+                        "has a negative dimension, more than 8, or more elements than "
+                        "can be counted");
+        value->made = value->starts = true;
+        if (onnx_is_float(tensor->element) && value->tensor.rank > 0)
+            value->param = (uint32_t)(b->nvalues - 1);
+    }
+    return true;
+}
+
+/* One layer, which reads nothing, for each input that is no initialiser and is read. */
+static bool
+add_inputs(struct onnx_building *b)
+{
+    for (size_t i = 0; i < b->graph->n_input; i++) {
+        const Onnx__ValueInfo *info = b->graph->input[i];
+        uint32_t at = rec_map_get(&b->values, rec_str(info->name));
+        if (at != REC_NONE && b->value[at].starts)
+            continue;
+        if (!add_value(b, info->name))
+            return false;
+    }
+    return true;
+}
+
+static bool
+add_outputs(struct onnx_building *b)
+{
+    for (size_t i = 0; i < b->graph->n_node; i++) {
+        const Onnx__Node *node = b->graph->node[i];
+        for (size_t k = 0; k < node->n_output; k++)
+            if (*node->output[k] && !add_value(b, node->output[k]))
+                return false;
+    }
+    return true;
+}
+
+/* The inputs that a node reads become layers. */
+static bool
+start_inputs(struct onnx_building *b)
+{
+    bool *read = calloc(b->nvalues + 1, sizeof *read),
+         ok = read || rec_fail_memory(b->err);
+    for (size_t i = 0; ok && i < b->graph->n_node; i++)
+        for (size_t k = 0; k < b->graph->node[i]->n_input; k++) {
+            uint32_t at = rec_map_get(&b->values, rec_str(b->graph->node[i]->input[k]));
+            if (at != REC_NONE)
+                read[at] = true;
+        }
+    for (size_t i = 0; ok && i < b->graph->n_input; i++) {
+        const Onnx__ValueInfo *info = b->graph->input[i];
+        uint32_t at = rec_map_get(&b->values, rec_str(info->name));
+        struct onnx_value *value = &b->value[at];
+        struct input_layer layer = {.text = "Input", .kind = "memory"};
+        if (value->starts || !read[at])
+            continue;
+        ok = take_info(b, info, true, &value->tensor);
+        if (ok && b->batch == 0 && value->tensor.rank > 0 && value->tensor.dim[0] > 0)
+            b->batch = (double)value->tensor.dim[0];
+        value->made = true;
+        value->layer = (uint32_t)b->network->nlayers;
+        layer.out = value->tensor.count;
+        ok = ok && input_network_add(b->network, &layer, NULL, 0, b->err);
+    }
+    free(read);
+    return ok;
+}
+
+/* ---- nodes ------------------------------------------------------------------------- */
+
+static bool
+find_operator(struct onnx_node *node)
+{
+    const char *domain = node->message->domain;
+    bool ours = !*domain || strcmp(domain, "ai.onnx") == 0;
+    char text[ONNX_NAME_MAX];
+    for (node->op = onnx_operators; ours && node->op->name; node->op++)
+        if (strcmp(node->op->name, node->message->op_type) == 0)
+            return true;
+    return onnx_fail(node, "this operator%s%s is not known", ours ? "" : " of ",
+                     ours ? "" : onnx_clean(domain, text));
+}
+
+static bool
+find_inputs(struct onnx_node *node)
+{
+    struct onnx_building *b = node->b;
+    char name[ONNX_NAME_MAX];
+    node->nin = 0;
+    if (node->message->n_input > INPUTS_MAX)
+        return onnx_fail(node, "it has more than %d inputs", INPUTS_MAX);
+    if (!rec_grow(&node->in, &node->in_room, node->message->n_input + 1, sizeof *node->in,
+                  b->err))
+        return false;
+    for (size_t i = 0; i < node->message->n_input; i++) {
+        const char *from = node->message->input[i];
+        uint32_t at = *from ? rec_map_get(&b->values, rec_str(from)) : REC_NONE;
+        node->in[node->nin++] = at;
+        if (!*from)
+            continue;
+        onnx_clean(from, name);
+        if (at == REC_NONE)
+            return onnx_fail(node, "its input '%s' is made by nobody", name);
+        if (!b->value[at].made)
+            return onnx_fail(node,
+                             "its input '%s' is made by no node before it: nodes must be "
+                             "in order, without cycles",
+                             name);
+        if (!b->value[at].tensor.shaped)
+            return onnx_fail(node, "the shape of its input '%s' is not known", name);
+    }
+    return true;
+}
+
+/* Is input i a parameter? */
+static bool
+is_parameter(const struct onnx_node *node, size_t i)
+{
+    return node->in[i] != REC_NONE && node->b->value[node->in[i]].param != REC_NONE &&
+           (node->op->statistics == 0 || i < node->op->statistics);
+}
+
+/* The layers that it reads, each once, in node->in's order, at `reads`; and what it reads. */
+static size_t
+find_reads(struct onnx_node *node, uint32_t *reads, struct input_layer *layer)
+{
+    struct onnx_building *b = node->b;
+    size_t n = 0;
+    for (size_t i = 0; i < node->nin; i++) {
+        struct onnx_value *value =
+            node->in[i] == REC_NONE ? NULL : &b->value[node->in[i]];
+        bool seen = value == NULL;
+        for (size_t k = 0; value && k < i && !seen; k++)
+            seen = node->in[k] == node->in[i];
+        if (seen)
+            continue;
+        if (is_parameter(node, i)) {
+            struct onnx_value *root = &b->value[value->param];
+            layer->weights += root->tensor.count;
+            layer->params += root->owned ? 0 : root->tensor.count;
+            root->owned = true;
+        }
+        if (value->layer == REC_NONE)
+            continue;
+        layer->in += value->tensor.count;
+        for (size_t k = 0; k < n && !seen; k++)
+            seen = reads[k] == value->layer;
+        if (!seen)
+            reads[n++] = value->layer;
+    }
+    if (!isnan(node->read))
+        layer->in = node->read;
+    return n;
+}
+
+static bool
+add_layer(struct onnx_node *node, struct onnx_value *value)
+{
+    struct onnx_building *b = node->b;
+    struct input_layer layer = {.out = node->out.count};
+    uint32_t *reads = calloc(node->nin + 1, sizeof *reads);
+    size_t n;
+    bool ok = reads || rec_fail_memory(b->err);
+    layer.flops = isnan(node->flops) ? node->op->each * node->out.count : node->flops;
+    layer.kind = node->op->kind ? node->op->kind : "memory";
+    memcpy(layer.gemm, node->gemm, sizeof layer.gemm);
+    snprintf(layer.text, sizeof layer.text, "%s", node->op->name);
+    if (ok) {
+        n = find_reads(node, reads, &layer);
+        value->layer = (uint32_t)b->network->nlayers;
+        ok = input_network_add(b->network, &layer, reads, n, b->err);
+    }
+    free(reads);
+    return ok;
+}
+
+/* Is it computed of constants alone, before training? *param: of which parameter, if of one
+ * and nothing else. */
+static bool
+is_constant(const struct onnx_node *node, uint32_t *param)
+{
+    size_t params = 0;
+    *param = REC_NONE;
+    for (size_t i = 0; i < node->nin; i++) {
+        if (node->in[i] == REC_NONE)
+            continue;
+        if (node->b->value[node->in[i]].layer != REC_NONE)
+            return node->op->cost == ONNX_FREE;
+        if (is_parameter(node, i)) {
+            *param = node->b->value[node->in[i]].param;
+            params++;
+        }
+    }
+    return params == 0 || (params == 1 && node->nin <= 2) || node->op->cost != ONNX_WORK;
+}
+
+/* Light models have their weights made up, of initialisers that say their shapes. */
+static bool
+stands_for_parameter(const struct onnx_node *node)
+{
+    const Onnx__Attribute *value = onnx_attribute(node->message, "value");
+    return node->op->rule == onnx_constant_of_shape && node->nin > 0 &&
+           node->in[0] != REC_NONE && node->b->value[node->in[0]].starts &&
+           node->out.rank > 0 &&
+           (!value || !value->t || onnx_is_float(value->t->element));
+}
+
+static bool
+run_rule(struct onnx_node *node, const char *output)
+{
+    char name[ONNX_NAME_MAX];
+    node->out = (struct onnx_tensor){.shaped = false};
+    node->flops = node->read = NAN;
+    memset(node->gemm, 0, sizeof node->gemm);
+    if (!node->op->rule(node))
+        return false;
+    if (!node->out.shaped)
+        node->out = said_of(node->b, output);
+    return node->out.shaped ||
+           onnx_fail(node,
+                     "the shape of its output '%s' cannot be inferred: let "
+                     "onnx.shape_inference.infer_shapes write it into the file",
+                     onnx_clean(output, name));
+}
+
+static bool
+take_output(struct onnx_node *node, const char *name)
+{
+    struct onnx_building *b = node->b;
+    uint32_t at = rec_map_get(&b->values, rec_str(name)), param;
+    struct onnx_value *value = &b->value[at];
+    if (!run_rule(node, name))
+        return false;
+    value->tensor = node->out;
+    value->made = true;
+    if (is_constant(node, &param))
+        value->param = stands_for_parameter(node) ? at : param;
+    else if (node->op->cost == ONNX_VIEW && node->in[0] != REC_NONE) {
+        value->layer = b->value[node->in[0]].layer;
+        value->param = b->value[node->in[0]].param;
+    } else
+        return add_layer(node, value);
+    return true;
+}
+
+static bool
+take_node(struct onnx_node *node)
+{
+    struct onnx_building *b = node->b;
+    const Onnx__Node *message = node->message;
+    if (!find_operator(node) || !find_inputs(node))
+        return false;
+    if (message->n_output == 0)
+        return onnx_fail(node, "it has no output");
+    for (size_t i = 0; i < message->n_output; i++) {
+        uint32_t at = rec_map_get(&b->values, rec_str(message->output[i]));
+        if (!*message->output[i])
+            continue;
+        node->output = i;
+        if (i == 0 || node->op->many) {
+            if (!take_output(node, message->output[i]))
+                return false;
+            continue;
+        }
+        b->value[at].made = true; /* a mask, statistics: of the first one's layer */
+        b->value[at].layer = (uint32_t)b->network->nlayers - 1;
+        b->value[at].tensor = said_of(b, message->output[i]);
+    }
+    return true;
+}
+
+/* ---- the network --------------------------------------------------------------------- */
+
+/* Layers that no other reads come together in one. */
+static bool
+join_ends(struct onnx_building *b)
+{
+    struct input_network *network = b->network;
+    struct input_layer layer = {.text = "Output", .kind = "memory"};
+    bool *read = calloc(network->nlayers + 1, sizeof *read);
+    uint32_t *ends = calloc(network->nlayers + 1, sizeof *ends);
+    bool ok = (read && ends) || rec_fail_memory(b->err);
+    size_t n = 0;
+    for (size_t i = 0; ok && i < network->nreads; i++)
+        read[network->read[i]] = true;
+    for (uint32_t i = 0; ok && i < network->nlayers; i++)
+        if (!read[i])
+            ends[n++] = i;
+    if (ok && n > 1)
+        ok = input_network_add(network, &layer, ends, n, b->err);
+    free(read);
+    free(ends);
+    return ok;
+}
+
+static bool
+scale(struct onnx_building *b)
+{
+    struct input_network *network = b->network;
+    double from = b->batch > 0 ? b->batch : 1, factor, sum = 0;
+    network->batch = b->options->batch > 0 ? b->options->batch : from;
+    factor = network->batch / from;
+    for (size_t i = 0; i < network->nlayers; i++) {
+        struct input_layer *layer = &network->layer[i];
+        double *rows = &layer->gemm[layer->gemm[0] > 1 ? 0 : 1];
+        layer->flops *= factor;
+        layer->in *= factor;
+        layer->out *= factor;
+        *rows = ceil(*rows * factor);
+        sum += layer->flops + layer->in + layer->out + layer->weights;
+    }
+    return sum < 1e300 ||
+           rec_fail(b->err, REC_DATA, "%s: it is more work than can be counted", b->name);
+}
+
+static bool
+build(struct onnx_building *b)
+{
+    struct onnx_node node = {.b = b};
+    size_t inputs;
+    bool ok = index_infos(b) && add_initializers(b) && add_inputs(b) && add_outputs(b) &&
+              start_inputs(b);
+    inputs = b->network->nlayers;
+    for (size_t i = 0; ok && i < b->graph->n_node; i++) {
+        node.message = b->graph->node[i];
+        ok = take_node(&node);
+    }
+    free(node.in);
+    if (ok && b->network->nlayers == inputs)
+        ok = rec_fail(b->err, REC_DATA, "%s: nothing is computed of an input", b->name);
+    return ok && join_ends(b) && scale(b);
+}
+
+bool
+onnx_read(const char *path, const struct onnx_options *options,
+          struct input_network *network, struct rec_error *err)
+{
+    Onnx__Model *model = onnx_message_read(path, err);
+    struct onnx_building b = {.name = rec_input_name(path),
+                              .options = options,
+                              .graph = model ? model->graph : NULL,
+                              .network = network,
+                              .err = err};
+    bool ok;
+    *network = (struct input_network){.batch = 0};
+    ok = model && build(&b);
+    rec_map_free(&b.values);
+    rec_map_free(&b.infos);
+    free(b.value);
+    onnx_message_free(model);
+    if (!ok)
+        input_network_free(network);
+    return ok;
+}

@@ -1,0 +1,143 @@
+/* The table of operators. */
+#include "private.h"
+
+/* Operations an element: as a named network's layers have them, and what a function takes. */
+enum { MOVE = 0, ONE = 1, NORM = 4, FUNCTION = 4, SOFTMAX = 5, SERIES = 8 };
+
+#define POINTWISE(name, each)                                 \
+    {                                                         \
+        name, onnx_pointwise, each, NULL, ONNX_WORK, false, 0 \
+    }
+#define SAME(name, each)                                 \
+    {                                                    \
+        name, onnx_same, each, NULL, ONNX_WORK, false, 0 \
+    }
+#define MOVES(name, rule)                           \
+    {                                               \
+        name, rule, MOVE, NULL, ONNX_WORK, false, 0 \
+    }
+#define VIEW(name, rule)                            \
+    {                                               \
+        name, rule, MOVE, NULL, ONNX_VIEW, false, 0 \
+    }
+#define FREE(name, rule)                            \
+    {                                               \
+        name, rule, MOVE, NULL, ONNX_FREE, false, 0 \
+    }
+#define REDUCE(name)                                      \
+    {                                                     \
+        name, onnx_reduce, ONE, NULL, ONNX_WORK, false, 0 \
+    }
+#define WORK(name, rule, kind)                     \
+    {                                              \
+        name, rule, ONE, kind, ONNX_WORK, false, 0 \
+    }
+
+const struct onnx_operator onnx_operators[] = {
+    WORK("Conv", onnx_convolution, "convolution"),
+    WORK("ConvTranspose", onnx_transposed, "convolution"),
+    WORK("Gemm", onnx_gemm, "matmul"),
+    WORK("MatMul", onnx_matmul, "matmul"),
+    {"BatchNormalization", onnx_same, NORM, NULL, ONNX_WORK, false, 3},
+    SAME("InstanceNormalization", NORM),
+    SAME("LayerNormalization", SERIES),
+    SAME("GroupNormalization", SERIES),
+    SAME("RMSNormalization", NORM),
+    SAME("SimplifiedLayerNormalization", NORM),
+    WORK("LRN", onnx_window, NULL),
+    WORK("MaxPool", onnx_pool, NULL),
+    WORK("AveragePool", onnx_pool, NULL),
+    WORK("GlobalAveragePool", onnx_global_pool, NULL),
+    WORK("GlobalMaxPool", onnx_global_pool, NULL),
+    SAME("Softmax", SOFTMAX),
+    SAME("LogSoftmax", SOFTMAX),
+    SAME("Dropout", ONE),
+    SAME("Clip", ONE),
+    SAME("Trilu", ONE),
+    SAME("CumSum", ONE),
+    POINTWISE("Abs", ONE),
+    POINTWISE("Neg", ONE),
+    POINTWISE("Relu", ONE),
+    POINTWISE("LeakyRelu", ONE),
+    POINTWISE("PRelu", ONE),
+    POINTWISE("HardSigmoid", ONE),
+    POINTWISE("HardSwish", ONE),
+    POINTWISE("Elu", FUNCTION),
+    POINTWISE("Selu", FUNCTION),
+    POINTWISE("Exp", FUNCTION),
+    POINTWISE("Log", FUNCTION),
+    POINTWISE("Sin", FUNCTION),
+    POINTWISE("Cos", FUNCTION),
+    POINTWISE("Sigmoid", FUNCTION),
+    POINTWISE("Softplus", SERIES),
+    POINTWISE("Mish", SERIES),
+    POINTWISE("Erf", SERIES),
+    POINTWISE("Gelu", SERIES),
+    POINTWISE("Tanh", SERIES),
+    POINTWISE("Sqrt", ONE),
+    POINTWISE("Reciprocal", ONE),
+    POINTWISE("Floor", ONE),
+    POINTWISE("Ceil", ONE),
+    POINTWISE("Round", ONE),
+    POINTWISE("Sign", ONE),
+    POINTWISE("Not", ONE),
+    POINTWISE("IsNaN", ONE),
+    POINTWISE("Cast", MOVE),
+    POINTWISE("Add", ONE),
+    POINTWISE("Sub", ONE),
+    POINTWISE("Mul", ONE),
+    POINTWISE("Div", ONE),
+    POINTWISE("Mod", ONE),
+    POINTWISE("Pow", FUNCTION),
+    POINTWISE("Sum", ONE),
+    POINTWISE("Mean", ONE),
+    POINTWISE("Max", ONE),
+    POINTWISE("Min", ONE),
+    POINTWISE("Where", ONE),
+    POINTWISE("Equal", ONE),
+    POINTWISE("Less", ONE),
+    POINTWISE("LessOrEqual", ONE),
+    POINTWISE("Greater", ONE),
+    POINTWISE("GreaterOrEqual", ONE),
+    POINTWISE("And", ONE),
+    POINTWISE("Or", ONE),
+    POINTWISE("Xor", ONE),
+    REDUCE("ReduceMean"),
+    REDUCE("ReduceSum"),
+    REDUCE("ReduceSumSquare"),
+    REDUCE("ReduceMax"),
+    REDUCE("ReduceMin"),
+    REDUCE("ReduceProd"),
+    REDUCE("ReduceL1"),
+    REDUCE("ReduceL2"),
+    REDUCE("ReduceLogSumExp"),
+    REDUCE("ArgMax"),
+    REDUCE("ArgMin"),
+    VIEW("Reshape", onnx_reshape),
+    VIEW("Flatten", onnx_flatten),
+    VIEW("Squeeze", onnx_squeeze),
+    VIEW("Unsqueeze", onnx_unsqueeze),
+    VIEW("Identity", onnx_same),
+    MOVES("Transpose", onnx_transpose),
+    MOVES("Concat", onnx_concat),
+    MOVES("Slice", onnx_slice),
+    {"Split", onnx_split, MOVE, NULL, ONNX_WORK, true, 0},
+    MOVES("Gather", onnx_gather),
+    MOVES("Expand", onnx_expand),
+    MOVES("Pad", onnx_pad),
+    MOVES("ScatterND", onnx_same),
+    MOVES("GatherND", onnx_said),
+    MOVES("GatherElements", onnx_said),
+    MOVES("Range", onnx_said),
+    MOVES("Tile", onnx_said),
+    MOVES("DepthToSpace", onnx_said),
+    MOVES("SpaceToDepth", onnx_said),
+    SAME("ScatterElements", MOVE),
+    {"Resize", onnx_said, NORM, NULL, ONNX_WORK, false, 0},
+    {"Upsample", onnx_said, NORM, NULL, ONNX_WORK, false, 0},
+    FREE("Constant", onnx_constant),
+    FREE("ConstantOfShape", onnx_constant_of_shape),
+    FREE("Shape", onnx_shape),
+    FREE("Size", onnx_size),
+    {NULL, NULL, 0, NULL, ONNX_WORK, false, 0},
+};

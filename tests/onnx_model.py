@@ -1,0 +1,101 @@
+"""An ONNX model from lines of text, for cases: a witness that shares no code with lib/onnx.
+
+    onnx_model.py OUT <<LINES
+    onnx_model.py <<LINES                several: a line > OUT stands before those of each
+    onnx_model.py --raw HEX OUT          the bytes as they are
+
+input NAME SHAPE            likewise output, info; SHAPE is 1,3,n (a word is a symbol), - a scalar
+init NAME SHAPE [TYPE] [VALUES]   TYPE float (1, the default) or int64; no values: only its shape
+TYPE IN,IN -> OUT,OUT [ATTRIBUTE=VALUE]...   a node. VALUE: 3, [1,2], a word, int64:SHAPE:VALUES
+name= and domain= are of the node itself; an IN of - is left out.
+"""
+import re
+import struct
+import sys
+
+TYPES = {"float": 1, "int64": 7}
+
+
+def varint(n):
+    out = b""
+    n &= (1 << 64) - 1
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, str):
+        value = value.encode(errors="surrogateescape")
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def numbers(text):
+    return [int(n) for n in text.split(",")] if text not in ("-", "") else []
+
+
+def tensor(name, shape, kind="float", values=""):
+    data = b"".join(struct.pack("<q", n) for n in numbers(values))
+    return b"".join(field(1, n) for n in numbers(shape)) + field(2, TYPES[kind]) + field(8, name) + \
+        (field(9, data) if data else b"")
+
+
+def info(name, shape):
+    dims = b"" if shape == "-" else b"".join(
+        field(1, field(1, int(d)) if re.fullmatch(r"-?\d+", d) else field(2, d) if d != "?" else b"")
+        for d in shape.split(","))
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+
+
+def attribute(name, value):
+    if re.fullmatch(r"-?\d+", value):
+        return field(1, name) + field(3, int(value))
+    if value.startswith("["):
+        return field(1, name) + b"".join(field(8, n) for n in numbers(value[1:-1]))
+    if ":" in value:
+        kind, shape, values = value.split(":")
+        return field(1, name) + field(5, tensor("", shape, kind, values))
+    return field(1, name) + field(4, value)
+
+
+def node(words):
+    kind, ins, arrow, outs, *rest = words
+    assert arrow == "->", words
+    out = b"".join(field(1, "" if i == "-" else i) for i in ins.split(",") if ins != ".")
+    out += b"".join(field(2, o) for o in outs.split(",") if o != ".") + field(4, kind)
+    for word in rest:
+        key, value = word.split("=", 1)
+        own = {"name": 3, "domain": 7}.get(key)
+        out += field(own, value) if own else field(5, attribute(key, value))
+    return out
+
+
+def line_of(line):
+    words = line.split()
+    kind = words[0]
+    if kind == "init":
+        return field(5, tensor(*words[1:]))
+    if kind in ("input", "output", "info"):
+        return field({"input": 11, "output": 12, "info": 13}[kind], info(*words[1:]))
+    return field(1, node(words))
+
+
+def write(path, data):
+    with open(path, "wb") as out:
+        out.write(data)
+
+
+if sys.argv[1:2] == ["--raw"]:
+    write(sys.argv[3], bytes.fromhex(sys.argv[2]))
+    sys.exit()
+files = {sys.argv[1]: []} if len(sys.argv) > 1 else {}
+for line in filter(str.strip, sys.stdin):
+    if line.startswith("> "):
+        files[line[2:].strip()] = []
+    else:
+        files[list(files)[-1]].append(line_of(line))
+for path, lines in files.items():
+    write(path, field(1, 8) + field(7, b"".join(lines)))
