@@ -237,7 +237,8 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
     $(BUILD)/rampipe.pc=libdir/pkgconfig/rampipe.pc \
     $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
     $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) \
-    $(BUILD)/rampipe_env.py=datadir/rampipe/scripts/rampipe_env.py $(COMPLETION)=$(completions)rampipe \
+    $(BUILD)/rampipe_env.py=datadir/rampipe/scripts/rampipe_env.py \
+    scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
 place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' \
     includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \
@@ -255,7 +256,7 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
-SCRIPTS := .ci/run $(filter-out %.in %.py %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash \
     tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Files may be called 1 or cut, words of tests be split.

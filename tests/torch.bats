@@ -1,0 +1,94 @@
+# scripts/torch2graph: ResNet-50 as pdgen has it, work in closed form, measured times, what cannot be traced.
+# One process, for importing PyTorch takes seconds; skipped where there is none.
+
+setup_file() {
+    export PYTHONDONTWRITEBYTECODE=1
+    for python in python3 /usr/bin/python3; do
+        if $python -c 'import sys, importlib.util as u
+sys.exit(not (u.find_spec("torch") and u.find_spec("torchvision")))'; then
+            export PYTHON=$python
+            cd "$BATS_FILE_TMPDIR" && $python "$ROOT/tests/torch_runs.py" || return 1
+            return 0
+        fi
+    done
+}
+setup() {
+    [ -n "${PYTHON-}" ] || skip "PyTorch is not here (scripts/bootstrap torch)"
+    cd "$BATS_FILE_TMPDIR" || return 1
+}
+step() { partition --degree 1 "$1" | ramp-alloc | sim | sed -n 's/.*step=\([^\t]*\).*/\1/p'; }
+
+@test "torch2graph: ResNet-50 is pdgen's, op for op, and takes the same step" {
+    pdgen --graph resnet50 >pdgen.rec
+    reccheck resnet50.rec
+    awk -F'\t' '$4 == "forward" { for (i = 7; i <= NF; i++) if (split($i, p, "=") && p[1] ~ /^(param|flops)$/)
+            sum[p[1] (p[1] == "flops" ? /class=(convolution|matmul)/ : "")] += p[2] }
+        END { printf "%.0f %.0f\n", sum["param"] / 2, sum["flops1"] / 32 }' resnet50.rec >sums
+    [ "$(cat sums)" = '25557032 8178368512' ]
+    for graph in pdgen resnet50; do
+        grep -E '^(op|dep)' $graph.rec | awk -F'\t' -v OFS='\t' '$1 == "op" { $5 = $7 = "" } { print }' |
+            sort >$graph.plain
+    done
+    cmp pdgen.plain resnet50.plain
+    roofline resnet50.rec >filled.rec
+    [ "$(step filled.rec)" = "$(step pdgen.rec)" ]
+}
+
+@test "torch2graph: attention by hand, a sum in place, tied weights, two outputs: work in closed form" {
+    reccheck small.rec
+    awk -F'\t' '$4 == "forward" { split("", k); for (i = 7; i <= NF; i++) { split($i, p, "="); k[p[1]] = p[2] }
+        print k["type"], k["flops"], k["moved"] / 4, k["param"] / 4, k["activation"] / 4, k["class"], k["gemm"] }' small.rec >got
+    # 2 x 5 words of 6: an embedding of 10; a Linear to 18, cut in three views; 2 products of 5x6 by 6x5
+    diff got - <<'W'
+Input 0 0 0 10 memory 
+Embedding 0 130 60 60 memory 
+LayerNorm 480 132 12 60 memory 
+Linear 2160 366 126 180 matmul 1x10x18x6
+matmul 600 170 0 50 matmul 2x5x5x6
+mul 50 100 0 50 memory 
+softmax 250 100 0 50 memory 
+matmul 600 170 0 60 matmul 2x5x6x5
+add 60 180 0 60 memory 
+Conv1d 360 140 20 60 convolution 
+Dropout 60 120 0 60 memory 
+Linear 1200 220 0 100 matmul 1x10x10x6
+mean 60 72 0 12 memory 
+Output 0 0 0 0 memory 
+W
+    [ "$(grep -c '^dep' small.rec)" = 33 ]
+    [ "$(grep '^job' small.rec)" = $'job\tSmall\tSmall\t0\t50\tinf' ]
+}
+
+@test "torch2graph: --measure gives each op that does something a time, forward and backward" {
+    reccheck measured.rec
+    awk -F'\t' '$1 == "op" { idle = /type=(Input|Output)/; if (idle == ($5 > 0)) bad = bad " " $3; n++ }
+        END { print n bad }' measured.rec >got
+    [ "$(cat got)" = 28 ]
+    cut -f1-4,6- small.rec | grep -E '^(op|dep)' >a
+    cut -f1-4,6- measured.rec | grep -E '^(op|dep)' | cmp a -
+    grep '^graph' measured.rec | grep -q 'device=cpu	batch=2	precision=fp32'
+    grep -q 'type=LSTM' lstm.rec # of which nothing else is known
+    run grep 'type=LSTM.*flops' lstm.rec
+    [ "$status" = 1 ]
+    ramp-alloc measured.rec | sim | grep -q '^done'
+}
+
+@test "torch2graph: what cannot be traced, counted or read is named, with the way out" {
+    diff errors - <<'W'
+3 torch2graph: torch.fx cannot trace block.1 (Gate): symbolically traced variables cannot be used as inputs to control flow; export it with torch.onnx.export and use onnx2graph
+3 torch2graph: it is not known how many operations module block.1 (LSTM) does; --measure times it, or export it with torch.onnx.export and use onnx2graph
+3 torch2graph: torch_models:nothing must make a torch.nn.Module, got int
+3 torch2graph: torch_models:absent: AttributeError: module 'torch_models' has no attribute 'absent'
+3 torch2graph: absent:model: ModuleNotFoundError: No module named 'absent'
+2 torch2graph: --input must be sizes such as 1,3,224,224, or 8,128:int64, got '2,x'
+2 torch2graph: name a model as MODULE:FUNCTION, got 'torch_models:'
+2 torch2graph: --precision must be one of fp32, tf32, fp16, bf16, got 'int8'
+2 torch2graph: --repeat is for --measure
+2 torch2graph: name one MODULE:FUNCTION, and its --input
+W
+}
+
+@test "torch2graph: its version is that of the suite" {
+    [ "torch2graph ${VERSION:-}" = "$(python3 "$ROOT/scripts/torch2graph" --version)" ]
+    python3 "$ROOT/scripts/torch2graph" --help | grep -q -- '--measure'
+}

@@ -1,0 +1,40 @@
+"""What tests/torch.bats looks at, into the current folder: torch2graph as often as it takes, in one process."""
+import contextlib
+import io
+import os
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+script = os.path.join(here, "..", "scripts", "torch2graph")
+code = compile(open(script).read(), script, "exec")
+sys.path.insert(0, here)
+
+
+def torch2graph(line):
+    """Status, output, messages."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    sys.argv = ["torch2graph"] + line.split()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            exec(code, {"__name__": "__main__"})
+        except SystemExit as end:
+            status = end.code or 0
+    return status, out.getvalue(), err.getvalue()
+
+
+for name, line in {
+        "resnet50": "torchvision.models:resnet50 --input 32,3,224,224",
+        "small": "torch_models:Small --input 2,5:int64 --precision fp32",
+        "measured": "torch_models:Small --input 2,5:int64 --measure --repeat 1",
+        "lstm": "torch_models:recurrent --input 2,4 --measure --repeat 1 --no-job"}.items():
+    status, out, err = torch2graph(line)
+    if status or err:
+        sys.exit(f"{line}: {status} {err}")
+    open(name + ".rec", "w").write(out)
+with open("errors", "w") as errors:
+    for line in ("torch_models:gated --input 2,4", "torch_models:recurrent --input 2,4", "torch_models:nothing --input 2",
+                 "torch_models:absent --input 2", "absent:model --input 2", "torch_models:Small --input 2,x",
+                 "torch_models: --input 2", "torch_models:Small --input 2 --precision int8",
+                 "torch_models:Small --input 2 --repeat 3", "torch_models:Small"):
+        status, out, err = torch2graph(line)
+        errors.write(f"{status} {err}" + ("(and output)\n" if out else ""))
