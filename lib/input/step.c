@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 static struct device_work
-work_of(const struct input_layer *layer, double bytes, double times)
+work_of(const struct input_layer *layer, double bytes, double flops, double moved)
 {
-    struct device_work work = {.flops = times * layer->flops,
-                               .moved = times *
+    struct device_work work = {.flops = flops * layer->flops,
+                               .moved = moved *
                                         (layer->in + layer->out + layer->weights) * bytes,
                                .kind = rec_str(layer->kind)};
     memcpy(work.gemm, layer->gemm, sizeof work.gemm);
@@ -18,14 +18,17 @@ work_of(const struct input_layer *layer, double bytes, double times)
 struct device_work
 input_forward_work(const struct input_layer *layer, double bytes)
 {
-    return work_of(layer, bytes, 1);
+    return work_of(layer, bytes, 1, 1);
 }
 
+/* Two products for one; fused attention, which has not kept its scores, makes them again: five
+ * for two (Dao, FlashAttention-2, 2023, section 4.1). */
 struct device_work
 input_backward_work(const struct input_layer *layer, double bytes)
 {
-    bool both = layer->weights > 0 || layer->gemm[0] > 0;
-    return work_of(layer, bytes, both ? 2 : 1);
+    bool fused = strcmp(layer->kind, "attention") == 0;
+    double times = fused || layer->weights > 0 || layer->gemm[0] > 0 ? 2 : 1;
+    return work_of(layer, bytes, fused ? 2.5 : times, times);
 }
 
 /* Room for what one op has. */
