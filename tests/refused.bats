@@ -224,3 +224,58 @@ ROWS
 s | --io
 ROWS
 }
+
+# An operator of each rule and cost, with no input, and with inputs of each kind, in turn: of rank 0, 1, 2 and 4, and
+# integers that the file holds; and with attributes that do not fit.
+@test "refused: operators of ONNX with inputs that do not fit, by node, and never a graph that reccheck refuses" {
+    sed -nE 's/^    ([A-Z]*\(|\{)"([A-Za-z]*)"(.*)/\2 \1\3/p' "$ROOT/lib/onnx/operators.c" |
+        awk '{ name = $1; $1 = "" } !seen[$0]++ { print name }' >names
+    [ "$(wc -l <names)" -gt 35 ]
+    cat >ways <<'WAYS'
+.
+o,o
+v,k
+m,k
+x,k,k
+x,x,x
+x,-,k
+x,l,l,l,l
+x axis=9
+x axes=[-9]
+x axes=[1,1] keepdims=0
+x kernel_shape=[2,0]
+x kernel_shape=[2,2] group=3 auto_pad=SAME_LOWER
+x,w kernel_shape=[2,2,2] pads=[-1,0,0,0]
+x,w group=2 strides=[1,9007199254740993]
+h,h shape=[0,-1,-1] perm=[0,0,1,1] split=[9]
+WAYS
+    local status refused=0 taken=0
+    while read -r name; do
+        while read -r inputs attributes; do
+            { printf 'input o -\ninput v 2\ninput m 2,3\ninput x 2,3,4,4\ninput h 1,2097152,2097152\ninit w 3,3,2,2\n'
+                printf 'init k 2 int64 1,-1\ninit l 9 int64 1,2,3,4,5,6,7,8,9\n%s %s -> y %s name=here\nRelu y -> z\n' \
+                    "$name" "$inputs" "$attributes"; } >>models
+        done <ways
+    done <names
+    awk -v n="$(wc -l <ways)" 'NR == FNR { name[NR] = $0; next }
+        /^input o/ { print "> " name[int(at / n) + 1] "-" at % n ".onnx"; at++ } { print }' names models |
+        python3 "$ROOT/tests/onnx_model.py"
+    for file in *.onnx; do
+        status=0
+        onnx2graph "$file" >out 2>err || status=$?
+        case $status in
+        0)
+            reccheck out >said || { cat said; return 1; }
+            taken=$((taken + 1))
+            ;;
+        3)
+            grep -qE "^onnx2graph: $file: (node here|y|the shape of y|[a-z ]*)" err && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] ||
+                { echo "$file"; cat err; return 1; }
+            refused=$((refused + 1))
+            ;;
+        *) echo "$file: status $status"; cat err; return 1 ;;
+        esac
+    done
+    echo "$taken taken, $refused refused"
+    [ $taken -gt 50 ] && [ $refused -gt 300 ]
+}
