@@ -102,7 +102,8 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 }
 
 @test "slurm: a signal ends tasks and runner, and so do a full disk and a reader that goes away" {
-    task a - - "sh -c 'trap \"echo ended >ended; exit 1\" TERM; echo \$\$ >pid; sleep 60 & wait'" >tasks.rec
+    # (Slurm signals the sleep first, which must not end the shell before its own signal comes)
+    task a - - "sh -c 'trap \"echo ended >ended; exit 1\" TERM; echo \$\$ >pid; while :; do sleep 0.1; done'" >tasks.rec
     for signal in INT TERM; do
         rm -f pid ended
         env --default-signal runtasks --engine slurm -j 1 --log log -o out tasks.rec 2>err &
