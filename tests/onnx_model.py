@@ -5,7 +5,8 @@
     onnx_model.py --raw HEX OUT          the bytes as they are
 
 input NAME SHAPE            likewise output, info; SHAPE is 1,3,n (a word is a symbol), - a scalar
-init NAME SHAPE [TYPE] [VALUES]   TYPE float (1, the default) or int64; no values: only its shape
+init NAME SHAPE [TYPE] [VALUES]   TYPE float (1, the default), int64, int32 or bool, as raw bytes; int64v or
+                            int32v, as a list; no values: only its shape
 TYPE IN,IN -> OUT,OUT [ATTRIBUTE=VALUE]...   a node. VALUE: 3, [1,2], a word, int64:SHAPE:VALUES
 name= and domain= are of the node itself; an IN of - is left out.
 """
@@ -13,7 +14,7 @@ import re
 import struct
 import sys
 
-TYPES = {"float": 1, "int64": 7}
+TYPES = {"float": 1, "int64": 7, "int32": 6, "bool": 9}
 
 
 def varint(n):
@@ -38,9 +39,12 @@ def numbers(text):
 
 
 def tensor(name, shape, kind="float", values=""):
-    data = b"".join(struct.pack("<q", n) for n in numbers(values))
-    return b"".join(field(1, n) for n in numbers(shape)) + field(2, TYPES[kind]) + field(8, name) + \
-        (field(9, data) if data else b"")
+    head = b"".join(field(1, n) for n in numbers(shape)) + field(2, TYPES[kind.rstrip("v")]) + field(8, name)
+    if kind.endswith("v"):
+        return head + field(7 if kind == "int64v" else 5, b"".join(varint(n) for n in numbers(values)))
+    each = {"int32": "<i", "bool": "<b"}.get(kind, "<q")
+    data = b"".join(struct.pack(each, n) for n in numbers(values))
+    return head + (field(9, data) if data else b"")
 
 
 def info(name, shape):

@@ -225,9 +225,32 @@ s | --io
 ROWS
 }
 
+# Each model here becomes a graph that reccheck accepts, or is refused with one line; of both at least so many.
+judge_models() { # taken, refused
+    local status refused=0 taken=0
+    for file in *.onnx; do
+        status=0
+        onnx2graph "$file" >out 2>err || status=$?
+        case $status in
+        0)
+            reccheck out >said || { cat said; return 1; }
+            taken=$((taken + 1))
+            ;;
+        3)
+            grep -q "^onnx2graph: $file: " err && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] ||
+                { echo "$file"; cat err; return 1; }
+            refused=$((refused + 1))
+            ;;
+        *) echo "$file: status $status"; cat err; return 1 ;;
+        esac
+    done
+    echo "$taken taken, $refused refused"
+    [ $taken -ge "$1" ] && [ $refused -ge "$2" ]
+}
+
 # An operator of each rule and cost, with no input, and with inputs of each kind, in turn: of rank 0, 1, 2 and 4, and
 # integers that the file holds; and with attributes that do not fit.
-@test "refused: operators of ONNX with inputs that do not fit, by node, and never a graph that reccheck refuses" {
+@test "refused: operators of ONNX with inputs that do not fit, and never a graph that reccheck refuses" {
     sed -nE 's/^    ([A-Z]*\(|\{)"([A-Za-z]*)"(.*)/\2 \1\3/p' "$ROOT/lib/onnx/operators.c" |
         awk '{ name = $1; $1 = "" } !seen[$0]++ { print name }' >names
     [ "$(wc -l <names)" -gt 35 ]
@@ -249,7 +272,6 @@ x,w kernel_shape=[2,2,2] pads=[-1,0,0,0]
 x,w group=2 strides=[1,9007199254740993]
 h,h shape=[0,-1,-1] perm=[0,0,1,1] split=[9]
 WAYS
-    local status refused=0 taken=0
     while read -r name; do
         while read -r inputs attributes; do
             { printf 'input o -\ninput v 2\ninput m 2,3\ninput x 2,3,4,4\ninput h 1,2097152,2097152\ninit w 3,3,2,2\n'
@@ -260,22 +282,102 @@ WAYS
     awk -v n="$(wc -l <ways)" 'NR == FNR { name[NR] = $0; next }
         /^input o/ { print "> " name[int(at / n) + 1] "-" at % n ".onnx"; at++ } { print }' names models |
         python3 "$ROOT/tests/onnx_model.py"
-    for file in *.onnx; do
-        status=0
-        onnx2graph "$file" >out 2>err || status=$?
-        case $status in
-        0)
-            reccheck out >said || { cat said; return 1; }
-            taken=$((taken + 1))
-            ;;
-        3)
-            grep -qE "^onnx2graph: $file: (node here|y|the shape of y|[a-z ]*)" err && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] ||
-                { echo "$file"; cat err; return 1; }
-            refused=$((refused + 1))
-            ;;
-        *) echo "$file: status $status"; cat err; return 1 ;;
-        esac
+    judge_models 50 300
+}
+
+# Numbers that nodes compute with: ends of slices and of shapes, sizes that are to be found, quotients.
+@test "refused: numbers in models in ONNX's format that lead nowhere, and never a graph that reccheck refuses" {
+    local n=0 top=9223372036854775807
+    model() { # lines
+        n=$((n + 1))
+        printf '> %d.onnx\ninput x 2,3,4,4\ninput h 1,2097152,2097152\n' $n
+        printf '%s\n' "$@" 'Relu y -> z'
+    }
+    {
+        for from in -9 -1 0 9; do for to in -9 -1 1 $top; do
+            model "Shape x -> s start=$from end=$to name=here" 'Reshape x,s -> y'
+            for by in 1 -1 2 -$top; do
+                model "init a 1 int64 $from" "init b 1 int64 $to" 'init c 1 int32 -1' "init d 1 int64 $by" \
+                    'Slice x,a,b,c,d -> y name=here'
+                model 'Shape x -> s' "init a 1 int32v $from" "init b 1 int64v $to" 'init c 1 bool 0' "init d 1 int64 $by" \
+                    'Slice s,a,b,c,d -> t name=here' 'Expand x,t -> y'
+            done
+        done; done
+        model 'init a 1 int64 0' 'init b 2 int64 1,2' 'Slice x,a,b -> y name=here'
+        model 'init a 1 int64 0' 'init b 1 int64 9' 'init c 1 int64 7' 'Slice x,a,b,c -> y name=here'
+        model 'init a 1 int64 0' 'init b 1 int64 9' 'init c 1 int64 0' 'init d 1 int64 0' 'Slice x,a,b,c,d -> y name=here'
+        model 'init a 1 int64 0' 'init b 1 int64 9' 'init c 2 int64 0,1' 'Slice x,a,b,c -> y name=here'
+        model 'init a 1 int64 0' 'Slice x,a,x -> y name=here'
+        for shape in 0,-1 -1,-1 5,-1 0,0,0,0,0,0 96 2,-1,3,4,4 0,0,-1 -2,2 $top,$top 0 -1,$top; do
+            model "init a $(tr -cd , <<<"$shape," | wc -c) int64 $shape" 'Reshape x,a -> y name=here'
+            model "init a $(tr -cd , <<<"$shape," | wc -c) int64 $shape" 'Reshape x,a -> y allowzero=1 name=here'
+            model "init a $(tr -cd , <<<"$shape," | wc -c) int64 $shape" 'Expand x,a -> y name=here'
+            model "init a $(tr -cd , <<<"$shape," | wc -c) int64 $shape" 'ConstantOfShape a -> b name=here' 'Add b,x -> y'
+            model "init a $(tr -cd , <<<"$shape," | wc -c) int64 $shape" "Split x,a -> y,o,p axis=1 name=here"
+            model "Split x -> y,o axis=1 split=[$shape] name=here"
+            model "init a $(tr -cd , <<<"$shape," | wc -c) int64 $shape" 'Pad x,a -> y name=here'
+        done
+        for at in -9 -1 0 3 9; do
+            model 'Shape x -> s' "init i - int64 $at" 'Gather s,i -> g name=here' 'Constant . -> o value_ints=[0]' \
+                'Unsqueeze g,o -> t' 'Reshape x,t -> y'
+            model 'Shape x -> s' "init i 1 int64 $at" 'Gather s,i -> t name=here' 'Expand x,t -> y'
+            model "Flatten h -> y axis=$at name=here"
+            model "Concat h,h,h -> y axis=$at name=here"
+            model "LRN x -> y size=$at name=here"
+            for op in Add Sub Mul Div Mod Equal; do
+                model 'Shape x -> s' "init i 1 int64 $at" "$op s,i -> t name=here" 'Reshape x,t -> y'
+                model "init s 1 int64 -$top" "init i 1 int64 $at" "$op s,i -> t name=here" 'Expand x,t -> y'
+            done
+            model 'Shape x -> s' "init i 1 int64 $at" 'Equal s,i -> e' 'Where e,i,s -> t name=here' 'Reshape x,t -> y'
+        done
+        model "init a 8 int64 $top,$top,$top,$top,$top,$top,$top,$top" 'Pad x,a -> y name=here'
+        model 'init a 6 int64 0,1,1,0,1,1' 'Pad h,a -> y name=here'
+        model 'Constant . -> a value_float=word name=here' 'Add x,a -> y'
+        model 'Constant . -> a value=word name=here' 'Add x,a -> y'
+        model 'init a 4096,4096 int64' 'Gather a,h -> y name=here'
+        model 'MatMul h,h -> a' 'MatMul a,h -> b' 'MatMul b,h -> y name=here'
+        model 'Gather h,h -> a' 'Gather a,h -> y name=here'
+        model 'Unsqueeze x -> y axes=[0,1,2,3,4,5] name=here'
+    } >models
+    python3 "$ROOT/tests/onnx_model.py" <models
+    judge_models 80 120
+}
+
+@test "refused: members of a configuration of a transformer that are wrong, or gone, by name" {
+    cat >damage.py <<'PYTHON'
+import json, sys
+n = 0
+for path in sys.argv[1:]:
+    config = json.load(open(path))
+    for key in config:
+        for wrong in "text", -1, True, None:
+            with open(f"{n:03}-{key}.json", "w") as f:
+                json.dump({k: wrong if k == key else v for k, v in config.items()}, f)
+            n += 1
+        with open(f"{n:03}-{key}.json", "w") as f:
+            json.dump({k: v for k, v in config.items() if k != key}, f)
+        n += 1
+PYTHON
+    python3 damage.py "$ROOT"/traces/models/{bert-large,gpt2-xl,mixtral-8x7b}.json
+    local refused=0 status
+    for file in *.json; do
+        key=${file#*-} status=0
+        pdgen --graph --batch 1 --transformer "$file" >out 2>err || status=$?
+        [ $status = 0 ] && continue
+        [ $status = 3 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && grep -q "^pdgen: $file:" err || { cat err; return 1; }
+        refused=$((refused + 1))
     done
-    echo "$taken taken, $refused refused"
-    [ $taken -gt 50 ] && [ $refused -gt 300 ]
+    echo "$refused refused"
+    [ $refused -gt 60 ]
+}
+
+@test "refused: numbers of devices and shares that are wrong, by line" {
+    for bad in 'device d x 1 fp32=1' 'device d 1 x fp32=1' 'device d 1 1 fp32=x' 'device d 1 1 fp16=-1' 'device d 1' \
+        'reach any memory x' 'reach any memory 2' 'reach any memory 0.5 latency=x' 'reach any matmul 0.5 tile=x' \
+        'reach any memory 0.5 precision=fp7' 'reach nobody memory' 'job j'; do
+        printf '%s\n' 'device e 1e12 1e9 fp32=1e12' "$bad" | tr ' ' '\t' >devices.rec
+        status=0
+        roofline --device e -p fp32 --devices devices.rec /dev/null >out 2>err || status=$?
+        [ $status = 3 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^roofline: devices.rec:2: ' err || { echo "$bad: $status"; cat err; return 1; }
+    done
 }
