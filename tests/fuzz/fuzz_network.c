@@ -82,7 +82,8 @@ build(const struct input_network_spec *spec, double batch, double sequence,
             require(network.read[layer->first + k] < i, "what is earlier");
         require(i == 0 ? forward == 0 && backward == 0 : forward > 0 && backward > 0,
                 "time is positive");
-        require(backward <= 2 * forward * (1 + 1e-12), "backward is twice the work");
+        require(backward <= 2.5 * forward * (1 + 1e-12),
+                "backward is twice the work, or 2.5");
         require(memchr(layer->text, '\0', sizeof layer->text) && layer->text[0],
                 "it has a text");
     }
