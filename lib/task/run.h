@@ -109,6 +109,7 @@ struct run {
     struct rec_writer *writer;
     struct rec_error *err;
     struct task_tally *tally;
+    double told; /* time of the last block, seconds */
     struct task_hazards *hazards;
     struct run_graph graph;
     struct run_log log;

@@ -59,7 +59,9 @@ run_put_end(struct run *run, uint32_t task, double start, double end, double bus
         rec_uint_key(w, "servers", t->cores);
         rec_num_key(w, "busy", busy);
     } else {
-        rec_num_field(w, end);
+        /* told late, it ended before what has been told: times do not go back */
+        run->told = fmax(run->told, end);
+        rec_num_field(w, run->told);
         rec_text_field(w, status                 ? "failed"
                           : t->cause != REC_NONE ? "input_failed"
                                                  : "not_started");
