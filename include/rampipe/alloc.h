@@ -42,6 +42,10 @@ struct alloc_plan {
     const struct graph *graph; /* borrowed */
     struct alloc_step *step;
     uint32_t nsteps;
+    uint32_t largest; /* number of parts of a step; at least 1 */
+    double memory;  /* of a part of every step: all that one server can be given, bytes */
+    uint32_t *kind; /* steps: the first of each number of parts */
+    uint32_t nkinds;
     bool tasks;       /* all ops are tasks, and whole */
     uint32_t *parent; /* in order of deps */
     uint32_t *twin; /* per member of graph->member: its twin's place there, or its own */
@@ -80,6 +84,7 @@ struct alloc_heuristic {
     bool
         pure; /* the same plan on the same free servers gives the same: a placement may be
                   remembered. One that is not draws from alloc_placer_rng() */
+    bool whole; /* any free block in the cluster will do, the first is taken */
 };
 
 extern const struct alloc_heuristic alloc_heuristics[];

@@ -89,7 +89,7 @@ compact(struct alloc_placer *p, const struct alloc_plan *plan)
     return ALLOC_PLACED;
 }
 
-const struct alloc_heuristic alloc_heuristics[] = {{"first-fit", first_fit, true},
-                                                   {"block", block, true},
-                                                   {"compact", compact, true},
-                                                   {NULL, NULL, false}};
+const struct alloc_heuristic alloc_heuristics[] = {{"first-fit", first_fit, true, true},
+                                                   {"block", block, true, false},
+                                                   {"compact", compact, true, false},
+                                                   {NULL, NULL, false, false}};

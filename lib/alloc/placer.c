@@ -372,13 +372,9 @@ static bool
 start_job(struct alloc_placer *p, const struct alloc_plan *plan,
           const struct alloc_vacancy *vacancy, struct rec_error *err)
 {
-    uint32_t largest = 1;
-    for (uint32_t i = 0; i < plan->nsteps; i++)
-        if (plan->graph->unit[plan->step[i].unit].parts > largest)
-            largest = plan->graph->unit[plan->step[i].unit].parts;
     if (!rec_grow(&p->server, &p->server_room, plan->graph->nops, sizeof *p->server,
                   err) ||
-        !rec_grow(&p->block, &p->block_room, largest, sizeof *p->block, err))
+        !rec_grow(&p->block, &p->block_room, plan->largest, sizeof *p->block, err))
         return false;
     forget_job(p);
     p->vacancy = vacancy;
@@ -413,5 +409,34 @@ alloc_place(struct alloc_placer *p, const struct alloc_plan *plan,
                                  p->nheld,
                                  p->nused,
                                  plan->tasks ? p->order : NULL};
+    return true;
+}
+
+bool
+alloc_is_light(const struct alloc_placer *p, const struct alloc_plan *plan)
+{
+    return p->options.heuristic->whole && !plan->tasks &&
+           plan->memory <= p->options.cluster.memory;
+}
+
+bool
+alloc_place_kinds(struct alloc_placer *p, const struct alloc_plan *plan,
+                  const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
+                  struct rec_error *err)
+{
+    enum alloc_outcome outcome = vacancy->n ? ALLOC_PLACED : ALLOC_NO_SERVERS;
+    if (!start_job(p, plan, vacancy, err))
+        return false;
+    for (uint32_t k = 0; outcome == ALLOC_PLACED && k < plan->nkinds; k++) {
+        p->failed = plan->step[plan->kind[k]].unit;
+        if (!place_in_block(p, &plan->graph->unit[p->failed], 0))
+            outcome = ALLOC_NO_BLOCK;
+    }
+    *placement = (struct alloc_placement){.outcome = outcome,
+                                          .failed = p->failed,
+                                          .server = p->server,
+                                          .held = p->held,
+                                          .nheld = p->nheld,
+                                          .nused = p->nheld};
     return true;
 }

@@ -1,4 +1,4 @@
-/* The means of all heuristics (placer.c), for heuristic.c and nobody else. */
+/* The means of all heuristics (placer.c), for heuristic.c and price.c. */
 #ifndef RAMPIPE_ALLOC_PLACER_H
 #define RAMPIPE_ALLOC_PLACER_H
 
@@ -14,12 +14,13 @@ struct alloc_bound {
 enum { ALLOC_BOUNDS = 64 };
 
 struct alloc_vacancy {
-    uint32_t rack;             /* servers of one */
-    uint32_t words;            /* of one */
-    uint32_t racks;            /* of a communication group */
-    uint32_t n;                /* free servers */
-    uint64_t *free;            /* bit s of a rack's words: server s is free */
-    struct alloc_bound *bound; /* of the shapes that were last looked for */
+    uint32_t rack;  /* servers of one */
+    uint32_t words; /* of one */
+    uint32_t racks; /* of a communication group */
+    uint32_t n;     /* free servers */
+    uint64_t *free; /* bit s of a rack's words: server s is free */
+    struct alloc_bound
+        *bound; /* of the shapes that were last looked for; NULL: not kept */
 };
 
 /* How far a job has filled its servers: no block of this shape that starts before `at` has
@@ -32,7 +33,7 @@ struct alloc_fill {
 };
 
 /* The rack before which no free block of this shape starts: what is found may be written
- * there. A server that comes free moves it back. */
+ * there. A server that comes free moves it back. NULL: not kept. */
 uint32_t *alloc_bound(const struct alloc_vacancy *vacancy, const uint32_t shape[3]);
 static inline uint32_t
 alloc_shape_hash(const uint32_t shape[3])
@@ -77,6 +78,18 @@ struct alloc_placer {
  */
 enum alloc_outcome alloc_place_units(struct alloc_placer *placer,
                                      const struct alloc_plan *plan);
+/*
+ * Memory never binds: no server could be given too much, and the heuristic is first fit. So all
+ * units of as many parts go to the first free block for so many, or to their parents', which
+ * is the same; a placement is known by these blocks.
+ */
+bool alloc_is_light(const struct alloc_placer *placer, const struct alloc_plan *plan);
+/* Places the first unit of each number of parts of such a plan; what placement->server says of
+ * other units is void. False: out of memory. */
+bool alloc_place_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
+                       const struct alloc_vacancy *vacancy,
+                       struct alloc_placement *placement,
+                       struct rec_error *err) REC_MUST_CHECK;
 /* Places tasks; p->order is filled. False: out of memory. */
 bool alloc_place_tasks(struct alloc_placer *placer, const struct alloc_plan *plan,
                        enum alloc_outcome *outcome, struct rec_error *err) REC_MUST_CHECK;

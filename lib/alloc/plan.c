@@ -103,6 +103,23 @@ fill_steps(struct planner *p, struct alloc_plan *plan)
     }
 }
 
+/* Quadratic in the kinds, which are few. */
+static void
+find_kinds(struct alloc_plan *plan)
+{
+    const struct graph_unit *unit = plan->graph->unit;
+    plan->largest = 1;
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        uint32_t parts = unit[plan->step[i].unit].parts, k = 0;
+        while (k < plan->nkinds && unit[plan->step[plan->kind[k]].unit].parts != parts)
+            k++;
+        if (k == plan->nkinds)
+            plan->kind[plan->nkinds++] = i;
+        plan->largest = parts > plan->largest ? parts : plan->largest;
+        plan->memory += plan->step[i].memory;
+    }
+}
+
 /* Where the twin of each member stands among the members. */
 static void
 fill_twins(const struct graph *graph, uint32_t *twin)
@@ -148,10 +165,12 @@ alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_e
         plan->step = calloc(plan->nsteps + 1, sizeof *plan->step);
         plan->parent = calloc((size_t)nparents + 1, sizeof *plan->parent);
         plan->twin = calloc(graph->nops + 1, sizeof *plan->twin);
-        ok = plan->step && plan->parent && plan->twin;
+        plan->kind = calloc(plan->nsteps + 1, sizeof *plan->kind);
+        ok = plan->step && plan->parent && plan->twin && plan->kind;
         if (ok) {
             plan->tasks = are_tasks(graph);
             fill_steps(&p, plan);
+            find_kinds(plan);
             fill_twins(graph, plan->twin);
         } else
             rec_fail_memory(err);
@@ -172,5 +191,6 @@ alloc_plan_free(struct alloc_plan *plan)
     free(plan->step);
     free(plan->parent);
     free(plan->twin);
+    free(plan->kind);
     *plan = (struct alloc_plan){0};
 }

@@ -1,6 +1,8 @@
 /* What placing a graph would give: on the servers that are free, and on an empty cluster. */
 #include "price.h"
 
+#include "placer.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,8 +10,9 @@
 struct known {
     struct alloc_plan plan;
     bool planned;
+    bool light; /* alloc_is_light() */
     uint32_t degree;
-    struct rec_map layouts; /* slot of each op -> index into ->laid */
+    struct rec_map layouts; /* slots (key_of) -> index into ->laid */
     bool alone_known;       /* what placing it on an empty cluster gave: */
     enum alloc_outcome alone;
     double alone_step; /* time of a step then, seconds; INFINITY: it was not placed */
@@ -17,6 +20,7 @@ struct known {
 
 struct laid {
     struct sim_layout *layout; /* NULL: the place is empty */
+    uint32_t *key;             /* owned: what it is known by; NULL: its slots */
     uint64_t serial;           /* counts layouts */
 };
 
@@ -36,9 +40,9 @@ struct pricer {
     size_t nlaid, laid_room, nvacant, vacant_room;
     uint64_t serial;
     struct sim_layouts pool;
-    uint32_t *slots; /* scratch: slot of each server; of each op */
-    uint32_t *op_slots;
-    size_t op_slots_room;
+    uint32_t *slots; /* scratch: slot of each server; of each op; of units' parts */
+    uint32_t *op_slots, *key;
+    size_t op_slots_room, key_room, nkey;
 };
 
 struct pricer *
@@ -75,8 +79,10 @@ pricer_free(struct pricer *p)
         alloc_plan_free(&p->known[i].plan);
         rec_map_free(&p->known[i].layouts);
     }
-    for (size_t i = 0; i < p->nlaid; i++)
+    for (size_t i = 0; i < p->nlaid; i++) {
         sim_layout_free(p->laid[i].layout);
+        free(p->laid[i].key);
+    }
     trials_free(&p->trials);
     alloc_vacancy_free(p->now);
     alloc_vacancy_free(p->alone);
@@ -85,6 +91,7 @@ pricer_free(struct pricer *p)
     free(p->vacant);
     free(p->slots);
     free(p->op_slots);
+    free(p->key);
     free(p);
 }
 
@@ -133,6 +140,7 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
     if (!alloc_plan_make(graph, &known->plan, err))
         return NULL;
     known->planned = true;
+    known->light = alloc_is_light(p->placer, &known->plan);
     known->degree = 1;
     for (size_t u = 0; u < graph->nunits; u++)
         if (graph->unit[u].parts > known->degree)
@@ -152,23 +160,54 @@ pricer_degree(struct pricer *p, uint32_t index, uint32_t *degree, struct rec_err
     return known != NULL;
 }
 
+/* What a layout is known by is p->key, the slots of the first unit of each number of parts of a
+ * light plan. `slot` is per op, or if there is `server`, which is per member, per server. */
+static bool
+set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
+        const uint32_t *server, struct rec_error *err)
+{
+    const struct alloc_plan *plan = &known->plan;
+    const struct graph *graph = plan->graph;
+    p->nkey = 0;
+    for (uint32_t k = 0; k < plan->nkinds; k++) {
+        const struct graph_unit *unit = &graph->unit[plan->step[plan->kind[k]].unit];
+        if (!rec_grow(&p->key, &p->key_room, p->nkey + unit->parts, sizeof *p->key, err))
+            return false;
+        for (uint32_t i = unit->first; i < unit->first + unit->parts; i++)
+            p->key[p->nkey++] = slot[server ? server[i] : graph->member[i]];
+    }
+    return true;
+}
+
+/* It stands on what it is a view of. */
+static struct rec_str
+key_of(const struct pricer *p, const struct known *known, const uint32_t *op_slots)
+{
+    size_t n = known->light ? p->nkey : known->plan.graph->nops;
+    return (struct rec_str){(const char *)(known->light ? p->key : op_slots),
+                            n * sizeof *op_slots};
+}
+
 bool
 pricer_forget(struct pricer *p, struct rec_error *err)
 {
     struct sim_layout *old;
     while ((old = sim_layouts_excess(&p->pool, 0))) {
         uint32_t graph = graph_store_find(p->store, rec_str(old->graph->id));
-        struct rec_map *layouts = &p->known[graph].layouts;
-        struct rec_str key = {(const char *)old->slot,
-                              old->graph->nops * sizeof *old->slot};
-        uint32_t place = rec_map_get(layouts, key);
-        if (!rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant,
+        struct known *known = &p->known[graph];
+        struct rec_str key;
+        uint32_t place;
+        if ((known->light && !set_key(p, known, old->slot, NULL, err)) ||
+            !rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant,
                       err))
             return false;
+        key = key_of(p, known, old->slot);
+        place = rec_map_get(&known->layouts, key);
         p->vacant[p->nvacant++] = place;
-        rec_map_remove(layouts, key);
+        rec_map_remove(&known->layouts, key);
         sim_layout_free(old);
-        p->laid[place] = (struct laid){NULL, 0};
+        free(p->laid[place].key);
+        p->laid[place] = (struct laid){0};
     }
     return true;
 }
@@ -178,17 +217,23 @@ static bool
 keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
             uint32_t *place, struct rec_error *err)
 {
-    struct rec_str key = {(const char *)layout->slot,
-                          layout->graph->nops * sizeof *layout->slot};
+    struct rec_str key = key_of(p, known, layout->slot);
+    uint32_t *own = known->light ? malloc(key.len + 1) : NULL;
+    if (known->light && !own)
+        return rec_fail_memory(err);
+    if (known->light)
+        key.ptr = memcpy(own, key.ptr, key.len);
     *place = (uint32_t)(p->nvacant ? p->vacant[p->nvacant - 1] : p->nlaid);
     if (!rec_grow(&p->laid, &p->laid_room, p->nlaid + 1, sizeof *p->laid, err) ||
-        !rec_map_add(&known->layouts, key, *place, err))
+        !rec_map_add(&known->layouts, key, *place, err)) {
+        free(own);
         return false;
+    }
     if (p->nvacant)
         p->nvacant--;
     else
         p->nlaid++;
-    p->laid[*place] = (struct laid){layout, ++p->serial};
+    p->laid[*place] = (struct laid){layout, own, ++p->serial};
     sim_layouts_add(&p->pool, layout);
     return true;
 }
@@ -233,16 +278,48 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
     return false;
 }
 
-/* The layout that puts each op on its slot, found or made. */
+/* The slot of each op. Of light plans what p->key says of the first unit of as many parts. */
 static bool
-find_layout(struct pricer *p, struct known *known, const uint32_t *order, struct trial *t,
+set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server,
+             struct rec_error *err)
+{
+    const struct alloc_plan *plan = &known->plan;
+    const struct graph *graph = plan->graph;
+    if (!rec_grow(&p->op_slots, &p->op_slots_room, graph->nops + 1, sizeof *p->op_slots,
+                  err))
+        return false;
+    for (size_t i = 0; !known->light && i < graph->nops; i++)
+        p->op_slots[graph->member[i]] = p->slots[server[i]];
+    for (uint32_t i = 0; known->light && i < plan->nsteps; i++) {
+        const struct graph_unit *unit = &graph->unit[plan->step[i].unit];
+        const uint32_t *slot = p->key;
+        for (uint32_t k = 0, parts;
+             (parts = graph->unit[plan->step[plan->kind[k]].unit].parts) != unit->parts;
+             k++)
+            slot += parts;
+        for (uint32_t j = 0; j < unit->parts; j++) {
+            p->op_slots[graph->member[unit->first + j]] = slot[j];
+            p->op_slots[graph->member[plan->twin[unit->first + j]]] = slot[j];
+        }
+    }
+    return true;
+}
+
+/* The layout of a placement, found or made. */
+static bool
+find_layout(struct pricer *p, struct known *known,
+            const struct alloc_placement *placement, struct trial *t,
             struct rec_error *err)
 {
-    struct rec_str key = {(const char *)p->op_slots,
-                          known->plan.graph->nops * sizeof *p->op_slots};
-    t->place = rec_map_get(&known->layouts, key);
+    for (uint32_t i = 0; i < placement->nheld; i++)
+        p->slots[placement->held[i]] = i;
+    if (known->light ? !set_key(p, known, p->slots, placement->server, err)
+                     : !set_op_slots(p, known, placement->server, err))
+        return false;
+    t->place = rec_map_get(&known->layouts, key_of(p, known, p->op_slots));
     if (t->place == REC_NONE &&
-        !make_layout(p, known, t->nservers, order, &t->place, err))
+        ((known->light && !set_op_slots(p, known, NULL, err)) ||
+         !make_layout(p, known, t->nservers, placement->order, &t->place, err)))
         return false;
     t->layout = p->laid[t->place].layout;
     t->serial = p->laid[t->place].serial;
@@ -255,11 +332,11 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
             struct rec_error *err)
 {
     struct known *known = know(p, index, err);
-    const struct graph *graph;
     struct trial *trial = &p->last;
     struct alloc_placement placement;
 
-    if (!known || !alloc_place(p->placer, &known->plan, vacancy, &placement, err))
+    if (!known || !(known->light ? alloc_place_kinds : alloc_place)(
+                      p->placer, &known->plan, vacancy, &placement, err))
         return false;
     *trial = (struct trial){.graph = index + 1,
                             .outcome = placement.outcome,
@@ -267,17 +344,9 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
                             .left = placement.left};
     if (trial->outcome != ALLOC_PLACED)
         return true;
-    graph = known->plan.graph;
-    if (!rec_grow(&p->op_slots, &p->op_slots_room, graph->nops + 1, sizeof *p->op_slots,
-                  err))
-        return false;
     trial->servers = (uint32_t *)(uintptr_t)placement.held;
     trial->nservers = placement.nheld;
-    for (uint32_t i = 0; i < placement.nheld; i++)
-        p->slots[placement.held[i]] = i;
-    for (size_t i = 0; i < graph->nops; i++)
-        p->op_slots[graph->member[i]] = p->slots[placement.server[i]];
-    return find_layout(p, known, placement.order, trial, err) &&
+    return find_layout(p, known, &placement, trial, err) &&
            sim_layout_cost(trial->layout, &p->options->cluster, trial->servers,
                            &trial->cost, err);
 }

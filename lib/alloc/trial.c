@@ -20,7 +20,7 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
 {
     size_t each = sizeof(struct trial) + nservers / 4 + 100;
     trials->nwords = nservers / 64 + 1;
-    for (trials->ntrials = 1 << 14; trials->ntrials > 16; trials->ntrials /= 2)
+    for (trials->ntrials = 1 << 12; trials->ntrials > 16; trials->ntrials /= 2)
         if (trials->ntrials * each < BUDGET)
             break;
     trials->trial = calloc(trials->ntrials, sizeof *trials->trial);

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+/* So many racks are looked through faster than bounds are kept. */
+enum { FEW = 64 };
+
 struct alloc_vacancy *
 alloc_vacancy_new(const struct net_cluster *cluster, struct rec_error *err)
 {
@@ -17,8 +20,9 @@ alloc_vacancy_new(const struct net_cluster *cluster, struct rec_error *err)
     v->words = (v->rack + 63) / 64;
     v->racks = cluster->shape[1];
     v->free = calloc((size_t)servers / v->rack * v->words, sizeof *v->free);
-    v->bound = calloc(ALLOC_BOUNDS, sizeof *v->bound);
-    if (!v->free || !v->bound) {
+    if (servers / v->rack > FEW)
+        v->bound = calloc(ALLOC_BOUNDS, sizeof *v->bound);
+    if (!v->free || (servers / v->rack > FEW && !v->bound)) {
         alloc_vacancy_free(v);
         rec_fail_memory(err);
         return NULL;
@@ -48,7 +52,10 @@ alloc_is_free(const struct alloc_vacancy *v, uint32_t server)
 uint32_t *
 alloc_bound(const struct alloc_vacancy *v, const uint32_t shape[3])
 {
-    struct alloc_bound *bound = &v->bound[alloc_shape_hash(shape)];
+    struct alloc_bound *bound;
+    if (!v->bound)
+        return NULL;
+    bound = &v->bound[alloc_shape_hash(shape)];
     if (memcmp(bound->shape, shape, sizeof bound->shape) != 0) {
         memcpy(bound->shape, shape, sizeof bound->shape);
         bound->rack = 0;
@@ -80,6 +87,6 @@ alloc_set_free(struct alloc_vacancy *v, uint32_t server, bool free)
         return;
     *word ^= bit;
     v->n += free ? 1 : UINT32_MAX; /* - 1 */
-    if (free)
+    if (free && v->bound)
         lower_bounds(v, server / v->rack);
 }

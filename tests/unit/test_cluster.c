@@ -361,8 +361,8 @@ run_ten(const struct alloc_heuristic *heuristic)
 static void
 test_impure(void **state)
 {
-    const struct alloc_heuristic pure = {"pure", place_drawing, true};
-    const struct alloc_heuristic impure = {"impure", place_drawing, false};
+    const struct alloc_heuristic pure = {"pure", place_drawing, true, false};
+    const struct alloc_heuristic impure = {"impure", place_drawing, false, false};
     double first;
     (void)state;
     run_ten(&pure);

@@ -1,4 +1,5 @@
 /* Allocation on RAMP: shapes, blocks, memory. */
+#include "../../lib/alloc/placer.h"
 #include "graphs.h"
 #include "published.h"
 
@@ -404,6 +405,37 @@ test_twins(void **state)
     assert_string_equal(p.text, "1=0-0-0 2=0-0-0 4=0-0-0 3=0-0-0");
 }
 
+/* If memory never binds, the first unit of each number of parts says where all go. */
+static void
+check_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
+            const struct alloc_vacancy *vacancy)
+{
+    struct alloc_placement all, kinds;
+    struct rec_error err = {.text = ""};
+    uint32_t server[20], held[20];
+    assert_true(alloc_place(placer, plan, vacancy, &all, &err));
+    assert_true(plan->graph->nops <= 20 && all.nheld <= 20);
+    memcpy(server, all.server, plan->graph->nops * sizeof *server);
+    memcpy(held, all.held, all.nheld * sizeof *held);
+    assert_true(alloc_place_kinds(placer, plan, vacancy, &kinds, &err));
+    assert_int_equal(kinds.outcome, all.outcome);
+    if (all.outcome != ALLOC_PLACED) {
+        assert_int_equal(kinds.failed, all.failed);
+        return;
+    }
+    assert_int_equal(kinds.nheld, all.nheld);
+    assert_memory_equal(kinds.held, held, all.nheld * sizeof *held);
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        const struct graph_unit *unit = &plan->graph->unit[plan->step[i].unit], *first;
+        uint32_t k = 0;
+        do
+            first = &plan->graph->unit[plan->step[plan->kind[k++]].unit];
+        while (first->parts != unit->parts);
+        assert_memory_equal(server + unit->first, kinds.server + first->first,
+                            unit->parts * sizeof *server);
+    }
+}
+
 /*
  * What a vacancy remembers of where blocks may start is right, however servers come and go:
  * placing on it gives what placing on a new one of the same servers does, by each heuristic.
@@ -411,16 +443,18 @@ test_twins(void **state)
 static void
 test_remembered(void **state)
 {
-    struct net_cluster on = cluster(6, 5, 4, 3);
+    struct net_cluster on = cluster(11, 6, 2, 3);
     struct rec_error err = {.text = ""};
     struct alloc_vacancy *old = alloc_vacancy_new(&on, &err);
+    int light = 0;
     (void)state;
     random_state = 5;
     for (int step = 0; step < 2000; step++) {
         const struct alloc_heuristic *h = &alloc_heuristics[draw(3)];
         int parts = (int)(1 + draw(6));
-        struct graph g = graph_text(
-            graph_with(parts_of("x", parts, 2), parts_of("y", 1 + (int)draw(3), 1), ""));
+        struct graph g =
+            graph_text(graph_with(parts_of("x", parts, 2),
+                                  parts_of("y", 1 + (int)draw(3), 1 + (int)draw(2)), ""));
         struct alloc_placer_options options = {on, h, {2, 2, 2}, 1};
         struct alloc_vacancy *new = alloc_vacancy_new(&on, &err);
         struct alloc_placer *placer[2] = {alloc_placer_new(&options, &err),
@@ -428,8 +462,8 @@ test_remembered(void **state)
         struct alloc_placement got[2];
         struct alloc_plan plan;
         for (int i = 0; i < 6; i++)
-            alloc_set_free(old, draw(120), draw(10) < (step % 40 < 20 ? 2 : 6));
-        for (uint32_t s = 0; s < 120; s++)
+            alloc_set_free(old, draw(132), draw(10) < (step % 40 < 20 ? 2 : 6));
+        for (uint32_t s = 0; s < 132; s++)
             alloc_set_free(new, s, alloc_is_free(old, s));
         assert_true(alloc_plan_make(&g, &plan, &err));
         assert_true(alloc_place(placer[0], &plan, old, &got[0], &err));
@@ -439,12 +473,17 @@ test_remembered(void **state)
         if (got[0].outcome == ALLOC_PLACED)
             assert_memory_equal(got[0].server, got[1].server,
                                 g.nops * sizeof *got[0].server);
+        if (alloc_is_light(placer[0], &plan)) {
+            check_kinds(placer[0], &plan, old);
+            light++;
+        }
         for (int i = 0; i < 2; i++)
             alloc_placer_free(placer[i]);
         alloc_vacancy_free(new);
         alloc_plan_free(&plan);
         graph_free(&g);
     }
+    assert_in_range(light, 100, 1900); /* memory binds in others */
     alloc_vacancy_free(old);
 }
 
