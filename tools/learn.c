@@ -29,7 +29,7 @@ struct learning {
     size_t template_room, setting_room;
     uint32_t units;
     uint64_t held_out;
-    struct alloc_scorer *scorer;
+    struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -171,10 +171,10 @@ read_options(struct learning *l, const struct learn_args *args)
     o->course.admission.placer = l->cluster.placer;
     o->course.admission.down = l->cluster.down;
     o->course.admission.ndown = l->cluster.ndown;
+    o->experts = !args->shared_flag;
     l->units = (uint32_t)units;
-    l->scorer = args->init_given ? alloc_scorer_read(args->init_arg, &cli->err)
-                                 : alloc_scorer_new(l->units, &cli->err);
-    return l->scorer != NULL;
+    return !args->init_given ||
+           (l->start = alloc_scorer_read(args->init_arg, &cli->err)) != NULL;
 }
 
 /* ---- the input ----------------------------------------------------------- */
@@ -239,12 +239,11 @@ read_input(struct learning *l)
 /* ---- training ------------------------------------------------------------ */
 
 static bool
-tell(void *context, const struct learn_progress *p, const struct alloc_scorer *mean)
+tell(void *context, const struct learn_progress *p)
 {
     struct learning *l = context;
     uint64_t all = l->options.generations;
     char what[100];
-    (void)mean;
     snprintf(what, sizeof what, "generations, %.1f s, value %.4f, sigma %.3f", p->seconds,
              p->value, p->sigma);
     cli_progress(l->cli, p->generation, all == UINT64_MAX ? 0 : all, what);
@@ -288,17 +287,23 @@ train(struct learning *l, uint64_t *generations)
 {
     struct cli *cli = l->cli;
     struct sigaction action = {.sa_handler = interrupt}, before[2];
-    bool ok;
 
+    *generations = 0;
+    if (l->options.generations == 0) {
+        l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
+        l->start = NULL;
+        return l->scorer != NULL;
+    }
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    ok = learn_train(&l->options, &l->store, l->scorer, generations, &cli->err);
+    l->scorer =
+        learn_train(&l->options, &l->store, l->start, l->units, generations, &cli->err);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     if (interrupted)
         cli_warn(cli, "interrupted after %llu generations",
                  (unsigned long long)*generations);
-    return ok;
+    return l->scorer != NULL;
 }
 
 static bool
@@ -322,6 +327,7 @@ run(struct cli *cli, const struct learn_args *args)
     rec_arena_free(&l.arena);
     free(l.templates);
     free(l.settings);
+    alloc_scorer_free(l.start);
     alloc_scorer_free(l.scorer);
     return ok;
 }

@@ -213,7 +213,14 @@ struct alloc_feature {
 };
 
 extern const struct alloc_feature alloc_features[];
-#define ALLOC_FEATURES 46
+#define ALLOC_FEATURES 47
+
+/**
+ * The regime: those features that say how jobs come (load, need, spread, variation), the same
+ * for all alternatives of a job, here as numbers in the table.
+ */
+#define ALLOC_REGIME 4
+extern const int alloc_regime[ALLOC_REGIME];
 
 /** The features of an alternative that was tried and can start, in order of the table. */
 bool alloc_question_features(struct alloc_question *question, uint32_t i,
@@ -227,27 +234,40 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
 #define ALLOC_UNITS_MAX 1000
 
 /**
- * A learned scorer: the weighted sum of an alternative's features, and of the outputs of
- * hidden units, each tanh of a weighted sum of the features. The alternative with the highest
- * score is chosen, if that is at least 0; else the job is refused.
+ * An expert: the weighted sum of an alternative's features, and of the outputs of hidden units,
+ * each tanh of a weighted sum of the features.
  */
-struct alloc_scorer {
-    uint32_t units;
+struct alloc_expert {
+    double center[ALLOC_REGIME]; /* the regime in which it is at home */
     double *weight; /* owned: ALLOC_FEATURES; of each unit as many, and its own */
 };
 
-/** All weights are 0. NULL: *err. */
-struct alloc_scorer *alloc_scorer_new(uint32_t units,
+/**
+ * A learned scorer: experts, of which that one gives the scores whose center is nearest, in
+ * units of the features' spreads (of equally near ones the first; a mixture of experts with
+ * the hard gate of a nearest prototype, after Jacobs, Jordan, Nowlan and Hinton, "Adaptive
+ * Mixtures of Local Experts", 1991). The alternative with the highest score is chosen, if that
+ * is at least 0; else the job is refused.
+ */
+struct alloc_scorer {
+    uint32_t units; /* each expert's */
+    uint32_t nexperts;
+    struct alloc_expert *expert; /* owned */
+};
+
+/** All weights and centers are 0. NULL: *err. */
+struct alloc_scorer *alloc_scorer_new(uint32_t units, uint32_t nexperts,
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `scorer` may be NULL. */
 void alloc_scorer_free(void *scorer);
-/** How many weights there are. */
+/** How many weights an expert has. */
 size_t alloc_scorer_size(uint32_t units);
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
-/** Reads weight records. NULL: *err. */
+/** Reads expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;
+/** The center of an only expert, which is always the nearest, is not written. */
 void alloc_scorer_write(const struct alloc_scorer *scorer, struct rec_writer *writer);
 
 struct alloc_admission_options;
@@ -399,6 +419,9 @@ const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
 /** All jobs are gone, and time is 0 again; what placements cost is not forgotten. */
 bool alloc_admission_reset(struct alloc_admission *admission,
                            struct rec_error *err) REC_MUST_CHECK;
+/** The regime of the arrivals so far; the chooser must be one that observes. */
+void alloc_admission_regime(struct alloc_admission *admission,
+                            double value[ALLOC_REGIME]);
 void alloc_admission_free(struct alloc_admission *admission);
 
 /* ---- how many jobs could start at most ----------------------------------- */

@@ -77,42 +77,61 @@ void learn_course_free(struct learn_course *course);
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
                       uint32_t seed, double *blocking,
                       struct rec_error *err) REC_MUST_CHECK;
+/** The regime of the last episode's jobs, all of them. */
+void learn_course_regime(const struct learn_course *course, double value[ALLOC_REGIME]);
 
 /* ---- training ------------------------------------------------------------ */
 
 struct learn_progress {
     uint64_t generation; /* that ended */
     double seconds;      /* of processor time */
-    double value;        /* of the generation's best */
-    double sigma;
+    double value;        /* of the generation's best, the mean over the experts */
+    double sigma;        /* the same */
 };
 
 struct learn_options {
     struct learn_course_options course;   /* with a chooser of its own */
     const struct learn_setting *settings; /* borrowed */
     uint32_t nsettings;
-    uint64_t generations; /* UINT64_MAX: as many as `seconds` are enough for */
-    double seconds;       /* of processor time; INFINITY: as long as it takes */
-    double sigma;         /* the first steps */
+    bool experts; /* one for each setting, not one for all */
+    uint64_t
+        generations; /* at least 1; UINT64_MAX: as many as `seconds` are enough for */
+    double seconds;  /* of processor time; INFINITY: as long as it takes */
+    double sigma;    /* the first steps */
     uint32_t seed, threads;
-    /* After each generation; false: enough. `mean` is what would be the result. */
-    bool (*tell)(void *context, const struct learn_progress *progress,
-                 const struct alloc_scorer *mean);
+    /* After each generation; false: enough. */
+    bool (*tell)(void *context, const struct learn_progress *progress);
     void *context;
 };
 
 /**
- * Trains a scorer from what it is on. A point's value is the mean over the settings of its
- * blocking in one episode, the same for all points of a generation, divided by the root of
- * 0.001 and the mean blocking of the generation's points in that setting: so neither the loads
- * under which most is blocked count alone, nor those under which hardly anything is. Steps are
- * taken in units of 1 / the spread of each feature (struct alloc_feature). The result is
- * the mean of the strategy's means over the last third of the generations. *generations: how
- * many there were; the same number gives the same scorer, whatever `threads`.
+ * Trains a scorer, all its experts at the same time. A point's value is the mean over the
+ * expert's settings of its blocking in one episode, the same for all points of a generation,
+ * divided by the root of 0.001 and the mean blocking of the generation's points in that
+ * setting: so neither the loads under which most is blocked count alone, nor those under which
+ * hardly anything is. Steps are taken in units of 1 / the spread of each feature (struct
+ * alloc_feature).
+ *
+ * What an expert starts from is that which is worth most over 8 episodes of each of its
+ * settings: of the experts of `start`, or if that is NULL, of weights (of `units` hidden
+ * units) that are all 0 and, for d = 1, 2, 4, ..., of scores sigma (1 - 8 ln((1 + n) /
+ * (1 + d))^2) of n servers, which take d or none (the one degree of SiP-ML). After 40, 80,
+ * 160, ... generations an expert starts anew from the best of the others if that does better
+ * in its setting, by more than two standard errors, or if it does no better than what it
+ * started from at first. In the end it becomes what is worth most, over 12 episodes, and of
+ * the best three over 36 more, of: the mean of the strategy's means over the last third of
+ * the generations, over each sixth but the first, and what it started from, at first and
+ * last. In all episodes the other experts decide, too, where they are at home; an expert's
+ * center is the regime of an episode of its setting.
+ *
+ * *generations: how many there were, at least one; the same number gives the same scorer,
+ * whatever `threads`. NULL: *err.
  */
-bool learn_train(const struct learn_options *options, struct graph_store *store,
-                 struct alloc_scorer *scorer, uint64_t *generations,
-                 struct rec_error *err) REC_MUST_CHECK;
+struct alloc_scorer *learn_train(const struct learn_options *options,
+                                 struct graph_store *store,
+                                 const struct alloc_scorer *start, uint32_t units,
+                                 uint64_t *generations,
+                                 struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

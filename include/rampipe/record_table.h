@@ -206,6 +206,16 @@ REC_ROW(BLOCK, "block",
     REC_KEY("demand_memory", AMOUNT, "memory of its ops, unpartitioned, bytes")
     REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
 
+REC_ROW(EXPERT, "expert",
+    "An expert of a learned chooser: the weights that follow are its own; where jobs come as "
+    "near it as at no other, it decides.",
+    "expert\t1\tload=0.6\tneed=0.02\tspread=0.06\tvariation=0",
+    REC_FIELD("NUMBER", COUNT, "1, 2, ..."),
+    REC_KEY("load", NUMBER, "the feature, where it is at home")
+    REC_KEY("need", NUMBER, "the same")
+    REC_KEY("spread", NUMBER, "the same")
+    REC_KEY("variation", NUMBER, "the same"))
+
 REC_ROW(WEIGHT, "weight",
     "A weight of a learned chooser, of a feature's value or "
     "of the output of a hidden unit.",

@@ -421,6 +421,12 @@ alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
     return true;
 }
 
+void
+alloc_admission_regime(struct alloc_admission *a, double value[ALLOC_REGIME])
+{
+    features_regime(a->question.features, value);
+}
+
 bool
 admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
                struct rec_error *err)

@@ -147,19 +147,47 @@ blocks_free(struct blocks *b)
     free(b->open);
 }
 
+/* A word has a bit for every server. */
+static inline bool
+is_small(const struct blocks *b)
+{
+    return b->nservers <= 64;
+}
+
+struct horizon
+blocks_horizon(const struct blocks *b, const double *when, double within)
+{
+    struct horizon horizon = {within, 0};
+    for (uint32_t s = 0; s < b->nservers && s < 64; s++)
+        horizon.busy |= (uint64_t)(when[s] > within) << s;
+    return horizon;
+}
+
+/* When all servers of a position are free, seconds from now. */
+static inline double
+free_at(const struct blocks *b, uint32_t p, const double *when)
+{
+    double last = 0;
+    for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
+        last = when[b->server[j]] > last ? when[b->server[j]] : last;
+    return last;
+}
+
 void
 blocks_set(struct blocks *b, const double *when)
 {
+    const struct horizon now = blocks_horizon(b, when, 0);
     uint32_t n = 0;
     for (uint32_t d = 0; d < b->ndegrees; d++) {
         b->first_open[d] = n;
         for (uint32_t p = b->first[d]; p < b->first[d + 1]; p++) {
-            double last = 0;
-            for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
-                last = when[b->server[j]] > last ? when[b->server[j]] : last;
-            b->when[p] = last;
-            if (last == 0)
-                b->open[n++] = p;
+            bool open = (b->mask[p] & now.busy) == 0;
+            if (!is_small(b)) {
+                b->when[p] = free_at(b, p, when);
+                open = b->when[p] == 0;
+            }
+            b->open[n] = p;
+            n += open;
         }
     }
     b->first_open[b->ndegrees] = n;
@@ -170,7 +198,7 @@ is_taken(const struct blocks *b, uint32_t p, const struct taken *taken)
 {
     if (!(b->mask[p] & taken->mask))
         return false;
-    if (b->nservers <= 64)
+    if (is_small(b))
         return true;
     for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
         if (taken->is[b->server[j]])
@@ -187,15 +215,22 @@ blocks_count(const struct blocks *b, uint32_t d, const struct taken *taken)
     return n;
 }
 
+static inline bool
+is_free_by(const struct blocks *b, uint32_t p, const struct horizon *horizon)
+{
+    return is_small(b) ? !(b->mask[p] & horizon->busy) : b->when[p] <= horizon->within;
+}
+
 uint32_t
-blocks_largest(const struct blocks *b, double within, const struct taken *taken)
+blocks_largest(const struct blocks *b, const struct horizon *horizon,
+               const struct taken *taken)
 {
     for (uint32_t d = b->ndegrees; d-- > 0;) {
         for (uint32_t i = b->first_open[d]; i < b->first_open[d + 1]; i++)
             if (!is_taken(b, b->open[i], taken))
                 return d + 1;
-        for (uint32_t p = b->first[d]; within > 0 && p < b->first[d + 1]; p++)
-            if (b->when[p] <= within && !is_taken(b, p, taken))
+        for (uint32_t p = b->first[d]; horizon && p < b->first[d + 1]; p++)
+            if (is_free_by(b, p, horizon) && !is_taken(b, p, taken))
                 return d + 1;
     }
     return 0;

@@ -15,7 +15,8 @@ struct blocks {
     uint32_t *server;                          /* of position p from start[p] on */
     uint32_t *start;
     uint64_t *mask; /* per position: bit server % 64 of each server */
-    double *when;   /* per position: seconds from now until all its servers are free */
+    double *when;   /* per position: seconds from now until all its servers are free; not
+                       kept if a word has all servers */
     uint32_t *open; /* positions that are free now, of degree[d] from first_open[d] on */
     uint32_t first_open[BLOCKS_DEGREES + 1];
     size_t server_room, start_room, mask_room;
@@ -26,6 +27,14 @@ bool blocks_init(struct blocks *blocks, const uint32_t shape[3],
 void blocks_free(struct blocks *blocks);
 /* Fills when[] and open[]; `when` is that of each server. */
 void blocks_set(struct blocks *blocks, const double *when);
+/* A time, seconds from now, and a bit for each server that is not free by then; of the first
+ * 64. */
+struct horizon {
+    double within;
+    uint64_t busy;
+};
+struct horizon blocks_horizon(const struct blocks *blocks, const double *when,
+                              double within);
 /* The servers that somebody takes, as struct taken. */
 struct taken {
     const bool *is; /* per server */
@@ -33,9 +42,9 @@ struct taken {
 };
 /* How many positions of degree[d] are free now, taken ones not. */
 uint32_t blocks_count(const struct blocks *blocks, uint32_t d, const struct taken *taken);
-/* 1 + the index of the largest degree with a position that is free within so many seconds, 0:
- * none has one. */
-uint32_t blocks_largest(const struct blocks *blocks, double within,
+/* 1 + the index of the largest degree with a position that is free by then, 0: none has one.
+ * NULL: now. */
+uint32_t blocks_largest(const struct blocks *blocks, const struct horizon *horizon,
                         const struct taken *taken);
 
 #endif

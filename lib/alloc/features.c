@@ -5,9 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHARES = 5, HORIZONS = 3 };
+enum {
+    SHARES = 5,
+    HORIZONS = 3,
+    BEFORE =
+        4 /* so many ordinary jobs are imagined to have come first: need is 1/3, the mean
+                  of the squares of exponential times twice their mean's */
+};
 
-static const double horizon[HORIZONS] = {1, 3, 9}; /* mean times between arrivals */
+static const double horizons[HORIZONS] = {1, 3, 9}; /* mean times between arrivals */
 /* sixteenths of the cluster */
 static const uint32_t share_of[SHARES] = {1, 2, 3, 4, 8};
 
@@ -52,17 +58,24 @@ const struct alloc_feature alloc_features[] = {
     {"height2", "height squared", 0.15},
     {"load-height", "l * height", 0.22},
     {"load-height2", "l * height2", 0.22},
-    {"need", "the mean over the jobs so far of h(the speed-up they need), less 1/3",
-     0.08},
+    {"need",
+     "sum over the jobs so far of (h(the speed-up they need) - 1/3), / (jobs + 4)", 0.08},
     {"need-height", "need * height", 0.03},
     {"need-height2", "need * height2", 0.02},
     {"spread", "the standard deviation of fraction over the jobs so far, less 0.2", 0.06},
     {"spread-height", "spread * height", 0.03},
     {"spread-height2", "spread * height2", 0.02},
+    {"variation",
+     "v - 1; v^2 = (Q + 8) / (G + 4) - 1, Q the sum over G times between jobs of (time / "
+     "their mean)^2; v at most 10, of none 1",
+     0.4},
     {NULL, NULL, 0}};
 
 _Static_assert(sizeof alloc_features / sizeof *alloc_features == ALLOC_FEATURES + 1,
                "as many features as alloc.h says");
+
+const int alloc_regime[ALLOC_REGIME] = {ALLOC_LOAD, ALLOC_NEED, ALLOC_SPREAD,
+                                        ALLOC_VARIATION};
 
 struct features *
 features_new(const struct net_cluster *cluster, struct rec_error *err)
@@ -125,49 +138,67 @@ need_of(const struct features *f, double deadline, double work)
 void
 features_arrive(struct features *f, const struct graph_job *job, double work)
 {
-    double fraction = fraction_of(job->deadline, work);
-    if (f->arrivals++ == 0)
-        f->first = job->arrival;
-    f->last = job->arrival;
-    f->work += work;
-    f->fraction += fraction;
-    f->fraction2 += fraction * fraction;
-    f->needed += need_of(f, job->deadline, work);
+    struct arrivals *so_far = &f->arrivals;
+    double fraction = fraction_of(job->deadline, work), gap;
+    if (so_far->n++ == 0)
+        so_far->first = so_far->last = job->arrival;
+    gap = job->arrival - so_far->last;
+    so_far->last = job->arrival;
+    so_far->work += work;
+    so_far->fraction += fraction;
+    so_far->fraction2 += fraction * fraction;
+    so_far->needed += need_of(f, job->deadline, work);
+    so_far->gap2 += gap * gap;
 }
 
 void
 features_forget(struct features *f)
 {
-    f->arrivals = 0;
-    f->work = f->fraction = f->fraction2 = f->needed = 0;
+    f->arrivals = (struct arrivals){0};
 }
 
 void
 features_remember(struct features *f, const struct features *from)
 {
     f->arrivals = from->arrivals;
-    f->first = from->first;
-    f->last = from->last;
-    f->work = from->work;
-    f->fraction = from->fraction;
-    f->fraction2 = from->fraction2;
-    f->needed = from->needed;
 }
 
 /* ---- the cluster, once a decision ---------------------------------------- */
 
+/* The coefficient of variation of the times between arrivals. */
+static double
+variation_of(const struct arrivals *so_far)
+{
+    double n = (double)so_far->n - 1, mean = (so_far->last - so_far->first) / n;
+    if (!(n > 0 && mean > 0))
+        return 1;
+    return fmin(
+        sqrt(fmax((so_far->gap2 / mean / mean + 2 * BEFORE) / (n + BEFORE) - 1, 0)), 10);
+}
+
 static void
 look_at_load(struct features *f)
 {
-    double even, n = fmax((double)f->arrivals, 1), mean = f->fraction / n;
-    f->mean_work = f->work > 0 ? f->work / n : 1;
-    f->need = f->needed / n - 1. / 3;
-    f->spread = sqrt(fmax(f->fraction2 / n - mean * mean, 0)) - 0.2;
+    const struct arrivals *so_far = &f->arrivals;
+    double even, n = fmax((double)so_far->n, 1), mean = so_far->fraction / n;
+    f->mean_work = so_far->work > 0 ? so_far->work / n : 1;
+    f->need = (so_far->needed - n / 3) / (n + BEFORE);
+    f->spread = sqrt(fmax(so_far->fraction2 / n - mean * mean, 0)) - 0.2;
+    f->variation = variation_of(so_far) - 1;
     even = f->mean_work / f->nservers;
-    f->interarrival =
-        f->arrivals > 1 ? (f->last - f->first) / (double)(f->arrivals - 1) : even;
+    f->interarrival = so_far->n > 1 ? (so_far->last - so_far->first) / (n - 1) : even;
     f->interarrival = fmin(fmax(f->interarrival, even * rng_exp(-5)), even * rng_exp(5));
     f->load = rng_log(even / f->interarrival) / 2;
+}
+
+void
+features_regime(struct features *f, double value[ALLOC_REGIME])
+{
+    look_at_load(f);
+    value[0] = f->load;
+    value[1] = f->need;
+    value[2] = f->spread;
+    value[3] = f->variation;
 }
 
 void
@@ -200,11 +231,14 @@ features_look(struct features *f, const struct alloc_vacancy *vacancy, double no
         for (uint32_t i = 0; i < running[r].nservers; i++)
             f->when[running[r].servers[i]] = more;
         for (int h = 0; h < HORIZONS; h++)
-            if (more <= horizon[h] * f->interarrival)
+            if (more <= horizons[h] * f->interarrival)
                 f->ending[h] += running[r].nservers;
     }
     f->remaining = jobs ? rng_log1p(left / jobs / f->interarrival) / 2 : 0;
     blocks_set(&f->blocks, f->when);
+    for (int h = 0; h < HORIZONS; h++)
+        f->horizon[h] =
+            blocks_horizon(&f->blocks, f->when, horizons[h] * f->interarrival);
 }
 
 /* ---- an alternative ------------------------------------------------------ */
@@ -230,17 +264,17 @@ fill_blocks(struct features *f, const struct alloc_alternative *a, double *x)
         f->taken[a->servers[i]] = true;
         taken.mask |= (uint64_t)1 << a->servers[i] % 64;
     }
-    x[ALLOC_BLOCK] = f->height[blocks_largest(&f->blocks, 0, &taken)];
+    x[ALLOC_BLOCK] = f->height[blocks_largest(&f->blocks, NULL, &taken)];
     for (int i = 0; i < SHARES; i++) {
         uint32_t d = f->share[i];
         x[ALLOC_SHARE + i] = blocks_count(&f->blocks, d, &taken) /
                              (double)(f->blocks.first[d + 1] - f->blocks.first[d]);
     }
     for (int h = 0; h < HORIZONS; h++) {
-        double within = horizon[h] * f->interarrival;
-        bool ends = a->finish - f->now <= within;
+        const struct horizon *by = &f->horizon[h];
+        bool ends = a->finish - f->now <= by->within;
         x[ALLOC_BLOCK_LATER + h] =
-            f->height[blocks_largest(&f->blocks, within, ends ? &none : &taken)];
+            f->height[blocks_largest(&f->blocks, by, ends ? &none : &taken)];
         x[ALLOC_FREE_LATER + h] =
             (f->nfree - (ends ? 0 : n) + f->ending[h]) / (double)f->nservers;
     }
@@ -289,4 +323,5 @@ features_of(struct features *f, const struct features_job *job,
     x[ALLOC_SPREAD] = f->spread;
     x[ALLOC_SPREAD_HEIGHT] = f->spread * x[ALLOC_HEIGHT];
     x[ALLOC_SPREAD_HEIGHT2] = f->spread * x[ALLOC_HEIGHT2];
+    x[ALLOC_VARIATION] = f->variation;
 }

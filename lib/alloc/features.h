@@ -44,7 +44,8 @@ enum {
     ALLOC_NEED_HEIGHT2,
     ALLOC_SPREAD,
     ALLOC_SPREAD_HEIGHT,
-    ALLOC_SPREAD_HEIGHT2
+    ALLOC_SPREAD_HEIGHT2,
+    ALLOC_VARIATION
 };
 
 struct running {
@@ -54,19 +55,24 @@ struct running {
     double finish; /* seconds */
 };
 
+/* Arrivals so far. */
+struct arrivals {
+    uint64_t n;
+    double first, last;                             /* seconds */
+    double work, fraction, fraction2, needed, gap2; /* sums; gap: between two, seconds */
+};
+
 struct features {
     uint32_t nservers;
     struct blocks blocks;
     uint32_t share[5];                 /* which degree */
     double height[BLOCKS_DEGREES + 1]; /* h() of none, and of each degree */
     double *h;                         /* of 0 to nservers servers */
-    /* arrivals so far: */
-    uint64_t arrivals;
-    double first, last;                       /* seconds */
-    double work, fraction, fraction2, needed; /* sums */
+    struct arrivals arrivals;
     /* the cluster at a decision: */
-    double mean_work, need, spread, interarrival, load, now, remaining;
+    double mean_work, need, spread, variation, interarrival, load, now, remaining;
     uint32_t nfree, ending[3];
+    struct horizon horizon[3];
     const struct running *running;
     size_t nrunning;
     double *when; /* per server: seconds until it is free */
@@ -91,6 +97,8 @@ void features_arrive(struct features *features, const struct graph_job *job, dou
 void features_forget(struct features *features);
 /* The arrivals were those of another. */
 void features_remember(struct features *features, const struct features *from);
+/* The regime (alloc_regime) of the arrivals so far. */
+void features_regime(struct features *features, double value[ALLOC_REGIME]);
 /* Looks at the cluster; what is given is borrowed until the next look. */
 void features_look(struct features *features, const struct alloc_vacancy *vacancy,
                    double now, const struct running *running, size_t nrunning);

@@ -5,16 +5,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static bool
+add_experts(struct alloc_scorer *s, uint32_t n, struct rec_error *err)
+{
+    struct alloc_expert *expert =
+        realloc(s->expert, (s->nexperts + n) * sizeof *s->expert);
+    if (!expert)
+        return rec_fail_memory(err);
+    s->expert = expert;
+    for (; n > 0; n--) {
+        struct alloc_expert *e = &expert[s->nexperts];
+        *e = (struct alloc_expert){
+            .weight = calloc(alloc_scorer_size(s->units), sizeof *e->weight)};
+        if (!e->weight)
+            return rec_fail_memory(err);
+        s->nexperts++;
+    }
+    return true;
+}
+
 struct alloc_scorer *
-alloc_scorer_new(uint32_t units, struct rec_error *err)
+alloc_scorer_new(uint32_t units, uint32_t nexperts, struct rec_error *err)
 {
     struct alloc_scorer *s = calloc(1, sizeof *s);
-    if (s && (s->weight = calloc(alloc_scorer_size(units), sizeof *s->weight))) {
+    if (!s)
+        rec_fail_memory(err);
+    else {
         s->units = units;
-        return s;
+        if (add_experts(s, nexperts, err))
+            return s;
     }
-    free(s);
-    rec_fail_memory(err);
+    alloc_scorer_free(s);
     return NULL;
 }
 
@@ -22,8 +43,11 @@ void
 alloc_scorer_free(void *self)
 {
     struct alloc_scorer *s = self;
-    if (s)
-        free(s->weight);
+    if (!s)
+        return;
+    for (uint32_t e = 0; e < s->nexperts; e++)
+        free(s->expert[e].weight);
+    free(s->expert);
     free(s);
 }
 
@@ -50,14 +74,41 @@ squash(double x)
     return x < 0 ? -y : y;
 }
 
+/* The one that is nearest to the regime. */
+static const double *
+weights_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
+{
+    const double *found = s->expert[0].weight;
+    double nearest = INFINITY;
+    for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
+        double far = 0;
+        for (int i = 0; i < ALLOC_REGIME; i++) {
+            int k = alloc_regime[i];
+            double x = (feature[k] - s->expert[e].center[i]) / alloc_features[k].spread;
+            far += x * x;
+        }
+        if (far < nearest) {
+            nearest = far;
+            found = s->expert[e].weight;
+        }
+    }
+    return found;
+}
+
+static double
+score_of(const double *weight, uint32_t units, const double *feature)
+{
+    double sum = dot(weight, feature);
+    const double *unit = weight + ALLOC_FEATURES;
+    for (uint32_t u = 0; u < units; u++, unit += ALLOC_FEATURES + 1)
+        sum += unit[ALLOC_FEATURES] * squash(dot(unit, feature));
+    return sum;
+}
+
 double
 alloc_scorer_score(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
 {
-    double sum = dot(s->weight, feature);
-    const double *unit = s->weight + ALLOC_FEATURES;
-    for (uint32_t u = 0; u < s->units; u++, unit += ALLOC_FEATURES + 1)
-        sum += unit[ALLOC_FEATURES] * squash(dot(unit, feature));
-    return sum;
+    return score_of(weights_for(s, feature), s->units, feature);
 }
 
 bool
@@ -67,7 +118,7 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
     const struct alloc_scorer *s = self;
     uint32_t n = alloc_question_count(q);
     double best = -INFINITY, feature[ALLOC_FEATURES];
-    bool any = false;
+    const double *weight = NULL; /* the regime is that of all alternatives */
     *choice = ALLOC_NONE;
     for (uint32_t i = 0; i < n; i++) {
         const struct alloc_alternative *alternative = alloc_question_try(q, i, err);
@@ -78,14 +129,15 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
             continue;
         if (!alloc_question_features(q, i, feature, err))
             return false;
-        any = true;
-        score = alloc_scorer_score(s, feature);
+        if (!weight)
+            weight = weights_for(s, feature);
+        score = score_of(weight, s->units, feature);
         if (*choice == ALLOC_NONE ? score >= 0 : score > best) {
             best = score;
             *choice = i;
         }
     }
-    if (any && *choice == ALLOC_NONE)
+    if (weight && *choice == ALLOC_NONE)
         *choice = ALLOC_REFUSED;
     return true;
 }
@@ -101,18 +153,27 @@ find_feature(struct rec_str name)
     return -1;
 }
 
+/* What is new is NAN, as all weights are that have not come. */
+static void
+clear(double *weight, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        weight[i] = NAN;
+}
+
 static bool
 grow_units(struct alloc_scorer *s, uint32_t units, struct rec_error *err)
 {
     size_t have = alloc_scorer_size(s->units), want = alloc_scorer_size(units);
-    double *weight;
     if (units <= s->units)
         return true;
-    if (!(weight = realloc(s->weight, want * sizeof *weight)))
-        return rec_fail_memory(err);
-    for (size_t i = have; i < want; i++)
-        weight[i] = NAN;
-    s->weight = weight;
+    for (uint32_t e = 0; e < s->nexperts; e++) {
+        double *weight = realloc(s->expert[e].weight, want * sizeof *weight);
+        if (!weight)
+            return rec_fail_memory(err);
+        s->expert[e].weight = weight;
+        clear(weight, have, want);
+    }
     s->units = units;
     return true;
 }
@@ -123,6 +184,7 @@ place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct r
          struct rec_error *err)
 {
     struct rec_str input = rec->field[1], rest = input, word, key;
+    double *weight;
     uint64_t unit = 0;
     int feature = find_feature(input);
     bool output = rec_str_split(&rest, '-', &word) && rec_str_is(word, "unit") &&
@@ -144,51 +206,96 @@ place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct r
     }
     if (!grow_units(s, (uint32_t)unit, err))
         return NULL;
+    weight = s->expert[s->nexperts - 1].weight;
     if (unit == 0)
-        return &s->weight[feature];
-    return &s->weight[alloc_scorer_size((uint32_t)unit - 1) +
-                      (output ? ALLOC_FEATURES : (size_t)feature)];
+        return &weight[feature];
+    return &weight[alloc_scorer_size((uint32_t)unit - 1) +
+                   (output ? ALLOC_FEATURES : (size_t)feature)];
 }
 
-/* Reads a stream of weights, all of which are NAN; so are those that do not come. */
 static bool
-read_weights(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error *err)
+read_weight(struct alloc_scorer *s, const struct rec_reader *reader,
+            const struct rec *rec, struct rec_error *err)
+{
+    double *place;
+    if (!rec_need(reader, rec, err))
+        return false;
+    if (s->nexperts == 0) {
+        if (!add_experts(s, 1, err))
+            return false;
+        clear(s->expert[0].weight, 0, alloc_scorer_size(s->units));
+    }
+    if (!(place = place_of(s, reader, rec, err)))
+        return false;
+    if (!isnan(*place))
+        return rec_reader_fail(reader, err, "the weight of '%.*s' stands twice",
+                               (int)rec->field[1].len, rec->field[1].ptr);
+    return rec_get_number(reader, rec, 2, place, err);
+}
+
+/* The weights that follow are its own. */
+static bool
+read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
+            const struct rec *rec, struct rec_error *err)
+{
+    struct alloc_expert *expert;
+    uint64_t number;
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 1, &number, err))
+        return false;
+    if (first && s->nexperts > 0)
+        return rec_reader_fail(reader, err, "there are weights before the first expert");
+    if (number != s->nexperts + 1)
+        return rec_reader_fail(reader, err, "expert %u should come here",
+                               s->nexperts + 1);
+    if (!add_experts(s, 1, err))
+        return false;
+    expert = &s->expert[s->nexperts - 1];
+    clear(expert->weight, 0, alloc_scorer_size(s->units));
+    for (int i = 0; i < ALLOC_REGIME; i++) {
+        const char *name = alloc_features[alloc_regime[i]].name;
+        expert->center[i] = NAN;
+        if (!rec_key_number(reader, rec, name, &expert->center[i], err))
+            return false;
+        if (isnan(expert->center[i]))
+            return rec_reader_fail(reader, err, "the expert has no %s=", name);
+    }
+    return true;
+}
+
+static bool
+read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error *err)
 {
     struct rec rec;
-    bool found = false;
-    int status;
-    while ((status = rec_next(reader, &rec, err)) > 0) {
-        double *place;
-        if (rec.type != REC_WEIGHT)
-            continue;
-        found = true;
-        if (!rec_need(reader, &rec, err) || !(place = place_of(s, reader, &rec, err)))
-            return false;
-        if (!isnan(*place))
-            return rec_reader_fail(reader, err, "the weight of '%.*s' stands twice",
-                                   (int)rec.field[1].len, rec.field[1].ptr);
-        if (!rec_get_number(reader, &rec, 2, place, err))
-            return false;
+    bool weights = false, experts = false, ok = true;
+    int status = 0;
+    while (ok && (status = rec_next(reader, &rec, err)) > 0) {
+        if (rec.type == REC_WEIGHT) {
+            ok = read_weight(s, reader, &rec, err);
+            weights = true;
+        } else if (rec.type == REC_EXPERT) {
+            ok = read_expert(s, !experts, reader, &rec, err);
+            experts = true;
+        }
     }
-    return status == 0 && (found || rec_fail(err, REC_DATA, "%s: there are no weights",
-                                             rec_reader_file(reader)));
+    return ok && status == 0 &&
+           (weights ||
+            rec_fail(err, REC_DATA, "%s: there are no weights", rec_reader_file(reader)));
 }
 
 struct alloc_scorer *
 alloc_scorer_read(const char *path, struct rec_error *err)
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, err);
-    struct alloc_scorer *s = reader ? alloc_scorer_new(0, err) : NULL;
-    for (int i = 0; s && i < ALLOC_FEATURES; i++)
-        s->weight[i] = NAN;
-    if (s && !read_weights(s, reader, err)) {
+    struct alloc_scorer *s = reader ? alloc_scorer_new(0, 0, err) : NULL;
+    if (s && !read_records(s, reader, err)) {
         alloc_scorer_free(s);
         s = NULL;
     }
-    for (size_t i = 0; s && i < alloc_scorer_size(s->units); i++)
-        if (isnan(s->weight[i]))
-            s->weight[i] = 0;
     rec_reader_close(reader);
+    for (uint32_t e = 0; s && e < s->nexperts; e++)
+        for (size_t i = 0; i < alloc_scorer_size(s->units); i++)
+            if (isnan(s->expert[e].weight[i]))
+                s->expert[e].weight[i] = 0;
     return s;
 }
 
@@ -209,16 +316,31 @@ write_weight(struct rec_writer *writer, const char *input, double value, uint32_
     rec_end(writer);
 }
 
-void
-alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
+static void
+write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 {
-    const double *weight = s->weight;
-    for (uint32_t unit = 0; unit <= s->units; unit++) {
+    for (uint32_t unit = 0; unit <= units; unit++) {
         char output[24];
         for (int i = 0; i < ALLOC_FEATURES; i++)
             write_weight(writer, alloc_features[i].name, *weight++, unit);
         snprintf(output, sizeof output, "unit-%u", unit);
         if (unit)
             write_weight(writer, output, *weight++, 0);
+    }
+}
+
+void
+alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
+{
+    for (uint32_t e = 0; e < s->nexperts; e++) {
+        if (s->nexperts > 1) {
+            rec_begin(writer, "expert");
+            rec_uint_field(writer, e + 1);
+            for (int i = 0; i < ALLOC_REGIME; i++)
+                rec_num_key(writer, alloc_features[alloc_regime[i]].name,
+                            s->expert[e].center[i]);
+            rec_end(writer);
+        }
+        write_weights(s->expert[e].weight, s->units, writer);
     }
 }

@@ -133,3 +133,9 @@ learn_course_run(struct learn_course *c, const struct learn_setting *setting,
     *blocking = c->options.jobs ? (double)c->blocked / (double)c->options.jobs : 0;
     return ok;
 }
+
+void
+learn_course_regime(const struct learn_course *c, double value[ALLOC_REGIME])
+{
+    alloc_admission_regime(c->admission, value);
+}

@@ -1,4 +1,4 @@
-/* Training: an evolution strategy whose points are judged by episodes, in several threads. */
+/* Training: evolution strategies whose points are judged by episodes, in several threads. */
 #include "rampipe/learn.h"
 
 #include <math.h>
@@ -6,6 +6,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+
+enum {
+    EPISODES = 8, /* that candidates are judged by */
+    WINDOWS = 6,  /* of generations, whose means are candidates in the end */
+    ENDS = WINDOWS + 2,
+    FIRST = 12, /* judged by so many episodes, */
+    FINAL = 3,  /* and the best of them */
+    LAST = 36,  /* by so many more */
+    SETTLE = 40 /* generations before experts look at each other, and again after twice as
+                   many */
+};
 
 struct worker {
     struct trainer *trainer;
@@ -17,25 +28,35 @@ struct worker {
     bool failed;
 };
 
+/* An expert in training. Points are in the coordinates of its strategy. */
+struct search {
+    struct learn_cma *cma;
+    const double *points;  /* that are judged; meanwhile, where others are, it is at: */
+    const double *mean;    /* NULL: where they are */
+    double *value;         /* of each */
+    double *first, *start; /* points that it started from, at first and last; owned */
+    double *means;         /* of all generations, one after the other */
+    size_t room;
+    struct alloc_expert *expert; /* the result's */
+};
+
 struct trainer {
     const struct learn_options *options;
     struct graph_store *store;
-    size_t n;      /* weights */
-    double *scale; /* weight / coordinate of the strategy, as features differ in spread */
-    double *unit;  /* per setting: what its blocking is divided by */
-    struct learn_cma *cma;
+    struct alloc_scorer *result;
+    size_t n;      /* weights of an expert */
+    double *scale; /* weight / coordinate, as features differ in spread */
+    struct search *search;
+    uint32_t nsearches;
     struct worker *worker;
     uint32_t nworkers;
-    /* The generation: */
-    uint32_t seed;
-    const double *points;
-    double *blocking; /* point after point, per setting */
-    atomic_uint next; /* of them */
-    double *value;    /* per point */
-    /* The means of all generations, for the result: */
-    double *means;
-    size_t room;
     uint64_t generation;
+    /* What is judged: points of each search, by episodes of all its settings. */
+    uint32_t npoints, nepisodes, seed;
+    uint32_t episodes; /* that were had since the last generation */
+    double *blocking;  /* point after point, setting after setting, per episode */
+    size_t room;
+    atomic_uint next; /* of them */
 };
 
 static double
@@ -46,7 +67,33 @@ processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- a generation -------------------------------------------------------- */
+/* ---- judging points ------------------------------------------------------ */
+
+static struct search *
+search_of(const struct trainer *t, uint32_t setting)
+{
+    return &t->search[t->options->experts ? setting : 0];
+}
+
+static void
+set_weights(const struct trainer *t, const double *point, double *weight)
+{
+    for (size_t k = 0; k < t->n; k++)
+        weight[k] = point[k] * t->scale[k];
+}
+
+/* A point of a setting's expert, while the others are where they are. */
+static void
+place(const struct worker *w, uint32_t setting, uint32_t point)
+{
+    const struct trainer *t = w->trainer;
+    const struct search *judged = search_of(t, setting);
+    for (uint32_t i = 0; i < t->nsearches; i++) {
+        const struct search *s = &t->search[i];
+        set_weights(t, s == judged || !s->mean ? judged->points + point * t->n : s->mean,
+                    w->scorer->expert[i].weight);
+    }
+}
 
 static void *
 work(void *argument)
@@ -54,18 +101,20 @@ work(void *argument)
     struct worker *w = argument;
     struct trainer *t = w->trainer;
     uint32_t settings = t->options->nsettings;
-    uint32_t all = learn_cma_population(t->cma) * settings, i;
+    uint32_t all = t->npoints * settings * t->nepisodes, i;
     while (!w->failed && (i = atomic_fetch_add(&t->next, 1)) < all) {
-        for (size_t k = 0; k < t->n; k++)
-            w->scorer->weight[k] = t->points[i / settings * t->n + k] * t->scale[k];
-        w->failed = !learn_course_run(w->course, &t->options->settings[i % settings],
-                                      t->seed, &t->blocking[i], &w->err);
+        uint32_t point = i / t->nepisodes / settings;
+        uint32_t setting = i / t->nepisodes % settings;
+        place(w, setting, point);
+        w->failed =
+            !learn_course_run(w->course, &t->options->settings[setting],
+                              t->seed + i % t->nepisodes, &t->blocking[i], &w->err);
     }
     return NULL;
 }
 
 static bool
-evaluate(struct trainer *t, struct rec_error *err)
+run_episodes(struct trainer *t, struct rec_error *err)
 {
     uint32_t started = 1;
     bool ok = true;
@@ -84,97 +133,322 @@ evaluate(struct trainer *t, struct rec_error *err)
     return ok;
 }
 
-/* Of each point the blocking rates of all settings, each in relation to what points have on
- * average: light loads count as heavy ones. Returns the least. */
 static double
+blocking_of(const struct trainer *t, uint32_t point, uint32_t setting)
+{
+    const double *b =
+        t->blocking + ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
+    double sum = 0;
+    for (uint32_t e = 0; e < t->nepisodes; e++)
+        sum += b[e];
+    return sum / t->nepisodes;
+}
+
+/* Of each point the blocking rates of its settings, each in relation to what points have on
+ * average: light loads count as heavy ones. */
+static void
 value_points(struct trainer *t)
 {
-    uint32_t settings = t->options->nsettings, population = learn_cma_population(t->cma);
-    double least = INFINITY;
-    memset(t->value, 0, population * sizeof *t->value);
+    uint32_t settings = t->options->nsettings, n = t->npoints;
+    for (uint32_t i = 0; i < t->nsearches; i++)
+        memset(t->search[i].value, 0, n * sizeof(double));
     for (uint32_t s = 0; s < settings; s++) {
+        struct search *search = search_of(t, s);
         double sum = 0, unit;
-        for (uint32_t k = 0; k < population; k++)
-            sum += t->blocking[k * settings + s];
-        unit = sqrt(sum / population + 0.001);
-        for (uint32_t k = 0; k < population; k++)
-            t->value[k] += t->blocking[k * settings + s] / unit / settings;
+        for (uint32_t k = 0; k < n; k++)
+            sum += blocking_of(t, k, s);
+        unit = sqrt(sum / n + 0.001) * settings / t->nsearches;
+        for (uint32_t k = 0; k < n; k++)
+            search->value[k] += blocking_of(t, k, s) / unit;
     }
-    for (uint32_t k = 0; k < population; k++)
-        least = fmin(least, t->value[k]);
-    return least;
 }
+
+static bool
+judge(struct trainer *t, uint32_t npoints, uint32_t nepisodes, struct rec_error *err)
+{
+    size_t episodes = (size_t)npoints * t->options->nsettings * nepisodes;
+    t->npoints = npoints;
+    t->nepisodes = nepisodes;
+    t->seed = t->options->seed + (uint32_t)t->generation + t->episodes;
+    if (!rec_grow(&t->blocking, &t->room, episodes, sizeof *t->blocking, err) ||
+        !run_episodes(t, err))
+        return false;
+    value_points(t);
+    return true;
+}
+
+static uint32_t
+best_point(const struct search *search, uint32_t n)
+{
+    uint32_t best = 0;
+    for (uint32_t k = 1; k < n; k++)
+        if (search->value[k] < search->value[best])
+            best = k;
+    return best;
+}
+
+/* ---- what an expert starts from ------------------------------------------ */
+
+/* Takes jobs on d servers, and no others. */
+static void
+prefer(const struct trainer *t, uint32_t d, double *point)
+{
+    uint32_t servers = net_servers(&t->options->course.admission.placer.cluster);
+    double sigma = t->options->sigma, h = rng_log1p(d) / rng_log1p(servers);
+    double sharp = 8 * rng_log1p(servers) * rng_log1p(servers);
+    memset(point, 0, t->n * sizeof *point);
+    for (int i = 0; i < ALLOC_FEATURES; i++) {
+        const char *name = alloc_features[i].name;
+        if (strcmp(name, "one") == 0)
+            point[i] = sigma * (1 - sharp * h * h) / t->scale[i];
+        else if (strcmp(name, "height") == 0)
+            point[i] = sigma * 2 * sharp * h / t->scale[i];
+        else if (strcmp(name, "height2") == 0)
+            point[i] = -sigma * sharp / t->scale[i];
+    }
+}
+
+/* Returns how many candidates there are; 0: *err. They are the caller's. */
+static uint32_t
+propose(struct trainer *t, const struct alloc_scorer *start, double **points,
+        struct rec_error *err)
+{
+    uint32_t servers = net_servers(&t->options->course.admission.placer.cluster), n = 0;
+    uint32_t most = start ? start->nexperts : 33; /* zero, and powers of 2 */
+    if (!(*points = calloc(most, t->n * sizeof **points))) {
+        rec_fail_memory(err);
+        return 0;
+    }
+    if (start) {
+        for (; n < start->nexperts; n++)
+            for (size_t k = 0; k < t->n; k++)
+                (*points)[n * t->n + k] = start->expert[n].weight[k] / t->scale[k];
+        return n;
+    }
+    n = 1; /* zero */
+    for (uint64_t d = 1; d <= servers; d *= 2)
+        prefer(t, (uint32_t)d, *points + n++ * t->n);
+    return n;
+}
+
+static bool
+make_room(struct trainer *t, uint32_t candidates, struct rec_error *err)
+{
+    for (uint32_t i = 0; i < t->nsearches; i++) {
+        struct search *s = &t->search[i];
+        uint32_t population = 4 + (uint32_t)(3 * rng_log((double)t->n));
+        uint32_t most = candidates > population ? candidates : population;
+        most = t->nsearches + 1 > most ? t->nsearches + 1 : most;
+        s->value = calloc(most > ENDS ? most : ENDS, sizeof *s->value);
+        s->first = calloc(2 * t->n, sizeof *s->first);
+        s->start = s->first ? s->first + t->n : NULL;
+        if (!s->value || !s->first)
+            return rec_fail_memory(err);
+        s->expert = &t->result->expert[i];
+    }
+    return true;
+}
+
+/* The centers: the same jobs come, whatever becomes of them. */
+static bool
+find_centers(struct trainer *t, struct rec_error *err)
+{
+    struct worker *w = &t->worker[0];
+    double blocking;
+    for (uint32_t s = 0; t->options->experts && s < t->options->nsettings; s++) {
+        double *center = t->search[s].expert->center;
+        if (!learn_course_run(w->course, &t->options->settings[s], t->options->seed,
+                              &blocking, err))
+            return false;
+        learn_course_regime(w->course, center);
+        for (uint32_t i = 0; i < t->nworkers; i++)
+            memcpy(t->worker[i].scorer->expert[s].center, center,
+                   sizeof t->result->expert->center);
+    }
+    return true;
+}
+
+static bool
+start_search(struct trainer *t, uint32_t i, const double *point, struct rec_error *err)
+{
+    struct search *s = &t->search[i];
+    learn_cma_free(s->cma);
+    memcpy(s->start, point, t->n * sizeof *s->start);
+    s->cma = learn_cma_new(s->start, (uint32_t)t->n, t->options->sigma, 0,
+                           t->options->seed + i + ((uint32_t)t->generation << 8), err);
+    return s->cma != NULL;
+}
+
+static bool
+start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_error *err)
+{
+    double *points;
+    uint32_t n = propose(t, start, &points, err);
+    bool ok = n > 0 && make_room(t, n, err) && find_centers(t, err);
+    for (uint32_t i = 0; ok && i < t->nsearches; i++)
+        t->search[i].points = points;
+    ok = ok && judge(t, n, EPISODES, err);
+    for (uint32_t i = 0; ok && i < t->nsearches; i++) {
+        ok = start_search(t, i, points + best_point(&t->search[i], n) * t->n, err);
+        memcpy(t->search[i].first, t->search[i].start, t->n * sizeof *points);
+    }
+    free(points);
+    return ok;
+}
+
+/* ---- experts learn from each other --------------------------------------- */
+
+/* In a setting, a point does better than another by more than two standard errors of the
+ * difference, which is not chance. */
+static bool
+is_better(const struct trainer *t, uint32_t setting, uint32_t point, uint32_t other)
+{
+    const double *a = t->blocking, *b = t->blocking;
+    double n = t->nepisodes, sum = 0, squares = 0;
+    a += ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
+    b += ((size_t)other * t->options->nsettings + setting) * t->nepisodes;
+    for (uint32_t e = 0; e < t->nepisodes; e++) {
+        sum += b[e] - a[e];
+        squares += (b[e] - a[e]) * (b[e] - a[e]);
+    }
+    return sum > 2 * sqrt(fmax(squares - sum * sum / n, 0) * n / (n - 1));
+}
+
+/* An expert in whose setting another does better, or that does no better than what it started
+ * from at first, starts anew from the best of the others. */
+static bool
+migrate(struct trainer *t, struct rec_error *err)
+{
+    uint32_t all = t->nsearches;
+    double *points = malloc(all * (all + 1) * t->n * sizeof *points);
+    bool ok = points || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < all; i++) {
+        struct search *s = &t->search[i];
+        double *point = points + i * (all + 1) * t->n;
+        for (uint32_t k = 0; k < all; k++)
+            memcpy(point + k * t->n, learn_cma_mean(t->search[k].cma),
+                   t->n * sizeof *points);
+        memcpy(point + all * t->n, s->first, t->n * sizeof *points);
+        s->points = point;
+        s->mean = point + i * t->n;
+    }
+    ok = ok && judge(t, all + 1, EPISODES, err);
+    for (uint32_t i = 0; ok && i < all; i++) {
+        uint32_t best = i == 0;
+        for (uint32_t k = best + 1; k < all; k++)
+            if (k != i && t->search[i].value[k] < t->search[i].value[best])
+                best = k;
+        if (is_better(t, i, best, i) || !is_better(t, i, i, all))
+            ok = start_search(t, i, t->search[i].points + best * t->n, err);
+    }
+    free(points);
+    return ok;
+}
+
+/* ---- generations --------------------------------------------------------- */
 
 static bool
 breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
 {
-    t->seed = t->options->seed + (uint32_t)t->generation;
-    t->points = learn_cma_ask(t->cma);
-    if (!evaluate(t, err) ||
-        !rec_grow(&t->means, &t->room, (t->generation + 1) * t->n, sizeof *t->means, err))
+    uint32_t population = learn_cma_population(t->search[0].cma);
+    for (uint32_t i = 0; i < t->nsearches; i++) {
+        t->search[i].points = learn_cma_ask(t->search[i].cma);
+        t->search[i].mean = learn_cma_mean(t->search[i].cma);
+    }
+    if (!judge(t, population, 1, err))
         return false;
-    progress->value = value_points(t);
-    learn_cma_tell(t->cma, t->value);
-    memcpy(t->means + t->generation * t->n, learn_cma_mean(t->cma),
-           t->n * sizeof(double));
-    t->generation++;
+    progress->value = progress->sigma = 0;
+    for (uint32_t i = 0; i < t->nsearches; i++) {
+        struct search *s = &t->search[i];
+        if (!rec_grow(&s->means, &s->room, (t->generation + 1) * t->n, sizeof *s->means,
+                      err))
+            return false;
+        learn_cma_tell(s->cma, s->value);
+        memcpy(s->means + t->generation * t->n, learn_cma_mean(s->cma),
+               t->n * sizeof *s->means);
+        progress->value += s->value[best_point(s, population)] / t->nsearches;
+        progress->sigma += learn_cma_sigma(s->cma) / t->nsearches;
+    }
+    progress->generation = ++t->generation;
+    progress->seconds = processor_seconds();
     return true;
 }
 
-/* The mean over the last third of the generations. */
+/* ---- the end ------------------------------------------------------------- */
+
+/* The mean over generations; of none, what it started from. */
 static void
-take_mean(const struct trainer *t, struct alloc_scorer *scorer)
+mean_over(const struct trainer *t, const struct search *s, uint64_t from, uint64_t to,
+          double *point)
 {
-    uint64_t first = t->generation - (t->generation + 2) / 3;
-    for (size_t i = 0; i < t->n && t->generation; i++) {
+    for (size_t i = 0; i < t->n; i++) {
         double sum = 0;
-        for (uint64_t g = first; g < t->generation; g++)
-            sum += t->means[g * t->n + i];
-        scorer->weight[i] = sum / (double)(t->generation - first) * t->scale[i];
+        for (uint64_t g = from; g < to; g++)
+            sum += s->means[g * t->n + i];
+        point[i] = from < to ? sum / (double)(to - from) : s->start[i];
     }
+}
+
+/* Puts the best candidates first; an expert is where its best one is. */
+static void
+sort_points(struct trainer *t, double *points, uint32_t n)
+{
+    for (uint32_t i = 0; i < t->nsearches; i++) {
+        struct search *s = &t->search[i];
+        double *mine = points + i * ENDS * t->n;
+        for (uint32_t first = 0; first < n; first++) {
+            uint32_t best = first;
+            for (uint32_t k = first + 1; k < n; k++)
+                if (s->value[k] < s->value[best])
+                    best = k;
+            for (size_t j = 0; best != first && j < t->n; j++) {
+                double point = mine[first * t->n + j];
+                mine[first * t->n + j] = mine[best * t->n + j];
+                mine[best * t->n + j] = point;
+            }
+            s->value[best] = s->value[first];
+        }
+    }
+}
+
+static bool
+end_searches(struct trainer *t, struct rec_error *err)
+{
+    uint64_t g = t->generation;
+    double *points = malloc(t->nsearches * ENDS * t->n * sizeof *points);
+    bool ok = points || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < t->nsearches; i++) {
+        double *point = points + i * ENDS * t->n;
+        t->search[i].points = t->search[i].mean = point;
+        mean_over(t, &t->search[i], g - (g + 2) / 3, g, point);
+        for (uint64_t w = 0; w < WINDOWS; w++) /* the first: of none */
+            mean_over(t, &t->search[i], g * w / WINDOWS, w ? g * (w + 1) / WINDOWS : 0,
+                      point + (w + 1) * t->n);
+        memcpy(point + (WINDOWS + 1) * t->n, t->search[i].first, t->n * sizeof *point);
+    }
+    if ((ok = ok && judge(t, ENDS, FIRST, err)))
+        sort_points(t, points, ENDS);
+    t->episodes += FIRST;
+    if ((ok = ok && judge(t, FINAL, LAST, err)))
+        sort_points(t, points, FINAL);
+    for (uint32_t i = 0; ok && i < t->nsearches; i++)
+        set_weights(t, t->search[i].points, t->search[i].expert->weight);
+    free(points);
+    return ok;
 }
 
 /* ---- the whole ----------------------------------------------------------- */
 
-/* Of a feature, and of each unit's; the outputs of units are about 1. */
 static bool
-start_strategy(struct trainer *t, const struct alloc_scorer *scorer,
-               struct rec_error *err)
+start_workers(struct trainer *t, struct rec_error *err)
 {
-    const size_t row = ALLOC_FEATURES + 1;
-    t->n = alloc_scorer_size(scorer->units);
-    if (!(t->scale = malloc(2 * t->n * sizeof *t->scale)))
-        return rec_fail_memory(err);
-    for (size_t i = 0; i < t->n; i++) {
-        size_t k = i < ALLOC_FEATURES ? i : (i - ALLOC_FEATURES) % row;
-        t->scale[i] = k < ALLOC_FEATURES ? 1 / alloc_features[k].spread : 1;
-        t->scale[t->n + i] = scorer->weight[i] / t->scale[i];
-    }
-    t->cma = learn_cma_new(t->scale + t->n, (uint32_t)t->n, t->options->sigma, 0,
-                           t->options->seed, err);
-    return t->cma != NULL;
-}
-
-static bool
-prepare(struct trainer *t, const struct alloc_scorer *scorer, struct rec_error *err)
-{
-    const struct learn_options *o = t->options;
-    struct learn_course_options course = o->course;
-    size_t population;
-    if (!start_strategy(t, scorer, err))
-        return false;
-    population = learn_cma_population(t->cma);
-    t->blocking = calloc(population * o->nsettings + 1, sizeof *t->blocking);
-    t->value = calloc(population, sizeof *t->value);
-    t->worker = calloc(o->threads, sizeof *t->worker);
-    if (!t->blocking || !t->value || !t->worker)
-        return rec_fail_memory(err);
-    for (; t->nworkers < o->threads; t->nworkers++) {
+    struct learn_course_options course = t->options->course;
+    for (; t->nworkers < t->options->threads; t->nworkers++) {
         struct worker *w = &t->worker[t->nworkers];
         w->trainer = t;
         w->choosing.chooser = alloc_chooser_find(rec_str("learned"));
         course.admission.choosing = &w->choosing;
-        if (!(w->scorer = alloc_scorer_new(scorer->units, err)))
+        if (!(w->scorer = alloc_scorer_new(t->result->units, t->nsearches, err)))
             return false;
         w->choosing.self = w->scorer;
         if (!(w->course = learn_course_new(&course, t->store, err))) {
@@ -185,6 +459,27 @@ prepare(struct trainer *t, const struct alloc_scorer *scorer, struct rec_error *
     return true;
 }
 
+/* Of a feature, and of each unit's; the outputs of units are about 1. */
+static bool
+prepare(struct trainer *t, uint32_t units, struct rec_error *err)
+{
+    const size_t row = ALLOC_FEATURES + 1;
+    t->n = alloc_scorer_size(units);
+    t->nsearches = t->options->experts ? t->options->nsettings : 1;
+    if (!(t->result = alloc_scorer_new(units, t->nsearches, err)))
+        return false;
+    t->scale = malloc(t->n * sizeof *t->scale);
+    t->search = calloc(t->nsearches, sizeof *t->search);
+    t->worker = calloc(t->options->threads, sizeof *t->worker);
+    if (!t->scale || !t->search || !t->worker)
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < t->n; i++) {
+        size_t k = i < ALLOC_FEATURES ? i : (i - ALLOC_FEATURES) % row;
+        t->scale[i] = k < ALLOC_FEATURES ? 1 / alloc_features[k].spread : 1;
+    }
+    return start_workers(t, err);
+}
+
 static void
 release(struct trainer *t)
 {
@@ -192,38 +487,60 @@ release(struct trainer *t)
         learn_course_free(t->worker[i].course);
         alloc_scorer_free(t->worker[i].scorer);
     }
+    for (uint32_t i = 0; t->search && i < t->nsearches; i++) {
+        learn_cma_free(t->search[i].cma);
+        free(t->search[i].value);
+        free(t->search[i].first);
+        free(t->search[i].means);
+    }
+    free(t->search);
     free(t->worker);
-    learn_cma_free(t->cma);
     free(t->scale);
     free(t->blocking);
-    free(t->value);
-    free(t->means);
 }
 
-bool
+/* Time is left for another generation, and for the end. */
+static bool
+goes_on(const struct trainer *t, const struct learn_progress *progress, double end)
+{
+    double last =
+        progress->generation ? progress->seconds / (double)progress->generation : 0;
+    return t->generation < t->options->generations &&
+           (t->generation == 0 || progress->seconds + last + end < t->options->seconds);
+}
+
+struct alloc_scorer *
 learn_train(const struct learn_options *options, struct graph_store *store,
-            struct alloc_scorer *scorer, uint64_t *generations, struct rec_error *err)
+            const struct alloc_scorer *start, uint32_t units, uint64_t *generations,
+            struct rec_error *err)
 {
     struct trainer t = {.options = options, .store = store};
     struct learn_progress progress = {0};
-    bool more = true, ok;
+    uint64_t settled = SETTLE;
+    double end = 0;
+    bool more = true;
+    bool ok = prepare(&t, start ? start->units : units, err);
 
-    *generations = 0;
-    if (options->generations == 0)
-        return true;
-    ok = prepare(&t, scorer, err);
-
-    while (ok && more && t.generation < options->generations &&
-           progress.seconds < options->seconds) {
-        if (!(ok = breed(&t, &progress, err)))
-            break;
-        progress.generation = t.generation;
-        progress.seconds = processor_seconds();
-        progress.sigma = learn_cma_sigma(t.cma);
-        take_mean(&t, scorer);
-        more = !options->tell || options->tell(options->context, &progress, scorer);
+    if (ok) {
+        end = processor_seconds();
+        ok = start_searches(&t, start, err);
+        end = (processor_seconds() - end) * (ENDS * FIRST + FINAL * LAST) /
+              (t.npoints * t.nepisodes);
     }
+    while (ok && more && goes_on(&t, &progress, end)) {
+        if (t.nsearches > 1 && t.generation == settled) {
+            ok = migrate(&t, err);
+            settled *= 2;
+        }
+        ok = ok && breed(&t, &progress, err);
+        more = ok && (!options->tell || options->tell(options->context, &progress));
+    }
+    ok = ok && end_searches(&t, err);
     *generations = t.generation;
+    if (!ok) {
+        alloc_scorer_free(t.result);
+        t.result = NULL;
+    }
     release(&t);
-    return ok;
+    return t.result;
 }

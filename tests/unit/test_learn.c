@@ -132,6 +132,7 @@ test_features(void **state)
                                .memory = 10},
                    .heuristic = &alloc_heuristics[0]},
         .choosing = &choosing};
+    double regime[ALLOC_REGIME];
     struct graph_job a = {rec_str("a"), rec_str("one,two"), 0, 2, 32}, b = a, c = a;
     struct rec_error err = {.text = ""};
     struct alloc_admission *admission;
@@ -194,19 +195,26 @@ test_features(void **state)
     assert_near(feature(two, "height"), log(3) / log(5));
     assert_near(feature(two, "height2"), pow(log(3) / log(5), 2));
     /* both need a speed-up of 16/32, and differ in nothing */
-    assert_near(feature(two, "need"), log(1.5) / log(5) - 1. / 3);
+    assert_near(feature(two, "need"), 2 * (log(1.5) / log(5) - 1. / 3) / 6);
     assert_near(feature(two, "need-height"), feature(two, "need") * log(3) / log(5));
     assert_near(feature(two, "spread"), -0.2);
+    /* one time between jobs, which is the mean: Q = G = 1 */
+    assert_near(feature(two, "variation"), sqrt(9. / 5 - 1) - 1);
     /* job c, when both have ended, must be twice as fast; its fraction is 8/16, not 2 */
     c.id = rec_str("c");
     c.arrival = 20;
     c.deadline = 8;
     assert_true(alloc_admission_advance(admission, &c, &err));
     assert_true(alloc_admission_arrive(admission, &c, &err));
-    assert_near(feature(two, "need"), (2 * log(1.5) + log(3)) / log(5) / 3 - 1. / 3);
+    assert_near(feature(two, "need"), ((2 * log(1.5) + log(3)) / log(5) - 1) / 7);
     assert_near(feature(two, "spread"), sqrt(2) / 3 * (2 - 1. / 2) - 0.2);
     assert_near(feature(two, "spread-height2"),
                 feature(two, "spread") * pow(log(3) / log(5), 2));
+    /* 4 and 16 s between jobs: Q = (4^2 + 16^2) / 10^2 */
+    assert_near(feature(two, "variation"), sqrt(10.72 / 6 - 1) - 1);
+    alloc_admission_regime(admission, regime);
+    for (int i = 0; i < ALLOC_REGIME; i++)
+        assert_near(regime[i], two[alloc_regime[i]]);
     alloc_admission_free(admission);
     graph_store_free(&store);
 }
@@ -218,16 +226,40 @@ static void
 test_scorer(void **state)
 {
     struct rec_error err;
-    struct alloc_scorer *scorer = alloc_scorer_new(1, &err);
-    double x[ALLOC_FEATURES] = {0.25, 1.5};
+    struct alloc_scorer *scorer = alloc_scorer_new(1, 1, &err);
+    double x[ALLOC_FEATURES] = {0.25, 1.5}, *weight;
     (void)state;
     assert_int_equal(alloc_scorer_size(1), 2 * ALLOC_FEATURES + 1);
-    scorer->weight[0] = 2;
-    scorer->weight[ALLOC_FEATURES + 1] = 0.5;
-    scorer->weight[2 * ALLOC_FEATURES] = 3;
+    weight = scorer->expert[0].weight;
+    weight[0] = 2;
+    weight[ALLOC_FEATURES + 1] = 0.5;
+    weight[2 * ALLOC_FEATURES] = 3;
     assert_near(alloc_scorer_score(scorer, x), 0.5 + 3 * tanh(0.75));
     x[1] = -1.5;
     assert_near(alloc_scorer_score(scorer, x), 0.5 - 3 * tanh(0.75));
+    alloc_scorer_free(scorer);
+}
+
+/* Two experts, which differ in load by its spread and in need by twice its own: where load
+ * is x spreads and need y of them away from the first, it is nearer by
+ * (x - 1)^2 + (y - 2)^2 - x^2 - y^2 = 5 - 2x - 4y > 0; and of equally near ones the first. */
+static void
+test_experts(void **state)
+{
+    struct rec_error err;
+    struct alloc_scorer *scorer = alloc_scorer_new(0, 2, &err);
+    const int load = alloc_regime[0], need = alloc_regime[1];
+    (void)state;
+    scorer->expert[0].weight[0] = 1;
+    scorer->expert[1].weight[0] = 2;
+    scorer->expert[1].center[0] = alloc_features[load].spread;
+    scorer->expert[1].center[1] = 2 * alloc_features[need].spread;
+    for (int k = 0; k < 16; k++) {
+        double at[2] = {k / 4 - 1., k % 4 - 1.}, x[ALLOC_FEATURES] = {1};
+        x[load] = at[0] * alloc_features[load].spread;
+        x[need] = at[1] * alloc_features[need].spread;
+        assert_near(alloc_scorer_score(scorer, x), 5 - 2 * at[0] - 4 * at[1] > 0 ? 1 : 2);
+    }
     alloc_scorer_free(scorer);
 }
 
@@ -238,6 +270,7 @@ main(void)
         cmocka_unit_test(test_minimiser),
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_scorer),
+        cmocka_unit_test(test_experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
