@@ -110,7 +110,8 @@ static const struct {
                        "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
                        "reach\td\tmemory\t1\tprecision=fp16\n"
                        "#end\n"},
-    {"weights", HEADER "weight\tone\t1\n"
+    {"weights", HEADER "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
+                       "weight\tone\t1\n"
                        "weight\tunit-1\t0.5\n"
                        "weight\tleft\t-1\tunit=1\n"
                        "#end\n"},
@@ -369,7 +370,8 @@ static const struct {
     {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
     {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
-    {"bound", "rdsf"},   {"weight", "rdsf"},    {"device", "rdsf"}, {"reach", "rdsf"},
+    {"bound", "rdsf"},   {"weight", "rdsf"},    {"expert", "rdsf"}, {"device", "rdsf"},
+    {"reach", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
