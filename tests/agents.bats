@@ -43,7 +43,7 @@ for line in sys.stdin:
         offers = []
 P
 }
-setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
 same_as_built_in() { # rule input option...: by agents in awk and Python
     local rule=$1

@@ -1,6 +1,6 @@
 # ramp-alloc bound: nothing that could be chosen is beyond it.
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 @test "bound: no choice of whole jobs starts more, on small random streams" {
     python3 "$ROOT/tests/bound.py" brute

@@ -3,6 +3,7 @@
 # resume: pipeline.bats, spot.bats.)
 
 setup() {
+    trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
     experiments=$ROOT/traces/experiments
     # a name of make's holds no blank, the tree's own may

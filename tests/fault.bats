@@ -2,7 +2,7 @@
 
 source "$ROOT/tests/programs.bash"
 setup_file() { make_programs; }
-setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
 # A tool is what build/bin holds, a mode is tools/TOOL-MODE.ggo.
 @test "every tool and mode stands in the list of programs, and has --help and a man page" {

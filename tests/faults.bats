@@ -9,7 +9,7 @@ setup_file() {
     cd "$BATS_FILE_TMPDIR" && make_programs && gzip -k graph.rec || return
     export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 }
-setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
 # faulty KINDS COMMAND...: runs it with faults; $calls is how many calls could have failed.
 faulty() {

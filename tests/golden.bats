@@ -2,6 +2,7 @@
 
 # Relative: the scripts write these paths into commands, and no blank may be in them.
 setup() {
+    trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
     shared=shared
     ln -s "$ROOT/../shared" $shared

@@ -25,7 +25,7 @@ job c g 8 15 135
 R
     { sed '/^job/d' golden.rec; printf 'job\t%s\th\t%s\t1\tinf\n' p 0 q 100; } >idle.rec
 }
-setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 export PYTHONDONTWRITEBYTECODE=1
 gym() { python3 "$ROOT/tests/gym_env.py" "$@"; }
 

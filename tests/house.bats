@@ -1,7 +1,7 @@
 # The house itself: which room may know which, tables that do not build when a row is
 # incomplete, cases that people can read. See HACKING.md.
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 house() { # a copy of the tree's sources, to be damaged
     at=$(mktemp -d) && cp -r "$ROOT/lib" "$ROOT/include" "$ROOT/tools" "$at/"

@@ -8,7 +8,7 @@ setup_file() {
     export root=$BATS_FILE_TMPDIR/root
     plain_make install DESTDIR="$root" PREFIX=/usr PROGRAM_PREFIX=rp- >/dev/null
 }
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 # What links with the installed tree, here called root: pkg-config doubles blanks in a sysroot.
 flags() {

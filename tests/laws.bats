@@ -38,7 +38,7 @@ setup_file() {
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 law() {
     rm -rf "${BATS_FILE_TMPDIR:?}/$1"
     python3 "$ROOT/tests/laws/laws.py" "$1" "$BATS_FILE_TMPDIR"

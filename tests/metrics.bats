@@ -1,7 +1,7 @@
 # Figures of metrics that must agree with each other and with the records: the total, the
 # groups, and the intervals of time.
 
-setup() { cd "$BATS_TEST_TMPDIR" || exit; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || exit; }
 
 # Jobs that complete, are turned away at once, wait and are turned away, are unfinished.
 jobs_until() {

@@ -1,7 +1,7 @@
 # Numbers: the same ones on every processor, none that no integer holds, and none of them so
 # many that nobody waits for it.
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 # Runs a command as on a processor without fused multiplication.
 plain() { GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2 "$@"; }

@@ -3,7 +3,7 @@
 
 source "$ROOT/tests/programs.bash"
 setup_file() { make_programs; }
-setup() { cd "$BATS_FILE_TMPDIR" && rm -rf at && mkdir at; }
+setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" && rm -rf at && mkdir at; }
 
 no_litter() {
     local all

@@ -2,6 +2,7 @@
 # the installed library. (That each stage's output is valid: stages.bats.)
 
 setup() {
+    trap - DEBUG
     cd "$BATS_TEST_TMPDIR" && cp -r "$ROOT/traces" .
     if [ -d "$ROOT/../shared/data/pipedream" ]; then
         profiles=("$ROOT"/../shared/data/pipedream/*.txt)

@@ -1,7 +1,7 @@
 # Foreign text and option values that are wrong: each is refused by name, where it stands. (Fields
 # of records: laws.bats, "a field that is wrong".)
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 # Lines "INPUT | MESSAGE": the command, on INPUT (as printf writes it), ends with status 3 or 2
 # and says MESSAGE.

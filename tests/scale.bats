@@ -5,6 +5,7 @@ setup_file() {
     cc -shared -fPIC -O2 -fno-builtin -o "$BATS_FILE_TMPDIR/work.so" "$ROOT/tests/house/work.c" -ldl
 }
 setup() {
+    trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
     # a sanitizer's runtime must come before all others
     ! nm "$BUILD/bin/sim" | grep -q __asan_init || skip "sanitizers take no preloaded library"

@@ -1,7 +1,7 @@
 # Serving pipelines: what sim serve does, against a simulator written in another way. (Closed
 # forms: unit/test_serving; published figures: golden.bats.)
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 @test "serving: random pipelines, query by query as stage by stage without an event queue" {
     python3 "$ROOT/tests/serving_brute.py" 1 150

@@ -85,7 +85,7 @@ teardown_file() {
     done
     "$ROOT/scripts/slurm-loopback" stop "$BATS_FILE_TMPDIR/slurm"
 }
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 @test "slurm: tasks start while the stream grows, and are told of as they end" {
     mkfifo in

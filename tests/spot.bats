@@ -1,7 +1,7 @@
 # Spot instances from log to figures: whole pipelines, swapped stages, the experiment, and
 # pictures.
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 @test "spot: log, model, trace, both trainings and their figures, checked between all stages" {
     # a log of every kind, made from one trace; an instance is known by its name in one only

@@ -2,6 +2,7 @@
 # and every example of README and --help.
 
 setup() {
+    trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
     export LC_ALL=C
     if [ -d "$ROOT/../shared/data/pipedream" ]; then

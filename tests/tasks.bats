@@ -1,6 +1,6 @@
 # runtasks: what it does to files, processes and its log.
 
-setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 task() { # ID READS WRITES COMMAND [KEY...]
     printf 'task\t%s\tinf\t%s\t%s\t%s' "$1" "$2" "$3" "$4"

@@ -13,6 +13,7 @@ sys.exit(not (u.find_spec("torch") and u.find_spec("torchvision")))'; then
     done
 }
 setup() {
+    trap - DEBUG
     [ -n "${PYTHON-}" ] || skip "PyTorch is not here (scripts/bootstrap torch)"
     cd "$BATS_FILE_TMPDIR" || return 1
 }

@@ -2,7 +2,7 @@
 # own files are the streams. (What every stage makes of the samples: stages.bats; every
 # change of a line: unit/test_deletion.)
 
-setup() { cd "$ROOT/tests/cases" || exit; }
+setup() { trap - DEBUG; cd "$ROOT/tests/cases" || exit; }
 
 @test "valid: reccheck accepts every whole stream that a case shows" {
     streams=0
