@@ -334,9 +334,14 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
     struct known *known = know(p, index, err);
     struct trial *trial = &p->last;
     struct alloc_placement placement;
+    bool ok;
 
-    if (!known || !(known->light ? alloc_place_kinds : alloc_place)(
-                      p->placer, &known->plan, vacancy, &placement, err))
+    if (!known)
+        return false;
+    ok = known->light
+             ? alloc_place_kinds(p->placer, &known->plan, vacancy, &placement, err)
+             : alloc_place(p->placer, &known->plan, vacancy, &placement, err);
+    if (!ok)
         return false;
     *trial = (struct trial){.graph = index + 1,
                             .outcome = placement.outcome,
