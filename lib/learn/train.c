@@ -31,9 +31,9 @@ struct worker {
 /* An expert in training. Points are in the coordinates of its strategy. */
 struct search {
     struct learn_cma *cma;
-    const double *points;  /* that are judged; meanwhile, where others are, it is at: */
-    const double *mean;    /* NULL: where they are */
-    double *value;         /* of each */
+    const double *points;  /* candidates, in what is judged */
+    const double *mean;    /* where it is while others' are; NULL: where they are */
+    double *value;         /* of each candidate */
     double *first, *start; /* points that it started from, at first and last; owned */
     double *means;         /* of all generations, one after the other */
     size_t room;
