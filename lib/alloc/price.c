@@ -169,6 +169,8 @@ set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
     const struct alloc_plan *plan = &known->plan;
     const struct graph *graph = plan->graph;
     p->nkey = 0;
+    if (!rec_grow(&p->key, &p->key_room, 1, sizeof *p->key, err)) /* of an empty graph */
+        return false;
     for (uint32_t k = 0; k < plan->nkinds; k++) {
         const struct graph_unit *unit = &graph->unit[plan->step[plan->kind[k]].unit];
         if (!rec_grow(&p->key, &p->key_room, p->nkey + unit->parts, sizeof *p->key, err))
