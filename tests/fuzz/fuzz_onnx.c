@@ -20,7 +20,7 @@ put(void *context, const char *bytes, size_t len)
 static void
 require_layers(const struct input_network *network)
 {
-    require(network->nlayers > 1 && network->batch >= 1, "there are layers");
+    require(network->nlayers >= 1 && network->batch >= 1, "there are layers");
     for (size_t i = 0; i < network->nlayers; i++) {
         const struct input_layer *layer = &network->layer[i];
         struct device_work work = input_backward_work(layer, 4);
