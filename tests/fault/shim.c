@@ -27,10 +27,10 @@
  *     storm       all of them are interrupted, would block, and are short, in turn
  *     INT TERM    the signal comes as the n-th call ends: the program dies of it, or ends
  *
- * FAULT_STEP=1 tries every n; without it steps grow with n. FAULT_FOLDER=NAME is a folder
- * that holds one file, which -o writes: after a run that failed it holds what it held
- * before, after any other what is right, and nothing else. FAULT_COUNT=FILE gets a line
- * for each run.
+ * FAULT_STEP=1 tries every n; with FAULT_STEP=K, 12 without it, n is followed by n + 1 + n/K.
+ * FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run that failed
+ * it holds what it held before, after any other what is right, and nothing else.
+ * FAULT_COUNT=FILE gets a line for each run.
  *
  * Out of reach is what libc calls itself, such as stdio's write().
  */
@@ -557,7 +557,7 @@ run_all(void)
     struct result right, old = {0}, got;
     const char *faults = getenv("FAULTS");
     const char *step = getenv("FAULT_STEP");
-    bool every = step && strcmp(step, "1") == 0;
+    long every = step ? atol(step) : 0, share = every > 0 ? every : 12;
     char *names, *name, *rest;
     void *stack[2];
 
@@ -587,7 +587,7 @@ run_all(void)
     for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         const struct kind *now = find_kind(name);
         long n = 1;
-        for (;; n += every ? 1 : 1 + n / 12) {
+        for (;; n += every == 1 ? 1 : 1 + n / share) {
             const char *wrong;
             if (got.out.bytes != right.out.bytes)
                 forget(&got);
