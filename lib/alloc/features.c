@@ -5,13 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    SHARES = 5,
-    HORIZONS = 3,
-    BEFORE =
-        4 /* so many ordinary jobs are imagined to have come first: need is 1/3, the mean
-                  of the squares of exponential times twice their mean's */
-};
+enum { SHARES = 5, HORIZONS = 3 };
+
+/* So many ordinary jobs are imagined to have come first: they need 1/3, and the squares of the
+ * (exponential) times between them are on average twice the square of their mean. */
+enum { BEFORE = 4 };
 
 static const double horizons[HORIZONS] = {1, 3, 9}; /* mean times between arrivals */
 /* sixteenths of the cluster */

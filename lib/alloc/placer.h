@@ -14,13 +14,12 @@ struct alloc_bound {
 enum { ALLOC_BOUNDS = 64 };
 
 struct alloc_vacancy {
-    uint32_t rack;  /* servers of one */
-    uint32_t words; /* of one */
-    uint32_t racks; /* of a communication group */
-    uint32_t n;     /* free servers */
-    uint64_t *free; /* bit s of a rack's words: server s is free */
-    struct alloc_bound
-        *bound; /* of the shapes that were last looked for; NULL: not kept */
+    uint32_t rack;             /* servers of one */
+    uint32_t words;            /* of one */
+    uint32_t racks;            /* of a communication group */
+    uint32_t n;                /* free servers */
+    uint64_t *free;            /* bit s of a rack's words: server s is free */
+    struct alloc_bound *bound; /* of shapes last looked for; NULL: not kept */
 };
 
 /* How far a job has filled its servers: no block of this shape that starts before `at` has

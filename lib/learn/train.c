@@ -36,7 +36,7 @@ struct search {
     double *value;         /* of each candidate */
     double *first, *start; /* points that it started from, at first and last; owned */
     double *means;         /* of all generations, one after the other */
-    size_t room;
+    size_t value_room, means_room;
     struct alloc_expert *expert; /* the result's */
 };
 
@@ -170,6 +170,10 @@ judge(struct trainer *t, uint32_t npoints, uint32_t nepisodes, struct rec_error 
     t->npoints = npoints;
     t->nepisodes = nepisodes;
     t->seed = t->options->seed + (uint32_t)t->generation + t->episodes;
+    for (uint32_t i = 0; i < t->nsearches; i++)
+        if (!rec_grow(&t->search[i].value, &t->search[i].value_room, npoints,
+                      sizeof(double), err))
+            return false;
     if (!rec_grow(&t->blocking, &t->room, episodes, sizeof *t->blocking, err) ||
         !run_episodes(t, err))
         return false;
@@ -232,18 +236,13 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
 }
 
 static bool
-make_room(struct trainer *t, uint32_t candidates, struct rec_error *err)
+make_room(struct trainer *t, struct rec_error *err)
 {
     for (uint32_t i = 0; i < t->nsearches; i++) {
         struct search *s = &t->search[i];
-        uint32_t population = 4 + (uint32_t)(3 * rng_log((double)t->n));
-        uint32_t most = candidates > population ? candidates : population;
-        most = t->nsearches + 1 > most ? t->nsearches + 1 : most;
-        s->value = calloc(most > ENDS ? most : ENDS, sizeof *s->value);
-        s->first = calloc(2 * t->n, sizeof *s->first);
-        s->start = s->first ? s->first + t->n : NULL;
-        if (!s->value || !s->first)
+        if (!(s->first = calloc(2 * t->n, sizeof *s->first)))
             return rec_fail_memory(err);
+        s->start = s->first + t->n;
         s->expert = &t->result->expert[i];
     }
     return true;
@@ -284,7 +283,7 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
 {
     double *points;
     uint32_t n = propose(t, start, &points, err);
-    bool ok = n > 0 && make_room(t, n, err) && find_centers(t, err);
+    bool ok = n > 0 && make_room(t, err) && find_centers(t, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         t->search[i].points = points;
     ok = ok && judge(t, n, EPISODES, err);
@@ -360,8 +359,8 @@ breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
     progress->value = progress->sigma = 0;
     for (uint32_t i = 0; i < t->nsearches; i++) {
         struct search *s = &t->search[i];
-        if (!rec_grow(&s->means, &s->room, (t->generation + 1) * t->n, sizeof *s->means,
-                      err))
+        if (!rec_grow(&s->means, &s->means_room, (t->generation + 1) * t->n,
+                      sizeof *s->means, err))
             return false;
         learn_cma_tell(s->cma, s->value);
         memcpy(s->means + t->generation * t->n, learn_cma_mean(s->cma),
@@ -524,9 +523,10 @@ learn_train(const struct learn_options *options, struct graph_store *store,
     if (ok) {
         end = processor_seconds();
         ok = start_searches(&t, start, err);
+    }
+    if (ok)
         end = (processor_seconds() - end) * (ENDS * FIRST + FINAL * LAST) /
               (t.npoints * t.nepisodes);
-    }
     while (ok && more && goes_on(&t, &progress, end)) {
         if (t.nsearches > 1 && t.generation == settled) {
             ok = migrate(&t, err);
