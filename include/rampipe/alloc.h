@@ -185,7 +185,6 @@ struct alloc_alternative {
  * one takes time. */
 struct alloc_question;
 
-const struct graph_job *alloc_question_job(const struct alloc_question *question);
 /** How many alternatives there are, at least 1. */
 uint32_t alloc_question_count(const struct alloc_question *question);
 uint32_t alloc_question_free_servers(const struct alloc_question *question);

@@ -71,12 +71,6 @@ know(struct alloc_question *q, uint32_t i, struct rec_error *err)
     return &q->tried[i];
 }
 
-const struct graph_job *
-alloc_question_job(const struct alloc_question *q)
-{
-    return q->job;
-}
-
 uint32_t
 alloc_question_count(const struct alloc_question *q)
 {
