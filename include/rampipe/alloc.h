@@ -209,6 +209,8 @@ struct alloc_feature {
     const char *meaning; /* a formula */
     double
         spread; /* about how much alternatives, or jobs, differ in it: learning's unit */
+    bool
+        regime; /* the regime's, or a product with what is: hardly changes in a setting */
 };
 
 extern const struct alloc_feature alloc_features[];
@@ -216,10 +218,14 @@ extern const struct alloc_feature alloc_features[];
 
 /**
  * The regime: those features that say how jobs come (load, need, spread, variation), the same
- * for all alternatives of a job, here as numbers in the table.
+ * for all alternatives of a job.
  */
+struct alloc_regime {
+    int feature; /* its number in the table */
+    double unit; /* what two regimes differ in is measured in */
+};
 #define ALLOC_REGIME 4
-extern const int alloc_regime[ALLOC_REGIME];
+extern const struct alloc_regime alloc_regime[ALLOC_REGIME];
 
 /** The features of an alternative that was tried and can start, in order of the table. */
 bool alloc_question_features(struct alloc_question *question, uint32_t i,
@@ -243,8 +249,8 @@ struct alloc_expert {
 
 /**
  * A learned scorer: experts, of which that one gives the scores whose center is nearest, in
- * units of the features' spreads (of equally near ones the first; a mixture of experts with
- * the hard gate of a nearest prototype, after Jacobs, Jordan, Nowlan and Hinton, "Adaptive
+ * the units of the regime (of equally near ones the first; a mixture of experts with the hard
+ * gate of a nearest prototype, after Jacobs, Jordan, Nowlan and Hinton, "Adaptive
  * Mixtures of Local Experts", 1991). The alternative with the highest score is chosen, if that
  * is at least 0; else the job is refused.
  */

@@ -7,73 +7,82 @@
 
 enum { SHARES = 5, HORIZONS = 3 };
 
-/* So many ordinary jobs are imagined to have come first: they need 1/3, and the squares of the
- * (exponential) times between them are on average twice the square of their mean. */
-enum { BEFORE = 4 };
+/* So many jobs are imagined to have come first: h() of the speed-up they need is NEED above 1/3,
+ * the standard deviation of their fractions is 1/5, and that of the times between them half
+ * their mean. */
+enum { BEFORE = 2 };
+#define NEED 0.12
 
 static const double horizons[HORIZONS] = {1, 3, 9}; /* mean times between arrivals */
 /* sixteenths of the cluster */
 static const uint32_t share_of[SHARES] = {1, 2, 3, 4, 8};
 
 const struct alloc_feature alloc_features[] = {
-    {"one", "1", 1},
-    {"servers", "n / N", 0.065},
-    {"completion", "ln(1 + t / ia) / 2", 0.18},
-    {"work", "n t / W", 0.1},
-    {"overhead", "n t / (sequential time * steps)", 0.08},
-    {"left", "(f - n) / N", 0.065},
-    {"left2", "left squared", 0.04},
-    {"slack", "t / deadline", 0.19},
-    {"fraction", "deadline / (sequential time * steps), at most 2", 0.3},
-    {"size", "ln(sequential time * steps / W)", 0.8},
-    {"load", "l", 1.3},
-    {"load2", "l squared", 1.7},
-    {"load-servers", "l * servers", 0.1},
-    {"load-work", "l * work", 0.15},
-    {"load-overhead", "l * overhead", 0.12},
-    {"load-left", "l * left", 0.1},
-    {"load-size", "l * size", 1},
-    {"widest", "1 if none that can start has more servers, else 0", 0.5},
-    {"narrowest", "1 if none that can start has fewer, else 0", 0.5},
-    {"block", "h(the largest degree that would have a free block left)", 0.1},
-    {"load-block", "l * block", 0.15},
-    {"share-1", "share of the blocks of about N/16 servers that would be free", 0.05},
-    {"share-2", "the same of 2N/16", 0.04},
-    {"share-3", "of 3N/16", 0.03},
-    {"share-4", "of 4N/16", 0.03},
-    {"share-8", "of 8N/16", 0.03},
-    {"block-1", "block, once what ends within ia has ended", 0.07},
-    {"block-3", "within 3 ia", 0.05},
-    {"block-9", "within 9 ia", 0.06},
-    {"free-1", "free servers / N, once what ends within ia has ended", 0.06},
-    {"free-3", "within 3 ia", 0.05},
-    {"free-9", "within 9 ia", 0.04},
-    {"ending", "servers that come free within ia / N, this alternative's apart", 0.1},
-    {"remaining", "ln(1 + mean time that jobs have left / ia) / 2; 0 if none runs", 0.15},
-    {"outlast", "servers of jobs that end after this one would / N", 0.1},
-    {"full", "1 - f / N", 0.2},
-    {"height", "h(n)", 0.15},
-    {"height2", "height squared", 0.15},
-    {"load-height", "l * height", 0.22},
-    {"load-height2", "l * height2", 0.22},
+    {"one", "1", 1, false},
+    {"servers", "n / N", 0.065, false},
+    {"completion", "ln(1 + t / ia) / 2", 0.18, false},
+    {"work", "n t / W", 0.1, false},
+    {"overhead", "n t / (sequential time * steps)", 0.08, false},
+    {"left", "(f - n) / N", 0.065, false},
+    {"left2", "left squared", 0.04, false},
+    {"slack", "t / deadline", 0.19, false},
+    {"fraction", "deadline / (sequential time * steps), at most 2", 0.3, false},
+    {"size", "ln(sequential time * steps / W)", 0.8, false},
+    {"load", "l", 1.3, true},
+    {"load2", "l squared", 1.7, true},
+    {"load-servers", "l * servers", 0.1, true},
+    {"load-work", "l * work", 0.15, true},
+    {"load-overhead", "l * overhead", 0.12, true},
+    {"load-left", "l * left", 0.1, true},
+    {"load-size", "l * size", 1, true},
+    {"widest", "1 if none that can start has more servers, else 0", 0.5, false},
+    {"narrowest", "1 if none that can start has fewer, else 0", 0.5, false},
+    {"block", "h(the largest degree that would have a free block left)", 0.1, false},
+    {"load-block", "l * block", 0.15, true},
+    {"share-1", "share of the blocks of about N/16 servers that would be free", 0.05,
+     false},
+    {"share-2", "the same of 2N/16", 0.04, false},
+    {"share-3", "of 3N/16", 0.03, false},
+    {"share-4", "of 4N/16", 0.03, false},
+    {"share-8", "of 8N/16", 0.03, false},
+    {"block-1", "block, once what ends within ia has ended", 0.07, false},
+    {"block-3", "within 3 ia", 0.05, false},
+    {"block-9", "within 9 ia", 0.06, false},
+    {"free-1", "free servers / N, once what ends within ia has ended", 0.06, false},
+    {"free-3", "within 3 ia", 0.05, false},
+    {"free-9", "within 9 ia", 0.04, false},
+    {"ending", "servers that come free within ia / N, this alternative's apart", 0.1,
+     false},
+    {"remaining", "ln(1 + mean time that jobs have left / ia) / 2; 0 if none runs", 0.15,
+     false},
+    {"outlast", "servers of jobs that end after this one would / N", 0.1, false},
+    {"full", "1 - f / N", 0.2, false},
+    {"height", "h(n)", 0.15, false},
+    {"height2", "height squared", 0.15, false},
+    {"load-height", "l * height", 0.22, true},
+    {"load-height2", "l * height2", 0.22, true},
     {"need",
-     "sum over the jobs so far of (h(the speed-up they need) - 1/3), / (jobs + 4)", 0.08},
-    {"need-height", "need * height", 0.03},
-    {"need-height2", "need * height2", 0.02},
-    {"spread", "the standard deviation of fraction over the jobs so far, less 0.2", 0.06},
-    {"spread-height", "spread * height", 0.03},
-    {"spread-height2", "spread * height2", 0.02},
+     "(0.24 + sum over the jobs so far of (h(the speed-up they need) - 1/3)) / (jobs + 2)",
+     0.08, true},
+    {"need-height", "need * height", 0.03, true},
+    {"need-height2", "need * height2", 0.02, true},
+    {"spread",
+     "s - 0.2; s^2 = (D + 2/25) / (jobs + 2), D the sum over the jobs so far of (fraction - "
+     "its mean)^2",
+     0.06, true},
+    {"spread-height", "spread * height", 0.03, true},
+    {"spread-height2", "spread * height2", 0.02, true},
     {"variation",
-     "v - 1; v^2 = (Q + 8) / (G + 4) - 1, Q the sum over G times between jobs of (time / "
-     "their mean)^2; v at most 10, of none 1",
-     0.4},
-    {NULL, NULL, 0}};
+     "v - 1; v^2 = (Q + 2.5) / (G + 2) - 1, Q the sum over G times between jobs of (time / "
+     "their mean)^2; v at most 10, of none 1/2",
+     0.4, true},
+    {NULL, NULL, 0, false}};
 
 _Static_assert(sizeof alloc_features / sizeof *alloc_features == ALLOC_FEATURES + 1,
                "as many features as alloc.h says");
 
-const int alloc_regime[ALLOC_REGIME] = {ALLOC_LOAD, ALLOC_NEED, ALLOC_SPREAD,
-                                        ALLOC_VARIATION};
+const struct alloc_regime alloc_regime[ALLOC_REGIME] = {
+    {ALLOC_LOAD, 0.6}, {ALLOC_NEED, 0.08}, {ALLOC_SPREAD, 0.06}, {ALLOC_VARIATION, 0.4}};
 
 struct features *
 features_new(const struct net_cluster *cluster, struct rec_error *err)
@@ -169,19 +178,21 @@ variation_of(const struct arrivals *so_far)
 {
     double n = (double)so_far->n - 1, mean = (so_far->last - so_far->first) / n;
     if (!(n > 0 && mean > 0))
-        return 1;
+        return 0.5;
     return fmin(
-        sqrt(fmax((so_far->gap2 / mean / mean + 2 * BEFORE) / (n + BEFORE) - 1, 0)), 10);
+        sqrt(fmax((so_far->gap2 / mean / mean + 1.25 * BEFORE) / (n + BEFORE) - 1, 0)),
+        10);
 }
 
 static void
 look_at_load(struct features *f)
 {
     const struct arrivals *so_far = &f->arrivals;
-    double even, n = fmax((double)so_far->n, 1), mean = so_far->fraction / n;
+    double even, n = fmax((double)so_far->n, 1), mean = so_far->fraction / n, deviation;
     f->mean_work = so_far->work > 0 ? so_far->work / n : 1;
-    f->need = (so_far->needed - n / 3) / (n + BEFORE);
-    f->spread = sqrt(fmax(so_far->fraction2 / n - mean * mean, 0)) - 0.2;
+    f->need = (so_far->needed - n / 3 + BEFORE * NEED) / (n + BEFORE);
+    deviation = fmax(so_far->fraction2 - n * mean * mean, 0);
+    f->spread = sqrt((deviation + BEFORE * 0.04) / (n + BEFORE)) - 0.2;
     f->variation = variation_of(so_far) - 1;
     even = f->mean_work / f->nservers;
     f->interarrival = so_far->n > 1 ? (so_far->last - so_far->first) / (n - 1) : even;

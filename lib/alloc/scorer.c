@@ -83,8 +83,8 @@ weights_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
     for (uint32_t e = 0; s->nexperts > 1 && e < s->nexperts; e++) {
         double far = 0;
         for (int i = 0; i < ALLOC_REGIME; i++) {
-            int k = alloc_regime[i];
-            double x = (feature[k] - s->expert[e].center[i]) / alloc_features[k].spread;
+            const struct alloc_regime *r = &alloc_regime[i];
+            double x = (feature[r->feature] - s->expert[e].center[i]) / r->unit;
             far += x * x;
         }
         if (far < nearest) {
@@ -252,7 +252,7 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
     expert = &s->expert[s->nexperts - 1];
     clear(expert->weight, 0, alloc_scorer_size(s->units));
     for (int i = 0; i < ALLOC_REGIME; i++) {
-        const char *name = alloc_features[alloc_regime[i]].name;
+        const char *name = alloc_features[alloc_regime[i].feature].name;
         expert->center[i] = NAN;
         if (!rec_key_number(reader, rec, name, &expert->center[i], err))
             return false;
@@ -337,7 +337,7 @@ alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
             rec_begin(writer, "expert");
             rec_uint_field(writer, e + 1);
             for (int i = 0; i < ALLOC_REGIME; i++)
-                rec_num_key(writer, alloc_features[alloc_regime[i]].name,
+                rec_num_key(writer, alloc_features[alloc_regime[i].feature].name,
                             s->expert[e].center[i]);
             rec_end(writer);
         }

@@ -194,27 +194,28 @@ test_features(void **state)
     assert_same(feature(one, "share-8"), 0); /* of two servers, half of the rack */
     assert_near(feature(two, "height"), log(3) / log(5));
     assert_near(feature(two, "height2"), pow(log(3) / log(5), 2));
-    /* both need a speed-up of 16/32, and differ in nothing */
-    assert_near(feature(two, "need"), 2 * (log(1.5) / log(5) - 1. / 3) / 6);
+    /* both need a speed-up of 16/32, and differ in nothing; two are imagined before them */
+    assert_near(feature(two, "need"), (0.24 + 2 * (log(1.5) / log(5) - 1. / 3)) / 4);
     assert_near(feature(two, "need-height"), feature(two, "need") * log(3) / log(5));
-    assert_near(feature(two, "spread"), -0.2);
+    assert_near(feature(two, "spread"), sqrt(0.08 / 4) - 0.2);
     /* one time between jobs, which is the mean: Q = G = 1 */
-    assert_near(feature(two, "variation"), sqrt(9. / 5 - 1) - 1);
+    assert_near(feature(two, "variation"), sqrt(3.5 / 3 - 1) - 1);
     /* job c, when both have ended, must be twice as fast; its fraction is 8/16, not 2 */
     c.id = rec_str("c");
     c.arrival = 20;
     c.deadline = 8;
     assert_true(alloc_admission_advance(admission, &c, &err));
     assert_true(alloc_admission_arrive(admission, &c, &err));
-    assert_near(feature(two, "need"), ((2 * log(1.5) + log(3)) / log(5) - 1) / 7);
-    assert_near(feature(two, "spread"), sqrt(2) / 3 * (2 - 1. / 2) - 0.2);
+    assert_near(feature(two, "need"), (0.24 + (2 * log(1.5) + log(3)) / log(5) - 1) / 5);
+    /* 2, 2 and 1/2, whose mean is 3/2: D = 1/4 + 1/4 + 1 */
+    assert_near(feature(two, "spread"), sqrt((1.5 + 0.08) / 5) - 0.2);
     assert_near(feature(two, "spread-height2"),
                 feature(two, "spread") * pow(log(3) / log(5), 2));
     /* 4 and 16 s between jobs: Q = (4^2 + 16^2) / 10^2 */
-    assert_near(feature(two, "variation"), sqrt(10.72 / 6 - 1) - 1);
+    assert_near(feature(two, "variation"), sqrt(5.22 / 4 - 1) - 1);
     alloc_admission_regime(admission, regime);
     for (int i = 0; i < ALLOC_REGIME; i++)
-        assert_near(regime[i], two[alloc_regime[i]]);
+        assert_near(regime[i], two[alloc_regime[i].feature]);
     alloc_admission_free(admission);
     graph_store_free(&store);
 }
@@ -240,24 +241,24 @@ test_scorer(void **state)
     alloc_scorer_free(scorer);
 }
 
-/* Two experts, which differ in load by its spread and in need by twice its own: where load
- * is x spreads and need y of them away from the first, it is nearer by
+/* Two experts, which differ in load by its unit and in need by twice its own: where load
+ * is x units and need y of them away from the first, it is nearer by
  * (x - 1)^2 + (y - 2)^2 - x^2 - y^2 = 5 - 2x - 4y > 0; and of equally near ones the first. */
 static void
 test_experts(void **state)
 {
     struct rec_error err;
     struct alloc_scorer *scorer = alloc_scorer_new(0, 2, &err);
-    const int load = alloc_regime[0], need = alloc_regime[1];
+    const int load = alloc_regime[0].feature, need = alloc_regime[1].feature;
     (void)state;
     scorer->expert[0].weight[0] = 1;
     scorer->expert[1].weight[0] = 2;
-    scorer->expert[1].center[0] = alloc_features[load].spread;
-    scorer->expert[1].center[1] = 2 * alloc_features[need].spread;
+    scorer->expert[1].center[0] = alloc_regime[0].unit;
+    scorer->expert[1].center[1] = 2 * alloc_regime[1].unit;
     for (int k = 0; k < 16; k++) {
         double at[2] = {k / 4 - 1., k % 4 - 1.}, x[ALLOC_FEATURES] = {1};
-        x[load] = at[0] * alloc_features[load].spread;
-        x[need] = at[1] * alloc_features[need].spread;
+        x[load] = at[0] * alloc_regime[0].unit;
+        x[need] = at[1] * alloc_regime[1].unit;
         assert_near(alloc_scorer_score(scorer, x), 5 - 2 * at[0] - 4 * at[1] > 0 ? 1 : 2);
     }
     alloc_scorer_free(scorer);
