@@ -112,17 +112,23 @@ struct learn_options {
  * hardly anything is. Steps are taken in units of 1 / the spread of each feature (struct
  * alloc_feature).
  *
- * What an expert starts from is that which is worth most over 8 episodes of each of its
- * settings: of the experts of `start`, or if that is NULL, of weights (of `units` hidden
- * units) that are all 0 and, for d = 1, 2, 4, ..., of scores sigma (1 - 8 ln((1 + n) /
- * (1 + d))^2) of n servers, which take d or none (the one degree of SiP-ML). After 40, 80,
+ * What an expert starts from is that which is worth most over 4 episodes of each of its
+ * settings: of the experts of `start` (its own, if there are as many as settings and no other
+ * is better), or if that is NULL, of weights (of `units` hidden units) that are 2 sigma times:
+ * nothing; for d = 1, 2, 4, ..., r - 20 ln((1 + n) / (1 + d))^2 for n servers, where r is 1,
+ * which takes d or none (the one degree of SiP-ML), or block-1 / h(d) - size, which takes only
+ * short jobs where no d would be free for the next; and, for m = 0, 1/2, 1, 2 height - work -
+ * overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2 free-3 - m, which packs. Weights of features
+ * of the regime stay 0 if each setting has its expert, unless `start` has some. After 40, 80,
  * 160, ... generations an expert starts anew from the best of the others if that does better
- * in its setting, by more than two standard errors, or if it does no better than what it
- * started from at first. In the end it becomes what is worth most, over 12 episodes, and of
- * the best three over 36 more, of: the mean of the strategy's means over the last third of
- * the generations, over each sixth but the first, and what it started from, at first and
- * last. In all episodes the other experts decide, too, where they are at home; an expert's
- * center is the regime of an episode of its setting.
+ * in its setting, by more than two standard errors; if it does no better than what it first
+ * started from, then from that, with steps of sigma / 10; and if it is then worse, it rests,
+ * and from 320 generations on starts anew, the next time, from the best of the others. In the
+ * end it becomes what is worth most, over 12 episodes, and of the best three over 80 more, of:
+ * the mean of the strategy's means over the last third of the generations, over each sixth but
+ * the first, and what it started from, at first and last. In all episodes the other experts
+ * decide, too, where they are at home; an expert's center is the regime of an episode of its
+ * setting.
  *
  * *generations: how many there were, at least one; the same number gives the same scorer,
  * whatever `threads`. NULL: *err.

@@ -1,5 +1,5 @@
 /* Training: evolution strategies whose points are judged by episodes, in several threads. */
-#include "rampipe/learn.h"
+#include "start.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -8,14 +8,18 @@
 #include <time.h>
 
 enum {
-    EPISODES = 8, /* that candidates are judged by */
+    EPISODES = 8, /* that experts judge each other by */
     WINDOWS = 6,  /* of generations, whose means are candidates in the end */
     ENDS = WINDOWS + 2,
-    FIRST = 12, /* judged by so many episodes, */
-    FINAL = 3,  /* and the best of them */
-    LAST = 36,  /* by so many more */
-    SETTLE = 40 /* generations before experts look at each other, and again after twice as
-                   many */
+    START = 4,                 /* that what to start from is judged by */
+    FIRST = 12,                /* judged by so many episodes, */
+    FINAL = 3,                 /* and the best of them */
+    LAST = 80,                 /* by so many more */
+    UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
+    SETTLE =
+        40, /* generations before experts look at each other, and again after twice as
+                    many */
+    WAKE = 8 * SETTLE /* those that rest then try again */
 };
 
 struct worker {
@@ -34,6 +38,9 @@ struct search {
     const double *points;  /* candidates, in what is judged */
     const double *mean;    /* where it is while others' are; NULL: where they are */
     double *value;         /* of each candidate */
+    double sigma;          /* of its first steps */
+    bool rests;            /* it found nothing better than what it first started from */
+    bool wakes;            /* it has rested */
     double *first, *start; /* points that it started from, at first and last; owned */
     double *means;         /* of all generations, one after the other */
     size_t value_room, means_room;
@@ -44,7 +51,8 @@ struct trainer {
     const struct learn_options *options;
     struct graph_store *store;
     struct alloc_scorer *result;
-    size_t n;      /* weights of an expert */
+    size_t n;      /* coordinates of an expert */
+    size_t *place; /* of a coordinate, among an expert's weights */
     double *scale; /* weight / coordinate, as features differ in spread */
     struct search *search;
     uint32_t nsearches;
@@ -79,7 +87,7 @@ static void
 set_weights(const struct trainer *t, const double *point, double *weight)
 {
     for (size_t k = 0; k < t->n; k++)
-        weight[k] = point[k] * t->scale[k];
+        weight[t->place[k]] = point[k] * t->scale[k];
 }
 
 /* A point of a setting's expert, while the others are where they are. */
@@ -105,6 +113,9 @@ work(void *argument)
     while (!w->failed && (i = atomic_fetch_add(&t->next, 1)) < all) {
         uint32_t point = i / t->nepisodes / settings;
         uint32_t setting = i / t->nepisodes % settings;
+        t->blocking[i] = 0;
+        if (search_of(t, setting)->rests)
+            continue;
         place(w, setting, point);
         w->failed =
             !learn_course_run(w->course, &t->options->settings[setting],
@@ -191,25 +202,29 @@ best_point(const struct search *search, uint32_t n)
     return best;
 }
 
+/* In a setting, a point does better than another by more than two standard errors of the
+ * difference, which is not chance. */
+static bool
+is_better(const struct trainer *t, uint32_t setting, uint32_t point, uint32_t other)
+{
+    const double *a = t->blocking, *b = t->blocking;
+    double n = t->nepisodes, sum = 0, squares = 0;
+    a += ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
+    b += ((size_t)other * t->options->nsettings + setting) * t->nepisodes;
+    for (uint32_t e = 0; e < t->nepisodes; e++) {
+        sum += b[e] - a[e];
+        squares += (b[e] - a[e]) * (b[e] - a[e]);
+    }
+    return sum > 2 * sqrt(fmax(squares - sum * sum / n, 0) * n / (n - 1));
+}
+
 /* ---- what an expert starts from ------------------------------------------ */
 
-/* Takes jobs on d servers, and no others. */
 static void
-prefer(const struct trainer *t, uint32_t d, double *point)
+to_point(const struct trainer *t, const double *weight, size_t nweights, double *point)
 {
-    uint32_t servers = net_servers(&t->options->course.admission.placer.cluster);
-    double sigma = t->options->sigma, h = rng_log1p(d) / rng_log1p(servers);
-    double sharp = 8 * rng_log1p(servers) * rng_log1p(servers);
-    memset(point, 0, t->n * sizeof *point);
-    for (int i = 0; i < ALLOC_FEATURES; i++) {
-        const char *name = alloc_features[i].name;
-        if (strcmp(name, "one") == 0)
-            point[i] = sigma * (1 - sharp * h * h) / t->scale[i];
-        else if (strcmp(name, "height") == 0)
-            point[i] = sigma * 2 * sharp * h / t->scale[i];
-        else if (strcmp(name, "height2") == 0)
-            point[i] = -sigma * sharp / t->scale[i];
-    }
+    for (size_t k = 0; k < t->n; k++)
+        point[k] = t->place[k] < nweights ? weight[t->place[k]] / t->scale[k] : 0;
 }
 
 /* Returns how many candidates there are; 0: *err. They are the caller's. */
@@ -217,21 +232,19 @@ static uint32_t
 propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
 {
-    uint32_t servers = net_servers(&t->options->course.admission.placer.cluster), n = 0;
-    uint32_t most = start ? start->nexperts : 33; /* zero, and powers of 2 */
-    if (!(*points = calloc(most, t->n * sizeof **points))) {
+    uint32_t n = start ? start->nexperts : LEARN_STARTS;
+    double simple[LEARN_STARTS][ALLOC_FEATURES];
+    if (!(*points = calloc(n, t->n * sizeof **points))) {
         rec_fail_memory(err);
         return 0;
     }
-    if (start) {
-        for (; n < start->nexperts; n++)
-            for (size_t k = 0; k < t->n; k++)
-                (*points)[n * t->n + k] = start->expert[n].weight[k] / t->scale[k];
-        return n;
-    }
-    n = 1; /* zero */
-    for (uint64_t d = 1; d <= servers; d *= 2)
-        prefer(t, (uint32_t)d, *points + n++ * t->n);
+    if (!start)
+        n = learn_starts(net_servers(&t->options->course.admission.placer.cluster),
+                         2 * t->options->sigma, simple);
+    for (uint32_t i = 0; i < n; i++)
+        to_point(t, start ? start->expert[i].weight : simple[i],
+                 start ? alloc_scorer_size(start->units) : ALLOC_FEATURES,
+                 *points + i * t->n);
     return n;
 }
 
@@ -273,7 +286,7 @@ start_search(struct trainer *t, uint32_t i, const double *point, struct rec_erro
     struct search *s = &t->search[i];
     learn_cma_free(s->cma);
     memcpy(s->start, point, t->n * sizeof *s->start);
-    s->cma = learn_cma_new(s->start, (uint32_t)t->n, t->options->sigma, 0,
+    s->cma = learn_cma_new(s->start, (uint32_t)t->n, s->sigma, 0,
                            t->options->seed + i + ((uint32_t)t->generation << 8), err);
     return s->cma != NULL;
 }
@@ -286,9 +299,13 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
     bool ok = n > 0 && make_room(t, err) && find_centers(t, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         t->search[i].points = points;
-    ok = ok && judge(t, n, EPISODES, err);
+    ok = ok && judge(t, n, START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
-        ok = start_search(t, i, points + best_point(&t->search[i], n) * t->n, err);
+        uint32_t best = best_point(&t->search[i], n);
+        if (start && n == t->nsearches && !is_better(t, i, best, i))
+            best = i; /* its own */
+        t->search[i].sigma = t->options->sigma;
+        ok = start_search(t, i, points + best * t->n, err);
         memcpy(t->search[i].first, t->search[i].start, t->n * sizeof *points);
     }
     free(points);
@@ -297,24 +314,33 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
 
 /* ---- experts learn from each other --------------------------------------- */
 
-/* In a setting, a point does better than another by more than two standard errors of the
- * difference, which is not chance. */
+/* An expert starts anew from the best of the others if that does better in its setting; or
+ * from where it did at first if it does no better than that, with smaller steps; if that does
+ * not help either, it rests, and later tries again from the best of the others. */
 static bool
-is_better(const struct trainer *t, uint32_t setting, uint32_t point, uint32_t other)
+settle(struct trainer *t, uint32_t i, struct rec_error *err)
 {
-    const double *a = t->blocking, *b = t->blocking;
-    double n = t->nepisodes, sum = 0, squares = 0;
-    a += ((size_t)point * t->options->nsettings + setting) * t->nepisodes;
-    b += ((size_t)other * t->options->nsettings + setting) * t->nepisodes;
-    for (uint32_t e = 0; e < t->nepisodes; e++) {
-        sum += b[e] - a[e];
-        squares += (b[e] - a[e]) * (b[e] - a[e]);
+    struct search *s = &t->search[i];
+    uint32_t first = t->nsearches, best = i == 0;
+    for (uint32_t k = 0; k < first; k++)
+        if (k != i && s->value[k] < s->value[best])
+            best = k;
+    if (s->rests)
+        return true;
+    if (s->wakes || (is_better(t, i, best, i) && s->value[best] < s->value[first])) {
+        s->sigma = s->wakes ? t->options->sigma : s->sigma;
+        s->wakes = false;
+        return start_search(t, i, s->points + best * t->n, err);
     }
-    return sum > 2 * sqrt(fmax(squares - sum * sum / n, 0) * n / (n - 1));
+    if (is_better(t, i, i, first) || s->value[i] < s->value[first])
+        return true;
+    if (s->sigma < t->options->sigma && !is_better(t, i, first, i))
+        return true;
+    s->rests = s->sigma < t->options->sigma;
+    s->sigma = t->options->sigma / 10;
+    return start_search(t, i, s->first, err);
 }
 
-/* An expert in whose setting another does better, or that does no better than what it started
- * from at first, starts anew from the best of the others. */
 static bool
 migrate(struct trainer *t, struct rec_error *err)
 {
@@ -324,6 +350,8 @@ migrate(struct trainer *t, struct rec_error *err)
     for (uint32_t i = 0; ok && i < all; i++) {
         struct search *s = &t->search[i];
         double *point = points + i * (all + 1) * t->n;
+        s->wakes = s->rests && t->generation >= WAKE;
+        s->rests = s->rests && !s->wakes;
         for (uint32_t k = 0; k < all; k++)
             memcpy(point + k * t->n, learn_cma_mean(t->search[k].cma),
                    t->n * sizeof *points);
@@ -332,26 +360,31 @@ migrate(struct trainer *t, struct rec_error *err)
         s->mean = point + i * t->n;
     }
     ok = ok && judge(t, all + 1, EPISODES, err);
-    for (uint32_t i = 0; ok && i < all; i++) {
-        uint32_t best = i == 0;
-        for (uint32_t k = best + 1; k < all; k++)
-            if (k != i && t->search[i].value[k] < t->search[i].value[best])
-                best = k;
-        if (is_better(t, i, best, i) || !is_better(t, i, i, all))
-            ok = start_search(t, i, t->search[i].points + best * t->n, err);
-    }
+    for (uint32_t i = 0; ok && i < all; i++)
+        ok = settle(t, i, err);
     free(points);
     return ok;
 }
 
 /* ---- generations --------------------------------------------------------- */
 
+static uint32_t
+count_active(const struct trainer *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->nsearches; i++)
+        n += !t->search[i].rests;
+    return n;
+}
+
 static bool
 breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
 {
     uint32_t population = learn_cma_population(t->search[0].cma);
+    uint32_t active = count_active(t);
     for (uint32_t i = 0; i < t->nsearches; i++) {
-        t->search[i].points = learn_cma_ask(t->search[i].cma);
+        if (!t->search[i].rests)
+            t->search[i].points = learn_cma_ask(t->search[i].cma);
         t->search[i].mean = learn_cma_mean(t->search[i].cma);
     }
     if (!judge(t, population, 1, err))
@@ -362,11 +395,13 @@ breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
         if (!rec_grow(&s->means, &s->means_room, (t->generation + 1) * t->n,
                       sizeof *s->means, err))
             return false;
-        learn_cma_tell(s->cma, s->value);
+        if (!s->rests) {
+            learn_cma_tell(s->cma, s->value);
+            progress->value += s->value[best_point(s, population)] / active;
+            progress->sigma += learn_cma_sigma(s->cma) / active;
+        }
         memcpy(s->means + t->generation * t->n, learn_cma_mean(s->cma),
                t->n * sizeof *s->means);
-        progress->value += s->value[best_point(s, population)] / t->nsearches;
-        progress->sigma += learn_cma_sigma(s->cma) / t->nsearches;
     }
     progress->generation = ++t->generation;
     progress->seconds = processor_seconds();
@@ -419,6 +454,7 @@ end_searches(struct trainer *t, struct rec_error *err)
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         double *point = points + i * ENDS * t->n;
         t->search[i].points = t->search[i].mean = point;
+        t->search[i].rests = false;
         mean_over(t, &t->search[i], g - (g + 2) / 3, g, point);
         for (uint64_t w = 0; w < WINDOWS; w++) /* the first: of none */
             mean_over(t, &t->search[i], g * w / WINDOWS, w ? g * (w + 1) / WINDOWS : 0,
@@ -458,23 +494,43 @@ start_workers(struct trainer *t, struct rec_error *err)
     return true;
 }
 
-/* Of a feature, and of each unit's; the outputs of units are about 1. */
+/* Has a weight of a feature of the regime. */
 static bool
-prepare(struct trainer *t, uint32_t units, struct rec_error *err)
+has_regime(const struct alloc_scorer *s)
 {
-    const size_t row = ALLOC_FEATURES + 1;
-    t->n = alloc_scorer_size(units);
+    for (uint32_t e = 0; s && e < s->nexperts; e++)
+        for (size_t i = 0; i < alloc_scorer_size(s->units); i++) {
+            size_t k = i < ALLOC_FEATURES ? i : (i - ALLOC_FEATURES) % UNIT;
+            if (k < ALLOC_FEATURES && alloc_features[k].regime &&
+                s->expert[e].weight[i] != 0)
+                return true;
+        }
+    return false;
+}
+
+/* Coordinates: an expert has none of the regime, but what it starts from may. Scales are those
+ * of a feature, and of each unit's; the outputs of units are about 1. */
+static bool
+prepare(struct trainer *t, const struct alloc_scorer *start, uint32_t units,
+        struct rec_error *err)
+{
+    size_t size = alloc_scorer_size(units);
+    bool all = !t->options->experts || t->options->nsettings == 1 || has_regime(start);
     t->nsearches = t->options->experts ? t->options->nsettings : 1;
     if (!(t->result = alloc_scorer_new(units, t->nsearches, err)))
         return false;
-    t->scale = malloc(t->n * sizeof *t->scale);
+    t->scale = malloc(size * sizeof *t->scale);
+    t->place = malloc(size * sizeof *t->place);
     t->search = calloc(t->nsearches, sizeof *t->search);
     t->worker = calloc(t->options->threads, sizeof *t->worker);
-    if (!t->scale || !t->search || !t->worker)
+    if (!t->scale || !t->place || !t->search || !t->worker)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < t->n; i++) {
-        size_t k = i < ALLOC_FEATURES ? i : (i - ALLOC_FEATURES) % row;
-        t->scale[i] = k < ALLOC_FEATURES ? 1 / alloc_features[k].spread : 1;
+    for (size_t i = 0; i < size; i++) {
+        size_t k = i < ALLOC_FEATURES ? i : (i - ALLOC_FEATURES) % UNIT;
+        if (!all && k < ALLOC_FEATURES && alloc_features[k].regime)
+            continue;
+        t->place[t->n] = i;
+        t->scale[t->n++] = k < ALLOC_FEATURES ? 1 / alloc_features[k].spread : 1;
     }
     return start_workers(t, err);
 }
@@ -495,16 +551,17 @@ release(struct trainer *t)
     free(t->search);
     free(t->worker);
     free(t->scale);
+    free(t->place);
     free(t->blocking);
 }
 
-/* Time is left for another generation, and for the end. */
+/* There is something to be had of another generation, and time for it and the end. */
 static bool
 goes_on(const struct trainer *t, const struct learn_progress *progress, double end)
 {
     double last =
         progress->generation ? progress->seconds / (double)progress->generation : 0;
-    return t->generation < t->options->generations &&
+    return count_active(t) > 0 && t->generation < t->options->generations &&
            (t->generation == 0 || progress->seconds + last + end < t->options->seconds);
 }
 
@@ -518,7 +575,7 @@ learn_train(const struct learn_options *options, struct graph_store *store,
     uint64_t settled = SETTLE;
     double end = 0;
     bool more = true;
-    bool ok = prepare(&t, start ? start->units : units, err);
+    bool ok = prepare(&t, start, start ? start->units : units, err);
 
     if (ok) {
         end = processor_seconds();

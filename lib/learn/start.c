@@ -1,0 +1,57 @@
+/* Policies that training starts from. */
+#include "start.h"
+
+struct term {
+    const char *feature;
+    double weight;
+};
+
+static void
+set(double *weight, double size, const struct term *term, size_t nterms)
+{
+    for (int i = 0; i < ALLOC_FEATURES; i++) {
+        weight[i] = 0;
+        for (size_t k = 0; k < nterms; k++)
+            if (strcmp(alloc_features[i].name, term[k].feature) == 0)
+                weight[i] = size * term[k].weight;
+    }
+}
+
+/* Takes jobs on d servers and no others. With a reserve, only short ones (of less than the
+ * mean work) where no block of d servers would be free when the next is due. */
+static void
+prefer(uint32_t servers, uint32_t d, bool reserve, double size, double *weight)
+{
+    double h = rng_log1p(d) / rng_log1p(servers);
+    double sharp = 20 * rng_log1p(servers) * rng_log1p(servers);
+    const struct term terms[] = {{"one", (reserve ? 0 : 1) - sharp * h * h},
+                                 {"height", 2 * sharp * h},
+                                 {"height2", -sharp},
+                                 {"block-1", reserve ? 1 / h : 0},
+                                 {"size", reserve ? -1 : 0}};
+    set(weight, size, terms, sizeof terms / sizeof *terms);
+}
+
+/* Takes many servers for little work, so that free ones are in large blocks soon; refuses what
+ * is worth less than `least`. */
+static void
+pack(double least, double size, double *weight)
+{
+    const struct term terms[] = {{"height", 2},  {"work", -1},   {"overhead", -1},
+                                 {"block-1", 3}, {"block-3", 3}, {"free-1", -2},
+                                 {"free-3", -2}, {"one", -least}};
+    set(weight, size, terms, sizeof terms / sizeof *terms);
+}
+
+uint32_t
+learn_starts(uint32_t servers, double size, double weight[LEARN_STARTS][ALLOC_FEATURES])
+{
+    uint32_t n = 0;
+    set(weight[n++], size, NULL, 0);
+    for (uint64_t d = 1; d <= servers; d *= 2)
+        for (int reserve = 0; reserve < 2; reserve++)
+            prefer(servers, (uint32_t)d, reserve, size, weight[n++]);
+    for (int least = 0; least <= 2; least++)
+        pack(least / 2., size, weight[n++]);
+    return n;
+}
