@@ -170,6 +170,20 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
     grep -q '^block.b.*not_started' out
 }
 
+@test "slurm-jobs: a second signal leaves what does not end to Slurm" {
+    task stays - x 'sh -c "trap : TERM; echo >begun; while :; do sleep 0.1; done"' >tasks.rec
+    env --default-signal runtasks --engine slurm-jobs -o out tasks.rec 2>err &
+    wait_for [ -e begun ]
+    kill -INT $!
+    wait_for eval '! squeue --noheader --name=stays --states=RUNNING | grep -q .'
+    kill -INT $!
+    status=0
+    wait $! || status=$?
+    [ $status = 130 ]
+    [ "$(squeue --noheader --name=stays --format=%T)" = COMPLETING ]
+    scancel --name=stays --signal=KILL --full
+}
+
 @test "slurm-jobs: a job that Slurm ends is a task that failed, and says how" {
     { task killed - x 'sh -c "echo >begun; sleep 60"'; task after x - true; } >tasks.rec
     runtasks --engine slurm-jobs tasks.rec >out 2>err &
