@@ -122,13 +122,12 @@ struct learn_options {
  * of the regime stay 0 if each setting has its expert, unless `start` has some. After 40, 80,
  * 160, ... generations an expert starts anew from the best of the others if that does better
  * in its setting, by more than two standard errors; if it does no better than what it first
- * started from, then from that, with steps of sigma / 10; and if it is then worse, it rests,
- * and from 320 generations on starts anew, the next time, from the best of the others. In the
- * end it becomes what is worth most, over 12 episodes, and of the best three over 80 more, of:
- * the mean of the strategy's means over the last third of the generations, over each sixth but
- * the first, and what it started from, at first and last. In all episodes the other experts
- * decide, too, where they are at home; an expert's center is the regime of an episode of its
- * setting.
+ * started from, then from that, with steps of sigma / 10; and if it is then worse, it rests.
+ * In the end it becomes what is worth most, over 12 episodes, and of the best three over 80
+ * more, of: the mean of the strategy's means over the last third of the generations, over each
+ * sixth but the first, and what it started from, at first and last. In all episodes the other
+ * experts decide, too, where they are at home; an expert's center is the regime of an episode
+ * of its setting.
  *
  * *generations: how many there were, at least one; the same number gives the same scorer,
  * whatever `threads`. NULL: *err.

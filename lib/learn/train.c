@@ -11,15 +11,13 @@ enum {
     EPISODES = 8, /* that experts judge each other by */
     WINDOWS = 6,  /* of generations, whose means are candidates in the end */
     ENDS = WINDOWS + 2,
-    START = 4,                 /* that what to start from is judged by */
-    FIRST = 12,                /* judged by so many episodes, */
+    START = 4,                 /* episodes that what to start from is judged by */
+    FIRST = 12,                /* that candidates in the end are, */
     FINAL = 3,                 /* and the best of them */
     LAST = 80,                 /* by so many more */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
-    SETTLE =
-        40, /* generations before experts look at each other, and again after twice as
-                    many */
-    WAKE = 8 * SETTLE /* those that rest then try again */
+    SETTLE = 40 /* generations before experts look at each other, and again after twice as
+                   many */
 };
 
 struct worker {
@@ -40,7 +38,6 @@ struct search {
     double *value;         /* of each candidate */
     double sigma;          /* of its first steps */
     bool rests;            /* it found nothing better than what it first started from */
-    bool wakes;            /* it has rested */
     double *first, *start; /* points that it started from, at first and last; owned */
     double *means;         /* of all generations, one after the other */
     size_t value_room, means_room;
@@ -316,7 +313,7 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
 
 /* An expert starts anew from the best of the others if that does better in its setting; or
  * from where it did at first if it does no better than that, with smaller steps; if that does
- * not help either, it rests, and later tries again from the best of the others. */
+ * not help either, it rests. */
 static bool
 settle(struct trainer *t, uint32_t i, struct rec_error *err)
 {
@@ -327,11 +324,8 @@ settle(struct trainer *t, uint32_t i, struct rec_error *err)
             best = k;
     if (s->rests)
         return true;
-    if (s->wakes || (is_better(t, i, best, i) && s->value[best] < s->value[first])) {
-        s->sigma = s->wakes ? t->options->sigma : s->sigma;
-        s->wakes = false;
+    if (is_better(t, i, best, i) && s->value[best] < s->value[first])
         return start_search(t, i, s->points + best * t->n, err);
-    }
     if (is_better(t, i, i, first) || s->value[i] < s->value[first])
         return true;
     if (s->sigma < t->options->sigma && !is_better(t, i, first, i))
@@ -350,8 +344,6 @@ migrate(struct trainer *t, struct rec_error *err)
     for (uint32_t i = 0; ok && i < all; i++) {
         struct search *s = &t->search[i];
         double *point = points + i * (all + 1) * t->n;
-        s->wakes = s->rests && t->generation >= WAKE;
-        s->rests = s->rests && !s->wakes;
         for (uint32_t k = 0; k < all; k++)
             memcpy(point + k * t->n, learn_cma_mean(t->search[k].cma),
                    t->n * sizeof *points);
