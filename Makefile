@@ -169,7 +169,7 @@ check-asan:
 # pass is for check to say: what counts branches writes files where they allow none. Left out
 # are tests that take minutes without optimisation, and those of building.
 COVERED := 92
-COVER := $(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage'
+COVER := $(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage -include tests/coverage.h'
 coverage: | build/needs/coverage
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || :
 	$(COVER) all
