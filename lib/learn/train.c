@@ -299,7 +299,8 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
     ok = ok && judge(t, n, START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         uint32_t best = best_point(&t->search[i], n);
-        if (start && n == t->nsearches && !is_better(t, i, best, i))
+        if (start && n == t->nsearches &&
+            (t->options->generations == 0 || !is_better(t, i, best, i)))
             best = i; /* its own */
         t->search[i].sigma = t->options->sigma;
         ok = start_search(t, i, points + best * t->n, err);
