@@ -181,19 +181,6 @@ failed_op(const struct alloc_decision *decision)
     return &graph->op[graph->member[graph->unit[decision->failed].first]];
 }
 
-/* What all ops need; twins share theirs. */
-static double
-total_memory(const struct graph *graph)
-{
-    double sum = 0;
-    for (uint32_t u = 0; u < graph->nunits; u++) {
-        const struct graph_op *op = &graph->op[graph->member[graph->unit[u].first]];
-        if (op->pass != GRAPH_BACKWARD || op->pair == GRAPH_NONE)
-            sum += graph->unit[u].parts * alloc_part_memory(graph, u);
-    }
-    return sum;
-}
-
 /* How much memory the op that could not be placed lacks. */
 static void
 explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decision)
@@ -201,10 +188,13 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
     const struct graph *graph = decision->graph;
     const struct graph_op *op = failed_op(decision);
     double needs = alloc_part_memory(graph, decision->failed);
+    double all = graph_memory_held(graph);
 
     rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
     rec_num_key(r->cli->writer, "needs", needs);
     rec_num_key(r->cli->writer, "missing", needs - decision->left);
+    if (op->pass != GRAPH_TASK)
+        rec_num_key(r->cli->writer, "memory", all);
     if (r->cli->verbose)
         cli_note(r->cli,
                  "job '%.*s': op '%s' of graph '%s' needs %.10g bytes on a server for "
@@ -213,8 +203,7 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
                  (int)decision->job.id.len, decision->job.id.ptr,
                  op->of ? op->of : op->id, graph->id, needs,
                  graph->unit[decision->failed].parts, decision->left,
-                 r->options.placer.cluster.memory, needs - decision->left,
-                 total_memory(graph));
+                 r->options.placer.cluster.memory, needs - decision->left, all);
 }
 
 /* Why no block was found for the op that could not be placed. */

@@ -105,6 +105,8 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_uint_key(w, "collectives", done->cost->traffic.collectives);
     rec_num_key(w, "deadline", done->job.deadline);
     rec_num_key(w, "memory", layout->memory_sum);
+    rec_num_key(w, "peak_memory", layout->memory);
+    rec_num_key(w, "op_memory", layout->op_memory);
     rec_num_key(w, "dep_bytes", layout->dep_bytes);
     rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
     graph_pass_key(layout->graph, "demand_memory", w);

@@ -259,7 +259,13 @@ bool graph_order(const struct graph *graph, uint32_t *order,
                  struct rec_error *err) REC_MUST_CHECK;
 /** Of a closed graph: sum of the ops' compute, the time of a step on one server, seconds. */
 double graph_sequential(const struct graph *graph);
+/** Of a closed graph: sum of MEMORY over all ops, forward and backward each, bytes. */
 double graph_memory_sum(const struct graph *graph);
+/**
+ * Of a closed graph: bytes that its ops hold on their servers in all. An op and its twin
+ * share their memory, so each pair counts once, with the larger of the two.
+ */
+double graph_memory_held(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
 
 /* ---- splitting ----------------------------------------------------------- */

@@ -39,7 +39,8 @@ REC_ROW(GRAPH, "graph",
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")
     REC_KEY("copies", COUNT, "data-parallel copies in the graph")
-    REC_KEY("demand_memory", AMOUNT, "bytes of memory before partitioning")
+    REC_KEY("demand_memory", AMOUNT,
+          "sum of MEMORY over all ops before partitioning, bytes; as op_memory= of done")
     REC_KEY("demand_bytes", AMOUNT, "bytes of the deps before partitioning"))
 
 REC_ROW(OP, "op",
@@ -192,6 +193,7 @@ REC_ROW(BLOCK, "block",
     REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
     REC_KEY("missing", AMOUNT,
           "no_memory: so much more than the room on the block of free servers with most, bytes")
+    REC_KEY("memory", AMOUNT, "no_memory: what the job needs in all, bytes; as in done")
     REC_KEY("start", PAST, "unfinished, failed: when it started, seconds; without it, it waited")
     REC_KEY("servers", COUNT, "unfinished, failed: servers (of a task: cores) it had")
     REC_KEY("busy", FRACTION, "unfinished: as in done")
@@ -203,8 +205,8 @@ REC_ROW(BLOCK, "block",
     REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds")
     REC_KEY("steps", COUNT, "training steps")
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
-    REC_KEY("demand_memory", AMOUNT, "memory of its ops, unpartitioned, bytes")
-    REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
+    REC_KEY("demand_memory", AMOUNT, "as in done")
+    REC_KEY("demand_bytes", AMOUNT, "as in done"))
 
 REC_ROW(EXPERT, "expert",
     "An expert of a learned chooser: the weights that follow are its own; where jobs come as "
@@ -284,10 +286,16 @@ REC_ROW(DONE, "done",
     REC_KEY("collectives", COUNT, "collective operations in a step")
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("degree", COUNT, "the graph's degree=")
-    REC_KEY("memory", AMOUNT, "memory of all its ops, bytes")
+    REC_KEY("memory", AMOUNT,
+          "that it holds on all its servers, bytes: MEMORY of its ops, where an op and its twin "
+          "on one server share theirs, and of the tasks of a server only the largest counts")
+    REC_KEY("peak_memory", AMOUNT, "that its fullest server holds, bytes")
+    REC_KEY("op_memory", AMOUNT,
+          "sum of MEMORY over all its ops, forward and backward each, bytes: what the "
+          "published compute throughput counts, not what a server holds")
     REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
     REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
-    REC_KEY("demand_memory", AMOUNT, "as memory, before it was partitioned")
+    REC_KEY("demand_memory", AMOUNT, "as op_memory, before it was partitioned")
     REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned"))
 
 REC_ROW(RUN, "run",

@@ -297,6 +297,20 @@ graph_memory_sum(const struct graph *graph)
 }
 
 double
+graph_memory_held(const struct graph *graph)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->pair == GRAPH_NONE)
+            sum += op->memory;
+        else if (i < op->pair)
+            sum += fmax(op->memory, graph->op[op->pair].memory);
+    }
+    return sum;
+}
+
+double
 graph_dep_bytes(const struct graph *graph)
 {
     return graph->bytes;
