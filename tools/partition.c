@@ -104,12 +104,10 @@ read_options(struct partition *p, const struct partition_args *args,
 {
     static const char *const sizes[] = {"reference", "gradient", NULL};
     struct cli *cli = p->cli;
-    uint64_t degree, copies;
+    uint64_t degree;
     size_t size;
 
     if (!cli_count(cli, "degree", args->degree_arg, 1, PARTS_MAX, &degree) ||
-        !cli_count(cli, "data-parallel", args->data_parallel_arg, 1, PARTS_MAX,
-                   &copies) ||
         !cli_seconds(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
         !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size))
         return false;
@@ -120,7 +118,6 @@ read_options(struct partition *p, const struct partition_args *args,
     if (!cli_limit(cli, args->limit_arg, &p->how.limit))
         return false;
     p->how.degree = (uint32_t)degree;
-    p->how.copies = (uint32_t)copies;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
     if (!args->policy_given &&
         (args->max_degree_given || args->shape_given || args->seed_given))

@@ -25,9 +25,8 @@ struct policy {
 static bool
 read_policy(struct policy *p, const struct partition_args *args)
 {
-    static const char *const changed[] = {"degree", "split", "data-parallel"};
-    const bool given[] = {args->degree_given, args->split_given,
-                          args->data_parallel_given};
+    static const char *const changed[] = {"degree", "split"};
+    const bool given[] = {args->degree_given, args->split_given};
     struct cli *cli = p->cli;
     char name[32];
     const char *colon = strchr(args->policy_arg, ':');
@@ -37,7 +36,7 @@ read_policy(struct policy *p, const struct partition_args *args)
     uint32_t shape[3];
     struct rec_error wrong;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (given[i])
             return cli_usage(cli, "--policy decides alone: give no --%s", changed[i]);
     snprintf(name, sizeof name, "%.*s", (int)len, args->policy_arg);

@@ -283,7 +283,6 @@ void graph_part_letters(uint32_t i, char letters[GRAPH_LETTERS_MAX]);
 struct graph_split {
     const uint32_t *parts; /* per op, >= 1; a twin's number is its forward op's */
     const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
-    uint32_t copies;       /* data-parallel copies, >= 1 */
     enum graph_sizes sizes;
     struct rec_limit limit; /* on deps of the new graph */
 };
@@ -317,14 +316,13 @@ struct graph_partition {
     uint32_t nlegal;
     const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
     uint32_t nlist;
-    uint32_t copies;
     enum graph_sizes sizes;
     struct rec_limit limit; /* on deps of the new graph */
 };
 
 /**
- * graph_split() by degree or list. The new graph is called ID/DEGREE (ID/DEGREExCOPIES),
- * DEGREE of a list being its largest number, and carries the keys of=, degree=, parts=,
+ * graph_split() by degree or list. The new graph is called ID/DEGREE, DEGREE
+ * of a list being its largest number, and carries the keys of=, degree=, parts=,
  * demand_memory= and demand_bytes= (sums over the graph before).
  */
 bool graph_partition(const struct graph *from, const struct graph_partition *how,

@@ -38,7 +38,6 @@ REC_ROW(GRAPH, "graph",
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")
-    REC_KEY("copies", COUNT, "data-parallel copies in the graph")
     REC_KEY("demand_memory", AMOUNT,
           "sum of MEMORY over all ops before partitioning, bytes; as op_memory= of done")
     REC_KEY("demand_bytes", AMOUNT, "bytes of the deps before partitioning"))

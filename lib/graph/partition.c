@@ -93,8 +93,8 @@ plan_list(const struct graph *graph, const struct graph_partition *how, uint32_t
 static bool
 is_own_key(struct rec_str field)
 {
-    static const char *const own[] = {"of",     "degree",        "parts",
-                                      "copies", "demand_memory", "demand_bytes"};
+    static const char *const own[] = {"of", "degree", "parts", "demand_memory",
+                                      "demand_bytes"};
     struct rec_str name;
     rec_str_split(&field, '=', &name);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -105,7 +105,7 @@ is_own_key(struct rec_str field)
 
 /* The keys of the partitioned graph: those of the old one and how it was made. */
 static char *
-make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t copies,
+make_extra(const struct graph *from, uint32_t degree, uint32_t most,
            struct rec_error *err)
 {
     char memory[REC_NUM_MAX], bytes[REC_NUM_MAX];
@@ -119,8 +119,6 @@ make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t co
         if (!first && !is_own_key(field)) /* each key brings its TAB */
             fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
     fprintf(text.out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
-    if (copies > 1)
-        fprintf(text.out, "\tcopies=%u", copies);
     rec_format_num(memory, graph_memory_sum(from));
     rec_format_num(bytes, graph_dep_bytes(from));
     fprintf(text.out, "\tdemand_memory=%s\tdemand_bytes=%s", memory, bytes);
@@ -132,7 +130,7 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
                 struct graph *to, struct rec_error *err)
 {
     uint32_t *parts = NULL, *rank = NULL, most = 1, degree;
-    char *extra = NULL, *id = NULL, copies[20] = "";
+    char *extra = NULL, *id = NULL;
     bool ok = start_plan(from, &parts, &rank, err) &&
               (how->list ? plan_list(from, how, parts, rank, err)
                          : plan_degree(from, how, parts, rank));
@@ -141,15 +139,13 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
         if (parts[i] > most)
             most = parts[i];
     degree = how->list ? most : how->degree;
-    if (how->copies > 1)
-        snprintf(copies, sizeof copies, "x%u", how->copies);
-    ok = ok && (extra = make_extra(from, degree, most, how->copies, err));
-    if (ok && asprintf(&id, "%s/%u%s", from->id, degree, copies) < 0) {
+    ok = ok && (extra = make_extra(from, degree, most, err));
+    if (ok && asprintf(&id, "%s/%u", from->id, degree) < 0) {
         id = NULL;
         ok = rec_fail_memory(err);
     }
     if (ok) {
-        struct graph_split split = {parts, rank, how->copies, how->sizes, how->limit};
+        struct graph_split split = {parts, rank, how->sizes, how->limit};
         ok = graph_split(from, &split, rec_str(id), extra, to, err);
     }
     free(parts);
