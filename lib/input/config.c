@@ -100,15 +100,14 @@ static bool
 check_must(const struct config *c, const struct json_member *member,
            const struct input_key *key)
 {
-    char want[80];
     const char *is =
         member->kind == JSON_BOOL ? member->truth ? "true" : "false" : member->text;
     if (strcmp(is, key->must) == 0 && member->nitems == 0)
         return true;
-    snprintf(want, sizeof want, "%s: another model is not known",
-             *key->must ? key->must : "empty");
-    return rec_fail_at(c->err, c->file, member->line, "%s must be %s, got '%.60s'",
-                       key->name, want, member->nitems > 0 ? "..." : is);
+    return rec_fail_at(c->err, c->file, member->line,
+                       "%s must be %s (no other value is modelled), got '%.60s'",
+                       key->name, *key->must ? key->must : "empty",
+                       member->nitems > 0 ? "..." : is);
 }
 
 /* Two names of one number must not contradict each other. */
@@ -234,8 +233,8 @@ find_family(struct config *c)
     char list[320] = "", want[340];
     if (text)
         return rec_fail_at(c->err, c->file, text->line,
-                           "a model of text and something else is not known: give the "
-                           "map text_config as a file of its own");
+                           "a model that reads more than text is not modelled: give "
+                           "the map text_config as a file of its own");
     for (c->family = input_families; c->family->type; c->family++) {
         if (member && member->kind == JSON_TEXT &&
             strcmp(member->text, c->family->type) == 0)

@@ -222,6 +222,14 @@ finish_opt(struct input_draft *d)
     d->t.norm_final = d->t.norm_before && !d->last_norm_removed;
 }
 
+/* The first two positions are those of padding. */
+static void
+finish_roberta(struct input_draft *d)
+{
+    d->t.positions = d->sequence;
+    d->sequence = d->sequence > 2 ? d->sequence - 2 : 1;
+}
+
 static void
 finish_t5(struct input_draft *d)
 {
@@ -251,15 +259,11 @@ finish_deepseek(struct input_draft *d)
 #define DECODER .causal = true, .head = true
 #define LLAMA DECODER, PRE, .rms = true, .gated = true, .activation = INPUT_SILU
 #define GEMMA DECODER, PRE, .rms = true, .gated = true, .head_width = 256, .tied = true
-#define BERT                                                                        \
-    {                                                                               \
-        .t = {.pooler = true, .norm_embedding = true, .norm_behind = true, BIASES}, \
-        .learned = true                                                             \
-    }
+#define BERT .pooler = true, .norm_embedding = true, .norm_behind = true, BIASES
 #define LISTS(...) ((lists){__VA_ARGS__, NULL})
 
 const struct input_family input_families[] = {
-    {"bert", BERT, LISTS(usual, grouped, bert), NULL},
+    {"bert", {.t = {BERT}, .learned = true}, LISTS(usual, grouped, bert), NULL},
     {"bloom",
      {.t = {DECODER, PRE, BIASES, .norm_embedding = true, .tied = true},
       .sequence = 2048},
@@ -361,7 +365,7 @@ const struct input_family input_families[] = {
       .expert_shift = 1},
      LISTS(usual, grouped, all_bias, qwen_moe, window, window_switch, window_nowhere),
      NULL},
-    {"roberta", BERT, LISTS(usual, grouped, bert), NULL},
+    {"roberta", {.t = {BERT}}, LISTS(usual, grouped, bert), finish_roberta},
     {"t5",
      {.t = {DECODER, PRE, .rms = true, .tied = true, .activation = INPUT_RELU,
             .relative_buckets = 32},
