@@ -167,6 +167,7 @@ static keys window = {{.name = "sliding_window",
                        .null_is_0 = true},
                       {.name = "layer_types", .kind = INPUT_KEY_TYPES},
                       END};
+static keys gemma2 = {UNUSED("sliding_window_size"), END};
 static keys window_switch = {FLAG("use_sliding_window", windowed), END};
 static keys window_from = {AMOUNT("max_window_layers", window_from), END};
 static keys window_until = {AMOUNT("max_window_layers", window_until), END};
@@ -291,7 +292,7 @@ const struct input_family input_families[] = {
       .windowed = true,
       .window = 4096,
       .window_period = 2},
-     LISTS(usual, grouped, gemma, all_bias, caps, window),
+     LISTS(usual, grouped, gemma, all_bias, caps, window, gemma2),
      NULL},
     {"gemma3_text",
      {.t = {GEMMA, .norm_inside = true, .qk_norm = INPUT_QK_EACH_HEAD},
