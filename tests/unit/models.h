@@ -74,6 +74,10 @@ static const struct model {
            256, "intermediate_size": 6912, "vocab_size": 262144,
            "max_position_embeddings": 32768, "sliding_window": 512,
            "sliding_window_pattern": 6})},
+    {"gemma-3-4b", "text_config of the hub's; derived: 262208 * 2560 + 34 * (2 * 2560 * 2048 + 2 * 2560 * 1024 + 2 * 256 + 3 * 2560 * 10240 + 4 * 2560) + 2560", 3880263168, JSON(
+          {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size":
+           10240, "num_hidden_layers": 34, "sliding_window": 1024, "rope_scaling":
+           {"factor": 8.0, "rope_type": "linear"}})},
     {"phi-3-mini", "hub", 3821079552, JSON(
           {"model_type": "phi3", "hidden_size": 3072, "num_hidden_layers": 32,
            "num_attention_heads": 32, "num_key_value_heads": 32,

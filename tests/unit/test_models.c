@@ -252,7 +252,7 @@ test_order(void **state)
 #define SMALL                                                                        \
     "\"hidden_size\": 8, \"num_hidden_layers\": 6, \"num_attention_heads\": 2, "     \
     "\"intermediate_size\": 8, \"vocab_size\": 9, \"max_position_embeddings\": 16, " \
-    "\"head_dim\": 4"
+    "\"head_dim\": 4, \"num_key_value_heads\": 2"
 #define QWEN_MOE                                               \
     SMALL ", \"num_experts\": 4, \"num_experts_per_tok\": 2, " \
           "\"moe_intermediate_size\": 4"
