@@ -174,8 +174,8 @@ struct input_network_spec {
 };
 
 /**
- * Reads the config.json of a Hugging Face model, the reader's only file: model_type is a row of
- * input_families, which says which keys and defaults it has. *sequence is the most tokens. `left`
+ * Reads the config.json of a Hugging Face model, the reader's only file: model_type is its
+ * family, which says which keys and defaults it has. *sequence is the most tokens. `left`
  * gets the keys that are not understood, as a list for a message; a caller must show them. Free
  * *transformer with input_transformer_free(), also if this fails.
  */

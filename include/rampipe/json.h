@@ -65,7 +65,7 @@ struct json_map {
 };
 
 /** Reads the next file of the reader, a map. False: it is none, deeper than 64, longer than
- * 16 MB, or has a key twice; free the map all the same. */
+ * 16 MB, has a key twice or more than 2^20 values to keep; free the map all the same. */
 bool json_map_read(struct json_map *map, struct rec_reader *reader,
                    struct rec_error *err) REC_MUST_CHECK;
 /** NULL: there is no such member. */

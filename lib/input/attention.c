@@ -32,9 +32,9 @@ score_flops(const struct scores *s, const struct input_transformer *t)
     return 5 + (s->bias > 0 ? 1 : 0) + (t->cap_scores ? 8 : 0);
 }
 
-/* Pairs of a query and a key that it attends to, in a sample. Below a causal mask it is half of
- * the square: a query attends to all keys before it and to half of its own. With a window of w
- * keys the first w queries have w^2/2, the others w each. */
+/* Pairs of a query and a key that it attends to, in a sample. Below a causal mask it
+ * is half of the square: a query attends to all keys before it and to half of its own.
+ * With a window of w keys the first w queries have w^2/2, the others w each. */
 static double
 pairs(const struct scores *s, double n)
 {
@@ -60,14 +60,16 @@ each_head(struct input_network *a, uint32_t layer, const struct input_transforme
     return input_classify(a, layer, "matmul", a->batch * t->heads, a->sequence, m, k);
 }
 
-/* Two products, of the full square whatever the mask, and what is done to scores between. */
+/* Two products, of the full square whatever the mask, and what is done to scores
+ * between. */
 static uint32_t
 unfused(struct input_network *a, const struct scores *s,
         const struct input_transformer *t)
 {
     unsigned width = t->heads * t->head_width, out = t->heads * value_width(t);
     double tokens = a->batch * a->sequence, scores = tokens * s->nkeys * t->heads;
-    /* Three more operations bound a score: quotient, tanh, product. Each reads and writes. */
+    /* Three more operations bound a score: quotient, tanh, product. Each reads and
+     * writes. */
     double passes = t->score_passes + (t->cap_scores ? 6 : 0);
     uint32_t x, y;
     x = input_add(a, s->q, s->kv, t->sinks ? t->heads : 0, 2 * scores * t->head_width,
@@ -83,8 +85,8 @@ unfused(struct input_network *a, const struct scores *s,
                      s->nkeys);
 }
 
-/* Scores, softmax and their weighted sum as one: only queries, keys, values, a bias and results
- * are moved. */
+/* Scores, softmax and their weighted sum as one: only queries, keys, values, a bias
+ * and results are moved. */
 static uint32_t
 fused(struct input_network *a, const struct scores *s, const struct input_transformer *t)
 {
@@ -113,8 +115,8 @@ attend(struct input_network *a, const struct scores *s, const struct input_trans
     return t->score_passes > 0 ? unfused(a, s, t) : fused(a, s, t);
 }
 
-/* Queries, keys and values out of one product; queries and keys may have a norm, whose weights
- * are those of one head for all of them, or of each. */
+/* Queries, keys and values out of one product; queries and keys may have a norm, whose
+ * weights are those of one head for all of them, or of each. */
 static uint32_t
 grouped(struct input_network *a, uint32_t x, const struct input_transformer *t,
         struct scores *s)

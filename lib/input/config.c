@@ -1,4 +1,5 @@
-/* config.json of Hugging Face: the numbers of a transformer, by the rows of its family. */
+/* config.json of Hugging Face: the numbers of a transformer, by the rows of its
+ * family. */
 #include "family.h"
 #include "rampipe/json.h"
 

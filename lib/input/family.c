@@ -205,8 +205,8 @@ static keys deepseek = {AMOUNT("q_lora_rank", t.q_rank),
 
 /* ---- what no key says by itself ------------------------------------------ */
 
-/* One pair of keys and values, or groups of heads, or as many as queries; the newer models have
- * two norms in a layer, older parallel ones one. */
+/* One pair of keys and values, or groups of heads, or as many as queries; the newer
+ * models have two norms in a layer, older parallel ones one. */
 static void
 finish_falcon(struct input_draft *d)
 {
@@ -387,8 +387,8 @@ const struct input_key input_common_keys[] = {
     MUST("is_encoder_decoder", "false"),  MUST("pruned_heads", ""),
     MUST("tie_encoder_decoder", "false"), END};
 
-/* Names, tokens, initial values, dropout (which transformers have none of here), epsilons, how
- * positions rotate, how routers choose, what generation and training do. */
+/* Names, tokens, initial values, dropout (which transformers have none of here),
+ * epsilons, how positions rotate, how routers choose, what generation and training do. */
 const char *const input_harmless_keys[] = {"_attn_implementation",
                                            "_attn_implementation_autoset",
                                            "_name_or_path",

@@ -15,13 +15,14 @@ struct input_draft {
     unsigned nope;     /* latent attention: elements of a head that hold no position */
     unsigned shared;   /* experts that every token takes */
 
-    /* Layers whose window is active: those from window_from to before window_until (0: all), but
-     * for each window_period-th (0: none). A list, layer_types, says it otherwise. */
+    /* Layers whose window is active: those from window_from to before window_until (0:
+     * all), but for each window_period-th (0: none). A list, layer_types, says it
+     * otherwise. */
     bool windowed;
     unsigned window, window_from, window_until, window_period;
 
-    /* Layers that are a mixture: i >= dense_first, i + expert_shift a multiple of expert_step.
-     * A list, mlp_only_layers, takes some out. */
+    /* Layers that are a mixture: i >= dense_first, i + expert_shift a multiple of
+     * expert_step. A list, mlp_only_layers, takes some out. */
     unsigned dense_first, expert_step, expert_shift;
 
     bool multi_query, grouped, parallel; /* Falcon's */
@@ -35,14 +36,15 @@ enum input_key_kind {
     INPUT_KEY_FLAG,
     INPUT_KEY_ACTIVATION,
     INPUT_KEY_PRESENT, /* a flag: it is there, and not null */
-    INPUT_KEY_MUST, /* `must` is the only value whose model is understood; "": an empty list */
-    INPUT_KEY_ITEMS, /* a map or list, whose values are counted */
-    INPUT_KEY_TYPES, /* the list layer_types */
-    INPUT_KEY_DENSE, /* the list mlp_only_layers */
-    INPUT_KEY_UNUSED /* the family's models have the key, and do not read it */
+    INPUT_KEY_MUST,    /* `must` is the only value that is modelled; "": an empty list */
+    INPUT_KEY_ITEMS,   /* a map or list, whose values are counted */
+    INPUT_KEY_TYPES,   /* the list layer_types */
+    INPUT_KEY_DENSE,   /* the list mlp_only_layers */
+    INPUT_KEY_UNUSED   /* the family's models have the key, and do not read it */
 };
 
-/* A key of config.json. Where it is missing or null, the field stays as the family's row has it. */
+/* A key of config.json. Where it is missing or null, the field stays as the family's
+ * row has it. */
 struct input_key {
     const char *name;
     enum input_key_kind kind;
@@ -66,7 +68,8 @@ extern const struct input_family input_families[];
 /* Ends with a NULL name. */
 extern const struct input_key input_common_keys[];
 
-/* Keys that change neither work nor parameters as they are counted here; NULL at the end. */
+/* Keys that change neither work nor parameters as they are counted here; NULL at the
+ * end. */
 extern const char *const input_harmless_keys[];
 
 #endif

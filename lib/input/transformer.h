@@ -8,8 +8,8 @@
 uint32_t input_norm(struct input_network *a, uint32_t x, bool rms, unsigned weights,
                     double elements);
 
-/* Attention of the tokens of x over themselves, with its products before and after. `bias`: the
- * layer that makes one for the scores, or INPUT_NONE. */
+/* Attention of the tokens of x over themselves, with its products before and after.
+ * `bias`: the layer that makes one for the scores, or INPUT_NONE. */
 uint32_t input_self_attention(struct input_network *a, uint32_t x, uint32_t bias,
                               bool causal, unsigned window,
                               const struct input_transformer *t);

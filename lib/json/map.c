@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
-enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24 };
+enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24, ITEMS_MAX = 1 << 20 };
 
 /* yajl does not look whether it got its memory. It needs so much at most: what it decodes into
  * doubles until a text fits, its stack of states grows by steps. So it gets all before. */
@@ -87,6 +87,10 @@ static struct json_member *
 add_item(struct parse *p)
 {
     struct json_map *map = p->map;
+    if (map->nitems == ITEMS_MAX) {
+        fail(p, "its lists and maps hold more than 1048576 values");
+        return NULL;
+    }
     if (!rec_grow(&map->item, &map->item_room, map->nitems + 1, sizeof *map->item,
                   p->err))
         return NULL;

@@ -215,13 +215,43 @@ test_read(void **state)
     json_map_free(&map);
 }
 
+/* 2^20 values in lists are kept, and no more. */
+static void
+test_many_values(void **state)
+{
+    const char *path = "in.json";
+    const size_t most = 1 << 20;
+    (void)state;
+    for (size_t n = most; n <= most + 1; n++) {
+        struct json_map map = {0};
+        struct rec_reader *reader;
+        char *text = malloc(2 * n + 16), *end = text;
+        assert_non_null(text);
+        end = stpcpy(end, "{\"a\":[0");
+        for (size_t i = 1; i < n; i++)
+            end = stpcpy(end, ",0");
+        end = stpcpy(end, "]}");
+        write_file(path, text, (size_t)(end - text));
+        free(text);
+        reader = rec_reader_open(&path, 1, NULL, &err);
+        assert_non_null(reader);
+        assert_true(json_map_read(&map, reader, &err) == (n == most));
+        if (n > most)
+            assert_string_equal(
+                err.text, "in.json:1: its lists and maps hold more than 1048576 values");
+        rec_reader_close(reader);
+        json_map_free(&map);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_texts), cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_long),  cmocka_unit_test(test_read),
+        cmocka_unit_test(test_lines),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_long),        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_many_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

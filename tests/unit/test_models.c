@@ -1,5 +1,5 @@
-/* Transformers by config.json: published parameters, work by closed forms, which layers have
- * what, and configurations that are damaged. */
+/* Transformers by config.json: published parameters, work by closed forms, which
+ * layers have what, and configurations that are damaged. */
 #include "unit.h"
 
 #include "models.h"
@@ -88,10 +88,11 @@ work(const struct input_network *network, const char *kind)
     return sum;
 }
 
-/* Two FLOPs for each weight of a product and each token. Of a mixture only experts_used count.
- * Of a score: products of the widths of keys and values, 5 for softmax, 8 for a tanh, 1 for a
- * bias. `half` is n^2 / 2: pairs below a causal mask. window(n, w) are the pairs of a window of w:
- * w^2 / 2 of the first w queries, w each of the others. */
+/* Two FLOPs for each weight of a product and each token. Of a mixture only
+ * experts_used count. Of a score: products of the widths of keys and values, 5 for
+ * softmax, 8 for a tanh, 1 for a bias. `half` is n^2 / 2: pairs below a causal mask.
+ * window(n, w) are the pairs of a window of w: w^2 / 2 of the first w queries, w each
+ * of the others. */
 static double
 window(double n, double w)
 {
@@ -134,7 +135,8 @@ test_work(void **state)
                      3 * 2048 * 5632.0 + 2048) +
                    151936 * 2048.0,
                24 * half * 16 * (4 * 128 + 5));
-    /* queries and keys of 128 + 64, values of 128; 3 dense layers; 8 + 1 of 256 experts */
+    /* queries and keys of 128 + 64, values of 128; 3 dense layers; 8 + 1 of 256
+     * experts */
     check_work("deepseek-v3", n,
                61 * (7168 * 1536.0 + 1536 * 128 * 192.0 + 7168 * 576.0 +
                      512 * 128 * 256.0 + 128 * 128 * 7168.0) +
@@ -190,8 +192,9 @@ test_windows_work(void **state)
                32 * 4096 * 4096 / 2.0 * 32 * (4 * 128 + 5));
 }
 
-/* The decoder's self attention is causal, and that of the encoder and across is not; the scores
- * of the former two have a bias. Four products of 768 x 768 in each attention. */
+/* The decoder's self attention is causal, and that of the encoder and across is not;
+ * the scores of the former two have a bias. Four products of 768 x 768 in each
+ * attention. */
 static void
 test_encoder_decoder_work(void **state)
 {
@@ -201,8 +204,9 @@ test_encoder_decoder_work(void **state)
                12 * n * n * 12 * ((4 * 64 + 6) * 1.5 + (4 * 64 + 5)));
 }
 
-/* Multiply-adds of an image in 1e9, as torchvision publishes them with its weights ("GFLOPS"): all
- * products, those of attention, too, without its softmax (5 n^2 of each head). */
+/* Multiply-adds of an image in 1e9, as torchvision publishes them with its weights
+ * ("GFLOPS"): all products, those of attention, too, without its softmax (5 n^2 of
+ * each head). */
 static void
 test_published_image_work(void **state)
 {
@@ -310,7 +314,8 @@ test_layers(void **state)
     }
 }
 
-/* Keys that no family reads are named, unless they are known to change nothing, or say nothing. */
+/* Keys that no family reads are named, unless they are known to change nothing, or say
+ * nothing. */
 static void
 test_left(void **state)
 {
@@ -336,8 +341,8 @@ is_first(size_t model)
     return true;
 }
 
-/* A configuration with the value behind `at` replaced: it is refused with a message that has file
- * and line, or a network comes of it. True: refused. */
+/* A configuration with the value behind `at` replaced: it is refused with a message
+ * that has file and line, or a network comes of it. True: refused. */
 static bool
 replace(const char *config, const char *at, const char *wrong)
 {
