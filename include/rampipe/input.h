@@ -131,6 +131,7 @@ struct input_transformer {
 
     unsigned positions, types; /* learned embeddings */
     unsigned relative_buckets; /* learned biases of scores, by distance, for each head */
+    bool alibi; /* biases of scores that are the distance times a constant */
 
     /* Layers that come before, without a mask, and are read by each of `layers` through a second
      * attention. */

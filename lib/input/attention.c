@@ -29,7 +29,7 @@ value_width(const struct input_transformer *t)
 static double
 score_flops(const struct scores *s, const struct input_transformer *t)
 {
-    return 5 + (s->bias > 0 ? 1 : 0) + (t->cap_scores ? 8 : 0);
+    return 5 + (s->bias > 0 || t->alibi ? 1 : 0) + (t->cap_scores ? 8 : 0);
 }
 
 /* Pairs of a query and a key that it attends to, in a sample. Below a causal mask it

@@ -249,6 +249,17 @@ static const struct model {
           {"model_type": "vit", "hidden_size": 1024, "num_hidden_layers": 24,
            "num_attention_heads": 16, "intermediate_size": 4096, "num_labels":
            1000})},
+    {"gpt2", "num_parameters() of openai-community/gpt2", 124439808, JSON(
+          {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
+           "n_positions": 1024, "vocab_size": 50257, "activation_function":
+           "gelu_new"})},
+    {"mixtral-8x7b", "hub", 46702792704, JSON(
+          {"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32,
+           "num_attention_heads": 32, "num_key_value_heads": 8,
+           "intermediate_size": 14336, "num_local_experts": 8,
+           "num_experts_per_tok": 2, "vocab_size": 32000,
+           "max_position_embeddings": 32768, "sliding_window": null,
+           "tie_word_embeddings": false})},
     {"mistral-7b", "hub", 7241732096, JSON(
           {"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32,
            "num_attention_heads": 32, "num_key_value_heads": 8,

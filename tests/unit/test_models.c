@@ -77,6 +77,29 @@ test_published_counts(void **state)
     }
 }
 
+/* The families stand in the message about one that is none. */
+static void
+test_every_family(void **state)
+{
+    size_t n = 0;
+    char *family;
+    (void)state;
+    assert_false(read_config("{\"model_type\": \"?\"}"));
+    family = strstr(err.text, "one of ");
+    assert_non_null(family);
+    *strstr(family, ", got") = '\0';
+    for (family = strtok(family + 7, ", "); family; family = strtok(NULL, ", "), n++) {
+        char start[80];
+        size_t i = 0;
+        snprintf(start, sizeof start, "{\"model_type\": \"%s\",", family);
+        while (i < NMODELS && strncmp(models[i].config, start, strlen(start)) != 0)
+            i++;
+        if (i == NMODELS)
+            fail_msg("family %s has no published count", family);
+    }
+    assert_int_equal(n, 24);
+}
+
 /* FLOPs forward of all layers of a kind. */
 static double
 work(const struct input_network *network, const char *kind)
@@ -154,6 +177,9 @@ test_work(void **state)
     check_work("falcon-7b", 2048,
                32 * (4544 * (4544 + 128.0) + 9 * 4544 * 4544.0) + 65024 * 4544.0,
                32 * 2048 * 2048 / 2.0 * 71 * (4 * 64 + 5));
+    /* a bias of scores */
+    check_work("bloom-560m", 2048, 24 * 12 * 1024 * 1024.0 + 250880 * 1024.0,
+               24 * 2048 * 2048 / 2.0 * 16 * (4 * 64 + 5 + 1));
     /* words of 512 are made 1024 wide, and back */
     check_work("opt-350m", 2048,
                24 * 12 * 1024 * 1024.0 + 2 * 512 * 1024.0 + 50272 * 512.0,
@@ -387,6 +413,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_published_counts),
+                                       cmocka_unit_test(test_every_family),
                                        cmocka_unit_test(test_work),
                                        cmocka_unit_test(test_windows_work),
                                        cmocka_unit_test(test_encoder_decoder_work),
