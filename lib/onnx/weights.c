@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 /* What a value is made of: the index of an input, or one of these. */
-enum { OF_DATA = REC_NONE, OF_CONSTANTS = REC_NONE - 1 };
+#define OF_DATA REC_NONE
+#define OF_CONSTANTS (REC_NONE - 1)
 
 /* What is known of a value that is an input. */
 struct use {
