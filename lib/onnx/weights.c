@@ -222,7 +222,7 @@ find_batch(const struct following *f)
 
 /* Who exports weights as inputs puts them behind the data. So one that only stands beside
  * data is a weight if it has no batch, or if a sure weight is before it; and only if there is
- * a sure one at all. */
+ * a sure one at all. What is expanded to the samples, a class token, has none of them. */
 static void
 decide(struct following *f)
 {
@@ -239,11 +239,12 @@ decide(struct following *f)
         struct use *use = value ? &f->use[value - b->value] : NULL;
         if (!use || !use->open || use->data)
             continue;
+        use->weight = use->weight || (any && use->beside && use->expanded);
         behind = behind || use->weight;
         if (use->weight || !use->beside || !any)
             continue;
-        use->unsure = !behind && !use->expanded;
-        use->weight = !use->unsure || !has_batch(value, batch);
+        use->unsure = !behind;
+        use->weight = behind || !has_batch(value, batch);
     }
 }
 
