@@ -74,7 +74,9 @@ REC_ROW(OP, "op",
           "communication: a member of an all-reduce, reduce, all-gather, gather, scatter, "
           "broadcast, all-to-all, reduce-scatter, reduce-scatter-block or barrier; a send or "
           "recv; join and ring are what et2graph(1) adds to collectives")
-    REC_KEY("bytes", AMOUNT, "size of the collective or message")
+    REC_KEY("bytes", AMOUNT,
+          "size of the message, or what one member puts into the collective: its share of an "
+          "all-gather, its whole vector of a reduce-scatter")
     REC_KEY("group", TEXT, "the process group of the collective; without it, all"))
 
 REC_ROW(DEP, "dep",
