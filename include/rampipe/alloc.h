@@ -85,6 +85,8 @@ struct alloc_heuristic {
         pure; /* the same plan on the same free servers gives the same: a placement may be
                   remembered. One that is not draws from alloc_placer_rng() */
     bool whole; /* any free block in the cluster will do, the first is taken */
+    bool alike; /* wherever there is room for a plan, its parts lie to each other as on an
+                   empty cluster: it holds as many servers and takes as long */
 };
 
 extern const struct alloc_heuristic alloc_heuristics[];
