@@ -38,12 +38,12 @@ struct time {
 
 struct node {
     uint32_t parts;
-    double compute;       /* of the shortest part, seconds */
-    double collective;    /* that the deps on one side of it are, seconds; INFINITY: none */
-    bool leaving, sure;   /* on which side; and they are one on all placements */
-    struct time head;     /* from the start of the step to that of the part */
-    struct time tail;     /* from the end of the part to that of the step, or of a join */
-    double sync;          /* that the exchange among its parts takes, seconds */
+    double compute;     /* of the shortest part, seconds */
+    double collective;  /* that the deps on one side of it are, seconds; INFINITY: none */
+    bool leaving, sure; /* on which side; and they are one on all placements */
+    struct time head;   /* from the start of the step to that of the part */
+    struct time tail;   /* from the end of the part to that of the step, or of a join */
+    double sync;        /* that the exchange among its parts takes, seconds */
     uint32_t first, last; /* edges that leave it */
     uint32_t up, up_last; /* entering[] */
     double left;          /* compute that its machine has not run yet */
@@ -118,63 +118,60 @@ exchange_on(const struct net_cluster *cluster, const uint32_t *shape, double byt
     return net_ramp_collective_seconds(cluster, n[0], n[1], n[2], bytes);
 }
 
-/* The deps, sync deps left out, that leave or enter a unit. */
-struct group {
-    double bytes;
-    bool all;  /* each part has one of them */
-    bool sure; /* all join units of one kind, in complete edges */
-};
-
-static struct group
-group_of(struct floorer *f, uint32_t unit, bool leaving)
+/*
+ * The deps of a unit on one side, sync deps left out: how many bytes they are in all, and
+ * whether they all are of complete edges to units of its own kind.
+ */
+static double
+sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
 {
     const struct graph *graph = f->graph;
     const struct graph_unit *u = &graph->unit[unit];
     const uint32_t *start = leaving ? graph->out_start : graph->in_start;
     const uint32_t *list = leaving ? graph->out : graph->in;
-    struct group group = {0, true, true};
-    uint64_t ndeps = 0, others = 0, square = (uint64_t)u->parts * u->parts;
+    uint64_t ndeps = 0, others = 0;
+    double bytes = 0;
+    *alike = true;
     f->stamp++;
     for (uint32_t j = 0; j < u->parts; j++) {
         uint32_t op = graph->member[u->first + j];
-        uint64_t before = ndeps;
         for (uint32_t i = start[op]; i < start[op + 1]; i++) {
             const struct graph_dep *dep = &graph->dep[list[i]];
             uint32_t other = graph->op[leaving ? dep->dst : dep->src].unit;
             if (dep->sync)
                 continue;
-            group.bytes += dep->bytes;
-            group.sure = group.sure && other != unit && f->node[other].parts == u->parts;
+            bytes += dep->bytes;
+            *alike = *alike && other != unit && f->node[other].parts == u->parts;
             others += f->seen[other] != f->stamp;
             f->seen[other] = f->stamp;
             ndeps++;
         }
-        group.all = group.all && ndeps > before;
     }
-    group.sure = group.sure && ndeps == others * square;
-    return group;
+    *alike = *alike && ndeps == others * u->parts * u->parts;
+    return bytes;
 }
 
 /*
- * How long the collective takes that the deps of a unit are, or may be, at least; INFINITY:
- * they are none. If all deps join units of one kind, and these share a block, each of its
- * servers sends and receives as many as the others: a collective for sure.
+ * How long the collective takes at least that the deps on one side of a unit may be; INFINITY:
+ * they are none. It is among the servers of the unit's block, for each part has such a dep if
+ * the unit has a complete edge there, and no other edge counts. If all deps are complete
+ * edges to units of its kind, and these share its block, each server sends and receives as
+ * many as the others: a collective for sure.
  */
 static void
 find_collective(struct floorer *f, uint32_t unit)
 {
     const struct graph_unit *u = &f->graph->unit[unit];
-    bool backward = f->graph->op[f->graph->member[u->first]].pass == GRAPH_BACKWARD;
     struct node *node = &f->node[unit];
-    struct group group;
+    bool alike;
+    double bytes;
     node->collective = INFINITY;
-    node->leaving = !backward;
-    if (u->parts == 1 || (backward && u->twin == GRAPH_NONE))
+    node->leaving = f->graph->op[f->graph->member[u->first]].pass != GRAPH_BACKWARD;
+    if (u->parts == 1 || (!node->leaving && u->twin == GRAPH_NONE))
         return;
-    group = group_of(f, unit, !backward);
-    node->sure = f->light && group.all && group.sure;
-    node->collective =
-        group.all ? least_of_shapes(f, u->parts, fewer(group.bytes), collective_on) : 0;
+    bytes = sum_deps(f, unit, node->leaving, &alike);
+    node->sure = f->light && alike;
+    node->collective = least_of_shapes(f, u->parts, fewer(bytes), collective_on);
 }
 
 /* What the exchange among the parts of a unit takes, if each pair has one. */
@@ -196,8 +193,7 @@ find_exchange(struct floorer *f, uint32_t unit)
         }
     }
     if (u->parts > 1 && ndeps == (uint64_t)u->parts * (u->parts - 1) && bytes > 0)
-        f->node[unit].sync =
-            least_of_shapes(f, u->parts, fewer(2 * bytes), exchange_on);
+        f->node[unit].sync = least_of_shapes(f, u->parts, fewer(2 * bytes), exchange_on);
 }
 
 /* A dep from a unit to another, if it crosses servers. */
@@ -537,9 +533,10 @@ floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,
     f.light = !plan->tasks && plan->memory <= cluster->memory * (1 - rounding);
     ok = make_nodes(&f, err) && find_step(&f, &step, err);
     if (ok && !isfinite(step))
-        ok = rec_fail(err, REC_DATA,
-                      "graph '%s': the times of a step add up to more than a number holds",
-                      plan->graph->id);
+        ok =
+            rec_fail(err, REC_DATA,
+                     "graph '%s': the times of a step add up to more than a number holds",
+                     plan->graph->id);
     *floor = (struct floor){count_servers(cluster, plan), fewer(step)};
     sim_queue_free(&f.ready);
     free(f.node);

@@ -401,8 +401,7 @@ may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
         return false;
     *may = placement.outcome == ALLOC_PLACED;
     for (uint32_t i = 0; i < plan->nsteps; i++)
-        *may = *may &&
-               plan->step[i].memory <= p->options->cluster.memory * (1 + 1e-12);
+        *may = *may && plan->step[i].memory <= p->options->cluster.memory * (1 + 1e-12);
     return true;
 }
 
@@ -422,5 +421,6 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
         return pricer_forget(p, err);
     }
     return may_be_placed(p, &known->plan, &may, err) &&
-           (!may || floor_find(&p->options->cluster, &known->plan, p->alone->n, floor, err));
+           (!may ||
+            floor_find(&p->options->cluster, &known->plan, p->alone->n, floor, err));
 }

@@ -18,8 +18,8 @@ pick(const double *value, size_t n)
 {
     return value[random_below(n)];
 }
-#define PICK(...)                                                                        \
-    pick((const double[]){__VA_ARGS__},                                                  \
+#define PICK(...)                       \
+    pick((const double[]){__VA_ARGS__}, \
          sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
 /* ---- a setting ------------------------------------------------------------------------ */
@@ -30,14 +30,14 @@ random_cluster(void)
     static const uint32_t shapes[][3] = {
         {1, 1, 1}, {1, 1, 5}, {2, 1, 1}, {2, 2, 2}, {2, 2, 8}, {3, 2, 3}, {3, 3, 1},
         {3, 3, 3}, {4, 1, 2}, {4, 4, 1}, {4, 4, 2}, {4, 2, 4}, {6, 2, 3}, {5, 1, 3}};
-    struct net_cluster cluster = {
-        .kind = &net_ramp,
-        .bandwidth = PICK(1.6e12, 1e9, 1e6),
-        .memory = PICK(INFINITY, INFINITY, 40, 20, 10),
-        .propagation = PICK(0, 50e-9, 0.1, 3),
-        .io = PICK(0, 100e-9, 0.05),
-        .collective_rate =
-            random_below(2) ? NET_COLLECTIVE_PUBLISHED : NET_COLLECTIVE_NODE};
+    struct net_cluster cluster = {.kind = &net_ramp,
+                                  .bandwidth = PICK(1.6e12, 1e9, 1e6),
+                                  .memory = PICK(INFINITY, INFINITY, 40, 20, 10),
+                                  .propagation = PICK(0, 50e-9, 0.1, 3),
+                                  .io = PICK(0, 100e-9, 0.05),
+                                  .collective_rate = random_below(2)
+                                                         ? NET_COLLECTIVE_PUBLISHED
+                                                         : NET_COLLECTIVE_NODE};
     size_t n = sizeof shapes / sizeof *shapes;
     memcpy(cluster.shape, shapes[random_below(n)], sizeof cluster.shape);
     return cluster;
@@ -54,8 +54,8 @@ random_parts(const struct net_cluster *cluster)
 }
 
 static void
-add_op(struct graph *graph, const char *id, const char *of, uint32_t part,
-       uint32_t parts, enum graph_pass pass, const char *pair)
+add_op(struct graph *graph, const char *id, const char *of, uint32_t part, uint32_t parts,
+       enum graph_pass pass, const char *pair)
 {
     struct graph_op op = {.id = id,
                           .of = of,
@@ -74,7 +74,8 @@ static void
 add_dep(struct graph *graph, const char *from, const char *to, bool sync)
 {
     double bytes = PICK(0, 1, 1e3, 1e6, 3e6, 1e9);
-    assert_true(graph_add_dep(graph, rec_str(from), rec_str(to), bytes, sync, "", 0, &err));
+    assert_true(
+        graph_add_dep(graph, rec_str(from), rec_str(to), bytes, sync, "", 0, &err));
 }
 
 /* Whole ops, most with twins; few enough lie side by side that some wait for others. */
@@ -202,8 +203,7 @@ make_setting(struct setting *s)
     *s = (struct setting){.placer.cluster = random_cluster(),
                           .placer.heuristic = &alloc_heuristics[random_below(3)]};
     for (int d = 0; d < 3; d++)
-        s->placer.meta[d] =
-            1 + (uint32_t)random_below(s->placer.cluster.shape[d]);
+        s->placer.meta[d] = 1 + (uint32_t)random_below(s->placer.cluster.shape[d]);
     for (size_t i = 0; i < GRAPHS; i++) {
         make_graph(&s->graph[i], &s->placer.cluster);
         s->graph[i].id = names[i]; /* where the name was is the arena's */
@@ -327,12 +327,123 @@ test_no_placement_needs_less(void **state)
         free_setting(&s);
     }
     if (getenv("BOUND_SETTINGS"))
-        print_message("%llu graphs: the floor is %.4g of the least step found, at least %.4g, "
-                      "and the same in %.4g\n",
-                      (unsigned long long)ratios, ratio_sum / (double)ratios, ratio_least,
-                      (double)exact / (double)ratios);
+        print_message(
+            "%llu graphs: the floor is %.4g of the least step found, at least %.4g, "
+            "and the same in %.4g\n",
+            (unsigned long long)ratios, ratio_sum / (double)ratios, ratio_least,
+            (double)exact / (double)ratios);
     assert_true(ratio_sum > 0.8 * (double)ratios);
     assert_true((double)exact > 0.4 * (double)ratios);
+}
+
+/* ---- streams -------------------------------------------------------------------------- */
+
+struct stream {
+    struct graph_job job[JOBS];
+    char id[JOBS][8], graphs[JOBS][20];
+    uint32_t down[3], ndown;
+};
+
+static void
+make_stream(struct stream *stream, const struct setting *s)
+{
+    double at = 0;
+    stream->ndown = random_below(3) ? 0 : (uint32_t)random_below(4);
+    for (uint32_t i = 0; i < stream->ndown; i++)
+        stream->down[i] = (uint32_t)random_below(net_servers(&s->placer.cluster));
+    for (uint32_t i = 0; i < JOBS; i++) {
+        uint64_t among = 1 + random_below((1 << GRAPHS) - 1);
+        char *graphs = stream->graphs[i];
+        *graphs = '\0';
+        for (uint32_t g = 0; g < GRAPHS; g++)
+            if (among >> g & 1)
+                sprintf(graphs + strlen(graphs), "%s%s", *graphs ? "," : "", names[g]);
+        sprintf(stream->id[i], "%u", i);
+        at += PICK(0, 0, 0, 1, 4, 20);
+        stream->job[i] = (struct graph_job){.id = rec_str(stream->id[i]),
+                                            .graphs = rec_str(graphs),
+                                            .arrival = at,
+                                            .steps = (double)(1 + random_below(3)),
+                                            .deadline = PICK(4, 12, 40, INFINITY)};
+    }
+}
+
+static bool
+count_start(void *context, const struct alloc_decision *decision, struct rec_error *error)
+{
+    (void)error;
+    *(uint32_t *)context += decision->cause == NULL;
+    return true;
+}
+
+/* How many jobs a rule starts. */
+static uint32_t
+started(struct setting *s, const struct stream *stream, const char *rule)
+{
+    struct alloc_choosing choosing = {0};
+    struct alloc_choice choice = {.argument = NULL};
+    struct alloc_admission_options options = {.placer = s->placer,
+                                              .choosing = &choosing,
+                                              .down = stream->down,
+                                              .ndown = stream->ndown};
+    struct alloc_admission *admission;
+    uint32_t n = 0;
+    assert_true(alloc_choosing_open(&choosing, rule, &choice, &err));
+    admission = alloc_admission_new(&options, &s->store, count_start, &n, &err);
+    assert_non_null(admission);
+    for (uint32_t i = 0; i < JOBS; i++)
+        if (!alloc_admission_advance(admission, &stream->job[i], &err) ||
+            !alloc_admission_arrive(admission, &stream->job[i], &err))
+            fail_msg("%s", err.text);
+    assert_true(alloc_admission_end(admission, &err));
+    alloc_admission_free(admission);
+    alloc_choosing_close(&choosing);
+    return n;
+}
+
+static double
+bound_of(struct setting *s, const struct stream *stream)
+{
+    struct alloc_relaxation_options options = {.placer = s->placer,
+                                               .down = stream->down,
+                                               .ndown = stream->ndown,
+                                               .limit = {.most = 1e6}};
+    struct alloc_relaxation *relaxation = alloc_relaxation_new(&options, &s->store, &err);
+    struct alloc_relaxed relaxed;
+    assert_non_null(relaxation);
+    for (uint32_t i = 0; i < JOBS; i++)
+        if (!alloc_relaxation_arrive(relaxation, &stream->job[i], &err))
+            fail_msg("%s", err.text);
+    assert_true(alloc_relaxation_solve(relaxation, &relaxed, &err));
+    alloc_relaxation_free(relaxation);
+    return relaxed.accepted;
+}
+
+/* The optimum is certain to 1e-6 of it, and rounded to 1e-6. */
+static void
+test_no_stream_starts_more(void **state)
+{
+    static const char *const rules[] = {"first", "fastest", "fewest-servers"};
+    struct setting s;
+    struct stream stream;
+    uint64_t reached = 0, all = settings(2000);
+    (void)state;
+    for (uint64_t i = 0; i < all; i++) {
+        double bound;
+        uint32_t n;
+        make_setting(&s);
+        make_stream(&stream, &s);
+        bound = bound_of(&s, &stream);
+        n = started(&s, &stream, rules[random_below(3)]);
+        if (n > bound + 3e-5)
+            say(&s, i, "blocked jobs", JOBS - bound, JOBS - n);
+        reached += n > bound - 3e-5;
+        free_setting(&s);
+    }
+    if (getenv("BOUND_SETTINGS"))
+        print_message("%llu of %llu streams reach their bound\n",
+                      (unsigned long long)reached, (unsigned long long)all);
+    assert_true(reached > all / 5 && reached < all);
 }
 
 int
@@ -340,6 +451,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_placement_needs_less),
+        cmocka_unit_test(test_no_stream_starts_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
