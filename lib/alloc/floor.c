@@ -27,7 +27,8 @@
 /* Sums are rounded, here and in the simulator, each in its own order. */
 static const double rounding = 1e-9;
 
-/* So many visits of edges are spent on joins; of larger graphs only the end is asked. */
+/* So many visits of edges and nodes are spent on joins; in what is left of a larger graph
+ * heads are those of paths. */
 enum { VISITS_MAX = 4000000 };
 
 /* When something is over at the earliest: for each part of a unit, and for all but at most
@@ -463,15 +464,25 @@ run_machines(struct floorer *f, double *over, struct rec_error *err)
     return true;
 }
 
-/* Puts a node whose head is known among the others. */
-static void
+/* Puts a node whose head is known among the others. Returns how many gave way. */
+static uint32_t
 sort_in(struct floorer *f, uint32_t index)
 {
     double head = f->node[index].head.each;
-    uint32_t i = f->nsorted++;
+    uint32_t last = f->nsorted++, i = last;
     for (; i > 0 && f->node[f->sorted[i - 1]].head.each > head; i--)
         f->sorted[i] = f->sorted[i - 1];
     f->sorted[i] = index;
+    return last - i;
+}
+
+static int
+by_head(const void *a, const void *b, void *context)
+{
+    const struct node *node = context;
+    double x = node[*(const uint32_t *)a].head.each;
+    double y = node[*(const uint32_t *)b].head.each;
+    return (x > y) - (x < y);
 }
 
 static bool
@@ -482,14 +493,19 @@ find_heads(struct floorer *f, struct rec_error *err)
         struct node *node = &f->node[f->order[i]];
         find_head(f, node);
         if (f->light && node->up_last - node->up > 1 && visits < VISITS_MAX) {
-            visits += i + f->nedges;
+            visits += f->nedges + (uint64_t)i * f->nkinds;
             find_tails(f, i, true);
             if (!run_machines(f, &node->head.each, err))
                 return false;
             node->head.most = fmax(node->head.most, node->head.each);
         }
-        sort_in(f, f->order[i]);
+        if (visits < VISITS_MAX)
+            visits += sort_in(f, f->order[i]);
+        else
+            f->sorted[f->nsorted++] = f->order[i];
     }
+    if (visits >= VISITS_MAX)
+        qsort_r(f->sorted, f->nsorted, sizeof *f->sorted, by_head, f->node);
     return true;
 }
 
