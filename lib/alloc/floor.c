@@ -1,23 +1,23 @@
 /*
- * A step that no placement beats. What is certain of every placement:
+ * A lower bound of the time of a step, for all placements. What is known of each of them:
  *
- *     1 the parts of a unit stand on servers of their own, which are a legal block;
- *     2 if a server has room for all that one server could be given, as many parts as there
- *       are of a unit decide where it goes: the units of k parts share one block, part by
- *       part ("light" below; then a kind's part j is one machine);
- *     3 a dep between two servers takes no less than on the block of legal shape where it is
+ *     1 The parts of a unit lie on different servers, which are a block of a legal shape.
+ *     2 If a server has memory for a part of every unit ("light" below), memory never decides
+ *       where a unit goes, only its number of parts does. All units of k parts then share one
+ *       block, and each of its servers, a machine, runs a part of each of them.
+ *     3 A dep between two servers takes no less time than on the legal block where it is
  *       fastest.
  *
  * List scheduling is not monotone: a step may take longer with faster deps, so simulating
- * with least times would prove nothing. The floor is made of what holds for any schedule:
- * longest paths, and of each machine the time it takes to run what it must, each op not
- * before its head (the path that leads to it) and not later than its tail (the path behind
- * it) before the end. Of one machine the preemptive schedule of Jackson is the best
- * (Carlier, "The one-machine sequencing problem", 1982). Where paths join, the same is asked
- * of what must come before, which makes heads longer.
+ * with least times would prove nothing. The bound is made of what holds for any schedule:
+ * longest paths, and the time that a machine takes to run all its ops, each not before its
+ * head (the path that leads to it) and with its tail (the path behind it) still to come. The
+ * preemptive schedule of Jackson is the best one for one machine (Carlier, "The one-machine
+ * sequencing problem", 1982). The same is asked of all ops that come before an op with several
+ * parents, which makes its head longer.
  *
  * All is done on units. Only complete edges count, where each part of one unit has a dep to
- * each part of the other, as graph_split() makes them; leaving others out lowers the floor.
+ * each part of the other, as graph_split() makes them; leaving others out lowers the bound.
  */
 #include "floor.h"
 
