@@ -85,6 +85,8 @@ struct alloc_heuristic {
         pure; /* the same plan on the same free servers gives the same: a placement may be
                   remembered. One that is not draws from alloc_placer_rng() */
     bool whole; /* any free block in the cluster will do, the first is taken */
+    bool alike; /* wherever there is room for a plan, its parts lie to each other as on an
+                   empty cluster: it holds as many servers and takes as long */
 };
 
 extern const struct alloc_heuristic alloc_heuristics[];
@@ -443,12 +445,9 @@ void alloc_admission_free(struct alloc_admission *admission);
  * job, and asks how many servers are free, not which: what an allocator starts is a solution,
  * if each x is 0 or 1, so the optimum is not less.
  *
- * n[a] and step[a] must be at most what the alternative has in any placement. They are the
- * fewest servers held, and the shortest step, on the empty cluster and on each shape of block
- * that its most divided op may have, with nothing else free: on an empty cluster alone a job
- * may take more servers, and be slower, than where little is free. So it is assumed that no
- * placement that is spread over other servers is faster or smaller than all of these; the
- * number of servers is certain where a block of as many as that op has parts suffices.
+ * n[a] and step[a] are at most what the alternative has in any placement that the heuristic
+ * makes, on whichever servers are free: of a heuristic whose placements are all alike, what it
+ * has on the empty cluster; else a lower bound, which ramp-alloc-bound(1) proves.
  */
 struct alloc_relaxation;
 
@@ -462,7 +461,7 @@ struct alloc_relaxation_options {
 };
 
 struct alloc_relaxed {
-    uint64_t jobs, able; /* able: have an alternative that can be placed and is in time */
+    uint64_t jobs, able; /* able: have an alternative that may be placed, in time */
     uint32_t servers;    /* in service */
     double accepted; /* jobs at most, within 1e-6 of the optimum and rounded to 1e-6 */
 };

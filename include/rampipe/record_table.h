@@ -492,7 +492,7 @@ REC_ROW(BOUND, "bound",
     "bound\t1000\t935.396201\table=1000\tservers=32",
     REC_FIELD("JOBS", COUNT, "that arrive")
     REC_FIELD("ACCEPTED", AMOUNT, "jobs that can start at most, rounded to 1e-6"),
-    REC_KEY("able", COUNT, "jobs that could be placed and be in time on an empty cluster")
+    REC_KEY("able", COUNT, "jobs that may be placed and in time if no other runs")
     REC_KEY("servers", COUNT, "in service"))
 
 REC_ROW(PROFILE, "profile",

@@ -371,13 +371,6 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
     return &p->last;
 }
 
-const struct trial *
-pricer_try_on(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacancy,
-              struct rec_error *err)
-{
-    return place_graph(p, index, vacancy, err) ? &p->last : NULL;
-}
-
 bool
 pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
                  double *step, struct rec_error *err)
@@ -396,4 +389,38 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
     *outcome = known->alone;
     *step = known->alone_step;
     return true;
+}
+
+/* Each unit has a free block on the empty cluster, and a server has room for a part of it. */
+static bool
+may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
+              struct rec_error *err)
+{
+    struct alloc_placement placement;
+    if (!alloc_place_kinds(p->placer, plan, p->alone, &placement, err))
+        return false;
+    *may = placement.outcome == ALLOC_PLACED;
+    for (uint32_t i = 0; i < plan->nsteps; i++)
+        *may = *may && plan->step[i].memory <= p->options->cluster.memory * (1 + 1e-12);
+    return true;
+}
+
+bool
+pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_error *err)
+{
+    struct known *known = know(p, index, err);
+    bool may;
+    *floor = (struct floor){0, INFINITY};
+    if (!known)
+        return false;
+    if (p->options->heuristic->alike && !known->plan.tasks) {
+        if (!place_graph(p, index, p->alone, err))
+            return false;
+        if (p->last.outcome == ALLOC_PLACED)
+            *floor = (struct floor){p->last.nservers, p->last.cost.step.seconds};
+        return pricer_forget(p, err);
+    }
+    return may_be_placed(p, &known->plan, &may, err) &&
+           (!may ||
+            floor_find(&p->options->cluster, &known->plan, p->alone->n, floor, err));
 }
