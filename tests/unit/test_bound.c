@@ -121,7 +121,6 @@ make_split(struct graph *graph, const struct net_cluster *cluster)
     struct graph whole = {0};
     struct graph_split split = {.parts = parts,
                                 .rank = rank,
-                                .copies = random_below(8) ? 1 : 2,
                                 .sizes = random_below(2) ? GRAPH_SIZES_REFERENCE
                                                          : GRAPH_SIZES_GRADIENT,
                                 .limit = {.most = 1e6}};
@@ -197,11 +196,21 @@ struct setting {
 
 static const char *const names[GRAPHS] = {"g0", "g1", "g2"};
 
+static uint64_t
+count_heuristics(void)
+{
+    uint64_t n = 0;
+    while (alloc_heuristics[n].name)
+        n++;
+    return n;
+}
+
 static void
 make_setting(struct setting *s)
 {
     *s = (struct setting){.placer.cluster = random_cluster(),
-                          .placer.heuristic = &alloc_heuristics[random_below(3)]};
+                          .placer.heuristic =
+                              &alloc_heuristics[random_below(count_heuristics())]};
     for (int d = 0; d < 3; d++)
         s->placer.meta[d] = 1 + (uint32_t)random_below(s->placer.cluster.shape[d]);
     for (size_t i = 0; i < GRAPHS; i++) {
