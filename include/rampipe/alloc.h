@@ -232,7 +232,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
                              double value[ALLOC_FEATURES],
                              struct rec_error *err) REC_MUST_CHECK;
 
-/** Answers that are no alternative's number: none can start; the job is not wanted. */
+/** Answers that are no alternative's number: none can start; the job is not wanted. Its block
+ * has the cause policy if it could have started or waited, else that of the last alternative. */
 #define ALLOC_NONE UINT32_MAX
 #define ALLOC_REFUSED (UINT32_MAX - 1)
 
