@@ -140,7 +140,7 @@ nothing_of() { # OUT NAME...: no file of these names
     [ "$status" = 1 ]
 }
 
-@test "learn, interrupted, writes what it has learned so far" {
+@test "learn, interrupted, writes the means of what it has learned so far, as its provenance says" {
     pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
     learn -v --progress --minutes 9 --loads 100 --jobs 30 --held-out 0 in.r >policy.r 2>said &
     learner=$!
@@ -148,7 +148,16 @@ nothing_of() { # OUT NAME...: no file of these names
     kill -TERM $learner
     wait $learner
     grep -q "interrupted after" said
-    had=$(sed -n 's/^#@\tlearn.*--generations=\([0-9]*\) .*/\1/p' policy.r)
-    learn --generations "$had" --loads 100 --jobs 30 --held-out 0 in.r | grep -v '^#@' >again.r
+    had=$(sed -n 's/^#@\tlearn.*--final=0 --generations=\([0-9]*\) .*/\1/p' policy.r)
+    train() { learn --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
+    train --final 0 >again.r
     grep -v '^#@' policy.r | cmp - again.r
+}
+
+# 48,000 episodes would come before the first generation; 124: it ended when told to, 137: it was killed.
+@test "learn of thousands of loads heeds SIGTERM, and without a generation writes nothing" {
+    pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
+    run -124 timeout -k 5 0.5 learn --loads "$(seq -s , 3000)" -o policy.r in.r
+    [[ $output == *"interrupted before the first generation was over: there is no result" ]]
+    [ ! -e policy.r ]
 }

@@ -207,6 +207,12 @@ REC_ROW(BLOCK, "block",
     REC_KEY("demand_memory", AMOUNT, "memory of its ops, unpartitioned, bytes")
     REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
 
+REC_ROW(POLICY, "policy",
+    "What a learned chooser was trained for: the way in which jobs were placed.",
+    "policy\tcompact",
+    REC_FIELD("HEURISTIC", ID, "a heuristic of ramp-alloc"),
+)
+
 REC_ROW(EXPERT, "expert",
     "An expert of a learned chooser: the weights that follow are its own; where jobs come as "
     "near it as at no other, it decides.",
