@@ -210,7 +210,7 @@ REC_ROW(BLOCK, "block",
 REC_ROW(POLICY, "policy",
     "What a learned chooser was trained for: the way in which jobs were placed.",
     "policy\tcompact",
-    REC_FIELD("HEURISTIC", ID, "a heuristic of ramp-alloc"),
+    REC_FIELD("HEURISTIC", ID, "first-fit, block, compact"),
 )
 
 REC_ROW(EXPERT, "expert",
