@@ -15,6 +15,8 @@
 
 /* Held-out episodes have seeds from here on; a training's have smaller ones. */
 enum { HELD_OUT = 1000001 };
+/* Experts look at each other: that takes the square of these in memory. */
+enum { SETTINGS_MAX = 10000 };
 
 struct learning {
     struct cli *cli;
@@ -139,6 +141,9 @@ read_settings(struct learning *l, const struct learn_args *args)
     while (next_item(&rest, &load))
         if (!add_load(l, load, args->fractions_arg))
             return false;
+    if (l->options.nsettings > SETTINGS_MAX)
+        return cli_usage(l->cli, "--loads and --fractions make %u pairs, at most are %d",
+                         l->options.nsettings, SETTINGS_MAX);
     l->options.settings = l->settings;
     l->options.course.steps = args->steps_arg;
     return check_dist(l, "steps", args->steps_arg);
