@@ -123,6 +123,10 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
+    for (int i = 0; i < 2; i++) {
+        const struct alloc_choosing *c = i ? &r->base : &r->choosing;
+        ramp_cluster_compare(cli, &r->cluster, c->argument, alloc_choosing_trained(c));
+    }
     r->options.placer = r->cluster.placer;
     r->options.down = r->cluster.down;
     r->options.ndown = r->cluster.ndown;

@@ -234,7 +234,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
                              double value[ALLOC_FEATURES],
                              struct rec_error *err) REC_MUST_CHECK;
 
-/** Answers that are no alternative's number: none can start; the job is not wanted. */
+/** Answers that are no alternative's number: none can start; the job is not wanted. Its block
+ * has the cause policy if it could have started or waited, else that of the last alternative. */
 #define ALLOC_NONE UINT32_MAX
 #define ALLOC_REFUSED (UINT32_MAX - 1)
 
@@ -257,6 +258,8 @@ struct alloc_expert {
  * is at least 0; else the job is refused.
  */
 struct alloc_scorer {
+    const struct alloc_heuristic
+        *heuristic; /* it was trained with; NULL: that is not known */
     uint32_t units; /* each expert's */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
@@ -271,7 +274,7 @@ void alloc_scorer_free(void *scorer);
 size_t alloc_scorer_size(uint32_t units);
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
-/** Reads expert and weight records. NULL: *err. */
+/** Reads policy, expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;
 /** The center of an only expert, which is always the nearest, is not written. */
@@ -335,6 +338,10 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
+/** The heuristic that a learned chooser was trained with. NULL: it is no learned one, or its
+ * file does not say. */
+const struct alloc_heuristic *alloc_choosing_trained(
+    const struct alloc_choosing *choosing);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 

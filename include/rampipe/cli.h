@@ -106,6 +106,9 @@ bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
 void cli_guard_group(pid_t group);
 /** Opens reader and writer as the ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
+/** Before the writer is opened: its provenance says that this option had this value. */
+bool cli_set_provenance(struct cli *cli, const char *option,
+                        uint64_t value) REC_MUST_CHECK;
 /** Ends the output stream and starts another, which is what `value` of this option
  * instead of the one on the command line would have made. */
 bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;

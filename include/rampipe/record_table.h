@@ -182,7 +182,8 @@ REC_ROW(ALLOC, "alloc",
 REC_ROW(BLOCK, "block",
     "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "
     "a legal shape), no_memory (blocks are there, memory is not), deadline (it would "
-    "finish too late), queue_full (too many wait), unfinished (it was running when the "
+    "finish too late), queue_full (too many wait), policy (it could have started or waited, and "
+    "was refused), unfinished (it was running when the "
     "simulation ended). Of tasks: failed, input_failed (it is not run, for what it reads has "
     "not come to be), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
@@ -208,6 +209,12 @@ REC_ROW(BLOCK, "block",
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("demand_memory", AMOUNT, "as in done")
     REC_KEY("demand_bytes", AMOUNT, "as in done"))
+
+REC_ROW(POLICY, "policy",
+    "What a learned chooser was trained for: the way in which jobs were placed.",
+    "policy\tcompact",
+    REC_FIELD("HEURISTIC", ID, "first-fit, block, compact"),
+)
 
 REC_ROW(EXPERT, "expert",
     "An expert of a learned chooser: the weights that follow are its own; where jobs come as "
@@ -262,7 +269,8 @@ REC_ROW(ANSWER, "answer",
     REC_FIELD("GRAPH", ID,
           "one of its alternatives; if that cannot start, the job waits or is blocked by its "
           "cause; or -, which refuses the job"),
-    REC_KEY("cause", ID, "of a refusal: policy (without it), or no_servers: not now, it may wait"))
+    REC_KEY("cause", ID,
+          "of a refusal: policy (the same as without it), or no_servers: not now, it may wait"))
 
 REC_ROW(DONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
