@@ -4,6 +4,7 @@
 #define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
 #include "main.h"
 
+#include "graph_times.h"
 #include "partition_policy.h"
 #include "rampipe/net.h"
 
@@ -14,6 +15,7 @@ enum { PARTS_MAX = 65536 };
 struct partition {
     struct cli *cli;
     struct graph_partition how;
+    const char *advice; /* graphs must have times; NULL: any may come */
     struct graph graph, result;
     struct rec_map names;  /* graph as it was called -> index into new_name */
     const char **new_name; /* what it is called now */
@@ -163,6 +165,7 @@ end_graph(struct partition *p)
     if (!p->graph.open)
         return true;
     if (!graph_close(&p->graph, &p->cli->err) ||
+        (p->advice && !graph_check_times(&p->graph, p->advice, &p->cli->err)) ||
         !graph_partition(&p->graph, &p->how, &p->result, &p->cli->err) || !remember(p))
         return false;
     cli_note(p->cli, "%s: %zu ops and %zu deps", p->result.id, p->result.nops,
@@ -229,12 +232,14 @@ run(struct cli *cli, const struct partition_args *args)
 {
     struct partition p = {.cli = cli};
     struct graph_split_op *list = NULL;
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
     bool ok = read_options(&p, args, &list);
 
+    p.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     if (ok && args->policy_given)
-        ok = partition_by_policy(cli, args, &p.how);
+        ok = partition_by_policy(cli, args, &p.how, p.advice);
     else {
         ok = ok && cli_open_filter(cli);
         while (ok && (status = cli_next(cli, &rec)) > 0)

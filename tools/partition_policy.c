@@ -139,7 +139,7 @@ take(struct policy *p, const struct rec *rec)
 
 bool
 partition_by_policy(struct cli *cli, const struct partition_args *args,
-                    struct graph_partition *how)
+                    struct graph_partition *how, const char *advice)
 {
     struct policy *p = calloc(1, sizeof *p);
     struct rec rec;
@@ -150,6 +150,7 @@ partition_by_policy(struct cli *cli, const struct partition_args *args,
         return rec_fail_memory(&cli->err);
     p->cli = cli;
     p->how = how;
+    p->store.advice = advice;
     ok = read_policy(p, args) && cli_open_filter(cli);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(p, &rec);

@@ -8,8 +8,8 @@
 struct partition_args;
 
 /* Reads the stream and writes it with partitioned graphs and their alternatives. `how`
- * has all but the degree. */
+ * has all but the degree; `advice` is for graph_check_times(), if not NULL. */
 bool partition_by_policy(struct cli *cli, const struct partition_args *args,
-                         struct graph_partition *how);
+                         struct graph_partition *how, const char *advice);
 
 #endif

@@ -3,6 +3,7 @@
 #define CLI_UNSHOWN "map", "agent-timeout",
 #include "main.h"
 
+#include "graph_times.h"
 #include "ramp-alloc_map.h"
 #include "ramp_cluster.h"
 
@@ -313,6 +314,7 @@ static bool
 run(struct cli *cli, const struct ramp_alloc_args *args)
 {
     struct ramp_alloc r = {.cli = cli};
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
     bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
@@ -321,6 +323,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
               (!args->map_given ||
                (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
 
+    r.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&

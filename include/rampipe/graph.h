@@ -103,6 +103,8 @@ bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 /** The value of a key of the graph record; false if it has no such key. */
 bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
+/** Likewise a key of an op that is among its `extra`. */
+bool graph_op_key(const struct graph_op *op, const char *key, struct rec_str *value);
 /** Writes a key of the graph record into the record being written, if it is there. */
 void graph_pass_key(const struct graph *graph, const char *key,
                     struct rec_writer *writer);
@@ -129,8 +131,10 @@ void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
 /* ---- graphs that jobs refer to ------------------------------------------- */
 
-/** All graphs of a stream, by id. Starts as {0}. Graphs stay where they are. */
+/** All graphs of a stream, by id. Starts as {0}, but for the advice. Graphs stay where they are. */
 struct graph_store {
+    const char
+        *advice; /* graphs must pass graph_check_times(), with this; NULL: any may come */
     struct graph **graph;
     size_t ngraphs, room;
     struct rec_map index;
@@ -140,7 +144,7 @@ struct graph_store {
 /** Takes a graph, op or dep record. */
 bool graph_store_read(struct graph_store *store, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Closes the graph that is being read, if any. */
+/** Closes the graph that is being read, if any, and checks its times if that is asked for. */
 bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
@@ -261,6 +265,16 @@ bool graph_order(const struct graph *graph, uint32_t *order,
 double graph_sequential(const struct graph *graph);
 double graph_memory_sum(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
+
+/**
+ * Do the ops of a closed graph say how long they take? For who decides by times: what a time of
+ * 0 that only means "not known" leads to looks like a result. False, *err with `advice` at
+ * its end: an op that is no communication (coll=) does work (flops= or moved= above 0) in no
+ * time; or there are ops of a training step (no tasks, no communication), and the graph takes no
+ * time at all. Tasks that take none are fine: a list of commands says what they do, not how long.
+ */
+bool graph_check_times(const struct graph *graph, const char *advice,
+                       struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- splitting ----------------------------------------------------------- */
 
