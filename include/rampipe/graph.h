@@ -73,6 +73,7 @@ struct graph {
     uint32_t *member;          /* ops of the units */
     size_t nunits;
     double sequential, memory, bytes; /* sums over the ops, the ops, the deps */
+    uint32_t degree;                  /* parts an op that were asked for; 0: not said */
 };
 
 /** Gives memory back; the graph is {0} again, as it starts. */
@@ -293,7 +294,6 @@ struct graph_split {
     const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
     uint32_t copies;       /* data-parallel copies, >= 1 */
     enum graph_sizes sizes;
-    struct rec_limit limit; /* on deps of the new graph */
 };
 
 /**
@@ -327,8 +327,12 @@ struct graph_partition {
     uint32_t nlist;
     uint32_t copies;
     enum graph_sizes sizes;
-    struct rec_limit limit; /* on deps of the new graph */
 };
+
+/** Adds the ops and deps that graph_partition() would make to *made. A few bytes can ask for very
+ * many, so call it before, and rec_limit() with the sum over all graphs of a stream. */
+bool graph_partition_count(const struct graph *from, const struct graph_partition *how,
+                           double *made, struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * graph_split() by degree or list. The new graph is called ID/DEGREE (ID/DEGREExCOPIES),
