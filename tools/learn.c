@@ -5,6 +5,7 @@
 #define CLI_PATHS "init",
 #include "main.h"
 
+#include "graph_times.h"
 #include "ramp_cluster.h"
 #include "rampipe/learn.h"
 
@@ -346,8 +347,10 @@ static bool
 run(struct cli *cli, const struct learn_args *args)
 {
     struct learning l = {.cli = cli};
+    char advice[GRAPH_TIMES_MAX];
     bool ok;
 
+    l.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     l.options.tell = tell;
     l.options.context = &l;
     ok = read_options(&l, args) && cli_open_reader(cli) && read_input(&l) &&

@@ -143,8 +143,11 @@ put_head(struct cli *cli, const struct pdgen_args *args,
          const struct input_network_spec *spec, const struct input_network *network)
 {
     rec_put_line(cli->writer, rec_str(cli->provenance));
-    rec_printf(cli->writer, "# network: %s\n# device: %s\n# precision: %s\n", spec->name,
-               args->device_arg, args->precision_arg);
+    rec_printf(cli->writer, "# network: %s\n", spec->name);
+    if (*input_network_family(network))
+        rec_printf(cli->writer, "# family: %s\n", input_network_family(network));
+    rec_printf(cli->writer, "# device: %s\n# precision: %s\n", args->device_arg,
+               args->precision_arg);
     rec_printf(cli->writer, "# batch: %.0f\n", network->batch);
     if (spec->sequence > 0)
         rec_printf(cli->writer, "# sequence: %.0f\n", network->sequence);

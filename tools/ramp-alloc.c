@@ -3,6 +3,7 @@
 #define CLI_UNSHOWN "map", "agent-timeout",
 #include "main.h"
 
+#include "graph_times.h"
 #include "ramp-alloc_map.h"
 #include "ramp_cluster.h"
 
@@ -160,6 +161,14 @@ write_layout(struct rec_writer *writer, const struct sim_layout *layout,
     }
 }
 
+/* Not as many servers as parts were asked for. */
+static bool
+takes_others(const struct alloc_decision *decision)
+{
+    uint32_t degree = decision->graph->degree;
+    return degree > 0 && decision->layout->nslots != degree;
+}
+
 static void
 write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
             const struct alloc_decision *decision)
@@ -175,6 +184,8 @@ write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
         rec_put_bytes(writer, i ? "," : "\t", 1);
         rec_put_bytes(writer, name, len);
     }
+    if (takes_others(decision))
+        rec_uint_key(writer, "degree", decision->graph->degree);
     rec_end(writer);
 }
 
@@ -232,6 +243,22 @@ explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decisi
         shape[0], shape[1], shape[2], legal);
 }
 
+/* Each op has at most so many parts, but ops need not share their servers. */
+static void
+explain_servers(const struct ramp_alloc *r, const struct alloc_decision *decision)
+{
+    const struct graph *graph = decision->graph;
+    uint32_t most = 1;
+    for (size_t u = 0; u < graph->nunits; u++)
+        if (graph->unit[u].parts > most)
+            most = graph->unit[u].parts;
+    cli_note(r->cli,
+             "layout %s: graph '%s' of degree %u takes %u servers: its ops have at most "
+             "%u parts, and two ops may lie on different servers",
+             decision->layout->id, graph->id, graph->degree, decision->layout->nslots,
+             most);
+}
+
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
@@ -256,6 +283,8 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
                 order[decision->layout->placed[i]] = i;
             write_layout(writer, decision->layout, order);
             free(order);
+            if (takes_others(decision))
+                explain_servers(r, decision);
         }
         write_alloc(writer, &r->options.placer.cluster, decision);
     }
@@ -306,6 +335,7 @@ static bool
 run(struct cli *cli, const struct ramp_alloc_args *args)
 {
     struct ramp_alloc r = {.cli = cli};
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
     bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
@@ -314,6 +344,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
               (!args->map_given ||
                (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
 
+    r.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&

@@ -78,7 +78,10 @@ struct cli {
     const char *output; /* -o; NULL: standard output */
     char *provenance;   /* own #@ line; owned */
     bool quiet, verbose, partial;
-    bool progress;             /* asked for: report whatever the input is */
+    bool progress; /* asked for: report whatever the input is */
+    /* On a "no" (REC_NO) the output gets no end, and no file takes its place: what is there
+     * of it is no result. */
+    bool cut;
     struct rec_reader *reader; /* opened by cli_open_*; closed by cli_finish */
     struct rec_writer *writer;
     struct rec_error err;     /* why run() failed */

@@ -73,6 +73,7 @@ struct graph {
     uint32_t *member;          /* ops of the units */
     size_t nunits;
     double sequential, memory, bytes; /* sums over the ops, the ops, the deps */
+    uint32_t degree;                  /* parts an op that were asked for; 0: not said */
 };
 
 /** Gives memory back; the graph is {0} again, as it starts. */
@@ -103,6 +104,8 @@ bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 /** The value of a key of the graph record; false if it has no such key. */
 bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
+/** Likewise a key of an op that is among its `extra`. */
+bool graph_op_key(const struct graph_op *op, const char *key, struct rec_str *value);
 /** Writes a key of the graph record into the record being written, if it is there. */
 void graph_pass_key(const struct graph *graph, const char *key,
                     struct rec_writer *writer);
@@ -129,8 +132,10 @@ void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
 /* ---- graphs that jobs refer to ------------------------------------------- */
 
-/** All graphs of a stream, by id. Starts as {0}. Graphs stay where they are. */
+/** All graphs of a stream, by id. Starts as {0}, but for the advice. Graphs stay where they are. */
 struct graph_store {
+    const char
+        *advice; /* graphs must pass graph_check_times(), with this; NULL: any may come */
     struct graph **graph;
     size_t ngraphs, room;
     struct rec_map index;
@@ -140,7 +145,7 @@ struct graph_store {
 /** Takes a graph, op or dep record. */
 bool graph_store_read(struct graph_store *store, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Closes the graph that is being read, if any. */
+/** Closes the graph that is being read, if any, and checks its times if that is asked for. */
 bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
@@ -268,6 +273,16 @@ double graph_memory_sum(const struct graph *graph);
 double graph_memory_held(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
 
+/**
+ * Do the ops of a closed graph say how long they take? For who decides by times: what a time of
+ * 0 that only means "not known" leads to looks like a result. False, *err with `advice` at
+ * its end: an op that is no communication (coll=) does work (flops= or moved= above 0) in no
+ * time; or there are ops of a training step (no tasks, no communication), and the graph takes no
+ * time at all. Tasks that take none are fine: a list of commands says what they do, not how long.
+ */
+bool graph_check_times(const struct graph *graph, const char *advice,
+                       struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- splitting ----------------------------------------------------------- */
 
 enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };
@@ -284,7 +299,6 @@ struct graph_split {
     const uint32_t *parts; /* per op, >= 1; a twin's number is its forward op's */
     const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
     enum graph_sizes sizes;
-    struct rec_limit limit; /* on deps of the new graph */
 };
 
 /**
@@ -317,8 +331,12 @@ struct graph_partition {
     const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
     uint32_t nlist;
     enum graph_sizes sizes;
-    struct rec_limit limit; /* on deps of the new graph */
 };
+
+/** Adds the ops and deps that graph_partition() would make to *made. A few bytes can ask for very
+ * many, so call it before, and rec_limit() with the sum over all graphs of a stream. */
+bool graph_partition_count(const struct graph *from, const struct graph_partition *how,
+                           double *made, struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * graph_split() by degree or list. The new graph is called ID/DEGREE, DEGREE

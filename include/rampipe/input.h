@@ -32,7 +32,8 @@ struct input_profile_options {
 /** What the comment lines at the head of a profile say: "# network: vgg16"; "" if they do
  * not. PipeDream's own have none. */
 struct input_head {
-    char network[INPUT_NAME_MAX], device[INPUT_NAME_MAX], batch[INPUT_NAME_MAX];
+    char network[INPUT_NAME_MAX], family[INPUT_NAME_MAX], device[INPUT_NAME_MAX],
+        batch[INPUT_NAME_MAX];
     char *provenance; /* its #@ lines, each with LF, or NULL; input_head_free() */
     size_t used, room;
 };
@@ -48,7 +49,7 @@ void input_head_free(struct input_head *head);
  * 0.5, backward_compute_time=1, activation_size=[8; 8], parameter_size=4[, stage_id=0]",
  * and "\tnode1 -- node2"; # opens a comment line. Mirrors as the reference: op i's twin
  * is 2n-i+1 (n = the largest id), dep u->v gives b(v)->b(u), and n -> n+1 joins the
- * passes. Device and batch of `head`, which may be NULL, become keys of the graph record.
+ * passes. Device, batch and family of `head`, which may be NULL, become keys of the graph record.
  */
 bool input_read_profile(struct graph *graph, struct rec_reader *reader,
                         const struct input_profile_options *options, struct rec_str id,
@@ -211,6 +212,9 @@ bool input_network_add(struct input_network *network, const struct input_layer *
                        struct rec_error *err) REC_MUST_CHECK;
 /** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double input_network_params(const struct input_network *network);
+/** The kind of network, for the key family= of its graph: "transformer" if it has attention (a
+ * layer of that kind, or a product of activations one of which a softmax made); "": not known. */
+const char *input_network_family(const struct input_network *network);
 void input_network_free(struct input_network *network);
 
 /** What a layer does forward, at so many bytes an element: its flops, and in, out and weights

@@ -31,9 +31,11 @@ REC_ROW(GRAPH, "graph",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
-    REC_KEY("device", TEXT, "what its compute times are of")
+    REC_KEY("device", TEXT,
+          "what its compute times are of; without it that is not known, or they are of several")
     REC_KEY("batch", COUNT, "samples in a training step")
     REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
+    REC_KEY("family", TEXT, "transformer: a network with attention")
     REC_KEY("optimizer", TEXT, "MEMORY of its ops is what training with it takes, footprint(1)")
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
@@ -177,7 +179,8 @@ REC_ROW(ALLOC, "alloc",
     REC_FIELD("LAYOUT", ID, "the layout")
     REC_FIELD("TIME", AMOUNT, "when it starts, seconds")
     REC_FIELD("SERVERS", IDS, "the server c-r-s of each slot"),
-)
+    REC_KEY("degree", COUNT,
+          "the parts an op that were asked for, if the job takes another number of servers"))
 
 REC_ROW(BLOCK, "block",
     "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "

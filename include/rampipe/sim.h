@@ -269,6 +269,8 @@ void sim_replay_free(struct sim_replay *replay);
 /** Keeps `bytes` of layouts that no job holds, instead of SIM_LAYOUTS_MAX: what an alloc
  * names after that must have been laid out again. */
 void sim_replay_keep(struct sim_replay *replay, size_t bytes);
+/** Graphs must pass graph_check_times(), with this advice, which is kept. */
+void sim_replay_advise(struct sim_replay *replay, const char *advice);
 
 /**
  * A replay as a model; `self` is a struct sim_replay. It takes the records that say what

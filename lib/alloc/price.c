@@ -127,8 +127,6 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
 {
     const struct graph *graph = p->store->graph[index];
     struct known *known;
-    struct rec_str degree;
-    uint64_t n;
 
     if (!rec_grow(&p->known, &p->known_room, p->store->ngraphs, sizeof *p->known, err))
         return NULL;
@@ -145,9 +143,8 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
     for (size_t u = 0; u < graph->nunits; u++)
         if (graph->unit[u].parts > known->degree)
             known->degree = graph->unit[u].parts;
-    if (graph_key(graph, "degree", &degree) && rec_parse_uint(degree, &n) &&
-        n < UINT32_MAX)
-        known->degree = (uint32_t)n;
+    if (graph->degree > 0)
+        known->degree = graph->degree;
     return known;
 }
 

@@ -22,10 +22,11 @@ cli_finish(struct cli *cli, bool ok)
 {
     struct rec_error late;
     int status = ok ? REC_OK : (int)cli->err.code;
+    bool whole = ok || (status == REC_NO && !cli->cut);
 
     cli_clear_progress(cli);
     rec_reader_close(cli->reader);
-    if (cli->writer && !rec_writer_close(cli->writer, ok || status == REC_NO, &late) &&
+    if (cli->writer && !rec_writer_close(cli->writer, whole, &late) &&
         (ok || status == REC_NO)) {
         cli->err = late;
         status = REC_IO;

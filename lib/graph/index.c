@@ -179,6 +179,17 @@ check_cycles(const struct graph *graph, struct rec_error *err)
 }
 
 static void
+read_degree(struct graph *graph)
+{
+    struct rec_str text;
+    uint64_t n;
+    graph->degree =
+        graph_key(graph, "degree", &text) && rec_parse_uint(text, &n) && n < UINT32_MAX
+            ? (uint32_t)n
+            : 0;
+}
+
+static void
 add_up(struct graph *graph)
 {
     graph->sequential = graph->memory = graph->bytes = 0;
@@ -208,6 +219,7 @@ graph_close(struct graph *graph, struct rec_error *err)
         !graph->unit || !graph->member)
         return rec_fail_memory(err);
     add_up(graph);
+    read_degree(graph);
     group_deps(graph, true, graph->out_start, graph->out);
     group_deps(graph, false, graph->in_start, graph->in);
     return check_repeats(graph, err) && find_units(graph, err) &&

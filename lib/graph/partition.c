@@ -125,15 +125,51 @@ make_extra(const struct graph *from, uint32_t degree, uint32_t most,
     return rec_text_close(&text, err);
 }
 
+/* How many parts each op gets, and when it is split. */
+static bool
+make_plan(const struct graph *from, const struct graph_partition *how, uint32_t **parts,
+          uint32_t **rank, struct rec_error *err)
+{
+    return start_plan(from, parts, rank, err) &&
+           (how->list ? plan_list(from, how, *parts, *rank, err)
+                      : plan_degree(from, how, *parts, *rank));
+}
+
+/* Ops and deps of the new graph: the number of deps grows with the square of that of parts. */
+static double
+count_made(const struct graph *from, const uint32_t *parts)
+{
+    double n = 0;
+    for (size_t d = 0; d < from->ndeps; d++)
+        n += (double)parts[from->dep[d].src] * parts[from->dep[d].dst];
+    for (uint32_t i = 0; i < from->nops; i++) {
+        n += parts[i];
+        if (from->op[i].pass == GRAPH_BACKWARD)
+            n += (double)parts[i] * (parts[i] - 1);
+    }
+    return n;
+}
+
+bool
+graph_partition_count(const struct graph *from, const struct graph_partition *how,
+                      double *made, struct rec_error *err)
+{
+    uint32_t *parts = NULL, *rank = NULL;
+    bool ok = make_plan(from, how, &parts, &rank, err);
+    if (ok)
+        *made += count_made(from, parts);
+    free(parts);
+    free(rank);
+    return ok;
+}
+
 bool
 graph_partition(const struct graph *from, const struct graph_partition *how,
                 struct graph *to, struct rec_error *err)
 {
     uint32_t *parts = NULL, *rank = NULL, most = 1, degree;
     char *extra = NULL, *id = NULL;
-    bool ok = start_plan(from, &parts, &rank, err) &&
-              (how->list ? plan_list(from, how, parts, rank, err)
-                         : plan_degree(from, how, parts, rank));
+    bool ok = make_plan(from, how, &parts, &rank, err);
 
     for (size_t i = 0; ok && i < from->nops; i++)
         if (parts[i] > most)
@@ -145,7 +181,7 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
         ok = rec_fail_memory(err);
     }
     if (ok) {
-        struct graph_split split = {parts, rank, how->sizes, how->limit};
+        struct graph_split split = {parts, rank, how->sizes};
         ok = graph_split(from, &split, rec_str(id), extra, to, err);
     }
     free(parts);

@@ -243,19 +243,6 @@ fill(struct splitter *s, struct rec_error *err)
     return true;
 }
 
-/* The deps of the new graph: their number grows with the square of that of the parts. */
-static double
-count_deps(const struct graph *from, const struct graph_split *split)
-{
-    double n = 0;
-    for (size_t d = 0; d < from->ndeps; d++)
-        n += (double)split->parts[from->dep[d].src] * split->parts[from->dep[d].dst];
-    for (uint32_t i = 0; i < from->nops; i++)
-        if (from->op[i].pass == GRAPH_BACKWARD)
-            n += (double)split->parts[i] * (split->parts[i] - 1);
-    return n;
-}
-
 bool
 graph_split(const struct graph *from, const struct graph_split *split, struct rec_str id,
             const char *extra, struct graph *to, struct rec_error *err)
@@ -269,7 +256,6 @@ graph_split(const struct graph *from, const struct graph_split *split, struct re
     s->split = split;
     s->to = to;
     ok = check_sizes(s, err) && check_input(s, err) &&
-         rec_limit(&split->limit, count_deps(from, split), "deps", err) &&
          graph_start(to, id, rec_str(from->model), extra, err);
     if (ok)
         to->file = from->file;

@@ -122,8 +122,7 @@ make_split(struct graph *graph, const struct net_cluster *cluster)
     struct graph_split split = {.parts = parts,
                                 .rank = rank,
                                 .sizes = random_below(2) ? GRAPH_SIZES_REFERENCE
-                                                         : GRAPH_SIZES_GRADIENT,
-                                .limit = {.most = 1e6}};
+                                                         : GRAPH_SIZES_GRADIENT};
     make_whole(&whole, 1 + (uint32_t)random_below(OPS), false);
     for (int i = 0; i < 3; i++)
         of[i] = random_parts(cluster);
