@@ -201,18 +201,56 @@ check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t f
     return ok;
 }
 
-/* The first 8 bytes of a key as a number, 0 for those it does not have: bytes behind a
- * field are read, which a reader has (its PAD). */
+/* The first 8 bytes of a field as a number. Bytes behind a short one are read, which a
+ * reader has (its PAD). */
+static inline uint64_t
+first_bytes(struct rec_str field)
+{
+    uint64_t bytes;
+    memcpy(&bytes, field.ptr, 8);
+    return le64toh(bytes);
+}
+
+/* The top bit of the first of 8 bytes that is a '='; 0: none is. */
+static inline uint64_t
+first_equal(uint64_t bytes)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+    uint64_t equal = bytes ^ ones * '=';
+    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
+    return equal & -equal;
+}
+
+/* The first 8 bytes of a key as a number, 0 for those it does not have. */
 static uint64_t
 key_prefix(struct rec_str field)
 {
-    const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
-    uint64_t bytes, equal;
-    memcpy(&bytes, field.ptr, 8);
-    bytes = le64toh(bytes);
-    equal = bytes ^ ones * '=';
-    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
-    return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
+    uint64_t bytes = first_bytes(field), equal = first_equal(bytes);
+    return equal ? bytes & ((equal >> 7) - 1) : bytes;
+}
+
+/* Is there a '=', with a key before it? */
+static inline bool
+is_key_value(struct rec_str field)
+{
+    uint64_t equal = first_equal(first_bytes(field));
+    size_t at = equal ? (size_t)__builtin_ctzll(equal) / 8 : 8;
+    if (at < 8)
+        return at > 0 && at < field.len;
+    return field.len > 8 && memchr(field.ptr + 8, '=', field.len - 8);
+}
+
+bool
+rec_check_extra(const struct rec_reader *reader, const struct rec *rec,
+                struct rec_error *err)
+{
+    const struct rec_spec *spec = rec->spec;
+    if (!spec || !(spec->kind || spec->example))
+        return true;
+    for (size_t i = spec->nfields + 1; i < rec->nfields; i++)
+        if (!is_key_value(rec->field[i]))
+            return rec_fail_extra(reader, rec, rec->field[i], err);
+    return true;
 }
 
 /* No key stands twice. Each has a bit, and keys are compared where a bit is there already,
