@@ -29,6 +29,9 @@ struct rec_output *rec_output_open(const char *path);
 struct rec_output *rec_output_open_sink(const struct rec_sink *sink);
 /* `len` < 2^31. 0, or an errno. */
 int rec_output_write(struct rec_output *output, const char *bytes, size_t len);
+/* From now on no file but the one that is at its place now, if any, is replaced: if another
+ * is there, closing fails with EEXIST. 0, or an errno. */
+int rec_output_claim(struct rec_output *output);
 /* What the file is called until it is whole; NULL: it is written directly. */
 const char *rec_output_temporary(const struct rec_output *output);
 /* Frees it. 0, or an errno: the file is not there, or is the old one. */

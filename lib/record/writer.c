@@ -80,6 +80,14 @@ rec_writer_seal(struct rec_writer *writer)
     writer->sealed = true;
 }
 
+bool
+rec_writer_claim(struct rec_writer *writer, struct rec_error *err)
+{
+    if (!writer->failed)
+        writer->failed = rec_output_claim(writer->output);
+    return rec_writer_ok(writer, err);
+}
+
 const char *
 rec_writer_temporary(const struct rec_writer *writer)
 {
@@ -91,7 +99,11 @@ rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
 {
     if (!writer->failed)
         return true;
-    return rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(writer->failed));
+    return rec_fail(
+        err, REC_IO, "%s: %s", writer->name,
+        writer->failed == EEXIST
+            ? "another file has come to be there, and stays; this one is dropped"
+            : strerror(writer->failed));
 }
 
 static void
