@@ -25,7 +25,7 @@ struct gather {
     uint32_t turn; /* it stands for all up to this one; 0: there is none */
     uint32_t number;
 };
-enum { FEW = 4 }; /* so many edges need no gather */
+enum { FEW = 8 }; /* so many edges need no gather */
 
 /* What was done to one object. Readers of before the last write are forgotten. */
 struct object {
