@@ -201,43 +201,37 @@ check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t f
     return ok;
 }
 
-/* The first 8 bytes of a field as a number. Bytes behind a short one are read, which a
- * reader has (its PAD). */
-static inline uint64_t
-first_bytes(struct rec_str field)
-{
-    uint64_t bytes;
-    memcpy(&bytes, field.ptr, 8);
-    return le64toh(bytes);
-}
-
-/* The top bit of the first of 8 bytes that is a '='; 0: none is. */
-static inline uint64_t
-first_equal(uint64_t bytes)
-{
-    const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
-    uint64_t equal = bytes ^ ones * '=';
-    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
-    return equal & -equal;
-}
-
-/* The first 8 bytes of a key as a number, 0 for those it does not have. */
+/* The first 8 bytes of a key as a number, 0 for those it does not have: bytes behind a
+ * field are read, which a reader has (its PAD). */
 static uint64_t
 key_prefix(struct rec_str field)
 {
-    uint64_t bytes = first_bytes(field), equal = first_equal(bytes);
-    return equal ? bytes & ((equal >> 7) - 1) : bytes;
+    const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+    uint64_t bytes, equal;
+    memcpy(&bytes, field.ptr, 8);
+    bytes = le64toh(bytes);
+    equal = bytes ^ ones * '=';
+    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
+    return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
 }
 
-/* Is there a '=', with a key before it? */
+/* Is there a '=', with a key before it? (Every field of every record is asked: most have it
+ * among their first 16 bytes, which may be read, as above.) */
 static inline bool
 is_key_value(struct rec_str field)
 {
-    uint64_t equal = first_equal(first_bytes(field));
-    size_t at = equal ? (size_t)__builtin_ctzll(equal) / 8 : 8;
-    if (at < 8)
-        return at > 0 && at < field.len;
-    return field.len > 8 && memchr(field.ptr + 8, '=', field.len - 8);
+    size_t seen = 0;
+    const char *equal;
+#ifdef __SSE2__
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)field.ptr);
+    unsigned mask =
+        (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('=')));
+    seen = mask ? (size_t)__builtin_ctz(mask) : 16;
+    if (mask || field.len <= 16)
+        return seen > 0 && seen < field.len;
+#endif
+    equal = field.len ? memchr(field.ptr + seen, '=', field.len - seen) : NULL;
+    return equal && equal != field.ptr;
 }
 
 bool
