@@ -141,8 +141,9 @@ double cli_now(void);
 
 /* ---- messages ------------------------------------------------------------ */
 
-/** "tool: text" on stderr; warnings obey -q, notes need -v. */
+/** "tool: text" on stderr; warnings and what is said obey -q, notes need -v. */
 void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+void cli_tell(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 
 /* ---- option values: strict, or a usage error that names the option ------- */

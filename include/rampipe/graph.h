@@ -60,6 +60,7 @@ struct graph {
     const char *id, *model;
     const char *extra; /* keys of the graph record */
     const char *file;  /* where it was read; for messages */
+    uint32_t line;     /* of its record there */
     struct graph_op *op;
     struct graph_dep *dep;
     size_t nops, op_room, ndeps, dep_room;

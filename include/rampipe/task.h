@@ -194,9 +194,10 @@ enum task_hazard { TASK_RAW, TASK_WAR, TASK_WAW };
 
 /** An edge to the task at hand. */
 struct task_edge {
-    uint32_t src; /* which task, counted from 0 */
+    uint32_t src; /* which task, counted from 0; or TASK_GATHER and which gather */
     enum task_hazard hazard;
 };
+#define TASK_GATHER 0x80000000u
 
 struct task_hazards;
 
@@ -211,6 +212,18 @@ void task_hazards_free(struct task_hazards *hazards);
 bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
                       const struct task_edge **edges, size_t *nedges,
                       struct rec_error *err) REC_MUST_CHECK;
+/** Who is told of gathers: nodes that are no tasks, and through which many tasks wait for
+ * many others. They are numbered 0, 1, ... */
+struct task_gathers {
+    void *context;
+    /** The next gather and the edges that lead to it, before the task that needs it. */
+    bool (*take)(void *context, const struct task_edge *edges, size_t nedges,
+                 struct rec_error *err);
+};
+/** From now on, between n tasks that write below dir/ and n that read dir/, or the other way
+ * round, there are n + n edges through a gather, in place of n * n. `gathers` is borrowed. */
+void task_hazards_gather(struct task_hazards *hazards,
+                         const struct task_gathers *gathers);
 /** Tasks from now on depend on nothing before; numbers go on. */
 void task_hazards_fence(struct task_hazards *hazards);
 

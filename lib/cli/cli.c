@@ -124,6 +124,17 @@ cli_warn(const struct cli *cli, const char *format, ...)
 }
 
 void
+cli_tell(const struct cli *cli, const char *format, ...)
+{
+    va_list args;
+    if (cli->quiet)
+        return;
+    va_start(args, format);
+    say(cli, "", format, args);
+    va_end(args);
+}
+
+void
 cli_note(const struct cli *cli, const char *format, ...)
 {
     va_list args;

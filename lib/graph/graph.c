@@ -307,6 +307,7 @@ read_graph(struct graph *graph, const struct rec_reader *reader, const struct re
                                    extras->len ? extras->text : "", err))
         return false;
     graph->file = rec_reader_file(reader);
+    graph->line = (uint32_t)rec_reader_line(reader);
     return true;
 }
 

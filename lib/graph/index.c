@@ -207,6 +207,11 @@ graph_close(struct graph *graph, struct rec_error *err)
     size_t nops = graph->nops, ndeps = graph->ndeps;
 
     graph->open = false;
+    if (nops == 0)
+        return graph_fail(graph, graph->line, err,
+                          "graph '%.60s' has no ops: its op records stand behind its "
+                          "graph record, without others between",
+                          graph->id);
     if (!check_ops(graph, err) || !join_twins(graph, err))
         return false;
     graph->out_start = calloc(nops + 1, sizeof *graph->out_start);
