@@ -71,7 +71,7 @@ status_is() {
 
 @test "the critical path is first, then the order of submission" {
     { task a - - 'sh -c "echo a >>order"' cost=1
-        task b - x 'sh -c "echo b >>order"' cost=1
+        task b - x 'sh -c "echo b >>order; touch x"' cost=1
         task c - - 'sh -c "echo c >>order"' cost=1
         task d x - 'sh -c "echo d >>order"' cost=9; } >tasks.rec
     runtasks -j 1 tasks.rec >out

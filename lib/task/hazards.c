@@ -381,6 +381,36 @@ add_id(struct task_hazards *h, const char *id, struct rec_error *err)
            rec_map_add(&h->ids, rec_str(id), h->turn, err);
 }
 
+/* The edges that were found, by src; marks are taken back. */
+static void
+hand_over(struct task_hazards *h, const struct task_edge **edges, size_t *nedges)
+{
+    for (size_t i = 0; i < h->nedges; i++)
+        h->mark[h->edge[i].src] = 0;
+    if (h->nedges > 1)
+        qsort(h->edge, h->nedges, sizeof *h->edge, compare_edges);
+    *edges = h->edge;
+    *nedges = h->nedges;
+}
+
+bool
+task_hazards_writers(struct task_hazards *h, const char *name,
+                     const struct task_edge **edges, size_t *nedges,
+                     struct rec_error *err)
+{
+    const struct task_names names = {.name = &name, .n = 1};
+    uint32_t fence = h->fence;
+    bool ok;
+    h->turn++; /* that of a task that would come now */
+    h->fence = 0;
+    h->nedges = 0;
+    ok = wait_names(h, &names, false, err);
+    h->turn--;
+    h->fence = fence;
+    hand_over(h, edges, nedges);
+    return ok;
+}
+
 bool
 task_hazards_add(struct task_hazards *h, const struct task *task,
                  const struct task_edge **edges, size_t *nedges, struct rec_error *err)
@@ -397,12 +427,7 @@ task_hazards_add(struct task_hazards *h, const struct task *task,
         !settle_names(h, &task->writes, true, err) ||
         !settle_names(h, &task->reads, false, err) || !add_id(h, task->id, err))
         return false;
-    for (size_t i = 0; i < h->nedges; i++)
-        h->mark[h->edge[i].src] = 0;
-    if (h->nedges > 1)
-        qsort(h->edge, h->nedges, sizeof *h->edge, compare_edges);
-    *edges = h->edge;
-    *nedges = h->nedges;
+    hand_over(h, edges, nedges);
     return true;
 }
 

@@ -1,0 +1,248 @@
+/* What files are like: what the log says of them, which must be there, what is on the disk. */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <libdeflate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A task that wrote a file this long before its attempt began, by a clock that only ticks now
+ * and then, may have been that attempt; seconds. */
+#define CLOCK_TICK 0.02
+
+/* ---- a look at a file ------------------------------------------------------ */
+
+static bool
+is_folder(const char *name)
+{
+    return name[strlen(name) - 1] == '/';
+}
+
+/* The CRC-32 of what is in a file. False: it cannot be read. */
+static bool
+sum_file(const char *path, uint32_t *sum)
+{
+    unsigned char bytes[1 << 15];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = -1;
+    *sum = 0;
+    if (fd < 0)
+        return false;
+    while ((n = read(fd, bytes, sizeof bytes)) != 0)
+        if (n > 0)
+            *sum = libdeflate_crc32(*sum, bytes, (size_t)n);
+        else if (errno != EINTR)
+            break;
+    close(fd);
+    return n == 0;
+}
+
+static int64_t
+time_of(const struct stat *status)
+{
+    return 1000000000 * (int64_t)status->st_mtim.tv_sec + status->st_mtim.tv_nsec;
+}
+
+/* FNV-1a: of one file below a folder. */
+static uint64_t
+mix(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ byte[i]) * 0x100000001b3;
+    return hash;
+}
+
+/* All that is below a folder; the order in which it is found does not matter. */
+static bool
+look_below(const char *name, bool content, struct run_look *look, struct rec_error *err)
+{
+    char *path = strdup(name), *const paths[] = {path, NULL};
+    FTS *tree;
+    int why;
+    if (!path)
+        return rec_fail_memory(err);
+    errno = 0;
+    tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    for (FTSENT *entry; tree && (entry = fts_read(tree)); errno = 0) {
+        uint64_t hash = 0xcbf29ce484222325;
+        int64_t changed = 0;
+        uint32_t sum = 0;
+        if (entry->fts_info == FTS_DP)
+            continue;
+        if (entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR) {
+            look->state = entry->fts_level == 0 ? RUN_NONE : RUN_TREE;
+        } else if (entry->fts_info == FTS_F) {
+            changed = content && sum_file(entry->fts_path, &sum)
+                          ? entry->fts_statp->st_size
+                          : time_of(entry->fts_statp);
+        }
+        hash = mix(hash, entry->fts_path, entry->fts_pathlen);
+        hash = mix(hash, &entry->fts_info, sizeof entry->fts_info);
+        hash = mix(hash, &changed, sizeof changed);
+        look->digest += mix(hash, &sum, sizeof sum);
+    }
+    why = errno;
+    if (tree)
+        fts_close(tree);
+    free(path);
+    return why != ENOMEM || rec_fail_memory(err);
+}
+
+bool
+run_look_at(const char *name, bool content, struct run_look *look, struct rec_error *err)
+{
+    struct stat status;
+    *look = (struct run_look){.state = RUN_NONE};
+    if (stat(name, &status) != 0)
+        return true;
+    if (is_folder(name)) {
+        look->state = RUN_TREE;
+        return look_below(name, content, look, err);
+    }
+    look->state = RUN_OTHER;
+    if (!S_ISREG(status.st_mode))
+        return true;
+    look->state = RUN_FILE;
+    look->size = (uint64_t)status.st_size;
+    look->mtime = time_of(&status);
+    look->summed = content && sum_file(name, &look->sum);
+    return true;
+}
+
+bool
+run_look_same(const struct run_look *a, const struct run_look *b)
+{
+    if (a->state != b->state || a->digest != b->digest || a->size != b->size)
+        return false;
+    return a->summed && b->summed ? a->sum == b->sum : a->mtime == b->mtime;
+}
+
+/* ---- its record ------------------------------------------------------------ */
+
+static const char *const states[] = {"none", "file", "tree", "other"};
+
+void
+run_look_write(FILE *out, const char *name, const char *task, bool given,
+               const struct run_look *look)
+{
+    fputs("file\t", out);
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        fprintf(out, *c < 0x20 || *c == 0x7f || *c == ',' || *c == '%' ? "%%%02X" : "%c",
+                *c);
+    fprintf(out, "\t%s\t%s", task, states[look->state]);
+    if (look->state == RUN_FILE)
+        fprintf(out, "\tsize=%llu\tmtime=%lld.%09lld", (unsigned long long)look->size,
+                (long long)(look->mtime / 1000000000),
+                (long long)(look->mtime % 1000000000));
+    if (look->summed)
+        fprintf(out, "\tsum=%u", look->sum);
+    if (look->state == RUN_TREE)
+        fprintf(out, "\tdigest=%016llx", (unsigned long long)look->digest);
+    fputs(given ? "\tgiven=1\n" : "\n", out);
+}
+
+bool
+run_look_read(const struct rec_reader *reader, const struct rec *rec,
+              struct run_look *look, struct rec_error *err)
+{
+    struct rec_str text, seconds;
+    uint64_t sum = 0, s = 0, ns = 0;
+    size_t state = 0;
+    char digest[17] = "";
+    while (state < 3 && !rec_str_is(rec->field[3], states[state]))
+        state++;
+    *look = (struct run_look){.state = (uint8_t)state};
+    if (!rec_key_count(reader, rec, "size", &look->size, err) ||
+        !rec_key_count(reader, rec, "sum", &sum, err))
+        return false;
+    look->summed = rec_find_key(rec, "sum", &text);
+    look->sum = (uint32_t)sum;
+    if (rec_find_key(rec, "digest", &text) && text.len < sizeof digest) {
+        memcpy(digest, text.ptr, text.len);
+        look->digest = strtoull(digest, NULL, 16);
+    }
+    if (rec_find_key(rec, "mtime", &text) &&
+        (!rec_str_split(&text, '.', &seconds) || !rec_parse_uint(seconds, &s) ||
+         text.len != 9 || !rec_parse_uint(text, &ns)))
+        return rec_reader_fail(reader, err, "mtime must be SECONDS.NANOSECONDS");
+    look->mtime = (int64_t)(1000000000 * s + ns);
+    return true;
+}
+
+/* ---- what a task has written ----------------------------------------------- */
+
+const char *
+run_find_missing(const struct run_task *task)
+{
+    const char *name = task->writes;
+    struct stat file;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1)
+        if (*name != RUN_BELOW && stat(name + 1, &file) != 0)
+            return name + 1;
+    return NULL;
+}
+
+void
+run_list_half(const struct run_task *task, double since, char *list, size_t room)
+{
+    const char *name = task->writes;
+    struct stat file;
+    *list = '\0';
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1)
+        if (*name != RUN_BELOW && lstat(name + 1, &file) == 0 && S_ISREG(file.st_mode) &&
+            1e-9 * (double)time_of(&file) >= since - CLOCK_TICK &&
+            !rec_list_name(list, room, name + 1))
+            return;
+}
+
+void
+run_remove_half(const struct run_task *task)
+{
+    const char *name = task->writes;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1) {
+        struct stat file;
+        if (*name == RUN_WRITES && lstat(name + 1, &file) == 0 && S_ISREG(file.st_mode))
+            unlink(name + 1);
+    }
+}
+
+/* ---- the disk ---------------------------------------------------------------- */
+
+/* A file, or, if `all`, all of the file system that it is in. What cannot be synced, as a
+ * device, or is not there, need not be. */
+static bool
+sync_path(const char *path, bool all, struct rec_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status, why;
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ENXIO ||
+               rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
+    do
+        status = all ? syncfs(fd) : fsync(fd);
+    while (status != 0 && errno == EINTR);
+    why = errno;
+    close(fd);
+    return status == 0 || why == EINVAL || why == EROFS ||
+           rec_fail(err, REC_IO, "%s: %s", path, strerror(why));
+}
+
+bool
+run_sync_file(const char *name, struct rec_error *err)
+{
+    const char *slash = strrchr(name, '/');
+    char *folder;
+    bool ok;
+    if (is_folder(name))
+        return sync_path(name, true, err);
+    folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+    if (!folder)
+        return rec_fail_memory(err);
+    ok = sync_path(name, false, err) && sync_path(folder, false, err);
+    free(folder);
+    return ok;
+}
