@@ -162,7 +162,8 @@ resume(struct run *run)
             run->tally->before++;
         } else {
             run->anew = true;
-            if (graph->task[i].waits == 0 && !run_graph_push(graph, (uint32_t)i, run->err))
+            if (graph->task[i].waits == 0 &&
+                !run_graph_push(graph, (uint32_t)i, run->err))
                 return false;
         }
     for (size_t i = first; i < graph->n; i++)
@@ -391,7 +392,8 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
     run.began = round(1e6 * run_seconds(CLOCK_REALTIME)) / 1e6;
     if (gethostname(run.host, sizeof run.host - 1) != 0)
         strcpy(run.host, "localhost");
-    ok = run_log_open(&run.log, options, err) && run_launch_open(&run.launch, options->log != NULL, err) &&
+    ok = run_log_open(&run.log, options, err) &&
+         run_launch_open(&run.launch, options->log != NULL, err) &&
          (run.hazards = task_hazards_new(err));
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */

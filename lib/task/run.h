@@ -33,16 +33,17 @@ struct run_task {
     const char *id, *line, *command; /* line: its record */
     const char *cwd, *env;           /* as in the record; NULL: none */
     const char *standard_input, *standard_output, *standard_error;
-    const char *writes; /* names that it writes, @NAMEs aside: a letter of enum run_write in
+    const char
+        *writes;   /* names that it writes, @NAMEs aside: a letter of enum run_write in
                          * front of each, NUL behind */
-    uint64_t hash;      /* of what makes it the same task in a log */
+    uint64_t hash; /* of what makes it the same task in a log */
     double arrival, timeout, memory;
     double cost, weight; /* weight: of the heaviest way from here to the end */
     uint64_t retries;
     uint32_t cores, nwrites, attempts;
-    uint32_t waits; /* for so many tasks */
-    uint32_t edge;  /* the first that leads from it */
-    uint32_t cause; /* the task whose failure is its own; REC_NONE */
+    uint32_t waits;  /* for so many tasks */
+    uint32_t edge;   /* the first that leads from it */
+    uint32_t cause;  /* the task whose failure is its own; REC_NONE */
     uint32_t logged; /* its number in the log; REC_NONE: it is not there */
     size_t access;   /* where its names begin among those of the run */
     uint8_t state;   /* enum run_state */
@@ -96,7 +97,7 @@ struct run_look {
 enum run_look_state {
     RUN_NONE, /* there was none */
     RUN_FILE,
-    RUN_TREE, /* a name that ends in /: all below */
+    RUN_TREE, /* a name that ends in /: all below that no task makes */
     RUN_OTHER /* a folder, a device */
 };
 
@@ -123,9 +124,10 @@ struct run_logged {
     const char *id;
     uint64_t hash;
     bool finished, number; /* number: it ended, with an exit status */
-    uint32_t turn;         /* when it was begun last; and where that, and its end, stand: */
+    uint32_t turn; /* when it was begun last; and where that, and its end, stand: */
     uint64_t begin, end;
-    size_t source; /* whose turns had written what it read: of each name how many, and they */
+    size_t
+        source; /* whose turns had written what it read: of each name how many, and they */
 };
 
 /* A file that the log says something of. */
@@ -183,8 +185,8 @@ struct run_launch {
     char *words, *variables, *stack;
     char **argv, **environment, **own; /* own: this process's, and ->mark */
     char **before;                     /* environ, as it was */
-    char mark[256];                    /* RAMPIPE_TASK=..., by which a process is found again; */
-    size_t marked;                     /* so much of it is that of this process */
+    char mark[256]; /* RAMPIPE_TASK=..., by which a process is found again; */
+    size_t marked;  /* so much of it is that of this process */
     size_t word_room, variable_room, stack_room, argv_room, environment_room;
     sigset_t mask; /* that processes start with */
     int null;
@@ -318,7 +320,8 @@ struct run_file *run_log_file_of(struct run_log *log, const char *name,
 
 /* ---- run_journal.c ---- */
 /* `any`: there is something in it. */
-bool run_journal_read(struct run_log *log, bool any, struct rec_error *err) REC_MUST_CHECK;
+bool run_journal_read(struct run_log *log, bool any,
+                      struct rec_error *err) REC_MUST_CHECK;
 /* Somebody else has changed a file. */
 bool run_journal_change(struct run_log *log, const char *name,
                         struct rec_error *err) REC_MUST_CHECK;
@@ -346,8 +349,10 @@ void run_boot_name(char name[64]);
 
 /* ---- run_files.c ---- */
 /* What a file is like now; `content`: its sum, too. */
-bool run_look_at(const char *name, bool content, struct run_look *look,
-                 struct rec_error *err) REC_MUST_CHECK;
+void run_look_at(const char *name, bool content, struct run_look *look);
+/* And all those below a folder, dir/, that no task makes. */
+bool run_look_below(const struct run *run, const char *name,
+                    struct run_look *look) REC_MUST_CHECK;
 bool run_look_same(const struct run_look *a, const struct run_look *b);
 void run_look_write(FILE *out, const char *name, const char *task, bool given,
                     const struct run_look *look);

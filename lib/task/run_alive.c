@@ -43,9 +43,9 @@ read_all(pid_t pid, const char *kind, size_t *size)
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, kind);
     *size = 0;
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && rec_grow(&text, &room, *size + 4096, 1, &err) &&
-           ((n = read(fd, text + *size, room - *size - 1)) > 0 ||
-            (n < 0 && errno == EINTR)))
+    while (
+        fd >= 0 && rec_grow(&text, &room, *size + 4096, 1, &err) &&
+        ((n = read(fd, text + *size, room - *size - 1)) > 0 || (n < 0 && errno == EINTR)))
         *size += n > 0 ? (size_t)n : 0;
     if (fd >= 0)
         close(fd);
@@ -110,8 +110,8 @@ turn_of(const struct run_log *log, const char *boot, pid_t pid)
         if (turn->logged == REC_NONE || turn->ended || turn->runner >= log->nrunners ||
             strcmp(log->runner[turn->runner].boot, boot) != 0)
             continue;
-        if (environment && find_number(environment, size,
-                                       log->runner[turn->runner].name, &number)) {
+        if (environment &&
+            find_number(environment, size, log->runner[turn->runner].name, &number)) {
             bool other = false; /* the task it belongs to is known, and is not this one */
             for (size_t k = 0; k < log->nturns; k++)
                 other = other || (k != i && log->turn[k].runner == turn->runner &&
@@ -119,7 +119,8 @@ turn_of(const struct run_log *log, const char *boot, pid_t pid)
                                   log->turn[k].number == number);
             if (turn->number == number || (turn->number == 0 && !other))
                 found = turn;
-        } else if (turn->pid > 0 && session == turn->pid && started >= turn->started - NEAR &&
+        } else if (turn->pid > 0 && session == turn->pid &&
+                   started >= turn->started - NEAR &&
                    (!read_stat((pid_t)turn->pid, &own, &leader) ||
                     fabs(leader - turn->started) <= NEAR))
             found = turn;
@@ -173,10 +174,11 @@ is_any_open(const struct run_log *log, const char *boot,
             any = true;
         else if (strcmp(runner->host, host) != 0 && !told) {
             told = true;
-            warn(options,
-                 "task '%.200s' had not ended on %.64s: whether it still runs there cannot "
-                 "be seen from here",
-                 log->logged[turn->logged].id, runner->host);
+            warn(
+                options,
+                "task '%.200s' had not ended on %.64s: whether it still runs there cannot "
+                "be seen from here",
+                log->logged[turn->logged].id, runner->host);
         }
     }
     return any;
@@ -196,16 +198,18 @@ run_wait_for_alive(const struct run_log *log, const struct task_run_options *opt
     while ((pid = find_alive(log, boot, &turn)) > 0) {
         const char *id = log->logged[turn->logged].id;
         if (waited >= options->grace)
-            return rec_fail(err, REC_IO,
-                            "%s: task '%s' of a run that was killed still runs, as process "
-                            "%d: end it first, or wait longer for it",
-                            log->path, id, (int)pid);
+            return rec_fail(
+                err, REC_IO,
+                "%s: task '%s' of a run that was killed still runs, as process "
+                "%d: end it first, or wait longer for it",
+                log->path, id, (int)pid);
         if (waited <= 0) {
             snprintf(number, sizeof number, "%d", (int)pid);
-            warn(options,
-                 "task '%.200s' of a run that was killed still runs, as process %s: waiting "
-                 "for it",
-                 id, number);
+            warn(
+                options,
+                "task '%.200s' of a run that was killed still runs, as process %s: waiting "
+                "for it",
+                id, number);
         }
         poll(NULL, 0, PAUSE);
         waited += 1e-3 * PAUSE;

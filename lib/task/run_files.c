@@ -57,61 +57,91 @@ mix(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* All that is below a folder; the order in which it is found does not matter. */
+/* Does a task write a file, one of the list, or of the log? */
 static bool
-look_below(const char *name, bool content, struct run_look *look, struct rec_error *err)
+find_maker(const struct run *run, const char *path, bool *made)
 {
-    char *path = strdup(name), *const paths[] = {path, NULL};
+    const struct task_edge *tasks;
+    size_t n;
+    while (strncmp(path, "./", 2) == 0)
+        path += 2;
+    if (!task_hazards_writers(run->hazards, path, &tasks, &n, run->err))
+        return false;
+    *made = n > 0;
+    if (*made || !run->log.touched)
+        return true;
+    if (!run_journal_last(&run->log, path, &tasks, &n, run->err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        *made = *made || run->log.turn[tasks[i].src].logged != REC_NONE;
+    return true;
+}
+
+/* A file below a folder; folders themselves come and go with what is in them. */
+static bool
+look_at_entry(const struct run *run, const FTSENT *entry, struct run_look *look)
+{
+    bool content = run->options->content, made = false;
+    uint64_t hash = 0xcbf29ce484222325;
+    int64_t changed = 0;
+    uint32_t sum = 0;
+    if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP || entry->fts_level == 0)
+        return true;
+    if (!find_maker(run, entry->fts_path, &made))
+        return false;
+    if (made)
+        return true;
+    if (entry->fts_info == FTS_F)
+        changed = content && sum_file(entry->fts_accpath, &sum)
+                      ? entry->fts_statp->st_size
+                      : time_of(entry->fts_statp);
+    hash = mix(hash, entry->fts_path, entry->fts_pathlen);
+    hash = mix(hash, &changed, sizeof changed);
+    look->digest += mix(hash, &sum, sizeof sum); /* (in whatever order they are found) */
+    return true;
+}
+
+bool
+run_look_below(const struct run *run, const char *name, struct run_look *look)
+{
+    char child[TASK_NAME_MAX + 8], *path = child, *const paths[] = {path, NULL};
+    FTSENT *entry;
     FTS *tree;
+    bool made, ok = true;
     int why;
-    if (!path)
-        return rec_fail_memory(err);
+    *look = (struct run_look){.state = RUN_TREE};
+    snprintf(child, sizeof child, "%s\1", name);
+    if (!find_maker(run, child, &made))
+        return false;
+    if (made) /* all below is what a task makes */
+        return true;
+    snprintf(child, sizeof child, "%s", name);
     errno = 0;
     tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    for (FTSENT *entry; tree && (entry = fts_read(tree)); errno = 0) {
-        uint64_t hash = 0xcbf29ce484222325;
-        int64_t changed = 0;
-        uint32_t sum = 0;
-        if (entry->fts_info == FTS_DP)
-            continue;
-        if (entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR) {
-            look->state = entry->fts_level == 0 ? RUN_NONE : RUN_TREE;
-        } else if (entry->fts_info == FTS_F) {
-            changed = content && sum_file(entry->fts_path, &sum)
-                          ? entry->fts_statp->st_size
-                          : time_of(entry->fts_statp);
-        }
-        hash = mix(hash, entry->fts_path, entry->fts_pathlen);
-        hash = mix(hash, &entry->fts_info, sizeof entry->fts_info);
-        hash = mix(hash, &changed, sizeof changed);
-        look->digest += mix(hash, &sum, sizeof sum);
+    while (tree && ok && (entry = fts_read(tree))) {
+        ok = look_at_entry(run, entry, look);
+        errno = 0;
     }
     why = errno;
     if (tree)
         fts_close(tree);
-    free(path);
-    return why != ENOMEM || rec_fail_memory(err);
+    return ok && (why != ENOMEM || rec_fail_memory(run->err));
 }
 
-bool
-run_look_at(const char *name, bool content, struct run_look *look, struct rec_error *err)
+void
+run_look_at(const char *name, bool content, struct run_look *look)
 {
     struct stat status;
     *look = (struct run_look){.state = RUN_NONE};
     if (stat(name, &status) != 0)
-        return true;
-    if (is_folder(name)) {
-        look->state = RUN_TREE;
-        return look_below(name, content, look, err);
-    }
+        return;
     look->state = RUN_OTHER;
     if (!S_ISREG(status.st_mode))
-        return true;
+        return;
     look->state = RUN_FILE;
     look->size = (uint64_t)status.st_size;
     look->mtime = time_of(&status);
     look->summed = content && sum_file(name, &look->sum);
-    return true;
 }
 
 bool

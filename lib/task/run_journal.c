@@ -21,8 +21,9 @@ put_names(FILE *out, const struct task_names *names)
 bool
 run_task_hash(const struct task *task, uint64_t *hash, struct rec_error *err)
 {
-    const char *texts[] = {task->command, task->cwd, task->env, task->standard_input,
-                           task->standard_output, task->standard_error};
+    const char *texts[] = {
+        task->command,         task->cwd,           task->env, task->standard_input,
+        task->standard_output, task->standard_error};
     struct rec_text text;
     char *bytes;
     if (!rec_text_open(&text, err))
@@ -89,7 +90,10 @@ run_journal_change(struct run_log *log, const char *name, struct rec_error *err)
 {
     const struct task_names writes = {.name = &name, .n = 1};
     return add_turn(log, &writes, NULL,
-                    (struct run_turn){.logged = REC_NONE, .ended = true, .finished = true},
+                    (struct run_turn){.logged = REC_NONE,
+                                      .runner = (uint32_t)log->nrunners - 1,
+                                      .ended = true,
+                                      .finished = true},
                     err);
 }
 
@@ -224,7 +228,8 @@ take_process(struct run_log *log, const struct rec_reader *reader, const struct 
 }
 
 /* What a file was like when a task began that no other had made it for. If it is not as the
- * log knew it, or a task that did not end wrote it last, somebody else has changed it. */
+ * log knew it, or a task wrote it last that did not end, or in an earlier run, it is as if
+ * somebody else had changed it. */
 static bool
 take_given(struct run_log *log, struct run_file *file, const struct run_look *look,
            bool given, struct rec_error *err)
@@ -232,11 +237,17 @@ take_given(struct run_log *log, struct run_file *file, const struct run_look *lo
     const struct task_edge *turns;
     size_t n, at = (size_t)(file - log->file);
     bool known, changed;
+    if (look->state == RUN_TREE) { /* (who wrote there is known otherwise) */
+        *file = (struct run_file){file->name, *look, (uint32_t)log->nturns, .seen = true};
+        return true;
+    }
     if (!run_journal_last(log, file->name, &turns, &n, err))
         return false;
     known = file->seen && (n == 0 || turns[n - 1].src < file->turn);
-    changed = given || (known ? !run_look_same(&file->look, look)
-                              : n > 0 && !log->turn[turns[n - 1].src].finished);
+    changed = given || (known && !run_look_same(&file->look, look)) ||
+              (n > 0 && log->turn[turns[n - 1].src].logged != REC_NONE &&
+               (!log->turn[turns[n - 1].src].finished ||
+                log->turn[turns[n - 1].src].runner + 1 < log->nrunners));
     if (changed && !run_journal_change(log, file->name, err))
         return false;
     file = &log->file[at];
@@ -324,6 +335,6 @@ run_journal_recall(const struct run_log *log, struct run_task *task, uint64_t ha
     logged = &log->logged[at];
     task->logged = at;
     task->begun = true;
-    task->finished = logged->hash == hash &&
-                     (logged->finished || (logged->number && task->ok_any));
+    task->finished =
+        logged->hash == hash && (logged->finished || (logged->number && task->ok_any));
 }

@@ -60,7 +60,7 @@ lock(struct run_log *log, double grace, struct rec_error *err)
 static bool
 check_line(const struct run_log *log, off_t at, struct rec_error *err)
 {
-    static const char *const begins[] = {"task\t",    "attempt\t", "#",
+    static const char *const begins[] = {"task\t",   "attempt\t", "#",
                                          "runner\t", "process\t", "file\t"};
     char text[8];
     ssize_t n = pread(log->fd, text, sizeof text, at);
@@ -142,8 +142,8 @@ run_log_open(struct run_log *log, const struct task_run_options *options,
     if (fstat(log->fd, &status) != 0) /* (it may have grown) */
         return fail(log, err);
     return check_line(log, 0, err) && drop_cut_line(log, &status.st_size, options, err) &&
-           (!options->resume ||
-            (run_journal_read(log, status.st_size > 0, err) && run_wait_for_alive(log, options, err))) &&
+           (!options->resume || (run_journal_read(log, status.st_size > 0, err) &&
+                                 run_wait_for_alive(log, options, err))) &&
            (!log->durable || run_sync_file(log->path, err)) && put_runner(log, err);
 }
 
@@ -251,21 +251,25 @@ run_access_free(struct run_accesses *access)
 
 /* ---- attempts --------------------------------------------------------------- */
 
-/* What a file is like that a task reads, or overwrites, and that no task before it makes. */
+/* What a file is like that a task reads, or overwrites, and that no task before it makes; or
+ * all below a folder that it reads. */
 static bool
-put_given(struct run_log *log, const char *name, bool reads, FILE *out,
-          struct rec_error *err)
+put_given(struct run *run, const char *name, bool reads, FILE *out)
 {
+    struct run_log *log = &run->log;
     uint32_t at = rec_map_get(&log->names, rec_str(name));
+    bool below = name[strlen(name) - 1] == '/';
     struct run_file *file;
     struct run_look look;
     if (at != REC_NONE && log->file[at].fresh)
         return true;
-    if (!run_look_at(name, log->content, &look, err))
+    if (!below)
+        run_look_at(name, log->content, &look);
+    else if (!run_look_below(run, name, &look))
         return false;
     if (!reads && look.state == RUN_NONE)
         return true;
-    if (!(file = run_log_file_of(log, name, err)))
+    if (!(file = run_log_file_of(log, name, run->err)))
         return false;
     if (!file->seen || !run_look_same(&file->look, &look))
         run_look_write(out, name, "-", false, &look);
@@ -293,8 +297,8 @@ run_log_begin(struct run *run, uint32_t task)
         bool below = name[strlen(name) - 1] == '/', reads = i < a->nreads;
         uint32_t n = run->access.source[source];
         source += n + 1;
-        if (n == 0 && *name != '@' && (reads || (!below && !t->begun)))
-            ok = put_given(log, name, reads, text.out, run->err);
+        if (*name != '@' && (reads ? below || n == 0 : n == 0 && !below && !t->begun))
+            ok = put_given(run, name, reads, text.out);
     }
     fputs(t->line, text.out);
     lines = rec_text_close(&text, run->err);
@@ -340,15 +344,16 @@ run_log_end(struct run *run, const struct run_task *task, bool ok, const char *a
         struct run_file *file;
         if (*name == RUN_BELOW)
             continue;
-        if (!(file = run_log_file_of(log, name + 1, run->err)) ||
-            (ok && !run_look_at(name + 1, log->content, &file->look, run->err))) {
+        if (!(file = run_log_file_of(log, name + 1, run->err))) {
             free(rec_text_close(&text, &(struct rec_error){.code = REC_OK}));
             return false;
         }
         file->fresh = ok;
-        file->seen = file->seen || ok;
-        if (ok)
-            run_look_write(text.out, name + 1, task->id, false, &file->look);
+        if (!ok)
+            continue;
+        run_look_at(name + 1, log->content, &file->look);
+        file->seen = true;
+        run_look_write(text.out, name + 1, task->id, false, &file->look);
     }
     fputs(attempt, text.out);
     lines = rec_text_close(&text, run->err);

@@ -111,7 +111,8 @@ static bool
 writes_the_same(const struct run *run, uint32_t turn, const char *name, uint32_t task)
 {
     const struct run_access *a = &run->access.task[task];
-    for (const char *write = run->log.turn[turn].writes; *write; write += strlen(write) + 1)
+    for (const char *write = run->log.turn[turn].writes; *write;
+         write += strlen(write) + 1)
         for (size_t i = 0; overlap(write, name) && i < a->nwrites; i++)
             if (overlap(write, run->access.name[a->name + a->nreads + i]))
                 return true;
@@ -120,7 +121,8 @@ writes_the_same(const struct run *run, uint32_t turn, const char *name, uint32_t
 
 /* Turns that wrote last what is there now under a name. */
 static bool
-find_last(const struct run *run, const char *name, const struct task_edge **turns, size_t *n)
+find_last(const struct run *run, const char *name, const struct task_edge **turns,
+          size_t *n)
 {
     return run_journal_last(&run->log, name, turns, n, run->err);
 }
@@ -139,6 +141,33 @@ find_writer(const struct run *run, const char *name, bool *any)
 
 /* ---- files --------------------------------------------------------------- */
 
+/* From here on a file is taken as it is, as if it had always been so. The log says so. */
+static bool
+take_as_given(struct run *run, const char *name, const struct run_look *look)
+{
+    struct run_log *log = &run->log;
+    struct run_file *file;
+    struct rec_text text;
+    char *line;
+    bool ok;
+    if (!rec_text_open(&text, run->err))
+        return false;
+    run_look_write(text.out, name, "-", true, look);
+    line = rec_text_close(&text, run->err);
+    ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err) &&
+         (look->state == RUN_TREE || run_journal_change(log, name, run->err));
+    free(line);
+    if (!ok || !(file = run_log_file_of(log, name, run->err)))
+        return false;
+    *file = (struct run_file){.name = file->name,
+                              .look = *look,
+                              .turn = (uint32_t)log->nturns,
+                              .seen = true,
+                              .fresh = true,
+                              .there = look->state != RUN_NONE};
+    return true;
+}
+
 /* Compares files with what the log says: what is not as it was left, somebody has changed. */
 static bool
 verify_files(struct run *run)
@@ -153,8 +182,15 @@ verify_files(struct run *run)
         bool known, same, changed;
         if (!file->seen)
             continue;
-        if (!find_last(run, file->name, &turns, &nturns) ||
-            !run_look_at(file->name, log->content, &now, run->err))
+        if (file->look.state == RUN_TREE) {
+            if (!run_look_below(run, file->name, &now) ||
+                (!run_look_same(&file->look, &now) &&
+                 !take_as_given(run, file->name, &now)))
+                return false;
+            continue;
+        }
+        run_look_at(file->name, log->content, &now);
+        if (!find_last(run, file->name, &turns, &nturns))
             return false;
         if (nturns > 0)
             last = &log->turn[turns[nturns - 1].src];
@@ -164,11 +200,8 @@ verify_files(struct run *run)
         changed = known ? !same
                         : same && !file->ours && nturns == 1 && !last->finished &&
                               last->logged != REC_NONE;
-        if (!changed)
-            continue;
-        if (!run_journal_change(log, file->name, run->err))
+        if (changed && !take_as_given(run, file->name, &now))
             return false;
-        log->file[i].there = now.state != RUN_NONE;
     }
     return true;
 }
@@ -187,23 +220,43 @@ is_gone(const struct run *run, const char *name, uint32_t turn)
 
 /* ---- what stays finished -------------------------------------------------- */
 
+/* Does the list write what a turn wrote and is read by this name? Then it had been read as the
+ * list does not have it. */
+static bool
+find_remade(const struct run *run, uint32_t turn, const struct name *name, bool *remade)
+{
+    *remade = false;
+    if (is_change(run, turn) ||
+        !(is_stranger(run, turn) || task_of(run, turn) != REC_NONE))
+        return true;
+    for (const char *write = run->log.turn[turn].writes; !*remade && *write;
+         write += strlen(write) + 1)
+        if (overlap(write, name->text) &&
+            !find_writer(run, name->below ? write : name->text, remade))
+            return false;
+    return true;
+}
+
 /* Had what a task read been written by these turns of those who write it in the list? */
 static bool
-were_sources(const struct run *run, const struct name *name, const uint32_t *then, size_t n)
+check_sources(const struct run *run, const struct name *name, const uint32_t *then,
+              size_t n, bool *right)
 {
+    *right = true;
     for (uint32_t i = 0; i < name->n; i++) {
         uint32_t turn = turn_of(run, name->source[i]);
-        if (turn == REC_NONE || !is_among(turn, then, n))
-            return false;
+        *right = *right && turn != REC_NONE && is_among(turn, then, n);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; *right && i < n; i++) {
+        bool remade;
         if (is_turn_of_any(run, then[i], name))
             continue;
-        if (!name->below || !(is_change(run, then[i]) || is_stranger(run, then[i])))
+        if (!find_remade(run, then[i], name, &remade))
             return false;
+        *right = !remade && (name->below || name->n == 0);
         for (uint32_t k = 0; k < name->n; k++)
-            if (writes_the_same(run, then[i], name->text, name->source[k]))
-                return false;
+            *right =
+                *right && !writes_the_same(run, then[i], name->text, name->source[k]);
     }
     return true;
 }
@@ -213,20 +266,27 @@ static bool
 check_read(const struct run *run, uint32_t task, const struct name *name,
            const uint32_t *then, size_t n, bool *right)
 {
+    uint32_t at =
+        name->below ? rec_map_get(&run->log.names, rec_str(name->text)) : REC_NONE;
     const struct task_edge *now;
     size_t nnow;
     bool written;
-    *right = name->n == 0 || were_sources(run, name, then, n);
+    if (!check_sources(run, name, then, n, right))
+        return false;
+    if (at != REC_NONE && run->log.file[at].turn > turn_of(run, task))
+        *right = false; /* what no task makes there has changed since */
     if (!*right)
         return true;
-    if (!find_writer(run, name->text, &written) || !find_last(run, name->text, &now, &nnow))
+    if (!find_writer(run, name->text, &written) ||
+        !find_last(run, name->text, &now, &nnow))
         return false;
     for (size_t i = 0; i < nnow; i++) {
         uint32_t turn = now[i].src;
         if (is_among(turn, then, n) || turn < turn_of(run, task))
             continue;
-        if (is_change(run, turn) ? name->n == 0 || name->below
-                                 : name->n == 0 && !written && run->log.turn[turn].finished)
+        if (is_change(run, turn)
+                ? name->n == 0 || name->below
+                : name->n == 0 && !written && run->log.turn[turn].finished)
             *right = false;
     }
     return true;
@@ -252,10 +312,11 @@ check_write(const struct run *run, uint32_t task, const struct name *name, bool 
     found = false;
     for (size_t i = 0; i < n; i++) {
         found = found || last[i].src == own;
-        others = others || (last[i].src > own &&
-                            (is_stranger(run, last[i].src) ||
-                             (!name->below && (run->ended || is_change(run, last[i].src) ||
-                                               task_of(run, last[i].src) != REC_NONE))));
+        others =
+            others || (last[i].src > own &&
+                       (is_stranger(run, last[i].src) ||
+                        (!name->below && (run->ended || is_change(run, last[i].src) ||
+                                          task_of(run, last[i].src) != REC_NONE))));
     }
     if (!run->ended && !found && !others) /* whoever wrote it may come yet */
         return true;
@@ -320,18 +381,20 @@ renew_inputs(struct run *run, uint32_t task, size_t *n)
                 continue;
             for (size_t t = 0; t < nnow; t++) {
                 there = there || now[t].src == turn;
-                over = over || (now[t].src > turn && !is_turn_of_any(run, now[t].src, &name) &&
-                                writes_the_same(run, now[t].src, name.text, source));
+                over = over ||
+                       (now[t].src > turn && !is_turn_of_any(run, now[t].src, &name) &&
+                        writes_the_same(run, now[t].src, name.text, source));
             }
             if (there && !over)
                 continue;
             if (source < run->resumed)
-                return rec_fail(run->err, REC_DATA,
-                                "%s: task '%s' must run again, and what it reads, '%s', has "
-                                "been overwritten: '%s', which made it, stands in front of a "
-                                "fence, and must run again with all that is behind it",
-                                run->log.path, run->graph.task[task].id, name.text,
-                                run->graph.task[source].id);
+                return rec_fail(
+                    run->err, REC_DATA,
+                    "%s: task '%s' must run again, and what it reads, '%s', has "
+                    "been overwritten: '%s', which made it, stands in front of a "
+                    "fence, and must run again with all that is behind it",
+                    run->log.path, run->graph.task[task].id, name.text,
+                    run->graph.task[source].id);
             run_again(run, source, n);
         }
     }
@@ -385,37 +448,30 @@ give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
     uint32_t at = rec_map_get(&log->names, rec_str(name));
     bool below = name[strlen(name) - 1] == '/', known = at != REC_NONE && !below;
     struct run_look look;
-    struct rec_text text;
     struct stat status;
-    char *line;
-    bool ok;
     if (half ? lstat(name, &status) != 0 : known && !log->file[at].there) {
         if (!half && act && lstat(name, &status) == 0 && !S_ISDIR(status.st_mode))
             unlink(name);
     } else if (!run->options->again) {
         const char *id = run->graph.task[task].id;
         run->tally->lost = true;
-        return half ? rec_fail(run->err, REC_DATA,
-                               "%s: task '%s' reads '%s', which was being written by a task "
-                               "that did not end, and that the list does not name any more: "
-                               "remove it, or put right what it should be",
-                               log->path, id, name)
-                    : rec_fail(run->err, REC_DATA,
-                               "%s: task '%s' must run again, but '%s', which it reads and "
-                               "no task before it makes, has been changed by a task since: "
-                               "put it back as it was before the run",
-                               log->path, id, name);
+        return half ? rec_fail(
+                          run->err, REC_DATA,
+                          "%s: task '%s' reads '%s', which was being written by a task "
+                          "that did not end, and that the list does not name any more: "
+                          "remove it, or put right what it should be",
+                          log->path, id, name)
+                    : rec_fail(
+                          run->err, REC_DATA,
+                          "%s: task '%s' must run again, but '%s', which it reads and "
+                          "no task before it makes, has been changed by a task since: "
+                          "put it back as it was before the run",
+                          log->path, id, name);
     }
     if (!act)
         return true;
-    if (!run_look_at(name, log->content, &look, run->err) || !rec_text_open(&text, run->err))
-        return false;
-    run_look_write(text.out, name, "-", true, &look);
-    line = rec_text_close(&text, run->err);
-    ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err) &&
-         run_journal_change(log, name, run->err);
-    free(line);
-    return ok;
+    run_look_at(name, log->content, &look);
+    return take_as_given(run, name, &look);
 }
 
 /* A turn other than those that the list would have wrote what a task will read, or reads.
@@ -425,7 +481,8 @@ give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t
                bool act)
 {
     bool finished = run->log.turn[turn].finished, stays = run->graph.task[task].finished;
-    for (const char *write = run->log.turn[turn].writes; *write; write += strlen(write) + 1) {
+    for (const char *write = run->log.turn[turn].writes; *write;
+         write += strlen(write) + 1) {
         const char *what = name->below ? write : name->text;
         bool made = false, written, other;
         if (!overlap(write, name->text) || (*write == '@' && name->below))
@@ -462,7 +519,8 @@ check_given(struct run *run, uint32_t task, bool act)
             continue;
         if (!find_last(run, name.text, &now, &n))
             return false;
-        if (!(turn = calloc(n + 1, sizeof *turn))) /* (there may be more when it has acted) */
+        if (!(turn = calloc(n + 1,
+                            sizeof *turn))) /* (there may be more when it has acted) */
             return rec_fail_memory(run->err);
         for (size_t k = 0; k < n; k++)
             turn[k] = now[k].src;
@@ -515,10 +573,11 @@ run_resume(struct run *run)
         if (graph->task[i].finished && !check_task(run, (uint32_t)i, &right))
             return false;
         if (!right)
-            return rec_fail(run->err, REC_DATA,
-                            "%s: task '%s' must run again, which stands in front of a fence: "
-                            "begin without this log",
-                            run->log.path, graph->task[i].id);
+            return rec_fail(
+                run->err, REC_DATA,
+                "%s: task '%s' must run again, which stands in front of a fence: "
+                "begin without this log",
+                run->log.path, graph->task[i].id);
     }
     for (size_t i = run->resumed; i < graph->n; i++)
         if (graph->task[i].finished)
