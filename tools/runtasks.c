@@ -164,6 +164,8 @@ run(struct cli *cli, const struct runtasks_args *args)
     size_t engine;
     int status;
     if (!read_engine(cli, args, &engine) || !read_options(cli, args, &options) ||
+        (options.log &&
+         !task_check_log(options.log, cli->output, cli->files, cli->nfiles, &cli->err)) ||
         !make_folder(cli, options.logs))
         return false;
     if (engine == LOCAL)

@@ -298,6 +298,11 @@ bool task_run(const struct task_run_options *options, struct rec_reader *reader,
               struct rec_writer *writer, struct task_tally *tally, int *signal,
               struct rec_error *err) REC_MUST_CHECK;
 
+/** REC_USAGE: the log is one of the inputs (none, or "-": standard input), or the output (NULL:
+ * standard output), under whatever name. Nothing is opened. */
+bool task_check_log(const char *log, const char *output, const char *const *inputs, size_t n,
+                    struct rec_error *err) REC_MUST_CHECK;
+
 /** What Slurm is asked for. */
 struct task_slurm_options {
     const char *options; /* words for srun, in a shell's quotes */

@@ -167,7 +167,7 @@ run_log_line(struct run_log *log, struct rec_str line, struct rec_error *err)
 static bool
 sync_log(const struct run_log *log, struct rec_error *err)
 {
-    while (log->durable && fdatasync(log->fd) != 0) {
+    while (log->durable && fsync(log->fd) != 0) {
         if (errno == EINVAL || errno == EROFS)
             return true;
         if (errno != EINTR)
