@@ -59,5 +59,6 @@ task_check_log(const char *log, const char *output, const char *const *inputs, s
         return rec_fail(err, REC_USAGE,
                         "%s: is read as tasks: the log must be another file", log);
     return !is_same(log, output, STDOUT_FILENO) ||
-           rec_fail(err, REC_USAGE, "%s: is the output: the log must be another file", log);
+           rec_fail(err, REC_USAGE, "%s: is the output: the log must be another file",
+                    log);
 }
