@@ -662,12 +662,12 @@ REC_ROW(RUNNER, "runner",
 )
 
 REC_ROW(PROCESS, "process",
-    "In a log: the process of a task was started. It leads a session of its own, and it and "
-    "what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
+    "In a log: the process of a task was started. It leads a process group of its own, and it "
+    "and what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
     "process\tclean\t1\t4711\t86400.25",
     REC_FIELD("TASK", ID, "the task")
     REC_FIELD("NUMBER", COUNT, "1 for the first process of the run, ...")
-    REC_FIELD("PID", COUNT, "of the process, and of its session")
+    REC_FIELD("PID", COUNT, "of the process, and of its group")
     REC_FIELD("STARTED", AMOUNT, "seconds since the machine was started"),
 )
 

@@ -1,7 +1,7 @@
 /*
- * Processes that outlived the runner that had started them. They are known by their session,
- * which is that of the task's process, and by RAMPIPE_TASK in their environment, which one
- * keeps that begins a session of its own. No process is ever signalled: a number may be a
+ * Processes that outlived the runner that had started them. They are known by their process
+ * group, which is that of the task's process, and by RAMPIPE_TASK in their environment, which
+ * one keeps that begins a group or a session of its own. No process is ever signalled: a number may be a
  * stranger's by now.
  */
 #include "run.h"
@@ -57,9 +57,9 @@ read_all(pid_t pid, const char *kind, size_t *size)
     return text;
 }
 
-/* Its session, and when it was started, seconds since the machine was. */
+/* Its process group, and when it was started, seconds since the machine was. */
 static bool
-read_stat(pid_t pid, uint32_t *session, double *started)
+read_stat(pid_t pid, uint32_t *group, double *started)
 {
     size_t size;
     char *text = read_all(pid, "stat", &size), *at = text ? strrchr(text, ')') : NULL;
@@ -67,11 +67,11 @@ read_stat(pid_t pid, uint32_t *session, double *started)
     int number = 0;
     unsigned long long ticks = 0;
     bool ok = at && sscanf(at,
-                           ") %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+                           ") %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
                            "%*d %*d %*d %*d %llu",
                            &state, &number, &ticks) == 3;
     free(text);
-    *session = (uint32_t)number;
+    *group = (uint32_t)number;
     *started = (double)ticks / (double)sysconf(_SC_CLK_TCK);
     return ok && state != 'Z' && state != 'X';
 }
@@ -97,11 +97,11 @@ static const struct run_turn *
 turn_of(const struct run_log *log, const char *boot, pid_t pid)
 {
     const struct run_turn *found = NULL;
-    uint32_t session, number;
+    uint32_t group, number;
     double started, leader = 0;
     size_t size;
     char *environment;
-    if (!read_stat(pid, &session, &started))
+    if (!read_stat(pid, &group, &started))
         return NULL;
     environment = read_all(pid, "environ", &size);
     for (size_t i = 0; !found && i < log->nturns; i++) {
@@ -119,7 +119,7 @@ turn_of(const struct run_log *log, const char *boot, pid_t pid)
                                   log->turn[k].number == number);
             if (turn->number == number || (turn->number == 0 && !other))
                 found = turn;
-        } else if (turn->pid > 0 && session == turn->pid &&
+        } else if (turn->pid > 0 && group == turn->pid &&
                    started >= turn->started - NEAR &&
                    (!read_stat((pid_t)turn->pid, &own, &leader) ||
                     fabs(leader - turn->started) <= NEAR))

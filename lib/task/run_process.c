@@ -161,7 +161,7 @@ static int
 run_child(void *context)
 {
     struct child *child = context;
-    setsid();
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != child->parent)
         _exit(127); /* it was killed meanwhile */
