@@ -673,6 +673,40 @@ REC_ROW(ATTEMPT, "attempt",
     REC_KEY("host", TEXT, "where")
     REC_KEY("began", AMOUNT, "when the run began, seconds since 1970"))
 
+REC_ROW(RUNNER, "runner",
+    "In a log: runtasks began. What is behind it, up to the next one, was logged by it.",
+    "runner\t5f0c1d2e3a4b5c6d\t8a6a4ad5-7d5e-4a0b-9d6e-0c1f2a3b4c5d\ta",
+    REC_FIELD("RUN", ID, "its name, another for each run")
+    REC_FIELD("BOOT", ID, "the kernel's name for the time since the machine was started")
+    REC_FIELD("HOST", TEXT, "the machine"),
+)
+
+REC_ROW(PROCESS, "process",
+    "In a log: the process of a task was started. It leads a process group of its own, and it "
+    "and what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
+    "process\tclean\t1\t4711\t86400.25",
+    REC_FIELD("TASK", ID, "the task")
+    REC_FIELD("NUMBER", COUNT, "1 for the first process of the run, ...")
+    REC_FIELD("PID", COUNT, "of the process, and of its group")
+    REC_FIELD("STARTED", AMOUNT, "seconds since the machine was started"),
+)
+
+REC_ROW(FILE, "file",
+    "In a log: what a file was like when TASK had written it; or, where TASK is -, when a "
+    "task began (the next record of type task) that reads or overwrites it and no task before "
+    "had written it.",
+    "file\traw.csv\t-\tfile\tsize=1048576\tmtime=1795219200.250000000\tsum=2914839201",
+    REC_FIELD("NAME", TEXT, "the file, or all below a folder, dir/; escaped as in task")
+    REC_FIELD("TASK", ID, "the task that wrote it; -: none did")
+    REC_FIELD("STATE", ID,
+          "file, none (there was none), tree (all below a folder) or other (a folder, a device)"),
+    REC_KEY("size", COUNT, "file: bytes")
+    REC_KEY("mtime", TEXT, "file: when it was changed, seconds since 1970, to the nanosecond")
+    REC_KEY("sum", COUNT, "file: the CRC-32 of its bytes (--check-content)")
+    REC_KEY("digest", TEXT, "tree: of the names, sizes and times (--check-content: CRC-32) below")
+    REC_KEY("given", COUNT,
+          "1: what tasks had made of it before is from here on taken as if it had always been so"))
+
 REC_ROW(FENCE, "fence",
     "Tasks behind it depend on nothing before it, for all that has ended when they begin.",
     "fence\tcollected",

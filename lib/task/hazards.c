@@ -498,6 +498,26 @@ task_hazards_gather(struct task_hazards *h, const struct task_gathers *gathers)
     h->gathers = gathers;
 }
 
+bool
+task_hazards_writers(struct task_hazards *h, const char *name,
+                     const struct task_edge **edges, size_t *nedges,
+                     struct rec_error *err)
+{
+    const struct task_names names = {.name = &name, .n = 1};
+    uint32_t fence = h->fence;
+    bool ok;
+    h->turn++; /* that of a task that would come now */
+    h->fence = 0;
+    h->nedges = 0;
+    ok = wait_names(h, &names, false, err);
+    h->turn--;
+    h->fence = fence;
+    settle_edges(h);
+    *edges = h->edge;
+    *nedges = h->nedges;
+    return ok;
+}
+
 /* ---- a task -------------------------------------------------------------- */
 
 bool
