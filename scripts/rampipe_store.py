@@ -178,10 +178,12 @@ class File:
 
     def is_ours(self, connection):
         """False: nothing is in it."""
+        # in this order, for another process may commit both between the two
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == _APPLICATION:
             return True
-        if application or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if application or tables:
             raise ValueError(f"{self.address}: this is a database of another program")
         return False
 
@@ -346,9 +348,10 @@ class Server:
     def connect(self):
         connection = self.pool.make_connection()
         try:
-            if self.id is None:
-                self.ask(connection, "SETNX", "rampipe:id", uuid.uuid4().hex)
             identity = self.ask(connection, "GET", "rampipe:id")
+            if identity is None and self.id is None:
+                self.ask(connection, "SETNX", "rampipe:id", uuid.uuid4().hex)
+                identity = self.ask(connection, "GET", "rampipe:id")
             identity = (identity or b"").decode()
             if not identity or self.id not in (None, identity):
                 raise ConnectionError(f"{self.address}: the server has lost its data: it was restarted or emptied")
@@ -455,9 +458,7 @@ class Server:
 
 
 def hide_password(url):
-    parts = urllib.parse.urlsplit(url)
-    query = "&".join(part for part in parts.query.split("&") if part and not part.startswith("password="))
-    return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query))
+    return re.sub(r"[?&]password=[^&]*", "", re.sub(r"//[^/]*@", "//", url))
 
 
 # ---- which of the two, and where ----------------------------------------------------------
