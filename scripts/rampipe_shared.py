@@ -23,6 +23,8 @@ WHERE THE DATA ARE
     PATH                     a SQLite file, which is made with mode 0600 if it is not there. All its
                              readers and writers must be on one machine: a file on a network file
                              system (NFS, Lustre, ...) is refused where /proc/self/mountinfo says so.
+                             While it is used, PATH-wal and PATH-shm beside it are parts of it; the last
+                             close() removes them.
     nothing                  a temporary file in $TMPDIR. Its creator removes it in close() or when
                              it ends. If the creator is killed, the next one removes it.
     redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://... (TLS)

@@ -1,5 +1,6 @@
 """What rampipe_shared promises, on both stores. usage: shared_random.py TEST sqlite|redis
 SHARED_SECONDS says how long random operations last."""
+import errno
 import itertools
 import json
 import math
@@ -23,7 +24,7 @@ import rampipe_store  # noqa: E402
 from rampipe_shared import DDict, KeyTimeout, Queue, SizeError, UnpicklingError  # noqa: E402
 from shared_history import Op, check_dictionary, check_queue, check_the_checks  # noqa: E402
 
-SECONDS = float(os.environ.get("SHARED_SECONDS", "1.5"))
+SECONDS = float(os.environ.get("SHARED_SECONDS", "1.2"))
 
 
 class File:
@@ -255,8 +256,7 @@ def waiting(store):
         # a signal handler's exception ends a wait, and what comes after it is right
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         for seconds in (0.02, 0.0201, 0.0202):
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            raises(KeyboardInterrupt, "", q.get)
+            raises(KeyboardInterrupt, "", lambda after: (signal.setitimer(signal.ITIMER_REAL, after), q.get()), seconds)
             d["k"] = seconds
             q.put("a")
             assert d["k"] == seconds and q.get() == "a" and "none" not in d
@@ -318,19 +318,21 @@ def work(address, path, number, writes, seed, until):
 
 
 def read_history(path):
+    if not os.path.exists(path):  # it was killed before it did anything
+        return
     with open(path, encoding="ascii") as lines:
         rows = [json.loads(line) for line in lines if line.endswith("\n")]
     for begin, end in zip(rows[::2], rows[1::2] + [[math.inf, None]]):
         yield Op(begin[0], end[0], *begin[1:], end[1])
 
 
-def random_operations(store, kills):
+def random_operations(store, kills, seconds):
     """Two writers and four readers; with `kills`, one after the other is killed and replaced."""
     check_the_checks()
     seed = random.SystemRandom().getrandbits(32)
     draw = random.Random(seed)
     with store() as at, tempfile.TemporaryDirectory() as folder:
-        until, number, workers, killed = time.monotonic() + SECONDS, 0, {}, 0
+        until, number, workers, killed = time.monotonic() + seconds, 0, {}, 0
 
         def start(writes):
             nonlocal number
@@ -340,7 +342,7 @@ def random_operations(store, kills):
         for writes in (True, True, False, False, False, False):
             start(writes)
         while kills and killed < 60 and time.monotonic() < until - 0.05:
-            time.sleep(0.01 + draw.random() * SECONDS / 40)
+            time.sleep(0.01 + draw.random() * seconds / 40)
             child = draw.choice(list(workers))
             writes = workers.pop(child)
             os.kill(child, signal.SIGKILL)
@@ -369,7 +371,7 @@ def random_operations(store, kills):
                 with open(os.path.join(folder, str(i)), encoding="ascii") as said:
                     print(i, said.read())
         assert not wrong, f"{wrong} (seed {seed})"
-        assert len(ops) > 300 * SECONDS / 1.5 and (not kills or killed > 3), "too little was done to show anything"
+        assert len(ops) > 100 and (killed or not kills), "too little was done to show anything"
 
 
 def forks(store):
@@ -445,8 +447,9 @@ def gone_file():
         d["k"] = 1
         waits = in_fork(raises, FileNotFoundError, f"{at.address}: the file was removed or replaced", q.get)
         copy = pickle.dumps(d)
-        for suffix in ("", "-wal", "-shm"):
-            os.unlink(at.address + suffix)
+        time.sleep(0.05)
+        for file in os.listdir(at.folder.name):
+            os.unlink(os.path.join(at.folder.name, file))
         raises(FileNotFoundError, at.address, d.get, "k")
         raises(FileNotFoundError, at.address, pickle.loads(copy).get, "k")
         assert not os.path.exists(at.address), "the reader of a removed file has made another"
@@ -467,7 +470,7 @@ def gone_server():
             begin = time.monotonic()
             raises(ConnectionError, f"{at.address}: the server {text}", call)
             assert time.monotonic() - begin < 5
-        d, q = DDict(at.address, wait_for_keys=True, store_timeout=0.5), Queue(at.address, store_timeout=0.5)
+        d, q = DDict(at.address, wait_for_keys=True, store_timeout=4), Queue(at.address, store_timeout=4)
         d["k"] = 1
         ready, begin = os.pipe()
 
@@ -485,12 +488,20 @@ def gone_server():
         at.start()
         lost(lambda: d["k"], "has lost its data")  # and must not say that the key is not there
         lost(lambda: pickle.loads(copy)["k"], "has lost its data")
-        with DDict(at.address, store_timeout=0.2) as other:
+        with DDict(at.address, store_timeout=0.5) as other:
             other["k"] = 2
+            lost(lambda: d["k"], "has lost its data")
             os.kill(at.process.pid, signal.SIGSTOP)
-            lost(lambda: other["k"], "has not answered within 0.2 s")
+            lost(lambda: other["k"], "has not answered within 0.5 s")
             os.kill(at.process.pid, signal.SIGCONT)
-            assert other["k"] == 2 and other.get("none") is None, "an answer that came late was taken for another"
+            assert other.get("none") is None and other["k"] == 2, "an answer that came late was taken for another"
+        with DDict(at.address) as other:
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            os.kill(at.process.pid, signal.SIGSTOP)
+            raises(KeyboardInterrupt, "", lambda: (signal.setitimer(signal.ITIMER_REAL, 0.05), other["k"]))
+            os.kill(at.process.pid, signal.SIGCONT)
+            assert other.get("none") is None and other["k"] == 2, "the answer to what was interrupted was taken for another"
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
         d.close()
         q.close()
         os.close(ready)
@@ -511,6 +522,14 @@ def refused(store):
             sqlite3.connect(path).execute("CREATE TABLE theirs (x)").connection.close()
             raises(ValueError, f"{path}: this is a database of another program", Queue, path)
             raises(FileNotFoundError, "none/store", DDict, os.path.join(folder, "none", "store"))
+            os.unlink(path)
+            with DDict(path) as d:
+                d["a"] = 1
+                with d._store.using() as connection:
+                    connection.execute("PRAGMA max_page_count = 20")  # as a full disk does
+                error = raises(OSError, f"{path}: database or disk is full", d.__setitem__, "b", b"x" * 100000)
+                assert error.errno == errno.ENOSPC and list(d) == ["a"]
+                d["a"] = 2
             mounts = os.path.join(folder, "mounts")
             with open(mounts, "w", encoding="ascii") as text:
                 text.write("1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:9 / /net\\040work rw shared:1 - nfs4 s:/ rw\n"
@@ -557,7 +576,8 @@ def left(store):
         code = "import sys, rampipe_shared as r; d = r.DDict(); d[1] = 2; %s"
         env = {**os.environ, "TMPDIR": folder, "PYTHONPATH": os.path.join(os.environ["ROOT"], "scripts")}
         for last, status in (("sys.exit(5)", 5), ("import os; os.kill(os.getpid(), 9)", -9)):
-            assert subprocess.run([sys.executable, "-c", code % last], env=env, check=False).returncode == status
+            done = subprocess.run([sys.executable, "-c", code % last], env=env, stderr=subprocess.PIPE, check=False)
+            assert (done.returncode, done.stderr) == (status, b"")
         assert len(os.listdir(folder)) == 1  # that of the killed one
         with DDict() as first, DDict() as second:
             assert len(os.listdir(folder)) == 2, "that of a killed process stays, or that of a living one does not"
@@ -579,7 +599,7 @@ def objects(store):
 def main():
     test, store = sys.argv[1], STORES[sys.argv[2]]
     if test in ("random", "kills"):
-        random_operations(store, test == "kills")
+        random_operations(store, test == "kills", SECONDS)
     else:
         globals()[test](store)
 
