@@ -37,8 +37,9 @@ can write to the file or the server can run code in its readers, so keep both to
 DDict(path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, name="main", store_timeout=10)
     is a MutableMapping. Keys are str, bytes, int, and tuples of these: types whose spelling is the
     same in every process. True is the key 1, as in a dict. Values are all that pickle takes, or
-    cloudpickle if it is installed. A value that you get is a copy: d[k].append(x) changes nothing in
-    the dictionary, d.update_with(k, f) does.
+    cloudpickle if it is installed. What they do not take raises TypeError; what a reader cannot load
+    raises UnpicklingError, which has the pickle as `data`. A value that you get is a copy:
+    d[k].append(x) changes nothing in the dictionary, d.update_with(k, f) does.
     wait_for_keys  d[key] waits until the key is there, for `timeout` seconds (None: for ever), and
                    then raises KeyTimeout, a KeyError and a TimeoutError. get(), pop() and `in`
                    never wait.
@@ -58,7 +59,8 @@ DDict(path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, na
 Queue(path_or_url=None, maxsize=0, *, name="main", store_timeout=10)
     has put, get, put_nowait, get_nowait, qsize, empty and full of queue.Queue, and raises its Empty
     and Full. It has no task_done() and join(). Items come out in the order in which the puts were
-    committed. maxsize holds for puts through this object.
+    committed. maxsize holds for puts through this object. An item that get() cannot load is gone from
+    the queue; the UnpicklingError has it.
 
 WHAT IS PROMISED
     Every operation takes effect at one moment between its call and its return, for all processes

@@ -171,6 +171,8 @@ class File:
                         connection.execute(statement)
                 connection.execute("COMMIT")
             except sqlite3.OperationalError as error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.002)
