@@ -19,11 +19,6 @@ import urllib.parse
 import uuid
 import weakref
 
-try:
-    import redis
-except ImportError:
-    redis = None
-
 MOUNTS = "/proc/self/mountinfo"
 NETWORK = frozenset("""9p afs beegfs ceph cifs coda fhgfs fuse.ceph fuse.glusterfs fuse.juicefs fuse.s3fs
     fuse.sshfs fuse.weed gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs pvfs2 smb3 smbfs
@@ -333,8 +328,11 @@ class Server:
     """A store in a Redis server. Each thread of each process has a connection of its own."""
 
     def __init__(self, url, timeout, identity=None):
-        if redis is None:
-            raise ImportError(f"{hide_password(url)}: this needs the package python3-redis")
+        try:  # here, for it takes longer to import than all else
+            import redis
+        except ImportError as error:
+            raise ImportError(f"{hide_password(url)}: this needs the package python3-redis") from error
+        self.redis = redis
         self.address, self.timeout, self.id = hide_password(url), timeout, identity
         options = {"socket_timeout": timeout}
         if url.startswith("redis+unix:"):
@@ -384,16 +382,16 @@ class Server:
         try:
             connection.send_command(*words)
             return connection.read_response()
-        except redis.ResponseError as error:  # a whole answer: the connection is good
+        except self.redis.ResponseError as error:  # a whole answer: the connection is good
             raise OSError(f"{self.address}: {error}") from error
         except BaseException as error:
             # What was asked may still be answered, and must not be taken for the next answer.
             connection.disconnect()
             self.mine.connection = None
-            if isinstance(error, redis.TimeoutError):
+            if isinstance(error, self.redis.TimeoutError):
                 raise ConnectionError(f"{self.address}: the server has not answered within "
                                       f"{self.timeout} s") from error
-            if isinstance(error, (redis.RedisError, OSError)):
+            if isinstance(error, (self.redis.RedisError, OSError)):
                 raise ConnectionError(f"{self.address}: the server cannot be reached: {error}") from error
             raise
 

@@ -277,12 +277,12 @@ def waiting(store):
 # ---- many processes -----------------------------------------------------------------------
 
 
-def work(address, path, number, writes, seed, until):
-    """Random operations. Each is in the file before it begins and when it has ended, so that a
-    killed process leaves what it did."""
+def work(address, folder, number, writes, seed):
+    """Random operations, until there is a file `stop`. Each is in a file before it begins and when it
+    has ended, so that a killed process leaves what it did."""
     draw, serial = random.Random(seed), itertools.count(number * 10 ** 7)
     d, q = DDict(address), Queue(address, maxsize=20)
-    file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    file = os.open(os.path.join(folder, str(number)), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
 
     def do(kind, key, argument, call):
         os.write(file, json.dumps([time.monotonic_ns(), kind, key, argument]).encode() + b"\n")
@@ -306,7 +306,7 @@ def work(address, path, number, writes, seed, until):
         d.update_with(key, lambda old: (seen.append(old), value)[1], None)
         return seen[-1]
 
-    while time.monotonic() < until:
+    while not os.path.exists(os.path.join(folder, "stop")):
         key, value = draw.choice("abc"), next(serial)
         chance = draw.random()
         if chance < 0.4:
@@ -338,26 +338,34 @@ def read_history(path):
 def random_operations(store, kills, seconds):
     """Two writers and four readers; with `kills`, one after the other is killed and replaced."""
     check_the_checks()
+    if store is Server:
+        import redis  # noqa: F401, before the forks, each of which would take long to import it
     seed = random.SystemRandom().getrandbits(32)
     draw = random.Random(seed)
     with store() as at, tempfile.TemporaryDirectory() as folder:
-        until, number, workers, killed = time.monotonic() + seconds, 0, {}, 0
+        begin, number, workers, killed = time.monotonic(), 0, {}, 0
 
         def start(writes):
             nonlocal number
             number += 1
-            path = os.path.join(folder, str(number))
-            workers[in_fork(work, at.address, path, number, writes, seed + number, until)] = writes
+            workers[in_fork(work, at.address, folder, number, writes, seed + number)] = writes
         for writes in (True, True, False, False, False, False):
             start(writes)
-        while kills and killed < 60 and time.monotonic() < until - 0.05:
+
+        def enough():  # on a machine with much else to do, too
+            size = sum(os.path.getsize(os.path.join(folder, file)) for file in os.listdir(folder))
+            return time.monotonic() - begin >= seconds and size > 30000 and (killed > 5 or not kills)
+        while not enough():
             time.sleep(0.01 + draw.random() * seconds / 40)
+            if not kills or killed == 60:
+                continue
             child = draw.choice(list(workers))
             writes = workers.pop(child)
             os.kill(child, signal.SIGKILL)
             if ended(child) == -signal.SIGKILL:
                 killed += 1
             start(writes)
+        open(os.path.join(folder, "stop"), "w", encoding="ascii").close()
         for child in workers:
             assert ended(child) == 0, f"a worker has failed (seed {seed})"
         ops = [op for i in range(1, number + 1) for op in read_history(os.path.join(folder, str(i)))]
@@ -380,7 +388,6 @@ def random_operations(store, kills, seconds):
                 with open(os.path.join(folder, str(i)), encoding="ascii") as said:
                     print(i, said.read())
         assert not wrong, f"{wrong} (seed {seed})"
-        assert len(ops) > 100 and (killed or not kills), "too little was done to show anything"
 
 
 def forks(store):
@@ -552,7 +559,7 @@ def refused(store):
             raises(OSError, "does not work on lustre, a network file system; give a file on a local disk, or a Redis server",
                    DDict, os.path.join(folder, "scratch/store"))
             assert os.listdir(os.path.join(folder, "scratch")) == ["local"]
-            rampipe_store.redis = None
+            sys.modules["redis"] = None
             raises(ImportError, "redis://host:1/2: this needs the package python3-redis", DDict, "redis://me:secret@host:1/2")
             assert os.stat(os.path.join(folder, "scratch/local/store")).st_mode & 0o777 == 0o600
             return
