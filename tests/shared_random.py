@@ -384,9 +384,9 @@ def random_operations(store, kills, seconds):
         cut = sum(op.end == math.inf for op in ops)
         print(f"{len(ops)} operations, {killed} processes killed, {cut} of them in the middle of one")
         if wrong:
-            for i in range(1, number + 1):
-                with open(os.path.join(folder, str(i)), encoding="ascii") as said:
-                    print(i, said.read())
+            for file in sorted(os.listdir(folder)):
+                with open(os.path.join(folder, file), encoding="ascii") as said:
+                    print(file, *said.readlines()[-50:])
         assert not wrong, f"{wrong} (seed {seed})"
 
 
@@ -616,6 +616,7 @@ def objects(store):
 
 def main():
     test, store = sys.argv[1], STORES[sys.argv[2]]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it took too long"))  # and stop the server
     if test in ("random", "kills"):
         random_operations(store, test == "kills", SECONDS)
     else:
