@@ -95,7 +95,7 @@ write_change(void *context, const struct serve_change *change, struct rec_error 
     rec_text_field(w, stage->name);
     rec_text_field(w,
                    s->pipeline.name[s->pipeline.profile[stage->config.profile].hardware]);
-    rec_uint_field(w, stage->config.batch);
+    rec_uint_field(w, change->batch);
     rec_uint_field(w, change->replicas);
     rec_num_key(w, "time", change->time);
     if (change->ordered < change->time)

@@ -524,7 +524,7 @@ REC_ROW(EDGE, "edge",
 
 REC_ROW(CONFIG, "config",
     "How a stage is run: REPLICAS of it on HARDWARE, which take up to BATCH waiting queries "
-    "at a time. With time= it changes REPLICAS from then on.",
+    "at a time. With time= it changes REPLICAS and BATCH from then on.",
     "config\tclassify\tv100\t16\t2",
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("HARDWARE", ID, "what its replicas run on")

@@ -160,7 +160,8 @@ double serve_throughput(const struct serve_profile *profile, enum serve_service 
                         uint64_t n);
 
 struct serve_change;
-/** Reads a config record with time=, of a sealed pipeline: only REPLICAS may be another. */
+/** Reads a config record with time=, of a sealed pipeline: only REPLICAS and BATCH may be
+ * others. */
 bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
                        const struct rec *rec, struct serve_change *change,
                        struct rec_error *err) REC_MUST_CHECK;
@@ -246,10 +247,11 @@ struct serve_options {
     uint32_t seed, stream; /* of the edges that queries take */
 };
 
-/** From `time` on a stage has `replicas`, at least 1. New ones were ordered at `ordered`, not
- * after `time`, and are paid for since. Seconds. */
+/** From `time` on a stage has `replicas`, at least 1, which take at most `batch` queries, from 1
+ * to the largest batch of the profile. New ones were ordered at `ordered`, not after `time`, and
+ * are paid for since. Seconds. */
 struct serve_change {
-    uint32_t stage, replicas;
+    uint32_t stage, replicas, batch;
     double ordered, time;
 };
 
@@ -271,9 +273,9 @@ void serve_sim_free(struct serve_sim *sim);
  * is copied; it may be empty. */
 bool serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                      struct rec_error *err) REC_MUST_CHECK;
-/** A stage has another number of replicas from `time` on, which is not before what has
- * happened. New ones work at once; of those that are too many busy ones finish their batch.
- */
+/** A stage has another number of replicas, or another batch, from `time` on, which is not
+ * before what has happened. New replicas work at once; of those that are too many busy ones
+ * finish their batch. A batch that has begun keeps its size. */
 bool serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                       struct rec_error *err) REC_MUST_CHECK;
 /** When something happens next, seconds; INFINITY: nothing will. */

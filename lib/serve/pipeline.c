@@ -297,10 +297,18 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
         return rec_reader_fail(reader, err, "ordered= must not be after time=");
     first = &p->stage[change->stage].config;
     change->replicas = config.replicas;
-    return (first->profile != REC_NONE && config.batch == first->batch &&
-            config.profile == p->profile[first->profile].hardware) ||
-           rec_reader_fail(reader, err, "only REPLICAS of stage '%s' may change in time",
-                           p->stage[change->stage].name);
+    change->batch = config.batch;
+    if (first->profile == REC_NONE ||
+        config.profile != p->profile[first->profile].hardware)
+        return rec_reader_fail(
+            reader, err, "only REPLICAS and BATCH of stage '%s' may change in time",
+            p->stage[change->stage].name);
+    if (config.batch > serve_largest(&p->profile[first->profile]))
+        return rec_reader_fail(
+            reader, err, "a batch of %u is outside the profile, which ends at %llu",
+            config.batch,
+            (unsigned long long)serve_largest(&p->profile[first->profile]));
+    return true;
 }
 
 typedef bool take_function(struct serve_pipeline *, const struct rec_reader *,
@@ -565,34 +573,4 @@ serve_pipeline_free(struct serve_pipeline *p)
     rec_map_free(&p->pairs);
     rec_arena_free(&p->arena);
     *p = (struct serve_pipeline){0};
-}
-
-/* ---- queries ------------------------------------------------------------- */
-
-bool
-serve_order_time(struct serve_order *order, const struct rec_reader *reader, double time,
-                 struct rec_error *err)
-{
-    if (order->begun && time < order->last)
-        return rec_reader_fail(reader, err, "time runs backwards: %.15g after %.15g",
-                               time, order->last);
-    order->begun = true;
-    order->last = time;
-    return true;
-}
-
-bool
-serve_read_query(struct serve_order *order, const struct rec_reader *reader,
-                 const struct rec *rec, double *time, struct rec_error *err)
-{
-    struct rec_str id;
-    int added;
-    if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, 1, &id, err) ||
-        !rec_get_number(reader, rec, 2, time, err) ||
-        !serve_order_time(order, reader, *time, err))
-        return false;
-    added = rec_ids_add(&order->ids, id, err);
-    return added > 0 ||
-           (added == 0 && rec_reader_fail(reader, err, "query '%.*s' comes twice",
-                                          (int)(id.len < 80 ? id.len : 80), id.ptr));
 }

@@ -22,6 +22,7 @@ struct window {
 
 struct tuned {
     uint32_t replicas; /* with those that start; 0: the stage has no model */
+    uint32_t batch;
     double planned;    /* replicas at the planned rate: with the utilisation that it was
                           planned for, */
     double busiest;    /* and with that of the busiest stage */
@@ -79,6 +80,7 @@ open_stages(struct serve_tuner *tuner, const struct serve_pipeline *p,
                                "for: plan writes it",
                                p->stage[s].name);
         stage->replicas = config->replicas;
+        stage->batch = config->batch;
         stage->planned = config->replicas;
         stage->busiest = /* until all are known: replica-seconds a second */
             config->load /
@@ -252,7 +254,7 @@ change(struct serve_tuner *tuner, uint32_t stage, uint32_t replicas, double orde
                   sizeof *tuner->change, err))
         return false;
     tuner->change[tuner->nchanges++] =
-        (struct serve_change){stage, replicas, ordered, time};
+        (struct serve_change){stage, replicas, tuner->stage[stage].batch, ordered, time};
     tuner->stage[stage].replicas = replicas;
     tuner->look = after(time, tuner->tuning.quiet);
     return true;
