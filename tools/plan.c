@@ -17,6 +17,7 @@ struct planning {
     struct serve_order order;
     double *arrival; /* seconds */
     size_t n, room;
+    size_t held;
     bool ended; /* the stream of the queries */
 };
 
@@ -148,21 +149,34 @@ write_planned(struct planning *p, const struct serve_planner *planner,
 }
 
 /* The most queries in windows from the time that one query alone takes to a minute. */
-static void
+static bool
 write_envelope(struct planning *p, const struct serve_planner *planner,
                const struct serve_plan *plan)
 {
     struct rec_writer *w = p->cli->writer;
-    double least = serve_plan_seconds(planner, plan), seconds;
+    double least = serve_plan_seconds(planner, plan), seconds, *longer = NULL;
+    if (p->held > 0 &&
+        (!(longer = calloc(p->n, SERVE_RESAMPLED * sizeof *longer))
+             ? !rec_fail_memory(&p->cli->err)
+             : !serve_resample(p->arrival, p->n, longer, p->objective.options.seed,
+                               &p->cli->err))) {
+        free(longer);
+        return false;
+    }
     for (seconds = least; seconds > 0; seconds *= 2) {
         seconds = fmin(seconds, 60);
         rec_begin(w, "envelope");
         rec_num_field(w, seconds);
         rec_uint_field(w, serve_envelope(p->arrival, p->n, seconds));
+        if (longer)
+            rec_uint_key(w, "resampled",
+                         serve_envelope(longer, SERVE_RESAMPLED * p->n, seconds));
         rec_end(w);
         if (seconds >= 60)
             break;
     }
+    free(longer);
+    return true;
 }
 
 static bool
@@ -173,6 +187,7 @@ make_plan(struct planning *p)
     double started = cli_now();
     struct serve_planner *planner =
         serve_planner_new(&p->pipeline, p->arrival, p->n, &p->objective, err);
+    p->held = 1;
     bool ok = planner && serve_plan_greedily(planner, &plan, err);
 
     if (ok)
@@ -187,7 +202,7 @@ make_plan(struct planning *p)
                  cli_now() - started);
     if (ok) {
         write_configs(p, &plan);
-        write_envelope(p, planner, &plan);
+        ok = write_envelope(p, planner, &plan);
         write_planned(p, planner, &plan);
     }
     serve_plan_free(&plan);

@@ -26,15 +26,20 @@ static bool
 read_options(struct serving *s, const struct sim_serve_args *args)
 {
     static const char *const services[] = {"batch", "query", NULL};
-    size_t service = SERVE_BATCH;
+    static const char *const rules[] = {
+        [SERVE_DAMPED] = "damped", [SERVE_PUBLISHED] = "published", NULL};
+    size_t service = SERVE_BATCH, rule = SERVE_DAMPED;
     uint64_t seed;
     s->options.drop_after = INFINITY;
     s->tunes = args->tune_given;
-    if (!s->tunes && (args->activation_given || args->scale_down_after_given))
-        return cli_usage(s->cli, "--activation and --scale-down-after are for --tune");
+    if (!s->tunes &&
+        (args->tuner_given || args->activation_given || args->scale_down_after_given))
+        return cli_usage(s->cli,
+                         "--tuner, --activation and --scale-down-after are for --tune");
     if (!cli_choice(s->cli, "service", args->service_arg, services, &service) ||
         !cli_count(s->cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         !cli_seconds(s->cli, "warmup", args->warmup_arg, false, &s->options.warmup) ||
+        !cli_choice(s->cli, "tuner", args->tuner_arg, rules, &rule) ||
         !cli_seconds(s->cli, "activation", args->activation_arg, false,
                      &s->tuning.activation) ||
         !cli_seconds(s->cli, "scale-down-after", args->scale_down_after_arg, true,
@@ -44,6 +49,7 @@ read_options(struct serving *s, const struct sim_serve_args *args)
                       &s->options.drop_after)))
         return false;
     s->options.service = (enum serve_service)service;
+    s->tuning.rule = (enum serve_rule)rule;
     s->options.seed = (uint32_t)seed;
     s->options.stream = rng_stream(args->stream_arg);
     return true;

@@ -539,10 +539,11 @@ REC_ROW(CONFIG, "config",
 
 REC_ROW(ENVELOPE, "envelope",
     "What a pipeline was planned for: at most QUERIES arrive within any SECONDS.",
-    "envelope\t0.25\t41",
+    "envelope\t0.25\t41\tresampled=48",
     REC_FIELD("SECONDS", AMOUNT, "width of the window, seconds")
     REC_FIELD("QUERIES", COUNT, "the most that arrived within it"),
-)
+    REC_KEY("resampled", COUNT, "the most within it in a sequence 20 times as long, made of "
+          "pieces of the sample in random order"))
 
 REC_ROW(PLANNED, "planned",
     "What a planner found; config records say how.",

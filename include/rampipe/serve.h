@@ -95,6 +95,7 @@ struct serve_edge {
 struct serve_window {
     double seconds;
     uint64_t queries;
+    uint64_t resampled; /* 0: not known */
 };
 
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */
@@ -187,6 +188,18 @@ bool serve_read_query(struct serve_order *order, const struct rec_reader *reader
  * holds; `seconds` is above 0. Takes time O(n).
  */
 uint64_t serve_envelope(const double *times, size_t n, double seconds);
+
+/** How many times as long as the sample what is resampled is; how many pieces make a sample. */
+enum { SERVE_RESAMPLED = 20, SERVE_PIECES = 10 };
+
+/**
+ * Traffic such as that of n arrivals at `times`, from 1 to UINT32_MAX - 1, but SERVE_RESAMPLED
+ * times as long: pieces of their spacings, a SERVE_PIECES-th of them each, from places that are
+ * drawn, the first behind the last (a circular block bootstrap: Politis and Romano, 1992). Pieces keep
+ * what spacings have to do with each other. `longer` has room for SERVE_RESAMPLED * n.
+ */
+bool serve_resample(const double *times, size_t n, double *longer, uint32_t seed,
+                    struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * Streams of pipelines, queries and changes, of which nothing is served: what they say of each
@@ -325,7 +338,10 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
  *
  * Source: InferLine, section 5, but for: at least what the envelope calls for; Back.
  */
+enum serve_rule { SERVE_DAMPED, SERVE_PUBLISHED };
+
 struct serve_tuning {
+    enum serve_rule rule;
     double activation; /* seconds until a new replica works */
     double quiet;      /* seconds without a change before replicas go */
 };

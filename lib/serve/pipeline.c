@@ -126,9 +126,10 @@ static bool
 take_envelope(struct serve_pipeline *p, const struct rec_reader *reader,
               const struct rec *rec, struct rec_error *err)
 {
-    struct serve_window window;
+    struct serve_window window = {0};
     if (!rec_get_number(reader, rec, 1, &window.seconds, err) ||
-        !rec_get_count(reader, rec, 2, &window.queries, err))
+        !rec_get_count(reader, rec, 2, &window.queries, err) ||
+        !rec_key_count(reader, rec, "resampled", &window.resampled, err))
         return false;
     if (!(window.seconds > 0))
         return rec_reader_fail(reader, err, "SECONDS must be above 0");

@@ -1,0 +1,195 @@
+/*
+ * The tuner's damped rule. It asks which rate would explain what arrives.
+ *
+ * Of a window of w seconds the plan says E, the most that should arrive within it at the planned
+ * rate, r0. What E is above the mean, r0 w, is noise; that of another rate r of traffic as
+ * irregular grows as its root. So the most that should arrive at r is
+ *
+ *     E(r) = r w + (E - r0 w) sqrt(r / r0),
+ *
+ * and n arrivals say that the rate is at least that r with E(r) = n.
+ *
+ * A stage whose k0 replicas are kept busy by a0 of the load at r0 has k0 - a0 to spare. At the
+ * rate r a = a0 r / r0 are busy, and their noise, too, grows as the root:
+ *
+ *     k(r) = a + (k0 - a0) sqrt(r / r0)
+ *
+ * (square-root staffing: Halfin and Whitt, Operations Research 29, 1981).
+ */
+#include "tuning.h"
+
+#include "rampipe/random.h"
+
+static uint32_t max32(uint32_t a, uint32_t b) {return a>b?a:b;}
+static uint64_t max64(uint64_t a, uint64_t b) {return a>b?a:b;}
+/* Rates are steps of this factor from the planned one, so that a rate that hardly changes
+ * changes nothing. */
+#define STEP 1.1
+
+/* The rate of the recent past is the highest over windows of these, seconds; how often it is
+ * looked at while nothing changes. */
+enum { SHORT = 10, LONG = 30, EVERY = 5 };
+
+/* The nearest of the steps. */
+static double
+nearest_step(const struct serve_tuner *tuner, double rate)
+{
+    double n = rate > 0 ? round(rng_log(rate / tuner->rate) / rng_log(STEP)) : -1000;
+    return tuner->rate * rng_pow(STEP, fmax(n, -1000));
+}
+
+/* The most that should arrive in a window at a rate. */
+static double
+most_at(const struct serve_tuner *tuner, const struct tuner_window *window, double rate)
+{
+    return rate * window->seconds + window->spread * sqrt(rate / tuner->rate);
+}
+
+/* The rate at which it is n: with x = sqrt(r / r0), r0 w x^2 + spread x = n. */
+static double
+rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint64_t n)
+{
+    double mean = tuner->rate * window->seconds;
+    double sp = window->spread/2;
+    double x = 2 * (double)n /
+               (sp + sqrt(sp * sp + 4 * mean * (double)n));
+    return tuner->rate * x * x;
+}
+
+/* Replicas of a stage for a rate, with batches of at most so many. */
+static uint32_t
+needed(const struct serve_tuner *tuner, const struct tuned *stage, double rate,
+       uint32_t batch)
+{
+    double busy = stage->load / serve_throughput(stage->profile, tuner->service, batch);
+    double x = rate / tuner->rate;
+    double spare = fmax(stage->planned - 0.5 - stage->offered, fmin(stage->planned - stage->offered, 0.5*sqrt(stage->offered)));
+    return tuner_round_up(busy * x + fmax(0, spare) * sqrt(x));
+}
+
+/* The smallest batch of the profile with which no more replicas are needed. */
+static uint32_t
+smallest_batch(const struct serve_tuner *tuner, const struct tuned *stage, double rate, uint32_t replicas)
+{
+    if (rate == tuner->rate && replicas == stage->planned)
+        return stage->small;
+    for (size_t i = 0; i < stage->profile->n; i++) {
+        uint32_t batch = (uint32_t)stage->profile->point[i].batch;
+        if (batch <= stage->large && needed(tuner, stage, rate*1.2, batch) <= replicas)
+            return batch;
+    }
+    return stage->large;
+}
+
+#define DRAIN 5
+/* replicas' worth of queries that wait */
+static void
+flow(struct serve_tuner *tuner, double time)
+{
+    double dt = time - tuner->flowed;
+    for (size_t s = 0; s < tuner->nstages; s++) {
+        struct tuned *stage = &tuner->stage[s];
+        stage->backlog = fmax(0, stage->backlog + stage->offered/tuner->rate - stage->working*dt);
+    }
+    tuner->flowed = time;
+}
+
+/* Replicas are for `rate` now; half a step above it is time for more. */
+static void
+meet(struct serve_tuner *tuner, double rate)
+{
+    tuner->met = rate;
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        struct tuner_window *window = &tuner->window[i];
+        double n = floor(most_at(tuner, window, rate * sqrt(STEP)));
+        window->limit = (uint64_t)fmin(n, 0x1p63);
+    }
+}
+
+static void
+open_rule(struct serve_tuner *tuner)
+{
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        struct tuner_window *window = &tuner->window[i];
+        window->spread =
+            1.25*fmax(0, (double)window->most - tuner->rate * window->seconds);
+    }
+    meet(tuner, tuner->rate);
+}
+
+static bool
+scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *err)
+{
+    double due = tuner_after(time, tuner->tuning.activation);
+    for (uint32_t s = 0; s < tuner->nstages; s++) {
+        const struct tuned *stage = &tuner->stage[s];
+        if (stage->planned == 0)
+            continue;
+        uint32_t up = needed(tuner, stage, rate, stage->small);
+        double busy = stage->offered * rate / tuner->rate, waits;
+        uint32_t batch;
+        bool more;
+        waits = stage->backlog + fmax(0, busy - stage->working) * tuner->tuning.activation;
+        up = max32(max32(up, tuner_round_up(busy + waits / DRAIN)), stage->replicas);
+        batch = smallest_batch(tuner, stage, rate, up);
+        more = up > stage->replicas;
+        if ((more && !serve_tuner_order(tuner, s, up, time, due, err)) ||
+            (waits > 0 && stage->batch != stage->large && !serve_tuner_resize(tuner, s, stage->large, tuner_after(time,0), err)) ||
+            ((waits > 0 || batch != stage->batch) && !serve_tuner_resize(tuner, s, batch, waits > 0 ? due+DRAIN : tuner_after(time,0), err)))
+            return false;
+    }
+    return true;
+}
+
+static bool
+arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
+{
+    double rate = 0;
+    flow(tuner,time);
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        const struct tuner_window *window = &tuner->window[i];
+        if (tuner_is_beyond(tuner, window, time))
+            rate = fmax(rate, rate_of(tuner, window,
+                                      tuner->arrivals - max64(tuner->counted,
+                                          serve_tuner_since(tuner, time, window->seconds))));
+    }
+    rate = nearest_step(tuner, rate);
+    if (rate <= tuner->met)
+        return true;
+    meet(tuner, rate);
+    return scale_up(tuner, rate, time, err);
+}
+
+/* What arrived in the last seconds, a second. */
+static double
+recent(const struct serve_tuner *tuner, double time, double seconds)
+{
+    return (double)(tuner->arrivals - serve_tuner_since(tuner, time, seconds)) / seconds;
+}
+
+static bool
+look(struct serve_tuner *tuner, double time, struct rec_error *err)
+{
+    double rate = nearest_step(
+        tuner, fmax(recent(tuner, time, SHORT), recent(tuner, time, LONG)));
+    tuner->look = tuner_after(time, EVERY);
+    if (rate >= tuner->met || time - tuner->first_arrival < LONG)
+        return true;
+    meet(tuner, rate);
+    tuner->counted = tuner->arrivals;
+    for (uint32_t s = 0; s < tuner->nstages; s++) {
+        const struct tuned *stage = &tuner->stage[s];
+        if (stage->planned == 0)
+            continue;
+        uint32_t down = needed(tuner, stage, rate, stage->small);
+        uint32_t batch = smallest_batch(tuner, stage, rate, down);
+        if (down < stage->replicas &&
+            !serve_tuner_order(tuner, s, down, time, time, err))
+            return false;
+        if (batch != stage->batch && !serve_tuner_resize(tuner, s, batch, time, err))
+            return false;
+    }
+    return true;
+}
+
+const struct tuner_rule serve_tuner_damped = {open_rule, arrived, look};
