@@ -462,6 +462,42 @@ bool serve_plan_greedily(struct serve_planner *planner, struct serve_plan *plan,
  */
 bool serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
                         struct rec_error *err) REC_MUST_CHECK;
+/** Queries that a plan is held against: n of them, at `arrival` / `speed`, seconds, ascending;
+ * those from `from` on count. Borrowed. */
+struct serve_trial {
+    const double *arrival;
+    size_t n, from; /* from < n < UINT32_MAX */
+    double speed;   /* above 0 */
+    uint32_t seed;  /* of the edges that they take */
+};
+
+/** What a plan attains: per cent of `queries` in time, and the ends of a confidence interval of
+ * 95 per cent. */
+struct serve_attained {
+    size_t queries;
+    uint64_t late, added; /* replicas that were added for it */
+    double share, lower, upper;
+};
+
+/** Of n queries, above 0, in the order in which they came: which are late. The interval is
+ * Wilson's of as many independent queries as the means of 20 batches say that they are worth. */
+void serve_attain(const unsigned char *late, size_t n, struct serve_attained *attained);
+/**
+ * Adds replicas to a plan, each where it helps most for its price, until the lower end of what it
+ * attains in a trial is no less than the objective's percentile, or no query of the trial is
+ * late. The bound of the plan stays. REC_NO: the budget, or --max-replicas, do not let it.
+ */
+bool serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial,
+                       struct serve_plan *plan, struct serve_attained *attained,
+                       struct rec_error *err) REC_MUST_CHECK;
+/**
+ * How the pipeline is to be run, on the hardware of a plan, when queries come faster: for
+ * n speeds, ascending, `rung` gets a config per stage. From one to the next batches change where
+ * that helps, and replicas are added, as above.
+ */
+bool serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
+                      const struct serve_plan *plan, const double *speed, size_t n,
+                      struct serve_config *rung, struct rec_error *err) REC_MUST_CHECK;
 void serve_plan_free(struct serve_plan *plan);
 /** Simulations so far, of the whole pipeline or of a stage. */
 uint64_t serve_planner_simulations(const struct serve_planner *planner);

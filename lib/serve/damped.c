@@ -63,7 +63,7 @@ needed(const struct serve_tuner *tuner, const struct tuned *stage, double rate,
 {
     double busy = stage->load / serve_throughput(stage->profile, tuner->service, batch);
     double x = rate / tuner->rate;
-    double spare = fmax(stage->planned - 0.5 - stage->offered, fmin(stage->planned - stage->offered, 0.5*sqrt(stage->offered)));
+    double spare = fmax(stage->planned - 1.0 - stage->offered, fmin(stage->planned - stage->offered, 0.5*sqrt(stage->offered)));
     return tuner_round_up(busy * x + fmax(0, spare) * sqrt(x));
 }
 
@@ -75,7 +75,7 @@ smallest_batch(const struct serve_tuner *tuner, const struct tuned *stage, doubl
         return stage->small;
     for (size_t i = 0; i < stage->profile->n; i++) {
         uint32_t batch = (uint32_t)stage->profile->point[i].batch;
-        if (batch <= stage->large && needed(tuner, stage, rate*1.2, batch) <= replicas)
+        if (batch <= stage->large && needed(tuner, stage, rate*1.1, batch) <= replicas)
             return batch;
     }
     return stage->large;
