@@ -560,7 +560,38 @@ REC_ROW(PLANNED, "planned",
     REC_KEY("lower", AMOUNT, "proved: no configuration that meets the objective costs less, US$ "
           "an hour")
     REC_KEY("upper", AMOUNT, "proved: none within the budget takes more, queries/s")
+    REC_KEY("holdout", COUNT, "queries that it was not planned for, and was held against")
+    REC_KEY("redrawn", COUNT, "the seed of these, which were drawn as the sample; without it they "
+          "are the last of the sample")
+    REC_KEY("attained", AMOUNT, "so many of them meet the objective, per cent; with the "
+          "confidence interval of 95 per cent:")
+    REC_KEY("attained_lower", AMOUNT, "its lower end")
+    REC_KEY("attained_upper", AMOUNT, "its upper end")
+    REC_KEY("added", COUNT, "replicas that were added until the lower end met the objective; "
+          "lower= is of the plan without them")
     REC_KEY("simulations", COUNT, "that it took"))
+
+REC_ROW(ARRIVALS, "arrivals",
+    "How the queries behind it were drawn: whoever has it can draw them again, or others like "
+    "them.",
+    "arrivals\t1\trate=100\tcv=2",
+    REC_FIELD("SEED", COUNT, "of all draws"),
+    REC_KEY("rate", AMOUNT, "queries/s; or what the steps of the shape are multiplied with")
+    REC_KEY("cv", AMOUNT, "standard deviation over mean of the inter-arrival times, a gamma "
+          "distribution's")
+    REC_KEY("spacing", TEXT, "instead: the distribution of the inter-arrival times, seconds")
+    REC_KEY("change", TEXT, "how the rate changes: on-off, sinusoid or piecewise")
+    REC_KEY("shape", TEXT, "by which numbers, as that option of tracegen queries has them"))
+
+REC_ROW(RUNG, "rung",
+    "With RATE queries/s a stage needs so many replicas, with such batches; those of one rate "
+    "are together, rates ascend. A tuner goes by them.",
+    "rung\t150\tclassify\t16\t3",
+    REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
+    REC_FIELD("STAGE", ID, "the stage")
+    REC_FIELD("BATCH", COUNT, "queries in a batch, at most; from 1 to the largest profiled")
+    REC_FIELD("REPLICAS", COUNT, "at least 1"),
+)
 
 REC_ROW(QUERY, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
@@ -612,6 +643,8 @@ REC_ROW(SERVED, "served",
     REC_KEY("waiting", AMOUNT, "query-seconds in its queue")
     REC_KEY("longest", COUNT, "the most queries that its queue held")
     REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
+    REC_KEY("peak_replicas", COUNT, "with a tuner: replicas of a static plan for the highest rate "
+          "of the run")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
 
 REC_ROW(TASK, "task",

@@ -25,6 +25,7 @@
 #ifndef RAMPIPE_SERVE_H
 #define RAMPIPE_SERVE_H
 
+#include "rampipe/random.h"
 #include "rampipe/record.h"
 #include "rampipe/sim.h"
 
@@ -98,6 +99,12 @@ struct serve_window {
     uint64_t resampled; /* 0: not known */
 };
 
+/** How a stage is to be run with so many queries/s at the pipeline. */
+struct serve_rung {
+    double rate;
+    uint32_t stage, batch, replicas;
+};
+
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */
 struct serve_pipeline {
     struct rec_arena arena;
@@ -117,6 +124,8 @@ struct serve_pipeline {
     struct rec_map pairs;        /* of profiles and edges */
     struct serve_window *window; /* of the envelope, by width, ascending */
     size_t nwindows, window_room;
+    struct serve_rung *rung; /* by rate, ascending */
+    size_t nrungs, rung_room;
     double rate; /* queries/s that it was planned for; 0: not said */
     /* once sealed: */
     bool sealed;
@@ -462,6 +471,29 @@ bool serve_plan_greedily(struct serve_planner *planner, struct serve_plan *plan,
  */
 bool serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
                         struct rec_error *err) REC_MUST_CHECK;
+/** How a sample was drawn. Starts as {0}. */
+struct serve_arrivals {
+    bool known;
+    struct rng_arrivals_options options;
+    struct rec_arena arena;
+};
+
+/** Reads an arrivals record. */
+bool serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reader,
+                         const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/**
+ * As many arrivals as the n at `times`, drawn likewise with another seed, *seed; owned by the
+ * caller. *again is NULL if it is not known how, or if what is known does not draw `times`
+ * to the bit: these are others.
+ */
+bool serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t n,
+                      double **again, uint32_t *seed,
+                      struct rec_error *err) REC_MUST_CHECK;
+void serve_arrivals_free(struct serve_arrivals *drawn);
+
+/** From one rung to the next the rate is multiplied with this. */
+#define SERVE_STEP 1.15
+
 /** Queries that a plan is held against: n of them, at `arrival` / `speed`, seconds, ascending;
  * those from `from` on count. Borrowed. */
 struct serve_trial {

@@ -234,6 +234,40 @@ take_edge(struct serve_pipeline *p, const struct rec_reader *reader,
     return add_edge(p, edge, err);
 }
 
+static bool
+check_counts(const struct rec_reader *reader, uint64_t batch, uint64_t replicas,
+             struct rec_error *err)
+{
+    if (batch < 1 || batch > SERVE_BATCH_MAX)
+        return rec_reader_fail(reader, err, "BATCH must be from 1 to %d, got %llu",
+                               SERVE_BATCH_MAX, (unsigned long long)batch);
+    return (replicas >= 1 && replicas <= SERVE_REPLICAS_MAX) ||
+           rec_reader_fail(reader, err, "REPLICAS must be from 1 to %d, got %llu",
+                           SERVE_REPLICAS_MAX, (unsigned long long)replicas);
+}
+
+static bool
+take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
+          const struct rec *rec, struct rec_error *err)
+{
+    struct serve_rung rung;
+    uint64_t batch, replicas;
+    if (!rec_get_number(reader, rec, 1, &rung.rate, err) ||
+        !read_stage(p, reader, rec, 2, NULL, &rung.stage, err) ||
+        !rec_get_count(reader, rec, 3, &batch, err) ||
+        !rec_get_count(reader, rec, 4, &replicas, err) ||
+        !check_counts(reader, batch, replicas, err))
+        return false;
+    if (p->nrungs > 0 && rung.rate < p->rung[p->nrungs - 1].rate)
+        return rec_reader_fail(reader, err, "rung records are in order of RATE");
+    rung.batch = (uint32_t)batch;
+    rung.replicas = (uint32_t)replicas;
+    if (!rec_grow(&p->rung, &p->rung_room, p->nrungs + 1, sizeof *p->rung, err))
+        return false;
+    p->rung[p->nrungs++] = rung;
+    return true;
+}
+
 /* A config record; the profile is that of its hardware's name until the pipeline is sealed. */
 static bool
 read_config(struct serve_pipeline *p, const struct rec_reader *reader,
@@ -254,12 +288,8 @@ read_config(struct serve_pipeline *p, const struct rec_reader *reader,
     if (p->stage[*index].model == REC_NONE)
         return rec_reader_fail(reader, err, "stage '%s' has no model to configure",
                                p->stage[*index].name);
-    if (batch < 1 || batch > SERVE_BATCH_MAX)
-        return rec_reader_fail(reader, err, "BATCH must be from 1 to %d, got %llu",
-                               SERVE_BATCH_MAX, (unsigned long long)batch);
-    if (replicas < 1 || replicas > SERVE_REPLICAS_MAX)
-        return rec_reader_fail(reader, err, "REPLICAS must be from 1 to %d, got %llu",
-                               SERVE_REPLICAS_MAX, (unsigned long long)replicas);
+    if (!check_counts(reader, batch, replicas, err))
+        return false;
     config->profile = name_index(p, hardware, err);
     config->batch = (uint32_t)batch;
     config->replicas = (uint32_t)replicas;
@@ -318,7 +348,7 @@ static take_function *const takes[REC_NTYPES] = {
     [REC_PROFILE] = take_profile, [REC_PRICE] = take_price,
     [REC_STAGE] = take_stage,     [REC_EDGE] = take_edge,
     [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope,
-    [REC_PLANNED] = take_planned};
+    [REC_PLANNED] = take_planned, [REC_RUNG] = take_rung};
 
 bool
 serve_is_pipeline(const struct rec *rec)
@@ -567,6 +597,7 @@ serve_pipeline_free(struct serve_pipeline *p)
     free(p->stage);
     free(p->edge);
     free(p->window);
+    free(p->rung);
     free(p->order);
     free(p->out);
     rec_map_free(&p->names);
