@@ -207,18 +207,19 @@ static bool
 write_rungs(struct planning *p, struct serve_planner *planner,
             const struct serve_plan *plan, const struct serve_trial *trial)
 {
-    enum { RUNGS = 12 };
+    enum { RUNGS = 10 };
     const struct serve_pipeline *pipeline = &p->pipeline;
     struct rec_writer *w = p->cli->writer;
     double speed[RUNGS], rate = serve_planner_rate(planner), by = 1;
+    size_t n = RUNGS;
     struct serve_config *rung = calloc(RUNGS * pipeline->nstages, sizeof *rung);
     bool ok = rung || rec_fail_memory(&p->cli->err);
 
     for (size_t i = 0; i < RUNGS; i++)
         speed[i] = by *= SERVE_STEP;
     ok = ok && !isnan(rate) &&
-         serve_plan_rungs(planner, trial, plan, speed, RUNGS, rung, &p->cli->err);
-    for (size_t i = 0; ok && i < RUNGS; i++)
+         serve_plan_rungs(planner, trial, plan, speed, &n, rung, &p->cli->err);
+    for (size_t i = 0; ok && i < n; i++)
         for (size_t s = 0; s < pipeline->nstages; s++) {
             if (pipeline->stage[s].model == REC_NONE)
                 continue;

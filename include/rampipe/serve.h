@@ -525,10 +525,10 @@ bool serve_plan_secure(struct serve_planner *planner, const struct serve_trial *
 /**
  * How the pipeline is to be run, on the hardware of a plan, when queries come faster: for
  * n speeds, ascending, `rung` gets a config per stage. From one to the next batches change where
- * that helps, and replicas are added, as above.
+ * that helps, and replicas are added, as above; *n is less if that is not enough for one.
  */
 bool serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
-                      const struct serve_plan *plan, const double *speed, size_t n,
+                      const struct serve_plan *plan, const double *speed, size_t *n,
                       struct serve_config *rung, struct rec_error *err) REC_MUST_CHECK;
 void serve_plan_free(struct serve_plan *plan);
 /** Simulations so far, of the whole pipeline or of a stage. */

@@ -24,7 +24,7 @@ static uint32_t max32(uint32_t a, uint32_t b) {return a>b?a:b;}
 static uint64_t max64(uint64_t a, uint64_t b) {return a>b?a:b;}
 /* Rates are steps of this factor from the planned one, so that a rate that hardly changes
  * changes nothing. */
-#define STEP 1.1
+#define STEP SERVE_STEP
 
 /* The rate of the recent past is the highest over windows of these, seconds; how often it is
  * looked at while nothing changes. */
@@ -56,29 +56,34 @@ rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint
     return tuner->rate * x * x;
 }
 
-/* Replicas of a stage for a rate, with batches of at most so many. */
-static uint32_t
-needed(const struct serve_tuner *tuner, const struct tuned *stage, double rate,
-       uint32_t batch)
-{
-    double busy = stage->load / serve_throughput(stage->profile, tuner->service, batch);
-    double x = rate / tuner->rate;
-    double spare = fmax(stage->planned - 1.0 - stage->offered, fmin(stage->planned - stage->offered, 0.5*sqrt(stage->offered)));
-    return tuner_round_up(busy * x + fmax(0, spare) * sqrt(x));
-}
+/* How a stage is to be run. */
+struct setting {
+    uint32_t replicas, batch;
+};
 
-/* The smallest batch of the profile with which no more replicas are needed. */
-static uint32_t
-smallest_batch(const struct serve_tuner *tuner, const struct tuned *stage, double rate, uint32_t replicas)
+/* Above the planned rate rungs say it; beyond the last, and where there are none, replicas grow
+ * with the rate. */
+static struct setting
+find_setting(const struct serve_tuner *tuner, uint32_t s, double rate)
 {
-    if (rate == tuner->rate && replicas == stage->planned)
-        return stage->small;
-    for (size_t i = 0; i < stage->profile->n; i++) {
-        uint32_t batch = (uint32_t)stage->profile->point[i].batch;
-        if (batch <= stage->large && needed(tuner, stage, rate*1.1, batch) <= replicas)
-            return batch;
+    const struct serve_pipeline *p = tuner->pipeline;
+    const struct tuned *stage = &tuner->stage[s];
+    struct setting setting = {stage->planned, stage->small};
+    double of = tuner->rate, x = rate / tuner->rate;
+    if (x <= 1 + ROUNDING) {
+        double spare = fmax(0, stage->planned - stage->offered);
+        uint32_t n = tuner_round_up(stage->offered * x + spare * sqrt(x));
+        setting.replicas = n < stage->planned ? n : stage->planned;
+        return setting;
     }
-    return stage->large;
+    for (size_t i = 0; i < p->nrungs && of < rate * (1 - ROUNDING); i++)
+        if (p->rung[i].stage == s) {
+            setting = (struct setting){p->rung[i].replicas, p->rung[i].batch};
+            of = p->rung[i].rate;
+        }
+    if (of < rate * (1 - 1e-9))
+        setting.replicas = tuner_round_up(setting.replicas * rate / of);
+    return setting;
 }
 
 #define DRAIN 5
@@ -125,17 +130,14 @@ scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *
         const struct tuned *stage = &tuner->stage[s];
         if (stage->planned == 0)
             continue;
-        uint32_t up = needed(tuner, stage, rate, stage->small);
+        struct setting setting = find_setting(tuner, s, rate);
         double busy = stage->offered * rate / tuner->rate, waits;
-        uint32_t batch;
-        bool more;
+        uint32_t up;
         waits = stage->backlog + fmax(0, busy - stage->working) * tuner->tuning.activation;
-        up = max32(max32(up, tuner_round_up(busy + waits / DRAIN)), stage->replicas);
-        batch = smallest_batch(tuner, stage, rate, up);
-        more = up > stage->replicas;
-        if ((more && !serve_tuner_order(tuner, s, up, time, due, err)) ||
+        up = max32(max32(setting.replicas, tuner_round_up(busy + waits / DRAIN)), stage->replicas);
+        if ((up > stage->replicas && !serve_tuner_order(tuner, s, up, time, due, err)) ||
             (waits > 0 && stage->batch != stage->large && !serve_tuner_resize(tuner, s, stage->large, tuner_after(time,0), err)) ||
-            ((waits > 0 || batch != stage->batch) && !serve_tuner_resize(tuner, s, batch, waits > 0 ? due+DRAIN : tuner_after(time,0), err)))
+            ((waits > 0 || setting.batch != stage->batch) && !serve_tuner_resize(tuner, s, setting.batch, waits > 0 ? due+DRAIN : tuner_after(time,0), err)))
             return false;
     }
     return true;
@@ -181,12 +183,12 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
         const struct tuned *stage = &tuner->stage[s];
         if (stage->planned == 0)
             continue;
-        uint32_t down = needed(tuner, stage, rate, stage->small);
-        uint32_t batch = smallest_batch(tuner, stage, rate, down);
-        if (down < stage->replicas &&
-            !serve_tuner_order(tuner, s, down, time, time, err))
+        struct setting setting = find_setting(tuner, s, rate);
+        if (setting.replicas < stage->replicas &&
+            !serve_tuner_order(tuner, s, setting.replicas, time, time, err))
             return false;
-        if (batch != stage->batch && !serve_tuner_resize(tuner, s, batch, time, err))
+        if (setting.batch != stage->batch &&
+            !serve_tuner_resize(tuner, s, setting.batch, time, err))
             return false;
     }
     return true;

@@ -115,6 +115,9 @@ struct climb {
     struct serve_choice *choice; /* per stage */
     unsigned char *late;         /* per query */
     struct outcome outcome;
+    uint64_t fewest; /* late at a step so far */
+    double least;    /* excess */
+    size_t idle;     /* steps since one of them was less */
 };
 
 static bool
@@ -143,6 +146,18 @@ try_step(struct climb *climb, uint32_t s, struct serve_choice to, double price,
     return ok;
 }
 
+static bool
+refuse(const struct climb *climb, struct rec_error *err)
+{
+    return rec_fail(err, REC_NO,
+                    "what meets %g s for the sample does not for queries that it was not "
+                    "planned for: %llu of %zu are late, and more replicas do not help or are "
+                    "not allowed",
+                    climb->planner->objective.slo,
+                    (unsigned long long)climb->outcome.late,
+                    climb->trial->n - climb->trial->from);
+}
+
 /* The replica more that helps most for its price. */
 static bool
 add_replica(struct climb *climb, struct rec_error *err)
@@ -163,10 +178,7 @@ add_replica(struct climb *climb, struct rec_error *err)
             return false;
     }
     if (!best.found)
-        return rec_fail(err, REC_NO,
-                        "what meets %g s for the sample does not for queries that it was not "
-                        "planned for (%llu of them are late), and no replica more is allowed",
-                        objective->slo, (unsigned long long)climb->outcome.late);
+        return refuse(climb, err);
     climb->choice[best.stage] = best.to;
     return true;
 }
@@ -195,12 +207,28 @@ change_batch(struct climb *climb, bool *changed, struct rec_error *err)
     return true;
 }
 
+/* Steps that make nothing better end: two stages may have to be better both, but not more than
+ * there are. */
+static bool
+progresses(struct climb *climb, struct rec_error *err)
+{
+    const struct outcome *outcome = &climb->outcome;
+    if (outcome->late < climb->fewest || outcome->excess < 0.99 * climb->least)
+        climb->idle = 0;
+    climb->fewest = outcome->late < climb->fewest ? outcome->late : climb->fewest;
+    climb->least = fmin(climb->least, outcome->excess);
+    return climb->idle++ < climb->planner->pipeline->nstages || refuse(climb, err);
+}
+
 /* Better step by step, until enough queries of the trial are done in time; *attained. */
 static bool
 climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
          struct rec_error *err)
 {
     const struct serve_trial *trial = climb->trial;
+    climb->fewest = UINT64_MAX;
+    climb->least = INFINITY;
+    climb->idle = 0;
     for (;;) {
         bool changed = false;
         if (!try(climb->planner, climb->choice, trial, climb->late, &climb->outcome, err))
@@ -209,7 +237,7 @@ climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
         if (attained->late == 0 ||
             attained->lower >= climb->planner->objective.percentile)
             return true;
-        if ((batches && !change_batch(climb, &changed, err)) ||
+        if (!progresses(climb, err) || (batches && !change_batch(climb, &changed, err)) ||
             (!changed && !add_replica(climb, err)))
             return false;
     }
@@ -268,24 +296,28 @@ serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial
 
 bool
 serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
-                 const struct serve_plan *plan, const double *speed, size_t n,
+                 const struct serve_plan *plan, const double *speed, size_t *n,
                  struct serve_config *rung, struct rec_error *err)
 {
     struct serve_trial faster = *trial;
     struct climb climb = {.planner = planner, .trial = &faster};
-    size_t nstages = planner->pipeline->nstages;
+    size_t nstages = planner->pipeline->nstages, found = 0;
     double budget = planner->objective.budget;
     bool ok = open_climb(&climb, plan, err);
 
     planner->objective.budget = INFINITY;
-    for (size_t i = 0; ok && i < n; i++) {
+    for (; ok && found < *n; found++) {
         struct serve_attained attained;
-        faster.speed = speed[i];
+        faster.speed = speed[found];
         ok = climb_up(&climb, true, &attained, err);
+        if (!ok)
+            break;
         serve_set_configs(planner, climb.choice);
-        for (size_t s = 0; ok && s < nstages; s++)
-            rung[i * nstages + s] = planner->config[s];
+        for (size_t s = 0; s < nstages; s++)
+            rung[found * nstages + s] = planner->config[s];
     }
+    *n = found;
+    ok = ok || err->code == REC_NO; /* there are fewer */
     planner->objective.budget = budget;
     close_climb(&climb);
     return ok;

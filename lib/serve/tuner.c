@@ -95,6 +95,7 @@ serve_tuner_new(const struct serve_pipeline *pipeline, enum serve_service servic
     }
     tuner->rule = rules[tuning->rule];
     tuner->tuning = *tuning;
+    tuner->pipeline = pipeline;
     tuner->service = service;
     tuner->look = (double)INFINITY;
     tuner->nstages = pipeline->nstages;

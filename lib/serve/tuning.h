@@ -53,6 +53,7 @@ struct tuner_rule {
 extern const struct tuner_rule serve_tuner_published, serve_tuner_damped;
 
 struct serve_tuner {
+    const struct serve_pipeline *pipeline;
     const struct tuner_rule *rule;
     struct serve_tuning tuning;
     enum serve_service service;
