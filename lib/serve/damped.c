@@ -155,9 +155,9 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
                                       tuner->arrivals - max64(tuner->counted,
                                           serve_tuner_since(tuner, time, window->seconds))));
     }
-    rate = nearest_step(tuner, rate);
-    if (rate <= tuner->met)
+    if (rate <= tuner->met * sqrt(STEP))
         return true;
+    rate = nearest_step(tuner, rate * STEP);
     meet(tuner, rate);
     return scale_up(tuner, rate, time, err);
 }
@@ -172,10 +172,11 @@ recent(const struct serve_tuner *tuner, double time, double seconds)
 static bool
 look(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
-    double rate = nearest_step(
-        tuner, fmax(recent(tuner, time, SHORT), recent(tuner, time, LONG)));
+    double rate = recent(tuner, time, LONG), last = recent(tuner, time, SHORT);
+    bool rises = last > rate;
+    rate = nearest_step(tuner, fmax(rate, last));
     tuner->look = tuner_after(time, EVERY);
-    if (rate >= tuner->met || time - tuner->first_arrival < LONG)
+    if (rate >= tuner->met || rises || time - tuner->first_arrival < LONG)
         return true;
     meet(tuner, rate);
     tuner->counted = tuner->arrivals;
