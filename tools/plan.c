@@ -22,7 +22,7 @@ struct planning {
     double *again; /* arrivals, drawn once more; NULL: they are not */
     uint32_t redrawn;
     size_t planned; /* of the n the first, which are planned for */
-    bool ended; /* the stream of the queries */
+    bool ended;     /* the stream of the queries */
 };
 
 static void
@@ -104,8 +104,8 @@ take(struct planning *p, const struct rec *rec)
         return take_query(p, rec);
     p->ended = p->ended || (rec->type == REC_MARK && p->n > 0);
     /* how the pipeline was run does not count, and need not fit */
-    if (rec->type == REC_CONFIG || rec->type == REC_ENVELOPE || rec->type == REC_PLANNED ||
-        rec->type == REC_RUNG)
+    if (rec->type == REC_CONFIG || rec->type == REC_ENVELOPE ||
+        rec->type == REC_PLANNED || rec->type == REC_RUNG)
         return rec_need(cli->reader, rec, &cli->err);
     if (rec->type == REC_ARRIVALS)
         return serve_read_arrivals(&p->drawn, cli->reader, rec, &cli->err);
@@ -239,16 +239,16 @@ static bool
 hold_out(struct planning *p)
 {
     p->planned = p->n;
-    if (isnan(p->holdout) &&
-        !serve_draw_again(&p->drawn, p->arrival, p->n, &p->again, &p->redrawn,
-                          &p->cli->err))
+    if (isnan(p->holdout) && !serve_draw_again(&p->drawn, p->arrival, p->n, &p->again,
+                                               &p->redrawn, &p->cli->err))
         return false;
     if (!p->again && p->holdout != 0)
         p->planned -= (size_t)ceil((double)p->n * (isnan(p->holdout) ? 0.2 : p->holdout));
     return p->planned > 0 ||
-           rec_fail(&p->cli->err, REC_DATA,
-                    "%zu queries are too few to keep some back: --holdout 0 believes them",
-                    p->n);
+           rec_fail(
+               &p->cli->err, REC_DATA,
+               "%zu queries are too few to keep some back: --holdout 0 believes them",
+               p->n);
 }
 
 /* The plan is held against queries that it was not fitted to, and gets more replicas. */
@@ -260,10 +260,11 @@ secure(struct planning *p, struct serve_planner *planner, struct serve_plan *pla
     if (!serve_plan_secure(planner, trial, plan, attained, &p->cli->err))
         return false;
     if (attained->lower < o->percentile)
-        cli_warn(p->cli,
-                 "%zu held-out queries are too few to show that %g %% meet the objective: "
-                 "none is late, which shows %.4g %%",
-                 attained->queries, o->percentile, attained->lower);
+        cli_warn(
+            p->cli,
+            "%zu held-out queries are too few to show that %g %% meet the objective: "
+            "none is late, which shows %.4g %%",
+            attained->queries, o->percentile, attained->lower);
     return true;
 }
 

@@ -20,8 +20,16 @@
 
 #include "rampipe/random.h"
 
-static uint32_t max32(uint32_t a, uint32_t b) {return a>b?a:b;}
-static uint64_t max64(uint64_t a, uint64_t b) {return a>b?a:b;}
+static uint32_t
+max32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+static uint64_t
+max64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 /* Rates are steps of this factor from the planned one, so that a rate that hardly changes
  * changes nothing. */
 #define STEP SERVE_STEP
@@ -50,9 +58,8 @@ static double
 rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint64_t n)
 {
     double mean = tuner->rate * window->seconds;
-    double sp = window->spread/2;
-    double x = 2 * (double)n /
-               (sp + sqrt(sp * sp + 4 * mean * (double)n));
+    double sp = window->spread / 2;
+    double x = 2 * (double)n / (sp + sqrt(sp * sp + 4 * mean * (double)n));
     return tuner->rate * x * x;
 }
 
@@ -94,7 +101,8 @@ flow(struct serve_tuner *tuner, double time)
     double dt = time - tuner->flowed;
     for (size_t s = 0; s < tuner->nstages; s++) {
         struct tuned *stage = &tuner->stage[s];
-        stage->backlog = fmax(0, stage->backlog + stage->offered/tuner->rate - stage->working*dt);
+        stage->backlog =
+            fmax(0, stage->backlog + stage->offered / tuner->rate - stage->working * dt);
     }
     tuner->flowed = time;
 }
@@ -117,7 +125,7 @@ open_rule(struct serve_tuner *tuner)
     for (size_t i = 0; i < tuner->nwindows; i++) {
         struct tuner_window *window = &tuner->window[i];
         window->spread =
-            1.25*fmax(0, (double)window->most - tuner->rate * window->seconds);
+            1.25 * fmax(0, (double)window->most - tuner->rate * window->seconds);
     }
     meet(tuner, tuner->rate);
 }
@@ -133,11 +141,16 @@ scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *
         struct setting setting = find_setting(tuner, s, rate);
         double busy = stage->offered * rate / tuner->rate, waits;
         uint32_t up;
-        waits = stage->backlog + fmax(0, busy - stage->working) * tuner->tuning.activation;
-        up = max32(max32(setting.replicas, tuner_round_up(busy + waits / DRAIN)), stage->replicas);
+        waits =
+            stage->backlog + fmax(0, busy - stage->working) * tuner->tuning.activation;
+        up = max32(max32(setting.replicas, tuner_round_up(busy + waits / DRAIN)),
+                   stage->replicas);
         if ((up > stage->replicas && !serve_tuner_order(tuner, s, up, time, due, err)) ||
-            (waits > 0 && stage->batch != stage->large && !serve_tuner_resize(tuner, s, stage->large, tuner_after(time,0), err)) ||
-            ((waits > 0 || setting.batch != stage->batch) && !serve_tuner_resize(tuner, s, setting.batch, waits > 0 ? due+DRAIN : tuner_after(time,0), err)))
+            (waits > 0 && stage->batch != stage->large &&
+             !serve_tuner_resize(tuner, s, stage->large, tuner_after(time, 0), err)) ||
+            ((waits > 0 || setting.batch != stage->batch) &&
+             !serve_tuner_resize(tuner, s, setting.batch,
+                                 waits > 0 ? due + DRAIN : tuner_after(time, 0), err)))
             return false;
     }
     return true;
@@ -147,13 +160,16 @@ static bool
 arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
     double rate = 0;
-    flow(tuner,time);
+    flow(tuner, time);
     for (size_t i = 0; i < tuner->nwindows; i++) {
         const struct tuner_window *window = &tuner->window[i];
         if (tuner_is_beyond(tuner, window, time))
-            rate = fmax(rate, rate_of(tuner, window,
-                                      tuner->arrivals - max64(tuner->counted,
-                                          serve_tuner_since(tuner, time, window->seconds))));
+            rate =
+                fmax(rate,
+                     rate_of(tuner, window,
+                             tuner->arrivals -
+                                 max64(tuner->counted,
+                                       serve_tuner_since(tuner, time, window->seconds))));
     }
     if (rate <= tuner->met * sqrt(STEP))
         return true;

@@ -32,7 +32,7 @@ struct station {
     uint32_t most;   /* queries that a replica takes at a time */
     double *seconds; /* of a batch of 1, 2, ..., known */
     uint32_t known;
-    uint32_t join;   /* which of the stages with several parents; REC_NONE: none */
+    uint32_t join; /* which of the stages with several parents; REC_NONE: none */
     /* the queue, a ring */
     struct serve_token *ring;
     size_t room; /* a power of two, or 0 */

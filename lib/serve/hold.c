@@ -85,8 +85,7 @@ serve_attain(const unsigned char *late, size_t n, struct serve_attained *attaine
     }
     share = 1 - missed / (double)n;
     if (missed > 0 && missed < (double)n) {
-        double variance =
-            (squares - sum * sum / BATCHES) / (BATCHES - 1) / BATCHES;
+        double variance = (squares - sum * sum / BATCHES) / (BATCHES - 1) / BATCHES;
         if (variance > 0)
             worth = fmin(worth, share * (1 - share) / variance);
     }
@@ -139,7 +138,8 @@ try_step(struct climb *climb, uint32_t s, struct serve_choice to, double price,
     struct serve_choice before = climb->choice[s];
     bool ok;
     climb->choice[s] = to;
-    ok = try(climb->planner, climb->choice, climb->trial, climb->late, &step.outcome, err);
+    ok =
+        try(climb->planner, climb->choice, climb->trial, climb->late, &step.outcome, err);
     climb->choice[s] = before;
     if (ok && is_better(climb, &step, best))
         *best = step;
@@ -149,13 +149,13 @@ try_step(struct climb *climb, uint32_t s, struct serve_choice to, double price,
 static bool
 refuse(const struct climb *climb, struct rec_error *err)
 {
-    return rec_fail(err, REC_NO,
-                    "what meets %g s for the sample does not for queries that it was not "
-                    "planned for: %llu of %zu are late, and more replicas do not help or are "
-                    "not allowed",
-                    climb->planner->objective.slo,
-                    (unsigned long long)climb->outcome.late,
-                    climb->trial->n - climb->trial->from);
+    return rec_fail(
+        err, REC_NO,
+        "what meets %g s for the sample does not for queries that it was not "
+        "planned for: %llu of %zu are late, and more replicas do not help or are "
+        "not allowed",
+        climb->planner->objective.slo, (unsigned long long)climb->outcome.late,
+        climb->trial->n - climb->trial->from);
 }
 
 /* The replica more that helps most for its price. */
@@ -168,8 +168,7 @@ add_replica(struct climb *climb, struct rec_error *err)
     for (uint32_t s = 0; s < climb->planner->pipeline->nstages; s++) {
         struct serve_choice more = climb->choice[s];
         double price;
-        if (!serve_has_model(climb->planner, s) ||
-            more.replicas == objective->replicas)
+        if (!serve_has_model(climb->planner, s) || more.replicas == objective->replicas)
             continue;
         price = serve_chosen(climb->planner, s, more)->price;
         more.replicas++;
@@ -237,6 +236,7 @@ climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
         if (attained->late == 0 ||
             attained->lower >= climb->planner->objective.percentile)
             return true;
+        batches = batches || climb->idle > 1; /* replicas do not help */
         if (!progresses(climb, err) || (batches && !change_batch(climb, &changed, err)) ||
             (!changed && !add_replica(climb, err)))
             return false;
@@ -282,13 +282,15 @@ serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial
     double bound = plan->bound;
     bool ok = open_climb(&climb, plan, err);
 
-    while (ok && (ok = climb_up(&climb, false, attained, err) &&
-                       serve_judge(planner, climb.choice, &verdict, err)) &&
+    while (ok &&
+           (ok = climb_up(&climb, false, attained, err) &&
+                 serve_judge(planner, climb.choice, &verdict, err)) &&
            !verdict.met) /* a replica more may, rarely, make more late */
         ok = add_replica(&climb, err);
     for (size_t s = 0; ok && s < planner->pipeline->nstages; s++)
         attained->added += climb.choice[s].replicas - plan->config[s].replicas;
-    ok = ok && (attained->added == 0 || serve_make_plan(planner, climb.choice, plan, err));
+    ok =
+        ok && (attained->added == 0 || serve_make_plan(planner, climb.choice, plan, err));
     plan->bound = bound;
     close_climb(&climb);
     return ok;

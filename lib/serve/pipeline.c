@@ -331,14 +331,13 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
     change->batch = config.batch;
     if (first->profile == REC_NONE ||
         config.profile != p->profile[first->profile].hardware)
-        return rec_reader_fail(
-            reader, err, "only REPLICAS and BATCH of stage '%s' may change in time",
-            p->stage[change->stage].name);
+        return rec_reader_fail(reader, err,
+                               "only REPLICAS and BATCH of stage '%s' may change in time",
+                               p->stage[change->stage].name);
     if (config.batch > serve_largest(&p->profile[first->profile]))
         return rec_reader_fail(
             reader, err, "a batch of %u is outside the profile, which ends at %llu",
-            config.batch,
-            (unsigned long long)serve_largest(&p->profile[first->profile]));
+            config.batch, (unsigned long long)serve_largest(&p->profile[first->profile]));
     return true;
 }
 

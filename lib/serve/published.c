@@ -22,8 +22,8 @@ needed_at_least(const struct serve_tuner *tuner, const struct tuned *stage, doub
 static void
 open_rule(struct serve_tuner *tuner)
 {
-    tuner->recent = (struct tuner_window){
-        .seconds = RECENT, .most = UINT64_MAX, .limit = UINT64_MAX};
+    tuner->recent =
+        (struct tuner_window){.seconds = RECENT, .most = UINT64_MAX, .limit = UINT64_MAX};
 }
 
 /* The highest rate over the windows that end at `time` and hold more than was planned,

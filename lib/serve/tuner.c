@@ -23,8 +23,7 @@ largest_useful(const struct serve_profile *profile, enum serve_service service,
     double most = serve_throughput(profile, service, batch);
     for (size_t i = 0; i < profile->n; i++) {
         uint32_t larger = (uint32_t)profile->point[i].batch;
-        double rate =
-            larger > batch ? serve_throughput(profile, service, larger) : 0;
+        double rate = larger > batch ? serve_throughput(profile, service, larger) : 0;
         if (rate > most) {
             most = rate;
             batch = larger;
@@ -75,8 +74,9 @@ open_windows(struct serve_tuner *tuner, const struct serve_pipeline *p,
     tuner->nwindows = n;
     for (size_t i = 0; i < n; i++) {
         const struct serve_window *window = &p->window[i];
-        tuner->window[i] = (struct tuner_window){
-            .seconds = window->seconds, .most = window->queries, .limit = window->queries};
+        tuner->window[i] = (struct tuner_window){.seconds = window->seconds,
+                                                 .most = window->queries,
+                                                 .limit = window->queries};
         if (tuner->tuning.rule == SERVE_DAMPED && window->resampled > 0)
             tuner->window[i].most = window->resampled;
     }

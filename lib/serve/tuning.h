@@ -23,13 +23,13 @@ struct tuned {
     uint32_t planned;  /* replicas; 0: the stage has no model */
     uint32_t replicas; /* with those that start */
     uint32_t working;
-    uint32_t batch;    /* now; */
+    uint32_t batch; /* now; */
     uint32_t small;
-    uint32_t large;    /* that of most throughput */
+    uint32_t large; /* that of most throughput */
     const struct serve_profile *profile;
-    double load;           /* that was planned for, queries/s */
-    double backlog;        /* damped: of what waits, by its estimate, queries */
-    double offered;        /* replicas that the planned load keeps busy */
+    double load;    /* that was planned for, queries/s */
+    double backlog; /* damped: of what waits, by its estimate, queries */
+    double offered; /* replicas that the planned load keeps busy */
 };
 
 /* A change that is due: of replicas or, if `ordered` is NAN, of the batch. */
@@ -58,8 +58,8 @@ struct serve_tuner {
     struct serve_tuning tuning;
     enum serve_service service;
     uint64_t counted; /* damped: arrivals from this one on count */
-    double rate;    /* that was planned for, queries/s */
-    double busiest; /* published: the highest planned utilisation of a stage */
+    double rate;      /* that was planned for, queries/s */
+    double busiest;   /* published: the highest planned utilisation of a stage */
     struct tuned *stage;
     size_t nstages;
     struct tuner_window *window; /* the envelope's */
@@ -70,9 +70,9 @@ struct serve_tuner {
     size_t room;                /* a power of two, or 0 */
     uint64_t oldest, arrivals;
     double flowed;
-    double first_arrival;       /* seconds */
-    double met;                 /* the highest rate that replicas are for, queries/s */
-    double look;                /* when it looks next whether fewer would do, seconds */
+    double first_arrival;        /* seconds */
+    double met;                  /* the highest rate that replicas are for, queries/s */
+    double look;                 /* when it looks next whether fewer would do, seconds */
     struct tuner_change *change; /* that are due, in order of time */
     size_t first, nchanges, change_room;
 };
@@ -104,7 +104,9 @@ static inline bool
 tuner_is_beyond(const struct serve_tuner *tuner, const struct tuner_window *window,
                 double time)
 {
-    return tuner->arrivals - (tuner->oldest > tuner->counted ? tuner->oldest : tuner->counted) > window->limit &&
+    return tuner->arrivals -
+                   (tuner->oldest > tuner->counted ? tuner->oldest : tuner->counted) >
+               window->limit &&
            time - tuner_arrival(tuner, tuner->arrivals - 1 - window->limit) <
                window->seconds;
 }
