@@ -364,6 +364,7 @@ struct serve_served {
     const char *hardware;
     double price;      /* US$ an hour, of one replica; NAN: not known */
     double begin, end; /* seconds */
+    uint32_t peak;     /* replicas of a static plan for the highest rate; 0: not known */
     struct serve_usage usage;
 };
 

@@ -130,6 +130,13 @@ open_rule(struct serve_tuner *tuner)
     meet(tuner, tuner->rate);
 }
 
+/* What arrived in the last seconds, a second. */
+static double
+recent(const struct serve_tuner *tuner, double time, double seconds)
+{
+    return (double)(tuner->arrivals - serve_tuner_since(tuner, time, seconds)) / seconds;
+}
+
 static bool
 scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *err)
 {
@@ -161,6 +168,7 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
     double rate = 0;
     flow(tuner, time);
+    tuner->highest = fmax(tuner->highest, recent(tuner, time, LONG));
     for (size_t i = 0; i < tuner->nwindows; i++) {
         const struct tuner_window *window = &tuner->window[i];
         if (tuner_is_beyond(tuner, window, time))
@@ -176,13 +184,6 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
     rate = nearest_step(tuner, rate * STEP);
     meet(tuner, rate);
     return scale_up(tuner, rate, time, err);
-}
-
-/* What arrived in the last seconds, a second. */
-static double
-recent(const struct serve_tuner *tuner, double time, double seconds)
-{
-    return (double)(tuner->arrivals - serve_tuner_since(tuner, time, seconds)) / seconds;
 }
 
 static bool
@@ -211,4 +212,10 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-const struct tuner_rule serve_tuner_damped = {open_rule, arrived, look};
+static uint32_t
+peak(const struct serve_tuner *tuner, uint32_t stage)
+{
+    return find_setting(tuner, stage, fmax(tuner->rate, tuner->highest)).replicas;
+}
+
+const struct tuner_rule serve_tuner_damped = {open_rule, arrived, look, peak};

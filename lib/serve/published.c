@@ -135,4 +135,4 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-const struct tuner_rule serve_tuner_published = {open_rule, arrived, look};
+const struct tuner_rule serve_tuner_published = {open_rule, arrived, look, NULL};

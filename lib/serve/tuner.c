@@ -259,3 +259,9 @@ serve_tuner_step(struct serve_tuner *tuner, struct serve_change *next,
                ? serve_tuner_starting(tuner, next)
                : 0;
 }
+
+uint32_t
+serve_tuner_peak(const struct serve_tuner *tuner, uint32_t stage)
+{
+    return tuner->rule->peak ? tuner->rule->peak(tuner, stage) : 0;
+}
