@@ -82,7 +82,7 @@ static const struct metrics_quotient figures[] = {
     {"utilisation", "%", BUSY_SECONDS, REPLICA_SECONDS},
     {"cost rate", "US$/h", COST, SERVED_HOURS},
     {"cost", "US$", COST, ONE},
-    {"cost rate, static peak", "US$/h", PEAK_COST, SERVED_HOURS},
+    {"static peak cost rate", "US$/h", PEAK_COST, SERVED_HOURS},
     {"cost of a million replies", "US$", COST, REPLIED_MILLIONS},
 };
 
