@@ -316,6 +316,8 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
 /* ---- the tuner ----------------------------------------------------------- */
 
 /**
+ * SERVE_DAMPED: see lib/serve/damped.c. SERVE_PUBLISHED:
+ *
  * The tuner of InferLine changes the replicas of stages while queries are served. Of what a
  * stage m was planned for it knows its arrivals `load`, queries/s, its replicas k0, and
  * mu = serve_throughput() of one of them; so its share of the queries, s = load / rate, and

@@ -96,7 +96,7 @@ serve_attain(const unsigned char *late, size_t n, struct serve_attained *attaine
                                         .late = (uint64_t)missed,
                                         .share = 100 * share,
                                         .lower = 100 * fmax(0, middle - half),
-                                        .upper = 100 * fmin(1, middle + half)};
+                                        .upper = missed > 0 ? 100 * fmin(1, middle + half) : 100};
 }
 
 /* A step of the climb: what is better by `outcome` for what it costs more. */
