@@ -9,8 +9,9 @@
  *
  * and n arrivals say that the rate is at least that r with E(r) = n.
  *
- * A stage whose k0 replicas are kept busy by a0 of the load at r0 has k0 - a0 to spare. At the
- * rate r a = a0 r / r0 are busy, and their noise, too, grows as the root:
+ * Above r0 the planner's rungs say how a stage is run. Below, of the k0 replicas of a stage the
+ * load at r0 keeps a0 busy, and k0 - a0 are to spare; at the rate r a = a0 r / r0 are busy, and
+ * what is to spare falls as the root:
  *
  *     k(r) = a + (k0 - a0) sqrt(r / r0)
  *
@@ -93,8 +94,11 @@ find_setting(const struct serve_tuner *tuner, uint32_t s, double rate)
     return setting;
 }
 
+/* What waits when new replicas begin to work should be served within so many seconds. */
 #define DRAIN 5
-/* replicas' worth of queries that wait */
+
+/* An estimate of the work that waits at each stage, in replica-seconds: what comes, less what
+ * the working replicas can serve. */
 static void
 flow(struct serve_tuner *tuner, double time)
 {

@@ -92,11 +92,12 @@ serve_attain(const unsigned char *late, size_t n, struct serve_attained *attaine
     z = STUDENT * STUDENT / worth;
     middle = (share + z / 2) / (1 + z);
     half = sqrt(z * share * (1 - share) + z * z / 4) / (1 + z);
-    *attained = (struct serve_attained){.queries = n,
-                                        .late = (uint64_t)missed,
-                                        .share = 100 * share,
-                                        .lower = 100 * fmax(0, middle - half),
-                                        .upper = missed > 0 ? 100 * fmin(1, middle + half) : 100};
+    *attained =
+        (struct serve_attained){.queries = n,
+                                .late = (uint64_t)missed,
+                                .share = 100 * share,
+                                .lower = 100 * fmax(0, middle - half),
+                                .upper = missed > 0 ? 100 * fmin(1, middle + half) : 100};
 }
 
 /* A step of the climb: what is better by `outcome` for what it costs more. */

@@ -28,7 +28,7 @@ struct tuned {
     uint32_t large; /* that of most throughput */
     const struct serve_profile *profile;
     double load;    /* that was planned for, queries/s */
-    double backlog; /* damped: of what waits, by its estimate, queries */
+    double backlog; /* damped: an estimate of what waits, replica-seconds */
     double offered; /* replicas that the planned load keeps busy */
 };
 
