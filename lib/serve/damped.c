@@ -64,6 +64,21 @@ rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint
     return tuner->rate * x * x;
 }
 
+/* The highest rate that n arrivals in so many seconds may come of: half of the noise, which is
+ * that of the widest window of the envelope that is not longer, made them fewer. With
+ * x = sqrt(r / r0): r0 w x^2 - noise x = n. */
+static double
+highest_rate(const struct serve_tuner *tuner, double seconds, double n)
+{
+    const struct tuner_window *window = &tuner->window[0];
+    double mean = tuner->rate * seconds, noise, x;
+    for (size_t i = 1; i < tuner->nwindows && tuner->window[i].seconds <= seconds; i++)
+        window = &tuner->window[i];
+    noise = window->spread / 2 * sqrt(seconds / window->seconds);
+    x = (noise + sqrt(noise * noise + 4 * mean * n)) / (2 * mean);
+    return tuner->rate * x * x;
+}
+
 /* How a stage is to be run. */
 struct setting {
     uint32_t replicas, batch;
@@ -97,16 +112,26 @@ find_setting(const struct serve_tuner *tuner, uint32_t s, double rate)
 /* What waits when new replicas begin to work should be served within so many seconds. */
 #define DRAIN 5
 
-/* An estimate of the work that waits at each stage, in replica-seconds: what comes, less what
- * the working replicas can serve. */
+/* Queries/s that one replica of a stage serves with batches of so many. */
+static double
+speed_with(const struct serve_tuner *tuner, const struct tuned *stage, uint32_t batch)
+{
+    return serve_throughput(stage->profile, tuner->service, batch);
+}
+
+/* An estimate of the queries that wait at each stage: those that came, less what the working
+ * replicas can serve with the batch that they take now. */
 static void
 flow(struct serve_tuner *tuner, double time)
 {
     double dt = time - tuner->flowed;
     for (size_t s = 0; s < tuner->nstages; s++) {
         struct tuned *stage = &tuner->stage[s];
-        stage->backlog =
-            fmax(0, stage->backlog + stage->offered / tuner->rate - stage->working * dt);
+        double served;
+        if (stage->planned == 0)
+            continue;
+        served = stage->working * speed_with(tuner, stage, stage->batch) * dt;
+        stage->backlog = fmax(0, stage->backlog + stage->load / tuner->rate - served);
     }
     tuner->flowed = time;
 }
@@ -150,12 +175,13 @@ scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *
         if (stage->planned == 0)
             continue;
         struct setting setting = find_setting(tuner, s, rate);
-        double busy = stage->offered * rate / tuner->rate, waits;
-        uint32_t up;
-        waits =
-            stage->backlog + fmax(0, busy - stage->working) * tuner->tuning.activation;
-        up = max32(max32(setting.replicas, tuner_round_up(busy + waits / DRAIN)),
-                   stage->replicas);
+        double comes = stage->load * rate / tuner->rate; /* queries/s */
+        double now = stage->working * speed_with(tuner, stage, stage->batch);
+        double then = speed_with(tuner, stage, setting.batch);
+        double waits = stage->backlog + fmax(0, comes - now) * tuner->tuning.activation;
+        uint32_t up =
+            max32(max32(setting.replicas, tuner_round_up((comes + waits / DRAIN) / then)),
+                  stage->replicas);
         if ((up > stage->replicas && !serve_tuner_order(tuner, s, up, time, due, err)) ||
             (waits > 0 && stage->batch != stage->large &&
              !serve_tuner_resize(tuner, s, stage->large, tuner_after(time, 0), err)) ||
@@ -185,27 +211,29 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
     }
     if (rate <= tuner->met * sqrt(STEP))
         return true;
-    rate = nearest_step(tuner, rate * STEP);
+    rate = nearest_step(tuner, rate * STEP * STEP);
     meet(tuner, rate);
-    return scale_up(tuner, rate, time, err);
+    return scale_up(tuner, rate * STEP, time, err);
 }
 
 static bool
 look(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
     double rate = recent(tuner, time, LONG), last = recent(tuner, time, SHORT);
+    double above;
     bool rises = last > rate;
-    rate = nearest_step(tuner, fmax(rate, last));
+    rate = nearest_step(tuner, fmax(highest_rate(tuner, LONG, rate * LONG), last));
     tuner->look = tuner_after(time, EVERY);
     if (rate >= tuner->met || rises || time - tuner->first_arrival < LONG)
         return true;
+    above = rate > tuner->rate * (1 + ROUNDING) ? rate * STEP : rate;
     meet(tuner, rate);
     tuner->counted = tuner->arrivals;
     for (uint32_t s = 0; s < tuner->nstages; s++) {
         const struct tuned *stage = &tuner->stage[s];
         if (stage->planned == 0)
             continue;
-        struct setting setting = find_setting(tuner, s, rate);
+        struct setting setting = find_setting(tuner, s, above);
         if (setting.replicas < stage->replicas &&
             !serve_tuner_order(tuner, s, setting.replicas, time, time, err))
             return false;

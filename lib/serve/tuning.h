@@ -28,7 +28,7 @@ struct tuned {
     uint32_t large; /* that of most throughput */
     const struct serve_profile *profile;
     double load;    /* that was planned for, queries/s */
-    double backlog; /* damped: an estimate of what waits, replica-seconds */
+    double backlog; /* damped: an estimate of the queries that wait */
     double offered; /* replicas that the planned load keeps busy */
 };
 
