@@ -23,7 +23,11 @@ struct planning {
     uint32_t redrawn;
     size_t planned; /* of the n the first, which are planned for */
     bool ended;     /* the stream of the queries */
+    size_t rungs;   /* to be written */
 };
+
+/* With so many the rate is a thousand times as high. */
+enum { RUNGS_MAX = 50 };
 
 static void
 tell(void *context, uint64_t simulations)
@@ -39,7 +43,7 @@ read_options(struct planning *p, const struct plan_args *args)
     struct serve_objective *o = &p->objective;
     struct cli *cli = p->cli;
     size_t service = SERVE_BATCH, goal;
-    uint64_t seed, replicas;
+    uint64_t seed, replicas, rungs;
 
     if ((args->slo_given && !cli_seconds(cli, "slo", args->slo_arg, false, &o->slo)) ||
         !cli_amount(cli, "percentile", args->percentile_arg, false, &o->percentile) ||
@@ -48,6 +52,7 @@ read_options(struct planning *p, const struct plan_args *args)
          !cli_choice(cli, "maximize", args->maximize_arg, goals, &goal)) ||
         !cli_count(cli, "max-replicas", args->max_replicas_arg, 1, SERVE_REPLICAS_MAX,
                    &replicas) ||
+        !cli_count(cli, "rungs", args->rungs_arg, 0, RUNGS_MAX, &rungs) ||
         !cli_limit(cli, args->limit_arg, &o->limit) ||
         !cli_choice(cli, "service", args->service_arg, services, &service) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed))
@@ -76,6 +81,10 @@ read_options(struct planning *p, const struct plan_args *args)
     if (p->holdout >= 1)
         return cli_usage(cli, "--holdout must be from 0 to below 1, got '%s'",
                          args->holdout_arg);
+    if (rungs > 0 && p->holdout == 0)
+        return cli_usage(cli,
+                         "--rungs needs queries to hold them against: not --holdout 0");
+    p->rungs = (size_t)rungs;
     return true;
 }
 
@@ -202,36 +211,53 @@ write_envelope(struct planning *p, const struct serve_planner *planner,
     return true;
 }
 
-/* How to run it when queries come faster, up to some five times as fast. */
+static void
+write_rung(struct planning *p, double rate, const struct serve_config *config,
+           const double *fixed)
+{
+    const struct serve_pipeline *pipeline = &p->pipeline;
+    struct rec_writer *w = p->cli->writer;
+    for (size_t s = 0; s < pipeline->nstages; s++) {
+        if (pipeline->stage[s].model == REC_NONE)
+            continue;
+        rec_begin(w, "rung");
+        rec_num_field(w, rate);
+        rec_text_field(w, pipeline->stage[s].name);
+        rec_uint_field(w, config[s].batch);
+        rec_uint_field(w, config[s].replicas);
+        if (!isnan(fixed[s]))
+            rec_num_key(w, "static", fixed[s]);
+        rec_end(w);
+    }
+}
+
+/* How to run it when queries come faster, and what plans for such rates alone would cost. */
 static bool
 write_rungs(struct planning *p, struct serve_planner *planner,
             const struct serve_plan *plan, const struct serve_trial *trial)
 {
-    enum { RUNGS = 10 };
-    const struct serve_pipeline *pipeline = &p->pipeline;
-    struct rec_writer *w = p->cli->writer;
-    double speed[RUNGS], rate = serve_planner_rate(planner), by = 1;
-    size_t n = RUNGS;
-    struct serve_config *rung = calloc(RUNGS * pipeline->nstages, sizeof *rung);
-    bool ok = rung || rec_fail_memory(&p->cli->err);
+    struct rec_error *err = &p->cli->err;
+    double speed[RUNGS_MAX], rate = serve_planner_rate(planner), by = 1;
+    size_t n = p->rungs, nstages = p->pipeline.nstages;
+    struct serve_trial faster = *trial;
+    struct serve_config *rung = calloc(RUNGS_MAX * nstages, sizeof *rung);
+    double *fixed = calloc(nstages, sizeof *fixed);
+    bool ok = (rung && fixed) || rec_fail_memory(err);
 
-    for (size_t i = 0; i < RUNGS; i++)
+    for (size_t i = 0; i < n; i++)
         speed[i] = by *= SERVE_STEP;
-    ok = ok && !isnan(rate) &&
-         serve_plan_rungs(planner, trial, plan, speed, &n, rung, &p->cli->err);
-    for (size_t i = 0; ok && i < n; i++)
-        for (size_t s = 0; s < pipeline->nstages; s++) {
-            if (pipeline->stage[s].model == REC_NONE)
-                continue;
-            rec_begin(w, "rung");
-            rec_num_field(w, rate * speed[i]);
-            rec_text_field(w, pipeline->stage[s].name);
-            rec_uint_field(w, rung[i * pipeline->nstages + s].batch);
-            rec_uint_field(w, rung[i * pipeline->nstages + s].replicas);
-            rec_end(w);
-        }
+    if (isnan(rate))
+        n = 0;
+    ok = ok && serve_plan_rungs(planner, trial, plan, speed, &n, rung, err);
+    for (size_t i = 0; ok && i < n; i++) {
+        faster.speed = speed[i];
+        ok = serve_plan_fixed(planner, &faster, fixed, err);
+        if (ok)
+            write_rung(p, rate * speed[i], &rung[i * nstages], fixed);
+    }
+    free(fixed);
     free(rung);
-    return ok || isnan(rate);
+    return ok;
 }
 
 /* Queries to hold the plan against: others, drawn alike, or the last of the sample. */
@@ -293,7 +319,7 @@ make_plan(struct planning *p)
     if (ok) {
         write_configs(p, &plan);
         ok = write_envelope(p, planner, &plan) &&
-             (p->holdout == 0 || write_rungs(p, planner, &plan, &trial));
+             (p->rungs == 0 || write_rungs(p, planner, &plan, &trial));
         write_planned(p, planner, &plan, &attained);
     }
     if (planner)

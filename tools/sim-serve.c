@@ -128,8 +128,8 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
     rec_num_key(w, "waiting", served->usage.waiting);
     rec_uint_key(w, "longest", served->usage.longest);
     rec_num_key(w, "replicas", served->usage.replicas);
-    if (served->peak > 0)
-        rec_uint_key(w, "peak_replicas", served->peak);
+    if (!isnan(served->fixed))
+        rec_num_key(w, "static_peak", served->fixed);
     if (!isnan(served->price))
         rec_num_key(w, "price", served->price);
     rec_end(w);

@@ -586,12 +586,13 @@ REC_ROW(ARRIVALS, "arrivals",
 REC_ROW(RUNG, "rung",
     "With RATE queries/s a stage needs so many replicas, with such batches; those of one rate "
     "are together, rates ascend. A tuner goes by them.",
-    "rung\t150\tclassify\t16\t3",
+    "rung\t150\tclassify\t16\t3\tstatic=2.4",
     REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("BATCH", COUNT, "queries in a batch, at most; from 1 to the largest profiled")
     REC_FIELD("REPLICAS", COUNT, "at least 1"),
-)
+    REC_KEY("static", AMOUNT, "what the stage costs in a plan that is made for this rate alone, "
+          "perhaps on other hardware, US$ an hour"))
 
 REC_ROW(QUERY, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
@@ -643,8 +644,8 @@ REC_ROW(SERVED, "served",
     REC_KEY("waiting", AMOUNT, "query-seconds in its queue")
     REC_KEY("longest", COUNT, "the most queries that its queue held")
     REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
-    REC_KEY("peak_replicas", COUNT, "with a tuner: replicas of a static plan for the highest rate "
-          "of the run")
+    REC_KEY("static_peak", AMOUNT, "with a tuner: what this stage costs in a plan for the highest "
+          "rate of the run, US$ an hour")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
 
 REC_ROW(TASK, "task",

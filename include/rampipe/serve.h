@@ -103,6 +103,9 @@ struct serve_window {
 struct serve_rung {
     double rate;
     uint32_t stage, batch, replicas;
+    double
+        fixed; /* US$ an hour of the stage in a plan that is made for this rate alone; NAN:
+                     not known */
 };
 
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */
@@ -366,7 +369,8 @@ struct serve_served {
     const char *hardware;
     double price;      /* US$ an hour, of one replica; NAN: not known */
     double begin, end; /* seconds */
-    uint32_t peak;     /* replicas of a static plan for the highest rate; 0: not known */
+    double fixed; /* with a tuner: US$ an hour of the stage in a plan that is made for the
+                     highest rate; NAN: not known */
     struct serve_usage usage;
 };
 
@@ -525,6 +529,15 @@ void serve_attain(const unsigned char *late, size_t n, struct serve_attained *at
 bool serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial,
                        struct serve_plan *plan, struct serve_attained *attained,
                        struct rec_error *err) REC_MUST_CHECK;
+/**
+ * What each stage costs, US$ an hour, in a plan that is made for the sample coming `trial->speed`
+ * times as fast: greedily, and held against the trial. Its hardware may be other than that of the
+ * planner's plans. cost[s] is NAN if there is no such plan. It is another planner, which may
+ * take as many simulations as the objective allows.
+ */
+bool serve_plan_fixed(const struct serve_planner *planner,
+                      const struct serve_trial *trial, double *cost,
+                      struct rec_error *err) REC_MUST_CHECK;
 /**
  * How the pipeline is to be run, on the hardware of a plan, when queries come faster: for
  * n speeds, ascending, `rung` gets a config per stage. From one to the next batches change where

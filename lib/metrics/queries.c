@@ -8,7 +8,7 @@
 #define KEYS(X)                                                                          \
     X(QUERIES, "queries") X(BATCHES, "batches") X(BUSY, "busy") X(WAITING, "waiting")    \
     X(LONGEST, "longest") X(REPLICAS, "replicas") X(PRICE, "price")    \
-    X(PEAK_REPLICAS, "peak_replicas")
+    X(STATIC_PEAK, "static_peak")
 
 /* A query ends with a reply, or when it is dropped; what a stage did counts at its end. */
 enum { AT_ARRIVAL, AT_REPLY, AT_DROP, AT_END, IN_FLIGHT, WHILE_SERVED, NMOMENTS };
@@ -161,8 +161,7 @@ take_stage(const struct rec_reader *reader, const struct rec *rec, const double 
     one->amount[BUSY_SECONDS] = key[KEY_BUSY];
     one->amount[REPLICA_SECONDS] = key[KEY_REPLICAS];
     one->amount[COST] = key[KEY_REPLICAS] / 3600 * key[KEY_PRICE];
-    one->amount[PEAK_COST] =
-        key[KEY_PEAK_REPLICAS] * (span.to - span.from) / 3600 * key[KEY_PRICE];
+    one->amount[PEAK_COST] = key[KEY_STATIC_PEAK] * (span.to - span.from) / 3600;
     one->quantity[QUANTITY_LONGEST] = key[KEY_LONGEST];
     return true;
 }

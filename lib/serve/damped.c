@@ -244,10 +244,20 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-static uint32_t
-peak(const struct serve_tuner *tuner, uint32_t stage)
+/* The highest rung that the rate reached, so that what a static plan costs is rather too little
+ * than too much. */
+static double
+fixed_cost(const struct serve_tuner *tuner, uint32_t s)
 {
-    return find_setting(tuner, stage, fmax(tuner->rate, tuner->highest)).replicas;
+    const struct serve_pipeline *p = tuner->pipeline;
+    uint32_t hardware = p->profile[p->stage[s].config.profile].hardware;
+    double cost = p->price[hardware] * tuner->stage[s].planned, last = tuner->rate;
+    for (size_t i = 0; i < p->nrungs; i++) {
+        if (p->rung[i].stage == s && p->rung[i].rate <= tuner->highest)
+            cost = p->rung[i].fixed;
+        last = fmax(last, p->rung[i].rate);
+    }
+    return tuner->highest < last * STEP ? cost : (double)NAN;
 }
 
-const struct tuner_rule serve_tuner_damped = {open_rule, arrived, look, peak};
+const struct tuner_rule serve_tuner_damped = {open_rule, arrived, look, fixed_cost};

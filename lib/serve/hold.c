@@ -114,6 +114,7 @@ struct climb {
     const struct serve_trial *trial;
     struct serve_choice *choice; /* per stage */
     unsigned char *late;         /* per query */
+    double rate; /* queries/s that may come, on average, in the long run */
     struct outcome outcome;
     uint64_t fewest; /* late at a step so far */
     double least;    /* excess */
@@ -220,6 +221,44 @@ progresses(struct climb *climb, struct rec_error *err)
     return climb->idle++ < climb->planner->pipeline->nstages || refuse(climb, err);
 }
 
+/* The upper end of the confidence interval (95 per cent) of the rate of arrivals, with spacings
+ * that are independent; 0: all come at once. */
+static double
+highest_rate(const double *arrival, size_t n)
+{
+    double mean, squares = 0;
+    if (n < 3 || !(arrival[n - 1] > arrival[0]))
+        return 0;
+    mean = (arrival[n - 1] - arrival[0]) / (double)(n - 1);
+    for (size_t i = 1; i < n; i++) {
+        double over = (arrival[i] - arrival[i - 1]) / mean - 1;
+        squares += over * over;
+    }
+    return (1 + 1.96 * sqrt(squares) / (double)(n - 1)) / mean;
+}
+
+/* Each stage gets the replicas that serve the rate. A sample of some seconds does not show that
+ * a stage is a few per cent too slow, for its queue grows slowly; a run of an hour does. */
+static bool
+carry_rate(struct climb *climb, struct rec_error *err)
+{
+    struct serve_planner *planner = climb->planner;
+    const struct serve_objective *objective = &planner->objective;
+    double rate = climb->rate * climb->trial->speed, least;
+    uint32_t s;
+    while ((least = serve_bottleneck(planner, climb->choice, &s)) < rate) {
+        double price = serve_chosen(planner, s, climb->choice[s])->price;
+        if (climb->choice[s].replicas == objective->replicas ||
+            serve_cost(planner, climb->choice) + price > objective->budget * (1 + 1e-12))
+            return rec_fail(err, REC_NO,
+                            "up to %g queries may come in a second, but stage '%s' takes "
+                            "%g, and more replicas are not allowed",
+                            rate, planner->pipeline->stage[s].name, least);
+        climb->choice[s].replicas++;
+    }
+    return true;
+}
+
 /* Better step by step, until enough queries of the trial are done in time; *attained. */
 static bool
 climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
@@ -231,7 +270,8 @@ climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
     climb->idle = 0;
     for (;;) {
         bool changed = false;
-        if (!try(climb->planner, climb->choice, trial, climb->late, &climb->outcome, err))
+        if (!carry_rate(climb, err) ||
+            !try(climb->planner, climb->choice, trial, climb->late, &climb->outcome, err))
             return false;
         serve_attain(climb->late + trial->from, trial->n - trial->from, attained);
         if (attained->late == 0 ||
@@ -250,6 +290,8 @@ open_climb(struct climb *climb, const struct serve_plan *plan, struct rec_error 
 {
     struct serve_planner *planner = climb->planner;
     size_t n = planner->pipeline->nstages;
+    climb->rate = fmax(highest_rate(planner->arrival, planner->n),
+                       highest_rate(climb->trial->arrival, climb->trial->n));
     climb->choice = calloc(n + 1, sizeof *climb->choice);
     climb->late = calloc(climb->trial->n + 1, sizeof *climb->late);
     if (!climb->choice || !climb->late)
@@ -323,5 +365,44 @@ serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
     ok = ok || err->code == REC_NO; /* there are fewer */
     planner->objective.budget = budget;
     close_climb(&climb);
+    return ok;
+}
+
+bool
+serve_plan_fixed(const struct serve_planner *planner, const struct serve_trial *trial,
+                 double *cost, struct rec_error *err)
+{
+    const struct serve_pipeline *pipeline = planner->pipeline;
+    struct serve_objective objective = planner->objective;
+    struct serve_planner *other = NULL;
+    struct serve_plan plan = {0};
+    struct serve_attained attained = {0};
+    double *arrival = calloc(planner->n + trial->n, sizeof *arrival);
+    struct serve_trial faster = *trial;
+    bool ok = arrival || rec_fail_memory(err), found = false;
+
+    objective.goal = SERVE_LEAST_COST;
+    objective.budget = INFINITY;
+    for (size_t i = 0; ok && i < planner->n; i++)
+        arrival[i] = planner->arrival[i] / trial->speed;
+    for (size_t i = 0; ok && i < trial->n; i++)
+        arrival[planner->n + i] = trial->arrival[i] / trial->speed;
+    faster.speed = 1;
+    faster.arrival = ok ? arrival + planner->n : NULL;
+    ok =
+        ok && (other = serve_planner_new(pipeline, arrival, planner->n, &objective, err));
+    found = ok && serve_plan_greedily(other, &plan, err) &&
+            serve_plan_secure(other, &faster, &plan, &attained, err);
+    for (size_t s = 0; ok && s < pipeline->nstages; s++) {
+        const struct serve_config *config = found ? &plan.config[s] : NULL;
+        cost[s] = NAN;
+        if (found && config->profile != REC_NONE)
+            cost[s] = config->replicas *
+                      pipeline->price[pipeline->profile[config->profile].hardware];
+    }
+    ok = ok && (found || err->code == REC_NO);
+    serve_plan_free(&plan);
+    serve_planner_free(other);
+    free(arrival);
     return ok;
 }

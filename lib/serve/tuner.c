@@ -260,8 +260,8 @@ serve_tuner_step(struct serve_tuner *tuner, struct serve_change *next,
                : 0;
 }
 
-uint32_t
-serve_tuner_peak(const struct serve_tuner *tuner, uint32_t stage)
+double
+serve_tuner_fixed(const struct serve_tuner *tuner, uint32_t stage)
 {
-    return tuner->rule->peak ? tuner->rule->peak(tuner, stage) : 0;
+    return tuner->rule->fixed ? tuner->rule->fixed(tuner, stage) : (double)NAN;
 }

@@ -48,8 +48,9 @@ struct tuner_rule {
     bool (*arrived)(struct serve_tuner *tuner, double time, struct rec_error *err);
     /* Nothing has changed for a while: would fewer replicas do? Sets tuner->look. */
     bool (*look)(struct serve_tuner *tuner, double time, struct rec_error *err);
-    /* Replicas of a stage in a static plan for the highest rate so far; NULL: not known. */
-    uint32_t (*peak)(const struct serve_tuner *tuner, uint32_t stage);
+    /* US$ an hour of a stage in a static plan for the highest rate over half a minute so far;
+     * NAN, or no function: not known. */
+    double (*fixed)(const struct serve_tuner *tuner, uint32_t stage);
 };
 
 extern const struct tuner_rule serve_tuner_published, serve_tuner_damped;
@@ -73,7 +74,7 @@ struct serve_tuner {
     uint64_t oldest, arrivals;
     double flowed;
     double first_arrival;        /* seconds */
-    double highest; /* damped: rate over half a minute so far, queries/s */
+    double highest;              /* damped: rate over half a minute so far, queries/s */
     double met;                  /* the highest rate that replicas are for, queries/s */
     double look;                 /* when it looks next whether fewer would do, seconds */
     struct tuner_change *change; /* that are due, in order of time */
