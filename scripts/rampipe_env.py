@@ -32,6 +32,10 @@ its spaces are Gymnasium's, without it they do the same. Arguments of RampipeEnv
                         more options of the two, a list (--queue is none of them)
     observation         "published", "graph" (the same without padding), "features"
     max_nodes           to which the published one is padded
+    scale               what is min-max normalised is so over "episode" (published), all jobs of the
+                        episode: this looks ahead, for they have not come yet. Or over fixed ranges,
+                        {name: (low, high)} of SCALED; a value beyond them counts as the nearer end.
+                        env.scale has those in use: scale=env.scale keeps what an episode had
     mask                "published": 0, and the degrees with a block on an empty cluster and no more
                         than the free servers; such a one may still be blocked. "startable": 0, and
                         what can start and meets the deadline
@@ -56,18 +60,23 @@ Observations. "published" has of the unpartitioned graph
     edge_features  max_nodes (max_nodes-1)/2 x 2: size against the largest, 1 if it is the (first) largest
     edges_src, edges_dst   the ops that a dep joins, by number
     node_split, edge_split how many ops and deps are real
-    graph_features 17, then the mask: over all jobs of the episode min-max normalised ops, deps,
+    graph_features 17, then the mask: over all jobs of the episode, or `scale`, min-max normalised ops, deps,
                    sequential time, deadline, deadline fraction; the fraction (at most 1); min-max
                    normalised memory, size of deps, steps; mean and median of ops' compute, ops'
                    memory, deps' size against the largest; used servers and running jobs per server
 and "features" a row for each action: that of degree a has the features of its alternative (those
 that ramp-alloc(1) offers; env.feature_names) if it can start, else zeros.
 
+Vector environments of Gymnasium take all three. "published" and "features" have a fixed size. "graph" has
+not: of its four arrays a batch has a tuple, one an environment, and AsyncVectorEnv must be given
+shared_memory=False, as for Gymnasium's own spaces that have no fixed size.
+
 Whatever ends an episode, close(), reset(), an exception or that nobody holds the environment any
 more, ends and reaps its process. If the tools fail, PipelineError says how.
 """
 
 import collections
+import collections.abc
 import heapq
 import math
 import operator
@@ -94,6 +103,9 @@ PREFIX = ""  # what the tools were installed with
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = [os.path.join(HERE, "..", "traces", name + ".txt") for name in ("alexnet", "vgg16")]
 DRAWN = ("jobs", "interarrival", "deadline_fraction", "steps", "sampling")
+# What is min-max normalised, of a job: ops, deps, sequential time of all steps (seconds), deadline
+# (seconds), deadline / that time, memory (bytes), size of all deps (bytes), training steps.
+SCALED = ("ops", "deps", "time", "deadline", "fraction", "memory", "size", "steps")
 
 
 class PipelineError(RuntimeError):
@@ -119,6 +131,13 @@ else:
 
         def __contains__(self, x):
             return self.contains(x)
+
+        def __eq__(self, other):
+            return type(other) is type(self) and self._same() == other._same()
+
+        def _same(self):
+            """What two spaces that are equal have in common."""
+            return {key: value for key, value in vars(self).items() if key != "np_random"}
 
     class Discrete(Space):
         """0 to n - 1."""
@@ -184,12 +203,24 @@ class Rows(Space):
         self.width, self.low, self.high = width, low, high
         super().__init__(None, dtype if not numpy else numpy.dtype(dtype))
 
+    def __eq__(self, other):
+        return isinstance(other, Rows) and (self.width, self.low, self.high, self.dtype) == (
+            other.width, other.low, other.high, other.dtype)
+
+    def __repr__(self):
+        return f"Rows({self.width}, {self.low}, {self.high}, {self.dtype})"
+
     def sample(self, mask=None, probability=None):
         rows = 1 + int(self.np_random.random() * 8)
-        return array([[self.low] * self.width if self.width else self.low] * rows, self.dtype)
+        drawn = [[self._draw() for _ in range(self.width)] if self.width else self._draw() for _ in range(rows)]
+        return array(drawn, self.dtype)
+
+    def _draw(self):
+        x = self.low + self.np_random.random() * (self.high - self.low)
+        return int(x) if "int" in str(self.dtype) else x
 
     def contains(self, x):
-        return within(x, (len(x), self.width) if self.width and len(x) else (len(x),), self.low, self.high)
+        return hasattr(x, "__len__") and within(x, (len(x), self.width) if self.width and len(x) else (len(x),), self.low, self.high)
 
 
 def within(x, shape, low, high):
@@ -298,17 +329,20 @@ def read_graphs(lines):
 
 
 class Jobs:
-    """All jobs of an episode, which are normalised over each other."""
+    """All jobs of an episode, which are normalised over each other, or over a scale."""
 
-    def __init__(self, stream, graphs):
+    def __init__(self, stream, graphs, scale=None):
         self.graph, columns = {}, []  # graph: of a job
         for line in stream.split("\n"):
             if line.startswith("job\t"):
                 _, job, name, _, steps, deadline = line.split("\t")[:6]
                 graph = self.graph[job] = graphs[name]
                 columns.append(self.amounts(graph, float(steps), float(deadline)))
-        finite = [[x for x in column if x < math.inf] or [0.0] for column in zip(*columns)]
-        self.ranges = [(min(column), max(column)) for column in finite]
+        if scale:
+            self.ranges = [scale[name] for name in SCALED]
+        else:
+            finite = [[x for x in column if x < math.inf] or [0.0] for column in zip(*columns)]
+            self.ranges = [(min(column), max(column)) for column in finite]
 
     @staticmethod
     def amounts(graph, steps, deadline):
@@ -319,7 +353,8 @@ class Jobs:
 
     def normalise(self, column, value):
         low, high = self.ranges[column]
-        return 1.0 if value == math.inf or low == high else (value - low) / (high - low)
+        return 1.0 if value == math.inf or low == high else \
+            (min(max(value, low), high) - low) / (high - low)
 
     def features(self, info, servers):
         graph = self.graph[info["job"]]
@@ -512,6 +547,19 @@ REWARDS = {
 # ---- the environment ----------------------------------------------------------------------
 
 
+def check_scale(scale):
+    """None: that of the episode."""
+    if isinstance(scale, str) and scale == "episode":
+        return None
+    if not isinstance(scale, collections.abc.Mapping) or set(scale) != set(SCALED):
+        raise ValueError(f"scale must be 'episode', or have a range (low, high) of each of {', '.join(SCALED)}, "
+                         f"got {scale!r}")
+    for name, ends in scale.items():
+        if len(ends) != 2 or not -math.inf < ends[0] <= ends[1] < math.inf:
+            raise ValueError(f"scale: the range of {name} must be (low, high), finite, low <= high, got {ends!r}")
+    return {name: tuple(scale[name]) for name in SCALED}
+
+
 def distribution(value):
     return f"fixed:{value}" if isinstance(value, (int, float)) else value
 
@@ -526,13 +574,14 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                  deadline_fraction="uniform:0.1:1", sampling="remove-and-repeat", time_unit="s",
                  quantum=0.01, source=None, shape="4x4x2", max_degree=16, heuristic="first-fit",
                  partition_options=(), alloc_options=(), observation="published", max_nodes=150,
-                 mask="published", reward="job_acceptance", reward_options=None, output=None):
+                 scale="episode", mask="published", reward="job_acceptance", reward_options=None, output=None):
         self._allocator = None
         for name, value, known in (("observation", observation, ("published", "graph", "features")),
                                    ("mask", mask, ("published", "startable")),
                                    ("reward", reward, REWARDS)):
             if not callable(value) and value not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        self._scale = check_scale(scale)
         self._networks, self._unit = networks or SAMPLES, time_unit
         self._drawn = {"jobs": jobs, "interarrival": interarrival, "steps": steps,
                        "deadline_fraction": deadline_fraction, "sampling": sampling}
@@ -613,7 +662,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
             self._graphs = read_graphs(text.split("\n"))
             self._weights = weigh(parts) if self._reward == "mean_cluster_throughput" else {}
             self._head = head
-        self._jobs = Jobs(text, self._graphs)
+        self._jobs = Jobs(text, self._graphs, self._scale)
 
     def _start(self, seed, drawn):
         stream = self._draw(seed, drawn)
@@ -627,6 +676,11 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
             else:
                 with open(self._output, "wb") as output:
                     self._allocator = Allocator(self._alloc, parts, output)
+
+    @property
+    def scale(self):
+        """The ranges that are normalised over now; None: none is known yet, or needed."""
+        return self._scale or (dict(zip(SCALED, self._jobs.ranges)) if self._jobs else None)
 
     # -- Gymnasium's methods --
 
@@ -664,8 +718,11 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         info = self._info
         offer = info["offers"].get(action)
         placed = bool(offer) and not offer.cause
+        # as ramp-alloc has it: what kept the last one from starting, if none could be refused
+        causes = [o.cause for o in info["offers"].values()]
+        refused = "policy" if "" in causes else causes[-1]
         done = {"job": info["job"], "action": action, "placed": placed,
-                "cause": "" if placed else offer.cause if offer else "invalid" if action else "policy",
+                "cause": "" if placed else offer.cause if offer else "invalid" if action else refused,
                 "servers": offer.servers if placed else 0,
                 "completion_time": offer.finish - info["arrival"] if placed else math.inf,
                 "sequential": info["sequential"]}

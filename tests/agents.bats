@@ -63,6 +63,27 @@ same_as_built_in() { # rule input option...: by agents in awk and Python
     done
 }
 
+# The cause policy is for what could have started or waited. The agent in awk is README's.
+@test "agents: one that refuses what cannot start gives the bytes of first, causes and all" {
+    cat >refuses.awk <<'A'
+BEGIN { FS = OFS = "\t" }
+$1 == "offer" && !/cause=/ && !graph { graph = $3 }
+$1 == "ask" { print "answer", $2, graph ? graph : "-" said; fflush(); graph = "" }
+A
+    refusing() { ramp-alloc --shape 2x2x1 --agent "mawk -W interactive -v said='$1' -f refuses.awk" "${@:2}"; }
+    ramp-alloc --shape 2x2x1 ascending.rec | grep -v '^#@' >first
+    for said in '' '\tcause=policy'; do
+        refusing "$said" ascending.rec | grep -v '^#@' | cmp - first
+    done
+    [ "$(grep -c '^block.*no_\(block\|servers\)' first)" -ge 40 ]
+    # with a queue they could have waited
+    refusing '' --queue 3 ascending.rec | grep '^block' >queue
+    [ "$(grep -c 'policy' queue)" -ge 40 ]
+    # and what could start, but is not wanted, is refused by policy
+    ramp-alloc --shape 2x2x1 --agent "$(answering 'answer\t%s\t-')" few.rec | grep '^block' | cut -f 4 | sort -u >refused
+    [ "$(cat refused)" = policy ]
+}
+
 @test "agents: and with a queue, where jobs wait and are asked about again" {
     for rule in first first-degree fastest fewest-servers; do
         same_as_built_in $rule jobs.rec --queue 5 --down 0-0-0 --order shortest || { echo "$rule"; return 1; }

@@ -63,15 +63,29 @@ nothing_of() { # OUT NAME...: no file of these names
     [ "$(grep -c ^done old/points.rec)" = 3 ]
 }
 
-@test "agents: a sweep of heuristics, a policy that is trained first, and the bound, which none beats" {
-    make -s -C "$experiments/agents" BIN="$bin" PROFILES=../../alexnet.txt OUT="$out/agents" JOBS=60 \
-        GENERATIONS=1 SEEDS=1000001..1000002 INTERARRIVALS='100 fixed:200' FRACTIONS='skew:5 fixed:0.5' \
-        CHOOSERS='sip-ml:4@first first learned rollout:2 bound' >log
+agents() { # OUT, parameters
+    make -s -C "$experiments/agents" BIN="$bin" PROFILES=../../alexnet.txt OUT="$out/$1" JOBS=60 GENERATIONS=1 \
+        FRACTIONS=skew:5 SEEDS=1000001 "${@:2}"
+}
+@test "agents: rules, a policy that is trained first, and the bound, which none beats, by each heuristic" {
+    agents agents INTERARRIVALS='100 fixed:200' HEURISTICS='first-fit compact' SEEDS=1000001..1000002 \
+        CHOOSERS='sip-ml:4@first learned rollout:2 bound' >log
     [ -s agents/blocking.svg ]
-    # 5 choosers, 2 distributions of fractions, 2 loads
-    awk -F'\t' 'NR > 1 { n++; rate[$1, $2, $3] = $5; at[$2, $3]; by[$1] }
-        END { for (a in at) for (b in by) bad += rate[b, a] < rate["bound", a]; print n, bad + 0 }' agents/agents.tsv >summary
-    diff - summary <<<"20 0"
+    # 4 choosers, 2 heuristics, 2 loads
+    awk -F'\t' 'NR > 1 { n++; plus = index($1, "+"); by = substr($1, 1, plus - 1)
+            at = substr($1, plus) SUBSEP $2 SUBSEP $3; if (by == "bound") bound[at] = $5; else rate[by, at] = $5 + 1e-9 }
+        END { for (k in rate) { at = k; sub(/^[^\034]*\034/, "", at); bad += rate[k] < bound[at]; pairs++ }
+              print n, pairs, bad + 0 }' agents/agents.tsv >summary
+    diff - summary <<<"16 12 0"
+    for heuristic in first-fit compact; do grep -qx "policy	$heuristic" agents/policy/$heuristic.rec; done
+}
+
+@test "agents: of several policies each heuristic gets the one that was trained for it" {
+    agents given INTERARRIVALS=100 JOBS=2 HEURISTICS='first-fit compact block' CHOOSERS=learned \
+        POLICY='../../policies/pac-ml-compact.rec ../../policies/pac-ml.rec' "$out/given/agents.tsv" >log 2>&1
+    cmp given/policy/first-fit.rec "$ROOT/traces/policies/pac-ml.rec"
+    cmp given/policy/compact.rec "$ROOT/traces/policies/pac-ml-compact.rec"
+    cmp given/policy/block.rec given/policy/compact.rec
 }
 
 @test "spot: another network, other runs make what a fresh run makes" {
@@ -140,7 +154,7 @@ nothing_of() { # OUT NAME...: no file of these names
     [ "$status" = 1 ]
 }
 
-@test "learn, interrupted, writes what it has learned so far" {
+@test "learn, interrupted, writes the means of what it has learned so far, as its provenance says" {
     pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
     learn -v --progress --minutes 9 --loads 100 --jobs 30 --held-out 0 in.r >policy.r 2>said &
     learner=$!
@@ -148,7 +162,16 @@ nothing_of() { # OUT NAME...: no file of these names
     kill -TERM $learner
     wait $learner
     grep -q "interrupted after" said
-    had=$(sed -n 's/^#@\tlearn.*--generations=\([0-9]*\) .*/\1/p' policy.r)
-    learn --generations "$had" --loads 100 --jobs 30 --held-out 0 in.r | grep -v '^#@' >again.r
+    had=$(sed -n 's/^#@\tlearn.*--final=0 --generations=\([0-9]*\) .*/\1/p' policy.r)
+    train() { learn --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
+    train --final 0 >again.r
     grep -v '^#@' policy.r | cmp - again.r
+}
+
+# 48,000 episodes would come before the first generation; 124: it ended when told to, 137: it was killed.
+@test "learn of thousands of loads heeds SIGTERM, and without a generation writes nothing" {
+    pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
+    run -124 timeout -k 5 0.5 learn --loads "$(seq -s , 3000)" -o policy.r in.r
+    [[ $output == *"interrupted before the first generation was over: there is no result" ]]
+    [ ! -e policy.r ]
 }

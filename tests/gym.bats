@@ -34,6 +34,8 @@ gym() { python3 "$ROOT/tests/gym_env.py" "$@"; }
     ! python3 -c 'import numpy' 2>/dev/null || WITHOUT=numpy gym contract
 }
 
+@test "gym: vector environments take every observation, in one process and in many" { gym vector; }
+
 @test "gym: arguments and tools that are wrong" { gym arguments; }
 
 @test "gym: many at once, killed, interrupted, forked, dropped: no process and no descriptor is left" { gym processes; }
@@ -41,6 +43,8 @@ gym() { python3 "$ROOT/tests/gym_env.py" "$@"; }
 @test "gym: the end of Python is that of the pipeline" { gym endings; }
 
 @test "gym: the published observation is the one worked out by hand" { gym golden; }
+
+@test "gym: normalised over the episode, or over a scale that does not look ahead" { gym scale; }
 
 @test "gym: the published rewards are those worked out by hand" { gym rewards; }
 

@@ -1,8 +1,10 @@
 """What Gymnasium's checker checks, and what else rampipe_env promises. usage: gym_env.py TEST
 WITHOUT=numpy hides that module."""
+import copy
 import gc
 import math
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -12,6 +14,12 @@ import time
 if os.environ.get("WITHOUT"):
     sys.modules[os.environ["WITHOUT"]] = None
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "scripts"))
+if sys.argv[1] == "vector":
+    try:
+        import gymnasium  # noqa: F401
+    except ImportError:
+        import gymnasium_stand_in
+        gymnasium_stand_in.install()
 import rampipe_env  # noqa: E402
 from rampipe_env import PipelineError, RampipeEnv, numpy  # noqa: E402
 
@@ -93,6 +101,39 @@ def contract():
     if rampipe_env.gymnasium:
         from gymnasium.utils.env_checker import check_env
         check_env(RampipeEnv(jobs=12), skip_render_check=True)
+
+
+def vector():
+    """Many environments as one, in this process and in one each: spaces are equal, batched, copied, pickled;
+    each observes what it does alone. By Gymnasium, or what stands in for it."""
+    from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+    fds = len(os.listdir("/proc/self/fd"))
+    for options in ({"max_nodes": 50}, {"observation": "graph"}, {"observation": "features"}):
+        options = {"jobs": 3, "networks": rampipe_env.SAMPLES[:1], **options}
+        graph = options.get("observation") == "graph"
+        alone = RampipeEnv(**options)
+        space = alone.observation_space
+        assert space == RampipeEnv(**options).observation_space == copy.deepcopy(space)
+        assert space == pickle.loads(pickle.dumps(space)), "a space changes on its way through a pipe"
+        assert space != RampipeEnv(**{**options, "max_degree": 8}).observation_space
+        seen = [alone.reset(seed=7 + i)[0] for i in range(2)]
+        for kind, keywords in ((SyncVectorEnv, {}), (AsyncVectorEnv, {"shared_memory": not graph})):
+            envs = kind([lambda options=options: RampipeEnv(**options)] * 2, **keywords)
+            batch, _ = envs.reset(seed=7)
+            for i in range(2):
+                one = {k: v[i] for k, v in batch.items()} if isinstance(batch, dict) else batch[i]
+                assert lists(one) == lists(seen[i]), f"{kind.__name__} observes something else"
+            for _ in range(5):  # an end, and what comes after
+                assert batch in envs.observation_space
+                batch = envs.step([1, 0])[0]
+            envs.close()
+        if graph:
+            raises(ValueError, "shared_memory=False", AsyncVectorEnv, [lambda: RampipeEnv(**options)] * 2)
+        alone.close()
+        wrong = [lambda n=n: RampipeEnv(**{**options, "max_degree": n}) for n in (8, 16)]
+        raises(RuntimeError, "observation space", SyncVectorEnv, wrong)
+    gc.collect()
+    none_left(fds)
 
 
 def arguments():
@@ -218,6 +259,15 @@ def golden():
     assert near(lists(observation), expected), lists(observation)
     # masked: what cannot start says why
     assert env.step(4)[4]["decision"]["cause"] == "no_block"
+    # a refusal has the cause that ramp-alloc writes: policy, if there was something to refuse
+    for servers, cause in (("2x2x2", "policy"), ("1x1x1", "deadline")):
+        env = RampipeEnv(source="golden.rec", shape=servers, max_degree=4, max_nodes=5, output="refused.rec")
+        env.reset()
+        assert env.step(0)[4]["decision"]["cause"] == cause
+        while not env.step(0)[2]:
+            pass
+        with open("refused.rec") as written:
+            assert f"block\ta\t0\t{cause}\t" in written.read(), cause
     # another graph of the same name
     env = RampipeEnv(source=["sed", "s/\t3\t300/\t{seed}\t300/", "golden.rec"], max_nodes=5)
     for compute in 3, 5:
@@ -225,6 +275,29 @@ def golden():
     # and without padding
     observation, _ = RampipeEnv(source="golden.rec", shape="2x2x2", max_degree=4, observation="graph").reset()
     assert len(observation["node_features"]) == 4 and near(lists(observation["edges_dst"]), [1, 3, 2])
+
+
+# The same jobs on a scale: an episode's own is the published one; a fixed one is the same whatever comes
+# later, and what is beyond it is at its ends.
+def scale():
+    def first(**options):
+        env = RampipeEnv(shape="2x2x2", max_degree=4, max_nodes=5, **options)
+        seen = lists(env.reset()[0]["graph_features"])[:9]
+        return env.scale, seen[:5] + seen[6:]
+
+    ranges, seen = first(source="golden.rec")
+    assert ranges == {"ops": (2, 4), "deps": (1, 3), "time": (120, 240), "deadline": (60, 240), "fraction": (.5, 1),
+                      "memory": (400, 800), "size": (10, 200), "steps": (10, 20)}
+    # job b is twice as long: what is seen of a, which comes before it, changes, unless the scale is fixed
+    longer = ["sed", "s/\\tb\\th\\t5\\t20\\t240/\\tb\\th\\t5\\t40\\t480/", "golden.rec"]
+    fixed = {**ranges, "time": (0, 480), "memory": (0, 400), "steps": (20, 30)}
+    assert seen == first(source=longer)[1] == first(source="golden.rec", scale=ranges)[1]
+    assert first(source=longer)[0]["time"] == (120, 480)
+    for source in "golden.rec", longer:
+        now, seen = first(source=source, scale=fixed)
+        assert now == fixed and near(seen, [1, 1, .25, 0, 0, 1, 1, 0]), seen
+    for wrong in ("job", {}, {**ranges, "time": (1, 0)}, {**ranges, "time": (0, math.inf)}, {**ranges, "x": (0, 1)}):
+        raises(ValueError, "scale", RampipeEnv, scale=wrong)
 
 
 def rewards():

@@ -29,7 +29,7 @@ setup_file() {
     plan --slo 300ms queries.rec | tracegen queries --rate 400 --queries 60 >tuned.rec
     { printf '#rampipe\t1\n' && task2graph "$ROOT/tests/cases/task2graph/file/in.tasks" |
         grep -E '^(task|fence)' && echo '#end'; } >tasks.rec
-    { printf 'graph\tg\tnet\n' && printf 'task\t%s\t60\t%s\t%s\ttrue\tcost=1.5\n' a - x b x y && printf 'fence\tf\n'; } >runs.rec
+    { printf 'graph\tg\tnet\n' && printf 'task\t%s\t60\t%s\t%s\ttouch x y\tcost=1.5\n' a - x b x y && printf 'fence\tf\n'; } >runs.rec
     { printf 'attempt\t%s\t1\t%s\t%s\t%s\tuser=1\tsystem=0\tbegan=9\n' a 0.5 1.5 0 b 1.5 3 1 &&
         printf 'block\tb\t3\tfailed\tstart=1.5\nblock\tc\t3\tinput_failed\ttask=b\n'; } >attempts.rec
     sim --timeline alloc.rec | grep -E '^(#|run|send|dep|block)' | head -n 60 | sed 's/^#@.*/# &/' >moves.rec

@@ -2,9 +2,11 @@
 
     onnx_model.py OUT <<LINES
     onnx_model.py <<LINES                several: a line > OUT stands before those of each
+    onnx_model.py --bare OUT <<LINES     its initialisers of floating point are inputs behind the others instead,
+                                         as torch.onnx.export(export_params=False) leaves them
     onnx_model.py --raw HEX OUT          the bytes as they are
 
-input NAME SHAPE            likewise output, info; SHAPE is 1,3,n (a word is a symbol), - a scalar
+input NAME SHAPE [TYPE]     likewise output, info; SHAPE is 1,3,n (a word is a symbol), - a scalar
 init NAME SHAPE [TYPE] [VALUES]   TYPE float (1, the default), int64, int32 or bool, as raw bytes; int64v or
                             int32v, as a list; no values: only its shape
 TYPE IN,IN -> OUT,OUT [ATTRIBUTE=VALUE]...   a node. VALUE: 3, [1,2], a word, int64:SHAPE:VALUES
@@ -47,11 +49,11 @@ def tensor(name, shape, kind="float", values=""):
     return head + (field(9, data) if data else b"")
 
 
-def info(name, shape):
+def info(name, shape, kind="float"):
     dims = b"" if shape == "-" else b"".join(
         field(1, field(1, int(d)) if re.fullmatch(r"-?\d+", d) else field(2, d) if d != "?" else b"")
         for d in shape.split(","))
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+    return field(1, name) + field(2, field(1, field(1, TYPES[kind]) + field(2, dims)))
 
 
 def attribute(name, value):
@@ -77,9 +79,16 @@ def node(words):
     return out
 
 
-def line_of(line):
+def is_weight(line):
+    words = line.split()
+    return words[0] == "init" and (len(words) < 4 or words[3] == "float")
+
+
+def line_of(line, bare=False):
     words = line.split()
     kind = words[0]
+    if bare and is_weight(line):
+        return field(11, info(*words[1:]))
     if kind == "init":
         return field(5, tensor(*words[1:]))
     if kind in ("input", "output", "info"):
@@ -95,11 +104,15 @@ def write(path, data):
 if sys.argv[1:2] == ["--raw"]:
     write(sys.argv[3], bytes.fromhex(sys.argv[2]))
     sys.exit()
+bare = sys.argv[1:2] == ["--bare"]
+if bare:
+    del sys.argv[1]
 files = {sys.argv[1]: []} if len(sys.argv) > 1 else {}
 for line in filter(str.strip, sys.stdin):
     if line.startswith("> "):
         files[line[2:].strip()] = []
     else:
-        files[list(files)[-1]].append(line_of(line))
+        files[list(files)[-1]].append(line)
 for path, lines in files.items():
-    write(path, field(1, 8) + field(7, b"".join(lines)))
+    lines.sort(key=lambda line: bare and is_weight(line))
+    write(path, field(1, 8) + field(7, b"".join(line_of(line, bare) for line in lines)))

@@ -68,6 +68,36 @@ is_old() { echo old | cmp - at/result; }
     done
 }
 
+@test "with -o, what a killed writer left goes with the next writer of that file, and nothing else" {
+    start() { # file, number
+        mkfifo fifo$2
+        partition -o at/$1 fifo$2 3>&- &
+        pids[$2]=$!
+        for ((i = 0; i < 500 && $(ls -A at | wc -l) < $2; i++)); do sleep 0.01; done
+        [ "$(ls -A at | wc -l)" = $2 ] || { echo "no temporary file of writer $2"; return 1; }
+    }
+    rm -f fifo?
+    local pids=()
+    start result 1
+    start result 2 # at the same time
+    start other 3
+    exec 9<>fifo2
+    kill -9 ${pids[1]} ${pids[3]}
+    wait ${pids[1]} ${pids[3]} || true
+    [ "$(ls -A at | wc -l)" = 3 ] # they could not do a thing
+    pd2graph profile.txt -o at/result
+    cmp at/result graph.rec
+    [ "$(ls -A at | wc -l)" = 3 ] # the result, what the living one writes, what is left of other
+    pd2graph profile.txt -o at/other
+    [ "$(ls -A at | grep -v '^.rampipe')" = $'other\nresult' ]
+    [ "$(ls -A at | wc -l)" = 3 ]
+    cat graph.rec >fifo2
+    exec 9>&-
+    wait ${pids[2]} # the living one is not disturbed
+    partition graph.rec | sed 's/ graph.rec$/ fifo2/' | cmp at/result -
+    no_litter $'other\nresult'
+}
+
 @test "with -o, a link stays and leads to the new file, which has the old one's mode" {
     echo old >at/file && chmod 640 at/file && ln -s file at/link && ln -s nowhere at/new
     pd2graph profile.txt -o at/link && pd2graph profile.txt -o at/new

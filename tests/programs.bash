@@ -58,7 +58,7 @@ metrics	done.rec
 metrics	elastic.rec
 metrics	ran.rec	--compare=tasks.rec
 metrics	served.rec	--histogram=9
-reccheck	alloc.rec
+reccheck	alloc.rec	--pass
 rec2sqlite	done.rec
 timeline	ran.rec
 timeline	ran.rec	--svg

@@ -16,7 +16,7 @@ chain() {
             task fails x3,z y 'sh -c "echo no >&2; exit 5"' retries=1
             task reader y w 'sh -c "echo never >w"'
             task second w - 'sh -c "echo never >v"'
-            task over - w,z 'sh -c "echo over >w"'
+            task over - w,z 'sh -c "echo over >w; echo >z"'
         }
     done
 }

@@ -89,6 +89,20 @@ W
 W
 }
 
+# Parameters by hand. words: a table of 60, which is the head, too, norm 12, qkv 126, conv 20. patches: token 8,
+# positions 40, stem 392, norm 16, attention 288, its norms 32, two Linears 280, scale 8, head 90.
+@test "onnx2graph: what PyTorch exports without parameters has the graph of what it exports with them" {
+    for name in words patches; do
+        onnx2graph -v --name m $name.onnx 2>said | grep -v '^#@' >with
+        onnx2graph -q --name m $name-bare.onnx | grep -v '^#@' | cmp with -
+        grep -o '[0-9]* parameters' said
+    done >got
+    diff got - <<'W'
+218 parameters
+1154 parameters
+W
+}
+
 @test "torch2graph: its version is that of the suite" {
     [ "torch2graph ${VERSION:-}" = "$(python3 "$ROOT/scripts/torch2graph" --version)" ]
     python3 "$ROOT/scripts/torch2graph" --help | grep -q -- '--measure'

@@ -31,6 +31,25 @@ class Small(nn.Module):
         return self.head(self.drop(self.conv(y))), y.mean(1)
 
 
+class Patches(nn.Module):
+    """An image in patches, a class token, positions, a layer of attention: weights of many ranks and uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, 8))
+        self.positions = nn.Parameter(torch.zeros(1, 5, 8))
+        self.stem = nn.Conv2d(3, 8, 4, stride=4)
+        self.norm = nn.BatchNorm2d(8)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.scale = nn.Parameter(torch.ones(8))
+        self.head = nn.Linear(8, 10)
+
+    def forward(self, x):
+        e = self.norm(self.stem(x)).flatten(2).transpose(1, 2)
+        h = torch.cat([self.token.expand(e.shape[0], -1, -1), e], 1) + self.positions
+        return self.head(self.layer(h)[:, 0] * self.scale)
+
+
 class Nested(nn.Module):
     def __init__(self, inner):
         super().__init__()

@@ -3,6 +3,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 
 here = os.path.dirname(os.path.abspath(__file__))
 script = os.path.join(here, "..", "scripts", "torch2graph")
@@ -38,3 +39,13 @@ with open("errors", "w") as errors:
                  "torch_models:Small --input 2 --repeat 3", "torch_models:Small"):
         status, out, err = torch2graph(line)
         errors.write(f"{status} {err}" + ("(and output)\n" if out else ""))
+
+import torch  # noqa: E402 (torch2graph has it by now)
+import torch_models  # noqa: E402
+
+warnings.simplefilter("ignore")
+for name, model, x in (("words", torch_models.Small(), torch.zeros(2, 5, dtype=torch.int64)),
+                       ("patches", torch_models.Patches(), torch.zeros(1, 3, 8, 8))):
+    for weights in True, False:
+        torch.onnx.export(model, x, name + ("" if weights else "-bare") + ".onnx", export_params=weights, opset_version=13,
+                          training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)

@@ -138,9 +138,10 @@ write_alloc(struct rec_writer *w, const struct graph *graph,
     rec_end(w);
 }
 
+/* Checks it; without a shape it has as many servers as are needed. */
 static bool
-write_all(struct cli *cli, struct settings *settings, bool job, const struct graph *graph,
-          const struct chakra_layout *layout)
+fit_cluster(struct cli *cli, struct settings *settings,
+            const struct chakra_layout *layout)
 {
     struct net_cluster *cluster = &settings->cluster;
     struct rec_error wrong;
@@ -153,6 +154,14 @@ write_all(struct cli *cli, struct settings *settings, bool job, const struct gra
     if (net_servers(cluster) < layout->nslots)
         return cli_usage(cli, "--shape must have %u servers or more, got %u",
                          layout->nslots, net_servers(cluster));
+    return true;
+}
+
+static bool
+write_all(struct cli *cli, const struct settings *settings, bool job,
+          const struct graph *graph, const struct chakra_layout *layout)
+{
+    const struct net_cluster *cluster = &settings->cluster;
     if (!cli_open_writer(cli, true))
         return false;
     if (job)
@@ -188,6 +197,47 @@ warn_of(struct cli *cli, const struct chakra_counts *counts)
     }
     if (*text)
         cli_warn(cli, "left out: %s", text);
+    if (counts->alone > 0)
+        cli_warn(
+            cli,
+            "collectives without a duration and with one member in these files: %llu; they "
+            "take no time: are files of other ranks missing?",
+            (unsigned long long)counts->alone);
+}
+
+/* Do bytes go from one server to another? */
+static bool
+communicates(const struct graph *graph, const struct chakra_layout *layout)
+{
+    for (size_t i = 0; i < graph->ndeps; i++)
+        if (graph->dep[i].bytes > 0 &&
+            layout->slot[graph->dep[i].src] != layout->slot[graph->dep[i].dst])
+            return true;
+    return false;
+}
+
+/* The cluster says how long these bytes take: what of it nobody gave is said. */
+static void
+warn_of_cluster(struct cli *cli, const struct et2graph_args *args,
+                const struct net_cluster *cluster)
+{
+    char text[60] = "", numbers[3][REC_NUM_MAX];
+    if (!args->bandwidth_given)
+        (void)rec_list_name(text, sizeof text, "--bandwidth");
+    if (!args->propagation_given)
+        (void)rec_list_name(text, sizeof text, "--propagation");
+    if (!args->io_given)
+        (void)rec_list_name(text, sizeof text, "--io");
+    if (!*text)
+        return;
+    rec_format_num(numbers[0], cluster->bandwidth);
+    rec_format_num(numbers[1], cluster->propagation);
+    rec_format_num(numbers[2], cluster->io);
+    cli_warn(cli,
+             "without %s the cluster is RAMP, %ux%ux%u, %s bytes/s a server, propagation "
+             "%s s, io %s s",
+             text, cluster->shape[0], cluster->shape[1], cluster->shape[2], numbers[0],
+             numbers[1], numbers[2]);
 }
 
 static bool
@@ -203,7 +253,10 @@ convert(struct cli *cli, const struct et2graph_args *args, struct settings *sett
         warn_of(cli, &counts);
         cli_note(cli, "%s: %zu ops, %zu deps, %u servers", graph.id, graph.nops,
                  graph.ndeps, layout.nslots);
-        ok = write_all(cli, settings, !args->no_job_given, &graph, &layout);
+        ok = fit_cluster(cli, settings, &layout);
+        if (ok && !args->no_job_given && communicates(&graph, &layout))
+            warn_of_cluster(cli, args, &settings->cluster);
+        ok = ok && write_all(cli, settings, !args->no_job_given, &graph, &layout);
     }
     chakra_layout_free(&layout);
     graph_free(&graph);

@@ -45,5 +45,6 @@ run(struct cli *cli, const struct footprint_args *args)
                          args->optimizer_given ? "optimizer" : "precision");
     footprint.optimizer = rule == 0 ? &device_optimizers[optimizer] : NULL;
     footprint.precision = (enum device_precision)precision;
+    cli->cut = true; /* what was not filled must not pass for the memory of training */
     return cli_open_filter(cli) && fill_all(cli, &footprint);
 }

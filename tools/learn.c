@@ -5,6 +5,7 @@
 #define CLI_PATHS "init",
 #include "main.h"
 
+#include "graph_times.h"
 #include "ramp_cluster.h"
 #include "rampipe/learn.h"
 
@@ -15,6 +16,8 @@
 
 /* Held-out episodes have seeds from here on; a training's have smaller ones. */
 enum { HELD_OUT = 1000001 };
+/* Experts look at each other: that takes the square of these in memory. */
+enum { SETTINGS_MAX = 10000 };
 
 struct learning {
     struct cli *cli;
@@ -32,13 +35,19 @@ struct learning {
     struct alloc_scorer *start, *scorer; /* the first may be NULL */
 };
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; /* the signal; 0: none */
 
 static void
 interrupt(int number)
 {
-    interrupted = 1;
+    interrupted = number;
     signal(number, SIG_DFL); /* again: at once */
+}
+
+static bool
+is_interrupted(void)
+{
+    return interrupted != 0;
 }
 
 /* ---- options ------------------------------------------------------------- */
@@ -133,6 +142,9 @@ read_settings(struct learning *l, const struct learn_args *args)
     while (next_item(&rest, &load))
         if (!add_load(l, load, args->fractions_arg))
             return false;
+    if (l->options.nsettings > SETTINGS_MAX)
+        return cli_usage(l->cli, "--loads and --fractions make %u pairs, at most are %d",
+                         l->options.nsettings, SETTINGS_MAX);
     l->options.settings = l->settings;
     l->options.course.steps = args->steps_arg;
     return check_dist(l, "steps", args->steps_arg);
@@ -144,7 +156,7 @@ read_options(struct learning *l, const struct learn_args *args)
     const struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
     struct learn_options *o = &l->options;
     struct cli *cli = l->cli;
-    uint64_t seed, units, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t seed, units, final, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
@@ -159,6 +171,7 @@ read_options(struct learning *l, const struct learn_args *args)
         !cli_count(cli, "units", args->units_arg, 0, ALLOC_UNITS_MAX, &units) ||
         !cli_amount(cli, "sigma", args->sigma_arg, false, &o->sigma) ||
         !cli_count(cli, "held-out", args->held_out_arg, 0, 1000000, &l->held_out) ||
+        !cli_count(cli, "final", args->final_arg, 0, 100000, &final) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX / 2, &seed))
         return false;
     if (!(o->sigma > 0))
@@ -167,6 +180,8 @@ read_options(struct learning *l, const struct learn_args *args)
         return cli_usage(cli, "--units are those of --init's file");
     o->seed = (uint32_t)seed;
     o->threads = (uint32_t)threads;
+    o->final = (uint32_t) final;
+    o->course.stop = is_interrupted;
     o->seconds = 60 * minutes;
     o->course.admission.placer = l->cluster.placer;
     o->course.admission.down = l->cluster.down;
@@ -238,7 +253,7 @@ read_input(struct learning *l)
 
 /* ---- training ------------------------------------------------------------ */
 
-static bool
+static void
 tell(void *context, const struct learn_progress *p)
 {
     struct learning *l = context;
@@ -247,7 +262,6 @@ tell(void *context, const struct learn_progress *p)
     snprintf(what, sizeof what, "generations, %.1f s, value %.4f, sigma %.3f", p->seconds,
              p->value, p->sigma);
     cli_progress(l->cli, p->generation, all == UINT64_MAX ? 0 : all, what);
-    return !interrupted;
 }
 
 /* The blocking rate on episodes that it was not trained on. */
@@ -279,45 +293,68 @@ judge(struct learning *l)
                            : (double)NAN);
     }
     learn_course_free(course);
+    if (!ok && err->code == REC_OK) {
+        cli_warn(l->cli, "interrupted before all held-out episodes were had");
+        return true;
+    }
     return ok;
 }
 
+/* The provenance is that of a training which ends like this one by itself. */
 static bool
-train(struct learning *l, uint64_t *generations)
+train(struct learning *l)
 {
     struct cli *cli = l->cli;
-    struct sigaction action = {.sa_handler = interrupt}, before[2];
+    uint64_t generations = 0;
+    bool stopped = false;
 
-    *generations = 0;
     if (l->options.generations == 0) {
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
-        return l->scorer != NULL;
+        if (l->scorer)
+            ramp_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristic);
+    } else {
+        l->scorer = learn_train(&l->options, &l->store, l->start, l->units, &generations,
+                                &stopped, &cli->err);
+        if (stopped && l->scorer)
+            cli_warn(cli,
+                     "interrupted after %llu generations, whose means are the result",
+                     (unsigned long long)generations);
+        else if (stopped)
+            rec_fail(
+                &cli->err, REC_IO,
+                "interrupted before the first generation was over: there is no result");
     }
+    return l->scorer && cli_set_provenance(cli, "generations", generations) &&
+           (!stopped || cli_set_provenance(cli, "final", 0));
+}
+
+/* A signal ends training and judging, not the tool. */
+static bool
+train_and_judge(struct learning *l)
+{
+    struct sigaction action = {.sa_handler = interrupt}, before[2];
+    bool ok;
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    l->scorer =
-        learn_train(&l->options, &l->store, l->start, l->units, generations, &cli->err);
+    ok = train(l) && judge(l);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
-    if (interrupted)
-        cli_warn(cli, "interrupted after %llu generations",
-                 (unsigned long long)*generations);
-    return l->scorer != NULL;
+    return ok;
 }
 
 static bool
 run(struct cli *cli, const struct learn_args *args)
 {
     struct learning l = {.cli = cli};
-    uint64_t generations;
+    char advice[GRAPH_TIMES_MAX];
     bool ok;
 
+    l.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     l.options.tell = tell;
     l.options.context = &l;
     ok = read_options(&l, args) && cli_open_reader(cli) && read_input(&l) &&
-         train(&l, &generations) && judge(&l) && cli_open_writer(cli, true) &&
-         cli_next_stream(cli, "generations", generations);
+         train_and_judge(&l) && cli_open_writer(cli, true);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
     ramp_cluster_free(&l.cluster);

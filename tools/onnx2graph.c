@@ -7,12 +7,14 @@
 
 #include <math.h>
 
-enum { DIMENSIONS_MAX = 32 };
+enum { DIMENSIONS_MAX = 32, INPUTS_MAX = 32 };
 
 struct settings {
     struct onnx_options options;
     struct onnx_dimension dimension[DIMENSIONS_MAX];
-    char *names; /* of the dimensions */
+    char *names;  /* of the dimensions */
+    char *inputs; /* names of the inputs that are data */
+    const char *data[INPUTS_MAX];
     enum device_precision precision;
     uint64_t steps;
     char name[300];
@@ -43,6 +45,28 @@ read_dimensions(struct cli *cli, const char *list, struct settings *settings)
         *mark = '\0';
         settings->dimension[options->ndimensions++] =
             (struct onnx_dimension){.name = name, .size = (int64_t)size};
+    }
+    return true;
+}
+
+/* NAME,NAME,... */
+static bool
+read_inputs(struct cli *cli, const char *list, struct settings *settings)
+{
+    struct onnx_options *options = &settings->options;
+    char *next, *name = settings->inputs = strdup(list);
+    if (!name)
+        return rec_fail_memory(&cli->err);
+    options->data = settings->data;
+    for (; name; name = next) {
+        next = strchr(name, ',');
+        if (next)
+            *next++ = '\0';
+        if (!*name)
+            return cli_usage(cli, "--input must be NAME,NAME,..., got '%s'", list);
+        if (options->ndata == INPUTS_MAX)
+            return cli_usage(cli, "--input names more than %d", INPUTS_MAX);
+        settings->data[options->ndata++] = name;
     }
     return true;
 }
@@ -93,7 +117,8 @@ read_settings(struct cli *cli, const struct onnx2graph_args *args,
         !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps) ||
         (args->batch_given &&
          !cli_count(cli, "batch", args->batch_arg, 1, 1000000, &batch)) ||
-        (args->dimension_given && !read_dimensions(cli, args->dimension_arg, settings)))
+        (args->dimension_given && !read_dimensions(cli, args->dimension_arg, settings)) ||
+        (args->input_given && !read_inputs(cli, args->input_arg, settings)))
         return false;
     settings->precision = (enum device_precision)precision;
     settings->options.batch = (double)batch;
@@ -131,19 +156,34 @@ say(struct cli *cli, const struct input_network *network)
              network->batch);
 }
 
+/* What was guessed of a file without weights. */
+static void
+warn_of_inputs(struct cli *cli, const struct onnx_inputs *inputs)
+{
+    cli_warn(cli,
+             "inputs without values that are taken for weights: %zu%s%s%s; for data: %s "
+             "(--input NAME,... says which are data)",
+             inputs->weights, *inputs->unsure ? " (by their shape alone: " : "",
+             inputs->unsure, *inputs->unsure ? ")" : "", inputs->data);
+}
+
 static bool
 run(struct cli *cli, const struct onnx2graph_args *args)
 {
-    struct settings settings = {.names = NULL};
+    struct settings settings = {.names = NULL, .inputs = NULL};
     struct input_network network = {0};
+    struct onnx_inputs inputs;
     bool ok = read_settings(cli, args, &settings) &&
               onnx_read(cli->nfiles ? cli->files[0] : "-", &settings.options, &network,
-                        &cli->err);
+                        &inputs, &cli->err);
     if (ok) {
+        if (inputs.weights > 0 && !args->input_given)
+            warn_of_inputs(cli, &inputs);
         say(cli, &network);
         ok = write_graph(cli, &settings, !args->no_job_given, &network);
     }
     input_network_free(&network);
     free(settings.names);
+    free(settings.inputs);
     return ok;
 }

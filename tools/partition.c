@@ -4,6 +4,7 @@
 #define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
 #include "main.h"
 
+#include "graph_times.h"
 #include "partition_policy.h"
 #include "rampipe/net.h"
 
@@ -14,7 +15,11 @@ enum { PARTS_MAX = 65536 };
 struct partition {
     struct cli *cli;
     struct graph_partition how;
+    const char *advice; /* graphs must have times; NULL: any may come */
     struct graph graph, result;
+    double made; /* ops and deps of all results, on which there is a limit */
+    struct rec_limit limit;
+    bool warned;
     struct rec_map names;  /* graph as it was called -> index into new_name */
     const char **new_name; /* what it is called now */
     size_t nnames, name_room;
@@ -104,12 +109,10 @@ read_options(struct partition *p, const struct partition_args *args,
 {
     static const char *const sizes[] = {"reference", "gradient", NULL};
     struct cli *cli = p->cli;
-    uint64_t degree, copies;
+    uint64_t degree;
     size_t size;
 
     if (!cli_count(cli, "degree", args->degree_arg, 1, PARTS_MAX, &degree) ||
-        !cli_count(cli, "data-parallel", args->data_parallel_arg, 1, PARTS_MAX,
-                   &copies) ||
         !cli_seconds(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
         !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size))
         return false;
@@ -117,10 +120,9 @@ read_options(struct partition *p, const struct partition_args *args,
         return cli_usage(cli, "--degree must be 1 or even, got '%s'", args->degree_arg);
     if (args->split_given && (args->degree_given || args->quantum_given))
         return cli_usage(cli, "--split decides alone: give no --degree or --quantum");
-    if (!cli_limit(cli, args->limit_arg, &p->how.limit))
+    if (!cli_limit(cli, args->limit_arg, &p->limit))
         return false;
     p->how.degree = (uint32_t)degree;
-    p->how.copies = (uint32_t)copies;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
     if (!args->policy_given &&
         (args->max_degree_given || args->shape_given || args->seed_given))
@@ -163,8 +165,12 @@ end_graph(struct partition *p)
     if (!p->graph.open)
         return true;
     if (!graph_close(&p->graph, &p->cli->err) ||
+        (p->advice && !graph_check_times(&p->graph, p->advice, &p->cli->err)) ||
+        !graph_partition_count(&p->graph, &p->how, &p->made, &p->cli->err) ||
+        !rec_limit(&p->limit, p->made, "ops and deps", &p->cli->err) ||
         !graph_partition(&p->graph, &p->how, &p->result, &p->cli->err) || !remember(p))
         return false;
+    partition_warn(p->cli, &p->result, &p->warned);
     cli_note(p->cli, "%s: %zu ops and %zu deps", p->result.id, p->result.nops,
              p->result.ndeps);
     graph_write(&p->result, p->cli->writer);
@@ -229,12 +235,14 @@ run(struct cli *cli, const struct partition_args *args)
 {
     struct partition p = {.cli = cli};
     struct graph_split_op *list = NULL;
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
     bool ok = read_options(&p, args, &list);
 
+    p.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     if (ok && args->policy_given)
-        ok = partition_by_policy(cli, args, &p.how);
+        ok = partition_by_policy(cli, args, &p.how, p.advice);
     else {
         ok = ok && cli_open_filter(cli);
         while (ok && (status = cli_next(cli, &rec)) > 0)

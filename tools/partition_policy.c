@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A partitioned graph that a job is the first to need. */
+struct wanted {
+    const struct graph *graph;
+    uint32_t degree;
+};
+
 struct policy {
     struct cli *cli;
     struct graph_partition *how;
@@ -20,14 +26,33 @@ struct policy {
     struct rec_arena arena;
     char *list; /* the alternatives of a job */
     size_t list_len, list_room;
+    struct wanted *wanted; /* those of them that are not in the output yet */
+    size_t nwanted, wanted_room;
+    double made; /* ops and deps of all that are, on which there is a limit */
+    struct rec_limit limit;
+    bool warned;
 };
+
+void
+partition_warn(const struct cli *cli, const struct graph *graph, bool *warned)
+{
+    struct rec_str family, parts;
+    if (*warned || !graph_key(graph, "family", &family) ||
+        !rec_str_is(family, "transformer") || !graph_key(graph, "parts", &parts) ||
+        rec_str_is(parts, "1"))
+        return;
+    cli_warn(cli,
+             "graph '%s' is of a transformer: its ops are split as on RAMP, each part "
+             "sends to each part of the next op, which is no tensor parallelism",
+             graph->id);
+    *warned = true;
+}
 
 static bool
 read_policy(struct policy *p, const struct partition_args *args)
 {
-    static const char *const changed[] = {"degree", "split", "data-parallel"};
-    const bool given[] = {args->degree_given, args->split_given,
-                          args->data_parallel_given};
+    static const char *const changed[] = {"degree", "split"};
+    const bool given[] = {args->degree_given, args->split_given};
     struct cli *cli = p->cli;
     char name[32];
     const char *colon = strchr(args->policy_arg, ':');
@@ -37,7 +62,7 @@ read_policy(struct policy *p, const struct partition_args *args)
     uint32_t shape[3];
     struct rec_error wrong;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (given[i])
             return cli_usage(cli, "--policy decides alone: give no --%s", changed[i]);
     snprintf(name, sizeof name, "%.*s", (int)len, args->policy_arg);
@@ -45,6 +70,7 @@ read_policy(struct policy *p, const struct partition_args *args)
                         &choice) ||
         !cli_count(cli, "max-degree", args->max_degree_arg, 1, 65536, &most) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
+        !cli_limit(cli, args->limit_arg, &p->limit) ||
         (!net_parse_shape(args->shape_arg, shape, &wrong) &&
          !cli_usage(cli, "--shape %s", wrong.text)))
         return false;
@@ -62,7 +88,7 @@ read_policy(struct policy *p, const struct partition_args *args)
     return p->offer.rng != NULL;
 }
 
-/* Puts "graph/degree" on the list, and the graph into the stream if it is not there. */
+/* Puts "graph/degree" on the list, and among what is wanted if it is not in the output. */
 static bool
 offer(struct policy *p, const struct graph *graph, uint32_t degree)
 {
@@ -83,14 +109,29 @@ offer(struct policy *p, const struct graph *graph, uint32_t degree)
         return true;
     kept = rec_arena_copy(&p->arena, id, err);
     ok = kept && rec_map_add(&p->written, (struct rec_str){kept, id.len}, degree, err);
-    if (ok) {
+    p->how->degree = degree;
+    if (!ok || !graph_partition_count(graph, p->how, &p->made, err) ||
+        !rec_grow(&p->wanted, &p->wanted_room, p->nwanted + 1, sizeof *p->wanted, err))
+        return false;
+    p->wanted[p->nwanted++] = (struct wanted){graph, degree};
+    return true;
+}
+
+static bool
+write_wanted(struct policy *p)
+{
+    bool ok = rec_limit(&p->limit, p->made, "ops and deps", &p->cli->err);
+    for (size_t i = 0; ok && i < p->nwanted; i++) {
         struct graph result = {0};
-        p->how->degree = degree;
-        ok = graph_partition(graph, p->how, &result, err);
-        if (ok)
+        p->how->degree = p->wanted[i].degree;
+        ok = graph_partition(p->wanted[i].graph, p->how, &result, &p->cli->err);
+        if (ok) {
+            partition_warn(p->cli, &result, &p->warned);
             graph_write(&result, p->cli->writer);
+        }
         graph_free(&result);
     }
+    p->nwanted = 0;
     return ok;
 }
 
@@ -115,6 +156,8 @@ take_job(struct policy *p, const struct rec *rec)
             if (!offer(p, graph, p->offered[i]))
                 return false;
     }
+    if (!write_wanted(p))
+        return false;
     rec_begin(cli->writer, "job");
     rec_str_field(cli->writer, job.id);
     rec_str_field(cli->writer, (struct rec_str){p->list, p->list_len});
@@ -139,7 +182,7 @@ take(struct policy *p, const struct rec *rec)
 
 bool
 partition_by_policy(struct cli *cli, const struct partition_args *args,
-                    struct graph_partition *how)
+                    struct graph_partition *how, const char *advice)
 {
     struct policy *p = calloc(1, sizeof *p);
     struct rec rec;
@@ -150,6 +193,7 @@ partition_by_policy(struct cli *cli, const struct partition_args *args,
         return rec_fail_memory(&cli->err);
     p->cli = cli;
     p->how = how;
+    p->store.advice = advice;
     ok = read_policy(p, args) && cli_open_filter(cli);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(p, &rec);
@@ -160,6 +204,7 @@ partition_by_policy(struct cli *cli, const struct partition_args *args,
     rec_map_free(&p->written);
     rec_arena_free(&p->arena);
     free(p->list);
+    free(p->wanted);
     free(p);
     return ok;
 }

@@ -84,13 +84,17 @@ static bool
 read_transformer(struct cli *cli, const char *path, struct config *config)
 {
     struct rec_reader *reader;
+    char left[INPUT_LEFT_MAX] = "";
     bool ok;
     if (cli->nfiles > 0)
         return cli_usage(cli, "--transformer takes no ARCHITECTURE, got '%s'",
                          cli->files[0]);
     reader = rec_reader_open(&path, 1, NULL, &cli->err);
     ok = reader && input_transformer_read(reader, &config->transformer,
-                                          &config->spec.sequence, &cli->err);
+                                          &config->spec.sequence, left, &cli->err);
+    if (ok && *left)
+        cli_warn(cli, "%s: keys that are not understood, and left out: %s",
+                 rec_reader_file(reader), left);
     rec_reader_close(reader);
     name_of_config(strcmp(path, "-") == 0 ? "stdin" : path, config->name,
                    sizeof config->name);
@@ -139,8 +143,11 @@ put_head(struct cli *cli, const struct pdgen_args *args,
          const struct input_network_spec *spec, const struct input_network *network)
 {
     rec_put_line(cli->writer, rec_str(cli->provenance));
-    rec_printf(cli->writer, "# network: %s\n# device: %s\n# precision: %s\n", spec->name,
-               args->device_arg, args->precision_arg);
+    rec_printf(cli->writer, "# network: %s\n", spec->name);
+    if (*input_network_family(network))
+        rec_printf(cli->writer, "# family: %s\n", input_network_family(network));
+    rec_printf(cli->writer, "# device: %s\n# precision: %s\n", args->device_arg,
+               args->precision_arg);
     rec_printf(cli->writer, "# batch: %.0f\n", network->batch);
     if (spec->sequence > 0)
         rec_printf(cli->writer, "# sequence: %.0f\n", network->sequence);
@@ -196,6 +203,12 @@ write_graph(struct cli *cli, bool job, const struct input_network_spec *spec,
     return ok;
 }
 
+static bool
+takes_images(const struct input_network_spec *spec)
+{
+    return spec->sequence == 0 || spec->transformer->patch > 0;
+}
+
 /* The network that was asked for, for the batch and sequence that were. */
 static bool
 build(struct cli *cli, const struct pdgen_args *args, double bytes, struct config *config,
@@ -212,8 +225,8 @@ build(struct cli *cli, const struct pdgen_args *args, double bytes, struct confi
                     args->attention_given ? args->attention_arg : "fused", attentions,
                     &attention))
         return false;
-    if (args->sequence_given && (*spec)->sequence == 0)
-        return cli_usage(cli, "--sequence is for transformers, %s takes images",
+    if (args->sequence_given && takes_images(*spec))
+        return cli_usage(cli, "--sequence is for transformers of text, %s takes images",
                          (*spec)->name);
     if (args->sequence_given && !cli_count(cli, "sequence", args->sequence_arg, 1,
                                            (uint64_t)(*spec)->sequence, &sequence))
@@ -258,6 +271,7 @@ run(struct cli *cli, const struct pdgen_args *args)
                   ? write_graph(cli, !args->no_job_given, spec, &network, &roofline)
                   : write_profile(cli, args, spec, &network, &roofline));
     input_network_free(&network);
+    input_transformer_free(&config.transformer);
     device_table_free(&table);
     return ok;
 }

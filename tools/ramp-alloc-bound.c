@@ -3,6 +3,7 @@
 #define CLI_UNSHOWN "limit",
 #include "main.h"
 
+#include "graph_times.h"
 #include "ramp_cluster.h"
 
 struct bound {
@@ -25,7 +26,6 @@ forget(struct bound *b)
     graph_store_free(&b->store);
     b->relaxation = NULL;
     b->jobs = (struct graph_jobs){.last = 0};
-    b->store = (struct graph_store){.graph = NULL};
 }
 
 static bool
@@ -84,6 +84,7 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
 {
     const struct ramp_cluster_options options = RAMP_CLUSTER_OPTIONS(args);
     struct bound b = {.cli = cli, .runs = args->runs_given};
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
     bool ok = ramp_cluster_read(cli, &options, &b.cluster) &&
@@ -92,6 +93,7 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     b.options.placer = b.cluster.placer;
     b.options.down = b.cluster.down;
     b.options.ndown = b.cluster.ndown;
+    b.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&b, &rec);
     ok = ok && status == 0 && graph_store_end(&b.store, &cli->err);

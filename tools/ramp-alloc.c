@@ -3,6 +3,7 @@
 #define CLI_UNSHOWN "map", "agent-timeout",
 #include "main.h"
 
+#include "graph_times.h"
 #include "ramp-alloc_map.h"
 #include "ramp_cluster.h"
 
@@ -123,6 +124,10 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
+    for (int i = 0; i < 2; i++) {
+        const struct alloc_choosing *c = i ? &r->base : &r->choosing;
+        ramp_cluster_compare(cli, &r->cluster, c->argument, alloc_choosing_trained(c));
+    }
     r->options.placer = r->cluster.placer;
     r->options.down = r->cluster.down;
     r->options.ndown = r->cluster.ndown;
@@ -156,6 +161,14 @@ write_layout(struct rec_writer *writer, const struct sim_layout *layout,
     }
 }
 
+/* Not as many servers as parts were asked for. */
+static bool
+takes_others(const struct alloc_decision *decision)
+{
+    uint32_t degree = decision->graph->degree;
+    return degree > 0 && decision->layout->nslots != degree;
+}
+
 static void
 write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
             const struct alloc_decision *decision)
@@ -171,6 +184,8 @@ write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
         rec_put_bytes(writer, i ? "," : "\t", 1);
         rec_put_bytes(writer, name, len);
     }
+    if (takes_others(decision))
+        rec_uint_key(writer, "degree", decision->graph->degree);
     rec_end(writer);
 }
 
@@ -181,19 +196,6 @@ failed_op(const struct alloc_decision *decision)
     return &graph->op[graph->member[graph->unit[decision->failed].first]];
 }
 
-/* What all ops need; twins share theirs. */
-static double
-total_memory(const struct graph *graph)
-{
-    double sum = 0;
-    for (uint32_t u = 0; u < graph->nunits; u++) {
-        const struct graph_op *op = &graph->op[graph->member[graph->unit[u].first]];
-        if (op->pass != GRAPH_BACKWARD || op->pair == GRAPH_NONE)
-            sum += graph->unit[u].parts * alloc_part_memory(graph, u);
-    }
-    return sum;
-}
-
 /* How much memory the op that could not be placed lacks. */
 static void
 explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decision)
@@ -201,10 +203,13 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
     const struct graph *graph = decision->graph;
     const struct graph_op *op = failed_op(decision);
     double needs = alloc_part_memory(graph, decision->failed);
+    double all = graph_memory_held(graph);
 
     rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);
     rec_num_key(r->cli->writer, "needs", needs);
     rec_num_key(r->cli->writer, "missing", needs - decision->left);
+    if (op->pass != GRAPH_TASK)
+        rec_num_key(r->cli->writer, "memory", all);
     if (r->cli->verbose)
         cli_note(r->cli,
                  "job '%.*s': op '%s' of graph '%s' needs %.10g bytes on a server for "
@@ -213,8 +218,7 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
                  (int)decision->job.id.len, decision->job.id.ptr,
                  op->of ? op->of : op->id, graph->id, needs,
                  graph->unit[decision->failed].parts, decision->left,
-                 r->options.placer.cluster.memory, needs - decision->left,
-                 total_memory(graph));
+                 r->options.placer.cluster.memory, needs - decision->left, all);
 }
 
 /* Why no block was found for the op that could not be placed. */
@@ -237,6 +241,22 @@ explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decisi
         net_is_legal(shape, unit->parts) ? "no free block of a legal shape"
                                          : "no legal shape",
         shape[0], shape[1], shape[2], legal);
+}
+
+/* Each op has at most so many parts, but ops need not share their servers. */
+static void
+explain_servers(const struct ramp_alloc *r, const struct alloc_decision *decision)
+{
+    const struct graph *graph = decision->graph;
+    uint32_t most = 1;
+    for (size_t u = 0; u < graph->nunits; u++)
+        if (graph->unit[u].parts > most)
+            most = graph->unit[u].parts;
+    cli_note(r->cli,
+             "layout %s: graph '%s' of degree %u takes %u servers: its ops have at most "
+             "%u parts, and two ops may lie on different servers",
+             decision->layout->id, graph->id, graph->degree, decision->layout->nslots,
+             most);
 }
 
 static bool
@@ -263,6 +283,8 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
                 order[decision->layout->placed[i]] = i;
             write_layout(writer, decision->layout, order);
             free(order);
+            if (takes_others(decision))
+                explain_servers(r, decision);
         }
         write_alloc(writer, &r->options.placer.cluster, decision);
     }
@@ -313,6 +335,7 @@ static bool
 run(struct cli *cli, const struct ramp_alloc_args *args)
 {
     struct ramp_alloc r = {.cli = cli};
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
     bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
@@ -321,6 +344,7 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
               (!args->map_given ||
                (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
 
+    r.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
     ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&

@@ -75,3 +75,15 @@ ramp_cluster_free(struct ramp_cluster *cluster)
     free(cluster->down);
     cluster->down = NULL;
 }
+
+void
+ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
+                     const char *file, const struct alloc_heuristic *trained)
+{
+    if (trained && trained != cluster->placer.heuristic)
+        cli_warn(
+            cli,
+            "%s was trained for --heuristic %s, and jobs are placed by %s: it may block "
+            "more of them than a rule of --choose does",
+            file, trained->name, cluster->placer.heuristic->name);
+}

@@ -33,5 +33,9 @@ struct ramp_cluster {
 bool ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
                        struct ramp_cluster *cluster) REC_MUST_CHECK;
 void ramp_cluster_free(struct ramp_cluster *cluster);
+/* Warns if the policy in a file was trained with another heuristic than this cluster's;
+ * `trained` may be NULL: not known. */
+void ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
+                          const char *file, const struct alloc_heuristic *trained);
 
 #endif

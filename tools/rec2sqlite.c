@@ -33,22 +33,23 @@ open_database(struct cli *cli, bool append, const bool wanted[REC_NTYPES])
         (void)!cli_usage(cli, "--append needs -o FILE, the database to add to");
         return NULL;
     }
-    if (append && access(cli->output, F_OK) == 0)
+    if (append)
         return database_open(cli->output, wanted, &cli->err);
+    if (!cli->output && isatty(STDOUT_FILENO)) {
+        (void)!cli_usage(cli,
+                         "a database is nothing for a terminal: give it a file, -o FILE");
+        return NULL;
+    }
+    if (!cli_open_writer(cli, false) || !rec_writer_claim(cli->writer, &cli->err))
+        return NULL;
+    /* (looked at behind the claim: what comes to be there later is not replaced) */
     if (cli->output && database_is_there(cli->output)) {
         (void)!cli_usage(cli,
                          "%s: a database is there: --append adds to it, else remove it",
                          cli->output);
         return NULL;
     }
-    if (!cli->output && isatty(STDOUT_FILENO)) {
-        (void)!cli_usage(cli,
-                         "a database is nothing for a terminal: give it a file, -o FILE");
-        return NULL;
-    }
-    return cli_open_writer(cli, false)
-               ? database_new(cli->output ? cli->output : "<stdout>", wanted, &cli->err)
-               : NULL;
+    return database_new(cli->output ? cli->output : "<stdout>", wanted, &cli->err);
 }
 
 static bool

@@ -9,6 +9,8 @@
 #include "rampipe/spot.h"
 #include "rampipe/task.h"
 
+#include <stdlib.h>
+
 static void
 put_list(struct cli *cli, const char *type, const char *kind, const char *what,
          const struct rec_field_spec *row)
@@ -42,7 +44,8 @@ static const char man_head[] =
     ".SH DESCRIPTION\n"
     "One record a line, fields separated by one TAB, the first field is the type, a "
     "lower-case word. After a type's fixed fields come optional key=value fields in any "
-    "order. UTF-8; lines end in LF, CR LF is read. Ids hold no comma and no '='. Times "
+    "order, and no others: a field without a '=' behind the fixed ones is refused by "
+    "whoever reads the stream. UTF-8; lines end in LF, CR LF is read. Ids hold no comma and no '='. Times "
     "are seconds, sizes bytes, rates bytes per second, money US$; numbers are decimal, "
     "inf is allowed where a limit may be absent. A printed number reads back as the same "
     "IEEE double.\n"
@@ -59,7 +62,9 @@ static const char man_head[] =
     "input of no bytes at all: every tool then ends with status 4, unless "
     "\\-\\-partial. A trailer that is a seal has the number of records and, in 8 "
     "hexadecimal digits, the CRC\\-32 (as of gzip) of the bytes between header and "
-    "trailer; who reads a stream that does not fit its seal ends with status 4. What is "
+    "trailer. A sealed stream is the same to the byte, or refused with status 4: its header "
+    "and its trailer, too, are as they were written and end in LF, so that a stream whose "
+    "lines were made to end in CR LF is not the one that was sealed. What is "
     "written anew has no seal. Streams may be concatenated; between one's #end and the "
     "next #rampipe stand only comments. #@ lines come before the records. A stream "
     "without #rampipe is taken as made by hand and has no #end. Every tool forwards "
@@ -75,8 +80,8 @@ static const char man_checked[] =
     "not UTF-8. To check a stream is to look at every field and known key, and at what "
     "records say of each "
     "other, as the tools do that read them: graphs, ops, deps, jobs and layouts come once "
-    "and are whole, a graph has no cycle, all alternatives of a job are there, every op of "
-    "a layout is placed once on a slot it has, an alloc is of a job that waits, of one of "
+    "and are whole, a graph has an op at least and no cycle, all alternatives of a job are "
+    "there, every op of a layout is placed once on a slot it has, an alloc is of a job that waits, of one of "
     "its alternatives, of a layout of that graph, with a server for each slot, and not "
     "before the job arrives; behind a cluster every job is started or turned away once; a "
     "cluster comes once, before its jobs; a job ends once; instances come before they go; "
@@ -214,6 +219,26 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
                                                              &event, reader, err));
 }
 
+/* "ok: 3 records, 1 graph, 2 op", on standard error: a file or pipe that a stream is checked
+ * into never gets it. */
+static bool
+say_verdict(struct cli *cli, const uint64_t count[REC_NTYPES], uint64_t total)
+{
+    struct rec_text text;
+    char *list;
+    if (!rec_text_open(&text, &cli->err))
+        return false;
+    for (enum rec_type type = REC_OTHER; type < REC_NTYPES; type++)
+        if (count[type] && type != REC_COMMENT && type != REC_MARK)
+            fprintf(text.out, ", %llu %s", (unsigned long long)count[type],
+                    type == REC_OTHER ? "other" : rec_spec(type)->name);
+    list = rec_text_close(&text, &cli->err);
+    if (list)
+        cli_tell(cli, "ok: %llu records%s", (unsigned long long)total, list);
+    free(list);
+    return list != NULL;
+}
+
 static bool
 check(struct cli *cli, bool pass)
 {
@@ -238,15 +263,7 @@ check(struct cli *cli, bool pass)
     serve_check_free(&said.serving);
     task_check_free(&said.tasks);
     device_table_free(&said.devices);
-    if (!ok || pass)
-        return ok;
-    rec_printf(cli->writer, "ok: %llu records", (unsigned long long)total);
-    for (enum rec_type type = REC_OTHER; type < REC_NTYPES; type++)
-        if (count[type] && type != REC_COMMENT && type != REC_MARK)
-            rec_printf(cli->writer, ", %llu %s", (unsigned long long)count[type],
-                       type == REC_OTHER ? "other" : rec_spec(type)->name);
-    rec_printf(cli->writer, "\n");
-    return true;
+    return ok && (pass || say_verdict(cli, count, total));
 }
 
 static bool
@@ -268,5 +285,9 @@ run(struct cli *cli, const struct reccheck_args *args)
             rec_writer_seal(cli->writer);
         return check(cli, true);
     }
-    return cli_open_writer(cli, false) && cli_open_reader(cli) && check(cli, false);
+    if (cli->output)
+        return cli_usage(cli,
+                         "-o needs --pass or --seal: only they write the stream (the "
+                         "verdict goes to standard error)");
+    return cli_open_reader(cli) && check(cli, false);
 }

@@ -67,6 +67,14 @@ read_options(struct cli *cli, const struct runtasks_args *args,
     options->logs = args->logs_arg;
     options->log = args->resume_given ? args->resume_arg : args->log_arg;
     options->resume = args->resume_given;
+    options->again = args->again_in_place_given;
+    options->content = args->check_content_given;
+    options->unchecked = args->no_check_outputs_given;
+    options->durable = args->durable_given;
+    if (options->again && !options->resume)
+        return cli_usage(cli, "--again-in-place is for --resume");
+    if (options->content && !options->log)
+        return cli_usage(cli, "--check-content is for --log and --resume");
     options->slurm = args->slurm_options_given ? args->slurm_options_arg : "";
     return true;
 }
@@ -114,9 +122,15 @@ run_tasks(struct cli *cli, const struct task_run_options *options)
 {
     struct task_tally tally;
     int signal_number;
-    if (!cli_open_filter(cli) ||
-        !task_run(options, cli->reader, cli->writer, &tally, &signal_number, &cli->err))
+    if (!cli_open_filter(cli))
         return false;
+    if (!task_run(options, cli->reader, cli->writer, &tally, &signal_number, &cli->err)) {
+        size_t used = strlen(cli->err.text);
+        if (tally.lost)
+            snprintf(cli->err.text + used, sizeof cli->err.text - used,
+                     " (--again-in-place takes it as it is)");
+        return false;
+    }
     if (signal_number)
         raise(signal_number);
     cli_note(cli, "%llu tasks: %llu done, %llu failed, %llu skipped, %llu done before",
@@ -150,6 +164,8 @@ run(struct cli *cli, const struct runtasks_args *args)
     size_t engine;
     int status;
     if (!read_engine(cli, args, &engine) || !read_options(cli, args, &options) ||
+        (options.log &&
+         !task_check_log(options.log, cli->output, cli->files, cli->nfiles, &cli->err)) ||
         !make_folder(cli, options.logs))
         return false;
     if (engine == LOCAL)

@@ -2,6 +2,7 @@
 #include "ggo/sim.h"
 #include "main.h"
 
+#include "graph_times.h"
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -105,6 +106,8 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_uint_key(w, "collectives", done->cost->traffic.collectives);
     rec_num_key(w, "deadline", done->job.deadline);
     rec_num_key(w, "memory", layout->memory_sum);
+    rec_num_key(w, "peak_memory", layout->memory);
+    rec_num_key(w, "op_memory", layout->op_memory);
     rec_num_key(w, "dep_bytes", layout->dep_bytes);
     rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
     graph_pass_key(layout->graph, "demand_memory", w);
@@ -141,6 +144,7 @@ run(struct cli *cli, const struct sim_args *args)
                                    .context = cli};
     struct sim_replay *replay = NULL;
     struct sim_clock clock = {0};
+    char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     double until, layouts;
     int status = 0, taken = 0;
@@ -150,8 +154,11 @@ run(struct cli *cli, const struct sim_args *args)
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
               sim_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
-    if (ok)
+    if (ok) {
         sim_replay_keep(replay, layouts < (double)SIZE_MAX ? (size_t)layouts : SIZE_MAX);
+        sim_replay_advise(replay,
+                          graph_times_advice(cli, args->allow_zero_given, advice));
+    }
     while (ok && (status = cli_next(cli, &rec)) > 0) {
         taken = sim_clock_take(&clock, cli->reader, &rec, &cli->err);
         if (taken == 0)

@@ -85,6 +85,8 @@ struct alloc_heuristic {
         pure; /* the same plan on the same free servers gives the same: a placement may be
                   remembered. One that is not draws from alloc_placer_rng() */
     bool whole; /* any free block in the cluster will do, the first is taken */
+    bool alike; /* wherever there is room for a plan, its parts lie to each other as on an
+                   empty cluster: it holds as many servers and takes as long */
 };
 
 extern const struct alloc_heuristic alloc_heuristics[];
@@ -232,7 +234,8 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
                              double value[ALLOC_FEATURES],
                              struct rec_error *err) REC_MUST_CHECK;
 
-/** Answers that are no alternative's number: none can start; the job is not wanted. */
+/** Answers that are no alternative's number: none can start; the job is not wanted. Its block
+ * has the cause policy if it could have started or waited, else that of the last alternative. */
 #define ALLOC_NONE UINT32_MAX
 #define ALLOC_REFUSED (UINT32_MAX - 1)
 
@@ -255,6 +258,8 @@ struct alloc_expert {
  * is at least 0; else the job is refused.
  */
 struct alloc_scorer {
+    const struct alloc_heuristic
+        *heuristic; /* it was trained with; NULL: that is not known */
     uint32_t units; /* each expert's */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
@@ -269,7 +274,7 @@ void alloc_scorer_free(void *scorer);
 size_t alloc_scorer_size(uint32_t units);
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
-/** Reads expert and weight records. NULL: *err. */
+/** Reads policy, expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;
 /** The center of an only expert, which is always the nearest, is not written. */
@@ -333,6 +338,10 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
+/** The heuristic that a learned chooser was trained with. NULL: it is no learned one, or its
+ * file does not say. */
+const struct alloc_heuristic *alloc_choosing_trained(
+    const struct alloc_choosing *choosing);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 
@@ -443,12 +452,9 @@ void alloc_admission_free(struct alloc_admission *admission);
  * job, and asks how many servers are free, not which: what an allocator starts is a solution,
  * if each x is 0 or 1, so the optimum is not less.
  *
- * n[a] and step[a] must be at most what the alternative has in any placement. They are the
- * fewest servers held, and the shortest step, on the empty cluster and on each shape of block
- * that its most divided op may have, with nothing else free: on an empty cluster alone a job
- * may take more servers, and be slower, than where little is free. So it is assumed that no
- * placement that is spread over other servers is faster or smaller than all of these; the
- * number of servers is certain where a block of as many as that op has parts suffices.
+ * n[a] and step[a] are at most what the alternative has in any placement that the heuristic
+ * makes, on whichever servers are free: of a heuristic whose placements are all alike, what it
+ * has on the empty cluster; else a lower bound, which ramp-alloc-bound(1) proves.
  */
 struct alloc_relaxation;
 
@@ -462,7 +468,7 @@ struct alloc_relaxation_options {
 };
 
 struct alloc_relaxed {
-    uint64_t jobs, able; /* able: have an alternative that can be placed and is in time */
+    uint64_t jobs, able; /* able: have an alternative that may be placed, in time */
     uint32_t servers;    /* in service */
     double accepted; /* jobs at most, within 1e-6 of the optimum and rounded to 1e-6 */
 };

@@ -25,10 +25,11 @@ enum chakra_server {
     CHAKRA_OP      /* one op: there is always a server for it */
 };
 
-/** What was left out, or has no other end. */
+/** What was left out, or has no other end or no other members. */
 struct chakra_counts {
     uint64_t self, dangling; /* dependencies on the node itself, on none of the file */
     uint64_t sends, receives;
+    uint64_t alone; /* collectives of one member that is here, and of no duration */
 };
 
 /** Where the ops of a graph lie, and which goes first. */
@@ -63,7 +64,8 @@ bool chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
  * Called once. `name` is what they are called if the files do not say it, as those do that
  * chakra_write() made. Op R.N is node N of rank R. Members of a collective start together:
  * a join op waits for what they wait for. If none of them has a duration, each sends the
- * next in the group what a ring algorithm sends.
+ * next in the group what a ring algorithm sends: comm_size is what one member puts in.
+ * REC_DATA: members of such a collective put in different sizes (all-to-all and scatter may).
  */
 bool chakra_build(struct chakra_traces *traces, const char *name,
                   enum chakra_server server, struct graph *graph,

@@ -78,7 +78,10 @@ struct cli {
     const char *output; /* -o; NULL: standard output */
     char *provenance;   /* own #@ line; owned */
     bool quiet, verbose, partial;
-    bool progress;             /* asked for: report whatever the input is */
+    bool progress; /* asked for: report whatever the input is */
+    /* On a "no" (REC_NO) the output gets no end, and no file takes its place: what is there
+     * of it is no result. */
+    bool cut;
     struct rec_reader *reader; /* opened by cli_open_*; closed by cli_finish */
     struct rec_writer *writer;
     struct rec_error err;     /* why run() failed */
@@ -106,6 +109,9 @@ bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
 void cli_guard_group(pid_t group);
 /** Opens reader and writer as the ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
+/** Before the writer is opened: its provenance says that this option had this value. */
+bool cli_set_provenance(struct cli *cli, const char *option,
+                        uint64_t value) REC_MUST_CHECK;
 /** Ends the output stream and starts another, which is what `value` of this option
  * instead of the one on the command line would have made. */
 bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;
@@ -135,8 +141,9 @@ double cli_now(void);
 
 /* ---- messages ------------------------------------------------------------ */
 
-/** "tool: text" on stderr; warnings obey -q, notes need -v. */
+/** "tool: text" on stderr; warnings and what is said obey -q, notes need -v. */
 void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
+void cli_tell(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 
 /* ---- option values: strict, or a usage error that names the option ------- */

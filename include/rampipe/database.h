@@ -25,7 +25,7 @@ struct database;
  * borrowed. NULL: *err. */
 struct database *database_new(const char *name, const bool wanted[REC_NTYPES],
                               struct rec_error *err) REC_MUST_CHECK;
-/** A database that is there, to add to: tables and columns that it lacks are made. */
+/** A database to add to: it, and tables and columns that it lacks, are made. */
 struct database *database_open(const char *path, const bool wanted[REC_NTYPES],
                                struct rec_error *err) REC_MUST_CHECK;
 /** Takes any record. A mark ends the stream, and what came of it stays. */

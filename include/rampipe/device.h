@@ -107,18 +107,28 @@ void device_work_keys(const struct device_work *work, char text[DEVICE_KEYS_MAX]
 
 /* ---- records ------------------------------------------------------------- */
 
+struct device_held;
+
 /** Fills COMPUTE of op records. Starts with what is asked for, else zero. */
 struct device_fill {
     const struct device_roofline *roofline; /* borrowed */
-    double batch;          /* that the graphs are to be of; 0: as they are */
-    uint64_t filled, kept; /* ops: with work; with none, that keep their COMPUTE */
-    /* Of the graph at hand; 0, before there is one, stands for 1: */
+    double batch; /* that the graphs are to be of; 0: as they are */
+    bool
+        keep_times; /* ops without work keep their COMPUTE, else their graph is refused */
+    const char *option;    /* what sets keep_times, for messages; NULL: nothing does */
+    uint64_t filled, kept; /* ops of ended graphs: with work; with none */
+    /* Of the graph at hand: */
+    struct device_held *held;
     double samples, elements; /* what grows with the batch, what with the precision */
 };
 
 /**
- * Passes a record on. Of graph records device= and, as asked, batch= and precision= are set; of
- * op records COMPUTE, if they have flops= or moved=. With another batch, flops=, activation= and
+ * Passes a record on; those of a graph, with what stands among them, when it ends. Of graph
+ * records device= and, as asked, batch= and precision= are set; of op records COMPUTE, if they have
+ * work: flops= or moved=, 0 included. If others, but for communication (coll=), have none,
+ * *err says how many (REC_NO), and nothing of the graph is written. With keep_times it is, but it
+ * loses device=, for its times are of several devices; if no op has work, it keeps the device=
+ * that it came with. With another batch, flops=, activation= and
  * bytes of deps grow in proportion; MEMORY and moved= in what is more than param= (of a backward
  * op's moved= more than twice that: parameters and their gradients); gemm= in BATCH, or M. With
  * another precision than a graph says, all bytes do as the bytes of its elements. Graphs of parts
@@ -128,6 +138,10 @@ struct device_fill {
 bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
                       struct rec_error *err) REC_MUST_CHECK;
+/** Ends the graph at hand, if there is one: it is written, or refused. */
+bool device_fill_end(struct device_fill *fill, struct rec_writer *writer,
+                     struct rec_error *err) REC_MUST_CHECK;
+void device_fill_free(struct device_fill *fill);
 
 /* ---- memory of training -------------------------------------------------- */
 

@@ -60,6 +60,7 @@ struct graph {
     const char *id, *model;
     const char *extra; /* keys of the graph record */
     const char *file;  /* where it was read; for messages */
+    uint32_t line;     /* of its record there */
     struct graph_op *op;
     struct graph_dep *dep;
     size_t nops, op_room, ndeps, dep_room;
@@ -73,6 +74,7 @@ struct graph {
     uint32_t *member;          /* ops of the units */
     size_t nunits;
     double sequential, memory, bytes; /* sums over the ops, the ops, the deps */
+    uint32_t degree;                  /* parts an op that were asked for; 0: not said */
 };
 
 /** Gives memory back; the graph is {0} again, as it starts. */
@@ -103,6 +105,8 @@ bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 /** The value of a key of the graph record; false if it has no such key. */
 bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
+/** Likewise a key of an op that is among its `extra`. */
+bool graph_op_key(const struct graph_op *op, const char *key, struct rec_str *value);
 /** Writes a key of the graph record into the record being written, if it is there. */
 void graph_pass_key(const struct graph *graph, const char *key,
                     struct rec_writer *writer);
@@ -129,8 +133,10 @@ void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
 /* ---- graphs that jobs refer to ------------------------------------------- */
 
-/** All graphs of a stream, by id. Starts as {0}. Graphs stay where they are. */
+/** All graphs of a stream, by id. Starts as {0}, but for the advice. Graphs stay where they are. */
 struct graph_store {
+    const char
+        *advice; /* graphs must pass graph_check_times(), with this; NULL: any may come */
     struct graph **graph;
     size_t ngraphs, room;
     struct rec_map index;
@@ -140,7 +146,7 @@ struct graph_store {
 /** Takes a graph, op or dep record. */
 bool graph_store_read(struct graph_store *store, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Closes the graph that is being read, if any. */
+/** Closes the graph that is being read, if any, and checks its times if that is asked for. */
 bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
@@ -259,8 +265,24 @@ bool graph_order(const struct graph *graph, uint32_t *order,
                  struct rec_error *err) REC_MUST_CHECK;
 /** Of a closed graph: sum of the ops' compute, the time of a step on one server, seconds. */
 double graph_sequential(const struct graph *graph);
+/** Of a closed graph: sum of MEMORY over all ops, forward and backward each, bytes. */
 double graph_memory_sum(const struct graph *graph);
+/**
+ * Of a closed graph: bytes that its ops hold on their servers in all. An op and its twin
+ * share their memory, so each pair counts once, with the larger of the two.
+ */
+double graph_memory_held(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
+
+/**
+ * Do the ops of a closed graph say how long they take? For who decides by times: what a time of
+ * 0 that only means "not known" leads to looks like a result. False, *err with `advice` at
+ * its end: an op that is no communication (coll=) does work (flops= or moved= above 0) in no
+ * time; or there are ops of a training step (no tasks, no communication), and the graph takes no
+ * time at all. Tasks that take none are fine: a list of commands says what they do, not how long.
+ */
+bool graph_check_times(const struct graph *graph, const char *advice,
+                       struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- splitting ----------------------------------------------------------- */
 
@@ -277,9 +299,7 @@ void graph_part_letters(uint32_t i, char letters[GRAPH_LETTERS_MAX]);
 struct graph_split {
     const uint32_t *parts; /* per op, >= 1; a twin's number is its forward op's */
     const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
-    uint32_t copies;       /* data-parallel copies, >= 1 */
     enum graph_sizes sizes;
-    struct rec_limit limit; /* on deps of the new graph */
 };
 
 /**
@@ -311,14 +331,17 @@ struct graph_partition {
     uint32_t nlegal;
     const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
     uint32_t nlist;
-    uint32_t copies;
     enum graph_sizes sizes;
-    struct rec_limit limit; /* on deps of the new graph */
 };
 
+/** Adds the ops and deps that graph_partition() would make to *made. A few bytes can ask for very
+ * many, so call it before, and rec_limit() with the sum over all graphs of a stream. */
+bool graph_partition_count(const struct graph *from, const struct graph_partition *how,
+                           double *made, struct rec_error *err) REC_MUST_CHECK;
+
 /**
- * graph_split() by degree or list. The new graph is called ID/DEGREE (ID/DEGREExCOPIES),
- * DEGREE of a list being its largest number, and carries the keys of=, degree=, parts=,
+ * graph_split() by degree or list. The new graph is called ID/DEGREE, DEGREE
+ * of a list being its largest number, and carries the keys of=, degree=, parts=,
  * demand_memory= and demand_bytes= (sums over the graph before).
  */
 bool graph_partition(const struct graph *from, const struct graph_partition *how,

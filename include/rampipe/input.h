@@ -32,7 +32,8 @@ struct input_profile_options {
 /** What the comment lines at the head of a profile say: "# network: vgg16"; "" if they do
  * not. PipeDream's own have none. */
 struct input_head {
-    char network[INPUT_NAME_MAX], device[INPUT_NAME_MAX], batch[INPUT_NAME_MAX];
+    char network[INPUT_NAME_MAX], family[INPUT_NAME_MAX], device[INPUT_NAME_MAX],
+        batch[INPUT_NAME_MAX];
     char *provenance; /* its #@ lines, each with LF, or NULL; input_head_free() */
     size_t used, room;
 };
@@ -48,7 +49,7 @@ void input_head_free(struct input_head *head);
  * 0.5, backward_compute_time=1, activation_size=[8; 8], parameter_size=4[, stage_id=0]",
  * and "\tnode1 -- node2"; # opens a comment line. Mirrors as the reference: op i's twin
  * is 2n-i+1 (n = the largest id), dep u->v gives b(v)->b(u), and n -> n+1 joins the
- * passes. Device and batch of `head`, which may be NULL, become keys of the graph record.
+ * passes. Device, batch and family of `head`, which may be NULL, become keys of the graph record.
  */
 bool input_read_profile(struct graph *graph, struct rec_reader *reader,
                         const struct input_profile_options *options, struct rec_str id,
@@ -96,21 +97,68 @@ struct input_network {
     bool failed;     /* out of memory while building */
 };
 
+#define INPUT_LEFT_MAX 300
+
 enum input_activation { INPUT_GELU, INPUT_SILU, INPUT_RELU };
 
-/** A transformer by its numbers. */
+enum input_qk_norm { INPUT_QK_NONE, INPUT_QK_EACH_HEAD, INPUT_QK_ALL_HEADS };
+
+/** What a layer has of its own. */
+struct input_block {
+    unsigned window; /* the most keys that a query attends to; 0: all before it */
+    bool mixture;    /* its MLP is a mixture of experts */
+};
+
+/**
+ * A transformer by its numbers: a stack of layers, each of them attention and an MLP. The
+ * writing of ops (lib/input/transformer.c) only reads it. Starts as {0}; 0 means that a model
+ * has no such part, unless said otherwise.
+ */
 struct input_transformer {
-    unsigned width, layers, inner, words;
+    unsigned width, layers, words;
+    unsigned word_width;                  /* of the embeddings of words; 0: width */
     unsigned heads, kv_heads, head_width; /* of queries, of keys and values; of each */
-    unsigned positions, types;            /* learned embeddings; 0: none */
-    unsigned experts,
-        experts_used; /* of a mixture, and by each token; 0: one dense MLP */
+    unsigned inner;                       /* of a dense MLP */
+
+    /* Latent attention (DeepSeek-V2, 2024, section 2.1): keys and values come out of a vector of
+     * kv_rank, queries of one of q_rank (0: of the whole width). The last rope_width elements of
+     * a head's query and key hold the position; those of the key are the same for all heads. */
+    unsigned q_rank, kv_rank, rope_width;
+    unsigned value_width; /* of a head's values; 0: head_width */
+
+    /* A mixture: each token takes experts_used of `experts`, which are expert_inner wide, and an
+     * MLP that all tokens share and is shared_inner wide. */
+    unsigned experts, experts_used, expert_inner, shared_inner;
+
+    unsigned positions, types; /* learned embeddings */
+    unsigned relative_buckets; /* learned biases of scores, by distance, for each head */
+    bool alibi; /* biases of scores that are the distance times a constant */
+
+    /* Layers that come before, without a mask, and are read by each of `layers` through a second
+     * attention. */
+    unsigned encoder_layers;
+
+    /* Images: image x image pixels of so many channels, cut into patches, instead of words. */
+    unsigned image, patch, channels;
+    unsigned labels; /* a classifier of the first token */
+
+    struct input_block
+        *block; /* of each of `layers`, owned, input_transformer_free(); NULL:
+                                  no windows, all are mixtures or none is */
     bool causal;
-    bool norm_first; /* and once at the end; else behind each half of a block */
-    bool rms;
-    bool attention_bias, output_bias, mlp_bias;
-    bool gated;
-    bool head, tied; /* scores of words; by the weights of their embedding */
+    bool rms; /* RMSNorm instead of LayerNorm with a bias */
+    /* Where norms stand: before attention and MLP; behind each of them, before it is added;
+     * behind each addition; behind the embedding; at the end of the stack. */
+    bool norm_before, norm_inside, norm_behind, norm_embedding, norm_final;
+    enum input_qk_norm qk_norm; /* of queries and keys */
+    bool parallel; /* MLP and attention have the same input, and are added at once */
+    bool one_norm; /* which both read through the same norm */
+    bool attention_bias, output_bias, mlp_bias, router_bias;
+    bool sinks;       /* a learned score for each head, which takes part in the softmax */
+    bool gated;       /* two products up, one of them through the activation */
+    bool shared_gate; /* a learned gate of the shared MLP */
+    bool cap_scores, cap_words; /* a tanh bounds scores of attention, of words */
+    bool head, tied;            /* scores of words; by the weights of their embedding */
     bool pooler;
     double
         score_passes; /* how often a score is moved between the products of attention, in
@@ -128,13 +176,16 @@ struct input_network_spec {
 };
 
 /**
- * Reads the config.json of a Hugging Face model, the reader's only file: model_type says which
- * keys and defaults it has (bert, gpt2, llama, mistral, mixtral, qwen2, roberta). *sequence is
- * the most tokens.
+ * Reads the config.json of a Hugging Face model, the reader's only file: model_type is its
+ * family, which says which keys and defaults it has. *sequence is the most tokens. `left`
+ * gets the keys that are not understood, as a list for a message; a caller must show them. Free
+ * *transformer with input_transformer_free(), also if this fails.
  */
 bool input_transformer_read(struct rec_reader *reader,
                             struct input_transformer *transformer, double *sequence,
+                            char left[INPUT_LEFT_MAX],
                             struct rec_error *err) REC_MUST_CHECK;
+void input_transformer_free(struct input_transformer *transformer);
 
 /** Ends with a NULL name. */
 extern const struct input_network_spec input_networks[];
@@ -161,6 +212,9 @@ bool input_network_add(struct input_network *network, const struct input_layer *
                        struct rec_error *err) REC_MUST_CHECK;
 /** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double input_network_params(const struct input_network *network);
+/** The kind of network, for the key family= of its graph: "transformer" if it has attention (a
+ * layer of that kind, or a product of activations one of which a softmax made); "": not known. */
+const char *input_network_family(const struct input_network *network);
 void input_network_free(struct input_network *network);
 
 /** What a layer does forward, at so many bytes an element: its flops, and in, out and weights

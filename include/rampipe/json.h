@@ -1,6 +1,6 @@
 /*
  * rampipe/json.h - JSON. Written piece by piece: nothing is kept, a document may be of any
- * length. Read: what a small document says at its outermost level.
+ * length. Read: what a small document says at its two outermost levels.
  *
  *     json_open_map(json);
  *     json_text(json, "values");       in a map, every other piece is a key
@@ -45,26 +45,27 @@ bool json_close(struct json *json, struct rec_error *err) REC_MUST_CHECK;
 
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_TEXT, JSON_LIST, JSON_MAP };
 
-/** A member of a map. */
+/** A member of a map, or a value in a list or map that is one, whose key is "". */
 struct json_member {
     const char *key;
     enum json_kind kind;
     bool truth;
     const char *text; /* of a text, and of a number as it was written; no NUL is in it */
-    uint64_t line;
+    uint64_t line;    /* of a value in a list or map: where that begins */
+    size_t first, nitems; /* of a list or map: its values, map->item[first], ... */
 };
 
-/** The members of the outermost map, in order; what lists and maps inside it hold is checked to
- * be JSON, and left. Starts as {0}. */
+/** The members of the outermost map, in order, and the values of lists and maps among them; what
+ * lies deeper is checked to be JSON, and left. Starts as {0}. */
 struct json_map {
-    struct json_member *member;
-    size_t nmembers, room;
+    struct json_member *member, *item;
+    size_t nmembers, room, nitems, item_room;
     struct rec_map index;
     struct rec_arena arena;
 };
 
 /** Reads the next file of the reader, a map. False: it is none, deeper than 64, longer than
- * 16 MB, or has a key twice; free the map all the same. */
+ * 16 MB, has a key twice or more than 2^20 values to keep; free the map all the same. */
 bool json_map_read(struct json_map *map, struct rec_reader *reader,
                    struct rec_error *err) REC_MUST_CHECK;
 /** NULL: there is no such member. */

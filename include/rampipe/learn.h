@@ -62,6 +62,8 @@ struct learn_course_options {
     uint64_t jobs;     /* an episode */
     const struct learn_template *templates; /* borrowed */
     uint32_t ntemplates;
+    /* Asked before each job, by any thread: true ends the episode. NULL: it never does. */
+    bool (*stop)(void);
 };
 
 struct learn_course;
@@ -73,7 +75,7 @@ struct learn_course *learn_course_new(const struct learn_course_options *options
 /** `course` may be NULL. */
 void learn_course_free(struct learn_course *course);
 /** The share of the jobs of an episode that are blocked. The same seed draws the same jobs
- * for every course. */
+ * for every course. False: *err; its code is REC_OK if the episode was stopped. */
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
                       uint32_t seed, double *blocking,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -99,8 +101,9 @@ struct learn_options {
     double seconds;  /* of processor time; INFINITY: as long as it takes */
     double sigma;    /* the first steps */
     uint32_t seed, threads;
-    /* After each generation; false: enough. */
-    bool (*tell)(void *context, const struct learn_progress *progress);
+    uint32_t final; /* episodes that compare the best candidates in the end; 0: none is */
+    /* After each generation. */
+    void (*tell)(void *context, const struct learn_progress *progress);
     void *context;
 };
 
@@ -123,19 +126,23 @@ struct learn_options {
  * 160, ... generations an expert starts anew from the best of the others if that does better
  * in its setting, by more than two standard errors; if it does no better than what it first
  * started from, then from that, with steps of sigma / 10; and if it is then worse, it rests.
- * In the end it becomes what is worth most, over 12 episodes, and of the best three over 80
+ * In the end it becomes what is worth most, over 12 episodes, and of the best three over `final`
  * more, of: the mean of the strategy's means over the last third of the generations, over each
  * sixth but the first, and what it started from, at first and last. In all episodes the other
  * experts decide, too, where they are at home; an expert's center is the regime of an episode
  * of its setting.
  *
- * *generations: how many there were, at least one; the same number gives the same scorer,
- * whatever `threads`. NULL: *err.
+ * If `final` is 0 it becomes the first of these without being compared, and so it does if the
+ * course is stopped; *stopped says so. A generation that was not whole does not count.
+ *
+ * *generations: how many there were, at least one; the same number, and `final` 0 if it was
+ * stopped, gives the same scorer, whatever `threads`. NULL: *err; its code is REC_OK if it was
+ * stopped before the first generation was whole.
  */
 struct alloc_scorer *learn_train(const struct learn_options *options,
                                  struct graph_store *store,
                                  const struct alloc_scorer *start, uint32_t units,
-                                 uint64_t *generations,
+                                 uint64_t *generations, bool *stopped,
                                  struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS

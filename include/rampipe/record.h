@@ -494,7 +494,8 @@ void rec_input_close(struct rec_input *input);
  * Opens a writer on standard output (path NULL or "-") or on a file, which is written
  * beside its place and takes it, synced, when rec_writer_close() is told that it is
  * whole: until then, and if anything fails, what was there stands. So a file may be
- * written while it is read. What is no regular file (a device, a FIFO) is written
+ * written while it is read. What a writer of this file on this host has left that was killed
+ * is removed. What is no regular file (a device, a FIFO) is written
  * directly. A path that ends in .gz is compressed. `provenance` is this stage's own line without its end ("#@ TAB
  * tool version TAB command"); NULL makes a plain text file without header and trailer.
  * It is copied. Writing fails late: rec_writer_close() reports what went wrong.
@@ -525,6 +526,10 @@ bool rec_writer_own(struct rec_writer *writer, const char *own,
 /** Lets trailers be seals: `#end`, the number of records and the CRC-32 (ISO 3309, as
  * zlib's) of the bytes between header and trailer. Call it before anything is written. */
 void rec_writer_seal(struct rec_writer *writer);
+
+/** Lets the file replace no other than the one that is there now, if any: if another process
+ * puts one there meanwhile, that stays, and closing fails (REC_IO). */
+bool rec_writer_claim(struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 /** What the file is called until it is whole, for who must remove it in a signal
  * handler; NULL: it is no file. The writer's. */

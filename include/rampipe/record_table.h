@@ -31,15 +31,17 @@ REC_ROW(GRAPH, "graph",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
-    REC_KEY("device", TEXT, "what its compute times are of")
+    REC_KEY("device", TEXT,
+          "what its compute times are of; without it that is not known, or they are of several")
     REC_KEY("batch", COUNT, "samples in a training step")
     REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
+    REC_KEY("family", TEXT, "transformer: a network with attention")
     REC_KEY("optimizer", TEXT, "MEMORY of its ops is what training with it takes, footprint(1)")
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")
-    REC_KEY("copies", COUNT, "data-parallel copies in the graph")
-    REC_KEY("demand_memory", AMOUNT, "bytes of memory before partitioning")
+    REC_KEY("demand_memory", AMOUNT,
+          "sum of MEMORY over all ops before partitioning, bytes; as op_memory= of done")
     REC_KEY("demand_bytes", AMOUNT, "bytes of the deps before partitioning"))
 
 REC_ROW(OP, "op",
@@ -74,7 +76,9 @@ REC_ROW(OP, "op",
           "communication: a member of an all-reduce, reduce, all-gather, gather, scatter, "
           "broadcast, all-to-all, reduce-scatter, reduce-scatter-block or barrier; a send or "
           "recv; join and ring are what et2graph(1) adds to collectives")
-    REC_KEY("bytes", AMOUNT, "size of the collective or message")
+    REC_KEY("bytes", AMOUNT,
+          "size of the message, or what one member puts into the collective: its share of an "
+          "all-gather, its whole vector of a reduce-scatter")
     REC_KEY("group", TEXT, "the process group of the collective; without it, all"))
 
 REC_ROW(DEP, "dep",
@@ -175,12 +179,14 @@ REC_ROW(ALLOC, "alloc",
     REC_FIELD("LAYOUT", ID, "the layout")
     REC_FIELD("TIME", AMOUNT, "when it starts, seconds")
     REC_FIELD("SERVERS", IDS, "the server c-r-s of each slot"),
-)
+    REC_KEY("degree", COUNT,
+          "the parts an op that were asked for, if the job takes another number of servers"))
 
 REC_ROW(BLOCK, "block",
     "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "
     "a legal shape), no_memory (blocks are there, memory is not), deadline (it would "
-    "finish too late), queue_full (too many wait), unfinished (it was running when the "
+    "finish too late), queue_full (too many wait), policy (it could have started or waited, and "
+    "was refused), unfinished (it was running when the "
     "simulation ended). Of tasks: failed, input_failed (it is not run, for what it reads has "
     "not come to be), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
@@ -192,6 +198,7 @@ REC_ROW(BLOCK, "block",
     REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
     REC_KEY("missing", AMOUNT,
           "no_memory: so much more than the room on the block of free servers with most, bytes")
+    REC_KEY("memory", AMOUNT, "no_memory: what the job needs in all, bytes; as in done")
     REC_KEY("start", PAST, "unfinished, failed: when it started, seconds; without it, it waited")
     REC_KEY("servers", COUNT, "unfinished, failed: servers (of a task: cores) it had")
     REC_KEY("busy", FRACTION, "unfinished: as in done")
@@ -203,8 +210,14 @@ REC_ROW(BLOCK, "block",
     REC_KEY("sequential", AMOUNT, "sum of all ops' compute in a step, seconds")
     REC_KEY("steps", COUNT, "training steps")
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
-    REC_KEY("demand_memory", AMOUNT, "memory of its ops, unpartitioned, bytes")
-    REC_KEY("demand_bytes", AMOUNT, "bytes of its deps, unpartitioned"))
+    REC_KEY("demand_memory", AMOUNT, "as in done")
+    REC_KEY("demand_bytes", AMOUNT, "as in done"))
+
+REC_ROW(POLICY, "policy",
+    "What a learned chooser was trained for: the way in which jobs were placed.",
+    "policy\tcompact",
+    REC_FIELD("HEURISTIC", ID, "first-fit, block, compact"),
+)
 
 REC_ROW(EXPERT, "expert",
     "An expert of a learned chooser: the weights that follow are its own; where jobs come as "
@@ -259,7 +272,8 @@ REC_ROW(ANSWER, "answer",
     REC_FIELD("GRAPH", ID,
           "one of its alternatives; if that cannot start, the job waits or is blocked by its "
           "cause; or -, which refuses the job"),
-    REC_KEY("cause", ID, "of a refusal: policy (without it), or no_servers: not now, it may wait"))
+    REC_KEY("cause", ID,
+          "of a refusal: policy (the same as without it), or no_servers: not now, it may wait"))
 
 REC_ROW(DONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
@@ -284,10 +298,16 @@ REC_ROW(DONE, "done",
     REC_KEY("collectives", COUNT, "collective operations in a step")
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("degree", COUNT, "the graph's degree=")
-    REC_KEY("memory", AMOUNT, "memory of all its ops, bytes")
+    REC_KEY("memory", AMOUNT,
+          "that it holds on all its servers, bytes: MEMORY of its ops, where an op and its twin "
+          "on one server share theirs, and of the tasks of a server only the largest counts")
+    REC_KEY("peak_memory", AMOUNT, "that its fullest server holds, bytes")
+    REC_KEY("op_memory", AMOUNT,
+          "sum of MEMORY over all its ops, forward and backward each, bytes: what the "
+          "published compute throughput counts, not what a server holds")
     REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
     REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
-    REC_KEY("demand_memory", AMOUNT, "as memory, before it was partitioned")
+    REC_KEY("demand_memory", AMOUNT, "as op_memory, before it was partitioned")
     REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned"))
 
 REC_ROW(RUN, "run",
@@ -483,7 +503,7 @@ REC_ROW(BOUND, "bound",
     "bound\t1000\t935.396201\table=1000\tservers=32",
     REC_FIELD("JOBS", COUNT, "that arrive")
     REC_FIELD("ACCEPTED", AMOUNT, "jobs that can start at most, rounded to 1e-6"),
-    REC_KEY("able", COUNT, "jobs that could be placed and be in time on an empty cluster")
+    REC_KEY("able", COUNT, "jobs that may be placed and in time if no other runs")
     REC_KEY("servers", COUNT, "in service"))
 
 REC_ROW(PROFILE, "profile",
@@ -687,6 +707,40 @@ REC_ROW(ATTEMPT, "attempt",
     REC_KEY("memory", AMOUNT, "most that one of its processes had, bytes")
     REC_KEY("host", TEXT, "where")
     REC_KEY("began", AMOUNT, "when the run began, seconds since 1970"))
+
+REC_ROW(RUNNER, "runner",
+    "In a log: runtasks began. What is behind it, up to the next one, was logged by it.",
+    "runner\t5f0c1d2e3a4b5c6d\t8a6a4ad5-7d5e-4a0b-9d6e-0c1f2a3b4c5d\ta",
+    REC_FIELD("RUN", ID, "its name, another for each run")
+    REC_FIELD("BOOT", ID, "the kernel's name for the time since the machine was started")
+    REC_FIELD("HOST", TEXT, "the machine"),
+)
+
+REC_ROW(PROCESS, "process",
+    "In a log: the process of a task was started. It leads a process group of its own, and it "
+    "and what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
+    "process\tclean\t1\t4711\t86400.25",
+    REC_FIELD("TASK", ID, "the task")
+    REC_FIELD("NUMBER", COUNT, "1 for the first process of the run, ...")
+    REC_FIELD("PID", COUNT, "of the process, and of its group")
+    REC_FIELD("STARTED", AMOUNT, "seconds since the machine was started"),
+)
+
+REC_ROW(FILE, "file",
+    "In a log: what a file was like when TASK had written it; or, where TASK is -, when a "
+    "task began (the next record of type task) that reads or overwrites it and no task before "
+    "had written it.",
+    "file\traw.csv\t-\tfile\tsize=1048576\tmtime=1795219200.250000000\tsum=2914839201",
+    REC_FIELD("NAME", TEXT, "the file, or all below a folder, dir/; escaped as in task")
+    REC_FIELD("TASK", ID, "the task that wrote it; -: none did")
+    REC_FIELD("STATE", ID,
+          "file, none (there was none), tree (all below a folder) or other (a folder, a device)"),
+    REC_KEY("size", COUNT, "file: bytes")
+    REC_KEY("mtime", TEXT, "file: when it was changed, seconds since 1970, to the nanosecond")
+    REC_KEY("sum", COUNT, "file: the CRC-32 of its bytes (--check-content)")
+    REC_KEY("digest", TEXT, "tree: of the names, sizes and times (--check-content: CRC-32) below")
+    REC_KEY("given", COUNT,
+          "1: what tasks had made of it before is from here on taken as if it had always been so"))
 
 REC_ROW(FENCE, "fence",
     "Tasks behind it depend on nothing before it, for all that has ended when they begin.",

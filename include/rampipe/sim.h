@@ -167,10 +167,11 @@ struct sim_layout {
     uint32_t *placed; /* per op: its turn */
     double *priority; /* per op, NAN: none; NULL if no op has one */
     uint32_t nplaced;
-    double memory;                /* of the fullest slot, bytes */
-    uint32_t full_slot;           /* which that is */
-    double memory_sum, dep_bytes; /* of the graph */
-    struct rec_map memo;          /* geometry -> index of cost */
+    double memory;               /* that the fullest slot holds, bytes */
+    uint32_t full_slot;          /* which that is */
+    double memory_sum;           /* that all slots hold, bytes */
+    double op_memory, dep_bytes; /* sums over the ops and the deps of the graph */
+    struct rec_map memo;         /* geometry -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;
     struct rec_arena arena; /* of the geometries */
@@ -268,6 +269,8 @@ void sim_replay_free(struct sim_replay *replay);
 /** Keeps `bytes` of layouts that no job holds, instead of SIM_LAYOUTS_MAX: what an alloc
  * names after that must have been laid out again. */
 void sim_replay_keep(struct sim_replay *replay, size_t bytes);
+/** Graphs must pass graph_check_times(), with this advice, which is kept. */
+void sim_replay_advise(struct sim_replay *replay, const char *advice);
 
 /**
  * A replay as a model; `self` is a struct sim_replay. It takes the records that say what

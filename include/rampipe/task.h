@@ -194,9 +194,10 @@ enum task_hazard { TASK_RAW, TASK_WAR, TASK_WAW };
 
 /** An edge to the task at hand. */
 struct task_edge {
-    uint32_t src; /* which task, counted from 0 */
+    uint32_t src; /* which task, counted from 0; or TASK_GATHER and which gather */
     enum task_hazard hazard;
 };
+#define TASK_GATHER 0x80000000u
 
 struct task_hazards;
 
@@ -211,6 +212,25 @@ void task_hazards_free(struct task_hazards *hazards);
 bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
                       const struct task_edge **edges, size_t *nedges,
                       struct rec_error *err) REC_MUST_CHECK;
+/** Who is told of gathers: nodes that are no tasks, and through which many tasks wait for
+ * many others. They are numbered 0, 1, ... */
+struct task_gathers {
+    void *context;
+    /** The next gather and the edges that lead to it, before the task that needs it. */
+    bool (*take)(void *context, const struct task_edge *edges, size_t nedges,
+                 struct rec_error *err);
+};
+/** From now on, between n tasks that write below dir/ and n that read dir/, or the other way
+ * round, there are n + n edges through a gather, in place of n * n. `gathers` is borrowed. */
+void task_hazards_gather(struct task_hazards *hazards,
+                         const struct task_gathers *gathers);
+/**
+ * The tasks of which a task that came now and read `name` would read something: those that
+ * wrote it last, fences or not. Edges are raw, and live as those of task_hazards_add().
+ */
+bool task_hazards_writers(struct task_hazards *hazards, const char *name,
+                          const struct task_edge **edges, size_t *nedges,
+                          struct rec_error *err) REC_MUST_CHECK;
 /** Tasks from now on depend on nothing before; numbers go on. */
 void task_hazards_fence(struct task_hazards *hazards);
 
@@ -248,6 +268,7 @@ uint64_t task_list_count(const struct task_list *list);
 struct task_tally {
     uint64_t known, before; /* tasks read; those that an earlier run had finished */
     uint64_t running, done, failed, skipped;
+    bool lost; /* the run was refused, for an input is lost: see `again` */
 };
 
 /** How tasks are run. Names are the caller's. */
@@ -262,6 +283,10 @@ struct task_run_options {
     const char *logs; /* folder of ID.stdout, ID.stderr; NULL: shown when a task fails */
     const char *log;  /* file that attempts are appended to; NULL: none */
     bool resume;      /* what that file says is finished is not run again */
+    bool again;   /* resume: a task may run on what is left of an input that is lost */
+    bool content; /* sums of files' contents say whether they have changed */
+    bool unchecked; /* a task need not make the files that it writes */
+    bool durable;   /* what a task wrote is on the disk before it is said to have ended */
     const char
         *runner; /* a program that runs tasks, as runtasks does: each is given to it in
                          * a job of Slurm, which has as many cores and as much memory as the
@@ -285,6 +310,11 @@ struct task_run_options {
 bool task_run(const struct task_run_options *options, struct rec_reader *reader,
               struct rec_writer *writer, struct task_tally *tally, int *signal,
               struct rec_error *err) REC_MUST_CHECK;
+
+/** REC_USAGE: the log is one of the inputs (none, or "-": standard input), or the output (NULL:
+ * standard output), under whatever name. Nothing is opened. */
+bool task_check_log(const char *log, const char *output, const char *const *inputs, size_t n,
+                    struct rec_error *err) REC_MUST_CHECK;
 
 /** What Slurm is asked for. */
 struct task_slurm_options {

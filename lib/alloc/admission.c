@@ -215,7 +215,20 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 
 /* ---- one job ------------------------------------------------------------- */
 
-/* Puts the question; starts the job on the alternative that is chosen. */
+/* The job could start or wait: if it does not, that was decided. */
+static bool
+has_choice(const struct alloc_admission *a)
+{
+    const struct alloc_question *q = &a->question;
+    for (uint32_t i = 0; i < q->nknown; i++)
+        if (q->tried[i].is_tried && !q->tried[i].alternative.cause)
+            return true;
+    return q->may_wait && a->options.queue > 0 && a->ends.n > 0;
+}
+
+/* Puts the question; starts the job on the alternative that is chosen. A refusal is the cause
+ * of a block only if there was something to refuse: else it is what kept the last alternative
+ * from starting, whoever chooses. */
 static bool
 try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         struct rec_error *err)
@@ -233,7 +246,8 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         return false;
     *started = choice < q->n;
     if (choice == ALLOC_REFUSED) {
-        q->cause = "policy";
+        if (has_choice(a))
+            q->cause = "policy";
         q->may_wait = false;
     }
     return !*started || start(a, job, &q->tried[choice], err);

@@ -404,15 +404,18 @@ fail_answer(const struct alloc_agent *agent, struct rec_str line, const char *wh
         what, (int)(line.len < SHOWN ? line.len : SHOWN), line.ptr);
 }
 
-/* The job is not started: for what it could start on is not there, or it is not wanted. */
+/* The job is refused: for good, or until servers come free. */
 static bool
 settle_refusal(struct alloc_question *q, struct rec_str cause, uint32_t *choice)
 {
-    bool later = rec_str_is(cause, "no_servers");
-    *choice = later ? ALLOC_NONE : ALLOC_REFUSED;
-    q->cause = "no_servers";
-    q->may_wait = later;
-    return later || !cause.ptr || rec_str_is(cause, "policy");
+    if (rec_str_is(cause, "no_servers")) {
+        *choice = ALLOC_NONE;
+        q->cause = "no_servers";
+        q->may_wait = true;
+        return true;
+    }
+    *choice = ALLOC_REFUSED;
+    return !cause.ptr || rec_str_is(cause, "policy");
 }
 
 /* As if this alternative, and those before it, had been looked at, and no others. */

@@ -142,6 +142,14 @@ alloc_choosing_open(struct alloc_choosing *c, const char *text,
     return (c->self = row->open(&with, err)) != NULL;
 }
 
+const struct alloc_heuristic *
+alloc_choosing_trained(const struct alloc_choosing *c)
+{
+    const struct alloc_scorer *scorer = c->self;
+    return c->chooser && c->chooser->decide == alloc_scorer_decide ? scorer->heuristic
+                                                                   : NULL;
+}
+
 void
 alloc_choosing_close(struct alloc_choosing *c)
 {

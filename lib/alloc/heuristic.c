@@ -89,7 +89,8 @@ compact(struct alloc_placer *p, const struct alloc_plan *plan)
     return ALLOC_PLACED;
 }
 
-const struct alloc_heuristic alloc_heuristics[] = {{"first-fit", first_fit, true, true},
-                                                   {"block", block, true, false},
-                                                   {"compact", compact, true, false},
-                                                   {NULL, NULL, false, false}};
+const struct alloc_heuristic alloc_heuristics[] = {
+    {.name = "first-fit", .place = first_fit, .pure = true, .whole = true},
+    {.name = "block", .place = block, .pure = true, .alike = true},
+    {.name = "compact", .place = compact, .pure = true},
+    {.name = NULL}};

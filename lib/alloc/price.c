@@ -127,8 +127,6 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
 {
     const struct graph *graph = p->store->graph[index];
     struct known *known;
-    struct rec_str degree;
-    uint64_t n;
 
     if (!rec_grow(&p->known, &p->known_room, p->store->ngraphs, sizeof *p->known, err))
         return NULL;
@@ -145,9 +143,8 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
     for (size_t u = 0; u < graph->nunits; u++)
         if (graph->unit[u].parts > known->degree)
             known->degree = graph->unit[u].parts;
-    if (graph_key(graph, "degree", &degree) && rec_parse_uint(degree, &n) &&
-        n < UINT32_MAX)
-        known->degree = (uint32_t)n;
+    if (graph->degree > 0)
+        known->degree = graph->degree;
     return known;
 }
 
@@ -371,13 +368,6 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
     return &p->last;
 }
 
-const struct trial *
-pricer_try_on(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacancy,
-              struct rec_error *err)
-{
-    return place_graph(p, index, vacancy, err) ? &p->last : NULL;
-}
-
 bool
 pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
                  double *step, struct rec_error *err)
@@ -396,4 +386,38 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
     *outcome = known->alone;
     *step = known->alone_step;
     return true;
+}
+
+/* Each unit has a free block on the empty cluster, and a server has room for a part of it. */
+static bool
+may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
+              struct rec_error *err)
+{
+    struct alloc_placement placement;
+    if (!alloc_place_kinds(p->placer, plan, p->alone, &placement, err))
+        return false;
+    *may = placement.outcome == ALLOC_PLACED;
+    for (uint32_t i = 0; i < plan->nsteps; i++)
+        *may = *may && plan->step[i].memory <= p->options->cluster.memory * (1 + 1e-12);
+    return true;
+}
+
+bool
+pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_error *err)
+{
+    struct known *known = know(p, index, err);
+    bool may;
+    *floor = (struct floor){0, INFINITY};
+    if (!known)
+        return false;
+    if (p->options->heuristic->alike && !known->plan.tasks) {
+        if (!place_graph(p, index, p->alone, err))
+            return false;
+        if (p->last.outcome == ALLOC_PLACED)
+            *floor = (struct floor){p->last.nservers, p->last.cost.step.seconds};
+        return pricer_forget(p, err);
+    }
+    return may_be_placed(p, &known->plan, &may, err) &&
+           (!may ||
+            floor_find(&p->options->cluster, &known->plan, p->alone->n, floor, err));
 }

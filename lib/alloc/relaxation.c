@@ -9,8 +9,7 @@
 /* The least that an alternative needs. */
 struct need {
     bool known;
-    uint32_t servers; /* 0: it has no placement */
-    double step;      /* seconds */
+    struct floor floor;
 };
 
 /* A column: a job on an alternative that is in time. */
@@ -25,8 +24,7 @@ struct alloc_relaxation {
     struct alloc_relaxation_options options;
     struct graph_store *store; /* borrowed */
     struct pricer *pricer;
-    struct alloc_vacancy *block; /* nothing is free but the block that is tried */
-    struct need *need;           /* per graph */
+    struct need *need; /* per graph */
     size_t nneeds, need_room;
     double *instant; /* when able jobs arrive, ascending */
     size_t ninstants, instant_room;
@@ -49,13 +47,10 @@ alloc_relaxation_new(const struct alloc_relaxation_options *options,
     r->store = store;
     r->servers = net_servers(&options->placer.cluster);
     if (!(r->pricer =
-              pricer_new(&r->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, err)) ||
-        !(r->block = alloc_vacancy_new(&options->placer.cluster, err))) {
+              pricer_new(&r->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, err))) {
         alloc_relaxation_free(r);
         return NULL;
     }
-    for (uint32_t i = r->servers; i-- > 0;)
-        alloc_set_free(r->block, i, false);
     for (uint32_t i = 0; i < options->ndown; i++)
         if (alloc_is_free(pricer_vacancy(r->pricer), options->down[i])) {
             pricer_set_down(r->pricer, options->down[i]);
@@ -70,77 +65,10 @@ alloc_relaxation_free(struct alloc_relaxation *r)
     if (!r)
         return;
     pricer_free(r->pricer);
-    alloc_vacancy_free(r->block);
     free(r->need);
     free(r->instant);
     free(r->choice);
     free(r);
-}
-
-/* ---- what an alternative needs ------------------------------------------- */
-
-/* A placement is tried: it may need less. */
-static bool
-try_on(struct alloc_relaxation *r, uint32_t graph, const struct alloc_vacancy *vacancy,
-       struct need *need, struct rec_error *err)
-{
-    const struct trial *trial = pricer_try_on(r->pricer, graph, vacancy, err);
-    if (!trial)
-        return false;
-    if (trial->outcome != ALLOC_PLACED)
-        return true;
-    if (need->servers == 0 || trial->nservers < need->servers)
-        need->servers = trial->nservers;
-    need->step = fmin(need->step, trial->cost.step.seconds);
-    return true;
-}
-
-/* Frees or takes the first block of a shape; [2] is 0: a diagonal. */
-static void
-set_block(struct alloc_relaxation *r, const uint32_t shape[3], bool free)
-{
-    const uint32_t *n = r->options.placer.cluster.shape;
-    for (uint32_t c = 0; c < shape[0]; c++)
-        for (uint32_t k = 0; k < shape[1]; k++)
-            for (uint32_t s = 0; s < (shape[2] ? shape[2] : c == k); s++)
-                alloc_set_free(r->block, (c * n[1] + k) * n[2] + s, free);
-}
-
-static bool
-try_block(struct alloc_relaxation *r, uint32_t graph, const uint32_t shape[3],
-          struct need *need, struct rec_error *err)
-{
-    const uint32_t *n = r->options.placer.cluster.shape;
-    bool ok;
-    if (shape[0] > n[0] || shape[1] > n[1] || shape[2] > n[2])
-        return true;
-    set_block(r, shape, true);
-    ok = try_on(r, graph, r->block, need, err);
-    set_block(r, shape, false);
-    return ok;
-}
-
-static bool
-find_need(struct alloc_relaxation *r, uint32_t index, struct need *need,
-          struct rec_error *err)
-{
-    const struct graph *graph = r->store->graph[index];
-    uint32_t parts = 1;
-    struct net_shapes w = {r->options.placer.cluster.shape, 0, 1, 0, true, true, {0}};
-
-    *need = (struct need){.known = true, .step = INFINITY};
-    for (size_t u = 0; u < graph->nunits; u++)
-        if (graph->unit[u].parts > parts)
-            parts = graph->unit[u].parts;
-    if (!try_on(r, index, pricer_vacancy(r->pricer), need, err))
-        return false;
-    w.k = parts;
-    while (net_next_shape(&w))
-        if (!try_block(r, index, w.shape, need, err))
-            return false;
-    return try_block(r, index, (const uint32_t[]){parts, parts, 0}, need, err) &&
-           try_block(r, index, (const uint32_t[]){parts, 1, 1}, need, err) &&
-           pricer_forget(r->pricer, err);
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -156,16 +84,17 @@ add_choice(struct alloc_relaxation *r, const struct graph_job *job, uint32_t ind
     while (r->nneeds < r->store->ngraphs)
         r->need[r->nneeds++] = (struct need){.known = false};
     need = &r->need[index];
-    if (!need->known && !find_need(r, index, need, err))
+    if (!need->known && !pricer_floor(r->pricer, index, &need->floor, err))
         return false;
-    seconds = need->step * job->steps;
-    if (need->servers == 0 || need->servers > r->servers ||
+    need->known = true;
+    seconds = need->floor.step * job->steps;
+    if (need->floor.servers == 0 || need->floor.servers > r->servers ||
         seconds > job->deadline * alloc_allowance)
         return true;
     if (!rec_grow(&r->choice, &r->choice_room, r->nchoices + 1, sizeof *r->choice, err))
         return false;
     r->choice[r->nchoices++] =
-        (struct choice){.servers = need->servers, .finish = job->arrival + seconds};
+        (struct choice){.servers = need->floor.servers, .finish = job->arrival + seconds};
     return true;
 }
 

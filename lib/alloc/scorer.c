@@ -263,6 +263,24 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
 }
 
 static bool
+read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
+            const struct rec *rec, struct rec_error *err)
+{
+    const struct alloc_heuristic *row = alloc_heuristics;
+    char known[200] = "";
+    if (!rec_need(reader, rec, err))
+        return false;
+    if (s->heuristic)
+        return rec_reader_fail(reader, err, "the policy stands twice");
+    for (; row->name && !rec_str_is(rec->field[1], row->name); row++)
+        rec_list_name(known, sizeof known, row->name);
+    s->heuristic = row;
+    return row->name ||
+           rec_reader_fail(reader, err, "the heuristic must be one of %s, got '%.*s'",
+                           known, (int)rec->field[1].len, rec->field[1].ptr);
+}
+
+static bool
 read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error *err)
 {
     struct rec rec;
@@ -272,6 +290,8 @@ read_records(struct alloc_scorer *s, struct rec_reader *reader, struct rec_error
         if (rec.type == REC_WEIGHT) {
             ok = read_weight(s, reader, &rec, err);
             weights = true;
+        } else if (rec.type == REC_POLICY) {
+            ok = read_policy(s, reader, &rec, err);
         } else if (rec.type == REC_EXPERT) {
             ok = read_expert(s, !experts, reader, &rec, err);
             experts = true;
@@ -332,6 +352,11 @@ write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 void
 alloc_scorer_write(const struct alloc_scorer *s, struct rec_writer *writer)
 {
+    if (s->heuristic) {
+        rec_begin(writer, "policy");
+        rec_text_field(writer, s->heuristic->name);
+        rec_end(writer);
+    }
     for (uint32_t e = 0; e < s->nexperts; e++) {
         if (s->nexperts > 1) {
             rec_begin(writer, "expert");

@@ -237,22 +237,45 @@ add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
     return graph_add_op(b->graph, &op, NULL, b->err);
 }
 
-/* Does the network have to say how long the collective takes? */
+/* Whether a ring says how long the collective takes. Members that put in other sizes than
+ * each other are no collective of a kind that needs one size. */
 static bool
-is_unmeasured(const struct chakra_traces *t, const struct chakra_gate *gate)
+settle_gate(struct building *b, struct chakra_gate *gate)
 {
-    for (uint32_t i = 0; i < gate->members; i++)
-        if (t->node[t->member[gate->first + i]].op.compute > 0)
-            return false;
+    const struct chakra_traces *t = b->t;
+    const uint32_t *member = t->member + gate->first;
+    const struct chakra_node *first = &t->node[*member];
+    const struct chakra_collective *kind = &chakra_collectives[first->collective];
+    gate->ring = kind->ring != CHAKRA_RING_NONE;
+    for (uint32_t i = 0; i < gate->members; i++) {
+        gate->ring = gate->ring && t->node[member[i]].op.compute == 0;
+        gate->most = fmax(gate->most, t->node[member[i]].bytes);
+    }
+    gate->ring = gate->ring && gate->most > 0;
+    for (uint32_t i = 0; gate->ring && !kind->uneven && i < gate->members; i++)
+        if (t->node[member[i]].bytes != first->bytes)
+            return chakra_fail(t, &t->node[member[i]], b->err,
+                               "comm_size of this %s is %.17g, but %.17g in node %llu of "
+                               "rank %u: without a duration they must be the same",
+                               kind->name, t->node[member[i]].bytes, first->bytes,
+                               (unsigned long long)first->id, first->rank);
     return true;
 }
 
-/* What a ring lets each of n members send to the next in all. */
+/* What a member of a ring sends to the next in all. */
 static double
-ring_bytes(const struct chakra_node *member, uint32_t n)
+ring_bytes(const struct chakra_gate *gate, const struct chakra_node *member)
 {
-    const struct chakra_collective *c = &chakra_collectives[member->collective];
-    return c->passes * (c->whole ? member->bytes : member->bytes * (n - 1) / n);
+    double n = gate->members;
+    /* each has its own parts for the others; what is scattered is the root's */
+    double bytes = member->collective == CHAKRA_ALL_TO_ALL ? member->bytes : gate->most;
+    switch (chakra_collectives[member->collective].ring) {
+    case CHAKRA_RING_WHOLE: return bytes;
+    case CHAKRA_RING_SHARES: return bytes * (n - 1) / n;
+    case CHAKRA_RING_TWICE: return 2 * (bytes * (n - 1) / n);
+    case CHAKRA_RING_OTHERS: return bytes * (n - 1);
+    default: return 0;
+    }
 }
 
 static bool
@@ -260,13 +283,6 @@ add_dep(struct building *b, const char *src, const char *dst, double bytes)
 {
     return graph_add_dep(b->graph, rec_str(src), rec_str(dst), bytes, false, "", 0,
                          b->err);
-}
-
-static bool
-has_ring(const struct chakra_traces *t, const struct chakra_gate *gate)
-{
-    return is_unmeasured(t, gate) &&
-           ring_bytes(&t->node[t->member[gate->first]], gate->members) > 0;
 }
 
 /* Room for the name of a join or ring. */
@@ -287,13 +303,13 @@ name_ring(char name[HELPER_MAX], uint32_t gate, uint32_t i)
 static bool
 add_helpers(struct building *b, uint32_t g)
 {
-    const struct chakra_gate *gate = &b->t->gate[g];
+    struct chakra_gate *gate = &b->t->gate[g];
     const uint32_t *member = b->t->member + gate->first;
     char name[HELPER_MAX];
     name_join(name, g);
-    if (!add_helper(b, name, CHAKRA_WORD_JOIN, b->slot[*member]))
+    if (!settle_gate(b, gate) || !add_helper(b, name, CHAKRA_WORD_JOIN, b->slot[*member]))
         return false;
-    for (uint32_t i = 0; has_ring(b->t, gate) && i < gate->members; i++) {
+    for (uint32_t i = 0; gate->ring && i < gate->members; i++) {
         name_ring(name, g, i);
         if (!add_helper(b, name, CHAKRA_WORD_RING, b->slot[member[i]]))
             return false;
@@ -309,15 +325,14 @@ add_gate_deps(struct building *b, uint32_t g)
     const uint32_t *member = b->t->member + gate->first;
     const struct chakra_node *node = b->t->node;
     uint32_t n = gate->members;
-    bool ring = has_ring(b->t, gate);
     char join[HELPER_MAX], name[HELPER_MAX];
     name_join(join, g);
     for (uint32_t i = 0; i < n; i++) {
         name_ring(name, g, i);
-        if (!ring ? !add_dep(b, join, node[member[i]].op.id, 0)
-                  : !add_dep(b, join, name, 0) ||
-                        !add_dep(b, name, node[member[(i + 1) % n]].op.id,
-                                 ring_bytes(&node[member[i]], n)))
+        if (!gate->ring ? !add_dep(b, join, node[member[i]].op.id, 0)
+                        : !add_dep(b, join, name, 0) ||
+                              !add_dep(b, name, node[member[(i + 1) % n]].op.id,
+                                       ring_bytes(gate, &node[member[i]])))
             return false;
     }
     return true;

@@ -3,17 +3,22 @@
 
 #include <stdlib.h>
 
-const struct chakra_collective chakra_collectives[] = {{"all-reduce", 2, false},
-                                                       {"reduce", 1, true},
-                                                       {"all-gather", 1, false},
-                                                       {"gather", 1, false},
-                                                       {"scatter", 1, false},
-                                                       {"broadcast", 1, true},
-                                                       {"all-to-all", 1, false},
-                                                       {"reduce-scatter", 1, false},
-                                                       {"reduce-scatter-block", 1, false},
-                                                       {"barrier", 0, false},
-                                                       {NULL, 0, false}};
+/* ASTRA-sim's algorithms send these bytes for the kinds that it has: all-reduce, all-gather,
+ * all-to-all and reduce-scatter. The others are those of a pipelined ring; whoever scatters
+ * puts in the parts of all. */
+const struct chakra_collective chakra_collectives[] = {
+    {"all-reduce", CHAKRA_RING_TWICE, false},
+    {"reduce", CHAKRA_RING_WHOLE, false},
+    {"all-gather", CHAKRA_RING_OTHERS, false},
+    {"gather", CHAKRA_RING_OTHERS, false},
+    {"scatter", CHAKRA_RING_SHARES, true},
+    {"broadcast", CHAKRA_RING_WHOLE, false},
+    {"all-to-all", CHAKRA_RING_SHARES, true},
+    {"reduce-scatter", CHAKRA_RING_SHARES, false},
+    {"reduce-scatter-block", CHAKRA_RING_SHARES, false},
+    {"barrier", CHAKRA_RING_NONE, true},
+    {NULL, CHAKRA_RING_NONE, false},
+};
 
 uint32_t
 chakra_find_collective(struct rec_str name)
@@ -183,7 +188,7 @@ add_gate(struct chakra_traces *t, const struct call *call, size_t n,
     if (!rec_grow(&t->gate, &t->gate_room, t->ngates + 1, sizeof *t->gate, err) ||
         !rec_grow(&t->member, &t->member_room, member + n, sizeof *t->member, err))
         return false;
-    t->gate[t->ngates] = (struct chakra_gate){(uint32_t)member, (uint32_t)n};
+    t->gate[t->ngates] = (struct chakra_gate){(uint32_t)member, (uint32_t)n, false, 0};
     for (size_t i = 0; i < n; i++) {
         struct chakra_node *node = &t->node[call[i].node];
         if (node->collective != first->collective)
@@ -201,6 +206,14 @@ add_gate(struct chakra_traces *t, const struct call *call, size_t n,
     return true;
 }
 
+/* A collective whose other members are not here, although they would take time. */
+static bool
+lasts_nothing(const struct chakra_node *node)
+{
+    return node->op.compute == 0 && node->bytes > 0 &&
+           chakra_collectives[node->collective].ring != CHAKRA_RING_NONE;
+}
+
 static bool
 match_calls(struct chakra_traces *t, struct call *call, size_t n, struct rec_error *err)
 {
@@ -216,7 +229,10 @@ match_calls(struct chakra_traces *t, struct call *call, size_t n, struct rec_err
                           by_group(&call[end], &call[i]) == 0;
              end++)
             ;
-        ok = end - i < 2 || add_gate(t, call + i, end - i, err);
+        if (end - i < 2)
+            t->counts.alone += lasts_nothing(&t->node[call[i].node]);
+        else
+            ok = add_gate(t, call + i, end - i, err);
     }
     return ok;
 }

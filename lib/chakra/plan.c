@@ -4,25 +4,18 @@
 
 #include <stdlib.h>
 
-bool
-chakra_key(const struct graph_op *op, const char *key, struct rec_str *value)
-{
-    const struct graph keys = {.extra = op->extra};
-    return graph_key(&keys, key, value);
-}
-
 static bool
 is_word(const struct graph_op *op, const char *word)
 {
     struct rec_str coll;
-    return chakra_key(op, "coll", &coll) && rec_str_is(coll, word);
+    return graph_op_key(op, "coll", &coll) && rec_str_is(coll, word);
 }
 
 uint32_t
 chakra_collective_of(const struct graph_op *op)
 {
     struct rec_str coll;
-    return chakra_key(op, "coll", &coll) ? chakra_find_collective(coll) : REC_NONE;
+    return graph_op_key(op, "coll", &coll) ? chakra_find_collective(coll) : REC_NONE;
 }
 
 static uint32_t

@@ -16,8 +16,6 @@ struct chakra_plan {
     bool *folded;      /* per op: a join or ring, which has no node */
 };
 
-/* The value of a key that the graph keeps as text. */
-bool chakra_key(const struct graph_op *op, const char *key, struct rec_str *value);
 /* The collective operation that the op is a member of; REC_NONE: none. */
 uint32_t chakra_collective_of(const struct graph_op *op);
 

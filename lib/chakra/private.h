@@ -19,12 +19,24 @@ enum chakra_type {
     CHAKRA_NTYPES
 };
 
+/* What a member of a ring of n sends to the next in all, for the S bytes of comm_size. These
+ * are what one member puts into the collective: its share of an all-gather, its whole vector
+ * of a reduce-scatter. */
+enum chakra_ring {
+    CHAKRA_RING_NONE,   /* nothing */
+    CHAKRA_RING_WHOLE,  /* S */
+    CHAKRA_RING_SHARES, /* (n - 1) S/n: each n-th part but one */
+    CHAKRA_RING_TWICE,  /* 2 (n - 1) S/n: parts are reduced, then gathered */
+    CHAKRA_RING_OTHERS  /* (n - 1) S: what each other member puts in */
+};
+
 /* A collective operation; the index is its comm_type. */
 struct chakra_collective {
     const char *name;
-    double passes; /* how often a ring passes on the bytes */
-    bool whole;    /* all of them; else a member's own share stays */
+    enum chakra_ring ring;
+    bool uneven; /* members may put in different sizes */
 };
+#define CHAKRA_ALL_TO_ALL 6
 #define CHAKRA_BARRIER 9
 /* NULL name ends. */
 extern const struct chakra_collective chakra_collectives[];
@@ -87,6 +99,8 @@ struct chakra_link {
 /* A collective with more members than one: nodes member[first], ... in order of rank. */
 struct chakra_gate {
     uint32_t first, members;
+    bool ring;   /* nobody measured it: the network says how long it takes */
+    double most; /* the largest comm_size of a member */
 };
 
 struct chakra_traces {

@@ -245,7 +245,7 @@ key_number(const struct graph_op *op, const char *key)
 {
     struct rec_str text;
     double value;
-    return chakra_key(op, key, &text) && rec_parse_num(text, &value) && value >= 0 &&
+    return graph_op_key(op, key, &text) && rec_parse_num(text, &value) && value >= 0 &&
                    isfinite(value)
                ? value
                : 0;
@@ -283,7 +283,7 @@ add_communication(struct draft *d, uint32_t op)
         add_size(d, key_number(at, "bytes"));
         if (d->plan->join[op] != GRAPH_NONE)
             add_count(d, "rampipe.join", d->plan->join[op]);
-        if (chakra_key(at, "group", &group)) {
+        if (graph_op_key(at, "group", &group)) {
             if (!(name = remember(d, "", group.ptr, group.len)))
                 return false;
             add_text(d, "pg_name", name);

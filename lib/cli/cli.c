@@ -22,10 +22,11 @@ cli_finish(struct cli *cli, bool ok)
 {
     struct rec_error late;
     int status = ok ? REC_OK : (int)cli->err.code;
+    bool whole = ok || (status == REC_NO && !cli->cut);
 
     cli_clear_progress(cli);
     rec_reader_close(cli->reader);
-    if (cli->writer && !rec_writer_close(cli->writer, ok || status == REC_NO, &late) &&
+    if (cli->writer && !rec_writer_close(cli->writer, whole, &late) &&
         (ok || status == REC_NO)) {
         cli->err = late;
         status = REC_IO;
@@ -119,6 +120,17 @@ cli_warn(const struct cli *cli, const char *format, ...)
         return;
     va_start(args, format);
     say(cli, "warning: ", format, args);
+    va_end(args);
+}
+
+void
+cli_tell(const struct cli *cli, const char *format, ...)
+{
+    va_list args;
+    if (cli->quiet)
+        return;
+    va_start(args, format);
+    say(cli, "", format, args);
     va_end(args);
 }
 

@@ -1,9 +1,11 @@
 /* What a tool asks of its process: descriptors 0 to 2, and no litter behind a signal. */
 #include "private.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void
@@ -18,12 +20,15 @@ cli_guard_descriptors(void)
 
 /* The unfinished file, the processes that were started; read by the handler. */
 static char *volatile litter;
+static struct stat litter_is; /* (its name may be that of another writer's file by now) */
 static volatile pid_t group;
 
 static void
 remove_litter(int signal_number)
 {
-    if (litter)
+    struct stat is;
+    if (litter && stat(litter, &is) == 0 && is.st_dev == litter_is.st_dev &&
+        is.st_ino == litter_is.st_ino)
         unlink(litter);
     if (group)
         kill(-group, SIGKILL);
@@ -49,6 +54,8 @@ cli_guard_file(const char *path, struct rec_error *err)
 {
     if (!path)
         return true;
+    if (stat(path, &litter_is) != 0)
+        return rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
     if (!(litter = strdup(path)))
         return rec_fail_memory(err);
     catch_signals();

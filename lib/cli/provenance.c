@@ -149,6 +149,17 @@ change_value(struct cli *cli, const char *option, uint64_t value)
 }
 
 bool
+cli_set_provenance(struct cli *cli, const char *option, uint64_t value)
+{
+    char *line = change_value(cli, option, value);
+    if (!line)
+        return false;
+    free(cli->provenance);
+    cli->provenance = line;
+    return true;
+}
+
+bool
 cli_change_provenance(struct cli *cli, const char *option, uint64_t value)
 {
     char *line = change_value(cli, option, value);

@@ -1,13 +1,59 @@
 /* op records: from work to time. */
 #include "private.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * The records of the graph at hand, as they will be written. They wait for the verdict, which
+ * needs all ops: whether the graph's times are of the device, so that it may claim it.
+ */
+struct device_held {
+    struct rec_writer *writer; /* into text */
+    char *text;
+    size_t len, room;
+    /* text[claim, before): device= of this device; text[before, rest): as it came */
+    size_t claim, before, rest;
+    uint64_t filled, kept;
+    const char *file; /* where the graph record stands */
+    uint64_t line;
+    char graph[64],
+        op[64]; /* names, which may be cut: the graph, its first op without work */
+};
+
+static int
+append(void *context, const char *bytes, size_t len)
+{
+    struct device_held *held = context;
+    if (!rec_grow(&held->text, &held->room, held->len + len, 1, NULL))
+        return ENOMEM;
+    if (len > 0)
+        memcpy(held->text + held->len, bytes, len);
+    held->len += len;
+    return 0;
+}
+
+static size_t
+length(struct device_held *held)
+{
+    rec_writer_flush(held->writer);
+    return held->len;
+}
+
+static void
+copy_name(char name[64], struct rec_str s)
+{
+    snprintf(name, 64, "%.*s", (int)(s.len < 60 ? s.len : 60), s.ptr);
+}
 
 /* An op as it was read. */
 struct op {
     double compute, memory, param, activation; /* NAN: no such key */
     struct device_work work;
     bool has_work, backward, has_part;
+    bool sends; /* communication, whose time no device decides */
 };
 
 static bool
@@ -45,6 +91,7 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
         struct rec_error *err)
 {
     double flops = NAN, moved = NAN;
+    struct rec_str coll;
     *op = (struct op){.param = NAN, .activation = NAN};
     if (!rec_get_number(reader, rec, 4, &op->compute, err) ||
         !rec_get_number(reader, rec, 5, &op->memory, err) ||
@@ -58,6 +105,7 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
     op->work.flops = isnan(flops) ? 0 : flops;
     op->work.moved = isnan(moved) ? 0 : moved;
     op->backward = rec_str_is(rec->field[3], "backward");
+    op->sends = rec_find_key(rec, "coll", &coll);
     rec_find_key(rec, "class", &op->work.kind);
     return true;
 }
@@ -133,6 +181,15 @@ put_op(const struct device_fill *fill, const struct rec_reader *reader,
     return status == 0;
 }
 
+static void
+count_op(struct device_held *held, const struct op *op, const struct rec *rec)
+{
+    if (op->has_work)
+        held->filled++;
+    else if (!op->sends && held->kept++ == 0)
+        copy_name(held->op, rec->field[2]);
+}
+
 static bool
 take_op(struct device_fill *fill, const struct rec_reader *reader, const struct rec *rec,
         struct rec_writer *writer, struct rec_error *err)
@@ -163,7 +220,7 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
     if (op.has_work && !device_seconds(fill->roofline, &op.work, &op.compute, &why))
         return rec_reader_fail(reader, err, "op '%.*s': %s", id, rec->field[2].ptr,
                                why.text);
-    op.has_work ? fill->filled++ : fill->kept++;
+    count_op(fill->held, &op, rec);
     return put_op(fill, reader, rec, &op, writer, err);
 }
 
@@ -222,8 +279,10 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
 
 static bool
 take_graph(struct device_fill *fill, const struct rec_reader *reader,
-           const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
+           const struct rec *rec, struct rec_error *err)
 {
+    struct device_held *held = fill->held;
+    struct rec_writer *writer = held->writer;
     struct rec_str key, value;
     size_t at = 0;
     int status;
@@ -233,7 +292,12 @@ take_graph(struct device_fill *fill, const struct rec_reader *reader,
     rec_begin(writer, "graph");
     rec_str_field(writer, rec->field[1]);
     rec_str_field(writer, rec->field[2]);
+    held->claim = length(held);
     rec_text_key(writer, "device", fill->roofline->device);
+    held->before = length(held);
+    if (rec_find_key(rec, "device", &value))
+        rec_str_key(writer, "device", value);
+    held->rest = length(held);
     if (fill->batch > 0)
         rec_num_key(writer, "batch", fill->batch);
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
@@ -247,17 +311,97 @@ take_graph(struct device_fill *fill, const struct rec_reader *reader,
     return status == 0;
 }
 
+/* Before the graph record there is one that stands for it, for ops that have none. */
+static bool
+open_held(struct device_fill *fill, struct rec_error *err)
+{
+    struct device_held *held = fill->held = calloc(1, sizeof *held);
+    const struct rec_sink sink = {append, held};
+    fill->samples = fill->elements = 1;
+    if (!held)
+        return rec_fail_memory(err);
+    held->writer = rec_writer_open_sink(&sink, "the graph at hand", NULL, err);
+    return held->writer != NULL;
+}
+
+static void
+begin_graph(struct device_held *held, const struct rec_reader *reader,
+            const struct rec *rec)
+{
+    held->file = rec_reader_file(reader);
+    held->line = rec_reader_line(reader);
+    copy_name(held->graph, rec->field[1]);
+}
+
+bool
+device_fill_end(struct device_fill *fill, struct rec_writer *writer,
+                struct rec_error *err)
+{
+    struct device_held *held = fill->held;
+    uint64_t all;
+    size_t from, to;
+
+    if (!held || !held->file)
+        return true;
+    rec_writer_flush(held->writer);
+    if (!rec_writer_ok(held->writer, err))
+        return false;
+    all = held->filled + held->kept;
+    if (held->kept > 0 && !fill->keep_times)
+        return rec_fail(err, REC_NO,
+                        "%s:%llu: %llu of %llu ops of graph '%s' have no work (neither "
+                        "flops= nor moved=), the first is '%s': what they take on %s is "
+                        "not known%s%s%s",
+                        held->file, (unsigned long long)held->line,
+                        (unsigned long long)held->kept, (unsigned long long)all,
+                        held->graph, held->op, fill->roofline->device,
+                        fill->option ? " (" : "", fill->option ? fill->option : "",
+                        fill->option ? " lets them keep their times)" : "");
+    /* All times are the device's, or none is, or there are both. */
+    from = held->kept == 0 ? held->before : held->claim;
+    to = held->filled == 0 && held->kept > 0 ? held->before : held->rest;
+    rec_put_bytes(writer, held->text, from);
+    rec_put_bytes(writer, held->text + to, held->len - to);
+    fill->filled += held->filled;
+    fill->kept += held->kept;
+    held->file = NULL;
+    held->len = held->claim = held->before = held->rest = 0;
+    held->filled = held->kept = 0;
+    return true;
+}
+
+void
+device_fill_free(struct device_fill *fill)
+{
+    struct rec_error late; /* what is held was wanted or was not */
+    if (!fill->held)
+        return;
+    if (fill->held->writer && !rec_writer_close(fill->held->writer, false, &late))
+        late.code = REC_OK;
+    free(fill->held->text);
+    free(fill->held);
+    fill->held = NULL;
+}
+
 bool
 device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
 {
-    if (fill->samples == 0)
-        fill->samples = fill->elements = 1;
-    if ((rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP) &&
-        !rec_need(reader, rec, err))
+    bool ours = rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP;
+    bool inside = ours || rec->type == REC_COMMENT || rec->type == REC_OTHER;
+
+    if (!fill->held && !open_held(fill, err))
         return false;
+    if ((rec->type == REC_GRAPH || !inside) && !device_fill_end(fill, writer, err))
+        return false;
+    if (ours && !rec_need(reader, rec, err))
+        return false;
+    if (ours && !fill->held->file)
+        begin_graph(fill->held, reader, rec);
+    if (inside && fill->held->file)
+        writer = fill->held->writer;
     if (rec->type == REC_GRAPH)
-        return take_graph(fill, reader, rec, writer, err);
+        return take_graph(fill, reader, rec, err);
     if (rec->type == REC_OP)
         return take_op(fill, reader, rec, writer, err);
     if (rec->type == REC_DEP && fill->samples * fill->elements != 1)

@@ -102,14 +102,26 @@ define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
     return extra.len == 0 || (op->extra = rec_arena_copy(&graph->arena, extra, err));
 }
 
-bool
-graph_key(const struct graph *graph, const char *key, struct rec_str *value)
+static bool
+find_key(const char *extra, const char *key, struct rec_str *value)
 {
-    struct rec_str rest = rec_str(graph->extra), name;
+    struct rec_str rest = rec_str(extra), name;
     while (rec_str_split(&rest, '\t', value))
         if (rec_str_split(value, '=', &name) && value->ptr && rec_str_is(name, key))
             return true;
     return false;
+}
+
+bool
+graph_key(const struct graph *graph, const char *key, struct rec_str *value)
+{
+    return find_key(graph->extra, key, value);
+}
+
+bool
+graph_op_key(const struct graph_op *op, const char *key, struct rec_str *value)
+{
+    return find_key(op->extra, key, value);
 }
 
 uint32_t
@@ -295,6 +307,7 @@ read_graph(struct graph *graph, const struct rec_reader *reader, const struct re
                                    extras->len ? extras->text : "", err))
         return false;
     graph->file = rec_reader_file(reader);
+    graph->line = (uint32_t)rec_reader_line(reader);
     return true;
 }
 

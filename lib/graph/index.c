@@ -179,6 +179,17 @@ check_cycles(const struct graph *graph, struct rec_error *err)
 }
 
 static void
+read_degree(struct graph *graph)
+{
+    struct rec_str text;
+    uint64_t n;
+    graph->degree =
+        graph_key(graph, "degree", &text) && rec_parse_uint(text, &n) && n < UINT32_MAX
+            ? (uint32_t)n
+            : 0;
+}
+
+static void
 add_up(struct graph *graph)
 {
     graph->sequential = graph->memory = graph->bytes = 0;
@@ -196,6 +207,11 @@ graph_close(struct graph *graph, struct rec_error *err)
     size_t nops = graph->nops, ndeps = graph->ndeps;
 
     graph->open = false;
+    if (nops == 0)
+        return graph_fail(graph, graph->line, err,
+                          "graph '%.60s' has no ops: its op records stand behind its "
+                          "graph record, without others between",
+                          graph->id);
     if (!check_ops(graph, err) || !join_twins(graph, err))
         return false;
     graph->out_start = calloc(nops + 1, sizeof *graph->out_start);
@@ -208,6 +224,7 @@ graph_close(struct graph *graph, struct rec_error *err)
         !graph->unit || !graph->member)
         return rec_fail_memory(err);
     add_up(graph);
+    read_degree(graph);
     group_deps(graph, true, graph->out_start, graph->out);
     group_deps(graph, false, graph->in_start, graph->in);
     return check_repeats(graph, err) && find_units(graph, err) &&
@@ -294,6 +311,20 @@ double
 graph_memory_sum(const struct graph *graph)
 {
     return graph->memory;
+}
+
+double
+graph_memory_held(const struct graph *graph)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < graph->nops; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->pair == GRAPH_NONE)
+            sum += op->memory;
+        else if (i < op->pair)
+            sum += fmax(op->memory, graph->op[op->pair].memory);
+    }
+    return sum;
 }
 
 double

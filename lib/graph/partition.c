@@ -93,8 +93,8 @@ plan_list(const struct graph *graph, const struct graph_partition *how, uint32_t
 static bool
 is_own_key(struct rec_str field)
 {
-    static const char *const own[] = {"of",     "degree",        "parts",
-                                      "copies", "demand_memory", "demand_bytes"};
+    static const char *const own[] = {"of", "degree", "parts", "demand_memory",
+                                      "demand_bytes"};
     struct rec_str name;
     rec_str_split(&field, '=', &name);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -105,7 +105,7 @@ is_own_key(struct rec_str field)
 
 /* The keys of the partitioned graph: those of the old one and how it was made. */
 static char *
-make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t copies,
+make_extra(const struct graph *from, uint32_t degree, uint32_t most,
            struct rec_error *err)
 {
     char memory[REC_NUM_MAX], bytes[REC_NUM_MAX];
@@ -119,12 +119,48 @@ make_extra(const struct graph *from, uint32_t degree, uint32_t most, uint32_t co
         if (!first && !is_own_key(field)) /* each key brings its TAB */
             fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
     fprintf(text.out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
-    if (copies > 1)
-        fprintf(text.out, "\tcopies=%u", copies);
     rec_format_num(memory, graph_memory_sum(from));
     rec_format_num(bytes, graph_dep_bytes(from));
     fprintf(text.out, "\tdemand_memory=%s\tdemand_bytes=%s", memory, bytes);
     return rec_text_close(&text, err);
+}
+
+/* How many parts each op gets, and when it is split. */
+static bool
+make_plan(const struct graph *from, const struct graph_partition *how, uint32_t **parts,
+          uint32_t **rank, struct rec_error *err)
+{
+    return start_plan(from, parts, rank, err) &&
+           (how->list ? plan_list(from, how, *parts, *rank, err)
+                      : plan_degree(from, how, *parts, *rank));
+}
+
+/* Ops and deps of the new graph: the number of deps grows with the square of that of parts. */
+static double
+count_made(const struct graph *from, const uint32_t *parts)
+{
+    double n = 0;
+    for (size_t d = 0; d < from->ndeps; d++)
+        n += (double)parts[from->dep[d].src] * parts[from->dep[d].dst];
+    for (uint32_t i = 0; i < from->nops; i++) {
+        n += parts[i];
+        if (from->op[i].pass == GRAPH_BACKWARD)
+            n += (double)parts[i] * (parts[i] - 1);
+    }
+    return n;
+}
+
+bool
+graph_partition_count(const struct graph *from, const struct graph_partition *how,
+                      double *made, struct rec_error *err)
+{
+    uint32_t *parts = NULL, *rank = NULL;
+    bool ok = make_plan(from, how, &parts, &rank, err);
+    if (ok)
+        *made += count_made(from, parts);
+    free(parts);
+    free(rank);
+    return ok;
 }
 
 bool
@@ -132,24 +168,20 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
                 struct graph *to, struct rec_error *err)
 {
     uint32_t *parts = NULL, *rank = NULL, most = 1, degree;
-    char *extra = NULL, *id = NULL, copies[20] = "";
-    bool ok = start_plan(from, &parts, &rank, err) &&
-              (how->list ? plan_list(from, how, parts, rank, err)
-                         : plan_degree(from, how, parts, rank));
+    char *extra = NULL, *id = NULL;
+    bool ok = make_plan(from, how, &parts, &rank, err);
 
     for (size_t i = 0; ok && i < from->nops; i++)
         if (parts[i] > most)
             most = parts[i];
     degree = how->list ? most : how->degree;
-    if (how->copies > 1)
-        snprintf(copies, sizeof copies, "x%u", how->copies);
-    ok = ok && (extra = make_extra(from, degree, most, how->copies, err));
-    if (ok && asprintf(&id, "%s/%u%s", from->id, degree, copies) < 0) {
+    ok = ok && (extra = make_extra(from, degree, most, err));
+    if (ok && asprintf(&id, "%s/%u", from->id, degree) < 0) {
         id = NULL;
         ok = rec_fail_memory(err);
     }
     if (ok) {
-        struct graph_split split = {parts, rank, how->copies, how->sizes, how->limit};
+        struct graph_split split = {parts, rank, how->sizes};
         ok = graph_split(from, &split, rec_str(id), extra, to, err);
     }
     free(parts);

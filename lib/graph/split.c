@@ -31,9 +31,7 @@ struct splitter {
     const struct graph *from;
     const struct graph_split *split;
     struct graph *to;
-    uint32_t copy;
-    unsigned long shift; /* added to the ids of each copy after the first */
-    char src[300], dst[300], pair[300], of[300];
+    char src[300], dst[300], pair[300];
 };
 
 enum { NAME_ROOM = 300 };
@@ -57,7 +55,6 @@ check_input(struct splitter *s, struct rec_error *err)
 {
     for (size_t i = 0; i < s->from->nops; i++) {
         const struct graph_op *op = &s->from->op[i];
-        uint64_t id;
         if (op->of)
             return graph_fail(s->from, op->line, err,
                               "op '%s' is already a part of '%s'; partition takes graphs "
@@ -67,35 +64,15 @@ check_input(struct splitter *s, struct rec_error *err)
             return graph_fail(s->from, op->line, err,
                               "the name of op '%.30s...' is too long to split it",
                               op->id);
-        if (s->split->copies == 1)
-            continue;
-        if (!rec_parse_uint(rec_str(op->id), &id) || id > 1000000000)
-            return graph_fail(s->from, op->line, err,
-                              "copies of a graph are numbered on, so its ops must have "
-                              "integer names, got '%s'",
-                              op->id);
-        if (id > s->shift)
-            s->shift = (unsigned long)id;
     }
     return true;
 }
 
-/* The name of an op in this copy. */
-static void
-base_name(const struct splitter *s, uint32_t op, char name[NAME_ROOM])
-{
-    const char *id = s->from->op[op].id;
-    if (s->copy == 0)
-        snprintf(name, NAME_ROOM, "%s", id);
-    else
-        snprintf(name, NAME_ROOM, "%lu", strtoul(id, NULL, 10) + s->copy * s->shift);
-}
-
-/* The name of part j of an op in this copy. */
+/* The name of part j of an op. */
 static void
 part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM])
 {
-    base_name(s, op, name);
+    snprintf(name, NAME_ROOM, "%s", s->from->op[op].id);
     if (s->split->parts[op] > 1)
         graph_part_letters(j, name + strlen(name));
 }
@@ -163,11 +140,7 @@ add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
     part.param /= k;
     part.parts = k;
     part.id = s->src;
-    part.of = NULL;
-    if (k > 1) {
-        base_name(s, i, s->of);
-        part.of = s->of;
-    }
+    part.of = k > 1 ? op->id : NULL;
     if (k > 1 && (strstr(op->extra, "\tflops=") || strstr(op->extra, "\tmoved="))) {
         if (!(extra = part_extra(s, op, k, err)))
             return false;
@@ -256,7 +229,7 @@ add_sync(struct splitter *s, uint32_t op, struct rec_error *err)
 }
 
 static bool
-add_copy(struct splitter *s, struct rec_error *err)
+fill(struct splitter *s, struct rec_error *err)
 {
     for (uint32_t i = 0; i < s->from->nops; i++)
         if (!add_parts(s, i, err))
@@ -268,19 +241,6 @@ add_copy(struct splitter *s, struct rec_error *err)
         if (!add_sync(s, i, err))
             return false;
     return true;
-}
-
-/* The deps of the new graph: their number grows with the square of that of the parts. */
-static double
-count_deps(const struct graph *from, const struct graph_split *split)
-{
-    double n = 0;
-    for (size_t d = 0; d < from->ndeps; d++)
-        n += (double)split->parts[from->dep[d].src] * split->parts[from->dep[d].dst];
-    for (uint32_t i = 0; i < from->nops; i++)
-        if (from->op[i].pass == GRAPH_BACKWARD)
-            n += (double)split->parts[i] * (split->parts[i] - 1);
-    return n * split->copies;
 }
 
 bool
@@ -296,12 +256,10 @@ graph_split(const struct graph *from, const struct graph_split *split, struct re
     s->split = split;
     s->to = to;
     ok = check_sizes(s, err) && check_input(s, err) &&
-         rec_limit(&split->limit, count_deps(from, split), "deps", err) &&
          graph_start(to, id, rec_str(from->model), extra, err);
     if (ok)
         to->file = from->file;
-    for (; ok && s->copy < split->copies; s->copy++)
-        ok = add_copy(s, err);
+    ok = ok && fill(s, err);
     free(s);
     return ok && graph_close(to, err);
 }

@@ -28,6 +28,7 @@ graph_store_end(struct graph_store *store, struct rec_error *err)
     if (!graph)
         return true;
     if (!graph_close(graph, err) ||
+        (store->advice && !graph_check_times(graph, store->advice, err)) ||
         !rec_grow(&store->graph, &store->room, store->ngraphs + 1, sizeof *store->graph,
                   err))
         return false;
@@ -55,7 +56,7 @@ graph_store_free(struct graph_store *store)
     free(store->reading);
     free(store->graph);
     rec_map_free(&store->index);
-    *store = (struct graph_store){0};
+    *store = (struct graph_store){.advice = store->advice};
 }
 
 bool

@@ -34,7 +34,8 @@ graph_stream_free(struct graph_stream *s)
     free(s->slot);
     free(s->waiting);
     free(s->gap);
-    *s = (struct graph_stream){.await = s->await, .servers = s->servers};
+    *s = (struct graph_stream){
+        .await = s->await, .servers = s->servers, .store.advice = s->store.advice};
 }
 
 static bool

@@ -54,6 +54,27 @@ input_add(struct input_network *a, uint32_t x, uint32_t y, double params, double
     return a->failed ? 0 : (uint32_t)a->nlayers - 1;
 }
 
+void
+input_also(struct input_network *a, uint32_t at, uint32_t x)
+{
+    struct rec_error err;
+    if (a->failed)
+        return;
+    a->failed = !rec_grow(&a->read, &a->read_room, a->nreads + 1, sizeof *a->read, &err);
+    if (a->failed)
+        return;
+    a->read[a->nreads++] = x;
+    a->layer[at].ninputs++;
+}
+
+uint32_t
+input_reads(struct input_network *a, uint32_t at, double elements)
+{
+    if (!a->failed)
+        a->layer[at].in = elements;
+    return at;
+}
+
 uint32_t
 input_classify(struct input_network *a, uint32_t at, const char *kind, double batch,
                double m, double n, double k)
@@ -231,6 +252,8 @@ static const struct input_transformer bert_large = {.width = 1024,
                                                     .words = 30522,
                                                     .positions = 512,
                                                     .types = 2,
+                                                    .norm_embedding = true,
+                                                    .norm_behind = true,
                                                     .pooler = true,
                                                     .attention_bias = true,
                                                     .output_bias = true,
@@ -244,7 +267,8 @@ static const struct input_transformer gpt2_xl = {.width = 1600,
                                                  .words = 50257,
                                                  .positions = 1024,
                                                  .causal = true,
-                                                 .norm_first = true,
+                                                 .norm_before = true,
+                                                 .norm_final = true,
                                                  .head = true,
                                                  .tied = true,
                                                  .attention_bias = true,
@@ -258,7 +282,8 @@ static const struct input_transformer llama_7b = {.width = 4096,
                                                   .inner = 11008,
                                                   .words = 32000,
                                                   .causal = true,
-                                                  .norm_first = true,
+                                                  .norm_before = true,
+                                                  .norm_final = true,
                                                   .rms = true,
                                                   .gated = true,
                                                   .head = true,

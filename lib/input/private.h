@@ -13,6 +13,10 @@ uint32_t input_add(struct input_network *a, uint32_t x, uint32_t y, double param
 /* Says what kind of work the layer `at` is: `batch`, if not 0, products of M x K by K x N. */
 uint32_t input_classify(struct input_network *a, uint32_t at, const char *kind,
                         double batch, double m, double n, double k);
+/* The last layer, `at`, reads x, too. */
+void input_also(struct input_network *a, uint32_t at, uint32_t x);
+/* The layer `at` reads so many elements, instead of all that its inputs wrote; `at`. */
+uint32_t input_reads(struct input_network *a, uint32_t at, double elements);
 uint32_t input_linear(struct input_network *a, uint32_t x, double rows, unsigned in,
                       unsigned out, bool bias);
 /* One operand in, as many elements out. */

@@ -188,6 +188,7 @@ take_comment(struct rec_reader *reader, struct input_head *head, struct rec_str 
     if (!split_comment(line, &key, &value))
         return true;
     text = rec_str_is(key, "network")  ? head->network
+           : rec_str_is(key, "family") ? head->family
            : rec_str_is(key, "device") ? head->device
            : rec_str_is(key, "batch")  ? head->batch
                                        : NULL;
@@ -369,12 +370,13 @@ input_read_profile(struct graph *graph, struct rec_reader *reader,
     struct profile p = {.reader = reader, .options = options};
     struct edge *edge = NULL;
     size_t nedges = 0;
-    char keys[2 * INPUT_NAME_MAX + 20] = "";
+    char keys[3 * INPUT_NAME_MAX + 40] = "";
     bool ok = graph_start(&p.graph, id, model, "", err);
 
     if (head)
-        snprintf(keys, sizeof keys, "%s%s%s%s", *head->device ? "\tdevice=" : "",
-                 head->device, *head->batch ? "\tbatch=" : "", head->batch);
+        snprintf(keys, sizeof keys, "%s%s%s%s%s%s", *head->device ? "\tdevice=" : "",
+                 head->device, *head->batch ? "\tbatch=" : "", head->batch,
+                 *head->family ? "\tfamily=" : "", head->family);
     p.graph.file = rec_reader_file(reader);
     ok = ok && read_lines(&p, &edge, &nedges, err) &&
          build_forward(&p, edge, nedges, err) &&

@@ -31,6 +31,38 @@ input_backward_work(const struct input_layer *layer, double bytes)
     return work_of(layer, bytes, fused ? 2.5 : times, times);
 }
 
+/* Is the output of the layer that of a softmax, which at most `far` layers of few inputs have
+ * only moved or masked since? */
+static bool
+weighs(const struct input_network *network, const struct input_layer *layer, int far)
+{
+    if (strncmp(layer->text, "Softmax", 7) == 0)
+        return true;
+    if (far == 0 || strcmp(layer->kind, "memory") != 0 || layer->ninputs > 3)
+        return false;
+    for (size_t j = 0; j < layer->ninputs; j++)
+        if (weighs(network, &network->layer[network->read[layer->first + j]], far - 1))
+            return true;
+    return false;
+}
+
+const char *
+input_network_family(const struct input_network *network)
+{
+    enum { BETWEEN = 3 }; /* dropout, a mask, a conversion */
+    for (size_t i = 0; i < network->nlayers; i++) {
+        const struct input_layer *layer = &network->layer[i];
+        bool product = strcmp(layer->kind, "matmul") == 0 && layer->weights == 0;
+        if (strcmp(layer->kind, "attention") == 0)
+            return "transformer";
+        for (size_t j = 0; product && j < layer->ninputs; j++)
+            if (weighs(network, &network->layer[network->read[layer->first + j]],
+                       BETWEEN))
+                return "transformer";
+    }
+    return "";
+}
+
 /* Room for what one op has. */
 struct texts {
     char id[24], src[24], type[100], keys[DEVICE_KEYS_MAX], extra[DEVICE_KEYS_MAX + 120];
@@ -87,14 +119,15 @@ input_network_graph(const struct input_network *network, const char *name,
                     struct rec_error *err)
 {
     struct input_twin *twin = calloc(network->nlayers, sizeof *twin);
+    const char *family = input_network_family(network);
     struct graph forward = {0};
     char keys[300];
     bool ok = twin || rec_fail_memory(err);
 
-    snprintf(keys, sizeof keys, "%s%.100s\tbatch=%.0f\tprecision=%s",
+    snprintf(keys, sizeof keys, "%s%.100s\tbatch=%.0f\tprecision=%s%s%s",
              roofline->device ? "\tdevice=" : "",
              roofline->device ? roofline->device : "", network->batch,
-             device_precisions[roofline->precision]);
+             device_precisions[roofline->precision], *family ? "\tfamily=" : "", family);
     ok = ok && graph_start(&forward, rec_str(name), rec_str(name), "", err) &&
          add_layers(network, roofline, &forward, twin, err) &&
          graph_start(graph, rec_str(name), rec_str(name), keys, err) &&

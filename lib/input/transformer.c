@@ -1,7 +1,7 @@
-/* Transformers. Sources: see tools/pdgen.h2m. */
-#include "private.h"
+/* Transformers layer by layer. Sources: see tools/pdgen.h2m. */
+#include "transformer.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 static uint32_t
 embedding(struct input_network *a, uint32_t x, unsigned words, unsigned width)
@@ -11,79 +11,24 @@ embedding(struct input_network *a, uint32_t x, unsigned words, unsigned width)
                      words, width);
 }
 
+uint32_t
+input_norm(struct input_network *a, uint32_t x, bool rms, unsigned weights,
+           double elements)
+{
+    uint32_t y =
+        input_add(a, x, INPUT_NONE, (rms ? 1.0 : 2.0) * weights, (rms ? 4 : 8) * elements,
+                  elements, "%s(%u)", rms ? "RMSNorm" : "LayerNorm", weights);
+    return input_reads(a, y, elements); /* which may be a part of x */
+}
+
 static uint32_t
 norm(struct input_network *a, uint32_t x, const struct input_transformer *t)
 {
-    double out = a->batch * a->sequence * t->width;
-    return input_add(a, x, INPUT_NONE, (t->rms ? 1.0 : 2.0) * t->width,
-                     (t->rms ? 4 : 8) * out, out, "%s(%u)",
-                     t->rms ? "RMSNorm" : "LayerNorm", t->width);
-}
-
-double
-input_score_passes(double bytes)
-{
-    return (bytes < 4 ? 37 : 33) / bytes;
-}
-
-/* Reads so many elements, instead of all its inputs wrote. */
-static uint32_t
-reads(struct input_network *a, uint32_t layer, double elements)
-{
-    if (!a->failed)
-        a->layer[layer].in = elements;
-    return layer;
-}
-
-/* A product of n x k by k x m for each head of each sample. */
-static uint32_t
-each_head(struct input_network *a, uint32_t layer, const struct input_transformer *t,
-          unsigned m, unsigned k)
-{
-    return input_classify(a, layer, "matmul", a->batch * t->heads, a->sequence, m, k);
-}
-
-/* Two products, of the full square whatever the mask, and what is done to scores between. */
-static uint32_t
-unfused_attention(struct input_network *a, uint32_t qkv,
-                  const struct input_transformer *t)
-{
-    unsigned width = t->heads * t->head_width, n = (unsigned)a->sequence;
-    double tokens = a->batch * n, scores = tokens * n * t->heads;
-    double keys = tokens * t->kv_heads * t->head_width;
-    uint32_t x, y;
-    x = input_add(a, qkv, INPUT_NONE, 0, 2 * tokens * n * width, scores,
-                  "Scores(heads=%u, width=%u)", t->heads, width);
-    each_head(a, reads(a, x, tokens * width + keys), t, n, t->head_width);
-    y = input_add(a, x, INPUT_NONE, 0, 5 * scores, scores, "Softmax()");
-    reads(a, y, scores * (t->score_passes - 1));
-    x = input_add(a, y, qkv, 0, 2 * tokens * n * width, tokens * width,
-                  "Values(heads=%u, width=%u)", t->heads, width);
-    return each_head(a, reads(a, x, scores + keys), t, t->head_width, n);
-}
-
-/* Scores, softmax and their weighted sum: 4 n^2 width FLOPs for n tokens, half of them
- * below a causal mask; fused, so that only queries, keys, values and results are moved.
- */
-static uint32_t
-attention(struct input_network *a, uint32_t qkv, const struct input_transformer *t)
-{
-    unsigned width = t->heads * t->head_width;
-    double n = a->sequence, flops = 4 * n * n * width + 5 * n * n * t->heads;
-    char shared[40] = "";
-    uint32_t y;
-    if (t->score_passes > 0)
-        return unfused_attention(a, qkv, t);
-    if (t->kv_heads != t->heads)
-        snprintf(shared, sizeof shared, "kv_heads=%u, ", t->kv_heads);
-    y = input_add(a, qkv, INPUT_NONE, 0, a->batch * flops / (t->causal ? 2 : 1),
-                  a->batch * n * width, "Attention(heads=%u, %swidth=%u%s)", t->heads,
-                  shared, width, t->causal ? ", causal" : "");
-    return input_classify(a, y, "attention", 0, 0, 0, 0);
+    return input_norm(a, x, t->rms, t->width, a->batch * a->sequence * t->width);
 }
 
 static uint32_t
-residual(struct input_network *a, uint32_t x, uint32_t y)
+sum(struct input_network *a, uint32_t x, uint32_t y)
 {
     double n = a->failed ? 0 : a->layer[x].out;
     return input_add(a, x, y, 0, n, n, "Add");
@@ -101,86 +46,235 @@ activation(struct input_network *a, uint32_t x, const struct input_transformer *
     return input_pointwise(a, x, kinds[t->activation].flops, kinds[t->activation].text);
 }
 
-/* A linear layer of an MLP, or of all experts, among which the rows are divided evenly. */
+/* ---- MLPs ---------------------------------------------------------------- */
+
+/* One MLP, or those of all experts, among which the rows are divided evenly. */
+struct mlp {
+    unsigned experts; /* 0: one dense MLP */
+    unsigned inner;
+    double rows;
+};
+
 static uint32_t
-mlp_linear(struct input_network *a, uint32_t x, double rows, unsigned in, unsigned out,
-           const struct input_transformer *t)
+mlp_linear(struct input_network *a, uint32_t x, const struct mlp *m, unsigned in,
+           unsigned out, bool bias)
 {
     double weights = (double)in * out;
     uint32_t y;
-    if (t->experts == 0)
-        return input_linear(a, x, rows, in, out, t->mlp_bias);
-    y = input_add(a, x, INPUT_NONE, t->experts * (weights + (t->mlp_bias ? out : 0)),
-                  2 * weights * rows, rows * out,
-                  "ExpertLinear(experts=%u, in_features=%u, out_features=%u)", t->experts,
+    if (m->experts == 0)
+        return input_linear(a, x, m->rows, in, out, bias);
+    y = input_add(a, x, INPUT_NONE, m->experts * (weights + (bias ? out : 0)),
+                  2 * weights * m->rows, m->rows * out,
+                  "ExpertLinear(experts=%u, in_features=%u, out_features=%u)", m->experts,
                   in, out);
-    return input_classify(a, y, "matmul", t->experts,
-                          rows < t->experts ? 1 : rows / t->experts, out, in);
+    return input_classify(a, y, "matmul", m->experts,
+                          m->rows < m->experts ? 1 : m->rows / m->experts, out, in);
 }
 
 static uint32_t
-mlp(struct input_network *a, uint32_t x, const struct input_transformer *t)
+product(struct input_network *a, uint32_t x, uint32_t y)
 {
-    double tokens = a->batch * a->sequence, rows = tokens;
-    uint32_t y, up, router;
-    if (t->experts > 0) {
-        rows *= t->experts_used;
-        router = input_linear(a, x, tokens, t->width, t->experts, false);
-        x = input_add(a, x, router, 0, 0, rows * t->width, "Dispatch(top=%u)",
-                      t->experts_used);
-    }
-    y = activation(a, mlp_linear(a, x, rows, t->width, t->inner, t), t);
-    if (t->gated) {
-        up = mlp_linear(a, x, rows, t->width, t->inner, t);
-        y = input_add(a, y, up, 0, rows * t->inner, rows * t->inner, "Mul");
-    }
-    y = mlp_linear(a, y, rows, t->inner, t->width, t);
-    if (t->experts > 0)
-        y = input_add(a, y, INPUT_NONE, 0, 2 * rows * t->width, tokens * t->width,
-                      "Combine(top=%u)", t->experts_used);
-    return y;
+    double n = a->failed ? 0 : a->layer[x].out;
+    return input_add(a, x, y, 0, n, n, "Mul");
 }
 
 static uint32_t
-block(struct input_network *a, uint32_t x, const struct input_transformer *t)
+mlp(struct input_network *a, uint32_t x, const struct mlp *m,
+    const struct input_transformer *t)
+{
+    uint32_t y = activation(a, mlp_linear(a, x, m, t->width, m->inner, t->mlp_bias), t);
+    if (t->gated)
+        y = product(a, y, mlp_linear(a, x, m, t->width, m->inner, t->mlp_bias));
+    return mlp_linear(a, y, m, m->inner, t->width, t->mlp_bias);
+}
+
+/* The MLP that all tokens take besides their experts. */
+static uint32_t
+shared_mlp(struct input_network *a, uint32_t x, const struct input_transformer *t)
+{
+    const struct mlp shared = {0, t->shared_inner, a->batch * a->sequence};
+    uint32_t y = mlp(a, x, &shared, t), gate;
+    if (!t->shared_gate)
+        return y;
+    gate = input_linear(a, x, shared.rows, t->width, 1, false);
+    return product(a, y, input_pointwise(a, gate, 4, "Sigmoid()"));
+}
+
+static uint32_t
+mixture(struct input_network *a, uint32_t x, const struct input_transformer *t)
+{
+    double tokens = a->batch * a->sequence;
+    const struct mlp experts = {t->experts, t->expert_inner ? t->expert_inner : t->inner,
+                                tokens * t->experts_used};
+    uint32_t router = input_linear(a, x, tokens, t->width, t->experts, t->router_bias);
+    uint32_t y = input_add(a, x, router, 0, 0, experts.rows * t->width,
+                           "Dispatch(top=%u)", t->experts_used);
+    y = mlp(a, y, &experts, t);
+    y = input_add(a, y, INPUT_NONE, 0, 2 * experts.rows * t->width, tokens * t->width,
+                  "Combine(top=%u)", t->experts_used);
+    return t->shared_inner > 0 ? sum(a, y, shared_mlp(a, x, t)) : y;
+}
+
+/* ---- a layer ------------------------------------------------------------- */
+
+/* The stack that a layer is in. */
+struct stack {
+    bool causal;
+    uint32_t bias;   /* the layer that makes a bias for its scores, or INPUT_NONE */
+    uint32_t memory; /* what the encoder has made of its tokens, or INPUT_NONE */
+};
+
+static uint32_t
+norm_before(struct input_network *a, uint32_t x, const struct input_transformer *t)
+{
+    return t->norm_before ? norm(a, x, t) : x;
+}
+
+/* What a part of a layer has made of x, y, is added to it. */
+static uint32_t
+join(struct input_network *a, uint32_t x, uint32_t y, const struct input_transformer *t)
+{
+    x = sum(a, t->norm_inside ? norm(a, y, t) : y, x);
+    return t->norm_behind ? norm(a, x, t) : x;
+}
+
+static uint32_t
+feed(struct input_network *a, uint32_t x, const struct input_block *block,
+     const struct input_transformer *t)
+{
+    const struct mlp dense = {0, t->inner, a->batch * a->sequence};
+    return block->mixture ? mixture(a, x, t) : mlp(a, x, &dense, t);
+}
+
+static uint32_t
+add_block(struct input_network *a, uint32_t x, const struct stack *stack,
+          const struct input_block *block, const struct input_transformer *t)
+{
+    uint32_t from = norm_before(a, x, t);
+    uint32_t y =
+        input_self_attention(a, from, stack->bias, stack->causal, block->window, t);
+    if (t->parallel) {
+        if (!t->one_norm)
+            from = norm_before(a, x, t);
+        return sum(a, sum(a, feed(a, from, block, t), y), x);
+    }
+    x = join(a, x, y, t);
+    if (stack->memory != INPUT_NONE)
+        x = join(a, x, input_cross_attention(a, norm_before(a, x, t), stack->memory, t),
+                 t);
+    return join(a, x, feed(a, norm_before(a, x, t), block, t), t);
+}
+
+/* ---- the ends ------------------------------------------------------------ */
+
+static uint32_t
+embed_words(struct input_network *a, uint32_t tokens, const struct input_transformer *t)
+{
+    unsigned width = t->word_width > 0 ? t->word_width : t->width;
+    uint32_t x = embedding(a, tokens, t->words, width);
+    if (width != t->width)
+        x = input_linear(a, x, a->batch * a->sequence, width, t->width, false);
+    if (t->positions > 0)
+        x = sum(a, x, embedding(a, tokens, t->positions, t->width));
+    if (t->types > 0)
+        x = sum(a, x, embedding(a, tokens, t->types, t->width));
+    return t->norm_embedding ? norm(a, x, t) : x;
+}
+
+/* Patches through a convolution, a learned token before them, learned positions. */
+static uint32_t
+embed_patches(struct input_network *a, const struct input_transformer *t)
+{
+    double pixels = (double)t->image * t->image * t->channels;
+    double out = a->batch * a->sequence * t->width;
+    double patches = a->batch * (a->sequence - 1);
+    double weights = (double)t->channels * t->patch * t->patch * t->width;
+    uint32_t x = input_add(a, INPUT_NONE, INPUT_NONE, 0, 0, a->batch * pixels, "Input");
+    x = input_add(a, x, INPUT_NONE, weights + t->width, 2 * weights * patches,
+                  patches * t->width,
+                  "Conv2d(%u, %u, kernel_size=(%u, %u), stride=(%u, %u))", t->channels,
+                  t->width, t->patch, t->patch, t->patch, t->patch);
+    input_classify(a, x, "convolution", 0, 0, 0, 0);
+    x = input_add(a, x, INPUT_NONE, t->width, 0, out, "ClassToken(%u)", t->width);
+    return input_add(a, x, INPUT_NONE, a->sequence * t->width, out, out,
+                     "Positions(%.0f, %u)", a->sequence, t->width);
+}
+
+/* A weight that another layer owns: read here, and counted there. */
+static uint32_t
+owned_elsewhere(struct input_network *a, uint32_t layer)
+{
+    if (!a->failed)
+        a->layer[layer].params = 0;
+    return layer;
+}
+
+/* The layers of a stack, and what stands around them. */
+static uint32_t
+add_stack(struct input_network *a, uint32_t tokens, uint32_t x, struct stack stack,
+          const struct input_block *block, unsigned layers,
+          const struct input_transformer *t)
+{
+    const struct input_block same = {.mixture = t->experts > 0};
+    double n = a->sequence;
+    if (t->relative_buckets > 0) {
+        stack.bias = input_add(
+            a, tokens, INPUT_NONE, (double)t->relative_buckets * t->heads, 0,
+            n * n * t->heads, "RelativeBias(%u, %u)", t->relative_buckets, t->heads);
+        input_reads(a, stack.bias, n * n);
+    }
+    for (unsigned i = 0; i < layers; i++)
+        x = add_block(a, x, &stack, block ? &block[i] : &same, t);
+    return t->norm_final ? norm(a, x, t) : x;
+}
+
+static void
+add_outputs(struct input_network *a, uint32_t x, const struct input_transformer *t)
 {
     double rows = a->batch * a->sequence;
-    unsigned inside = t->heads * t->head_width;
-    uint32_t y = t->norm_first ? norm(a, x, t) : x;
-    y = input_linear(a, y, rows, t->width, inside + 2 * t->kv_heads * t->head_width,
-                     t->attention_bias);
-    y = input_linear(a, attention(a, y, t), rows, inside, t->width, t->output_bias);
-    x = residual(a, y, x);
-    if (!t->norm_first)
-        x = norm(a, x, t);
-    y = t->norm_first ? norm(a, x, t) : x;
-    x = residual(a, mlp(a, y, t), x);
-    return t->norm_first ? x : norm(a, x, t);
+    unsigned width = t->word_width > 0 ? t->word_width : t->width;
+    if (t->pooler || t->labels > 0)
+        x = input_add(a, x, INPUT_NONE, 0, 0, a->batch * t->width, "FirstToken()");
+    if (t->pooler) {
+        x = input_linear(a, x, a->batch, t->width, t->width, true);
+        x = input_pointwise(a, x, 8, "Tanh()");
+    }
+    if (t->labels > 0)
+        input_linear(a, x, a->batch, t->width, t->labels, true);
+    if (!t->head)
+        return;
+    if (width != t->width)
+        x = input_linear(a, x, rows, t->width, width, false);
+    x = input_linear(a, x, rows, width, t->words, false);
+    if (t->tied)
+        owned_elsewhere(a, x);
+    if (t->cap_words)
+        input_pointwise(a, x, 8, "Tanh()");
 }
 
 void
 input_transformer_build(struct input_network *a, const struct input_transformer *t)
 {
+    struct stack stack = {false, INPUT_NONE, INPUT_NONE};
     double rows = a->batch * a->sequence;
-    uint32_t tokens = input_add(a, INPUT_NONE, INPUT_NONE, 0, 0, rows, "Input");
-    uint32_t x = embedding(a, tokens, t->words, t->width);
-    if (t->positions > 0)
-        x = residual(a, x, embedding(a, tokens, t->positions, t->width));
-    if (t->types > 0)
-        x = residual(a, x, embedding(a, tokens, t->types, t->width));
-    if (!t->norm_first)
-        x = norm(a, x, t);
-    for (unsigned i = 0; i < t->layers; i++)
-        x = block(a, x, t);
-    if (t->norm_first)
-        x = norm(a, x, t);
-    if (t->pooler) {
-        x = input_add(a, x, INPUT_NONE, 0, 0, a->batch * t->width, "FirstToken()");
-        x = input_linear(a, x, a->batch, t->width, t->width, true);
-        x = input_pointwise(a, x, 8, "Tanh()");
+    uint32_t tokens = INPUT_NONE, x;
+    if (t->patch > 0)
+        x = embed_patches(a, t);
+    else {
+        tokens = input_add(a, INPUT_NONE, INPUT_NONE, 0, 0, rows, "Input");
+        x = embed_words(a, tokens, t);
     }
-    if (t->head)
-        x = input_linear(a, x, rows, t->width, t->words, false);
-    if (t->tied && !a->failed)
-        a->layer[x].params = 0; /* the embedding owns the weights; still read here */
+    if (t->encoder_layers > 0) {
+        stack.memory = add_stack(a, tokens, x, stack, NULL, t->encoder_layers, t);
+        x = owned_elsewhere(a, embedding(a, tokens, t->words, t->width));
+    }
+    stack.causal = t->causal;
+    add_outputs(a, add_stack(a, tokens, x, stack, t->block, t->layers, t), t);
+}
+
+void
+input_transformer_free(struct input_transformer *t)
+{
+    free(t->block);
+    t->block = NULL;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
-enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24 };
+enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24, ITEMS_MAX = 1 << 20 };
 
 /* yajl does not look whether it got its memory. It needs so much at most: what it decodes into
  * doubles until a text fits, its stack of states grows by steps. So it gets all before. */
@@ -82,18 +82,44 @@ fail(struct parse *p, const char *what)
     return 0;
 }
 
+/* Room for the next value that a list or map of the outermost level holds. */
+static struct json_member *
+add_item(struct parse *p)
+{
+    struct json_map *map = p->map;
+    if (map->nitems == ITEMS_MAX) {
+        fail(p, "its lists and maps hold more than 1048576 values");
+        return NULL;
+    }
+    if (!rec_grow(&map->item, &map->item_room, map->nitems + 1, sizeof *map->item,
+                  p->err))
+        return NULL;
+    map->member[map->nmembers - 1].nitems++;
+    return &map->item[map->nitems++];
+}
+
 /* A value; of lists and maps their beginning. */
 static int
 put(struct parse *p, enum json_kind kind, bool truth, struct rec_str text)
 {
     struct json_member *member;
+    bool inside = p->depth == 2;
     if (p->depth == 0 && kind != JSON_MAP)
         return fail(p, "the outermost value must be a map, { ... }");
-    if (p->depth != 1)
+    if (p->depth != 1 && !inside)
         return 1;
-    member = &p->map->member[p->map->nmembers - 1];
+    member = inside ? add_item(p) : &p->map->member[p->map->nmembers - 1];
+    if (!member) {
+        p->failed = true;
+        return 0;
+    }
+    /* To count lines for each value of a long list would take the square of its length. */
     *member = (struct json_member){
-        .key = p->key, .kind = kind, .truth = truth, .line = line_of(p)};
+        .key = inside ? "" : p->key,
+        .kind = kind,
+        .truth = truth,
+        .line = inside ? p->map->member[p->map->nmembers - 1].line : line_of(p),
+        .first = p->map->nitems};
     if (memchr(text.ptr, '\0', text.len))
         return fail(p, "a text must have no NUL in it");
     member->text = rec_arena_copy(&p->map->arena, text, p->err);
@@ -257,6 +283,7 @@ void
 json_map_free(struct json_map *map)
 {
     free(map->member);
+    free(map->item);
     rec_map_free(&map->index);
     rec_arena_free(&map->arena);
     *map = (struct json_map){0};

@@ -102,6 +102,10 @@ run(struct learn_course *c, struct draws *d, struct rec_error *err)
         const struct learn_template *template = choose(c, d);
         struct graph_job job = {.graphs = template->graphs, .deadline = INFINITY};
         int status = rng_arrivals_next(d->arrivals, &job.arrival, err);
+        if (c->options.stop && c->options.stop()) {
+            *err = (struct rec_error){.code = REC_OK};
+            return false;
+        }
         sprintf(name, "j%llu", (unsigned long long)i);
         job.id = rec_str(name);
         if (status < 0)

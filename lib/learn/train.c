@@ -11,10 +11,9 @@ enum {
     EPISODES = 8, /* that experts judge each other by */
     WINDOWS = 6,  /* of generations, whose means are candidates in the end */
     ENDS = WINDOWS + 2,
-    START = 4,                 /* episodes that what to start from is judged by */
-    FIRST = 12,                /* that candidates in the end are, */
-    FINAL = 3,                 /* and the best of them */
-    LAST = 80,                 /* by so many more */
+    START = 4,  /* episodes that what to start from is judged by */
+    FIRST = 12, /* that candidates in the end are, */
+    FINAL = 3,  /* and the best of them by so many more as the options say */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
     SETTLE = 40 /* generations before experts look at each other, and again after twice as
                    many */
@@ -438,8 +437,9 @@ sort_points(struct trainer *t, double *points, uint32_t n)
     }
 }
 
+/* An expert becomes the best of its candidates, or the first if they are not compared. */
 static bool
-end_searches(struct trainer *t, struct rec_error *err)
+end_searches(struct trainer *t, bool compared, struct rec_error *err)
 {
     uint64_t g = t->generation;
     double *points = malloc(t->nsearches * ENDS * t->n * sizeof *points);
@@ -454,10 +454,10 @@ end_searches(struct trainer *t, struct rec_error *err)
                       point + (w + 1) * t->n);
         memcpy(point + (WINDOWS + 1) * t->n, t->search[i].first, t->n * sizeof *point);
     }
-    if ((ok = ok && judge(t, ENDS, FIRST, err)))
+    if (compared && (ok = ok && judge(t, ENDS, FIRST, err)))
         sort_points(t, points, ENDS);
     t->episodes += FIRST;
-    if ((ok = ok && judge(t, FINAL, LAST, err)))
+    if (compared && (ok = ok && judge(t, FINAL, t->options->final, err)))
         sort_points(t, points, FINAL);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         set_weights(t, t->search[i].points, t->search[i].expert->weight);
@@ -561,13 +561,12 @@ goes_on(const struct trainer *t, const struct learn_progress *progress, double e
 struct alloc_scorer *
 learn_train(const struct learn_options *options, struct graph_store *store,
             const struct alloc_scorer *start, uint32_t units, uint64_t *generations,
-            struct rec_error *err)
+            bool *stopped, struct rec_error *err)
 {
     struct trainer t = {.options = options, .store = store};
     struct learn_progress progress = {0};
     uint64_t settled = SETTLE;
     double end = 0;
-    bool more = true;
     bool ok = prepare(&t, start, start ? start->units : units, err);
 
     if (ok) {
@@ -575,18 +574,24 @@ learn_train(const struct learn_options *options, struct graph_store *store,
         ok = start_searches(&t, start, err);
     }
     if (ok)
-        end = (processor_seconds() - end) * (ENDS * FIRST + FINAL * LAST) /
-              (t.npoints * t.nepisodes);
-    while (ok && more && goes_on(&t, &progress, end)) {
+        end = (processor_seconds() - end) / (t.npoints * t.nepisodes) *
+              (options->final ? ENDS * FIRST + FINAL * options->final : 0);
+    while (ok && goes_on(&t, &progress, end)) {
         if (t.nsearches > 1 && t.generation == settled) {
             ok = migrate(&t, err);
             settled *= 2;
         }
         ok = ok && breed(&t, &progress, err);
-        more = ok && (!options->tell || options->tell(options->context, &progress));
+        if (ok && options->tell)
+            options->tell(options->context, &progress);
     }
-    ok = ok && end_searches(&t, err);
+    ok = ok && end_searches(&t, options->final > 0, err);
+    *stopped = !ok && err->code == REC_OK;
     *generations = t.generation;
+    if (*stopped && t.generation > 0)
+        ok = end_searches(&t, false, err);
+    if (ok)
+        t.result->heuristic = options->course.admission.placer.heuristic;
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;

@@ -10,7 +10,7 @@
 #define KEYS(X)                                                                          \
     X(DEGREE, "degree") X(STEPS, "steps") X(STEP, "step") X(COMM, "comm")                \
     X(COMP, "comp") X(SERVERS, "servers") X(BUSY, "busy") X(SEQUENTIAL, "sequential")    \
-    X(DEADLINE, "deadline") X(MEMORY, "memory") X(DEP_BYTES, "dep_bytes")                \
+    X(DEADLINE, "deadline") X(MEMORY, "op_memory") X(DEP_BYTES, "dep_bytes")             \
     X(FLOW_BYTES, "flow_bytes") X(DEMAND_MEMORY, "demand_memory")                        \
     X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival") X(START, "start")
 

@@ -36,11 +36,11 @@ take_dimension(const struct onnx_building *b, const Onnx__Dimension *dim, bool l
     return leads;
 }
 
-/* False: an input's shape is not known, *err. Others are then not shaped. */
-static bool
-take_info(struct onnx_building *b, const Onnx__ValueInfo *info, bool input,
-          struct onnx_tensor *tensor)
+bool
+onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
+               enum onnx_shape_of of, struct onnx_tensor *tensor)
 {
+    bool input = of != ONNX_INNER;
     const Onnx__TensorType *type = info->type ? info->type->tensor : NULL;
     const Onnx__Shape *shape = type ? type->shape : NULL;
     char text[ONNX_NAME_MAX], name[ONNX_NAME_MAX];
@@ -51,7 +51,7 @@ take_info(struct onnx_building *b, const Onnx__ValueInfo *info, bool input,
     for (uint32_t i = 0; i < shape->n_dim; i++) {
         const Onnx__Dimension *dim = shape->dim[i];
         bool symbol = dim->size_case == ONNX__DIMENSION__SIZE_SYMBOL;
-        if (take_dimension(b, dim, i == 0, &tensor->dim[i]))
+        if (take_dimension(b, dim, i == 0 && of != ONNX_WEIGHT, &tensor->dim[i]))
             continue;
         return !input ||
                rec_fail(b->err, REC_DATA,
@@ -92,10 +92,11 @@ said_of(struct onnx_building *b, const char *name)
     struct onnx_tensor tensor = {.shaped = false};
     uint32_t i = rec_map_get(&b->infos, rec_str(name));
     if (i != REC_NONE)
-        (void)take_info(b,
-                        i < graph->n_value_info ? graph->value_info[i]
-                                                : graph->output[i - graph->n_value_info],
-                        false, &tensor);
+        (void)onnx_take_info(b,
+                             i < graph->n_value_info
+                                 ? graph->value_info[i]
+                                 : graph->output[i - graph->n_value_info],
+                             ONNX_INNER, &tensor);
     return tensor;
 }
 
@@ -164,26 +165,30 @@ add_outputs(struct onnx_building *b)
     return true;
 }
 
-/* The inputs that a node reads become layers. */
-static bool
-start_inputs(struct onnx_building *b)
+static void
+mark_reads(struct onnx_building *b)
 {
-    bool *read = calloc(b->nvalues + 1, sizeof *read),
-         ok = read || rec_fail_memory(b->err);
-    for (size_t i = 0; ok && i < b->graph->n_node; i++)
+    for (size_t i = 0; i < b->graph->n_node; i++)
         for (size_t k = 0; k < b->graph->node[i]->n_input; k++) {
             uint32_t at = rec_map_get(&b->values, rec_str(b->graph->node[i]->input[k]));
             if (at != REC_NONE)
-                read[at] = true;
+                b->value[at].read = true;
         }
+}
+
+/* The data that a node reads become layers. */
+static bool
+start_inputs(struct onnx_building *b)
+{
+    bool ok = true;
     for (size_t i = 0; ok && i < b->graph->n_input; i++) {
         const Onnx__ValueInfo *info = b->graph->input[i];
         uint32_t at = rec_map_get(&b->values, rec_str(info->name));
         struct onnx_value *value = &b->value[at];
         struct input_layer layer = {.text = "Input", .kind = "memory"};
-        if (value->starts || !read[at])
+        if (value->starts || !value->read)
             continue;
-        ok = take_info(b, info, true, &value->tensor);
+        ok = onnx_take_info(b, info, ONNX_DATA, &value->tensor);
         if (ok && b->batch == 0 && value->tensor.rank > 0 && value->tensor.dim[0] > 0)
             b->batch = (double)value->tensor.dim[0];
         value->made = true;
@@ -191,7 +196,6 @@ start_inputs(struct onnx_building *b)
         layer.out = value->tensor.count;
         ok = ok && input_network_add(b->network, &layer, NULL, 0, b->err);
     }
-    free(read);
     return ok;
 }
 
@@ -447,8 +451,10 @@ build(struct onnx_building *b)
 {
     struct onnx_node node = {.b = b};
     size_t inputs;
-    bool ok = index_infos(b) && add_initializers(b) && add_inputs(b) && add_outputs(b) &&
-              start_inputs(b);
+    bool ok = index_infos(b) && add_initializers(b) && add_inputs(b) && add_outputs(b);
+    if (ok)
+        mark_reads(b);
+    ok = ok && onnx_find_weights(b) && start_inputs(b);
     inputs = b->network->nlayers;
     for (size_t i = 0; ok && i < b->graph->n_node; i++) {
         node.message = b->graph->node[i];
@@ -462,16 +468,19 @@ build(struct onnx_building *b)
 
 bool
 onnx_read(const char *path, const struct onnx_options *options,
-          struct input_network *network, struct rec_error *err)
+          struct input_network *network, struct onnx_inputs *inputs,
+          struct rec_error *err)
 {
     Onnx__Model *model = onnx_message_read(path, err);
     struct onnx_building b = {.name = rec_input_name(path),
                               .options = options,
                               .graph = model ? model->graph : NULL,
                               .network = network,
+                              .inputs = inputs,
                               .err = err};
     bool ok;
     *network = (struct input_network){.batch = 0};
+    *inputs = (struct onnx_inputs){.weights = 0};
     ok = model && build(&b);
     rec_map_free(&b.values);
     rec_map_free(&b.infos);

@@ -4,46 +4,54 @@
 /* Operations an element: as a named network's layers have them, and what a function takes. */
 enum { MOVE = 0, ONE = 1, NORM = 4, FUNCTION = 4, SOFTMAX = 5, SERIES = 8 };
 
-#define POINTWISE(name, each)                                 \
-    {                                                         \
-        name, onnx_pointwise, each, NULL, ONNX_WORK, false, 0 \
+#define POINTWISE(name, each)                                              \
+    {                                                                      \
+        name, onnx_pointwise, each, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
     }
-#define SAME(name, each)                                 \
-    {                                                    \
-        name, onnx_same, each, NULL, ONNX_WORK, false, 0 \
+#define SAME(name, each)                                              \
+    {                                                                 \
+        name, onnx_same, each, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
     }
-#define MOVES(name, rule)                           \
-    {                                               \
-        name, rule, MOVE, NULL, ONNX_WORK, false, 0 \
+#define MOVES(name, rule)                                        \
+    {                                                            \
+        name, rule, MOVE, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
     }
-#define VIEW(name, rule)                            \
-    {                                               \
-        name, rule, MOVE, NULL, ONNX_VIEW, false, 0 \
+#define VIEW(name, rule)                                         \
+    {                                                            \
+        name, rule, MOVE, NULL, ONNX_VIEW, ONNX_EITHER, false, 0 \
     }
-#define FREE(name, rule)                            \
-    {                                               \
-        name, rule, MOVE, NULL, ONNX_FREE, false, 0 \
+#define FREE(name, rule)                                         \
+    {                                                            \
+        name, rule, MOVE, NULL, ONNX_FREE, ONNX_EITHER, false, 0 \
     }
-#define REDUCE(name)                                      \
-    {                                                     \
-        name, onnx_reduce, ONE, NULL, ONNX_WORK, false, 0 \
+#define REDUCE(name)                                                   \
+    {                                                                  \
+        name, onnx_reduce, ONE, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
     }
-#define WORK(name, rule, kind)                     \
-    {                                              \
-        name, rule, ONE, kind, ONNX_WORK, false, 0 \
+#define NORMALIZES(name, each)                                        \
+    {                                                                 \
+        name, onnx_same, each, NULL, ONNX_WORK, ONNX_BEHIND, false, 0 \
+    }
+#define MULTIPLIES(name, rule, kind, weights)               \
+    {                                                       \
+        name, rule, ONE, kind, ONNX_WORK, weights, false, 0 \
+    }
+#define WORK(name, rule, kind)                                  \
+    {                                                           \
+        name, rule, ONE, kind, ONNX_WORK, ONNX_EITHER, false, 0 \
     }
 
 const struct onnx_operator onnx_operators[] = {
-    WORK("Conv", onnx_convolution, "convolution"),
-    WORK("ConvTranspose", onnx_transposed, "convolution"),
-    WORK("Gemm", onnx_gemm, "matmul"),
-    WORK("MatMul", onnx_matmul, "matmul"),
-    {"BatchNormalization", onnx_same, NORM, NULL, ONNX_WORK, false, 3},
-    SAME("InstanceNormalization", NORM),
-    SAME("LayerNormalization", SERIES),
-    SAME("GroupNormalization", SERIES),
-    SAME("RMSNormalization", NORM),
-    SAME("SimplifiedLayerNormalization", NORM),
+    MULTIPLIES("Conv", onnx_convolution, "convolution", ONNX_BEHIND),
+    MULTIPLIES("ConvTranspose", onnx_transposed, "convolution", ONNX_BEHIND),
+    MULTIPLIES("Gemm", onnx_gemm, "matmul", ONNX_RIGHT),
+    MULTIPLIES("MatMul", onnx_matmul, "matmul", ONNX_RIGHT),
+    {"BatchNormalization", onnx_same, NORM, NULL, ONNX_WORK, ONNX_BEHIND, false, 3},
+    NORMALIZES("InstanceNormalization", NORM),
+    NORMALIZES("LayerNormalization", SERIES),
+    NORMALIZES("GroupNormalization", SERIES),
+    NORMALIZES("RMSNormalization", NORM),
+    NORMALIZES("SimplifiedLayerNormalization", NORM),
     WORK("LRN", onnx_window, NULL),
     WORK("MaxPool", onnx_pool, NULL),
     WORK("AveragePool", onnx_pool, NULL),
@@ -59,7 +67,7 @@ const struct onnx_operator onnx_operators[] = {
     POINTWISE("Neg", ONE),
     POINTWISE("Relu", ONE),
     POINTWISE("LeakyRelu", ONE),
-    POINTWISE("PRelu", ONE),
+    {"PRelu", onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_BEHIND, false, 0},
     POINTWISE("HardSigmoid", ONE),
     POINTWISE("HardSwish", ONE),
     POINTWISE("Elu", FUNCTION),
@@ -121,8 +129,8 @@ const struct onnx_operator onnx_operators[] = {
     MOVES("Transpose", onnx_transpose),
     MOVES("Concat", onnx_concat),
     MOVES("Slice", onnx_slice),
-    {"Split", onnx_split, MOVE, NULL, ONNX_WORK, true, 0},
-    MOVES("Gather", onnx_gather),
+    {"Split", onnx_split, MOVE, NULL, ONNX_WORK, ONNX_EITHER, true, 0},
+    {"Gather", onnx_gather, MOVE, NULL, ONNX_WORK, ONNX_TABLE, false, 0},
     MOVES("Expand", onnx_expand),
     MOVES("Pad", onnx_pad),
     MOVES("ScatterND", onnx_same),
@@ -133,11 +141,11 @@ const struct onnx_operator onnx_operators[] = {
     MOVES("DepthToSpace", onnx_said),
     MOVES("SpaceToDepth", onnx_said),
     SAME("ScatterElements", MOVE),
-    {"Resize", onnx_said, NORM, NULL, ONNX_WORK, false, 0},
-    {"Upsample", onnx_said, NORM, NULL, ONNX_WORK, false, 0},
+    {"Resize", onnx_said, NORM, NULL, ONNX_WORK, ONNX_EITHER, false, 0},
+    {"Upsample", onnx_said, NORM, NULL, ONNX_WORK, ONNX_EITHER, false, 0},
     FREE("Constant", onnx_constant),
     FREE("ConstantOfShape", onnx_constant_of_shape),
     FREE("Shape", onnx_shape),
     FREE("Size", onnx_size),
-    {NULL, NULL, 0, NULL, ONNX_WORK, false, 0},
+    {NULL, NULL, 0, NULL, ONNX_WORK, ONNX_EITHER, false, 0},
 };

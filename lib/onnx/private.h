@@ -24,7 +24,8 @@ struct onnx_tensor {
 struct onnx_value {
     struct onnx_tensor tensor;
     bool made;      /* by an input, an initialiser or a node that has been read */
-    bool starts;    /* it is an initialiser */
+    bool starts;    /* it is an initialiser, or an input that is a weight */
+    bool read;      /* a node has it as an operand */
     bool owned;     /* a parameter: a layer counts it */
     uint32_t layer; /* that writes it; REC_NONE: it is constant, */
     uint32_t param; /* and made of this parameter, a value; REC_NONE: it is none */
@@ -52,6 +53,14 @@ enum onnx_cost {
     ONNX_FREE, /* known before anything runs */
 };
 
+/* Which operands of an operator are weights, and no data. */
+enum onnx_weights {
+    ONNX_EITHER, /* it does not say */
+    ONNX_BEHIND, /* those behind the first one */
+    ONNX_RIGHT,  /* the second one, a matrix */
+    ONNX_TABLE   /* the first one, of which data choose rows */
+};
+
 /* An operator. The rule fills the node's tensor; false: *err. */
 struct onnx_operator {
     const char *name;
@@ -59,6 +68,7 @@ struct onnx_operator {
     double each;      /* operations an element that is written */
     const char *kind; /* of the work; NULL: memory */
     enum onnx_cost cost;
+    enum onnx_weights weights;
     bool many; /* each output is a layer of its own; else the first one alone counts */
     size_t statistics; /* not 0: inputs from this one on are no parameters */
 };
@@ -77,6 +87,7 @@ struct onnx_building {
     struct rec_map infos;  /* by name: graph->value_info, then graph->output */
     struct input_network *network;
     double batch; /* of the file */
+    struct onnx_inputs *inputs;
     struct rec_error *err;
 };
 
@@ -93,6 +104,16 @@ bool onnx_is_float(int32_t element);
 /* A foreign name, fit for a message. */
 enum { ONNX_NAME_MAX = 64 };
 const char *onnx_clean(const char *name, char text[ONNX_NAME_MAX]);
+
+/* ---- inputs (build.c, weights.c) --------------------------------------------- */
+
+/* Whose shape a file says. Samples, the first dimension, may have a name, but not a weight's. */
+enum onnx_shape_of { ONNX_INNER, ONNX_DATA, ONNX_WEIGHT };
+/* False: an input's shape is not known, *err. Others are then not shaped. */
+bool onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
+                    enum onnx_shape_of of, struct onnx_tensor *tensor);
+/* Makes initialisers of the inputs that are weights. All values are there. */
+bool onnx_find_weights(struct onnx_building *b);
 
 /* ---- tensors (tensor.c) ------------------------------------------------------- */
 

@@ -215,6 +215,38 @@ key_prefix(struct rec_str field)
     return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
 }
 
+/* Is there a '=', with a key before it? (Every field of every record is asked: most have it
+ * among their first 16 bytes, which may be read, as above.) */
+static inline bool
+is_key_value(struct rec_str field)
+{
+    size_t seen = 0;
+    const char *equal;
+#ifdef __SSE2__
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)field.ptr);
+    unsigned mask =
+        (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('=')));
+    seen = mask ? (size_t)__builtin_ctz(mask) : 16;
+    if (mask || field.len <= 16)
+        return seen > 0 && seen < field.len;
+#endif
+    equal = field.len ? memchr(field.ptr + seen, '=', field.len - seen) : NULL;
+    return equal && equal != field.ptr;
+}
+
+bool
+rec_check_extra(const struct rec_reader *reader, const struct rec *rec,
+                struct rec_error *err)
+{
+    const struct rec_spec *spec = rec->spec;
+    if (!spec || !(spec->kind || spec->example))
+        return true;
+    for (size_t i = spec->nfields + 1; i < rec->nfields; i++)
+        if (!is_key_value(rec->field[i]))
+            return rec_fail_extra(reader, rec, rec->field[i], err);
+    return true;
+}
+
 /* No key stands twice. Each has a bit, and keys are compared where a bit is there already,
  * first by the number. */
 static bool

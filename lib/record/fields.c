@@ -156,6 +156,15 @@ count_fields(const struct rec *rec)
     return spec ? spec->nfields : 0;
 }
 
+bool
+rec_fail_extra(const struct rec_reader *reader, const struct rec *rec,
+               struct rec_str field, struct rec_error *err)
+{
+    return rec_reader_fail(
+        reader, err, "after the fields of %.*s come key=value, got '%.*s'",
+        shown(rec->field[0]), rec->field[0].ptr, shown(field), field.ptr);
+}
+
 int
 rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
              struct rec_str *key, struct rec_str *value, struct rec_error *err)
@@ -169,10 +178,8 @@ rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
         return 0;
     field = rec->field[(*at)++];
     equal = field.len ? memchr(field.ptr, '=', field.len) : NULL;
-    if (!equal || equal == field.ptr) {
-        rec_reader_fail(reader, err,
-                        "after the fields of %.*s come key=value, got '%.*s'",
-                        shown(rec->field[0]), rec->field[0].ptr, shown(field), field.ptr);
+    if (!equal || equal == field.ptr) { /* of a kind that has no row */
+        rec_fail_extra(reader, rec, field, err);
         return -1;
     }
     *key = (struct rec_str){field.ptr, (size_t)(equal - field.ptr)};

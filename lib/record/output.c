@@ -2,6 +2,14 @@
  * Bytes to standard output, to a device or FIFO, or to a file that is whole or is not
  * there: it is written under another name in the same folder, and takes its own name,
  * synced, when all is written.
+ *
+ * That other name is made of the host's name, the file's name and a number: so whoever writes
+ * the file next finds what a writer that was killed has left, without reading the folder. A
+ * writer holds a lock (flock) on its temporary file, which the kernel releases when it dies,
+ * however it dies: what nobody holds a lock on is litter. That needs no process number, which
+ * another process may have by now, or which means nothing in another container. Hosts are
+ * told apart because some network file systems keep locks to the host. A writer that gets no
+ * lock takes a name of another form, which nobody ever removes.
  */
 #include "private.h"
 
@@ -11,16 +19,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <fcntl.h>
+#include <libdeflate.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { PACKED_SIZE = 1 << 16, LINKS_MAX = 40 };
+enum { PACKED_SIZE = 1 << 16, LINKS_MAX = 40, PLACES = 8 };
 
 struct rec_output {
     char *path;           /* what the file will be called; NULL: standard output */
     char *temporary;      /* what it is called until then; NULL: it is written directly */
     int fd;               /* -1: none */
+    int old;              /* claimed: the file to be replaced; -1: there was none */
+    bool claimed;         /* no other file but that is replaced */
     struct rec_sink sink; /* of no file */
     bool packing;
     z_stream z;
@@ -75,23 +87,104 @@ follow(const char *path)
     return at;
 }
 
-/* Opens a new file beside the one it will replace, with the mode of that one. */
+static uint32_t
+sum_of(const char *text)
+{
+    return libdeflate_crc32(0, text, strlen(text));
+}
+
+/* The n-th temporary name of the file; with a process number, if it is not to be found. */
+static char *
+temporary_name(const struct rec_output *output, unsigned n, bool found)
+{
+    struct rec_str folder = folder_of(output->path);
+    char name[64], host[HOST_NAME_MAX + 1] = "";
+    (void)!gethostname(host, sizeof host - 1);
+    if (found)
+        snprintf(name, sizeof name, ".rampipe-%08x-%08x-%u", sum_of(host),
+                 sum_of(output->path + folder.len), n);
+    else
+        snprintf(name, sizeof name, ".rampipe-%ld-%u", (long)getpid(), n);
+    return join(folder, name);
+}
+
+/* Is the file that is open the one that has the name? */
+static bool
+is_at(int fd, const char *path)
+{
+    struct stat open, named;
+    return fstat(fd, &open) == 0 && lstat(path, &named) == 0 &&
+           open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+/* Removes a temporary file whose writer is gone, if there is one. While its lock is held
+ * nothing else takes its name, so that what is removed is what was looked at. */
+static void
+remove_litter(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, path))
+        unlink(path);
+    close(fd);
+}
+
+/* Makes a temporary file. 0; EEXIST: another is there; or an errno. */
+static int
+make_temporary(struct rec_output *output)
+{
+    do
+        output->fd =
+            open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    while (output->fd < 0 && errno == EINTR);
+    return output->fd < 0 ? errno : 0;
+}
+
+/* Locks it. False: it is no more; there are no locks here, or somebody takes it for litter. */
+static bool
+lock_temporary(struct rec_output *output)
+{
+    int failed = flock(output->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (!failed && is_at(output->fd, output->temporary))
+        return true;
+    if (failed && failed != EWOULDBLOCK) /* (else who holds the lock removes it) */
+        unlink(output->temporary);
+    close(output->fd);
+    output->fd = -1;
+    return false;
+}
+
+/* Opens a new file beside the one it will replace, with the mode of that one. Several
+ * processes may write a file at a time; the first places are looked at always, since a
+ * killed writer may have left one behind a free one. */
 static bool
 open_beside(struct rec_output *output, const struct stat *old)
 {
-    for (unsigned n = 0; output->fd < 0; n++) {
-        char name[64];
-        snprintf(name, sizeof name, ".rampipe-%ld-%u", (long)getpid(), n);
-        free(output->temporary);
-        if (!(output->temporary = join(folder_of(output->path), name)))
+    bool locks = true;
+    for (unsigned n = 0; n < PLACES; n++) {
+        char *path = temporary_name(output, n, true);
+        if (!path)
             return false;
-        output->fd =
-            open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->fd < 0 && errno != EEXIST && errno != EINTR) {
+        remove_litter(path);
+        free(path);
+    }
+    for (unsigned n = 0; output->fd < 0; n++) {
+        int failed;
+        free(output->temporary);
+        if (!(output->temporary = temporary_name(output, n, locks)))
+            return false;
+        if (locks && n >= PLACES)
+            remove_litter(output->temporary);
+        failed = make_temporary(output);
+        if (failed && failed != EEXIST) {
             free(output->temporary);
             output->temporary = NULL;
+            errno = failed;
             return false;
         }
+        if (!failed && locks)
+            locks = lock_temporary(output);
     }
     return !old || fchmod(output->fd, old->st_mode & 0777) == 0;
 }
@@ -127,6 +220,7 @@ rec_output_open(const char *path)
     if (!output)
         return NULL;
     output->fd = path ? -1 : STDOUT_FILENO;
+    output->old = -1;
     if (path && !open_path(output, path)) {
         int why = errno;
         rec_output_close(output, false);
@@ -151,7 +245,7 @@ rec_output_open_sink(const struct rec_sink *sink)
     struct rec_output *output = calloc(1, sizeof *output);
     if (!output)
         return NULL;
-    output->fd = -1;
+    output->fd = output->old = -1;
     output->sink = *sink;
     return output;
 }
@@ -222,10 +316,51 @@ sync_file(int fd)
     return 0;
 }
 
+/* Gives the file its name. 0, or an errno; EEXIST: claimed, and another file is there. */
+static int
+take_place(const struct rec_output *output)
+{
+    if (output->claimed && output->old < 0) {
+        if (renameat2(AT_FDCWD, output->temporary, AT_FDCWD, output->path,
+                      RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EINVAL && errno != ENOSYS)
+            return errno;
+        /* a file system that cannot: two names for a moment */
+        if (link(output->temporary, output->path) != 0)
+            return errno;
+        unlink(output->temporary);
+        return 0;
+    }
+    if (output->claimed) {
+        /* whoever else would replace that same file waits for the lock, and then sees */
+        while (flock(output->old, LOCK_EX) != 0 && errno == EINTR)
+            ;
+        if (!is_at(output->old, output->path))
+            return EEXIST;
+    }
+    return rename(output->temporary, output->path) == 0 ? 0 : errno;
+}
+
+/* So that the name, too, is still there after a power cut. Where that fails the old file or
+ * the new one is there, whole, and the new one is now: it is no failure. */
+static void
+sync_folder(const char *path)
+{
+    struct rec_str folder = folder_of(path);
+    char *name = folder.len ? strndup(folder.ptr, folder.len) : strdup(".");
+    int fd = name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)!sync_file(fd);
+        close(fd);
+    }
+    free(name);
+}
+
 int
 rec_output_close(struct rec_output *output, bool keep)
 {
-    int failed = 0;
+    int failed = 0, lock = -1;
     if (output->packing) {
         if (keep || !output->temporary)
             failed = pack(output, Z_FINISH);
@@ -234,15 +369,30 @@ rec_output_close(struct rec_output *output, bool keep)
     keep = keep && !failed;
     if (keep && output->temporary)
         failed = sync_file(output->fd);
+    if (output->temporary) /* the lock is held until the file has another name, or none */
+        lock = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
     if (output->fd >= 0 && close(output->fd) != 0 && errno != EINTR && !failed)
         failed = errno;
-    if (keep && output->temporary && !failed &&
-        rename(output->temporary, output->path) != 0)
-        failed = errno;
+    if (keep && output->temporary && !failed && (failed = take_place(output)) == 0)
+        sync_folder(output->path);
     if (output->temporary && (!keep || failed))
         unlink(output->temporary);
+    if (lock >= 0)
+        close(lock);
+    if (output->old >= 0)
+        close(output->old);
     free(output->temporary);
     free(output->path);
     free(output);
     return failed;
+}
+
+int
+rec_output_claim(struct rec_output *output)
+{
+    if (!output->temporary)
+        return 0;
+    output->claimed = true;
+    output->old = open(output->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return output->old < 0 && errno != ENOENT ? errno : 0;
 }

@@ -42,11 +42,11 @@ struct rec_reader {
     uint64_t packed[TYPE_SLOTS]; /* hash table of the known types' names */
     enum rec_type type[TYPE_SLOTS];
 
-    bool headed;      /* inside a stream that opened with #rampipe */
-    bool closed;      /* behind its #end: in this file only a header may follow */
-    bool opening;     /* header and provenance may still come */
-    uint64_t records; /* since the header */
-    uint32_t crc;     /* since the header, up to buffer[summed] */
+    bool headed;          /* inside a stream that opened with #rampipe */
+    bool exact;           /* its header is what a writer puts, to the byte */
+    bool closed;          /* behind its #end: in this file only a header may follow */
+    bool opening;         /* header and provenance may still come */
+    struct rec_seal seal; /* since the header, its sum up to buffer[summed] */
     size_t summed;
     char *provenance;
     size_t provenance_len, provenance_room;
@@ -178,8 +178,8 @@ static void
 sum_up(struct rec_reader *reader, size_t to)
 {
     if (reader->headed)
-        reader->crc = libdeflate_crc32(reader->crc, reader->buffer + reader->summed,
-                                       to - reader->summed);
+        reader->seal.crc = libdeflate_crc32(
+            reader->seal.crc, reader->buffer + reader->summed, to - reader->summed);
     reader->summed = to;
 }
 
@@ -430,8 +430,16 @@ accept_cut_line(struct rec_reader *reader, struct rec_error *err)
     return reader->headed ? accept_cut(reader, err) : accept(reader, &cut, err);
 }
 
+/* Is the line that was read last, with its end, these very bytes? */
 static bool
-open_stream(struct rec_reader *reader, struct rec_error *err)
+is_line(const struct rec_reader *reader, struct rec_str line, const char *bytes)
+{
+    const char *next = reader->buffer + reader->start;
+    return rec_str_is((struct rec_str){line.ptr, (size_t)(next - line.ptr)}, bytes);
+}
+
+static bool
+open_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
     uint64_t version;
     if (reader->nfields != 2 || !rec_str_is(reader->field[0], "#rampipe") ||
@@ -446,10 +454,10 @@ open_stream(struct rec_reader *reader, struct rec_error *err)
     if (reader->headed && !accept_cut(reader, err))
         return false;
     reader->headed = true;
+    reader->exact = is_line(reader, line, REC_HEADER);
     reader->opening = true;
     reader->closed = false;
-    reader->records = 0;
-    reader->crc = 0;
+    reader->seal = (struct rec_seal){0, 0};
     reader->summed = reader->start;
     reader->provenance_len = 0;
     if (reader->provenance)
@@ -523,44 +531,28 @@ is_cut_header(const struct rec_reader *reader, struct rec_str line)
 }
 
 static bool
-fail_seal(const struct rec_reader *reader, struct rec_error *err, uint64_t records,
-          uint32_t crc)
-{
-    char what[100] = "bytes were changed";
-    if (records != reader->records)
-        snprintf(what, sizeof what, "%llu record%s missing",
-                 (unsigned long long)(records - reader->records),
-                 records - reader->records == 1 ? " is" : "s are");
-    if (records < reader->records)
-        snprintf(what, sizeof what, "%llu too many",
-                 (unsigned long long)(reader->records - records));
-    return rec_fail(err, REC_IO,
-                    "%s:%llu: the stream is not the one that was sealed: %s (the seal is "
-                    "%llu %08x, of this stream it would be %llu %08x; who edits a sealed "
-                    "stream takes the seal off its #end)",
-                    reader->name, (unsigned long long)reader->line, what,
-                    (unsigned long long)records, crc, (unsigned long long)reader->records,
-                    reader->crc);
-}
-
-static bool
 end_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
+    struct rec_seal seal;
     bool sealed;
-    uint64_t records;
-    uint32_t crc;
     if (!reader->headed)
         return rec_reader_fail(reader, err,
                                "#end without a #rampipe header before it: the header was "
                                "lost or damaged");
-    if (!rec_read_trailer(line, &sealed, &records, &crc))
+    if (!rec_read_trailer(line, &sealed, &seal))
         return rec_reader_fail(
             reader, err,
             "a trailer is '#end', or sealed: '#end', a TAB, the number "
             "of records, a TAB, the CRC-32 as 8 hexadecimal digits");
     sum_up(reader, (size_t)(line.ptr - reader->buffer));
-    if (sealed && (records != reader->records || crc != reader->crc))
-        return fail_seal(reader, err, records, crc);
+    if (sealed) {
+        char text[REC_SEAL_MAX];
+        if (seal.records != reader->seal.records || seal.crc != reader->seal.crc)
+            return rec_fail_seal(reader, &seal, &reader->seal, err);
+        rec_format_seal(text, &seal);
+        if (!reader->exact || !is_line(reader, line, text))
+            return rec_fail_sealed_line(reader, reader->exact ? "last" : "first", err);
+    }
     reader->headed = false;
     reader->closed = true;
     return true;
@@ -573,7 +565,7 @@ control_line(struct rec_reader *reader, struct rec_str line, struct rec_error *e
     /* what stands in its place and looks like it is a damaged header */
     size_t like = reader->line == 1 || reader->closed ? 5 : 8;
     if (line.len >= like && memcmp(line.ptr, "#rampipe", like) == 0)
-        return open_stream(reader, err) ? 1 : -1;
+        return open_stream(reader, line, err) ? 1 : -1;
     if (line.len >= 2 && memcmp(line.ptr, "#@", 2) == 0)
         return keep_provenance(reader, line, err) ? 1 : -1;
     if (line.len >= 4 && memcmp(line.ptr, "#end", 4) == 0 &&
@@ -636,14 +628,14 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
                 rec->nfields = 0;
             }
         } else if (rec->line.len > 0) {
-            if (!find_type(reader, rec, err))
+            if (!find_type(reader, rec, err) || !rec_check_extra(reader, rec, err))
                 return -1;
             if (reader->closed) {
                 rec_reader_fail(reader, err,
                                 "a record between #end and the next #rampipe header");
                 return -1;
             }
-            reader->records++;
+            reader->seal.records++;
         }
         if (reader->opening) {
             reader->opening = rec->type == REC_COMMENT; /* #@ lines may still come */

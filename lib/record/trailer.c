@@ -1,25 +1,34 @@
 /* The last line of a stream. */
 #include "private.h"
 
+#include <stdio.h>
+
+void
+rec_format_seal(char text[REC_SEAL_MAX], const struct rec_seal *seal)
+{
+    snprintf(text, REC_SEAL_MAX, "#end\t%llu\t%08x\n", (unsigned long long)seal->records,
+             (unsigned)seal->crc);
+}
+
 bool
-rec_read_trailer(struct rec_str line, bool *sealed, uint64_t *records, uint32_t *crc)
+rec_read_trailer(struct rec_str line, bool *sealed, struct rec_seal *seal)
 {
     struct rec_str word;
     *sealed = false;
-    *crc = 0;
+    *seal = (struct rec_seal){0, 0};
     if (!rec_str_split(&line, '\t', &word) || !rec_str_is(word, "#end"))
         return false;
     if (!line.ptr)
         return true;
     *sealed = true;
-    if (!rec_str_split(&line, '\t', &word) || !rec_parse_uint(word, records) ||
+    if (!rec_str_split(&line, '\t', &word) || !rec_parse_uint(word, &seal->records) ||
         line.len != 8)
         return false;
     for (size_t i = 0; i < 8; i++) {
         const char *digit = memchr("0123456789abcdef", line.ptr[i], 16);
         if (!digit)
             return false;
-        *crc = *crc << 4 | (uint32_t)(digit - "0123456789abcdef");
+        seal->crc = seal->crc << 4 | (uint32_t)(digit - "0123456789abcdef");
     }
     return true;
 }
@@ -27,8 +36,40 @@ rec_read_trailer(struct rec_str line, bool *sealed, uint64_t *records, uint32_t 
 bool
 rec_is_trailer(struct rec_str line)
 {
+    struct rec_seal seal;
     bool sealed;
-    uint64_t records;
-    uint32_t crc;
-    return rec_read_trailer(line, &sealed, &records, &crc);
+    return rec_read_trailer(line, &sealed, &seal);
+}
+
+bool
+rec_fail_seal(const struct rec_reader *reader, const struct rec_seal *said,
+              const struct rec_seal *found, struct rec_error *err)
+{
+    char what[100] = "bytes were changed";
+    if (said->records != found->records)
+        snprintf(what, sizeof what, "%llu record%s missing",
+                 (unsigned long long)(said->records - found->records),
+                 said->records - found->records == 1 ? " is" : "s are");
+    if (said->records < found->records)
+        snprintf(what, sizeof what, "%llu too many",
+                 (unsigned long long)(found->records - said->records));
+    return rec_fail(err, REC_IO,
+                    "%s:%llu: the stream is not the one that was sealed: %s (the seal is "
+                    "%llu %08x, of this stream it would be %llu %08x; who edits a sealed "
+                    "stream takes the seal off its #end)",
+                    rec_reader_file(reader), (unsigned long long)rec_reader_line(reader),
+                    what, (unsigned long long)said->records, said->crc,
+                    (unsigned long long)found->records, found->crc);
+}
+
+bool
+rec_fail_sealed_line(const struct rec_reader *reader, const char *which,
+                     struct rec_error *err)
+{
+    return rec_fail(err, REC_IO,
+                    "%s:%llu: the stream is not the one that was sealed: its %s line was "
+                    "changed (a sealed stream keeps the ends of its lines, LF alone; who "
+                    "edits one takes the seal off its #end)",
+                    rec_reader_file(reader), (unsigned long long)rec_reader_line(reader),
+                    which);
 }

@@ -16,11 +16,10 @@ struct rec_writer {
     bool fresh; /* nothing follows the header yet */
     char *held; /* comments that came before the last line of provenance */
     size_t held_len, held_room;
-    bool sealed;  /* trailers say what was written */
-    int failed;   /* errno of the first failure; 0 while all is well */
-    uint32_t crc; /* since the header, up to buffer[summed] */
-    uint64_t records;
-    bool in_line; /* the last byte that the seal knows ended no line */
+    bool sealed;          /* trailers say what was written */
+    int failed;           /* errno of the first failure; 0 while all is well */
+    struct rec_seal seal; /* since the header, its sum up to buffer[summed] */
+    bool in_line;         /* the last byte that the seal knows ended no line */
     size_t used, summed;
     char buffer[BUFFER_SIZE];
 };
@@ -81,6 +80,14 @@ rec_writer_seal(struct rec_writer *writer)
     writer->sealed = true;
 }
 
+bool
+rec_writer_claim(struct rec_writer *writer, struct rec_error *err)
+{
+    if (!writer->failed)
+        writer->failed = rec_output_claim(writer->output);
+    return rec_writer_ok(writer, err);
+}
+
 const char *
 rec_writer_temporary(const struct rec_writer *writer)
 {
@@ -92,7 +99,11 @@ rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
 {
     if (!writer->failed)
         return true;
-    return rec_fail(err, REC_IO, "%s: %s", writer->name, strerror(writer->failed));
+    return rec_fail(
+        err, REC_IO, "%s: %s", writer->name,
+        writer->failed == EEXIST
+            ? "another file has come to be there, and stays; this one is dropped"
+            : strerror(writer->failed));
 }
 
 static void
@@ -108,9 +119,9 @@ add_to_seal(struct rec_writer *writer, const char *bytes, size_t len)
     const char *end = bytes + len, *lf;
     if (!writer->sealed)
         return;
-    writer->crc = libdeflate_crc32(writer->crc, bytes, len);
+    writer->seal.crc = libdeflate_crc32(writer->seal.crc, bytes, len);
     for (; bytes < end; bytes = lf + 1) {
-        writer->records += !writer->in_line && *bytes != '#' && *bytes != '\n';
+        writer->seal.records += !writer->in_line && *bytes != '#' && *bytes != '\n';
         lf = memchr(bytes, '\n', (size_t)(end - bytes));
         writer->in_line = !lf;
         if (!lf)
@@ -184,14 +195,15 @@ static void
 put_trailer(struct rec_writer *writer)
 {
     size_t end = writer->used;
+    char text[REC_SEAL_MAX];
     if (!writer->sealed) {
         put_text(writer, "#end\n");
         return;
     }
     add_to_seal(writer, writer->buffer + writer->summed, end - writer->summed);
     writer->summed = end;
-    rec_printf(writer, "#end\t%llu\t%08x\n", (unsigned long long)writer->records,
-               (unsigned)writer->crc);
+    rec_format_seal(text, &writer->seal);
+    put_text(writer, text);
 }
 
 void
@@ -203,10 +215,9 @@ rec_writer_header(struct rec_writer *writer)
         return;
     if (writer->header_written)
         put_trailer(writer); /* another stream follows the one before */
-    put_text(writer, "#rampipe\t1\n");
+    put_text(writer, REC_HEADER);
     writer->summed = writer->used;
-    writer->crc = 0;
-    writer->records = 0;
+    writer->seal = (struct rec_seal){0, 0};
     writer->header_written = true;
     writer->own_written = false;
 }

@@ -187,8 +187,10 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
             layout->full_slot = slot;
         }
     }
+    for (uint32_t i = 0; i < layout->nslots; i++)
+        layout->memory_sum += memory[i];
     free(memory);
-    layout->memory_sum = graph_memory_sum(graph);
+    layout->op_memory = graph_memory_sum(graph);
     layout->dep_bytes = graph_dep_bytes(graph);
     return true;
 }

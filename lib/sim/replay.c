@@ -65,6 +65,12 @@ sim_replay_keep(struct sim_replay *r, size_t bytes)
 }
 
 void
+sim_replay_advise(struct sim_replay *r, const char *advice)
+{
+    r->stream.store.advice = advice;
+}
+
+void
 sim_replay_free(struct sim_replay *r)
 {
     if (!r)

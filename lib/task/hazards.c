@@ -13,17 +13,33 @@
 
 #define NONE REC_NONE
 
+/*
+ * A node of the graph that is no task. Where many read dir/ and many write below it, each of
+ * the ones waits for all of the others: n * n edges, or n + n through a gather that waits for
+ * the ones, and that the others wait for. Later ones go on from it: a new gather waits for the
+ * old one and for what came since. The old one may stand for a write that was overwritten, or
+ * for a reader of what was: whoever overwrote it came behind that reader or write, so that
+ * this orders nothing that is not in this order anyway.
+ */
+struct gather {
+    uint32_t turn; /* it stands for all up to this one; 0: there is none */
+    uint32_t number;
+};
+enum { FEW = 8 }; /* so many edges need no gather */
+
 /* What was done to one object. Readers of before the last write are forgotten. */
 struct object {
     uint32_t writer; /* turn; 0: none */
     uint32_t *reader;
     size_t nreaders, room;
+    struct gather readers; /* of those up to its turn */
 };
 
 enum { BY_ACCESS, BY_WRITE, NLISTS };
 
 struct node {
     struct object exact, below;
+    struct gather writers; /* of all below */
     uint32_t parent;
     struct list {
         uint32_t latest;        /* turn of an access or write, of it or below */
@@ -50,6 +66,10 @@ struct task_hazards {
     size_t nedges, edge_room;
     uint32_t *mark; /* per task: one more than its place among the edges at hand */
     size_t mark_room;
+    const struct task_gathers *gathers; /* NULL: there shall be none */
+    uint32_t ngathers;
+    uint32_t *gather_mark; /* as `mark` */
+    size_t gather_mark_room;
 };
 
 /* ---- nodes --------------------------------------------------------------- */
@@ -167,14 +187,17 @@ touch(struct task_hazards *h, uint32_t node, int which)
 
 /* ---- edges --------------------------------------------------------------- */
 
+static uint32_t *
+mark_of(struct task_hazards *h, uint32_t src)
+{
+    return src & TASK_GATHER ? &h->gather_mark[src & ~TASK_GATHER] : &h->mark[src];
+}
+
 static bool
-add_edge(struct task_hazards *h, uint32_t turn, enum task_hazard hazard,
+put_edge(struct task_hazards *h, uint32_t src, enum task_hazard hazard,
          struct rec_error *err)
 {
-    uint32_t src = turn - 1, *mark;
-    if (turn <= h->fence || turn == h->turn)
-        return true;
-    mark = &h->mark[src];
+    uint32_t *mark = mark_of(h, src);
     if (*mark > 0) {
         struct task_edge *edge = &h->edge[*mark - 1];
         edge->hazard = hazard < edge->hazard ? hazard : edge->hazard;
@@ -185,6 +208,37 @@ add_edge(struct task_hazards *h, uint32_t turn, enum task_hazard hazard,
     h->edge[h->nedges++] = (struct task_edge){src, hazard};
     *mark = (uint32_t)h->nedges;
     return true;
+}
+
+static bool
+add_edge(struct task_hazards *h, uint32_t turn, enum task_hazard hazard,
+         struct rec_error *err)
+{
+    return turn <= h->fence || turn == h->turn || put_edge(h, turn - 1, hazard, err);
+}
+
+static bool
+add_gather_edge(struct task_hazards *h, const struct gather *gather,
+                enum task_hazard hazard, struct rec_error *err)
+{
+    return put_edge(h, gather->number | TASK_GATHER, hazard, err);
+}
+
+static int
+compare_edges(const void *a, const void *b)
+{
+    const struct task_edge *x = a, *y = b;
+    return (x->src > y->src) - (x->src < y->src);
+}
+
+/* No edge is marked any more; they are in order. */
+static void
+settle_edges(struct task_hazards *h)
+{
+    for (size_t i = 0; i < h->nedges; i++)
+        *mark_of(h, h->edge[i].src) = 0;
+    if (h->nedges > 1)
+        qsort(h->edge, h->nedges, sizeof *h->edge, compare_edges);
 }
 
 /* The latest reader of an object; 0: none. */
@@ -199,9 +253,12 @@ static bool
 wait_for_readers(struct task_hazards *h, const struct object *object, uint32_t bound,
                  struct rec_error *err)
 {
-    for (size_t i = object->nreaders; i-- > 0 && object->reader[i] > bound;)
+    for (size_t i = object->nreaders; i-- > 0 && object->reader[i] > bound;) {
+        if (object->reader[i] <= object->readers.turn)
+            return add_gather_edge(h, &object->readers, TASK_WAR, err);
         if (!add_edge(h, object->reader[i], TASK_WAR, err))
             return false;
+    }
     return true;
 }
 
@@ -268,9 +325,13 @@ wait_below(struct task_hazards *h, uint32_t top, bool writes, struct rec_error *
     int which = writes ? BY_ACCESS : BY_WRITE;
     uint32_t writer = h->fence, reader = 0, node = top, next;
     look_above(h, top, &writer, &reader);
-    if (!writes ? !add_edge(h, writer, TASK_RAW, err)
-                : (!wait_for_readers_above(h, top, writer, err) ||
-                   (reader <= writer && !add_edge(h, writer, TASK_WAW, err))))
+    if (!writes && h->node[top].writers.turn > writer) {
+        if (!add_gather_edge(h, &h->node[top].writers, TASK_RAW, err))
+            return false;
+        writer = h->node[top].writers.turn;
+    } else if (!writes ? !add_edge(h, writer, TASK_RAW, err)
+                       : (!wait_for_readers_above(h, top, writer, err) ||
+                          (reader <= writer && !add_edge(h, writer, TASK_WAW, err))))
         return false;
     for (;;) {
         const struct node *at = &h->node[node];
@@ -359,17 +420,11 @@ settle_names(struct task_hazards *h, const struct task_names *names, bool writes
             touch(h, node, BY_WRITE);
             object->writer = h->turn;
             object->nreaders = 0;
+            object->readers.turn = 0;
         } else if (!push_reader(h, object, err))
             return false;
     }
     return true;
-}
-
-static int
-compare_edges(const void *a, const void *b)
-{
-    const struct task_edge *x = a, *y = b;
-    return (x->src > y->src) - (x->src < y->src);
 }
 
 static bool
@@ -381,26 +436,110 @@ add_id(struct task_hazards *h, const char *id, struct rec_error *err)
            rec_map_add(&h->ids, rec_str(id), h->turn, err);
 }
 
+/* ---- gathers ------------------------------------------------------------- */
+
+/* The edges at hand, if they are many, become those of a new gather. */
+static bool
+make_gather(struct task_hazards *h, struct gather *gather, struct rec_error *err)
+{
+    bool many = h->nedges > FEW, ok = true;
+    settle_edges(h);
+    if (many) {
+        ok = rec_grow(&h->gather_mark, &h->gather_mark_room, h->ngathers + 1,
+                      sizeof *h->gather_mark, err);
+        if (ok) {
+            *gather = (struct gather){h->turn - 1, h->ngathers++};
+            h->gather_mark[gather->number] = 0;
+            ok = h->gathers->take(h->gathers->context, h->edge, h->nedges, err);
+        }
+    }
+    h->nedges = 0;
+    return ok;
+}
+
+/* Those who have read all below a node, or below one above it, and for whom who writes here
+ * must wait. */
+static bool
+gather_readers(struct task_hazards *h, uint32_t node, bool below, struct rec_error *err)
+{
+    uint32_t writer = later(h->fence, below ? 0 : h->node[node].exact.writer), reader = 0;
+    look_above(h, node, &writer, &reader);
+    for (; node != NONE; node = h->node[node].parent) {
+        struct object *object = &h->node[node].below;
+        if (last_reader(object) > later(writer, object->readers.turn) &&
+            (!wait_for_readers(h, object, h->fence, err) ||
+             !make_gather(h, &object->readers, err)))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the gathers that the edges of a task that reads or writes these names will come from. */
+static bool
+gather_names(struct task_hazards *h, const struct task_names *names, bool writes,
+             struct rec_error *err)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        bool below;
+        uint32_t node = find_node(h, names->name[i], &below, err);
+        if (node == NONE || (writes && !gather_readers(h, node, below, err)))
+            return false;
+        if (!writes && below &&
+            (!wait_below(h, node, false, err) ||
+             !make_gather(h, &h->node[node].writers, err)))
+            return false;
+    }
+    return true;
+}
+
+void
+task_hazards_gather(struct task_hazards *h, const struct task_gathers *gathers)
+{
+    h->gathers = gathers;
+}
+
+bool
+task_hazards_writers(struct task_hazards *h, const char *name,
+                     const struct task_edge **edges, size_t *nedges,
+                     struct rec_error *err)
+{
+    const struct task_names names = {.name = &name, .n = 1};
+    uint32_t fence = h->fence;
+    bool ok;
+    h->turn++; /* that of a task that would come now */
+    h->fence = 0;
+    h->nedges = 0;
+    ok = wait_names(h, &names, false, err);
+    h->turn--;
+    h->fence = fence;
+    settle_edges(h);
+    *edges = h->edge;
+    *nedges = h->nedges;
+    return ok;
+}
+
+/* ---- a task -------------------------------------------------------------- */
+
 bool
 task_hazards_add(struct task_hazards *h, const struct task *task,
                  const struct task_edge **edges, size_t *nedges, struct rec_error *err)
 {
-    if (h->turn == NONE - 1)
+    if (h->turn == TASK_GATHER - 1)
         return rec_fail(err, REC_DATA, "there are more than %u tasks", h->turn);
     h->turn++;
     h->nedges = 0;
     if (!rec_grow(&h->mark, &h->mark_room, h->turn, sizeof *h->mark, err))
         return false;
     h->mark[h->turn - 1] = 0;
+    if (h->gathers && (!gather_names(h, &task->reads, false, err) ||
+                       !gather_names(h, &task->writes, true, err)))
+        return false;
     if (!wait_names(h, &task->reads, false, err) ||
         !wait_names(h, &task->writes, true, err) ||
         !settle_names(h, &task->writes, true, err) ||
         !settle_names(h, &task->reads, false, err) || !add_id(h, task->id, err))
         return false;
-    for (size_t i = 0; i < h->nedges; i++)
-        h->mark[h->edge[i].src] = 0;
-    if (h->nedges > 1)
-        qsort(h->edge, h->nedges, sizeof *h->edge, compare_edges);
+    settle_edges(h);
     *edges = h->edge;
     *nedges = h->nedges;
     return true;
@@ -442,6 +581,7 @@ task_hazards_free(struct task_hazards *h)
     free(h->key);
     free(h->edge);
     free(h->mark);
+    free(h->gather_mark);
     rec_map_free(&h->children);
     rec_map_free(&h->ids);
     rec_arena_free(&h->arena);

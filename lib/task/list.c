@@ -30,10 +30,13 @@ struct task_list {
     struct task_hazards *hazards;
     uint64_t count;
     uint32_t fences;
-    uint32_t behind; /* the op behind the last fence, */
-    uint32_t task;   /* and its task's number; ops are tasks, and in a graph fences */
-    struct op *op;
+    uint32_t behind; /* the op behind the last fence */
+    struct op *op;   /* tasks, gathers, and in a graph fences */
     size_t nops, op_room;
+    uint32_t *task, *gather; /* their ops */
+    size_t task_room, gather_room;
+    uint32_t ngathers;
+    struct task_gathers gathers;
     struct dep *dep;
     size_t ndeps, dep_room;
     struct rec_map names;
@@ -62,11 +65,12 @@ keep_task(struct task_list *list, const struct task *task, struct rec_error *err
                    task->memory, err);
 }
 
-/* The op of a task that an edge comes from. */
+/* The op that an edge comes from. */
 static uint32_t
 source(const struct task_list *list, const struct task_edge *edge)
 {
-    return edge->src - list->task + list->behind;
+    return edge->src & TASK_GATHER ? list->gather[edge->src & ~TASK_GATHER]
+                                   : list->task[edge->src];
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -154,24 +158,32 @@ put_quoted(struct rec_writer *w, const char *text)
     rec_put_bytes(w, "\"", 1);
 }
 
-static bool
-add_to_dot(struct task_list *list, const struct task *task, const struct task_edge *edge,
-           size_t nedges, struct rec_error *err)
+/* A node, how it looks, and what leads to it. */
+static void
+put_node(struct task_list *list, const char *id, const char *looks,
+         const struct task_edge *edge, size_t nedges)
 {
     struct rec_writer *w = list->writer;
-    if (!keep_task(list, task, err))
-        return false;
     rec_printf(w, "  ");
-    put_quoted(w, task->id);
-    rec_printf(w, ";\n");
+    put_quoted(w, id);
+    rec_printf(w, "%s", looks);
     for (size_t i = 0; i < nedges; i++) {
         rec_printf(w, "  ");
         put_quoted(w, list->op[source(list, &edge[i])].id);
         rec_printf(w, " -> ");
-        put_quoted(w, task->id);
+        put_quoted(w, id);
         rec_printf(w, edge[i].hazard == TASK_RAW ? ";\n" : " [style=dashed, label=%s];\n",
                    hazard_names[edge[i].hazard]);
     }
+}
+
+static bool
+add_to_dot(struct task_list *list, const struct task *task, const struct task_edge *edge,
+           size_t nedges, struct rec_error *err)
+{
+    if (!keep_task(list, task, err))
+        return false;
+    put_node(list, task->id, ";\n", edge, nedges);
     return true;
 }
 
@@ -275,6 +287,26 @@ put_command(struct rec_writer *w, const struct task *task, struct rec_error *err
     return true;
 }
 
+/* A target and what it waits for. */
+static void
+put_rule(struct task_list *list, const char *id, const struct task_edge *edge,
+         size_t nedges)
+{
+    struct rec_writer *w = list->writer;
+    rec_printf(w, ".PHONY: ");
+    put_target(w, id);
+    rec_printf(w, "\n");
+    put_target(w, id);
+    rec_printf(w, ":");
+    for (size_t i = 0; i < nedges; i++) {
+        rec_put_bytes(w, " ", 1);
+        put_target(w, list->op[source(list, &edge[i])].id);
+    }
+    if (list->fences > 0)
+        rec_printf(w, " fence-%u", list->fences);
+    rec_put_bytes(w, "\n", 1);
+}
+
 static bool
 add_to_makefile(struct task_list *list, const struct task *task,
                 const struct task_edge *edge, size_t nedges, struct rec_error *err)
@@ -284,18 +316,8 @@ add_to_makefile(struct task_list *list, const struct task *task,
         return false;
     rec_printf(w, "all: ");
     put_target(w, task->id);
-    rec_printf(w, "\n.PHONY: ");
-    put_target(w, task->id);
     rec_printf(w, "\n");
-    put_target(w, task->id);
-    rec_printf(w, ":");
-    for (size_t i = 0; i < nedges; i++) {
-        rec_put_bytes(w, " ", 1);
-        put_target(w, list->op[source(list, &edge[i])].id);
-    }
-    if (list->fences > 0)
-        rec_printf(w, " fence-%u", list->fences);
-    rec_put_bytes(w, "\n", 1);
+    put_rule(list, task->id, edge, nedges);
     return put_command(w, task, err);
 }
 
@@ -388,6 +410,32 @@ write_findings(struct task_list *list, struct rec_error *err)
 
 /* ---- all forms ----------------------------------------------------------- */
 
+#define GATHER "@gather-"
+
+/* A gather is an op that takes no time. */
+static bool
+add_gather(void *context, const struct task_edge *edge, size_t nedges,
+           struct rec_error *err)
+{
+    struct task_list *list = context;
+    char id[32];
+    uint32_t op = (uint32_t)list->nops, number = list->ngathers++;
+    snprintf(id, sizeof id, GATHER "%u", number + 1);
+    if (!rec_grow(&list->gather, &list->gather_room, number + 1, sizeof *list->gather,
+                  err) ||
+        !keep_op(list, id, 0, 0, err))
+        return false;
+    list->gather[number] = op;
+    if (list->form == TASK_DOT)
+        put_node(list, id, " [shape=point];\n", edge, nedges);
+    else if (list->form == TASK_MAKEFILE)
+        put_rule(list, id, edge, nedges);
+    for (size_t i = 0; list->form == TASK_GRAPH && i < nedges; i++)
+        if (!keep_dep(list, source(list, &edge[i]), op, (int)edge[i].hazard, err))
+            return false;
+    return true;
+}
+
 struct task_list *
 task_list_new(enum task_form form, struct rec_writer *writer, const char *name,
               double cost, struct rec_error *err)
@@ -409,6 +457,8 @@ task_list_new(enum task_form form, struct rec_writer *writer, const char *name,
         free(list);
         return NULL;
     }
+    list->gathers = (struct task_gathers){list, add_gather};
+    task_hazards_gather(list->hazards, &list->gathers);
     if (form == TASK_DOT) {
         rec_printf(writer, "digraph ");
         put_quoted(writer, name);
@@ -427,6 +477,8 @@ task_list_free(struct task_list *list)
     task_hazards_free(list->hazards);
     free(list->op);
     free(list->dep);
+    free(list->task);
+    free(list->gather);
     free(list->used);
     rec_map_free(&list->names);
     rec_arena_free(&list->arena);
@@ -438,9 +490,17 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
 {
     const struct task_edge *edge;
     size_t nedges;
-    list->count++;
-    return task_hazards_add(list->hazards, task, &edge, &nedges, err) &&
-           list->add(list, task, edge, nedges, err);
+    if (strncmp(task->id, GATHER, strlen(GATHER)) == 0)
+        return rec_fail(err, REC_DATA,
+                        "task '%.200s': a name must not begin with '" GATHER
+                        "', as nodes do that many tasks wait through",
+                        task->id);
+    if (!rec_grow(&list->task, &list->task_room, list->count + 1, sizeof *list->task,
+                  err) ||
+        !task_hazards_add(list->hazards, task, &edge, &nedges, err))
+        return false;
+    list->task[list->count++] = (uint32_t)list->nops; /* (the check has none) */
+    return list->add(list, task, edge, nedges, err);
 }
 
 /* What comes behind waits for a target that waits for all before. */
@@ -468,7 +528,6 @@ task_list_fence(struct task_list *list, const char *id, struct rec_error *err)
         put_fence(list);
     list->fences++;
     list->behind = (uint32_t)list->nops;
-    list->task = (uint32_t)list->count;
     return true;
 }
 

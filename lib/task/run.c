@@ -101,9 +101,12 @@ take_task(struct run *run, const struct rec *rec)
     const struct task_edge *edges;
     struct run_task *task;
     size_t n;
+    uint64_t hash;
     uint32_t number = (uint32_t)run->graph.n;
     if (!task_read(&run->task, run->reader, rec, run->err) ||
         !check_needs(run, &run->task))
+        return false;
+    if (!run_log_access(run, &run->task))
         return false;
     if (!task_hazards_add(run->hazards, &run->task, &edges, &n, run->err))
         return rec_locate(run->reader, run->err);
@@ -115,9 +118,9 @@ take_task(struct run *run, const struct rec *rec)
         return false;
     run->tally->known++;
     if (run->options->resume) { /* what is to be run is known when all are */
-        if (!run_task_hash(&run->task, &task->hash, run->err))
+        if (!run_task_hash(&run->task, &hash, run->err))
             return false;
-        run_log_recall(&run->log, task);
+        run_journal_recall(&run->log, task, hash);
         return true;
     }
     if (task->waits > 0)
@@ -151,26 +154,22 @@ resume(struct run *run)
 {
     struct run_graph *graph = &run->graph;
     size_t first = run->resumed, none;
-    for (size_t i = first; i < graph->n && run->anew; i++)
-        graph->task[i].finished = false;
-    if (!run_graph_resume(graph, first, run->resumed_edges, run->err))
+    if (!run_resume(run))
         return false;
     for (size_t i = first; i < graph->n; i++)
         if (graph->task[i].finished) {
             graph->task[i].state = RUN_DONE;
             run->tally->before++;
-        } else if (graph->task[i].logged &&
-                   !run_log_line(&run->log, rec_str(graph->task[i].line), run->err)) {
-            return false; /* (what it made will not be right until it has run) */
-        } else if (graph->task[i].waits == 0 &&
-                   !run_graph_push(graph, (uint32_t)i, run->err))
-            return false;
-    for (size_t i = first; i < graph->n; i++) {
-        run->anew = run->anew || !graph->task[i].finished;
+        } else {
+            run->anew = true;
+            if (graph->task[i].waits == 0 &&
+                !run_graph_push(graph, (uint32_t)i, run->err))
+                return false;
+        }
+    for (size_t i = first; i < graph->n; i++)
         if (graph->task[i].finished &&
             !run_graph_end(graph, (uint32_t)i, &none, run->err))
             return false;
-    }
     run->resumed = graph->n;
     run->resumed_edges = graph->nedges;
     return true;
@@ -360,6 +359,7 @@ free_run(struct run *run)
     run_jobs_close(run);
     run_graph_free(&run->graph);
     run_log_close(&run->log);
+    run_access_free(&run->access);
     run_launch_close(&run->launch);
     rec_map_free(&run->ids);
     task_free(&run->task);
@@ -392,7 +392,8 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
     run.began = round(1e6 * run_seconds(CLOCK_REALTIME)) / 1e6;
     if (gethostname(run.host, sizeof run.host - 1) != 0)
         strcpy(run.host, "localhost");
-    ok = run_log_open(&run.log, options, err) && run_launch_open(&run.launch, err) &&
+    ok = run_log_open(&run.log, options, err) &&
+         run_launch_open(&run.launch, options->log != NULL, err) &&
          (run.hazards = task_hazards_new(err));
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */

@@ -1,5 +1,7 @@
 /* What the files of the runner share: run.c the loop, run_attempt.c attempts, run_graph.c who is
- * ready, run_process.c processes, run_log.c the log. */
+ * ready, run_process.c processes, run_log.c the log being written, run_journal.c and being read,
+ * run_resume.c what of it is done again, run_alive.c processes that outlived their runner,
+ * run_files.c what files are like. */
 #ifndef RAMPIPE_TASK_RUN_H
 #define RAMPIPE_TASK_RUN_H
 
@@ -7,6 +9,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -17,27 +20,36 @@ enum run_state {
     RUN_FAILED /* or skipped: nobody can read what it was to write */
 };
 
+/* How a task writes a name. */
+enum run_write {
+    RUN_WRITES = 'w',   /* a file that it does not read */
+    RUN_REWRITES = 'r', /* a file that it reads, too */
+    RUN_BELOW = 'b'     /* all below a folder */
+};
+
 /* A task. Texts are parts of ->text. */
 struct run_task {
     char *text;
     const char *id, *line, *command; /* line: its record */
     const char *cwd, *env;           /* as in the record; NULL: none */
     const char *standard_input, *standard_output, *standard_error;
-    const char *writes; /* files that are its own to write, NUL behind each */
-    uint64_t hash;      /* of what makes it the same task in a log */
+    const char
+        *writes;   /* names that it writes, @NAMEs aside: a letter of enum run_write in
+                         * front of each, NUL behind */
+    uint64_t hash; /* of what makes it the same task in a log */
     double arrival, timeout, memory;
     double cost, weight; /* weight: of the heaviest way from here to the end */
     uint64_t retries;
     uint32_t cores, nwrites, attempts;
-    uint32_t waits; /* for so many tasks */
-    uint32_t edge;  /* the first that leads from it */
-    uint32_t cause; /* the task whose failure is its own; REC_NONE */
-    uint8_t state;  /* enum run_state */
+    uint32_t waits;  /* for so many tasks */
+    uint32_t edge;   /* the first that leads from it */
+    uint32_t cause;  /* the task whose failure is its own; REC_NONE */
+    uint32_t logged; /* its number in the log; REC_NONE: it is not there */
+    size_t access;   /* where its names begin among those of the run */
+    uint8_t state;   /* enum run_state */
     bool ok_any;
-    bool rewrites; /* it writes what it reads */
-    bool begun;    /* the log says that it was; and that it was finished: */
-    bool logged;
-    bool finished; /* and it is not run again */
+    bool begun;    /* the log says that it was */
+    bool finished; /* the log says so, and it is not run again */
 };
 
 /* Edges are in the order of `dst`. */
@@ -73,29 +85,108 @@ struct run_attempt {
     bool ok;
 };
 
+/* What a file was like. */
+struct run_look {
+    uint8_t state; /* enum run_look_state */
+    bool summed;   /* sum: the CRC-32 of its bytes */
+    uint32_t sum;
+    uint64_t size, digest; /* digest: of a tree */
+    int64_t mtime;         /* nanoseconds since 1970 */
+};
+
+enum run_look_state {
+    RUN_NONE, /* there was none */
+    RUN_FILE,
+    RUN_TREE, /* a name that ends in /: all below that no task makes */
+    RUN_OTHER /* a folder, a device */
+};
+
 /* A task that failed and is to be tried again. */
 struct run_pause {
     uint32_t task;
     double until;
 };
 
+/*
+ * A turn: a task was begun, or somebody else changed a file (`logged` is REC_NONE). Turns are
+ * counted as the tasks of ->touched are, which knows whose turn was the last to write a name.
+ */
+struct run_turn {
+    uint32_t logged, runner; /* runner: under which it was begun */
+    bool ended, finished, ok_any;
+    uint32_t number, pid; /* of its process; 0: not known */
+    double started;       /* seconds since the machine was started */
+    const char *writes;   /* names, NUL behind each, and one more at the end */
+};
+
+/* A task that the log names. */
+struct run_logged {
+    const char *id;
+    uint64_t hash;
+    bool finished, number; /* number: it ended, with an exit status */
+    uint32_t turn; /* when it was begun last; and where that, and its end, stand: */
+    uint64_t begin, end;
+    size_t
+        source; /* whose turns had written what it read: of each name how many, and they */
+};
+
+/* A file that the log says something of. */
+struct run_file {
+    const char *name;
+    struct run_look look; /* the last that is logged, after so many turns */
+    uint32_t turn;
+    bool seen;  /* ->look is something */
+    bool fresh; /* this run has looked, and need not look again */
+    bool ours;  /* a task wrote it; not: it was there when one began to read it */
+    bool there; /* it was there before any task wrote it, or that is not known */
+};
+
+/* A run that is logged. */
+struct run_runner {
+    const char *name, *boot, *host;
+};
+
 /* The log of a run: where attempts are appended, what was read of it. */
 struct run_log {
     const char *path;
     int fd, lock; /* lock: another way to it, which tasks inherit */
-    struct rec_map ids;
-    struct run_logged {
-        uint64_t hash;
-        bool finished, number; /* number: it ended, with an exit status */
-    } * logged;
-    size_t n, room;
+    bool content, durable;
+    struct rec_map ids, names; /* of tasks, of files */
+    struct run_logged *logged;
+    struct run_turn *turn;
+    struct run_file *file;
+    struct run_runner *runner;
+    uint32_t *source;
+    size_t n, room, nturns, turn_room, nfiles, file_room, nrunners, runner_room;
+    size_t nsources, source_room;
+    uint64_t records;
+    struct task_hazards *touched;
+    struct rec_arena arena;
+    char name[17];    /* of this run */
+    uint32_t started; /* processes */
+};
+
+/* Of the tasks of a run that has a log: what each reads and writes, and who wrote that before. */
+struct run_access {
+    uint32_t nreads, nwrites;
+    size_t name, source; /* where they begin; source: of each name how many, and they */
+};
+
+struct run_accesses {
+    struct run_access *task;
+    const char **name;
+    uint32_t *source;
+    size_t n, room, nnames, name_room, nsources, source_room;
     struct rec_arena arena;
 };
 
 /* Buffers for what a process is given. */
 struct run_launch {
     char *words, *variables, *stack;
-    char **argv, **environment;
+    char **argv, **environment, **own; /* own: this process's, and ->mark */
+    char **before;                     /* environ, as it was */
+    char mark[256]; /* RAMPIPE_TASK=..., by which a process is found again; */
+    size_t marked;  /* so much of it is that of this process */
     size_t word_room, variable_room, stack_room, argv_room, environment_room;
     sigset_t mask; /* that processes start with */
     int null;
@@ -113,6 +204,7 @@ struct run {
     struct task_hazards *hazards;
     struct run_graph graph;
     struct run_log log;
+    struct run_accesses access;
     struct run_launch launch;
     struct run_jobs *jobs; /* NULL: tasks are processes of this one */
     struct task task;      /* being read */
@@ -134,8 +226,10 @@ struct run {
     bool ending;  /* what runs is ended */
     bool failed;  /* *err is why */
     size_t resumed,
-        resumed_edges; /* so many tasks, edges have been looked up in the log */
-    bool anew;         /* one of them runs again */
+        resumed_edges;    /* so many tasks, edges have been looked up in the log */
+    uint64_t resumed_end; /* where in the log the last of them had ended */
+    bool verified;        /* files have been compared with what the log says */
+    bool anew;            /* one of them runs again */
     sigset_t heard;
     int signal, events; /* events: can be read when one of those heard has come */
 };
@@ -159,7 +253,7 @@ const struct run_task *run_find_output(const struct run *run, const char *name,
 /* The file of a task's standard input; *path is the caller's, NULL: it has none. */
 bool run_find_input(struct run *run, const struct run_task *task,
                     char **path) REC_MUST_CHECK;
-/* Number ->attempts of a task, to the output and the log. */
+/* Number ->attempts of a task, to the output and the log, which has what it wrote. */
 bool run_put_attempt(struct run *run, const struct run_task *task,
                      const struct run_attempt *attempt) REC_MUST_CHECK;
 /* That, and what comes of it: the task ends, or waits to be tried again. */
@@ -173,6 +267,8 @@ bool run_wake(struct run *run) REC_MUST_CHECK;
 bool run_reap(struct run *run) REC_MUST_CHECK;
 
 /* ---- run_graph.c ---- */
+/* Is `a` the file `b`, or all below a folder that b is in? */
+bool run_name_covers(const char *a, const char *b);
 bool run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str line,
                    double arrival, struct rec_error *err) REC_MUST_CHECK;
 /* The edges that lead to the last task; it waits for those that have not ended. */
@@ -187,10 +283,6 @@ void run_graph_weigh(struct run_graph *graph);
  * graph->stack, *nskipped of them. */
 bool run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
                    struct rec_error *err) REC_MUST_CHECK;
-/* Which tasks run again, given those that the log says are finished, of those from `first`
- * on, whose edges are those from `first_edge` on: ->finished is taken from the others. */
-bool run_graph_resume(struct run_graph *graph, size_t first, size_t first_edge,
-                      struct rec_error *err) REC_MUST_CHECK;
 void run_graph_free(struct run_graph *graph);
 
 /* ---- run_jobs.c ---- */
@@ -211,15 +303,75 @@ bool run_log_open(struct run_log *log, const struct task_run_options *options,
                   struct rec_error *err) REC_MUST_CHECK;
 bool run_log_line(struct run_log *log, struct rec_str line,
                   struct rec_error *err) REC_MUST_CHECK;
-/* What the log says of a task. */
-void run_log_recall(const struct run_log *log, struct run_task *task);
 void run_log_close(struct run_log *log);
+/* Names that a task reads and writes, before it is added to the hazards. */
+bool run_log_access(struct run *run, const struct task *task) REC_MUST_CHECK;
+void run_access_free(struct run_accesses *access);
+/* A task begins: its record, behind what the files are like that no task before it made. */
+bool run_log_begin(struct run *run, uint32_t task) REC_MUST_CHECK;
+/* Its process has been started. */
+bool run_log_process(struct run *run, uint32_t task, pid_t pid) REC_MUST_CHECK;
+/* It ended: what it wrote is like, `attempt` is its record. */
+bool run_log_end(struct run *run, const struct run_task *task, bool ok,
+                 const char *attempt) REC_MUST_CHECK;
+/* The file of this name in the log, which is made if it is not there. */
+struct run_file *run_log_file_of(struct run_log *log, const char *name,
+                                 struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- run_journal.c ---- */
+/* `any`: there is something in it. */
+bool run_journal_read(struct run_log *log, bool any,
+                      struct rec_error *err) REC_MUST_CHECK;
+/* Somebody else has changed a file. */
+bool run_journal_change(struct run_log *log, const char *name,
+                        struct rec_error *err) REC_MUST_CHECK;
+/* Whose turns wrote what is there under a name now. */
+bool run_journal_last(const struct run_log *log, const char *name,
+                      const struct task_edge **turns, size_t *n,
+                      struct rec_error *err) REC_MUST_CHECK;
+/* What the log says of a task. */
+void run_journal_recall(const struct run_log *log, struct run_task *task, uint64_t hash);
 /* Command, names, folder and environment of a task as one number, in this process. */
 bool run_task_hash(const struct task *task, uint64_t *hash,
                    struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- run_resume.c ---- */
+/* All tasks up to the end of the input, or a fence, are there: ->finished is taken from those
+ * that run again. REC_DATA: what one would read is lost, or half written. */
+bool run_resume(struct run *run) REC_MUST_CHECK;
+
+/* ---- run_alive.c ---- */
+/* Waits, as long as `grace`, for processes of tasks that the log does not say have ended. */
+bool run_wait_for_alive(const struct run_log *log, const struct task_run_options *options,
+                        struct rec_error *err) REC_MUST_CHECK;
+/* The kernel's name for the time since the machine was started. */
+void run_boot_name(char name[64]);
+
+/* ---- run_files.c ---- */
+/* What a file is like now; `content`: its sum, too. */
+void run_look_at(const char *name, bool content, struct run_look *look);
+/* And all those below a folder, dir/, that no task makes. */
+bool run_look_below(const struct run *run, const char *name,
+                    struct run_look *look) REC_MUST_CHECK;
+bool run_look_same(const struct run_look *a, const struct run_look *b);
+void run_look_write(FILE *out, const char *name, const char *task, bool given,
+                    const struct run_look *look);
+bool run_look_read(const struct rec_reader *reader, const struct rec *rec,
+                   struct run_look *look, struct rec_error *err) REC_MUST_CHECK;
+/* A file that a task writes and that is not there; NULL: none. */
+const char *run_find_missing(const struct run_task *task);
+/* Files that it writes and that have changed since a time, seconds since 1970. */
+void run_list_half(const struct run_task *task, double since, char *list, size_t room);
+/* Removes the files that it writes and does not read. */
+void run_remove_half(const struct run_task *task);
+/* Until a file, and that it is there, is on the disk. */
+bool run_sync_file(const char *name, struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- run_process.c ---- */
-bool run_launch_open(struct run_launch *launch, struct rec_error *err) REC_MUST_CHECK;
+bool run_launch_open(struct run_launch *launch, bool marked,
+                     struct rec_error *err) REC_MUST_CHECK;
+/* The next process is number so and so of a run. */
+void run_launch_mark(struct run_launch *launch, const char *run, uint32_t number);
 void run_launch_close(struct run_launch *launch);
 /* Starts a task's process. 1; 0: *why is an errno; -1: *err. `input` is the file of its
  * standard input, NULL for none. */

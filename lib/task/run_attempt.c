@@ -99,7 +99,7 @@ run_put_attempt(struct run *run, const struct run_task *task,
         return false;
     if (!run->options->brief)
         rec_put_line(run->writer, (struct rec_str){line, strlen(line) - 1});
-    ok = run_log_line(&run->log, rec_str(line), run->err);
+    ok = run_log_end(run, task, attempt->ok, line);
     free(line);
     return ok;
 }
@@ -132,6 +132,29 @@ settle(struct run *run, uint32_t task)
     for (size_t i = 0; i < nskipped; i++)
         run_put_end(run, run->graph.stack[i], 0, end, 0, NULL);
     return true;
+}
+
+/* How a task failed, and what it may have left half made. */
+static void
+warn_of_failure(struct run *run, const struct run_task *t, const char *status,
+                double start, uint64_t retries)
+{
+    const char *in_all = retries ? ", in all its attempts" : "", *missing = NULL;
+    char half[300];
+    if (strcmp(status, "no_output") == 0)
+        missing = run_find_missing(t);
+    if (missing)
+        warn(run, "task '%s' failed: it did not make '%.300s', which it should write%s",
+             t->id, missing, in_all);
+    else
+        warn(run, "task '%s' failed: %s%s%s", t->id,
+             *status >= '0' && *status <= '9' ? "exit status "
+             : *status == 'E'                 ? "cannot be started, "
+                                              : "",
+             status, in_all);
+    run_list_half(t, run->began + start, half, sizeof half);
+    if (*half)
+        warn(run, "task '%s' may have left half made: %s", t->id, half);
 }
 
 static bool
@@ -195,11 +218,7 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
         run->tally->failed++;
         if (run->options->fail_fast)
             run->stopped = run->ended = true;
-        warn(run, "task '%s' failed: %s%s%s", t->id,
-             *status >= '0' && *status <= '9' ? "exit status "
-             : *status == 'E'                 ? "cannot be started, "
-                                              : "",
-             status, retries ? ", in all its attempts" : "");
+        warn_of_failure(run, t, status, start, retries);
         show_output(run, attempt->output);
     }
     return settle(run, task);
@@ -213,6 +232,19 @@ name_signal(int number, char *text, size_t room)
         snprintf(text, room, "SIG%s", name);
     else
         snprintf(text, room, "SIG%d", number);
+}
+
+/* What a task wrote is on the disk before it is said to have ended. */
+static bool
+sync_outputs(const struct run *run, const struct run_task *task)
+{
+    const char *name = task->writes;
+    if (!run->options->durable)
+        return true;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1)
+        if (!run_sync_file(name + 1, run->err))
+            return false;
+    return true;
 }
 
 /* A process has ended, and is still there as far as its number goes. */
@@ -259,7 +291,12 @@ reap(struct run *run, pid_t pid)
                                    .host = run->host,
                                    .output = output,
                                    .ok = ok};
-    ok = run_conclude(run, task, &attempt);
+    if (ok && !run->options->unchecked && run_find_missing(&run->graph.task[task])) {
+        attempt.status = "no_output";
+        attempt.ok = false;
+    }
+    ok = (!attempt.ok || sync_outputs(run, &run->graph.task[task])) &&
+         run_conclude(run, task, &attempt);
     if (output >= 0 && is_written(output) &&
         ftruncate(output, 0) != 0) { /* then another takes its place */
         close(output);
@@ -293,18 +330,6 @@ free_slot(struct run *run)
         return NULL;
     run->slot[run->nslots] = (struct run_slot){.task = REC_NONE, .output = -1};
     return &run->slot[run->nslots++];
-}
-
-/* What an attempt that was interrupted left half written. */
-static void
-remove_outputs(const struct run_task *task)
-{
-    const char *name = task->writes;
-    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1) {
-        struct stat file;
-        if (lstat(name, &file) == 0 && S_ISREG(file.st_mode))
-            unlink(name);
-    }
 }
 
 /* The task whose output @ID.stdout or @ID.stderr is; *kind: which. NULL: none. */
@@ -354,14 +379,15 @@ start(struct run *run, uint32_t task, bool *later)
 
     if (!slot || !run_find_input(run, t, &input))
         return false;
-    if (t->begun)
-        remove_outputs(t);
-    t->begun = false;
     slot->start = run_now(run);
-    if (!run_log_line(&run->log, rec_str(t->line), run->err)) {
+    if (!run_log_begin(run, task)) {
         free(input);
         return false;
     }
+    if (t->begun)
+        run_remove_half(t); /* (the log has it that they are being written) */
+    t->begun = false;
+    run_launch_mark(&run->launch, run->log.name, ++run->log.started);
     t->attempts++;
     status = run_launch(&run->launch, t, slot, input, run->options->logs, &why, run->err);
     free(input);
@@ -377,6 +403,11 @@ start(struct run *run, uint32_t task, bool *later)
         attempt.end = run_now(run);
         attempt.status = strerrorname_np(why);
         return run_conclude(run, task, &attempt);
+    }
+    if (!run_log_process(run, task, slot->pid)) {
+        kill(-slot->pid, SIGKILL);
+        waitpid(slot->pid, NULL, 0);
+        return false;
     }
     slot->task = task;
     slot->timed_out = slot->warned = false;

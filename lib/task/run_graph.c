@@ -5,12 +5,11 @@
 
 /* ---- tasks --------------------------------------------------------------- */
 
-/* Is `a` the file `b`, or all below a folder that b is in? */
-static bool
-covers(const char *a, const char *b)
+bool
+run_name_covers(const char *a, const char *b)
 {
     size_t n = strlen(a);
-    return strcmp(a, b) == 0 ||
+    return strcmp(a, b) == 0 || (strcmp(a, "./") == 0 && *b != '/' && *b != '@') ||
            (*a != '@' && n > 0 && a[n - 1] == '/' && strncmp(a, b, n) == 0);
 }
 
@@ -18,7 +17,8 @@ static bool
 is_read(const struct task *task, const char *name)
 {
     for (size_t i = 0; i < task->reads.n; i++)
-        if (covers(task->reads.name[i], name) || covers(name, task->reads.name[i]))
+        if (run_name_covers(task->reads.name[i], name) ||
+            run_name_covers(name, task->reads.name[i]))
             return true;
     return false;
 }
@@ -51,7 +51,7 @@ copy_texts(struct run_task *to, const struct task *task, struct rec_str line,
                   line.len + 2;
     char *at;
     for (size_t i = 0; i < task->writes.n; i++)
-        size += size_of(task->writes.name[i]);
+        size += 1 + size_of(task->writes.name[i]);
     if (!(at = to->text = malloc(size)))
         return rec_fail_memory(err);
     to->id = put(&at, task->id);
@@ -64,10 +64,11 @@ copy_texts(struct run_task *to, const struct task *task, struct rec_str line,
     to->writes = at;
     for (size_t i = 0; i < task->writes.n; i++) {
         const char *name = task->writes.name[i];
-        bool read = is_read(task, name);
-        to->rewrites = to->rewrites || read;
-        if (*name == '@' || name[strlen(name) - 1] == '/' || read)
+        if (*name == '@')
             continue;
+        *at++ = name[strlen(name) - 1] == '/' ? RUN_BELOW
+                : is_read(task, name)         ? RUN_REWRITES
+                                              : RUN_WRITES;
         put(&at, name);
         to->nwrites++;
     }
@@ -89,6 +90,7 @@ run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str l
                           .cores = task->cores,
                           .edge = REC_NONE,
                           .cause = REC_NONE,
+                          .logged = REC_NONE,
                           .ok_any = task->ok_any};
     to.weight = to.cost;
     if (!rec_grow(&graph->task, &graph->room, graph->n + 1, sizeof to, err) ||
@@ -238,48 +240,4 @@ run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
             return true;
         task = graph->stack[done++];
     }
-}
-
-/* ---- going on ------------------------------------------------------------ */
-
-/* What was begun and is run again may find its input overwritten: by those that came after
- * it, or by itself. Then who wrote the input runs again, too. */
-static bool
-needs_inputs_anew(const struct run_task *t, bool overwritten)
-{
-    return !t->finished && (overwritten || (t->begun && t->rewrites));
-}
-
-bool
-run_graph_resume(struct run_graph *graph, size_t first, size_t first_edge,
-                 struct rec_error *err)
-{
-    bool *overwritten = calloc(graph->n - first + 1, sizeof *overwritten), changed = true;
-    if (!overwritten)
-        return rec_fail_memory(err);
-    for (size_t i = first_edge; i < graph->nedges; i++) {
-        const struct run_edge *e = &graph->edge[i];
-        if (e->hazard != TASK_RAW && graph->task[e->dst].begun)
-            overwritten[e->src - first] = true;
-    }
-    while (changed) {
-        changed = false;
-        for (size_t i = first_edge; i < graph->nedges; i++) {
-            const struct run_edge *e = &graph->edge[i];
-            if (graph->task[e->src].finished || !graph->task[e->dst].finished)
-                continue;
-            graph->task[e->dst].finished = false;
-            changed = true;
-        }
-        for (size_t i = graph->nedges; i-- > first_edge;) {
-            const struct run_edge *e = &graph->edge[i];
-            if (e->hazard != TASK_RAW || !graph->task[e->src].finished ||
-                !needs_inputs_anew(&graph->task[e->dst], overwritten[e->dst - first]))
-                continue;
-            graph->task[e->src].finished = false;
-            changed = true;
-        }
-    }
-    free(overwritten);
-    return true;
 }

@@ -233,6 +233,8 @@ add_runner(struct run *run, uint32_t task)
            slurm_add(words, run->err, "--backoff=%s", backoff) &&
            slurm_add(words, run->err, "--grace=%s", grace) &&
            (!o->logs || slurm_add(words, run->err, "--logs=%s", o->logs)) &&
+           (!o->unchecked || slurm_add(words, run->err, "--no-check-outputs")) &&
+           (!o->durable || slurm_add(words, run->err, "--durable")) &&
            slurm_add(words, run->err, "--output=%s/%u.rec", folder, task) &&
            slurm_add(words, run->err, "%s/%u.task", folder, task);
 }
@@ -286,7 +288,7 @@ submit(struct run *run, uint32_t task)
     if (!ok)
         return false;
     run->tally->running++;
-    return run_log_line(&run->log, rec_str(run->graph.task[task].line), run->err);
+    return run_log_begin(run, task);
 }
 
 static bool

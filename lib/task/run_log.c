@@ -1,8 +1,9 @@
 /*
- * The log: a task record when an attempt begins, an attempt record when it ends, each one
- * write(). Nothing is synced: what was written survives the end of this process, however
- * it ends, and not that of the machine. A lock on it, that the tasks inherit, says that they
- * or a runner are alive.
+ * The log being written: a runner record when a run begins; when an attempt begins what the
+ * files are like that nobody has told of yet, and its task record, in one write(), then its
+ * process; when it ends what the files are like that it wrote, and its attempt record. What was
+ * written survives the end of this process, however it ends, and that of the machine if it is
+ * durable. A lock on it, that the tasks inherit, says that they or a runner are alive.
  */
 #include "run.h"
 
@@ -14,104 +15,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- what makes a task the same ------------------------------------------ */
-
-static void
-put_names(FILE *out, const struct task_names *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        fwrite(names->name[i], strlen(names->name[i]) + 1, 1, out);
-    fputc('\n', out);
-}
-
-bool
-run_task_hash(const struct task *task, uint64_t *hash, struct rec_error *err)
-{
-    struct rec_text text;
-    char *bytes;
-    if (!rec_text_open(&text, err))
-        return false;
-    fprintf(text.out, "%s\t%s\t%s\n", task->command, task->cwd ? task->cwd : "",
-            task->env ? task->env : "");
-    put_names(text.out, &task->reads);
-    put_names(text.out, &task->writes);
-    if (!(bytes = rec_text_close(&text, err)))
-        return false;
-    *hash = rec_hash((struct rec_str){bytes, text.used});
-    free(bytes);
-    return true;
-}
-
-/* ---- reading ------------------------------------------------------------- */
-
-static struct run_logged *
-find(struct run_log *log, struct rec_str id, struct rec_error *err)
-{
-    uint32_t at = rec_map_get(&log->ids, id);
-    const char *kept;
-    if (at != REC_NONE)
-        return &log->logged[at];
-    if (!rec_grow(&log->logged, &log->room, log->n + 1, sizeof *log->logged, err) ||
-        !(kept = rec_arena_copy(&log->arena, id, err)) ||
-        !rec_map_add(&log->ids, (struct rec_str){kept, id.len}, (uint32_t)log->n, err))
-        return NULL;
-    log->logged[log->n] = (struct run_logged){.hash = 0};
-    return &log->logged[log->n++];
-}
-
-static bool
-take(struct run_log *log, struct task *task, const struct rec_reader *reader,
-     const struct rec *rec, struct rec_error *err)
-{
-    struct run_logged *logged;
-    uint64_t status;
-    if (rec->type == REC_TASK) {
-        if (!task_read(task, reader, rec, err) ||
-            !(logged = find(log, rec_str(task->id), err)))
-            return false;
-        logged->finished = logged->number = false;
-        return run_task_hash(task, &logged->hash, err);
-    }
-    if (rec->type != REC_ATTEMPT)
-        return true;
-    if (!rec_check(reader, rec, err) || !(logged = find(log, rec->field[1], err)))
-        return false;
-    logged->number = rec_parse_uint(rec->field[5], &status);
-    logged->finished = logged->number && status == 0;
-    return true;
-}
-
-static bool
-read_log(struct run_log *log, struct rec_error *err)
-{
-    struct rec_reader *reader = rec_reader_open(&log->path, 1, NULL, err);
-    struct task task = {0};
-    struct rec rec;
-    int status = -1;
-    while (reader && (status = rec_next(reader, &rec, err)) > 0)
-        if (!take(log, &task, reader, &rec, err)) {
-            status = -1;
-            break;
-        }
-    task_free(&task);
-    rec_reader_close(reader);
-    return status == 0;
-}
-
-void
-run_log_recall(const struct run_log *log, struct run_task *task)
-{
-    uint32_t at = rec_map_get(&log->ids, rec_str(task->id));
-    const struct run_logged *logged;
-    if (at == REC_NONE)
-        return;
-    logged = &log->logged[at];
-    task->begun = true;
-    task->finished = task->logged =
-        logged->hash == task->hash &&
-        (logged->finished || (logged->number && task->ok_any));
-}
 
 /* ---- opening ------------------------------------------------------------- */
 
@@ -157,7 +60,8 @@ lock(struct run_log *log, double grace, struct rec_error *err)
 static bool
 check_line(const struct run_log *log, off_t at, struct rec_error *err)
 {
-    static const char *const begins[] = {"task\t", "attempt\t", "#"};
+    static const char *const begins[] = {"task\t",   "attempt\t", "#",
+                                         "runner\t", "process\t", "file\t"};
     char text[8];
     ssize_t n = pread(log->fd, text, sizeof text, at);
     if (n < 0)
@@ -195,6 +99,25 @@ drop_cut_line(const struct run_log *log, off_t *size,
     return ftruncate(log->fd, keep) == 0 || fail(log, err);
 }
 
+/* A name for this run that no other has. */
+static bool
+put_runner(struct run_log *log, struct rec_error *err)
+{
+    char boot[64], host[65] = "", line[200];
+    struct timespec now;
+    uint64_t name;
+    run_boot_name(boot);
+    if (gethostname(host, sizeof host - 1) != 0)
+        strcpy(host, "localhost");
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(line, sizeof line, "%s %s %d %lld.%09ld", boot, host, (int)getpid(),
+             (long long)now.tv_sec, now.tv_nsec);
+    name = rec_hash(rec_str(line)); /* (salted anew in each process) */
+    snprintf(log->name, sizeof log->name, "%016llx", (unsigned long long)name);
+    snprintf(line, sizeof line, "runner\t%s\t%s\t%s\n", log->name, boot, host);
+    return run_log_line(log, rec_str(line), err);
+}
+
 bool
 run_log_open(struct run_log *log, const struct task_run_options *options,
              struct rec_error *err)
@@ -202,20 +125,26 @@ run_log_open(struct run_log *log, const struct task_run_options *options,
     struct stat status;
     log->fd = log->lock = -1;
     log->path = options->log;
+    log->content = options->content;
+    log->durable = options->durable;
     if (!log->path)
         return true;
     log->fd = open_file(log->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC);
     if (log->fd < 0 || fstat(log->fd, &status) != 0)
         return fail(log, err);
     if (!S_ISREG(status.st_mode))
-        return !options->resume ||
-               rec_fail(err, REC_IO, "%s: not a file that can be read again", log->path);
+        return options->resume
+                   ? rec_fail(err, REC_IO, "%s: not a file that can be read again",
+                              log->path)
+                   : put_runner(log, err);
     if (!lock(log, options->grace, err))
         return false;
     if (fstat(log->fd, &status) != 0) /* (it may have grown) */
         return fail(log, err);
     return check_line(log, 0, err) && drop_cut_line(log, &status.st_size, options, err) &&
-           (!options->resume || status.st_size == 0 || read_log(log, err));
+           (!options->resume || (run_journal_read(log, status.st_size > 0, err) &&
+                                 run_wait_for_alive(log, options, err))) &&
+           (!log->durable || run_sync_file(log->path, err)) && put_runner(log, err);
 }
 
 bool
@@ -234,6 +163,206 @@ run_log_line(struct run_log *log, struct rec_str line, struct rec_error *err)
     return true;
 }
 
+/* Until what was written is on the disk. */
+static bool
+sync_log(const struct run_log *log, struct rec_error *err)
+{
+    while (log->durable && fsync(log->fd) != 0) {
+        if (errno == EINVAL || errno == EROFS)
+            return true;
+        if (errno != EINTR)
+            return rec_fail(err, REC_IO, "%s: %s", log->path, strerror(errno));
+    }
+    return true;
+}
+
+struct run_file *
+run_log_file_of(struct run_log *log, const char *name, struct rec_error *err)
+{
+    uint32_t at = rec_map_get(&log->names, rec_str(name));
+    if (at != REC_NONE)
+        return &log->file[at];
+    if (!rec_grow(&log->file, &log->file_room, log->nfiles + 1, sizeof *log->file, err) ||
+        !(name = rec_arena_copy(&log->arena, rec_str(name), err)) ||
+        !rec_map_add(&log->names, rec_str(name), (uint32_t)log->nfiles, err))
+        return NULL;
+    log->file[log->nfiles] = (struct run_file){.name = name};
+    return &log->file[log->nfiles++];
+}
+
+/* ---- names of tasks -------------------------------------------------------- */
+
+static bool
+push_source(struct run_accesses *access, uint32_t value, struct rec_error *err)
+{
+    if (!rec_grow(&access->source, &access->source_room, access->nsources + 1,
+                  sizeof value, err))
+        return false;
+    access->source[access->nsources++] = value;
+    return true;
+}
+
+static bool
+push_names(struct run *run, const struct task_names *names)
+{
+    struct run_accesses *access = &run->access;
+    if (!rec_grow(&access->name, &access->name_room, access->nnames + names->n,
+                  sizeof *access->name, run->err))
+        return false;
+    for (size_t i = 0; i < names->n; i++) {
+        const char *name = names->name[i];
+        const struct task_edge *edges;
+        size_t n;
+        if (!(access->name[access->nnames++] =
+                  rec_arena_copy(&access->arena, rec_str(name), run->err)) ||
+            !task_hazards_writers(run->hazards, name, &edges, &n, run->err) ||
+            !push_source(access, (uint32_t)n, run->err))
+            return false;
+        for (size_t k = 0; k < n; k++)
+            if (!push_source(access, edges[k].src, run->err))
+                return false;
+    }
+    return true;
+}
+
+bool
+run_log_access(struct run *run, const struct task *task)
+{
+    struct run_accesses *access = &run->access;
+    if (!run->log.path)
+        return true;
+    if (!rec_grow(&access->task, &access->room, access->n + 1, sizeof *access->task,
+                  run->err))
+        return false;
+    access->task[access->n++] =
+        (struct run_access){(uint32_t)task->reads.n, (uint32_t)task->writes.n,
+                            access->nnames, access->nsources};
+    return push_names(run, &task->reads) && push_names(run, &task->writes);
+}
+
+void
+run_access_free(struct run_accesses *access)
+{
+    free(access->task);
+    free(access->name);
+    free(access->source);
+    rec_arena_free(&access->arena);
+}
+
+/* ---- attempts --------------------------------------------------------------- */
+
+/* What a file is like that a task reads, or overwrites, and that no task before it makes; or
+ * all below a folder that it reads. */
+static bool
+put_given(struct run *run, const char *name, bool reads, FILE *out)
+{
+    struct run_log *log = &run->log;
+    uint32_t at = rec_map_get(&log->names, rec_str(name));
+    bool below = name[strlen(name) - 1] == '/';
+    struct run_file *file;
+    struct run_look look;
+    if (at != REC_NONE && log->file[at].fresh)
+        return true;
+    if (!below)
+        run_look_at(name, log->content, &look);
+    else if (!run_look_below(run, name, &look))
+        return false;
+    if (!reads && look.state == RUN_NONE)
+        return true;
+    if (!(file = run_log_file_of(log, name, run->err)))
+        return false;
+    if (!file->seen || !run_look_same(&file->look, &look))
+        run_look_write(out, name, "-", false, &look);
+    file->look = look;
+    file->seen = file->fresh = true;
+    return true;
+}
+
+bool
+run_log_begin(struct run *run, uint32_t task)
+{
+    struct run_log *log = &run->log;
+    const struct run_task *t = &run->graph.task[task];
+    const struct run_access *a;
+    struct rec_text text;
+    bool ok = true;
+    char *lines;
+    if (!log->path)
+        return true;
+    if (!rec_text_open(&text, run->err))
+        return false;
+    a = &run->access.task[task];
+    for (size_t i = 0, source = a->source; ok && i < a->nreads + a->nwrites; i++) {
+        const char *name = run->access.name[a->name + i];
+        bool below = name[strlen(name) - 1] == '/', reads = i < a->nreads;
+        uint32_t n = run->access.source[source];
+        source += n + 1;
+        if (*name != '@' && (reads ? below || n == 0 : n == 0 && !below && !t->begun))
+            ok = put_given(run, name, reads, text.out);
+    }
+    fputs(t->line, text.out);
+    lines = rec_text_close(&text, run->err);
+    ok = ok && lines && run_log_line(log, (struct rec_str){lines, text.used}, run->err) &&
+         sync_log(log, run->err);
+    free(lines);
+    return ok;
+}
+
+bool
+run_log_process(struct run *run, uint32_t task, pid_t pid)
+{
+    struct run_log *log = &run->log;
+    double time = round(1e3 * run_seconds(CLOCK_BOOTTIME)) / 1e3;
+    char started[REC_NUM_MAX], *line;
+    struct rec_text text;
+    bool ok;
+    if (!log->path)
+        return true;
+    started[rec_format_num(started, time)] = '\0';
+    if (!rec_text_open(&text, run->err))
+        return false;
+    fprintf(text.out, "process\t%s\t%u\t%d\t%s\n", run->graph.task[task].id, log->started,
+            (int)pid, started);
+    line = rec_text_close(&text, run->err);
+    ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err);
+    free(line);
+    return ok;
+}
+
+bool
+run_log_end(struct run *run, const struct run_task *task, bool ok, const char *attempt)
+{
+    struct run_log *log = &run->log;
+    const char *name = task->writes;
+    struct rec_text text;
+    char *lines;
+    if (!log->path)
+        return true;
+    if (!rec_text_open(&text, run->err))
+        return false;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1) {
+        struct run_file *file;
+        if (*name == RUN_BELOW)
+            continue;
+        if (!(file = run_log_file_of(log, name + 1, run->err))) {
+            free(rec_text_close(&text, &(struct rec_error){.code = REC_OK}));
+            return false;
+        }
+        file->fresh = ok;
+        if (!ok)
+            continue;
+        run_look_at(name + 1, log->content, &file->look);
+        file->seen = true;
+        run_look_write(text.out, name + 1, task->id, false, &file->look);
+    }
+    fputs(attempt, text.out);
+    lines = rec_text_close(&text, run->err);
+    ok = lines && run_log_line(log, (struct rec_str){lines, text.used}, run->err) &&
+         sync_log(log, run->err);
+    free(lines);
+    return ok;
+}
+
 void
 run_log_close(struct run_log *log)
 {
@@ -242,6 +371,12 @@ run_log_close(struct run_log *log)
     if (log->lock >= 0)
         close(log->lock);
     rec_map_free(&log->ids);
+    rec_map_free(&log->names);
     rec_arena_free(&log->arena);
+    task_hazards_free(log->touched);
     free(log->logged);
+    free(log->turn);
+    free(log->file);
+    free(log->runner);
+    free(log->source);
 }

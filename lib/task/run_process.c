@@ -15,15 +15,47 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK = 1 << 17, ALIGN = 64 };
+enum { STACK = 1 << 17, ALIGN = 64, MARK_MAX = 40 };
+#define MARK "RAMPIPE_TASK="
+
+/* Takes the place of the environment: that of this process, and a mark in front. */
+static bool
+mark_environment(struct run_launch *launch, struct rec_error *err)
+{
+    size_t n = 0, kept = 1;
+    while (environ[n])
+        n++;
+    if (!(launch->own = calloc(n + 2, sizeof *launch->own)))
+        return rec_fail_memory(err);
+    launch->own[0] = launch->mark;
+    strcpy(launch->mark, MARK);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], MARK, strlen(MARK)) == 0) /* this is itself in a task */
+            snprintf(launch->mark, sizeof launch->mark - MARK_MAX, "%s ", environ[i]);
+        else
+            launch->own[kept++] = environ[i];
+    launch->marked = strlen(launch->mark);
+    launch->before = environ;
+    environ = launch->own;
+    return true;
+}
 
 bool
-run_launch_open(struct run_launch *launch, struct rec_error *err)
+run_launch_open(struct run_launch *launch, bool marked, struct rec_error *err)
 {
     do
         launch->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     while (launch->null < 0 && errno == EINTR);
-    return launch->null >= 0 || rec_fail(err, REC_IO, "/dev/null: %s", strerror(errno));
+    if (launch->null < 0)
+        return rec_fail(err, REC_IO, "/dev/null: %s", strerror(errno));
+    return !marked || mark_environment(launch, err);
+}
+
+void
+run_launch_mark(struct run_launch *launch, const char *run, uint32_t number)
+{
+    if (launch->own)
+        snprintf(launch->mark + launch->marked, MARK_MAX, "%s.%u", run, number);
 }
 
 void
@@ -36,6 +68,9 @@ run_launch_close(struct run_launch *launch)
     free(launch->stack);
     free(launch->argv);
     free(launch->environment);
+    if (launch->own)
+        environ = launch->before;
+    free(launch->own);
 }
 
 char *

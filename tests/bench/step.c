@@ -119,7 +119,7 @@ static void
 bench_profile(const char *path)
 {
     struct input_profile_options options = {1e-3, INPUT_MEMORY_TOTAL, true};
-    struct graph_partition how = {.degree = 16, .quantum = 1e-6, .copies = 1};
+    struct graph_partition how = {.degree = 16, .quantum = 1e-6};
     struct graph graph = {0}, split = {0};
     struct rec_error err;
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);

@@ -84,13 +84,13 @@ static void
 split(const struct graph *graph)
 {
     static const struct graph_partition ways[] = {
-        {.degree = 4, .quantum = 1, .copies = 1},
-        {.degree = 2, .quantum = 0, .copies = 2, .sizes = GRAPH_SIZES_GRADIENT}};
+        {.degree = 4, .quantum = 1},
+        {.degree = 2, .quantum = 0, .sizes = GRAPH_SIZES_GRADIENT}};
     for (size_t i = 0; i < 2; i++) {
         struct rec_error err = {.code = REC_OK, .text = ""};
         struct graph parts = {0};
         if (graph_partition(graph, &ways[i], &parts, &err)) {
-            double before = graph_sequential(graph) * ways[i].copies;
+            double before = graph_sequential(graph);
             double after = graph_sequential(&parts);
             require(!(fabs(before - after) > 1e-9 * before), "compute is conserved");
             for (size_t h = 0; alloc_heuristics[h].name; h++)

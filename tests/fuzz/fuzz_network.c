@@ -107,8 +107,9 @@ read_config(const char *path)
     struct input_transformer t;
     struct input_network_spec spec = {.name = "x", .transformer = &t};
     struct input_network network;
+    char left[INPUT_LEFT_MAX];
 
-    if (!input_transformer_read(reader, &t, &spec.sequence, &err))
+    if (!input_transformer_read(reader, &t, &spec.sequence, left, &err))
         require(strstr(err.text, path) && err.code != REC_OK && err.code != REC_BUG,
                 "a message with the file");
     else if (t.layers < 200) {
@@ -116,6 +117,7 @@ read_config(const char *path)
         require(input_network_params(&network) > 0, "it has parameters");
         input_network_free(&network);
     }
+    input_transformer_free(&t);
     rec_reader_close(reader);
 }
 

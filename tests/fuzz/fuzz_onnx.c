@@ -56,14 +56,21 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct onnx_dimension dimension[] = {{"n", 3}, {"sequence", 1000000}};
+    static const char *const names[] = {"x"};
     const struct onnx_options options[] = {
-        {.batch = 0}, {.batch = 1000000, .dimension = dimension, .ndimensions = 2}};
+        {.batch = 0},
+        {.batch = 1000000, .dimension = dimension, .ndimensions = 2},
+        {.batch = 2, .data = names, .ndata = 1}};
     char path[64];
     int fd = fuzz_file(data, size, path);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct rec_error err = {.code = REC_OK, .text = ""};
         struct input_network network;
-        if (onnx_read(path, &options[i], &network, &err)) {
+        struct onnx_inputs inputs;
+        if (onnx_read(path, &options[i], &network, &inputs, &err)) {
+            require(rec_is_text(rec_str(inputs.data)) &&
+                        rec_is_text(rec_str(inputs.unsure)),
+                    "names of inputs are text");
             require_layers(&network);
             require_graph(&network);
             input_network_free(&network);

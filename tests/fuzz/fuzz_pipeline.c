@@ -35,10 +35,8 @@ take(struct graph_store *store, struct alloc_admission *admission,
         if (!graph_store_end(store, err))
             return false;
         if (open && open->nops < 40) {
-            struct graph_partition how = {.degree = 4,
-                                          .quantum = 1e-3,
-                                          .copies = 1,
-                                          .sizes = GRAPH_SIZES_REFERENCE};
+            struct graph_partition how = {
+                .degree = 4, .quantum = 1e-3, .sizes = GRAPH_SIZES_REFERENCE};
             struct graph split = {0};
             if (graph_partition(open, &how, &split, err))
                 graph_write(&split, output);

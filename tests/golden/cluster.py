@@ -20,7 +20,6 @@ import csv
 import functools
 import glob
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -48,36 +47,41 @@ def policy(name):
             "AcceptableJCT": "acceptable-jct"}.get(heuristic) or "sip-ml:" + heuristic[5:]
 
 
-def call(*command, text=""):
+def call(*command, text=None):
     return subprocess.run(command, check=True, capture_output=True, text=True, input=text).stdout
 
 
-@functools.cache  # jobs of a run differ in little else than name and arrival
+@functools.cache
 def partitioned(policy, jobs):
+    """A file of the jobs' graphs and alternatives; most jobs that run alone share theirs."""
     graphs = [f"{scratch}/{m}.rec" for m in MODELS if any(model == m for _, model, _, _ in jobs)]
     lines = "".join("\t".join(["job", name, model, arrival, "50", deadline]) + "\n"
                     for name, model, arrival, deadline in jobs)
-    return call("partition", "--policy", policy, "--quantum", "0.01", *graphs, "-", text=lines)
+    path = f"{scratch}/partitioned-{partitioned.cache_info().misses}.rec"
+    call("partition", "--policy", policy, "--quantum", "0.01", *graphs, "-", "-o", path, text=lines)
+    return path
 
 
-def run(name, rows, down=()):
+def allocate(name, jobs, down):
+    """The file of what ramp-alloc says; the next call writes the same one."""
+    path = f"{scratch}/allocated.rec"
+    with open(path, "w") as out:
+        subprocess.run(["ramp-alloc", "--choose", "first-degree",
+                        *(SLOW_NETWORK.split() if "lowbw" in name else ()),
+                        *(("--down", ",".join(down)) if down else ()),
+                        partitioned(policy(name), jobs)], check=True, stdout=out)
+    return path
+
+
+@functools.cache
+def run(name, jobs, down=()):
     """Our results by job: (status, cause, completion time, servers)."""
-    global allocated
-    jobs = tuple((r["job_idx"], r["model"], r["arrival"], r["max_acceptable_jct"]) for r in rows)
-    if len(jobs) == 1:
-        (job, model, arrival, deadline), = jobs
-        text = partitioned(policy(name), (("job", model, "0", deadline),))
-        text = re.sub("^job\tjob\t([^\t]*)\t0\t", f"job\t{job}\t\\1\t{arrival}\t", text, flags=re.M)
-    else:
-        text = partitioned(policy(name), jobs)
-    allocated = call("ramp-alloc", "--choose", "first-degree",
-                     *(SLOW_NETWORK.split() if "lowbw" in name else ()),
-                     *(("--down", ",".join(down)) if down else ()), text=text)
+    allocated = allocate(name, jobs, down)
     results, servers = {}, {}
-    for line in allocated.split("\nalloc\t")[1:]:
+    for line in open(allocated).read().split("\nalloc\t")[1:]:
         record = line.split("\n", 1)[0].split("\t")
         servers[record[0]] = sorted(record[4].split(","))
-    for line in call("sim", text=allocated).split("\n"):
+    for line in call("sim", allocated).split("\n"):
         r = line.split("\t")
         if r[0] == "done":
             results[r[1]] = ("completed", "", float(r[5]) - float(r[3]), servers[r[1]])
@@ -86,13 +90,14 @@ def run(name, rows, down=()):
     return results
 
 
-def is_published(seconds):
-    """Does the published loop take that long for the job of the last run()?"""
-    job = published.Placed(allocated, call("sim", "--timeline", text=allocated))
+def is_published(seconds, name, jobs, down):
+    """Does the published loop take that long for the only job?"""
+    allocated = allocate(name, jobs, down)
+    job = published.Placed(open(allocated).read(), call("sim", "--timeline", allocated))
     return any(close(seconds, 50 * published.step_seconds(job, seed)) for seed in range(20))
 
 
-def explain(name, row, ours, first):
+def explain(row, ours, first, *ran):
     """The fault that a difference comes from; None if there is none; 'wrong' otherwise."""
     if ours[0] != row["status"]:
         if (row["frac"] == "1.0" and row["action"] == "1"
@@ -110,7 +115,7 @@ def explain(name, row, ours, first):
     key = (row["model"], row["max_degree_actual"])
     if first[key][1] == row["lookahead_jct"] and first[key][0] != row["job_idx"]:
         return "memo"
-    return "shared channel" if is_published(theirs) else "wrong"
+    return "shared channel" if is_published(theirs, *ran) else "wrong"
 
 
 def job_by_job(name, rows):
@@ -123,8 +128,11 @@ def job_by_job(name, rows):
         down = [s for other in rows[:n]
                 if other["status"] == "completed" and float(other["end"]) > time
                 for s in other["servers"].split()]
-        ours = run(name, [row], down)[row["job_idx"]]
-        fault = explain(name, row, ours, first)
+        # Alone it takes as long whenever it arrives, so all arrive at 0.
+        alone = (("job", row["model"], "0", row["max_acceptable_jct"]),)
+        ran = name, alone, tuple(sorted(down))
+        ours = run(*ran)["job"]
+        fault = explain(row, ours, first, *ran)
         if fault:
             faults.setdefault(fault, []).append(row["job_idx"])
             if fault == "wrong":
@@ -163,11 +171,11 @@ EPISODE = [
 ]
 
 
-def episode(name):
+def episode(name, jobs):
     """The figures of the whole run that differ from the golden's."""
     with open(f"{golden}/cluster/{name}.episode.csv") as f:
         theirs = {r["metric"]: float(r["value"]) for r in csv.DictReader(f)}
-    text = call("metrics", "--format", "tsv", text=call("sim", text=allocated))
+    text = call("metrics", "--format", "tsv", text=call("sim", allocate(name, jobs, ())))
     ours = {(r[1], r[2]): float(r[3]) for r in
             (line.split("\t") for line in text.split("\n")[1:] if line)}
     wrong = []
@@ -179,10 +187,11 @@ def episode(name):
 
 
 def whole(name, rows):
-    ours = run(name, rows)
+    jobs = tuple((r["job_idx"], r["model"], r["arrival"], r["max_acceptable_jct"]) for r in rows)
+    ours = run(name, jobs)
     wrong = [r["job_idx"] for r in rows
-             if explain(name, r, ours[r["job_idx"]], {}) is not None]
-    return {"wrong": wrong + episode(name)}
+             if explain(r, ours[r["job_idx"]], {}, name, jobs, ()) is not None]
+    return {"wrong": wrong + episode(name, jobs)}
 
 
 failed = compared = 0

@@ -156,7 +156,7 @@ static inline struct graph
 partitioned(const char *text, uint32_t degree)
 {
     struct graph g = graph_text(text), to = {0};
-    struct graph_partition how = {.degree = degree, .copies = 1};
+    struct graph_partition how = {.degree = degree};
     struct rec_error err = {.text = ""};
     if (!graph_partition(&g, &how, &to, &err))
         fail_msg("%s", err.text);

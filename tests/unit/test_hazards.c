@@ -69,7 +69,7 @@ test_words(void **state)
 
 /* ---- programs ------------------------------------------------------------ */
 
-enum { TASKS = 12, NAMES = 4 };
+enum { TASKS = 64, NAMES = 4 };
 
 struct program {
     struct task task[TASKS];
@@ -266,7 +266,7 @@ test_random_programs(void **state)
     (void)state;
     for (unsigned i = 0; i < 20000; i++) {
         struct program program = {.n = 0};
-        size_t n = 2 + random_below(TASKS - 1), few = 2 + random_below(NOBJECTS - 1);
+        size_t n = 2 + random_below(11), few = 2 + random_below(NOBJECTS - 1);
         while (program.n < n) {
             const char *names[2][NAMES] = {{NULL}};
             for (size_t w = 0; w < 2; w++)
@@ -278,11 +278,135 @@ test_random_programs(void **state)
     }
 }
 
+/* ---- gathers --------------------------------------------------------------- */
+
+/* What comes before each gather and task: a bit a task. */
+struct order {
+    uint64_t before[TASKS], gather[1000];
+    size_t ngathers, nedges;
+};
+
+static uint64_t
+before_edges(struct order *order, const struct task_edge *edge, size_t n)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < n; i++)
+        if (edge[i].src & TASK_GATHER) {
+            assert_true((edge[i].src & ~TASK_GATHER) < order->ngathers);
+            mask |= order->gather[edge[i].src & ~TASK_GATHER];
+        } else
+            mask |= order->before[edge[i].src] | (uint64_t)1 << edge[i].src;
+    order->nedges += n;
+    return mask;
+}
+
+static bool
+take_gather(void *context, const struct task_edge *edge, size_t n, struct rec_error *err)
+{
+    struct order *order = context;
+    (void)err;
+    assert_true(n > 0 && order->ngathers < 1000);
+    order->gather[order->ngathers] = before_edges(order, edge, n);
+    order->ngathers++;
+    return true;
+}
+
+static void
+find_order(const struct program *program, size_t fence, bool gather, struct order *order)
+{
+    struct task_gathers gathers = {order, take_gather};
+    struct rec_error err;
+    struct task_hazards *hazards = task_hazards_new(&err);
+    const struct task_edge *edge;
+    size_t n;
+    assert_non_null(hazards);
+    *order = (struct order){.nedges = 0};
+    if (gather)
+        task_hazards_gather(hazards, &gathers);
+    for (size_t i = 0; i < program->n; i++) {
+        if (i == fence)
+            task_hazards_fence(hazards);
+        assert_true(task_hazards_add(hazards, &program->task[i], &edge, &n, &err));
+        order->before[i] = before_edges(order, edge, n);
+    }
+    task_hazards_free(hazards);
+}
+
+/* A folder in a folder, and many files. */
+static const char *const wide[] = {"a/",    "./",    "a/b/",  "a/1",   "a/2",   "a/3",
+                                   "a/4",   "a/5",   "a/6",   "a/7",   "a/8",   "a/9",
+                                   "a/b/1", "a/b/2", "a/b/3", "a/b/4", "a/b/5", "a/b/6",
+                                   "a/b/7", "a",     "a/b"};
+enum { NWIDE = sizeof wide / sizeof *wide };
+
+/* With gathers the same tasks come before each, no more and no fewer. */
+static void
+test_gathers_keep_the_order(void **state)
+{
+    size_t gathers = 0;
+    (void)state;
+    for (unsigned i = 0; i < 3000; i++) {
+        struct program program = {.n = 0};
+        struct order with, without;
+        size_t fence = random_below(4) ? TASKS : random_below(TASKS), few;
+        few = 2 + random_below(NOBJECTS - 1);
+        while (program.n < TASKS) {
+            const char *names[2][NAMES] = {{NULL}};
+            for (size_t w = 0; w < 2; w++)
+                for (size_t k = random_below(3); k-- > 0;)
+                    names[w][k] = i % 4 == 0 ? objects[random_below(few)]
+                                  : random_below(w ? 40 : 3) == 0
+                                      ? wide[random_below(3)]
+                                      : wide[3 + random_below(NWIDE - 3)];
+            add_task(&program, names[0], names[1]);
+        }
+        find_order(&program, fence, false, &without);
+        find_order(&program, fence, true, &with);
+        for (size_t j = 0; j < TASKS; j++)
+            if (with.before[j] != without.before[j])
+                fail_msg("program %u: before task %zu come %llx, with gathers %llx", i, j,
+                         (unsigned long long)without.before[j],
+                         (unsigned long long)with.before[j]);
+        gathers += with.ngathers;
+    }
+    assert_in_range(gathers, 3000, 3000 * 1000); /* it was about them */
+}
+
+/* n tasks write below d/ and n read it, in any order: at most 3 n edges, where there were n * n. */
+static void
+test_edges_of_a_folder(void **state)
+{
+    static const char *const folder[] = {"d/", NULL};
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        struct program program = {.n = 0};
+        struct order order;
+        char name[TASKS][8];
+        for (int i = 0; i < TASKS; i++) {
+            const char *file[] = {name[i], NULL};
+            bool writes = how == 0 ? i < TASKS / 2 : how == 1 ? i >= TASKS / 2 : i % 2;
+            snprintf(name[i], sizeof name[i], "d/%d", i);
+            add_task(&program, writes ? NULL : folder, writes ? file : NULL);
+        }
+        find_order(&program, TASKS, false, &order);
+        assert_int_equal(order.nedges, TASKS * TASKS / 4);
+        find_order(&program, TASKS, true, &order);
+        if (how < 2) {
+            assert_int_equal(order.nedges, TASKS);
+            assert_int_equal(order.ngathers, 1);
+        } else
+            assert_in_range(order.nedges, 1, 8 * TASKS);
+    }
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_words),
-        cmocka_unit_test(test_vectors), cmocka_unit_test(test_random_programs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_vectors),
+                                       cmocka_unit_test(test_random_programs),
+                                       cmocka_unit_test(test_gathers_keep_the_order),
+                                       cmocka_unit_test(test_edges_of_a_folder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,13 +172,86 @@ test_long(void **state)
     finish(json);
 }
 
+/* What is read of a document: its members, the values of lists and maps among them, and nothing
+ * deeper. A text in a list has no NUL either. */
+static void
+test_read(void **state)
+{
+    static const char text[] =
+        "{\"a\": [1, \"b\", [2, 3], null],\n"
+        " \"c\": {\"x\": true, \"y\": {\"z\": 5}}, \"d\": 6, \"e\": []}";
+    static const char nul[] = "{\"a\": [\"\\u0000\"]}";
+    const char *path = "in.json";
+    const struct json_member *a, *c;
+    struct json_map map = {0};
+    struct rec_reader *reader;
+    (void)state;
+    write_file(path, text, strlen(text));
+    reader = rec_reader_open(&path, 1, NULL, &err);
+    assert_non_null(reader);
+    assert_true(json_map_read(&map, reader, &err));
+    rec_reader_close(reader);
+    assert_int_equal(map.nmembers, 4);
+    a = json_map_find(&map, "a");
+    assert_true(a && a->kind == JSON_LIST && a->nitems == 4);
+    assert_string_equal(map.item[a->first].text, "1");
+    assert_string_equal(map.item[a->first + 1].text, "b");
+    assert_true(map.item[a->first + 2].kind == JSON_LIST);
+    assert_true(map.item[a->first + 3].kind == JSON_NULL);
+    c = json_map_find(&map, "c");
+    assert_true(c && c->kind == JSON_MAP && c->nitems == 2 && c->line == 2);
+    assert_true(map.item[c->first].truth && map.item[c->first].line == 2);
+    assert_true(map.item[c->first + 1].kind == JSON_MAP);
+    assert_true(json_map_find(&map, "d")->nitems == 0);
+    assert_true(json_map_find(&map, "e")->nitems == 0);
+    assert_null(json_map_find(&map, "x"));
+    json_map_free(&map);
+    write_file(path, nul, strlen(nul));
+    reader = rec_reader_open(&path, 1, NULL, &err);
+    assert_non_null(reader);
+    assert_false(json_map_read(&map, reader, &err));
+    assert_string_equal(err.text, "in.json:1: a text must have no NUL in it");
+    rec_reader_close(reader);
+    json_map_free(&map);
+}
+
+/* 2^20 values in lists are kept, and no more. */
+static void
+test_many_values(void **state)
+{
+    const char *path = "in.json";
+    const size_t most = 1 << 20;
+    (void)state;
+    for (size_t n = most; n <= most + 1; n++) {
+        struct json_map map = {0};
+        struct rec_reader *reader;
+        char *text = malloc(2 * n + 16), *end = text;
+        assert_non_null(text);
+        end = stpcpy(end, "{\"a\":[0");
+        for (size_t i = 1; i < n; i++)
+            end = stpcpy(end, ",0");
+        end = stpcpy(end, "]}");
+        write_file(path, text, (size_t)(end - text));
+        free(text);
+        reader = rec_reader_open(&path, 1, NULL, &err);
+        assert_non_null(reader);
+        assert_true(json_map_read(&map, reader, &err) == (n == most));
+        if (n > most)
+            assert_string_equal(
+                err.text, "in.json:1: its lists and maps hold more than 1048576 values");
+        rec_reader_close(reader);
+        json_map_free(&map);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_texts), cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_lines),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_long),        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_many_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,9 +165,9 @@ lines_of_any_length(void **state)
     for (size_t i = 0; i < 300 + sizeof large / sizeof *large; i++) {
         size_t n = i < 300 ? i : large[i - 300];
         struct result r;
-        memcpy(text, "op\t", 3);
+        memcpy(text, "so\t", 3); /* no known type, whose fields would be looked at */
         memset(text + 3, 'x', n);
-        memcpy(text + 3 + n, "\nop\ty\n", 6);
+        memcpy(text + 3 + n, "\nso\ty\n", 6);
         r = read_bytes(text, n + 9);
         assert_int_equal(r.status, 0);
         assert_int_equal(r.records, 2);
@@ -487,16 +487,20 @@ passing_on_is_exact(void **state)
         size_t len = 0, size = random_below(round % 10 ? 3000 : 600000);
         while (len < size) {
             size_t n = random_below(round % 3 ? 100 : 400);
+            char tab = '\t';
             switch (random_below(4)) {
             case 0: text[len++] = '#', text[len++] = ' '; break;
-            case 1: len += (size_t)sprintf(text + len, "op\t"); break;
+            case 1: /* of a known type: no more fields than it has */
+                len += (size_t)sprintf(text + len, "op\t");
+                tab = ' ';
+                break;
             case 2: len += (size_t)sprintf(text + len, "x-%u\t", (unsigned)n); break;
             default: n = 0;
             }
             for (; n > 0;
                  n--) { /* any byte but line ends and NUL; more TABs than chance */
                 char c = (char)random64();
-                text[len++] = strchr("\n\r", c) || random_below(8) == 0 ? '\t' : c;
+                text[len++] = strchr("\n\r", c) || random_below(8) == 0 || c == '\t' ? tab : c;
             }
             text[len++] = '\n';
         }

@@ -351,7 +351,7 @@ text_is_utf8(void **state)
                                       "0123456789abcdef\x1f",
                                       "\x02 0123456789abcdef0123456789abcdef",
                                       "\xe6\x97",
-                                      "a\xc3\tb"};
+                                      "a\xc3\tb=c"};
     char line[100];
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

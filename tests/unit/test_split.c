@@ -1,4 +1,4 @@
-/* Splitting: how many parts, their names, dep sizes, copies. */
+/* Splitting: how many parts, their names, dep sizes. */
 #include "graphs.h"
 
 /* max(1, min(2*ceil(ceil(c/q)/2), D)), worked by hand. */
@@ -75,12 +75,10 @@ test_letters(void **state)
     "dep g 1 2 1\ndep g 2 3 1\ndep g 3 4 1\n"
 
 static struct graph
-partition(const struct graph *from, const char *list, enum graph_sizes sizes,
-          uint32_t copies)
+partition(const struct graph *from, const char *list, enum graph_sizes sizes)
 {
     struct graph_split_op ops[8];
-    struct graph_partition how = {
-        .list = ops, .copies = copies, .sizes = sizes, .degree = 1};
+    struct graph_partition how = {.list = ops, .sizes = sizes, .degree = 1};
     struct rec_str rest = rec_str(list), item, op;
     struct graph to = {0};
     struct rec_error err = {.text = ""};
@@ -106,28 +104,28 @@ test_reference_sizes(void **state)
 {
     struct graph g = graph_text(CHAIN), p;
     (void)state;
-    p = partition(&g, "", GRAPH_SIZES_REFERENCE, 1);
+    p = partition(&g, "", GRAPH_SIZES_REFERENCE);
     assert_same(dep_size(&p, "1", "2"), 12);
     assert_same(dep_size(&p, "2", "3"), 30);
     assert_same(dep_size(&p, "3", "4"), 30);
     graph_free(&p);
-    p = partition(&g, "2:3", GRAPH_SIZES_REFERENCE, 1); /* only 2 (and 3) */
-    assert_same(dep_size(&p, "1", "2c"), 4);            /* 12/3: mem(u)/kv */
-    assert_same(dep_size(&p, "3a", "4"), 4);            /* 12/3: mem(v)/ku */
+    p = partition(&g, "2:3", GRAPH_SIZES_REFERENCE); /* only 2 (and 3) */
+    assert_same(dep_size(&p, "1", "2c"), 4);         /* 12/3: mem(u)/kv */
+    assert_same(dep_size(&p, "3a", "4"), 4);         /* 12/3: mem(v)/ku */
     assert_near(dep_size(&p, "2b", "3c"), 30.0 / 9);
     graph_free(&p);
-    p = partition(&g, "1:2", GRAPH_SIZES_REFERENCE, 1); /* only 1 (and 4) */
-    assert_same(dep_size(&p, "1b", "2"), 15);           /* mem(v)/ku */
-    assert_same(dep_size(&p, "3", "4a"), 15);           /* mem(u)/kv */
+    p = partition(&g, "1:2", GRAPH_SIZES_REFERENCE); /* only 1 (and 4) */
+    assert_same(dep_size(&p, "1b", "2"), 15);        /* mem(v)/ku */
+    assert_same(dep_size(&p, "3", "4a"), 15);        /* mem(u)/kv */
     assert_same(dep_size(&p, "2", "3"), 30);
     graph_free(&p);
-    p = partition(&g, "1:2,2:3", GRAPH_SIZES_REFERENCE, 1); /* 1 before 2 */
-    assert_same(dep_size(&p, "1b", "2c"), 2);               /* 12/6 */
-    assert_same(dep_size(&p, "3a", "4b"), 2);               /* v = 4 first: mem(4)/6 */
+    p = partition(&g, "1:2,2:3", GRAPH_SIZES_REFERENCE); /* 1 before 2 */
+    assert_same(dep_size(&p, "1b", "2c"), 2);            /* 12/6 */
+    assert_same(dep_size(&p, "3a", "4b"), 2);            /* v = 4 first: mem(4)/6 */
     graph_free(&p);
-    p = partition(&g, "2:3,1:2", GRAPH_SIZES_REFERENCE, 1); /* 2 before 1 */
-    assert_same(dep_size(&p, "1b", "2c"), 5);               /* mem(v) = 30, /6 */
-    assert_same(dep_size(&p, "3a", "4b"), 5);               /* u = 3 first: 30/6 */
+    p = partition(&g, "2:3,1:2", GRAPH_SIZES_REFERENCE); /* 2 before 1 */
+    assert_same(dep_size(&p, "1b", "2c"), 5);            /* mem(v) = 30, /6 */
+    assert_same(dep_size(&p, "3a", "4b"), 5);            /* u = 3 first: 30/6 */
     graph_free(&p);
     graph_free(&g);
 }
@@ -140,7 +138,7 @@ static void
 test_gradient_sizes(void **state)
 {
     struct graph g = graph_text(CHAIN);
-    struct graph p = partition(&g, "2:3,1:2", GRAPH_SIZES_GRADIENT, 1);
+    struct graph p = partition(&g, "2:3,1:2", GRAPH_SIZES_GRADIENT);
     (void)state;
     assert_near(dep_size(&p, "1a", "2c"), 5.0 / 6);
     assert_near(dep_size(&p, "3c", "4a"), 5.0 / 6);
@@ -156,7 +154,7 @@ static void
 test_sync(void **state)
 {
     struct graph g = graph_text(CHAIN);
-    struct graph p = partition(&g, "2:3", GRAPH_SIZES_REFERENCE, 1);
+    struct graph p = partition(&g, "2:3", GRAPH_SIZES_REFERENCE);
     static const char *const parts[] = {"3a", "3b", "3c"};
     size_t sync = 0;
     (void)state;
@@ -183,7 +181,7 @@ static void
 test_part_ops(void **state)
 {
     struct graph g = graph_text(CHAIN);
-    struct graph p = partition(&g, "1:4", GRAPH_SIZES_REFERENCE, 1);
+    struct graph p = partition(&g, "1:4", GRAPH_SIZES_REFERENCE);
     const struct graph_op *op = &p.op[op_of(&p, "1c")];
     struct rec_str value;
     (void)state;
@@ -206,36 +204,13 @@ test_part_ops(void **state)
     graph_free(&g);
 }
 
-/* Copy i adds i * 4 (the largest number) to every name; no dep joins copies. */
-static void
-test_copies(void **state)
-{
-    struct graph g = graph_text(CHAIN);
-    struct graph p = partition(&g, "1:2", GRAPH_SIZES_REFERENCE, 3);
-    (void)state;
-    assert_string_equal(p.id, "g/2x3");
-    assert_int_equal(p.nops, 3 * 6);
-    assert_int_equal(p.ndeps, 3 * (2 + 1 + 2 + 2));
-    assert_same(dep_size(&p, "9b", "10"), 15);
-    assert_int_equal(p.op[op_of(&p, "5a")].pair, op_of(&p, "8a"));
-    assert_string_equal(p.op[op_of(&p, "5a")].of, "5");
-    assert_same(graph_sequential(&p), 60);
-    assert_null(find_dep(&p, "1a", "6"));
-    for (size_t d = 0; d < p.ndeps; d++)
-        assert_int_equal((atoi(p.op[p.dep[d].src].id) - 1) / 4,
-                         (atoi(p.op[p.dep[d].dst].id) - 1) / 4);
-    graph_free(&p);
-    graph_free(&g);
-}
-
 static void
 expect_refused(const char *text, const char *list, enum graph_sizes sizes,
-               uint32_t copies, const char *message)
+               const char *message)
 {
     struct graph g = graph_text(text), to = {0};
     struct graph_split_op op = {rec_str(list), 2};
-    struct graph_partition how = {
-        .list = &op, .nlist = 1, .copies = copies, .sizes = sizes, .degree = 1};
+    struct graph_partition how = {.list = &op, .nlist = 1, .sizes = sizes, .degree = 1};
     struct rec_error err = {.text = ""};
     if (graph_partition(&g, &how, &to, &err))
         fail_msg("accepted; expected %s", message);
@@ -250,18 +225,16 @@ static void
 test_refused(void **state)
 {
     (void)state;
-    expect_refused(CHAIN, "9", GRAPH_SIZES_REFERENCE, 1, "has no op '9'");
-    expect_refused(CHAIN, "4", GRAPH_SIZES_REFERENCE, 1, "its twin decides");
-    expect_refused("graph g m\nop g a forward 1 1\nop g b forward 1 1\n", "a",
-                   GRAPH_SIZES_REFERENCE, 2, "integer names");
+    expect_refused(CHAIN, "9", GRAPH_SIZES_REFERENCE, "has no op '9'");
+    expect_refused(CHAIN, "4", GRAPH_SIZES_REFERENCE, "its twin decides");
     expect_refused("graph g m\nop g 1 forward 1 1\nop g 2 forward 1 1\ndep g 1 2 1\n",
-                   "1", GRAPH_SIZES_GRADIENT, 1,
+                   "1", GRAPH_SIZES_GRADIENT,
                    "gradient sizes need activation= of op '1'");
     expect_refused("graph g m\nop g a forward 1 1 of=x part=1/1\n", "a",
-                   GRAPH_SIZES_REFERENCE, 1, "already a part");
+                   GRAPH_SIZES_REFERENCE, "already a part");
     /* The part 1a of 1 would be the op 1a. */
     expect_refused("graph g m\nop g 1 forward 1 1\nop g 1a forward 1 1\n", "1",
-                   GRAPH_SIZES_REFERENCE, 1, "defined twice");
+                   GRAPH_SIZES_REFERENCE, "defined twice");
 }
 
 /* ---- against the published procedure, step by step ----------------------- */
@@ -364,7 +337,7 @@ test_against_procedure(void **state)
             model_split(2 * n - 1 - order[i], k[i], true);
         }
         g = graph_text(text);
-        p = partition(&g, list, GRAPH_SIZES_REFERENCE, 1);
+        p = partition(&g, list, GRAPH_SIZES_REFERENCE);
         for (int i = 0; i < m.n; i++)
             for (int j = 0; j < m.n; j++)
                 if (m.alive[i] && m.alive[j] && m.edge[i][j]) {
@@ -388,7 +361,6 @@ main(void)
         cmocka_unit_test(test_gradient_sizes),
         cmocka_unit_test(test_sync),
         cmocka_unit_test(test_part_ops),
-        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_against_procedure),
     };

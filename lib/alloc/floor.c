@@ -1,0 +1,568 @@
+/*
+ * A lower bound of the time of a step, for all placements. What is known of each of them:
+ *
+ *     1 The parts of a unit lie on different servers, which are a block of a legal shape.
+ *     2 If a server has memory for a part of every unit ("light" below), memory never decides
+ *       where a unit goes, only its number of parts does. All units of k parts then share one
+ *       block, and each of its servers, a machine, runs a part of each of them.
+ *     3 A dep between two servers takes no less time than on the legal block where it is
+ *       fastest.
+ *
+ * List scheduling is not monotone: a step may take longer with faster deps, so simulating
+ * with least times would prove nothing. The bound is made of what holds for any schedule:
+ * longest paths, and the time that a machine takes to run all its ops, each not before its
+ * head (the path that leads to it) and with its tail (the path behind it) still to come. The
+ * preemptive schedule of Jackson is the best one for one machine (Carlier, "The one-machine
+ * sequencing problem", 1982). The same is asked of all ops that come before an op with several
+ * parents, which makes its head longer.
+ *
+ * All is done on units. Only complete edges count, where each part of one unit has a dep to
+ * each part of the other, as graph_split() makes them; leaving others out lowers the bound.
+ */
+#include "floor.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Sums are rounded, here and in the simulator, each in its own order. */
+static const double rounding = 1e-9;
+
+/* So many visits of edges and nodes are spent on joins; in what is left of a larger graph
+ * heads are those of paths. */
+enum { VISITS_MAX = 4000000 };
+
+/* When something is over at the earliest: for each part of a unit, and for all but at most
+ * one of its parts, seconds. */
+struct time {
+    double each, most;
+};
+
+struct node {
+    uint32_t parts;
+    double compute;     /* of the shortest part, seconds */
+    double collective;  /* that the deps on one side of it are, seconds; INFINITY: none */
+    bool leaving, sure; /* on which side; and they are one on all placements */
+    struct time head;   /* from the start of the step to that of the part */
+    struct time tail;   /* from the end of the part to that of the step, or of a join */
+    double sync;        /* that the exchange among its parts takes, seconds */
+    uint32_t first, last; /* edges that leave it */
+    uint32_t up, up_last; /* entering[] */
+    double left;          /* compute that its machine has not run yet */
+    bool before;          /* it comes before the join at hand */
+};
+
+struct edge {
+    uint32_t from, to;
+    double seconds; /* of a dep between two servers */
+};
+
+struct floorer {
+    const struct net_cluster *cluster;
+    const struct graph *graph;
+    bool light;
+    struct node *node; /* per unit */
+    uint32_t nnodes;
+    struct edge *edge; /* by from */
+    size_t nedges, edge_room;
+    uint32_t *entering; /* edges, by to */
+    uint32_t *order;    /* nodes, from the first to the last */
+    uint32_t *sorted;   /* nodes whose heads are known, by head */
+    uint32_t nsorted;
+    uint32_t *seen, stamp; /* per unit: when it was seen last */
+    uint32_t *count;       /* per unit: deps from the one at hand */
+    double *least;         /* per unit: the least time of one of them, seconds */
+    uint32_t *kind;        /* the different numbers of parts */
+    uint32_t nkinds;
+    struct sim_queue ready; /* of a machine: the longest tail first */
+};
+
+/* ---- how long deps take at least ------------------------------------------ */
+
+static double
+fewer(double bytes)
+{
+    return bytes * (1 - rounding);
+}
+
+/* Calls for all shapes of blocks of k servers; [2] is 0: a diagonal. */
+static double
+least_of_shapes(const struct floorer *f, uint32_t k, double bytes,
+                double (*seconds)(const struct net_cluster *, const uint32_t *, double))
+{
+    const uint32_t *n = f->cluster->shape;
+    const uint32_t diagonal[3] = {k, k, 1}, column[3] = {k, 1, 1};
+    struct net_shapes w = {n, k, 1, 0, true, true, {0}};
+    double least = INFINITY;
+    while (net_next_shape(&w))
+        least = fmin(least, seconds(f->cluster, w.shape, bytes));
+    if (k <= n[0])
+        least = fmin(least, seconds(f->cluster, column, bytes));
+    if (k <= n[0] && k <= n[1])
+        least = fmin(least, seconds(f->cluster, diagonal, bytes));
+    return isinf(least) ? 0 : least; /* it has no block and is never placed */
+}
+
+static double
+collective_on(const struct net_cluster *cluster, const uint32_t *shape, double bytes)
+{
+    return net_ramp_collective_seconds(cluster, shape[0], shape[1], shape[2], bytes);
+}
+
+/* The exchange of two servers of a block that differ in all in which two can. It is the
+ * longest of the block, and every server has a partner for it. */
+static double
+exchange_on(const struct net_cluster *cluster, const uint32_t *shape, double bytes)
+{
+    uint32_t n[3];
+    for (int d = 0; d < 3; d++)
+        n[d] = shape[d] > 1 ? 2 : 1;
+    return net_ramp_collective_seconds(cluster, n[0], n[1], n[2], bytes);
+}
+
+/*
+ * The deps of a unit on one side, sync deps left out: how many bytes they are in all, and
+ * whether they all are of complete edges to units of its own kind.
+ */
+static double
+sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
+{
+    const struct graph *graph = f->graph;
+    const struct graph_unit *u = &graph->unit[unit];
+    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    uint64_t ndeps = 0, others = 0;
+    double bytes = 0;
+    *alike = true;
+    f->stamp++;
+    for (uint32_t j = 0; j < u->parts; j++) {
+        uint32_t op = graph->member[u->first + j];
+        for (uint32_t i = start[op]; i < start[op + 1]; i++) {
+            const struct graph_dep *dep = &graph->dep[list[i]];
+            uint32_t other = graph->op[leaving ? dep->dst : dep->src].unit;
+            if (dep->sync)
+                continue;
+            bytes += dep->bytes;
+            *alike = *alike && other != unit && f->node[other].parts == u->parts;
+            others += f->seen[other] != f->stamp;
+            f->seen[other] = f->stamp;
+            ndeps++;
+        }
+    }
+    *alike = *alike && ndeps == others * u->parts * u->parts;
+    return bytes;
+}
+
+/*
+ * How long the collective takes at least that the deps on one side of a unit may be; INFINITY:
+ * they are none. It is among the servers of the unit's block, for each part has such a dep if
+ * the unit has a complete edge there, and no other edge counts. If all deps are complete
+ * edges to units of its kind, and these share its block, each server sends and receives as
+ * many as the others: a collective for sure.
+ */
+static void
+find_collective(struct floorer *f, uint32_t unit)
+{
+    const struct graph_unit *u = &f->graph->unit[unit];
+    struct node *node = &f->node[unit];
+    bool alike;
+    double bytes;
+    node->collective = INFINITY;
+    node->leaving = f->graph->op[f->graph->member[u->first]].pass != GRAPH_BACKWARD;
+    if (u->parts == 1 || (!node->leaving && u->twin == GRAPH_NONE))
+        return;
+    bytes = sum_deps(f, unit, node->leaving, &alike);
+    node->sure = f->light && alike;
+    node->collective = least_of_shapes(f, u->parts, fewer(bytes), collective_on);
+}
+
+/* What the exchange among the parts of a unit takes, if each pair has one. */
+static void
+find_exchange(struct floorer *f, uint32_t unit)
+{
+    const struct graph *graph = f->graph;
+    const struct graph_unit *u = &graph->unit[unit];
+    uint64_t ndeps = 0;
+    double bytes = INFINITY;
+    for (uint32_t j = 0; j < u->parts; j++) {
+        uint32_t op = graph->member[u->first + j];
+        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
+            const struct graph_dep *dep = &graph->dep[graph->out[i]];
+            if (!dep->sync || graph->op[dep->dst].unit != unit)
+                continue;
+            bytes = fmin(bytes, dep->bytes);
+            ndeps++;
+        }
+    }
+    if (u->parts > 1 && ndeps == (uint64_t)u->parts * (u->parts - 1) && bytes > 0)
+        f->node[unit].sync = least_of_shapes(f, u->parts, fewer(2 * bytes), exchange_on);
+}
+
+/* A dep from a unit to another, if it crosses servers. */
+static double
+cross_seconds(const struct floorer *f, uint32_t from, uint32_t to, double bytes)
+{
+    const struct node *u = &f->node[from], *v = &f->node[to];
+    double least = INFINITY;
+    bool sure = false;
+    if (bytes == 0)
+        return 0;
+    if (u->leaving) {
+        least = u->collective;
+        sure = u->sure;
+    }
+    if (!v->leaving) {
+        least = fmin(least, v->collective);
+        sure = sure || v->sure;
+    }
+    return sure ? least
+                : fmin(least, net_ramp_one_to_one_seconds(f->cluster, fewer(bytes)));
+}
+
+/* ---- the graph of units --------------------------------------------------- */
+
+/* Adds the complete edges that leave a unit. */
+static bool
+add_edges(struct floorer *f, uint32_t from, struct rec_error *err)
+{
+    const struct graph *graph = f->graph;
+    const struct graph_unit *u = &graph->unit[from];
+    size_t first = f->nedges, n = first;
+    for (uint32_t j = 0; j < u->parts; j++) {
+        uint32_t op = graph->member[u->first + j];
+        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
+            const struct graph_dep *dep = &graph->dep[graph->out[i]];
+            uint32_t to = graph->op[dep->dst].unit;
+            double seconds;
+            if (dep->sync || to == from)
+                continue;
+            seconds = cross_seconds(f, from, to, dep->bytes);
+            if (f->count[to]++ == 0) {
+                if (!rec_grow(&f->edge, &f->edge_room, n + 1, sizeof *f->edge, err))
+                    return false;
+                f->edge[n++] = (struct edge){from, to, INFINITY};
+                f->least[to] = INFINITY;
+            }
+            f->least[to] = fmin(f->least[to], seconds);
+        }
+    }
+    for (size_t i = first; i < n; i++) {
+        struct edge edge = f->edge[i];
+        edge.seconds = f->least[edge.to];
+        if (f->count[edge.to] == (uint64_t)u->parts * f->node[edge.to].parts) {
+            f->edge[f->nedges++] = edge;
+            f->node[edge.to].up_last++; /* counts, for now */
+        }
+        f->count[edge.to] = 0;
+    }
+    f->node[from].first = (uint32_t)first;
+    f->node[from].last = (uint32_t)f->nedges;
+    return true;
+}
+
+/* Edges by where they enter. */
+static bool
+turn_edges(struct floorer *f, struct rec_error *err)
+{
+    uint32_t next = 0;
+    f->entering = malloc((f->nedges + 1) * sizeof *f->entering);
+    if (!f->entering)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        uint32_t n = f->node[i].up_last;
+        f->node[i].up = f->node[i].up_last = next;
+        next += n;
+    }
+    for (uint32_t i = 0; i < f->nedges; i++)
+        f->entering[f->node[f->edge[i].to].up_last++] = i;
+    return true;
+}
+
+/* Where there is a complete edge, all parts of the one come before all of the other. */
+static bool
+order_nodes(struct floorer *f, struct rec_error *err)
+{
+    const struct graph *graph = f->graph;
+    uint32_t *order = malloc((graph->nops + 1) * sizeof *order), n = 0;
+    bool ok = order ? graph_order(graph, order, err) : rec_fail_memory(err);
+    f->stamp++;
+    for (size_t i = 0; ok && i < graph->nops; i++) {
+        uint32_t unit = graph->op[order[i]].unit;
+        if (f->seen[unit] != f->stamp)
+            f->order[n++] = unit;
+        f->seen[unit] = f->stamp;
+    }
+    free(order);
+    return ok;
+}
+
+static void
+add_node(struct floorer *f, uint32_t unit)
+{
+    const struct graph_unit *u = &f->graph->unit[unit];
+    struct node *node = &f->node[unit];
+    uint32_t k = 0;
+    node->parts = u->parts;
+    node->compute = INFINITY;
+    for (uint32_t j = 0; j < u->parts; j++)
+        node->compute =
+            fmin(node->compute, f->graph->op[f->graph->member[u->first + j]].compute);
+    while (k < f->nkinds && f->kind[k] != u->parts)
+        k++;
+    if (k == f->nkinds)
+        f->kind[f->nkinds++] = u->parts;
+}
+
+static bool
+make_nodes(struct floorer *f, struct rec_error *err)
+{
+    size_t n = f->graph->nunits + 1;
+    bool ok = true;
+    f->nnodes = (uint32_t)f->graph->nunits;
+    f->node = calloc(n, sizeof *f->node);
+    f->order = calloc(n, sizeof *f->order);
+    f->sorted = calloc(n, sizeof *f->sorted);
+    f->seen = calloc(n, sizeof *f->seen);
+    f->count = calloc(n, sizeof *f->count);
+    f->least = calloc(n, sizeof *f->least);
+    f->kind = calloc(n, sizeof *f->kind);
+    if (!f->node || !f->order || !f->sorted || !f->seen || !f->count || !f->least ||
+        !f->kind)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < f->nnodes; i++)
+        add_node(f, i);
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        find_collective(f, i);
+        find_exchange(f, i);
+    }
+    for (uint32_t i = 0; ok && i < f->nnodes; i++)
+        ok = add_edges(f, i, err);
+    return ok && turn_edges(f, err) && order_nodes(f, err);
+}
+
+/* ---- paths ---------------------------------------------------------------- */
+
+/*
+ * One end of an edge is over at *from (its op included), so the other is not before *to. Of
+ * the parts at the one end a server of the other has at most one. Where two or more are late,
+ * one of these must cross; where one is, to all but the part that stands with it.
+ */
+static void
+relax(struct time from, uint32_t from_parts, double cross, struct time *to,
+      uint32_t to_parts)
+{
+    double late = from_parts == 1 ? from.each : from.most, each = from.each;
+    if (from_parts == 2)
+        each = fmax(from.most, from.each + cross);
+    else if (from_parts > 2)
+        each = from.most + cross;
+    to->each = fmax(to->each, each);
+    to->most = fmax(fmax(to->most, to->each), to_parts > 1 ? late + cross : each);
+}
+
+static struct time
+later(struct time time, double seconds)
+{
+    return (struct time){time.each + seconds, time.most + seconds};
+}
+
+/* The head of a node by paths. */
+static void
+find_head(const struct floorer *f, struct node *node)
+{
+    node->head = (struct time){0, 0};
+    for (uint32_t i = node->up; i < node->up_last; i++) {
+        const struct edge *edge = &f->edge[f->entering[i]];
+        const struct node *from = &f->node[edge->from];
+        relax(later(from->head, from->compute), from->parts, edge->seconds, &node->head,
+              node->parts);
+    }
+}
+
+/* The tails of the first n nodes of the order: to the start of a part of a join, which is
+ * the next one, or to the end of the step. Marks those that come before it. */
+static void
+find_tails(struct floorer *f, uint32_t n, bool join)
+{
+    for (uint32_t i = n; i-- > 0;) {
+        struct node *node = &f->node[f->order[i]];
+        node->before = !join;
+        node->tail = join ? (struct time){0, 0} : (struct time){node->sync, node->sync};
+        for (uint32_t e = node->first; e < node->last; e++) {
+            const struct edge *edge = &f->edge[e];
+            const struct node *to = &f->node[edge->to];
+            if (join && edge->to == f->order[n])
+                relax((struct time){0, 0}, 1, edge->seconds, &node->tail, node->parts);
+            else if (to->before)
+                relax(later(to->tail, to->compute), to->parts, edge->seconds, &node->tail,
+                      node->parts);
+            else
+                continue;
+            node->before = true;
+        }
+    }
+}
+
+/* ---- machines ------------------------------------------------------------- */
+
+static bool
+runs_on(const struct node *node, uint32_t parts)
+{
+    return node->before && node->parts == parts;
+}
+
+/*
+ * When all is over of what a server runs that has one part of each unit of a kind, of those
+ * before a join or all: at each instant the op with the longest tail of those whose heads
+ * are over.
+ */
+static bool
+run_machine(struct floorer *f, uint32_t parts, double *over, struct rec_error *err)
+{
+    double now = 0, longest = 0;
+    uint32_t i = 0;
+    for (uint32_t j = 0; j < f->nsorted; j++)
+        if (runs_on(&f->node[f->sorted[j]], parts))
+            longest = fmax(longest, f->node[f->sorted[j]].tail.each);
+    for (;;) {
+        struct node *node;
+        double next;
+        while (i < f->nsorted && !runs_on(&f->node[f->sorted[i]], parts))
+            i++;
+        if (i == f->nsorted && f->ready.n == 0)
+            return true;
+        node = &f->node[f->sorted[i < f->nsorted ? i : 0]];
+        next = i < f->nsorted ? node->head.each : (double)INFINITY;
+        if (f->ready.n == 0)
+            now = fmax(now, next);
+        if (next <= now) {
+            node->left = node->compute;
+            if (!sim_queue_push(
+                    &f->ready,
+                    (struct sim_event){longest - node->tail.each, f->sorted[i++]}, err))
+                return false;
+            continue;
+        }
+        node = &f->node[f->ready.event[0].key];
+        if (node->left > next - now) {
+            node->left -= next - now;
+            now = next;
+            continue;
+        }
+        now += node->left;
+        *over = fmax(*over, now + node->tail.each);
+        sim_queue_pop(&f->ready);
+    }
+}
+
+/* On all machines. */
+static bool
+run_machines(struct floorer *f, double *over, struct rec_error *err)
+{
+    for (uint32_t k = 0; k < f->nkinds; k++)
+        if (!run_machine(f, f->kind[k], over, err))
+            return false;
+    return true;
+}
+
+/* Puts a node whose head is known among the others. Returns how many gave way. */
+static uint32_t
+sort_in(struct floorer *f, uint32_t index)
+{
+    double head = f->node[index].head.each;
+    uint32_t last = f->nsorted++, i = last;
+    for (; i > 0 && f->node[f->sorted[i - 1]].head.each > head; i--)
+        f->sorted[i] = f->sorted[i - 1];
+    f->sorted[i] = index;
+    return last - i;
+}
+
+static int
+by_head(const void *a, const void *b, void *context)
+{
+    const struct node *node = context;
+    double x = node[*(const uint32_t *)a].head.each;
+    double y = node[*(const uint32_t *)b].head.each;
+    return (x > y) - (x < y);
+}
+
+static bool
+find_heads(struct floorer *f, struct rec_error *err)
+{
+    uint64_t visits = 0;
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        struct node *node = &f->node[f->order[i]];
+        find_head(f, node);
+        if (f->light && node->up_last - node->up > 1 && visits < VISITS_MAX) {
+            visits += f->nedges + (uint64_t)i * f->nkinds;
+            find_tails(f, i, true);
+            if (!run_machines(f, &node->head.each, err))
+                return false;
+            node->head.most = fmax(node->head.most, node->head.each);
+        }
+        if (visits < VISITS_MAX)
+            visits += sort_in(f, f->order[i]);
+        else
+            f->sorted[f->nsorted++] = f->order[i];
+    }
+    if (visits >= VISITS_MAX)
+        qsort_r(f->sorted, f->nsorted, sizeof *f->sorted, by_head, f->node);
+    return true;
+}
+
+static bool
+find_step(struct floorer *f, double *step, struct rec_error *err)
+{
+    if (!find_heads(f, err))
+        return false;
+    find_tails(f, f->nnodes, false);
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        const struct node *node = &f->node[i];
+        double both = node->parts > 2 ? node->head.most + node->tail.most
+                                      : fmax(node->head.most + node->tail.each,
+                                             node->head.each + node->tail.most);
+        *step = fmax(*step, both + node->compute);
+    }
+    return !f->light || run_machines(f, step, err);
+}
+
+/* ---- servers -------------------------------------------------------------- */
+
+static uint32_t
+count_servers(const struct net_cluster *cluster, const struct alloc_plan *plan)
+{
+    double bytes = 0, room = cluster->memory * (1 + rounding), least;
+    if (plan->tasks)
+        return 1;
+    for (uint32_t i = 0; i < plan->nsteps; i++)
+        bytes += plan->step[i].memory * plan->graph->unit[plan->step[i].unit].parts;
+    least = bytes > 0 ? ceil(fewer(bytes) / room) : 1;
+    return least < UINT32_MAX ? (uint32_t)fmax(least, plan->largest) : UINT32_MAX;
+}
+
+bool
+floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,
+           uint32_t servers, struct floor *floor, struct rec_error *err)
+{
+    struct floorer f = {.cluster = cluster, .graph = plan->graph};
+    double step = servers ? graph_sequential(plan->graph) / servers : 0;
+    bool ok;
+    f.light = !plan->tasks && plan->memory <= cluster->memory * (1 - rounding);
+    ok = make_nodes(&f, err) && find_step(&f, &step, err);
+    if (ok && !isfinite(step))
+        ok =
+            rec_fail(err, REC_DATA,
+                     "graph '%s': the times of a step add up to more than a number holds",
+                     plan->graph->id);
+    *floor = (struct floor){count_servers(cluster, plan), fewer(step)};
+    sim_queue_free(&f.ready);
+    free(f.node);
+    free(f.edge);
+    free(f.entering);
+    free(f.order);
+    free(f.sorted);
+    free(f.seen);
+    free(f.count);
+    free(f.least);
+    free(f.kind);
+    return ok;
+}

@@ -1,0 +1,294 @@
+/* What files are like: what the log says of them, which must be there, what is on the disk. */
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A task that wrote a file this long before its attempt began, by a clock that only ticks now
+ * and then, may have been that attempt; seconds. */
+#define CLOCK_TICK 0.02
+
+/* ---- a look at a file ------------------------------------------------------ */
+
+static bool
+is_folder(const char *name)
+{
+    return name[strlen(name) - 1] == '/';
+}
+
+/* The CRC-32 of bytes, that of those before them given, as gzip has it: reflected, 0xedb88320. */
+static uint32_t
+add_crc(uint32_t crc, const unsigned char *bytes, size_t n)
+{
+    static uint32_t table[256];
+    for (uint32_t i = 0; table[255] == 0 && i < 256; i++) {
+        uint32_t rest = i;
+        for (int bit = 0; bit < 8; bit++)
+            rest = rest & 1 ? rest >> 1 ^ 0xedb88320 : rest >> 1;
+        table[i] = rest;
+    }
+    crc = ~crc;
+    for (size_t i = 0; i < n; i++)
+        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
+    return ~crc;
+}
+
+/* The CRC-32 of what is in a file. False: it cannot be read. */
+static bool
+sum_file(const char *path, uint32_t *sum)
+{
+    unsigned char bytes[1 << 15];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = -1;
+    *sum = 0;
+    if (fd < 0)
+        return false;
+    while ((n = read(fd, bytes, sizeof bytes)) != 0)
+        if (n > 0)
+            *sum = add_crc(*sum, bytes, (size_t)n);
+        else if (errno != EINTR)
+            break;
+    close(fd);
+    return n == 0;
+}
+
+static int64_t
+time_of(const struct stat *status)
+{
+    return 1000000000 * (int64_t)status->st_mtim.tv_sec + status->st_mtim.tv_nsec;
+}
+
+/* FNV-1a: of one file below a folder. */
+static uint64_t
+mix(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ byte[i]) * 0x100000001b3;
+    return hash;
+}
+
+/* Does a task write a file, one of the list, or of the log? */
+static bool
+find_maker(const struct run *run, const char *path, bool *made)
+{
+    const struct task_edge *tasks;
+    size_t n;
+    while (strncmp(path, "./", 2) == 0)
+        path += 2;
+    if (!task_hazards_writers(run->hazards, path, &tasks, &n, run->err))
+        return false;
+    *made = n > 0;
+    if (*made || !run->log.touched)
+        return true;
+    if (!run_journal_last(&run->log, path, &tasks, &n, run->err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        *made = *made || run->log.turn[tasks[i].src].logged != REC_NONE;
+    return true;
+}
+
+/* A file below a folder; folders themselves come and go with what is in them. */
+static bool
+look_at_entry(const struct run *run, const FTSENT *entry, struct run_look *look)
+{
+    bool content = run->options->content, made = false;
+    uint64_t hash = 0xcbf29ce484222325;
+    int64_t changed = 0;
+    uint32_t sum = 0;
+    if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP || entry->fts_level == 0)
+        return true;
+    if (!find_maker(run, entry->fts_path, &made))
+        return false;
+    if (made)
+        return true;
+    if (entry->fts_info == FTS_F)
+        changed = content && sum_file(entry->fts_accpath, &sum)
+                      ? entry->fts_statp->st_size
+                      : time_of(entry->fts_statp);
+    hash = mix(hash, entry->fts_path, entry->fts_pathlen);
+    hash = mix(hash, &changed, sizeof changed);
+    look->digest += mix(hash, &sum, sizeof sum); /* (in whatever order they are found) */
+    return true;
+}
+
+bool
+run_look_below(const struct run *run, const char *name, struct run_look *look)
+{
+    char child[TASK_NAME_MAX + 8], *path = child, *const paths[] = {path, NULL};
+    FTSENT *entry;
+    FTS *tree;
+    bool made, ok = true;
+    int why;
+    *look = (struct run_look){.state = RUN_TREE};
+    snprintf(child, sizeof child, "%s\1", name);
+    if (!find_maker(run, child, &made))
+        return false;
+    if (made) /* all below is what a task makes */
+        return true;
+    snprintf(child, sizeof child, "%s", name);
+    errno = 0;
+    tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    while (tree && ok && (entry = fts_read(tree))) {
+        ok = look_at_entry(run, entry, look);
+        errno = 0;
+    }
+    why = errno;
+    if (tree)
+        fts_close(tree);
+    return ok && (why != ENOMEM || rec_fail_memory(run->err));
+}
+
+void
+run_look_at(const char *name, bool content, struct run_look *look)
+{
+    struct stat status;
+    *look = (struct run_look){.state = RUN_NONE};
+    if (stat(name, &status) != 0)
+        return;
+    look->state = RUN_OTHER;
+    if (!S_ISREG(status.st_mode))
+        return;
+    look->state = RUN_FILE;
+    look->size = (uint64_t)status.st_size;
+    look->mtime = time_of(&status);
+    look->summed = content && sum_file(name, &look->sum);
+}
+
+bool
+run_look_same(const struct run_look *a, const struct run_look *b)
+{
+    if (a->state != b->state || a->digest != b->digest || a->size != b->size)
+        return false;
+    return a->summed && b->summed ? a->sum == b->sum : a->mtime == b->mtime;
+}
+
+/* ---- its record ------------------------------------------------------------ */
+
+static const char *const states[] = {"none", "file", "tree", "other"};
+
+void
+run_look_write(FILE *out, const char *name, const char *task, bool given,
+               const struct run_look *look)
+{
+    fputs("file\t", out);
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        fprintf(out, *c < 0x20 || *c == 0x7f || *c == ',' || *c == '%' ? "%%%02X" : "%c",
+                *c);
+    fprintf(out, "\t%s\t%s", task, states[look->state]);
+    if (look->state == RUN_FILE)
+        fprintf(out, "\tsize=%llu\tmtime=%lld.%09lld", (unsigned long long)look->size,
+                (long long)(look->mtime / 1000000000),
+                (long long)(look->mtime % 1000000000));
+    if (look->summed)
+        fprintf(out, "\tsum=%u", look->sum);
+    if (look->state == RUN_TREE)
+        fprintf(out, "\tdigest=%016llx", (unsigned long long)look->digest);
+    fputs(given ? "\tgiven=1\n" : "\n", out);
+}
+
+bool
+run_look_read(const struct rec_reader *reader, const struct rec *rec,
+              struct run_look *look, struct rec_error *err)
+{
+    struct rec_str text, seconds;
+    uint64_t sum = 0, s = 0, ns = 0;
+    size_t state = 0;
+    char digest[17] = "";
+    while (state < 3 && !rec_str_is(rec->field[3], states[state]))
+        state++;
+    *look = (struct run_look){.state = (uint8_t)state};
+    if (!rec_key_count(reader, rec, "size", &look->size, err) ||
+        !rec_key_count(reader, rec, "sum", &sum, err))
+        return false;
+    look->summed = rec_find_key(rec, "sum", &text);
+    look->sum = (uint32_t)sum;
+    if (rec_find_key(rec, "digest", &text) && text.len < sizeof digest) {
+        memcpy(digest, text.ptr, text.len);
+        look->digest = strtoull(digest, NULL, 16);
+    }
+    if (rec_find_key(rec, "mtime", &text) &&
+        (!rec_str_split(&text, '.', &seconds) || !rec_parse_uint(seconds, &s) ||
+         text.len != 9 || !rec_parse_uint(text, &ns)))
+        return rec_reader_fail(reader, err, "mtime must be SECONDS.NANOSECONDS");
+    look->mtime = (int64_t)(1000000000 * s + ns);
+    return true;
+}
+
+/* ---- what a task has written ----------------------------------------------- */
+
+const char *
+run_find_missing(const struct run_task *task)
+{
+    const char *name = task->writes;
+    struct stat file;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1)
+        if (*name != RUN_BELOW && stat(name + 1, &file) != 0)
+            return name + 1;
+    return NULL;
+}
+
+void
+run_list_half(const struct run_task *task, double since, char *list, size_t room)
+{
+    const char *name = task->writes;
+    struct stat file;
+    *list = '\0';
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1)
+        if (*name != RUN_BELOW && lstat(name + 1, &file) == 0 && S_ISREG(file.st_mode) &&
+            1e-9 * (double)time_of(&file) >= since - CLOCK_TICK &&
+            !rec_list_name(list, room, name + 1))
+            return;
+}
+
+void
+run_remove_half(const struct run_task *task)
+{
+    const char *name = task->writes;
+    for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1) {
+        struct stat file;
+        if (*name == RUN_WRITES && lstat(name + 1, &file) == 0 && S_ISREG(file.st_mode))
+            unlink(name + 1);
+    }
+}
+
+/* ---- the disk ---------------------------------------------------------------- */
+
+/* A file, or, if `all`, all of the file system that it is in. What cannot be synced, as a
+ * device, or is not there, need not be. */
+static bool
+sync_path(const char *path, bool all, struct rec_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status, why;
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ENXIO ||
+               rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
+    do
+        status = all ? syncfs(fd) : fsync(fd);
+    while (status != 0 && errno == EINTR);
+    why = errno;
+    close(fd);
+    return status == 0 || why == EINVAL || why == EROFS ||
+           rec_fail(err, REC_IO, "%s: %s", path, strerror(why));
+}
+
+bool
+run_sync_file(const char *name, struct rec_error *err)
+{
+    const char *slash = strrchr(name, '/');
+    char *folder;
+    bool ok;
+    if (is_folder(name))
+        return sync_path(name, true, err);
+    folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+    if (!folder)
+        return rec_fail_memory(err);
+    ok = sync_path(name, false, err) && sync_path(folder, false, err);
+    free(folder);
+    return ok;
+}

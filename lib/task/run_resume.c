@@ -1,0 +1,589 @@
+/*
+ * What of an earlier run is done again, so that in the end all is as if the list had been run
+ * from its beginning on what is there now.
+ *
+ * A task that has finished stays so, if
+ *   - each name that it read had last been written by those tasks, in their last turns, that
+ *     would have written it in the list, or by nobody else since;
+ *   - each name that it is the last of the list to write is as it left it;
+ *   - all that must come before it had ended before it began, and stays finished.
+ * A task that runs now must find what it reads as it is in the list: where somebody else has
+ * written it since, who writes it in the list runs again. If nobody in the list writes it before
+ * then it is lost: the run is refused, but for what was not there at all, which is removed.
+ */
+#include "run.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A name that a task reads, or writes, and the tasks that wrote it before in the list. */
+struct name {
+    const char *text;
+    bool below; /* it is all below a folder */
+    uint32_t n;
+    const uint32_t *source;
+};
+
+/* Walks over the names of a task. */
+struct walk {
+    size_t name, source;
+};
+
+static struct name
+next_name(const struct run *run, struct walk *walk)
+{
+    const struct run_accesses *a = &run->access;
+    struct name name = {.text = a->name[walk->name++]};
+    name.below = *name.text != '@' && name.text[strlen(name.text) - 1] == '/';
+    name.n = a->source[walk->source];
+    name.source = &a->source[walk->source + 1];
+    walk->source += name.n + 1;
+    return name;
+}
+
+static struct walk
+names_of(const struct run *run, uint32_t task)
+{
+    const struct run_access *a = &run->access.task[task];
+    return (struct walk){a->name, a->source};
+}
+
+/* ---- turns --------------------------------------------------------------- */
+
+/* The task of the list whose turn it was, whatever it is like now; REC_NONE: none. */
+static uint32_t
+task_of(const struct run *run, uint32_t turn)
+{
+    uint32_t logged = run->log.turn[turn].logged;
+    return logged == REC_NONE
+               ? REC_NONE
+               : rec_map_get(&run->ids, rec_str(run->log.logged[logged].id));
+}
+
+static bool
+is_change(const struct run *run, uint32_t turn)
+{
+    return run->log.turn[turn].logged == REC_NONE;
+}
+
+/* Was it that of a task that the list does not name? It may do so yet, if it is not whole. */
+static bool
+is_stranger(const struct run *run, uint32_t turn)
+{
+    return run->ended && !is_change(run, turn) && task_of(run, turn) == REC_NONE;
+}
+
+/* The last turn of a task; REC_NONE: it has had none. */
+static uint32_t
+turn_of(const struct run *run, uint32_t task)
+{
+    uint32_t logged = run->graph.task[task].logged;
+    return logged == REC_NONE ? REC_NONE : run->log.logged[logged].turn;
+}
+
+static bool
+is_among(uint32_t value, const uint32_t *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == value)
+            return true;
+    return false;
+}
+
+static bool
+is_turn_of_any(const struct run *run, uint32_t turn, const struct name *name)
+{
+    for (uint32_t i = 0; i < name->n; i++)
+        if (turn_of(run, name->source[i]) == turn)
+            return true;
+    return false;
+}
+
+static bool
+overlap(const char *a, const char *b)
+{
+    return run_name_covers(a, b) || run_name_covers(b, a);
+}
+
+/* Did a turn write what, below `name`, a task writes, too? */
+static bool
+writes_the_same(const struct run *run, uint32_t turn, const char *name, uint32_t task)
+{
+    const struct run_access *a = &run->access.task[task];
+    for (const char *write = run->log.turn[turn].writes; *write;
+         write += strlen(write) + 1)
+        for (size_t i = 0; overlap(write, name) && i < a->nwrites; i++)
+            if (overlap(write, run->access.name[a->name + a->nreads + i]))
+                return true;
+    return false;
+}
+
+/* Turns that wrote last what is there now under a name. */
+static bool
+find_last(const struct run *run, const char *name, const struct task_edge **turns,
+          size_t *n)
+{
+    return run_journal_last(&run->log, name, turns, n, run->err);
+}
+
+/* Does any task of the list write it, as far as that is known? */
+static bool
+find_writer(const struct run *run, const char *name, bool *any)
+{
+    const struct task_edge *tasks;
+    size_t n;
+    if (!task_hazards_writers(run->hazards, name, &tasks, &n, run->err))
+        return false;
+    *any = n > 0 || !run->ended;
+    return true;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+/* From here on a file is taken as it is, as if it had always been so. The log says so. */
+static bool
+take_as_given(struct run *run, const char *name, const struct run_look *look)
+{
+    struct run_log *log = &run->log;
+    struct run_file *file;
+    struct rec_text text;
+    char *line;
+    bool ok;
+    if (!rec_text_open(&text, run->err))
+        return false;
+    run_look_write(text.out, name, "-", true, look);
+    line = rec_text_close(&text, run->err);
+    ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err) &&
+         (look->state == RUN_TREE || run_journal_change(log, name, run->err));
+    free(line);
+    if (!ok || !(file = run_log_file_of(log, name, run->err)))
+        return false;
+    *file = (struct run_file){.name = file->name,
+                              .look = *look,
+                              .turn = (uint32_t)log->nturns,
+                              .seen = true,
+                              .fresh = true,
+                              .there = look->state != RUN_NONE};
+    return true;
+}
+
+/* Compares files with what the log says: what is not as it was left, somebody has changed. */
+static bool
+verify_files(struct run *run)
+{
+    struct run_log *log = &run->log;
+    for (size_t i = 0, n = log->nfiles; i < n; i++) {
+        struct run_file *file = &log->file[i];
+        const struct task_edge *turns;
+        const struct run_turn *last = NULL;
+        struct run_look now;
+        size_t nturns;
+        bool known, same, changed;
+        if (!file->seen)
+            continue;
+        if (file->look.state == RUN_TREE) {
+            if (!run_look_below(run, file->name, &now) ||
+                (!run_look_same(&file->look, &now) &&
+                 !take_as_given(run, file->name, &now)))
+                return false;
+            continue;
+        }
+        run_look_at(file->name, log->content, &now);
+        if (!find_last(run, file->name, &turns, &nturns))
+            return false;
+        if (nturns > 0)
+            last = &log->turn[turns[nturns - 1].src];
+        known = nturns == 0 || turns[nturns - 1].src < file->turn;
+        same = run_look_same(&file->look, &now);
+        /* a task that was interrupted before it touched what was there has changed nothing */
+        changed = known ? !same
+                        : same && !file->ours && nturns == 1 && !last->finished &&
+                              last->logged != REC_NONE;
+        if (changed && !take_as_given(run, file->name, &now))
+            return false;
+    }
+    return true;
+}
+
+/* Is what the log says of a file what it was after the last turn? If nothing is known, is it
+ * there at all? */
+static bool
+is_gone(const struct run *run, const char *name, uint32_t turn)
+{
+    uint32_t at = rec_map_get(&run->log.names, rec_str(name));
+    struct stat status;
+    if (at != REC_NONE && run->log.file[at].seen && run->log.file[at].turn > turn)
+        return false;
+    return !run->options->unchecked && stat(name, &status) != 0;
+}
+
+/* ---- what stays finished -------------------------------------------------- */
+
+/* Does the list write what a turn wrote and is read by this name? Then it had been read as the
+ * list does not have it. */
+static bool
+find_remade(const struct run *run, uint32_t turn, const struct name *name, bool *remade)
+{
+    *remade = false;
+    if (is_change(run, turn) ||
+        !(is_stranger(run, turn) || task_of(run, turn) != REC_NONE))
+        return true;
+    for (const char *write = run->log.turn[turn].writes; !*remade && *write;
+         write += strlen(write) + 1)
+        if (overlap(write, name->text) &&
+            !find_writer(run, name->below ? write : name->text, remade))
+            return false;
+    return true;
+}
+
+/* Had what a task read been written by these turns of those who write it in the list? */
+static bool
+check_sources(const struct run *run, const struct name *name, const uint32_t *then,
+              size_t n, bool *right)
+{
+    *right = true;
+    for (uint32_t i = 0; i < name->n; i++) {
+        uint32_t turn = turn_of(run, name->source[i]);
+        *right = *right && turn != REC_NONE && is_among(turn, then, n);
+    }
+    for (size_t i = 0; *right && i < n; i++) {
+        bool remade;
+        if (is_turn_of_any(run, then[i], name))
+            continue;
+        if (!find_remade(run, then[i], name, &remade))
+            return false;
+        *right = !remade && (name->below || name->n == 0);
+        for (uint32_t k = 0; k < name->n; k++)
+            *right =
+                *right && !writes_the_same(run, then[i], name->text, name->source[k]);
+    }
+    return true;
+}
+
+/* Is what a task read, `then` written by these turns, what it would read now? */
+static bool
+check_read(const struct run *run, uint32_t task, const struct name *name,
+           const uint32_t *then, size_t n, bool *right)
+{
+    uint32_t at =
+        name->below ? rec_map_get(&run->log.names, rec_str(name->text)) : REC_NONE;
+    const struct task_edge *now;
+    size_t nnow;
+    bool written;
+    if (!check_sources(run, name, then, n, right))
+        return false;
+    if (at != REC_NONE && run->log.file[at].turn > turn_of(run, task))
+        *right = false; /* what no task makes there has changed since */
+    if (!*right)
+        return true;
+    if (!find_writer(run, name->text, &written) ||
+        !find_last(run, name->text, &now, &nnow))
+        return false;
+    for (size_t i = 0; i < nnow; i++) {
+        uint32_t turn = now[i].src;
+        if (is_among(turn, then, n) || turn < turn_of(run, task))
+            continue;
+        if (is_change(run, turn)
+                ? name->n == 0 || name->below
+                : name->n == 0 && !written && run->log.turn[turn].finished)
+            *right = false;
+    }
+    return true;
+}
+
+/* Is what a task is the last to write as it left it? */
+static bool
+check_write(const struct run *run, uint32_t task, const struct name *name, bool *right)
+{
+    uint32_t own = turn_of(run, task);
+    const struct task_edge *last;
+    bool found = false, others = false;
+    size_t n;
+    *right = true;
+    if (!task_hazards_writers(run->hazards, name->text, &last, &n, run->err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        found = found || last[i].src == task;
+    if (!found)
+        return true;
+    if (!find_last(run, name->text, &last, &n))
+        return false;
+    found = false;
+    for (size_t i = 0; i < n; i++) {
+        found = found || last[i].src == own;
+        others =
+            others || (last[i].src > own &&
+                       (is_stranger(run, last[i].src) ||
+                        (!name->below && (run->ended || is_change(run, last[i].src) ||
+                                          task_of(run, last[i].src) != REC_NONE))));
+    }
+    if (!run->ended && !found && !others) /* whoever wrote it may come yet */
+        return true;
+    *right = found && !others &&
+             (name->below || *name->text == '@' || !is_gone(run, name->text, own));
+    return true;
+}
+
+static bool
+check_task(const struct run *run, uint32_t task, bool *right)
+{
+    const struct run_access *a = &run->access.task[task];
+    const struct run_log *log = &run->log;
+    struct walk walk = names_of(run, task);
+    size_t source = log->logged[run->graph.task[task].logged].source;
+    *right = true;
+    for (uint32_t i = 0; *right && i < a->nreads; i++) {
+        struct name name = next_name(run, &walk);
+        if (!check_read(run, task, &name, &log->source[source + 1], log->source[source],
+                        right))
+            return false;
+        source += log->source[source] + 1;
+    }
+    for (uint32_t i = 0; *right && i < a->nwrites; i++) {
+        struct name name = next_name(run, &walk);
+        if (!check_write(run, task, &name, right))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what runs again ------------------------------------------------------- */
+
+static void
+run_again(struct run *run, uint32_t task, size_t *n)
+{
+    struct run_graph *graph = &run->graph;
+    if (!graph->task[task].finished)
+        return;
+    graph->task[task].finished = false;
+    graph->stack[(*n)++] = task;
+}
+
+/* Who wrote what a task is to read, and others have written since, writes it again. */
+static bool
+renew_inputs(struct run *run, uint32_t task, size_t *n)
+{
+    const struct run_access *a = &run->access.task[task];
+    struct walk walk = names_of(run, task);
+    for (uint32_t i = 0; i < a->nreads; i++) {
+        struct name name = next_name(run, &walk);
+        const struct task_edge *now;
+        size_t nnow;
+        if (name.n == 0)
+            continue;
+        if (!find_last(run, name.text, &now, &nnow))
+            return false;
+        for (uint32_t k = 0; k < name.n; k++) {
+            uint32_t source = name.source[k], turn = turn_of(run, source);
+            bool there = false, over = false;
+            if (!run->graph.task[source].finished)
+                continue;
+            for (size_t t = 0; t < nnow; t++) {
+                there = there || now[t].src == turn;
+                over = over ||
+                       (now[t].src > turn && !is_turn_of_any(run, now[t].src, &name) &&
+                        writes_the_same(run, now[t].src, name.text, source));
+            }
+            if (there && !over)
+                continue;
+            if (source < run->resumed)
+                return rec_fail(
+                    run->err, REC_DATA,
+                    "%s: task '%s' must run again, and what it reads, '%s', has "
+                    "been overwritten: '%s', which made it, stands in front of a "
+                    "fence, and must run again with all that is behind it",
+                    run->log.path, run->graph.task[task].id, name.text,
+                    run->graph.task[source].id);
+            run_again(run, source, n);
+        }
+    }
+    return true;
+}
+
+/* Takes ->finished from all that must run again. */
+static bool
+choose(struct run *run)
+{
+    struct run_graph *graph = &run->graph;
+    size_t first = run->resumed, n = 0;
+    for (size_t i = first; i < graph->n; i++) {
+        struct run_task *t = &graph->task[i];
+        bool right = false;
+        if (t->finished && !run->anew &&
+            run->log.logged[t->logged].begin >= run->resumed_end &&
+            !check_task(run, (uint32_t)i, &right))
+            return false;
+        t->finished = right;
+    }
+    for (size_t i = run->resumed_edges; i < graph->nedges; i++) {
+        const struct run_edge *e = &graph->edge[i];
+        const struct run_task *src = &graph->task[e->src], *dst = &graph->task[e->dst];
+        if (src->finished && dst->finished &&
+            run->log.logged[src->logged].end > run->log.logged[dst->logged].begin)
+            graph->task[e->dst].finished = false;
+    }
+    for (size_t i = graph->n; i-- > first;)
+        if (!graph->task[i].finished)
+            graph->stack[n++] = (uint32_t)i;
+    while (n > 0) {
+        uint32_t task = graph->stack[--n];
+        for (uint32_t e = graph->task[task].edge; e != REC_NONE; e = graph->edge[e].next)
+            run_again(run, graph->edge[e].dst, &n);
+        if (!renew_inputs(run, task, &n))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what is lost ----------------------------------------------------------- */
+
+/* What is to be done with a file that a task reads as nobody in the list has made it, and that
+ * tasks have changed. If it was not there, it goes; if it is to be taken as it is, the log
+ * says so. */
+static bool
+give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
+{
+    struct run_log *log = &run->log;
+    uint32_t at = rec_map_get(&log->names, rec_str(name));
+    bool below = name[strlen(name) - 1] == '/', known = at != REC_NONE && !below;
+    struct run_look look;
+    struct stat status;
+    if (half ? lstat(name, &status) != 0 : known && !log->file[at].there) {
+        if (!half && act && lstat(name, &status) == 0 && !S_ISDIR(status.st_mode))
+            unlink(name);
+    } else if (!run->options->again) {
+        const char *id = run->graph.task[task].id;
+        run->tally->lost = true;
+        return half ? rec_fail(
+                          run->err, REC_DATA,
+                          "%s: task '%s' reads '%s', which was being written by a task "
+                          "that did not end, and that the list does not name any more: "
+                          "remove it, or put right what it should be",
+                          log->path, id, name)
+                    : rec_fail(
+                          run->err, REC_DATA,
+                          "%s: task '%s' must run again, but '%s', which it reads and "
+                          "no task before it makes, has been changed by a task since: "
+                          "put it back as it was before the run",
+                          log->path, id, name);
+    }
+    if (!act)
+        return true;
+    run_look_at(name, log->content, &look);
+    return take_as_given(run, name, &look);
+}
+
+/* A turn other than those that the list would have wrote what a task will read, or reads.
+ * What nobody in the list writes any more is as somebody who is not in the list left it. */
+static bool
+give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t turn,
+               bool act)
+{
+    bool finished = run->log.turn[turn].finished, stays = run->graph.task[task].finished;
+    for (const char *write = run->log.turn[turn].writes; *write;
+         write += strlen(write) + 1) {
+        const char *what = name->below ? write : name->text;
+        bool made = false, written, other;
+        if (!overlap(write, name->text) || (*write == '@' && name->below))
+            continue;
+        for (uint32_t k = 0; k < name->n && !made; k++)
+            made = writes_the_same(run, turn, what, name->source[k]);
+        if (!find_writer(run, what, &written))
+            return false;
+        other = is_stranger(run, turn) || !written;
+        if (made || (stays && (finished || !other)) || (finished && !written))
+            continue;
+        if (!give_back(run, task, what, other && !finished, act))
+            return false;
+        if (!name->below)
+            return true;
+    }
+    return true;
+}
+
+/* Is all that a task reads, and that no task before it makes, what it was? `act`: it is made
+ * so. */
+static bool
+check_given(struct run *run, uint32_t task, bool act)
+{
+    const struct run_access *a = &run->access.task[task];
+    struct walk walk = names_of(run, task);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < a->nreads; i++) {
+        struct name name = next_name(run, &walk);
+        const struct task_edge *now;
+        uint32_t *turn;
+        size_t n;
+        if (name.n > 0 && !name.below)
+            continue;
+        if (!find_last(run, name.text, &now, &n))
+            return false;
+        if (!(turn = calloc(n + 1,
+                            sizeof *turn))) /* (there may be more when it has acted) */
+            return rec_fail_memory(run->err);
+        for (size_t k = 0; k < n; k++)
+            turn[k] = now[k].src;
+        for (size_t k = 0; ok && k < n; k++)
+            if (!is_change(run, turn[k]) &&
+                !is_among(task_of(run, turn[k]), name.source, name.n))
+                ok = give_back_turn(run, task, &name, turn[k], act);
+        free(turn);
+    }
+    return ok;
+}
+
+/* A file that was written by what the list does not have any more was there before the rest
+ * of it was run. */
+static void
+keep_of_others(struct run *run)
+{
+    struct run_log *log = &run->log;
+    for (uint32_t i = 0; i < log->nturns; i++) {
+        uint32_t task = task_of(run, i);
+        const struct run_access *a = task == REC_NONE ? NULL : &run->access.task[task];
+        for (const char *write = log->turn[i].writes; !is_change(run, i) && *write;
+             write += strlen(write) + 1) {
+            uint32_t at = rec_map_get(&log->names, rec_str(write));
+            bool own = a == NULL && !run->ended;
+            for (size_t k = 0; a && !own && k < a->nwrites; k++)
+                own = strcmp(run->access.name[a->name + a->nreads + k], write) == 0;
+            if (at != REC_NONE && !own)
+                log->file[at].there = true;
+        }
+    }
+}
+
+bool
+run_resume(struct run *run)
+{
+    struct run_graph *graph = &run->graph;
+    if (!run->verified && !verify_files(run))
+        return false;
+    run->verified = true;
+    if (!choose(run))
+        return false;
+    keep_of_others(run);
+    for (int act = 0; act < 2; act++)
+        for (size_t i = run->resumed; i < graph->n; i++)
+            if (!check_given(run, (uint32_t)i, act))
+                return false;
+    for (size_t i = 0; run->ended && i < run->resumed; i++) {
+        bool right = true;
+        if (graph->task[i].finished && !check_task(run, (uint32_t)i, &right))
+            return false;
+        if (!right)
+            return rec_fail(
+                run->err, REC_DATA,
+                "%s: task '%s' must run again, which stands in front of a fence: "
+                "begin without this log",
+                run->log.path, graph->task[i].id);
+    }
+    for (size_t i = run->resumed; i < graph->n; i++)
+        if (graph->task[i].finished)
+            run->resumed_end =
+                run->resumed_end > run->log.logged[graph->task[i].logged].end
+                    ? run->resumed_end
+                    : run->log.logged[graph->task[i].logged].end;
+    return true;
+}

@@ -1,0 +1,14 @@
+/* --allow-zero */
+#include "graph_times.h"
+
+#include <stdio.h>
+
+const char *
+graph_times_advice(const struct cli *cli, bool allowed, char text[GRAPH_TIMES_MAX])
+{
+    snprintf(text, GRAPH_TIMES_MAX,
+             "put %.100sroofline --device NAME before, or say that it is meant "
+             "(--allow-zero)",
+             cli->prefix);
+    return allowed ? NULL : text;
+}
