@@ -319,7 +319,30 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
 /* ---- the tuner ----------------------------------------------------------- */
 
 /**
- * SERVE_DAMPED: see lib/serve/damped.c. SERVE_PUBLISHED:
+ * SERVE_DAMPED, ours. At a constant rate the published rule orders replicas whenever a window
+ * holds more than it held in the sample, and gives them back 15 s later. This one asks which rate
+ * explains what arrives.
+ *
+ * Noise. Of a window of w seconds the envelope says E queries (resampled=, of a sequence 20 times as
+ * long, or else queries) at the planned rate r0, queries/s. With spread = 1.25 (E - r0 w), which
+ * leaves room for runs that are longer still, at most r w + spread sqrt(r / r0) queries should
+ * arrive at the rate r: counts of traffic as irregular vary as the root of their mean.
+ *
+ * Up. Replicas are for a rate, r0 at first. When more arrive in a window than half a step above it
+ * explains (a step is a factor of SERVE_STEP), the rate is estimated with half of the spread,
+ * replicas are for the next step above it, and each stage is run as the rung one step above that
+ * says, for the rate may rise while replicas start. New replicas work `activation` seconds later.
+ * An estimate of the queries that wait, with those that come until then, adds replicas that serve
+ * them within 5 s; until then the stage takes its batch of most throughput.
+ *
+ * Down. `quiet` seconds after the last change, then every 5 s: the rate is the higher of that of
+ * the last 10 s and that of the last 30 s with half of the spread on top. If it is half a step
+ * below what replicas are for, and does not rise, each stage is run as the rung one step above it
+ * says; below r0, where there are no rungs, with a = load / mu replicas busy at r0, as
+ * a r / r0 + (k0 - a) sqrt(r / r0) replicas (square-root staffing: Halfin and Whitt, Operations
+ * Research 29, 1981). The steps, times and factors were chosen on the image driver, seeds 11 to 14.
+ *
+ * SERVE_PUBLISHED:
  *
  * The tuner of InferLine changes the replicas of stages while queries are served. Of what a
  * stage m was planned for it knows its arrivals `load`, queries/s, its replicas k0, and

@@ -1,21 +1,11 @@
 /*
- * The tuner's damped rule. It asks which rate would explain what arrives.
+ * The tuner's damped rule: serve.h says what it does, and why. Here is how a rate comes of a
+ * window: the most that should arrive in w seconds at the rate r is
  *
- * Of a window of w seconds the plan says E, the most that should arrive within it at the planned
- * rate, r0. What E is above the mean, r0 w, is noise; that of another rate r of traffic as
- * irregular grows as its root. So the most that should arrive at r is
+ *     E(r) = r w + spread sqrt(r / r0),
  *
- *     E(r) = r w + (E - r0 w) sqrt(r / r0),
- *
- * and n arrivals say that the rate is at least that r with E(r) = n.
- *
- * Above r0 the planner's rungs say how a stage is run. Below, of the k0 replicas of a stage the
- * load at r0 keeps a0 busy, and k0 - a0 are to spare; at the rate r a = a0 r / r0 are busy, and
- * what is to spare falls as the root:
- *
- *     k(r) = a + (k0 - a0) sqrt(r / r0)
- *
- * (square-root staffing: Halfin and Whitt, Operations Research 29, 1981).
+ * so n arrivals say that the rate is at least that r with E(r) = n, a quadratic equation in
+ * sqrt(r / r0).
  */
 #include "tuning.h"
 
@@ -26,17 +16,19 @@ max32(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
+
 static uint64_t
 max64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
+
 /* Rates are steps of this factor from the planned one, so that a rate that hardly changes
  * changes nothing. */
 #define STEP SERVE_STEP
 
-/* The rate of the recent past is the highest over windows of these, seconds; how often it is
- * looked at while nothing changes. */
+/* The recent past is so many seconds, a short one and a long one; it is looked at every EVERY
+ * seconds while nothing changes. */
 enum { SHORT = 10, LONG = 30, EVERY = 5 };
 
 /* The nearest of the steps. */
@@ -54,7 +46,8 @@ most_at(const struct serve_tuner *tuner, const struct tuner_window *window, doub
     return rate * window->seconds + window->spread * sqrt(rate / tuner->rate);
 }
 
-/* The rate at which it is n: with x = sqrt(r / r0), r0 w x^2 + spread x = n. */
+/* The rate of n arrivals in a window, with half of the spread: with x = sqrt(r / r0),
+ * r0 w x^2 + spread / 2 x = n. */
 static double
 rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint64_t n)
 {
@@ -211,7 +204,8 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
     }
     if (rate <= tuner->met * sqrt(STEP))
         return true;
-    rate = nearest_step(tuner, rate * STEP * STEP);
+    /* A step of room: it may rise further while replicas start. */
+    rate = nearest_step(tuner, rate * STEP);
     meet(tuner, rate);
     return scale_up(tuner, rate * STEP, time, err);
 }

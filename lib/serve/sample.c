@@ -55,6 +55,10 @@ serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t
     *again = NULL;
     if (!drawn->known || (options.spacing && strncmp(options.spacing, "file:", 5) == 0))
         return true;
+    /* One spacing may be as long as any number of turns: a record of a few bytes could ask for
+     * years of them. A gamma's spacings are short, and tracegen bounds their turns. */
+    if (options.spacing && options.change && strcmp(options.change, "on-off") == 0)
+        return true;
     if (!(*again = calloc(n + 1, sizeof **again)))
         return rec_fail_memory(err);
     status = draw(&options, *again, n, err);
