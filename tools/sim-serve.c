@@ -20,6 +20,7 @@ struct serving {
     struct serve_run *run;
     struct sim_clock clock;
     uint64_t runs;
+    bool warned; /* of a pipeline without rungs */
 };
 
 static bool
@@ -116,6 +117,13 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
     struct serving *s = context;
     struct rec_writer *w = s->cli->writer;
     (void)err;
+    if (s->tunes && s->tuning.rule == SERVE_DAMPED && s->pipeline.nrungs == 0 &&
+        !s->warned) {
+        s->warned = true;
+        cli_warn(s->cli,
+                 "no rung says how to run stages at higher rates: replicas grow with "
+                 "the rate, which costs more; plan --rungs 10 writes rungs");
+    }
     rec_begin(w, "served");
     rec_text_field(w, served->stage->name);
     rec_num_field(w, served->begin);
