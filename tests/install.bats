@@ -40,7 +40,9 @@ flags() {
         grep -q '^all.goodput'
     bash -c "$(rp-plot-training --help | sed -n 's/^  \(.*\) >run.svg/\1/p')" | grep -q '</svg>'
     bash -c "$(rp-plot-latency --help | sed -n 's/^  \(.*\) >latency.svg/\1/p')" | grep -q '</svg>'
-    PYTHONDONTWRITEBYTECODE=1 python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
+    export PYTHONDONTWRITEBYTECODE=1
+    python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
+    cd scripts && python3 -c 'import rampipe_shared; rampipe_shared.Queue().put(1)'
 }
 
 @test "install: no page makes man warn" {

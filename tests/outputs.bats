@@ -89,7 +89,7 @@ is_old() { echo old | cmp - at/result; }
     cmp at/result graph.rec
     [ "$(ls -A at | wc -l)" = 3 ] # the result, what the living one writes, what is left of other
     pd2graph profile.txt -o at/other
-    [ "$(ls -A at | grep -v '^.rampipe')" = $'other\nresult' ]
+    [ "$(find at -mindepth 1 ! -name '.rampipe*' -printf '%f\n' | sort)" = $'other\nresult' ]
     [ "$(ls -A at | wc -l)" = 3 ]
     cat graph.rec >fifo2
     exec 9>&-

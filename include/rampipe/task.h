@@ -283,8 +283,8 @@ struct task_run_options {
     const char *logs; /* folder of ID.stdout, ID.stderr; NULL: shown when a task fails */
     const char *log;  /* file that attempts are appended to; NULL: none */
     bool resume;      /* what that file says is finished is not run again */
-    bool again;   /* resume: a task may run on what is left of an input that is lost */
-    bool content; /* sums of files' contents say whether they have changed */
+    bool again;     /* resume: a task may run on what is left of an input that is lost */
+    bool content;   /* sums of files' contents say whether they have changed */
     bool unchecked; /* a task need not make the files that it writes */
     bool durable;   /* what a task wrote is on the disk before it is said to have ended */
     const char
@@ -313,8 +313,8 @@ bool task_run(const struct task_run_options *options, struct rec_reader *reader,
 
 /** REC_USAGE: the log is one of the inputs (none, or "-": standard input), or the output (NULL:
  * standard output), under whatever name. Nothing is opened. */
-bool task_check_log(const char *log, const char *output, const char *const *inputs, size_t n,
-                    struct rec_error *err) REC_MUST_CHECK;
+bool task_check_log(const char *log, const char *output, const char *const *inputs,
+                    size_t n, struct rec_error *err) REC_MUST_CHECK;
 
 /** What Slurm is asked for. */
 struct task_slurm_options {

@@ -110,7 +110,8 @@ static const struct {
                        "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
                        "reach\td\tmemory\t1\tprecision=fp16\n"
                        "#end\n"},
-    {"weights", HEADER "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
+    {"weights", HEADER "policy\tcompact\n"
+                       "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
                        "weight\tone\t1\n"
                        "weight\tunit-1\t0.5\n"
                        "weight\tleft\t-1\tunit=1\n"
@@ -118,6 +119,9 @@ static const struct {
     {"tasks", HEADER "task\ta\t10\tx\ty,d/\ttrue 'x'\tcores=2\tok=any\n"
                      "fence\tf\n"
                      "task\tb\tinf\ty%2C\t-\tsh -c 'a b'\tstdout=z\tcost=1\n"
+                     "runner\tr1\tboot\thost\n"
+                     "process\ta\t1\t4711\t86400.25\n"
+                     "file\tx\ta\tfile\tsize=3\tmtime=1.5\tsum=7\n"
                      "attempt\ta\t1\t0\t1.5\t0\tuser=1\n"
                      "attempt\tb\t1\t1.5\t2\tSIGKILL\thost=h\n"
                      "#end\n"},
@@ -238,7 +242,7 @@ struct count {
     struct rec_str name;
     unsigned refused[NCHANGES], silent[NCHANGES];
 };
-static struct count counts[50];
+static struct count counts[REC_NTYPES + 2]; /* and comments, and provenance */
 static size_t ncounts;
 
 static bool sealed; /* the streams that are tried */
@@ -371,7 +375,8 @@ static const struct {
     {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
     {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
     {"bound", "rdsf"},   {"weight", "rdsf"},    {"expert", "rdsf"}, {"device", "rdsf"},
-    {"reach", "rdsf"},
+    {"reach", "rdsf"},   {"policy", "rdsf"},    {"runner", "rdsf"}, {"process", "rdsf"},
+    {"file", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -500,7 +500,8 @@ passing_on_is_exact(void **state)
             for (; n > 0;
                  n--) { /* any byte but line ends and NUL; more TABs than chance */
                 char c = (char)random64();
-                text[len++] = strchr("\n\r", c) || random_below(8) == 0 || c == '\t' ? tab : c;
+                text[len++] =
+                    strchr("\n\r", c) || random_below(8) == 0 || c == '\t' ? tab : c;
             }
             text[len++] = '\n';
         }
