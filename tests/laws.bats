@@ -26,7 +26,7 @@ setup_file() {
     grep -q '^drop' serving.rec
     { printf '#rampipe\t1\n' && cat "$ROOT/traces/serving/social-media.rec"
         seq 0 59 | awk -v OFS='\t' '{ print "query", "q" $1, int($1 / 3) / 50 }' && echo '#end'; } >chances.rec
-    plan --slo 300ms queries.rec | tracegen queries --rate 400 --queries 60 >tuned.rec
+    plan --slo 300ms --rungs 2 queries.rec | tracegen queries --rate 400 --queries 60 >tuned.rec
     { printf '#rampipe\t1\n' && task2graph "$ROOT/tests/cases/task2graph/file/in.tasks" |
         grep -E '^(task|fence)' && echo '#end'; } >tasks.rec
     { printf 'graph\tg\tnet\n' && printf 'task\t%s\t60\t%s\t%s\ttouch x y\tcost=1.5\n' a - x b x y && printf 'fence\tf\n'; } >runs.rec

@@ -7,7 +7,7 @@ stages are gone through one after the other, each for all of its time: what come
 what those before it sent, in the order that include/rampipe/serve.h promises. All times are
 multiples of 1/64 s, sums are exact, and there is hardly an instant at which only one thing
 happens: batches done, replicas that take one after a batching delay, queries that arrive,
-changes of replicas. Every visit, every reply and what each stage did must be the same, to
+changes of replicas and batches. Every visit, every reply and what each stage did must be the same, to
 the last bit.
 
 Pipelines have forks, joins, stages without a model, edges with a probability (where it is
@@ -47,12 +47,14 @@ class Pipeline:
                        for s, m in self.model.items() if m}
         self.records = self.stages[:]
         draw.shuffle(self.records)
-        time, self.events = 0.0, []  # (time, query) or (time, (stage, replicas))
+        time, self.events = 0.0, []  # (time, query) or (time, (stage, replicas, batch))
         for i in range(draw.randint(1, 40)):
             time += draw.choice([0, 0, 0.25, 0.5, 3.0])
             stage = draw.choice(list(self.config))
-            self.events.append((time, (stage, draw.randint(1, 4)) if draw.random() < 0.1 and i
-                                else f"q{i}"))
+            change = (stage, draw.randint(1, 4),
+                      draw.choice([self.config[stage]["batch"],
+                                   draw.randint(1, self.points[self.model[stage]][-1][0])]))
+            self.events.append((time, change if draw.random() < 0.1 and i else f"q{i}"))
         self.edges = pairs + [("source", s) for s in self.records if not parents[s]]
 
     def text(self):
@@ -67,8 +69,7 @@ class Pipeline:
             if isinstance(what, str):
                 out.append(f"query\t{what}\t{time!r}")
             else:
-                out.append(f"config\t{what[0]}\th\t{self.config[what[0]]['batch']}\t{what[1]}"
-                           f"\ttime={time!r}")
+                out.append(f"config\t{what[0]}\th\t{what[2]}\t{what[1]}\ttime={time!r}")
         return "\n".join(out) + "\n#end\n"
 
     def seconds(self, stage, n, service):
@@ -95,7 +96,7 @@ class Pipeline:
 def run_stage(arrivals, changes, config, seconds, rank, drop_after, sources):
     """arrivals: (when it was sent, queries). Visits, batches as sent, drops, what it did."""
     queue, waiting, busy = [], [], []  # of the last two: when, and their number
-    idle, surplus, number = config["replicas"], 0, 0
+    idle, surplus, number, most = config["replicas"], 0, 0, config["batch"]
     visits, sent, drops = [], [], []
     longest = 0
 
@@ -103,7 +104,7 @@ def run_stage(arrivals, changes, config, seconds, rank, drop_after, sources):
         """A replica takes: its batch, or it is idle."""
         nonlocal idle, surplus
         batch = []
-        while queue and len(batch) < config["batch"]:
+        while queue and len(batch) < most:
             query, enqueued = queue.pop(0)
             if time - sources[query] > drop_after:
                 drops.append((query, time))
@@ -127,7 +128,7 @@ def run_stage(arrivals, changes, config, seconds, rank, drop_after, sources):
                 take(time, number)
 
     happens = sorted([(key, 0, queries) for key, queries in arrivals]
-                     + [(key, 1, replicas) for key, replicas in changes], key=lambda x: x[0])
+                     + [(key, 1, change) for key, change in changes], key=lambda x: x[0])
     while happens or waiting or busy:
         first = [(happens[0][0], 0, 0)] if happens else []
         first += [((b[0], 0, rank, b[1]), 1, b) for b in busy]
@@ -152,13 +153,14 @@ def run_stage(arrivals, changes, config, seconds, rank, drop_after, sources):
             queries = happens.pop(0)[2]
             queue += [(q, time) for q in queries]
             longest = max(longest, len(queue))
-            wake(-(-len(queries) // config["batch"]), time)
+            wake(-(-len(queries) // most), time)
         else:
-            more = happens.pop(0)[2] - (idle + len(waiting) + len(busy) - surplus)
+            replicas, most = happens.pop(0)[2]
+            more = replicas - (idle + len(waiting) + len(busy) - surplus)
             gone = min(-more, idle) if more < 0 else -max(0, more - surplus)
             surplus = surplus - more - gone if more < 0 else max(0, surplus - more)
             idle -= gone
-            wake(-(-len(queue) // config["batch"]) if more > 0 else 0, time)
+            wake(-(-len(queue) // most) if more > 0 else 0, time)
     return visits, sent, drops, longest
 
 
@@ -174,7 +176,7 @@ def simulate(pipeline, service, drop_after, visited):
             sources[what] = time
             out["source"].append(((time, 2, i), [what]))
         else:
-            changes[what[0]].append(((time, 2, i), what[1]))
+            changes[what[0]].append(((time, 2, i), what[1:]))
     finish, visits, drops, stages = dict(sources), [], [], {}
     been = {"source": set(sources)}  # which queries come to a stage at all
 

@@ -17,8 +17,17 @@ struct planning {
     struct serve_order order;
     double *arrival; /* seconds */
     size_t n, room;
-    bool ended; /* the stream of the queries */
+    double holdout; /* the share; NAN: not said */
+    struct serve_arrivals drawn;
+    double *again; /* arrivals, drawn once more; NULL: they are not */
+    uint32_t redrawn;
+    size_t planned; /* of the n the first, which are planned for */
+    bool ended;     /* the stream of the queries */
+    size_t rungs;   /* to be written */
 };
+
+/* With so many the rate is a thousand times as high. */
+enum { RUNGS_MAX = 50 };
 
 static void
 tell(void *context, uint64_t simulations)
@@ -34,7 +43,7 @@ read_options(struct planning *p, const struct plan_args *args)
     struct serve_objective *o = &p->objective;
     struct cli *cli = p->cli;
     size_t service = SERVE_BATCH, goal;
-    uint64_t seed, replicas;
+    uint64_t seed, replicas, rungs;
 
     if ((args->slo_given && !cli_seconds(cli, "slo", args->slo_arg, false, &o->slo)) ||
         !cli_amount(cli, "percentile", args->percentile_arg, false, &o->percentile) ||
@@ -43,6 +52,7 @@ read_options(struct planning *p, const struct plan_args *args)
          !cli_choice(cli, "maximize", args->maximize_arg, goals, &goal)) ||
         !cli_count(cli, "max-replicas", args->max_replicas_arg, 1, SERVE_REPLICAS_MAX,
                    &replicas) ||
+        !cli_count(cli, "rungs", args->rungs_arg, 0, RUNGS_MAX, &rungs) ||
         !cli_limit(cli, args->limit_arg, &o->limit) ||
         !cli_choice(cli, "service", args->service_arg, services, &service) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed))
@@ -64,6 +74,17 @@ read_options(struct planning *p, const struct plan_args *args)
     o->tell = tell;
     o->context = cli;
     p->exact = args->exact_given;
+    p->holdout = NAN;
+    if (args->holdout_given &&
+        !cli_amount(cli, "holdout", args->holdout_arg, false, &p->holdout))
+        return false;
+    if (p->holdout >= 1)
+        return cli_usage(cli, "--holdout must be from 0 to below 1, got '%s'",
+                         args->holdout_arg);
+    if (rungs > 0 && p->holdout == 0)
+        return cli_usage(cli,
+                         "--rungs needs queries to hold them against: not --holdout 0");
+    p->rungs = (size_t)rungs;
     return true;
 }
 
@@ -92,8 +113,11 @@ take(struct planning *p, const struct rec *rec)
         return take_query(p, rec);
     p->ended = p->ended || (rec->type == REC_MARK && p->n > 0);
     /* how the pipeline was run does not count, and need not fit */
-    if (rec->type == REC_CONFIG || rec->type == REC_ENVELOPE || rec->type == REC_PLANNED)
+    if (rec->type == REC_CONFIG || rec->type == REC_ENVELOPE ||
+        rec->type == REC_PLANNED || rec->type == REC_RUNG)
         return rec_need(cli->reader, rec, &cli->err);
+    if (rec->type == REC_ARRIVALS)
+        return serve_read_arrivals(&p->drawn, cli->reader, rec, &cli->err);
     if (serve_pipeline_take(&p->pipeline, cli->reader, rec, &cli->err) < 0)
         return false;
     rec_put_line(cli->writer, rec->line);
@@ -124,7 +148,7 @@ write_configs(struct planning *p, const struct serve_plan *plan)
 
 static void
 write_planned(struct planning *p, const struct serve_planner *planner,
-              const struct serve_plan *plan)
+              const struct serve_plan *plan, const struct serve_attained *attained)
 {
     const struct serve_objective *o = &p->objective;
     struct rec_writer *w = p->cli->writer;
@@ -139,30 +163,135 @@ write_planned(struct planning *p, const struct serve_planner *planner,
         rec_num_key(w, "throughput", plan->throughput);
     if (!isnan(serve_planner_rate(planner)))
         rec_num_key(w, "rate", serve_planner_rate(planner));
-    rec_uint_key(w, "queries", p->n);
+    rec_uint_key(w, "queries", p->planned);
     rec_uint_key(w, "late", plan->late);
     if (!isnan(plan->bound) && !isinf(plan->bound))
         rec_num_key(w, throughput ? "upper" : "lower", plan->bound);
+    if (attained->queries > 0) {
+        rec_uint_key(w, "holdout", attained->queries);
+        if (p->again)
+            rec_uint_key(w, "redrawn", p->redrawn);
+        rec_num_key(w, "attained", attained->share);
+        rec_num_key(w, "attained_lower", attained->lower);
+        rec_num_key(w, "attained_upper", attained->upper);
+        rec_uint_key(w, "added", attained->added);
+    }
     rec_uint_key(w, "simulations", serve_planner_simulations(planner));
     rec_end(w);
 }
 
 /* The most queries in windows from the time that one query alone takes to a minute. */
-static void
+static bool
 write_envelope(struct planning *p, const struct serve_planner *planner,
                const struct serve_plan *plan)
 {
     struct rec_writer *w = p->cli->writer;
-    double least = serve_plan_seconds(planner, plan), seconds;
+    double least = serve_plan_seconds(planner, plan), seconds, *longer = NULL;
+    if (p->holdout != 0 &&
+        (!(longer = calloc(p->n, SERVE_RESAMPLED * sizeof *longer))
+             ? !rec_fail_memory(&p->cli->err)
+             : !serve_resample(p->arrival, p->n, longer, p->objective.options.seed,
+                               &p->cli->err))) {
+        free(longer);
+        return false;
+    }
     for (seconds = least; seconds > 0; seconds *= 2) {
         seconds = fmin(seconds, 60);
         rec_begin(w, "envelope");
         rec_num_field(w, seconds);
         rec_uint_field(w, serve_envelope(p->arrival, p->n, seconds));
+        if (longer)
+            rec_uint_key(w, "resampled",
+                         serve_envelope(longer, SERVE_RESAMPLED * p->n, seconds));
         rec_end(w);
         if (seconds >= 60)
             break;
     }
+    free(longer);
+    return true;
+}
+
+static void
+write_rung(struct planning *p, double rate, const struct serve_config *config,
+           const double *fixed)
+{
+    const struct serve_pipeline *pipeline = &p->pipeline;
+    struct rec_writer *w = p->cli->writer;
+    for (size_t s = 0; s < pipeline->nstages; s++) {
+        if (pipeline->stage[s].model == REC_NONE)
+            continue;
+        rec_begin(w, "rung");
+        rec_num_field(w, rate);
+        rec_text_field(w, pipeline->stage[s].name);
+        rec_uint_field(w, config[s].batch);
+        rec_uint_field(w, config[s].replicas);
+        if (!isnan(fixed[s]))
+            rec_num_key(w, "static", fixed[s]);
+        rec_end(w);
+    }
+}
+
+/* How to run it when queries come faster, and what plans for such rates alone would cost. */
+static bool
+write_rungs(struct planning *p, struct serve_planner *planner,
+            const struct serve_plan *plan, const struct serve_trial *trial)
+{
+    struct rec_error *err = &p->cli->err;
+    double speed[RUNGS_MAX], rate = serve_planner_rate(planner), by = 1;
+    size_t n = p->rungs, nstages = p->pipeline.nstages;
+    struct serve_trial faster = *trial;
+    struct serve_config *rung = calloc(RUNGS_MAX * nstages, sizeof *rung);
+    double *fixed = calloc(nstages, sizeof *fixed);
+    bool ok = (rung && fixed) || rec_fail_memory(err);
+
+    for (size_t i = 0; i < n; i++)
+        speed[i] = by *= SERVE_STEP;
+    if (isnan(rate))
+        n = 0;
+    ok = ok && serve_plan_rungs(planner, trial, plan, speed, &n, rung, err);
+    for (size_t i = 0; ok && i < n; i++) {
+        faster.speed = speed[i];
+        ok = serve_plan_fixed(planner, &faster, fixed, err);
+        if (ok)
+            write_rung(p, rate * speed[i], &rung[i * nstages], fixed);
+    }
+    free(fixed);
+    free(rung);
+    return ok;
+}
+
+/* Queries to hold the plan against: others, drawn alike, or the last of the sample. */
+static bool
+hold_out(struct planning *p)
+{
+    p->planned = p->n;
+    if (isnan(p->holdout) && !serve_draw_again(&p->drawn, p->arrival, p->n, &p->again,
+                                               &p->redrawn, &p->cli->err))
+        return false;
+    if (!p->again && p->holdout != 0)
+        p->planned -= (size_t)ceil((double)p->n * (isnan(p->holdout) ? 0.2 : p->holdout));
+    return p->planned > 0 ||
+           rec_fail(
+               &p->cli->err, REC_DATA,
+               "%zu queries are too few to keep some back: --holdout 0 believes them",
+               p->n);
+}
+
+/* The plan is held against queries that it was not fitted to, and gets more replicas. */
+static bool
+secure(struct planning *p, struct serve_planner *planner, struct serve_plan *plan,
+       const struct serve_trial *trial, struct serve_attained *attained)
+{
+    const struct serve_objective *o = &p->objective;
+    if (!serve_plan_secure(planner, trial, plan, attained, &p->cli->err))
+        return false;
+    if (attained->lower < o->percentile)
+        cli_warn(
+            p->cli,
+            "%zu held-out queries are too few to show that %g %% meet the objective: "
+            "none is late, which shows %.4g %%",
+            attained->queries, o->percentile, attained->lower);
+    return true;
 }
 
 static bool
@@ -170,10 +299,13 @@ make_plan(struct planning *p)
 {
     struct rec_error *err = &p->cli->err;
     struct serve_plan plan = {0};
+    struct serve_attained attained = {0};
     double started = cli_now();
     struct serve_planner *planner =
-        serve_planner_new(&p->pipeline, p->arrival, p->n, &p->objective, err);
+        serve_planner_new(&p->pipeline, p->arrival, p->planned, &p->objective, err);
     bool ok = planner && serve_plan_greedily(planner, &plan, err);
+    struct serve_trial trial = {p->again ? p->again : p->arrival, p->n,
+                                p->again ? 0 : p->planned, 1, p->objective.options.seed};
 
     if (ok)
         cli_note(p->cli, "greedily: %g US$ an hour, %g queries/s, %llu simulations",
@@ -181,15 +313,19 @@ make_plan(struct planning *p)
                  (unsigned long long)serve_planner_simulations(planner));
     if (planner && p->exact && (ok || err->code == REC_NO))
         ok = serve_plan_exactly(planner, &plan, err);
+    if (p->again)
+        trial.seed += (uint32_t)1 << 31;
+    ok = ok && (p->holdout == 0 || secure(p, planner, &plan, &trial, &attained));
+    if (ok) {
+        write_configs(p, &plan);
+        ok = write_envelope(p, planner, &plan) &&
+             (p->rungs == 0 || write_rungs(p, planner, &plan, &trial));
+        write_planned(p, planner, &plan, &attained);
+    }
     if (planner)
         cli_note(p->cli, "%llu simulations in %.3g s",
                  (unsigned long long)serve_planner_simulations(planner),
                  cli_now() - started);
-    if (ok) {
-        write_configs(p, &plan);
-        write_envelope(p, planner, &plan);
-        write_planned(p, planner, &plan);
-    }
     serve_plan_free(&plan);
     serve_planner_free(planner);
     return ok;
@@ -209,7 +345,9 @@ run(struct cli *cli, const struct plan_args *args)
          (p.n > 0 ||
           rec_fail(&cli->err, REC_DATA, "no queries came: put %stracegen queries before",
                    cli->prefix)) &&
-         serve_pipeline_seal(&p.pipeline, &cli->err) && make_plan(&p);
+         serve_pipeline_seal(&p.pipeline, &cli->err) && hold_out(&p) && make_plan(&p);
+    serve_arrivals_free(&p.drawn);
+    free(p.again);
     rec_ids_free(&p.order.ids);
     free(p.arrival);
     serve_pipeline_free(&p.pipeline);

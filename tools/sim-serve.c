@@ -20,21 +20,27 @@ struct serving {
     struct serve_run *run;
     struct sim_clock clock;
     uint64_t runs;
+    bool warned; /* of a pipeline without rungs */
 };
 
 static bool
 read_options(struct serving *s, const struct sim_serve_args *args)
 {
     static const char *const services[] = {"batch", "query", NULL};
-    size_t service = SERVE_BATCH;
+    static const char *const rules[] = {
+        [SERVE_DAMPED] = "damped", [SERVE_PUBLISHED] = "published", NULL};
+    size_t service = SERVE_BATCH, rule = SERVE_DAMPED;
     uint64_t seed;
     s->options.drop_after = INFINITY;
     s->tunes = args->tune_given;
-    if (!s->tunes && (args->activation_given || args->scale_down_after_given))
-        return cli_usage(s->cli, "--activation and --scale-down-after are for --tune");
+    if (!s->tunes &&
+        (args->tuner_given || args->activation_given || args->scale_down_after_given))
+        return cli_usage(s->cli,
+                         "--tuner, --activation and --scale-down-after are for --tune");
     if (!cli_choice(s->cli, "service", args->service_arg, services, &service) ||
         !cli_count(s->cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         !cli_seconds(s->cli, "warmup", args->warmup_arg, false, &s->options.warmup) ||
+        !cli_choice(s->cli, "tuner", args->tuner_arg, rules, &rule) ||
         !cli_seconds(s->cli, "activation", args->activation_arg, false,
                      &s->tuning.activation) ||
         !cli_seconds(s->cli, "scale-down-after", args->scale_down_after_arg, true,
@@ -44,6 +50,7 @@ read_options(struct serving *s, const struct sim_serve_args *args)
                       &s->options.drop_after)))
         return false;
     s->options.service = (enum serve_service)service;
+    s->tuning.rule = (enum serve_rule)rule;
     s->options.seed = (uint32_t)seed;
     s->options.stream = rng_stream(args->stream_arg);
     return true;
@@ -95,7 +102,7 @@ write_change(void *context, const struct serve_change *change, struct rec_error 
     rec_text_field(w, stage->name);
     rec_text_field(w,
                    s->pipeline.name[s->pipeline.profile[stage->config.profile].hardware]);
-    rec_uint_field(w, stage->config.batch);
+    rec_uint_field(w, change->batch);
     rec_uint_field(w, change->replicas);
     rec_num_key(w, "time", change->time);
     if (change->ordered < change->time)
@@ -110,6 +117,13 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
     struct serving *s = context;
     struct rec_writer *w = s->cli->writer;
     (void)err;
+    if (s->tunes && s->tuning.rule == SERVE_DAMPED && s->pipeline.nrungs == 0 &&
+        !s->warned) {
+        s->warned = true;
+        cli_warn(s->cli,
+                 "no rung says how to run stages at higher rates: replicas grow with "
+                 "the rate, which costs more; plan --rungs 10 writes rungs");
+    }
     rec_begin(w, "served");
     rec_text_field(w, served->stage->name);
     rec_num_field(w, served->begin);
@@ -122,6 +136,8 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
     rec_num_key(w, "waiting", served->usage.waiting);
     rec_uint_key(w, "longest", served->usage.longest);
     rec_num_key(w, "replicas", served->usage.replicas);
+    if (!isnan(served->fixed))
+        rec_num_key(w, "static_peak", served->fixed);
     if (!isnan(served->price))
         rec_num_key(w, "price", served->price);
     rec_end(w);

@@ -180,13 +180,37 @@ pass_on(struct cli *cli)
         if (rec.type == REC_QUERY)
             return rec_reader_fail(cli->reader, &cli->err,
                                    "the stream has queries already");
-        rec_put_line(cli->writer, rec.line);
+        if (rec.type != REC_ARRIVALS) /* it is of other queries */
+            rec_put_line(cli->writer, rec.line);
     }
     if (status < 0 && cli->nfiles == 0 && rec_reader_bytes(cli->reader) == 0) {
         struct rec_error err = cli->err;
         return rec_fail(&cli->err, err.code, "%s; --no-input reads none", err.text);
     }
     return status == 0;
+}
+
+/* How they are drawn, so that others like them can be. */
+static void
+write_arrivals(struct drawing *d)
+{
+    const struct rng_arrivals_options *o = &d->options;
+    struct rec_writer *w = d->cli->writer;
+    if (o->file || (o->spacing && strncmp(o->spacing, "file:", 5) == 0))
+        return; /* the file may be another by then */
+    rec_begin(w, "arrivals");
+    rec_uint_field(w, o->seed);
+    if (o->spacing)
+        rec_text_key(w, "spacing", o->spacing);
+    else {
+        rec_num_key(w, "rate", o->rate);
+        rec_num_key(w, "cv", o->cv);
+    }
+    if (o->change) {
+        rec_text_key(w, "change", o->change);
+        rec_text_key(w, "shape", o->change_text);
+    }
+    rec_end(w);
 }
 
 static bool
@@ -197,6 +221,7 @@ write_queries(struct drawing *d)
     uint64_t i, still = 0;
     int status = 1;
 
+    write_arrivals(d);
     for (i = 0; i < d->queries; i++) {
         if (!rec_writer_ok(cli->writer, &cli->err))
             return false;

@@ -544,7 +544,7 @@ REC_ROW(EDGE, "edge",
 
 REC_ROW(CONFIG, "config",
     "How a stage is run: REPLICAS of it on HARDWARE, which take up to BATCH waiting queries "
-    "at a time. With time= it changes REPLICAS from then on.",
+    "at a time. With time= it changes REPLICAS and BATCH from then on.",
     "config\tclassify\tv100\t16\t2",
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("HARDWARE", ID, "what its replicas run on")
@@ -559,10 +559,11 @@ REC_ROW(CONFIG, "config",
 
 REC_ROW(ENVELOPE, "envelope",
     "What a pipeline was planned for: at most QUERIES arrive within any SECONDS.",
-    "envelope\t0.25\t41",
+    "envelope\t0.25\t41\tresampled=48",
     REC_FIELD("SECONDS", AMOUNT, "width of the window, seconds")
     REC_FIELD("QUERIES", COUNT, "the most that arrived within it"),
-)
+    REC_KEY("resampled", COUNT, "the most within it in a sequence 20 times as long, made of "
+          "pieces of the sample in random order"))
 
 REC_ROW(PLANNED, "planned",
     "What a planner found; config records say how.",
@@ -579,7 +580,39 @@ REC_ROW(PLANNED, "planned",
     REC_KEY("lower", AMOUNT, "proved: no configuration that meets the objective costs less, US$ "
           "an hour")
     REC_KEY("upper", AMOUNT, "proved: none within the budget takes more, queries/s")
+    REC_KEY("holdout", COUNT, "queries that it was not planned for, and was held against")
+    REC_KEY("redrawn", COUNT, "the seed of these, which were drawn as the sample; without it they "
+          "are the last of the sample")
+    REC_KEY("attained", AMOUNT, "so many of them meet the objective, per cent; with the "
+          "confidence interval of 95 per cent:")
+    REC_KEY("attained_lower", AMOUNT, "its lower end")
+    REC_KEY("attained_upper", AMOUNT, "its upper end")
+    REC_KEY("added", COUNT, "replicas that were added until the lower end met the objective; "
+          "lower= is of the plan without them")
     REC_KEY("simulations", COUNT, "that it took"))
+
+REC_ROW(ARRIVALS, "arrivals",
+    "How the queries behind it were drawn: whoever has it can draw them again, or others like "
+    "them.",
+    "arrivals\t1\trate=100\tcv=2",
+    REC_FIELD("SEED", COUNT, "of all draws"),
+    REC_KEY("rate", AMOUNT, "queries/s; or what the steps of the shape are multiplied with")
+    REC_KEY("cv", AMOUNT, "standard deviation over mean of the inter-arrival times, a gamma "
+          "distribution's")
+    REC_KEY("spacing", TEXT, "instead: the distribution of the inter-arrival times, seconds")
+    REC_KEY("change", TEXT, "how the rate changes: on-off, sinusoid or piecewise")
+    REC_KEY("shape", TEXT, "by which numbers, as that option of tracegen queries has them"))
+
+REC_ROW(RUNG, "rung",
+    "With RATE queries/s a stage needs so many replicas, with such batches; those of one rate "
+    "are together, rates ascend. A tuner goes by them.",
+    "rung\t150\tclassify\t16\t3\tstatic=2.4",
+    REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
+    REC_FIELD("STAGE", ID, "the stage")
+    REC_FIELD("BATCH", COUNT, "queries in a batch, at most; from 1 to the largest profiled")
+    REC_FIELD("REPLICAS", COUNT, "at least 1"),
+    REC_KEY("static", AMOUNT, "what the stage costs in a plan that is made for this rate alone, "
+          "perhaps on other hardware, US$ an hour"))
 
 REC_ROW(QUERY, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
@@ -631,6 +664,8 @@ REC_ROW(SERVED, "served",
     REC_KEY("waiting", AMOUNT, "query-seconds in its queue")
     REC_KEY("longest", COUNT, "the most queries that its queue held")
     REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
+    REC_KEY("static_peak", AMOUNT, "with a tuner: what this stage costs in a plan for the highest "
+          "rate of the run, US$ an hour")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
 
 REC_ROW(TASK, "task",

@@ -25,6 +25,7 @@
 #ifndef RAMPIPE_SERVE_H
 #define RAMPIPE_SERVE_H
 
+#include "rampipe/random.h"
 #include "rampipe/record.h"
 #include "rampipe/sim.h"
 
@@ -95,6 +96,16 @@ struct serve_edge {
 struct serve_window {
     double seconds;
     uint64_t queries;
+    uint64_t resampled; /* 0: not known */
+};
+
+/** How a stage is to be run with so many queries/s at the pipeline. */
+struct serve_rung {
+    double rate;
+    uint32_t stage, batch, replicas;
+    double
+        fixed; /* US$ an hour of the stage in a plan that is made for this rate alone; NAN:
+                     not known */
 };
 
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */
@@ -116,6 +127,8 @@ struct serve_pipeline {
     struct rec_map pairs;        /* of profiles and edges */
     struct serve_window *window; /* of the envelope, by width, ascending */
     size_t nwindows, window_room;
+    struct serve_rung *rung; /* by rate, ascending */
+    size_t nrungs, rung_room;
     double rate; /* queries/s that it was planned for; 0: not said */
     /* once sealed: */
     bool sealed;
@@ -160,7 +173,8 @@ double serve_throughput(const struct serve_profile *profile, enum serve_service 
                         uint64_t n);
 
 struct serve_change;
-/** Reads a config record with time=, of a sealed pipeline: only REPLICAS may be another. */
+/** Reads a config record with time=, of a sealed pipeline: only REPLICAS and BATCH may be
+ * others. */
 bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
                        const struct rec *rec, struct serve_change *change,
                        struct rec_error *err) REC_MUST_CHECK;
@@ -186,6 +200,18 @@ bool serve_read_query(struct serve_order *order, const struct rec_reader *reader
  * holds; `seconds` is above 0. Takes time O(n).
  */
 uint64_t serve_envelope(const double *times, size_t n, double seconds);
+
+/** How many times as long as the sample what is resampled is; how many pieces make a sample. */
+enum { SERVE_RESAMPLED = 20, SERVE_PIECES = 10 };
+
+/**
+ * Traffic such as that of n arrivals at `times`, from 1 to UINT32_MAX - 1, but SERVE_RESAMPLED
+ * times as long: pieces of their spacings, a SERVE_PIECES-th of them each, from places that are
+ * drawn, the first behind the last (a circular block bootstrap: Politis and Romano, 1992). Pieces keep
+ * what spacings have to do with each other. `longer` has room for SERVE_RESAMPLED * n.
+ */
+bool serve_resample(const double *times, size_t n, double *longer, uint32_t seed,
+                    struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * Streams of pipelines, queries and changes, of which nothing is served: what they say of each
@@ -246,10 +272,11 @@ struct serve_options {
     uint32_t seed, stream; /* of the edges that queries take */
 };
 
-/** From `time` on a stage has `replicas`, at least 1. New ones were ordered at `ordered`, not
- * after `time`, and are paid for since. Seconds. */
+/** From `time` on a stage has `replicas`, at least 1, which take at most `batch` queries, from 1
+ * to the largest batch of the profile. New ones were ordered at `ordered`, not after `time`, and
+ * are paid for since. Seconds. */
 struct serve_change {
-    uint32_t stage, replicas;
+    uint32_t stage, replicas, batch;
     double ordered, time;
 };
 
@@ -271,9 +298,9 @@ void serve_sim_free(struct serve_sim *sim);
  * is copied; it may be empty. */
 bool serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                      struct rec_error *err) REC_MUST_CHECK;
-/** A stage has another number of replicas from `time` on, which is not before what has
- * happened. New ones work at once; of those that are too many busy ones finish their batch.
- */
+/** A stage has another number of replicas, or another batch, from `time` on, which is not
+ * before what has happened. New replicas work at once; of those that are too many busy ones
+ * finish their batch. A batch that has begun keeps its size. */
 bool serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                       struct rec_error *err) REC_MUST_CHECK;
 /** When something happens next, seconds; INFINITY: nothing will. */
@@ -292,6 +319,31 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
 /* ---- the tuner ----------------------------------------------------------- */
 
 /**
+ * SERVE_DAMPED, ours. At a constant rate the published rule orders replicas whenever a window
+ * holds more than it held in the sample, and gives them back 15 s later. This one asks which rate
+ * explains what arrives.
+ *
+ * Noise. Of a window of w seconds the envelope says E queries (resampled=, of a sequence 20 times as
+ * long, or else queries) at the planned rate r0, queries/s. With spread = 1.25 (E - r0 w), which
+ * leaves room for runs that are longer still, at most r w + spread sqrt(r / r0) queries should
+ * arrive at the rate r: counts of traffic as irregular vary as the root of their mean.
+ *
+ * Up. Replicas are for a rate, r0 at first. When more arrive in a window than half a step above it
+ * explains (a step is a factor of SERVE_STEP), the rate is estimated with half of the spread,
+ * replicas are for the next step above it, and each stage is run as the rung one step above that
+ * says, for the rate may rise while replicas start. New replicas work `activation` seconds later.
+ * An estimate of the queries that wait, with those that come until then, adds replicas that serve
+ * them within 5 s; until then the stage takes its batch of most throughput.
+ *
+ * Down. `quiet` seconds after the last change, then every 5 s: the rate is the higher of that of
+ * the last 10 s and that of the last 30 s with half of the spread on top. If it is half a step
+ * below what replicas are for, and does not rise, each stage is run as the rung one step above it
+ * says; below r0, where there are no rungs, with a = load / mu replicas busy at r0, as
+ * a r / r0 + (k0 - a) sqrt(r / r0) replicas (square-root staffing: Halfin and Whitt, Operations
+ * Research 29, 1981). The steps, times and factors were chosen on the image driver, seeds 11 to 14.
+ *
+ * SERVE_PUBLISHED:
+ *
  * The tuner of InferLine changes the replicas of stages while queries are served. Of what a
  * stage m was planned for it knows its arrivals `load`, queries/s, its replicas k0, and
  * mu = serve_throughput() of one of them; so its share of the queries, s = load / rate, and
@@ -323,7 +375,10 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
  *
  * Source: InferLine, section 5, but for: at least what the envelope calls for; Back.
  */
+enum serve_rule { SERVE_DAMPED, SERVE_PUBLISHED };
+
 struct serve_tuning {
+    enum serve_rule rule;
     double activation; /* seconds until a new replica works */
     double quiet;      /* seconds without a change before replicas go */
 };
@@ -337,6 +392,8 @@ struct serve_served {
     const char *hardware;
     double price;      /* US$ an hour, of one replica; NAN: not known */
     double begin, end; /* seconds */
+    double fixed; /* with a tuner: US$ an hour of the stage in a plan that is made for the
+                     highest rate; NAN: not known */
     struct serve_usage usage;
 };
 
@@ -444,6 +501,74 @@ bool serve_plan_greedily(struct serve_planner *planner, struct serve_plan *plan,
  */
 bool serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
                         struct rec_error *err) REC_MUST_CHECK;
+/** How a sample was drawn. Starts as {0}. */
+struct serve_arrivals {
+    bool known;
+    struct rng_arrivals_options options;
+    struct rec_arena arena;
+};
+
+/** Reads an arrivals record. */
+bool serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reader,
+                         const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/**
+ * As many arrivals as the n at `times`, drawn likewise with another seed, *seed; owned by the
+ * caller. *again is NULL if it is not known how, or if what is known does not draw `times`
+ * to the bit: these are others.
+ */
+bool serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t n,
+                      double **again, uint32_t *seed,
+                      struct rec_error *err) REC_MUST_CHECK;
+void serve_arrivals_free(struct serve_arrivals *drawn);
+
+/** From one rung to the next the rate is multiplied with this. */
+#define SERVE_STEP 1.15
+
+/** Queries that a plan is held against: n of them, at `arrival` / `speed`, seconds, ascending;
+ * those from `from` on count. Borrowed. */
+struct serve_trial {
+    const double *arrival;
+    size_t n, from; /* from < n < UINT32_MAX */
+    double speed;   /* above 0 */
+    uint32_t seed;  /* of the edges that they take */
+};
+
+/** What a plan attains: per cent of `queries` in time, and the ends of a confidence interval of
+ * 95 per cent. */
+struct serve_attained {
+    size_t queries;
+    uint64_t late, added; /* replicas that were added for it */
+    double share, lower, upper;
+};
+
+/** Of n queries, above 0, in the order in which they came: which are late. The interval is
+ * Wilson's of as many independent queries as the means of 20 batches say that they are worth. */
+void serve_attain(const unsigned char *late, size_t n, struct serve_attained *attained);
+/**
+ * Adds replicas to a plan, each where it helps most for its price, until the lower end of what it
+ * attains in a trial is no less than the objective's percentile, or no query of the trial is
+ * late. The bound of the plan stays. REC_NO: the budget, or --max-replicas, do not let it.
+ */
+bool serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial,
+                       struct serve_plan *plan, struct serve_attained *attained,
+                       struct rec_error *err) REC_MUST_CHECK;
+/**
+ * What each stage costs, US$ an hour, in a plan that is made for the sample coming `trial->speed`
+ * times as fast: greedily, and held against the trial. Its hardware may be other than that of the
+ * planner's plans. cost[s] is NAN if there is no such plan. It is another planner, which may
+ * take as many simulations as the objective allows.
+ */
+bool serve_plan_fixed(const struct serve_planner *planner,
+                      const struct serve_trial *trial, double *cost,
+                      struct rec_error *err) REC_MUST_CHECK;
+/**
+ * How the pipeline is to be run, on the hardware of a plan, when queries come faster: for
+ * n speeds, ascending, `rung` gets a config per stage. From one to the next batches change where
+ * that helps, and replicas are added, as above; *n is less if that is not enough for one.
+ */
+bool serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
+                      const struct serve_plan *plan, const double *speed, size_t *n,
+                      struct serve_config *rung, struct rec_error *err) REC_MUST_CHECK;
 void serve_plan_free(struct serve_plan *plan);
 /** Simulations so far, of the whole pipeline or of a stage. */
 uint64_t serve_planner_simulations(const struct serve_planner *planner);

@@ -7,7 +7,8 @@
 
 #define KEYS(X)                                                                          \
     X(QUERIES, "queries") X(BATCHES, "batches") X(BUSY, "busy") X(WAITING, "waiting")    \
-    X(LONGEST, "longest") X(REPLICAS, "replicas") X(PRICE, "price")
+    X(LONGEST, "longest") X(REPLICAS, "replicas") X(PRICE, "price")    \
+    X(STATIC_PEAK, "static_peak")
 
 /* A query ends with a reply, or when it is dropped; what a stage did counts at its end. */
 enum { AT_ARRIVAL, AT_REPLY, AT_DROP, AT_END, IN_FLIGHT, WHILE_SERVED, NMOMENTS };
@@ -26,7 +27,8 @@ enum { AT_ARRIVAL, AT_REPLY, AT_DROP, AT_END, IN_FLIGHT, WHILE_SERVED, NMOMENTS 
     X(QUEUED_SECONDS, WHILE_SERVED, false)    /* of queries */                           \
     X(BUSY_SECONDS, WHILE_SERVED, false)      /* of replicas */                          \
     X(REPLICA_SECONDS, WHILE_SERVED, false)                                              \
-    X(COST, WHILE_SERVED, false)              /* US$ */
+    X(COST, WHILE_SERVED, false)              /* US$ */                                    \
+    X(PEAK_COST, WHILE_SERVED, false)         /* of a static plan for the peak */
 
 #define QUANTITIES(X)                                                                    \
     X(LATENCY, "latency", "s", NULL)                                                     \
@@ -80,6 +82,7 @@ static const struct metrics_quotient figures[] = {
     {"utilisation", "%", BUSY_SECONDS, REPLICA_SECONDS},
     {"cost rate", "US$/h", COST, SERVED_HOURS},
     {"cost", "US$", COST, ONE},
+    {"static peak cost rate", "US$/h", PEAK_COST, SERVED_HOURS},
     {"cost of a million replies", "US$", COST, REPLIED_MILLIONS},
 };
 
@@ -158,6 +161,7 @@ take_stage(const struct rec_reader *reader, const struct rec *rec, const double 
     one->amount[BUSY_SECONDS] = key[KEY_BUSY];
     one->amount[REPLICA_SECONDS] = key[KEY_REPLICAS];
     one->amount[COST] = key[KEY_REPLICAS] / 3600 * key[KEY_PRICE];
+    one->amount[PEAK_COST] = key[KEY_STATIC_PEAK] * (span.to - span.from) / 3600;
     one->quantity[QUANTITY_LONGEST] = key[KEY_LONGEST];
     return true;
 }
@@ -194,7 +198,7 @@ forget_unsaid(bool part, double term[])
     bool stages = term[STAGES] > 0, queries = term[ENDED] > 0 || !part;
     for (int i = ARRIVED; i <= QUERY_SECONDS && !queries; i++)
         term[i] = NAN;
-    for (int i = VISITS; i <= COST && !stages; i++)
+    for (int i = VISITS; i <= PEAK_COST && !stages; i++)
         term[i] = NAN;
     if (term[PRICED] < term[STAGES])
         term[COST] = NAN;

@@ -29,8 +29,10 @@ struct station {
     size_t played;
     const struct serve_stage *stage;
     const struct serve_config *config;
-    double *seconds; /* of a batch of 1, 2, ..., config->batch */
-    uint32_t join;   /* which of the stages with several parents; REC_NONE: none */
+    uint32_t most;   /* queries that a replica takes at a time */
+    double *seconds; /* of a batch of 1, 2, ..., known */
+    uint32_t known;
+    uint32_t join; /* which of the stages with several parents; REC_NONE: none */
     /* the queue, a ring */
     struct serve_token *ring;
     size_t room; /* a power of two, or 0 */
@@ -98,6 +100,10 @@ serve_make_key(uint64_t what, uint32_t rank, uint64_t sequence, uint32_t slot)
 }
 
 /* ---- setup.c ---- */
+
+/* Replicas of a station take at most `batch` queries from now on. */
+bool serve_set_batch(struct serve_sim *sim, struct station *station, uint32_t batch,
+                     struct rec_error *err) REC_MUST_CHECK;
 
 /* A place for a query, whose edges are drawn; REC_NONE: *err. */
 uint32_t serve_open_query(struct serve_sim *sim, double arrival, struct rec_str id,

@@ -1,5 +1,8 @@
 /* What traffic looks like through windows of time. */
+#include "rampipe/random.h"
 #include "rampipe/serve.h"
+
+#include <stdlib.h>
 
 uint64_t
 serve_envelope(const double *times, size_t n, double seconds)
@@ -12,4 +15,26 @@ serve_envelope(const double *times, size_t n, double seconds)
             most = last - first + 1;
     }
     return most;
+}
+
+bool
+serve_resample(const double *times, size_t n, double *longer, uint32_t seed,
+               struct rec_error *err)
+{
+    size_t spacings = n - 1, piece = spacings / SERVE_PIECES + 1, at = 0;
+    struct rng *rng = spacings > 0 && n < UINT32_MAX
+                          ? rng_new(seed, rng_stream("envelope"), err)
+                          : NULL;
+    double time = 0;
+    if (!rng)
+        return n <= 1 ? true : n < UINT32_MAX ? false : rec_fail_memory(err);
+    for (size_t i = 0; i < SERVE_RESAMPLED * n; i++) {
+        longer[i] = time;
+        if (i % piece == 0)
+            at = rng_below(rng, (uint32_t)spacings);
+        time += times[at + 1] - times[at];
+        at = (at + 1) % spacings;
+    }
+    rng_free(rng);
+    return true;
 }

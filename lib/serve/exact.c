@@ -6,66 +6,14 @@
  * else is chosen: where too many are, the rest need not be tried. What is left of a group are
  * its solutions, less those that another makes superfluous; one of each group make a plan.
  */
-#include "planner.h"
+#include "search.h"
+
+#include "rampipe/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A set of late queries. */
-struct late {
-    uint64_t *bit;
-    uint64_t n;
-};
-
-/* A way to run the stages of a group. */
-struct solution {
-    struct serve_choice *choice; /* per stage of the group; before the bits */
-    struct late late;
-    double cost, rate;
-};
-
-struct group {
-    uint32_t *stage; /* in topological order; part of the search's order */
-    size_t n;
-    double cheapest; /* US$ an hour, of any solution */
-    struct solution *solution;
-    size_t nsolutions, room;
-};
-
-/* What is known of a stage as it is chosen now. */
-struct level {
-    struct serve_trail trail;
-    struct late late; /* of this group's stages up to this one */
-};
-
-struct search {
-    struct serve_planner *planner;
-    struct group *group;
-    size_t ngroups;
-    uint32_t *order; /* stages by group */
-    struct parents {
-        uint32_t *stage;
-        size_t n;
-    } * parents; /* per stage: those with a model whose queries come there, also past stages
-                    with none */
-    struct level *level;                /* per stage of the group at hand */
-    uint32_t *level_of;                 /* per stage */
-    struct serve_choice *choice, *best; /* per stage */
-    bool found;
-    double cost, rate;  /* of the best */
-    struct late *joint; /* per group: of one solution of each up to it */
-    size_t words;       /* of a set */
-};
-
 /* ---- sets of late queries ------------------------------------------------ */
-
-static bool
-new_set(const struct search *search, struct late *late, struct rec_error *err)
-{
-    late->n = 0;
-    late->bit = calloc(search->words + 1, sizeof *late->bit);
-    return late->bit || rec_fail_memory(err);
-}
 
 static void
 copy_set(const struct search *search, struct late *to, const struct late *from)
@@ -129,13 +77,6 @@ is_superfluous(const struct search *search, const struct solution *a,
 
 /* ---- solutions of a group ------------------------------------------------ */
 
-static void
-free_solution(struct solution *solution)
-{
-    free(solution->choice);
-    free(solution->late.bit);
-}
-
 /* Keeps what was chosen for the stages of a group, if nothing makes it superfluous. */
 static bool
 keep_solution(struct search *search, struct group *group, double cost, double rate,
@@ -150,12 +91,12 @@ keep_solution(struct search *search, struct group *group, double cost, double ra
             return true;
     for (size_t i = 0; i < group->nsolutions; i++)
         if (is_superfluous(search, &group->solution[i], &one))
-            free_solution(&group->solution[i]);
+            serve_free_solution(&group->solution[i]);
         else
             group->solution[kept++] = group->solution[i];
     group->nsolutions = kept;
     one.choice = calloc(group->n, sizeof *one.choice);
-    if (!one.choice || !new_set(search, &one.late, err)) {
+    if (!one.choice || !serve_new_set(search, &one.late, err)) {
         free(one.choice);
         return rec_fail_memory(err);
     }
@@ -164,7 +105,7 @@ keep_solution(struct search *search, struct group *group, double cost, double ra
         one.choice[i] = search->choice[group->stage[i]];
     if (!rec_grow(&group->solution, &group->room, kept + 1, sizeof *group->solution,
                   err)) {
-        free_solution(&one);
+        serve_free_solution(&one);
         return false;
     }
     group->solution[group->nsolutions++] = one;
@@ -382,6 +323,108 @@ search_stage(struct search *search, size_t g, size_t depth, double cost, double 
     return true;
 }
 
+/* ---- how long it will take ----------------------------------------------- */
+
+/* The number of children of a stage as others are chosen, at most: those that are not hopeless
+ * by their cost. */
+static double
+count_children(const struct search *search, size_t g, size_t depth)
+{
+    const struct group *group = &search->group[g];
+    const struct serve_planner *planner = search->planner;
+    const struct serve_menu *menu = &planner->menu[group->stage[depth]];
+    double rest = cost_beside(search, g) + cost_behind(search, group, 0) - menu->cheapest;
+    double children = 0;
+    for (uint32_t i = 0; i < menu->n; i++)
+        for (uint32_t n = 1; n <= planner->objective.replicas; n++, children++)
+            if (is_hopeless(search, n * menu->option[i].price + rest, INFINITY))
+                break;
+    return children;
+}
+
+/*
+ * Goes down the tree of a group once, at random, simulating all children of each node that it
+ * comes to: with m of them alive at a depth the tree has m times as many nodes below. The mean of
+ * *simulations over all ways down is what the search takes (Knuth, "Estimating the efficiency of
+ * backtrack programs", Mathematics of Computation 29, 1975).
+ */
+static bool
+dive(struct search *search, size_t g, struct rng *rng, double *simulations,
+     struct rec_error *err)
+{
+    struct group *group = &search->group[g];
+    struct serve_planner *planner = search->planner;
+    double alike = 1, cost = 0;
+
+    for (size_t depth = 0; depth < group->n; depth++) {
+        uint32_t s = group->stage[depth], alive = 0, tried = 0;
+        double rest = cost_beside(search, g) + cost_behind(search, group, depth + 1);
+        struct serve_choice chosen = {0, 1};
+        for (uint32_t i = 0; i < planner->menu[s].n; i++) {
+            bool met, waited = true;
+            for (uint32_t n = 1; n <= planner->objective.replicas && waited; n++) {
+                struct serve_choice *choice = &search->choice[s];
+                *choice = (struct serve_choice){i, n};
+                if (is_hopeless(search,
+                                cost + rest + n * planner->menu[s].option[i].price,
+                                INFINITY))
+                    break;
+                if (is_impossible(search, s))
+                    continue;
+                if (!simulate_stage(search, depth, s, &met, &waited, err))
+                    return false;
+                tried++;
+                if (met && rng_below(rng, ++alive) == 0)
+                    chosen = *choice;
+            }
+        }
+        *simulations += alike * tried;
+        if (alive == 0)
+            return true;
+        alike *= alive;
+        search->choice[s] = chosen;
+        cost += chosen.replicas * serve_chosen(planner, s, chosen)->price;
+        if (!simulate_stage(search, depth, s, &(bool){false}, &(bool){false}, err))
+            return false;
+    }
+    return true;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* A search that is too long is refused before it begins. A few ways down are seldom too many by
+ * far, but often too few: the middle one of them must be beyond the limit. */
+static bool
+estimate(struct search *search, size_t g, struct rec_error *err)
+{
+    enum { DIVES = 3 };
+    struct serve_planner *planner = search->planner;
+    double most = 1, sum = 0, simulations[DIVES] = {0};
+    uint64_t before = planner->simulations;
+    struct rng *rng;
+    bool ok;
+
+    for (size_t depth = 0; depth < search->group[g].n; depth++) {
+        most *= count_children(search, g, depth);
+        sum += most;
+    }
+    if (rec_limit(&planner->objective.limit, (double)before + sum, "", NULL))
+        return true;
+    rng = rng_new(1, rng_stream("exact"), err);
+    ok = rng != NULL;
+    for (int i = 0; ok && i < DIVES; i++)
+        ok = dive(search, g, rng, &simulations[i], err);
+    rng_free(rng);
+    qsort(simulations, DIVES, sizeof *simulations, compare_numbers);
+    return ok && rec_limit(&planner->objective.limit,
+                           (double)before + simulations[DIVES / 2], "simulations", err);
+}
+
 static int
 compare_solutions(const void *a, const void *b)
 {
@@ -397,7 +440,7 @@ search_groups(struct search *search, struct rec_error *err)
         struct group *group = &search->group[g];
         for (size_t i = 0; i < group->n; i++)
             search->level_of[group->stage[i]] = (uint32_t)i;
-        if (!search_stage(search, g, 0, 0, INFINITY, err))
+        if (!estimate(search, g, err) || !search_stage(search, g, 0, 0, INFINITY, err))
             return false;
         if (g + 1 == search->ngroups)
             break;
@@ -408,137 +451,6 @@ search_groups(struct search *search, struct rec_error *err)
         group->cheapest = group->solution[0].cost;
     }
     return true;
-}
-
-/* ---- groups -------------------------------------------------------------- */
-
-/* Goes back from stage `at` to those with a model; `seen` are those that it came by. */
-static void
-find_parents(const struct serve_planner *planner, uint32_t at, bool *seen,
-             struct parents *parents)
-{
-    const struct serve_pipeline *p = planner->pipeline;
-    for (size_t e = 0; e < p->nedges; e++) {
-        uint32_t src = p->edge[e].src;
-        if (p->edge[e].dst != at || src == REC_NONE || seen[src])
-            continue;
-        seen[src] = true;
-        if (serve_has_model(planner, src))
-            parents->stage[parents->n++] = src;
-        else
-            find_parents(planner, src, seen, parents);
-    }
-}
-
-static bool
-make_parents(struct search *search, struct rec_error *err)
-{
-    size_t n = search->planner->pipeline->nstages;
-    bool *seen = calloc(n + 1, sizeof *seen), ok = seen || rec_fail_memory(err);
-    for (uint32_t s = 0; ok && s < n; s++) {
-        search->parents[s].stage = calloc(n, sizeof(uint32_t));
-        ok = search->parents[s].stage || rec_fail_memory(err);
-        memset(seen, 0, n * sizeof *seen);
-        if (ok && serve_has_model(search->planner, s))
-            find_parents(search->planner, s, seen, &search->parents[s]);
-    }
-    free(seen);
-    return ok;
-}
-
-/* Stages are in the group of their parents, whose groups are one then. */
-static void
-unite_groups(const struct search *search, uint32_t *group_of)
-{
-    size_t n = search->planner->pipeline->nstages;
-    for (uint32_t s = 0; s < n; s++)
-        group_of[s] = s;
-    for (uint32_t s = 0; s < n; s++)
-        for (size_t i = 0; i < search->parents[s].n; i++) {
-            uint32_t from = group_of[search->parents[s].stage[i]];
-            for (size_t k = 0; k < n; k++)
-                if (group_of[k] == from)
-                    group_of[k] = group_of[s];
-        }
-}
-
-static bool
-make_groups(struct search *search, struct rec_error *err)
-{
-    const struct serve_planner *planner = search->planner;
-    const struct serve_pipeline *p = planner->pipeline;
-    uint32_t *group_of = calloc(p->nstages + 1, sizeof *group_of);
-    size_t n = 0;
-
-    if (!group_of)
-        return rec_fail_memory(err);
-    unite_groups(search, group_of);
-    for (uint32_t id = 0; id < p->nstages; id++) {
-        struct group *group = &search->group[search->ngroups];
-        group->stage = search->order + n;
-        for (size_t k = 0; k < p->nstages; k++) {
-            uint32_t s = p->order[k];
-            if (group_of[s] != id || !serve_has_model(planner, s))
-                continue;
-            group->stage[group->n++] = s;
-            group->cheapest += planner->menu[s].cheapest;
-        }
-        n += group->n;
-        search->ngroups += group->n > 0;
-    }
-    free(group_of);
-    return true;
-}
-
-static bool
-open_search(struct search *search, struct rec_error *err)
-{
-    size_t n = search->planner->pipeline->nstages + 1;
-    search->words = (search->planner->n + 63) / 64;
-    search->group = calloc(n, sizeof *search->group);
-    search->order = calloc(n, sizeof *search->order);
-    search->parents = calloc(n, sizeof *search->parents);
-    search->level = calloc(n, sizeof *search->level);
-    search->level_of = calloc(n, sizeof *search->level_of);
-    search->choice = calloc(n, sizeof *search->choice);
-    search->best = calloc(n, sizeof *search->best);
-    search->joint = calloc(n, sizeof *search->joint);
-    if (!search->group || !search->order || !search->parents || !search->level ||
-        !search->level_of || !search->choice || !search->best || !search->joint)
-        return rec_fail_memory(err);
-    for (size_t i = 0; i < n; i++)
-        if (!new_set(search, &search->level[i].late, err) ||
-            !new_set(search, &search->joint[i], err))
-            return false;
-    return make_parents(search, err) && make_groups(search, err);
-}
-
-static void
-close_search(struct search *search)
-{
-    size_t n = search->planner->pipeline->nstages + 1;
-    for (size_t i = 0; search->level && i < n; i++) {
-        free(search->level[i].trail.batch);
-        free(search->level[i].trail.member);
-        free(search->level[i].late.bit);
-    }
-    for (size_t i = 0; search->joint && i < n; i++)
-        free(search->joint[i].bit);
-    for (size_t g = 0; search->group && g < n; g++) {
-        for (size_t i = 0; i < search->group[g].nsolutions; i++)
-            free_solution(&search->group[g].solution[i]);
-        free(search->group[g].solution);
-    }
-    free(search->group);
-    for (size_t i = 0; search->parents && i < n; i++)
-        free(search->parents[i].stage);
-    free(search->order);
-    free(search->parents);
-    free(search->level);
-    free(search->level_of);
-    free(search->choice);
-    free(search->best);
-    free(search->joint);
 }
 
 bool
@@ -552,7 +464,7 @@ serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
     bool before = search.found, ok;
     double cost = plan->cost, rate = plan->throughput;
 
-    ok = serve_can_meet(planner, err) && open_search(&search, err) &&
+    ok = serve_can_meet(planner, err) && serve_open_search(&search, err) &&
          search_groups(&search, err);
     if (ok && !search.found)
         ok = rec_fail(err, REC_NO,
@@ -564,6 +476,6 @@ serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
     if (ok)
         plan->bound =
             planner->objective.goal == SERVE_LEAST_COST ? plan->cost : plan->throughput;
-    close_search(&search);
+    serve_close_search(&search);
     return ok;
 }

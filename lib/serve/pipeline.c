@@ -1,5 +1,5 @@
 /* Pipelines: what records say of profiles, prices, stages, edges and configurations. */
-#include "rampipe/serve.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -126,9 +126,10 @@ static bool
 take_envelope(struct serve_pipeline *p, const struct rec_reader *reader,
               const struct rec *rec, struct rec_error *err)
 {
-    struct serve_window window;
+    struct serve_window window = {0};
     if (!rec_get_number(reader, rec, 1, &window.seconds, err) ||
-        !rec_get_count(reader, rec, 2, &window.queries, err))
+        !rec_get_count(reader, rec, 2, &window.queries, err) ||
+        !rec_key_count(reader, rec, "resampled", &window.resampled, err))
         return false;
     if (!(window.seconds > 0))
         return rec_reader_fail(reader, err, "SECONDS must be above 0");
@@ -196,8 +197,8 @@ read_stage(const struct serve_pipeline *p, const struct rec_reader *reader,
                                                  (int)name.len, name.ptr);
 }
 
-static bool
-add_edge(struct serve_pipeline *p, struct serve_edge edge, struct rec_error *err)
+bool
+serve_add_edge(struct serve_pipeline *p, struct serve_edge edge, struct rec_error *err)
 {
     if (!rec_grow(&p->edge, &p->edge_room, p->nedges + 1, sizeof *p->edge, err) ||
         !add_pair(p, make_pair('e', edge.src, edge.dst), (uint32_t)p->nedges, err))
@@ -230,7 +231,42 @@ take_edge(struct serve_pipeline *p, const struct rec_reader *reader,
                                "at most %d edges have a p=", SERVE_CHANCES_MAX);
     if (edge.p < 1)
         edge.chance = (uint32_t)p->nchances++;
-    return add_edge(p, edge, err);
+    return serve_add_edge(p, edge, err);
+}
+
+static bool
+check_counts(const struct rec_reader *reader, uint64_t batch, uint64_t replicas,
+             struct rec_error *err)
+{
+    if (batch < 1 || batch > SERVE_BATCH_MAX)
+        return rec_reader_fail(reader, err, "BATCH must be from 1 to %d, got %llu",
+                               SERVE_BATCH_MAX, (unsigned long long)batch);
+    return (replicas >= 1 && replicas <= SERVE_REPLICAS_MAX) ||
+           rec_reader_fail(reader, err, "REPLICAS must be from 1 to %d, got %llu",
+                           SERVE_REPLICAS_MAX, (unsigned long long)replicas);
+}
+
+static bool
+take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
+          const struct rec *rec, struct rec_error *err)
+{
+    struct serve_rung rung = {.fixed = NAN};
+    uint64_t batch, replicas;
+    if (!rec_get_number(reader, rec, 1, &rung.rate, err) ||
+        !read_stage(p, reader, rec, 2, NULL, &rung.stage, err) ||
+        !rec_get_count(reader, rec, 3, &batch, err) ||
+        !rec_get_count(reader, rec, 4, &replicas, err) ||
+        !rec_key_number(reader, rec, "static", &rung.fixed, err) ||
+        !check_counts(reader, batch, replicas, err))
+        return false;
+    if (p->nrungs > 0 && rung.rate < p->rung[p->nrungs - 1].rate)
+        return rec_reader_fail(reader, err, "rung records are in order of RATE");
+    rung.batch = (uint32_t)batch;
+    rung.replicas = (uint32_t)replicas;
+    if (!rec_grow(&p->rung, &p->rung_room, p->nrungs + 1, sizeof *p->rung, err))
+        return false;
+    p->rung[p->nrungs++] = rung;
+    return true;
 }
 
 /* A config record; the profile is that of its hardware's name until the pipeline is sealed. */
@@ -253,12 +289,8 @@ read_config(struct serve_pipeline *p, const struct rec_reader *reader,
     if (p->stage[*index].model == REC_NONE)
         return rec_reader_fail(reader, err, "stage '%s' has no model to configure",
                                p->stage[*index].name);
-    if (batch < 1 || batch > SERVE_BATCH_MAX)
-        return rec_reader_fail(reader, err, "BATCH must be from 1 to %d, got %llu",
-                               SERVE_BATCH_MAX, (unsigned long long)batch);
-    if (replicas < 1 || replicas > SERVE_REPLICAS_MAX)
-        return rec_reader_fail(reader, err, "REPLICAS must be from 1 to %d, got %llu",
-                               SERVE_REPLICAS_MAX, (unsigned long long)replicas);
+    if (!check_counts(reader, batch, replicas, err))
+        return false;
     config->profile = name_index(p, hardware, err);
     config->batch = (uint32_t)batch;
     config->replicas = (uint32_t)replicas;
@@ -297,10 +329,17 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
         return rec_reader_fail(reader, err, "ordered= must not be after time=");
     first = &p->stage[change->stage].config;
     change->replicas = config.replicas;
-    return (first->profile != REC_NONE && config.batch == first->batch &&
-            config.profile == p->profile[first->profile].hardware) ||
-           rec_reader_fail(reader, err, "only REPLICAS of stage '%s' may change in time",
-                           p->stage[change->stage].name);
+    change->batch = config.batch;
+    if (first->profile == REC_NONE ||
+        config.profile != p->profile[first->profile].hardware)
+        return rec_reader_fail(reader, err,
+                               "only REPLICAS and BATCH of stage '%s' may change in time",
+                               p->stage[change->stage].name);
+    if (config.batch > serve_largest(&p->profile[first->profile]))
+        return rec_reader_fail(
+            reader, err, "a batch of %u is outside the profile, which ends at %llu",
+            config.batch, (unsigned long long)serve_largest(&p->profile[first->profile]));
+    return true;
 }
 
 typedef bool take_function(struct serve_pipeline *, const struct rec_reader *,
@@ -309,7 +348,7 @@ static take_function *const takes[REC_NTYPES] = {
     [REC_PROFILE] = take_profile, [REC_PRICE] = take_price,
     [REC_STAGE] = take_stage,     [REC_EDGE] = take_edge,
     [REC_CONFIG] = take_config,   [REC_ENVELOPE] = take_envelope,
-    [REC_PLANNED] = take_planned};
+    [REC_PLANNED] = take_planned, [REC_RUNG] = take_rung};
 
 bool
 serve_is_pipeline(const struct rec *rec)
@@ -334,219 +373,6 @@ serve_pipeline_take(struct serve_pipeline *p, const struct rec_reader *reader,
     return takes[rec->type](p, reader, rec, err) ? 1 : -1;
 }
 
-/* ---- sealing ------------------------------------------------------------- */
-
-static bool fail_at(struct rec_error *err, struct serve_place place, const char *format,
-                    ...) REC_PRINTF(3, 4);
-static bool
-fail_at(struct rec_error *err, struct serve_place place, const char *format, ...)
-{
-    char text[500];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return rec_fail_at(err, place.file, place.line, "%s", text);
-}
-
-static int
-compare_points(const void *a, const void *b)
-{
-    const struct serve_point *x = a, *y = b;
-    if (x->batch != y->batch)
-        return x->batch < y->batch ? -1 : 1;
-    return (x->place.line > y->place.line) - (x->place.line < y->place.line);
-}
-
-static bool
-seal_profile(const struct serve_pipeline *p, struct serve_profile *profile,
-             struct rec_error *err)
-{
-    struct serve_point *point = profile->point;
-    const char *model = p->name[profile->model], *hardware = p->name[profile->hardware];
-    qsort(point, profile->n, sizeof *point, compare_points);
-    for (size_t i = 1; i < profile->n; i++)
-        if (point[i].batch == point[i - 1].batch)
-            return fail_at(err, point[i].place,
-                           "the profile of '%s' on '%s' has batch %llu twice", model,
-                           hardware, (unsigned long long)point[i].batch);
-    return point[0].batch == 1 ||
-           fail_at(err, point[0].place,
-                   "the profile of '%s' on '%s' starts with batch %llu, where 1 is "
-                   "needed, for nobody waits for a batch to fill",
-                   model, hardware, (unsigned long long)point[0].batch);
-}
-
-static bool
-seal_config(const struct serve_pipeline *p, struct serve_stage *stage,
-            struct rec_error *err)
-{
-    struct serve_config *config = &stage->config;
-    const char *model, *hardware;
-    if (!config->place.line)
-        return true;
-    model = p->name[stage->model];
-    hardware = p->name[config->profile];
-    config->profile = serve_profile_find(p, stage->model, config->profile);
-    if (config->profile == REC_NONE)
-        return fail_at(err, config->place, "there is no profile of '%s' on '%s'", model,
-                       hardware);
-    if (config->batch > serve_largest(&p->profile[config->profile]))
-        return fail_at(err, config->place,
-                       "a batch of %u is outside the profile of '%s' on '%s', which ends "
-                       "at %llu",
-                       config->batch, model, hardware,
-                       (unsigned long long)serve_largest(&p->profile[config->profile]));
-    return true;
-}
-
-static bool
-check_model(const struct serve_pipeline *p, const struct serve_stage *stage,
-            struct rec_error *err)
-{
-    if (stage->model == REC_NONE)
-        return true;
-    for (size_t i = 0; i < p->nprofiles; i++)
-        if (p->profile[i].model == stage->model)
-            return true;
-    return fail_at(err, stage->place, "there is no profile of the model '%s'",
-                   p->name[stage->model]);
-}
-
-/* Stages that no edge leads to are entered from the source. */
-static bool
-add_entries(struct serve_pipeline *p, struct rec_error *err)
-{
-    for (size_t i = 0; i < p->nedges; i++)
-        if (p->edge[i].dst != REC_NONE)
-            p->stage[p->edge[i].dst].parents++;
-    for (uint32_t s = 0; s < p->nstages; s++)
-        if (p->stage[s].parents == 0) {
-            struct serve_edge edge = {REC_NONE, s, 1, REC_NONE, p->stage[s].place};
-            if (!add_edge(p, edge, err))
-                return false;
-            p->stage[s].parents++;
-        }
-    return true;
-}
-
-/* Edges by their source. */
-static void
-sort_edges(struct serve_pipeline *p)
-{
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < p->nedges; i++)
-        if (p->edge[i].src == REC_NONE)
-            p->nentries++;
-        else
-            p->stage[p->edge[i].src].nedges++;
-    at = (uint32_t)p->nentries;
-    for (size_t s = 0; s < p->nstages; s++) {
-        p->stage[s].first_edge = at;
-        at += p->stage[s].nedges;
-        p->stage[s].nedges = 0;
-    }
-    at = 0;
-    for (uint32_t i = 0; i < p->nedges; i++) {
-        struct serve_stage *src =
-            p->edge[i].src == REC_NONE ? NULL : &p->stage[p->edge[i].src];
-        p->out[src ? src->first_edge + src->nedges++ : at++] = i;
-    }
-}
-
-/* A stage that has an edge to stage `s` and, as that one, is not in order. */
-static uint32_t
-waits_for(const struct serve_pipeline *p, uint32_t s)
-{
-    for (size_t i = 0; i < p->nedges; i++)
-        if (p->edge[i].dst == s && p->edge[i].src != REC_NONE &&
-            p->stage[p->edge[i].src].rank == REC_NONE)
-            return p->edge[i].src;
-    return s;
-}
-
-/* Whoever goes back from stage to stage that is not in order comes into a circle. */
-static bool
-fail_circle(const struct serve_pipeline *p, struct rec_error *err)
-{
-    char list[300] = "";
-    uint32_t s = 0, start;
-    while (p->stage[s].rank != REC_NONE)
-        s++;
-    for (size_t step = 0; step < p->nstages; step++)
-        s = waits_for(p, s);
-    start = s;
-    do
-        rec_list_name(list, sizeof list, p->stage[s].name);
-    while ((s = waits_for(p, s)) != start);
-    return fail_at(err, p->stage[start].place,
-                   "the pipeline has a circle of stages that wait for each other: %s",
-                   list);
-}
-
-/* Of the stages that could come next, the one whose record came first. */
-static bool
-sort_stages(struct serve_pipeline *p, struct rec_error *err)
-{
-    uint32_t *left = calloc(p->nstages + 1, sizeof *left);
-    size_t n = 0;
-    if (!left)
-        return rec_fail_memory(err);
-    for (size_t s = 0; s < p->nstages; s++) {
-        p->stage[s].rank = REC_NONE;
-        left[s] = p->stage[s].parents;
-    }
-    for (size_t i = 0; i < p->nentries; i++)
-        left[p->edge[p->out[i]].dst]--;
-    for (bool more = true; more;) {
-        more = false;
-        for (uint32_t s = 0; s < p->nstages && !more; s++)
-            if (p->stage[s].rank == REC_NONE && left[s] == 0) {
-                p->stage[s].rank = (uint32_t)n;
-                p->order[n++] = s;
-                more = true;
-                for (uint32_t e = 0; e < p->stage[s].nedges; e++) {
-                    uint32_t dst = p->edge[p->out[p->stage[s].first_edge + e]].dst;
-                    if (dst != REC_NONE)
-                        left[dst]--;
-                }
-            }
-    }
-    free(left);
-    return n == p->nstages || fail_circle(p, err);
-}
-
-bool
-serve_pipeline_seal(struct serve_pipeline *p, struct rec_error *err)
-{
-    p->sealed = true;
-    for (size_t i = 0; i < p->nprofiles; i++)
-        if (!seal_profile(p, &p->profile[i], err))
-            return false;
-    for (size_t s = 0; s < p->nstages; s++)
-        if (!check_model(p, &p->stage[s], err) || !seal_config(p, &p->stage[s], err))
-            return false;
-    if (!add_entries(p, err))
-        return false;
-    p->order = calloc(p->nstages + 1, sizeof *p->order);
-    p->out = calloc(p->nedges + 1, sizeof *p->out);
-    if (!p->order || !p->out)
-        return rec_fail_memory(err);
-    sort_edges(p);
-    return sort_stages(p, err);
-}
-
-bool
-serve_pipeline_configured(const struct serve_pipeline *p, struct rec_error *err)
-{
-    for (size_t s = 0; s < p->nstages; s++)
-        if (p->stage[s].model != REC_NONE && p->stage[s].config.profile == REC_NONE)
-            return fail_at(err, p->stage[s].place, "stage '%s' has no config",
-                           p->stage[s].name);
-    return p->nstages > 0 ||
-           rec_fail(err, REC_DATA, "there is no stage to serve queries");
-}
-
 void
 serve_pipeline_free(struct serve_pipeline *p)
 {
@@ -558,6 +384,7 @@ serve_pipeline_free(struct serve_pipeline *p)
     free(p->stage);
     free(p->edge);
     free(p->window);
+    free(p->rung);
     free(p->order);
     free(p->out);
     rec_map_free(&p->names);
@@ -565,34 +392,4 @@ serve_pipeline_free(struct serve_pipeline *p)
     rec_map_free(&p->pairs);
     rec_arena_free(&p->arena);
     *p = (struct serve_pipeline){0};
-}
-
-/* ---- queries ------------------------------------------------------------- */
-
-bool
-serve_order_time(struct serve_order *order, const struct rec_reader *reader, double time,
-                 struct rec_error *err)
-{
-    if (order->begun && time < order->last)
-        return rec_reader_fail(reader, err, "time runs backwards: %.15g after %.15g",
-                               time, order->last);
-    order->begun = true;
-    order->last = time;
-    return true;
-}
-
-bool
-serve_read_query(struct serve_order *order, const struct rec_reader *reader,
-                 const struct rec *rec, double *time, struct rec_error *err)
-{
-    struct rec_str id;
-    int added;
-    if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, 1, &id, err) ||
-        !rec_get_number(reader, rec, 2, time, err) ||
-        !serve_order_time(order, reader, *time, err))
-        return false;
-    added = rec_ids_add(&order->ids, id, err);
-    return added > 0 ||
-           (added == 0 && rec_reader_fail(reader, err, "query '%.*s' comes twice",
-                                          (int)(id.len < 80 ? id.len : 80), id.ptr));
 }

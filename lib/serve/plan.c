@@ -379,17 +379,10 @@ select_value(double *value, size_t n, size_t k)
     return value[k];
 }
 
-static bool
-simulate(struct serve_planner *planner, const struct serve_choice *choice,
-         struct serve_verdict *verdict, struct rec_error *err)
+void
+serve_set_configs(struct serve_planner *planner, const struct serve_choice *choice)
 {
-    const struct serve_pipeline *p = planner->pipeline;
-    struct judging judging = {.planner = planner};
-    struct serve_sink sink = {take_reply, NULL, &judging};
-    struct serve_sim *sim;
-    bool ok;
-
-    for (uint32_t s = 0; s < p->nstages; s++)
+    for (uint32_t s = 0; s < planner->pipeline->nstages; s++)
         if (serve_has_model(planner, s)) {
             const struct serve_choice_option *option =
                 serve_chosen(planner, s, choice[s]);
@@ -397,9 +390,21 @@ simulate(struct serve_planner *planner, const struct serve_choice *choice,
                                                        .batch = option->batch,
                                                        .replicas = choice[s].replicas};
         }
+}
+
+static bool
+simulate(struct serve_planner *planner, const struct serve_choice *choice,
+         struct serve_verdict *verdict, struct rec_error *err)
+{
+    struct judging judging = {.planner = planner};
+    struct serve_sink sink = {take_reply, NULL, &judging};
+    struct serve_sim *sim;
+    bool ok;
+
+    serve_set_configs(planner, choice);
     if (!serve_count_simulation(planner, err) ||
-        !(sim =
-              serve_sim_new(p, planner->config, &planner->objective.options, &sink, err)))
+        !(sim = serve_sim_new(planner->pipeline, planner->config,
+                              &planner->objective.options, &sink, err)))
         return false;
     ok = true;
     for (size_t i = 0; ok && i < planner->n; i++)

@@ -67,6 +67,8 @@ serve_chosen(const struct serve_planner *planner, uint32_t stage,
     return &planner->menu[stage].option[choice.option];
 }
 
+/* planner->config as it is chosen. */
+void serve_set_configs(struct serve_planner *planner, const struct serve_choice *choice);
 /* US$ an hour. */
 double serve_cost(const struct serve_planner *planner, const struct serve_choice *choice);
 /* Queries/s that a stage could take of all that come to the pipeline. */

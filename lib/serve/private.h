@@ -7,6 +7,10 @@
 
 #include "rampipe/serve.h"
 
+/* An edge more, of the pipeline's records or, when it is sealed, from the source. */
+bool serve_add_edge(struct serve_pipeline *pipeline, struct serve_edge edge,
+                    struct rec_error *err) REC_MUST_CHECK;
+
 /* A query at a stage: one token of it. */
 struct serve_token {
     uint32_t query;  /* in a simulation of one stage: its number, counted from 0 */

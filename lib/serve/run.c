@@ -215,6 +215,7 @@ model_end(void *self, double time, struct rec_error *err)
         served.end = serve_sim_now(run->sim);
         served.begin =
             fmin(served.end, fmax(serve_sim_begin(run->sim), run->options.warmup));
+        served.fixed = run->tuner ? serve_tuner_fixed(run->tuner, s) : NAN;
         served.usage = serve_sim_usage(run->sim, s);
         if (!run->sink.served(run->sink.queries.context, &served, err))
             return false;

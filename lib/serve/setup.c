@@ -6,12 +6,33 @@
 
 /* ---- start and end ------------------------------------------------------- */
 
+bool
+serve_set_batch(struct serve_sim *sim, struct station *station, uint32_t batch,
+                struct rec_error *err)
+{
+    const struct serve_profile *profile =
+        &sim->pipeline->profile[station->config->profile];
+    double *seconds;
+    station->most = batch;
+    if (batch <= station->known)
+        return true;
+    seconds = realloc(station->seconds, batch * sizeof *seconds);
+    if (!seconds)
+        return rec_fail_memory(err);
+    station->seconds = seconds;
+    while (station->known < batch) {
+        station->known++;
+        seconds[station->known - 1] =
+            serve_seconds(profile, sim->options.service, station->known);
+    }
+    return true;
+}
+
 static bool
 open_station(struct serve_sim *sim, uint32_t s, const struct serve_config *config,
              struct rec_error *err)
 {
     struct station *station = &sim->station[s];
-    const struct serve_profile *profile;
     station->stage = &sim->pipeline->stage[s];
     station->join = station->stage->parents > 1 ? sim->njoins++ : REC_NONE;
     station->config = config;
@@ -20,14 +41,8 @@ open_station(struct serve_sim *sim, uint32_t s, const struct serve_config *confi
         sim->parents[station->join] = (uint16_t)station->stage->parents;
     if (station->stage->model == REC_NONE)
         return true;
-    profile = &sim->pipeline->profile[config->profile];
     station->idle = config->replicas;
-    station->seconds = malloc(config->batch * sizeof *station->seconds);
-    if (!station->seconds)
-        return rec_fail_memory(err);
-    for (uint32_t n = 1; n <= config->batch; n++)
-        station->seconds[n - 1] = serve_seconds(profile, sim->options.service, n);
-    return true;
+    return serve_set_batch(sim, station, config->batch, err);
 }
 
 struct serve_sim *

@@ -124,7 +124,7 @@ static bool
 start_batch(struct serve_sim *sim, struct station *station, double time,
             struct rec_error *err)
 {
-    uint32_t most = station->config->batch, slot;
+    uint32_t most = station->most, slot;
     struct batch *batch;
     bool ok = true;
 
@@ -161,7 +161,7 @@ static bool
 wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
      struct rec_error *err)
 {
-    uint32_t most = station->config->batch, needed = n / most + (n % most > 0);
+    uint32_t most = station->most, needed = n / most + (n % most > 0);
     double delay = station->config->delay;
 
     while (needed-- > 0 && station->idle > 0) {
@@ -383,6 +383,8 @@ serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
     if (!serve_sim_advance(sim, change->time, err))
         return false;
     count_usage(station, change->time);
+    if (!serve_set_batch(sim, station, change->batch, err))
+        return false;
     if (!isnan(sim->begin))
         sim->now = change->time;
     now = station->idle + station->taking + station->busy - station->surplus;

@@ -1,75 +1,45 @@
 /*
  * The tuner: more replicas when more comes than was planned for, fewer when less does. What
- * it goes by is in a ring of the arrivals that the widest window holds.
+ * it goes by is in a ring of the arrivals that the widest window holds; what it does is said
+ * by a rule.
  */
-#include "tuner.h"
+#include "tuning.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-/* The rate of the recent past: the highest over windows of RECENT, seconds, within HORIZON;
- * how often it is looked at while nothing changes. */
-enum { RECENT = 5, HORIZON = 30 };
+/* Arrivals are remembered for at least so many seconds. */
+enum { HORIZON = 30 };
 
-/* What rounding may add to a number. */
-#define ROUNDING 1e-12
-
-struct window {
-    double seconds;
-    uint64_t most;  /* arrivals that were planned for */
-    uint64_t limit; /* arrivals, at least `most`, that are no reason to do anything now */
-};
-
-struct tuned {
-    uint32_t replicas; /* with those that start; 0: the stage has no model */
-    double planned;    /* replicas at the planned rate: with the utilisation that it was
-                          planned for, */
-    double busiest;    /* and with that of the busiest stage */
-};
-
-struct serve_tuner {
-    struct serve_tuning tuning;
-    double rate; /* that was planned for, queries/s */
-    struct tuned *stage;
-    size_t nstages;
-    struct window *window; /* the envelope's, */
-    size_t nwindows;
-    struct window recent; /* and one of RECENT */
-    double widest;        /* of all windows, and of HORIZON, seconds */
-    double *ring;         /* of arrivals in that, seconds */
-    size_t room;          /* a power of two, or 0 */
-    uint64_t oldest, arrivals;
-    double met;                  /* the highest rate that was scaled up for, queries/s */
-    double look;                 /* when it looks next whether fewer would do, seconds */
-    struct serve_change *change; /* that are due, in order of time */
-    size_t first, nchanges, change_room;
-};
-
-/* After some seconds, and not at the same instant even if the number is too large for them. */
-static double
-after(double time, double seconds)
-{
-    return fmax(time + seconds, nextafter(time, (double)INFINITY));
-}
-
-/* Replicas for `rate` queries/s, where `planned` are for the planned rate. */
-static uint32_t
-needed(const struct serve_tuner *tuner, double planned, double rate)
-{
-    double n = ceil(planned * rate / tuner->rate * (1 - ROUNDING));
-    return (uint32_t)fmin(fmax(n, 1), SERVE_REPLICAS_MAX);
-}
+static const struct tuner_rule *const rules[] = {
+    [SERVE_DAMPED] = &serve_tuner_damped, [SERVE_PUBLISHED] = &serve_tuner_published};
 
 /* ---- what was planned ---------------------------------------------------- */
 
-/* How many stages' worth of replicas were planned, at which utilisation. */
+/* The batch of most throughput, of equal ones the smallest; at least the planned one. */
+static uint32_t
+largest_useful(const struct serve_profile *profile, enum serve_service service,
+               uint32_t batch)
+{
+    double most = serve_throughput(profile, service, batch);
+    for (size_t i = 0; i < profile->n; i++) {
+        uint32_t larger = (uint32_t)profile->point[i].batch;
+        double rate = larger > batch ? serve_throughput(profile, service, larger) : 0;
+        if (rate > most) {
+            most = rate;
+            batch = larger;
+        }
+    }
+    return batch;
+}
+
 static bool
 open_stages(struct serve_tuner *tuner, const struct serve_pipeline *p,
             enum serve_service service, struct rec_error *err)
 {
-    double highest = 0, most = 0;
+    double most = 0;
     for (size_t s = 0; s < p->nstages; s++) {
         const struct serve_config *config = &p->stage[s].config;
+        const struct serve_profile *profile;
         struct tuned *stage = &tuner->stage[s];
         if (p->stage[s].model == REC_NONE)
             continue;
@@ -78,17 +48,17 @@ open_stages(struct serve_tuner *tuner, const struct serve_pipeline *p,
                                "config of stage '%s' has no load=, what it was planned "
                                "for: plan writes it",
                                p->stage[s].name);
-        stage->replicas = config->replicas;
-        stage->planned = config->replicas;
-        stage->busiest = /* until all are known: replica-seconds a second */
-            config->load /
-            serve_throughput(&p->profile[config->profile], service, config->batch);
-        highest = fmax(highest, stage->busiest / stage->planned);
+        profile = &p->profile[config->profile];
+        stage->planned = stage->replicas = stage->working = config->replicas;
+        stage->batch = stage->small = config->batch;
+        stage->profile = profile;
+        stage->load = config->load;
+        stage->large = largest_useful(profile, service, config->batch);
+        stage->offered = config->load / serve_throughput(profile, service, config->batch);
+        tuner->busiest = fmax(tuner->busiest, stage->offered / stage->planned);
         most = fmax(most, config->load);
     }
     tuner->rate = p->rate > 0 ? p->rate : most;
-    for (size_t s = 0; s < p->nstages; s++)
-        tuner->stage[s].busiest /= highest;
     return most > 0 || rec_fail(err, REC_DATA, "no stage was planned for any load");
 }
 
@@ -102,10 +72,14 @@ open_windows(struct serve_tuner *tuner, const struct serve_pipeline *p,
                         "no envelope record says what the pipeline was planned for: plan "
                         "writes them");
     tuner->nwindows = n;
-    for (size_t i = 0; i < n; i++)
-        tuner->window[i] = (struct window){p->window[i].seconds, p->window[i].queries,
-                                           p->window[i].queries};
-    tuner->recent = (struct window){RECENT, UINT64_MAX, UINT64_MAX};
+    for (size_t i = 0; i < n; i++) {
+        const struct serve_window *window = &p->window[i];
+        tuner->window[i] = (struct tuner_window){.seconds = window->seconds,
+                                                 .most = window->queries,
+                                                 .limit = window->queries};
+        if (tuner->tuning.rule == SERVE_DAMPED && window->resampled > 0)
+            tuner->window[i].most = window->resampled;
+    }
     tuner->widest = fmax(p->window[n - 1].seconds, HORIZON);
     return true;
 }
@@ -119,7 +93,10 @@ serve_tuner_new(const struct serve_pipeline *pipeline, enum serve_service servic
         rec_fail_memory(err);
         return NULL;
     }
+    tuner->rule = rules[tuning->rule];
     tuner->tuning = *tuning;
+    tuner->pipeline = pipeline;
+    tuner->service = service;
     tuner->look = (double)INFINITY;
     tuner->nstages = pipeline->nstages;
     tuner->stage = calloc(pipeline->nstages + 1, sizeof *tuner->stage);
@@ -127,8 +104,10 @@ serve_tuner_new(const struct serve_pipeline *pipeline, enum serve_service servic
     if (!tuner->stage || !tuner->window)
         rec_fail_memory(err);
     else if (open_windows(tuner, pipeline, err) &&
-             open_stages(tuner, pipeline, service, err))
+             open_stages(tuner, pipeline, service, err)) {
+        tuner->rule->open(tuner);
         return tuner;
+    }
     serve_tuner_free(tuner);
     return NULL;
 }
@@ -147,17 +126,11 @@ serve_tuner_free(struct serve_tuner *tuner)
 
 /* ---- arrivals ------------------------------------------------------------ */
 
-static double
-arrival(const struct serve_tuner *tuner, uint64_t i)
-{
-    return tuner->ring[i & (tuner->room - 1)];
-}
-
 static bool
 remember(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
     while (tuner->oldest < tuner->arrivals &&
-           time - arrival(tuner, tuner->oldest) >= tuner->widest)
+           time - tuner_arrival(tuner, tuner->oldest) >= tuner->widest)
         tuner->oldest++;
     if (tuner->arrivals - tuner->oldest == tuner->room) {
         size_t room = tuner->room ? 2 * tuner->room : 1024;
@@ -166,7 +139,7 @@ remember(struct serve_tuner *tuner, double time, struct rec_error *err)
         if (!ring)
             return rec_fail_memory(err);
         for (uint64_t i = tuner->oldest; i < tuner->arrivals; i++)
-            ring[i & (room - 1)] = arrival(tuner, i);
+            ring[i & (room - 1)] = tuner_arrival(tuner, i);
         free(tuner->ring);
         tuner->ring = ring;
         tuner->room = room;
@@ -175,22 +148,13 @@ remember(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-/* A window that ends at `time` holds more than its limit. */
-static bool
-is_beyond(const struct serve_tuner *tuner, const struct window *window, double time)
-{
-    return tuner->arrivals - tuner->oldest > window->limit &&
-           time - arrival(tuner, tuner->arrivals - 1 - window->limit) < window->seconds;
-}
-
-/* The first arrival since which less than `age` seconds are over at `time`. */
-static uint64_t
-since(const struct serve_tuner *tuner, double time, double age)
+uint64_t
+serve_tuner_since(const struct serve_tuner *tuner, double time, double age)
 {
     uint64_t from = tuner->oldest, to = tuner->arrivals;
     while (from < to) {
         uint64_t middle = from + (to - from) / 2;
-        if (time - arrival(tuner, middle) >= age)
+        if (time - tuner_arrival(tuner, middle) >= age)
             from = middle + 1;
         else
             to = middle;
@@ -198,136 +162,57 @@ since(const struct serve_tuner *tuner, double time, double age)
     return from;
 }
 
-/* The highest rate over the windows that end at `time` and hold more than was planned,
- * queries/s; 0: none does. */
-static double
-exceeded(const struct serve_tuner *tuner, double time)
+bool
+serve_tuner_arrival(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
-    double highest = 0;
-    for (size_t i = 0; i < tuner->nwindows; i++) {
-        const struct window *window = &tuner->window[i];
-        uint64_t n = tuner->arrivals - since(tuner, time, window->seconds);
-        if (n > window->most)
-            highest = fmax(highest, (double)n / window->seconds);
+    if (!remember(tuner, time, err))
+        return false;
+    if (tuner->arrivals == 1) {
+        tuner->first_arrival = tuner->flowed = time;
+        tuner->look = tuner_after(time, tuner->tuning.quiet);
     }
-    return highest;
-}
-
-/* There are replicas for a rate above what was planned: for less nothing is to do. */
-static void
-meet(struct serve_tuner *tuner, double rate)
-{
-    tuner->met = rate;
-    for (size_t i = 0; i < tuner->nwindows; i++) {
-        struct window *window = &tuner->window[i];
-        double n = floor(rate * window->seconds * (1 - ROUNDING));
-        window->limit =
-            n > (double)window->most ? (uint64_t)fmin(n, 0x1p63) : window->most;
-    }
-}
-
-/* The most arrivals in one of the windows of RECENT that end at `time`, RECENT before, and so
- * on through HORIZON. */
-static uint64_t
-most_recent(const struct serve_tuner *tuner, double time)
-{
-    uint64_t most = 0, end = tuner->arrivals;
-    for (int age = RECENT; age <= HORIZON; age += RECENT) {
-        uint64_t begin = since(tuner, time, age);
-        most = end - begin > most ? end - begin : most;
-        end = begin;
-    }
-    return most;
+    return tuner->rule->arrived(tuner, time, err);
 }
 
 /* ---- changes ------------------------------------------------------------- */
 
+/* Puts a change behind those that are due before it, or at the same time. */
 static bool
-change(struct serve_tuner *tuner, uint32_t stage, uint32_t replicas, double ordered,
-       double time, struct rec_error *err)
+add_change(struct serve_tuner *tuner, struct tuner_change change, struct rec_error *err)
 {
+    size_t at;
     if (tuner->first == tuner->nchanges)
         tuner->first = tuner->nchanges = 0;
     if (!rec_grow(&tuner->change, &tuner->change_room, tuner->nchanges + 1,
                   sizeof *tuner->change, err))
         return false;
-    tuner->change[tuner->nchanges++] =
-        (struct serve_change){stage, replicas, ordered, time};
-    tuner->stage[stage].replicas = replicas;
-    tuner->look = after(time, tuner->tuning.quiet);
-    return true;
-}
-
-/*
- * More comes than there are replicas for. `rate` is above what was planned for, or 0; `recent`
- * is above what replicas were taken away for, or 0.
- */
-static bool
-scale_up(struct serve_tuner *tuner, double rate, double recent, double time,
-         struct rec_error *err)
-{
-    double due = after(time, tuner->tuning.activation);
-    for (uint32_t s = 0; s < tuner->nstages; s++) {
-        const struct tuned *stage = &tuner->stage[s];
-        uint32_t up = needed(tuner, stage->planned, rate);
-        uint32_t back = needed(tuner, stage->busiest, recent);
-        back = (uint32_t)fmin(back, stage->planned);
-        up = up > back ? up : back;
-        if (stage->replicas > 0 && up > stage->replicas &&
-            !change(tuner, s, up, time, due, err))
-            return false;
-    }
+    at = tuner->nchanges++;
+    for (; at > tuner->first && tuner->change[at - 1].time > change.time; at--)
+        tuner->change[at] = tuner->change[at - 1];
+    tuner->change[at] = change;
     return true;
 }
 
 bool
-serve_tuner_arrival(struct serve_tuner *tuner, double time, struct rec_error *err)
+serve_tuner_order(struct serve_tuner *tuner, uint32_t stage, uint32_t replicas,
+                  double ordered, double time, struct rec_error *err)
 {
-    bool more = false;
-    double rate = 0, recent = 0;
-    if (!remember(tuner, time, err))
-        return false;
-    if (tuner->arrivals == 1)
-        tuner->look = after(time, tuner->tuning.quiet);
-    for (size_t i = 0; i < tuner->nwindows; i++)
-        more |= is_beyond(tuner, &tuner->window[i], time);
-    if (more && (rate = exceeded(tuner, time)) > tuner->met)
-        meet(tuner, rate);
-    else
-        rate = 0;
-    if (is_beyond(tuner, &tuner->recent, time)) {
-        tuner->recent.limit = tuner->arrivals - since(tuner, time, RECENT);
-        recent = (double)tuner->recent.limit / RECENT;
-    }
-    return !(rate > 0 || recent > 0) || scale_up(tuner, rate, recent, time, err);
+    tuner->stage[stage].replicas = replicas;
+    tuner->look = tuner_after(time, tuner->tuning.quiet);
+    return add_change(tuner, (struct tuner_change){stage, replicas, ordered, time}, err);
 }
 
-/* Nothing has changed for a while: do fewer? */
-static bool
-scale_down(struct serve_tuner *tuner, double time, struct rec_error *err)
+bool
+serve_tuner_resize(struct serve_tuner *tuner, uint32_t stage, uint32_t batch, double time,
+                   struct rec_error *err)
 {
-    double rate = exceeded(tuner, time), recent;
-    uint64_t most = most_recent(tuner, time);
-    bool removable = false;
-
-    recent = (double)most / RECENT;
-    tuner->look = after(time, RECENT);
-    for (uint32_t s = 0; s < tuner->nstages; s++) {
-        struct tuned *stage = &tuner->stage[s];
-        uint32_t up = needed(tuner, stage->planned, rate);
-        uint32_t down = needed(tuner, stage->busiest, recent);
-        down = up > down ? up : down;
-        if (down < stage->replicas) {
-            if (!change(tuner, s, down, time, time, err))
-                return false;
-            meet(tuner, rate);
-            tuner->recent.limit = most;
-        }
-        removable = removable || stage->replicas > 1;
-    }
-    if (!removable)
-        tuner->look = (double)INFINITY;
-    return true;
+    size_t kept = tuner->first;
+    for (size_t i = tuner->first; i < tuner->nchanges; i++)
+        if (tuner->change[i].stage != stage || !isnan(tuner->change[i].ordered) ||
+            tuner->change[i].time < time)
+            tuner->change[kept++] = tuner->change[i];
+    tuner->nchanges = kept;
+    return add_change(tuner, (struct tuner_change){stage, batch, (double)NAN, time}, err);
 }
 
 /* ---- time ---------------------------------------------------------------- */
@@ -335,16 +220,30 @@ scale_down(struct serve_tuner *tuner, double time, struct rec_error *err)
 double
 serve_tuner_next(const struct serve_tuner *tuner)
 {
-    return tuner->first < tuner->nchanges ? tuner->change[tuner->first].time
-                                          : tuner->look;
+    double due = tuner->first < tuner->nchanges ? tuner->change[tuner->first].time
+                                                : (double)INFINITY;
+    return fmin(due, tuner->look);
 }
 
 bool
 serve_tuner_starting(struct serve_tuner *tuner, struct serve_change *next)
 {
+    const struct tuner_change *change;
+    struct tuned *stage;
     if (tuner->first == tuner->nchanges)
         return false;
-    *next = tuner->change[tuner->first++];
+    change = &tuner->change[tuner->first++];
+    stage = &tuner->stage[change->stage];
+    if (isnan(change->ordered))
+        stage->batch = change->value;
+    else
+        stage->working = change->value;
+    *next = (struct serve_change){.stage = change->stage,
+                                  .replicas = stage->working,
+                                  .batch = stage->batch,
+                                  .ordered = isnan(change->ordered) ? change->time
+                                                                    : change->ordered,
+                                  .time = change->time};
     return true;
 }
 
@@ -352,7 +251,17 @@ int
 serve_tuner_step(struct serve_tuner *tuner, struct serve_change *next,
                  struct rec_error *err)
 {
-    if (tuner->first == tuner->nchanges && !scale_down(tuner, tuner->look, err))
+    double due = serve_tuner_next(tuner);
+    if ((tuner->first == tuner->nchanges || tuner->change[tuner->first].time > due) &&
+        !tuner->rule->look(tuner, tuner->look, err))
         return -1;
-    return serve_tuner_starting(tuner, next);
+    return tuner->first < tuner->nchanges && tuner->change[tuner->first].time <= due
+               ? serve_tuner_starting(tuner, next)
+               : 0;
+}
+
+double
+serve_tuner_fixed(const struct serve_tuner *tuner, uint32_t stage)
+{
+    return tuner->rule->fixed ? tuner->rule->fixed(tuner, stage) : (double)NAN;
 }

@@ -24,5 +24,8 @@ int serve_tuner_step(struct serve_tuner *tuner, struct serve_change *change,
                      struct rec_error *err) REC_MUST_CHECK;
 /* Takes the next of the replicas that are still starting: false, there is none. */
 bool serve_tuner_starting(struct serve_tuner *tuner, struct serve_change *change);
+/* US$ an hour of a stage in a static plan for the highest rate over half a minute so far; NAN:
+ * not known. */
+double serve_tuner_fixed(const struct serve_tuner *tuner, uint32_t stage);
 
 #endif

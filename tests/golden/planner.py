@@ -25,7 +25,7 @@ def plan(scenario):
     deltas = f"{golden}/deltas/{scenario['arrivals']}.deltas.gz"
     command = (f"tracegen queries --deltas {deltas} --unit ms --speed-up {scenario['delta_divisor']} "
                f"{traces}/serving/image-driver.rec | plan -v --slo {scenario['slo_ms']}ms "
-               f"--percentile {100 * scenario['quantile']:g} --exact")
+               f"--holdout 0 --percentile {100 * scenario['quantile']:g} --exact")
     start = time.monotonic()
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     field = next(line for line in done.stdout.split("\n") if line.startswith("planned")).split("\t")

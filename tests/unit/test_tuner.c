@@ -36,7 +36,7 @@ run_tuned(double quiet)
     static const char *const files[] = {"in"};
     static const struct rec_reader_options reading;
     const struct serve_options options = {.drop_after = INFINITY};
-    const struct serve_tuning tuning = {.activation = 1, .quiet = quiet};
+    const struct serve_tuning tuning = {SERVE_PUBLISHED, .activation = 1, .quiet = quiet};
     struct heard heard = {0};
     const struct serve_run_sink sink = {{hear_reply, NULL, &heard}, NULL, hear_change};
     struct serve_pipeline pipeline = {0};

@@ -1,0 +1,138 @@
+/* The tuner's published rule: InferLine, section 5. */
+#include "tuning.h"
+
+/* The rate of the recent past: the highest over windows of RECENT, seconds, within HORIZON;
+ * how often it is looked at while nothing changes. */
+enum { RECENT = 5, HORIZON = 30 };
+
+/* Replicas of a stage for `rate` queries/s, with the utilisation that it was planned for, */
+static uint32_t
+needed(const struct serve_tuner *tuner, const struct tuned *stage, double rate)
+{
+    return tuner_round_up(stage->planned * rate / tuner->rate);
+}
+
+/* and with that of the busiest stage. */
+static uint32_t
+needed_at_least(const struct serve_tuner *tuner, const struct tuned *stage, double rate)
+{
+    return tuner_round_up(stage->offered / tuner->busiest * rate / tuner->rate);
+}
+
+static void
+open_rule(struct serve_tuner *tuner)
+{
+    tuner->recent =
+        (struct tuner_window){.seconds = RECENT, .most = UINT64_MAX, .limit = UINT64_MAX};
+}
+
+/* The highest rate over the windows that end at `time` and hold more than was planned,
+ * queries/s; 0: none does. */
+static double
+exceeded(const struct serve_tuner *tuner, double time)
+{
+    double highest = 0;
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        const struct tuner_window *window = &tuner->window[i];
+        uint64_t n = tuner->arrivals - serve_tuner_since(tuner, time, window->seconds);
+        if (n > window->most)
+            highest = fmax(highest, (double)n / window->seconds);
+    }
+    return highest;
+}
+
+/* There are replicas for a rate above what was planned: for less nothing is to do. */
+static void
+meet(struct serve_tuner *tuner, double rate)
+{
+    tuner->met = rate;
+    for (size_t i = 0; i < tuner->nwindows; i++) {
+        struct tuner_window *window = &tuner->window[i];
+        double n = floor(rate * window->seconds * (1 - ROUNDING));
+        window->limit =
+            n > (double)window->most ? (uint64_t)fmin(n, 0x1p63) : window->most;
+    }
+}
+
+/* The most arrivals in one of the windows of RECENT that end at `time`, RECENT before, and so
+ * on through HORIZON. */
+static uint64_t
+most_recent(const struct serve_tuner *tuner, double time)
+{
+    uint64_t most = 0, end = tuner->arrivals;
+    for (int age = RECENT; age <= HORIZON; age += RECENT) {
+        uint64_t begin = serve_tuner_since(tuner, time, age);
+        most = end - begin > most ? end - begin : most;
+        end = begin;
+    }
+    return most;
+}
+
+/*
+ * More comes than there are replicas for. `rate` is above what was planned for, or 0; `recent`
+ * is above what replicas were taken away for, or 0.
+ */
+static bool
+scale_up(struct serve_tuner *tuner, double rate, double recent, double time,
+         struct rec_error *err)
+{
+    double due = tuner_after(time, tuner->tuning.activation);
+    for (uint32_t s = 0; s < tuner->nstages; s++) {
+        const struct tuned *stage = &tuner->stage[s];
+        uint32_t up = needed(tuner, stage, rate);
+        uint32_t back = needed_at_least(tuner, stage, recent);
+        back = back < stage->planned ? back : stage->planned;
+        up = up > back ? up : back;
+        if (stage->replicas > 0 && up > stage->replicas &&
+            !serve_tuner_order(tuner, s, up, time, due, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
+{
+    bool more = false;
+    double rate = 0, recent = 0;
+    for (size_t i = 0; i < tuner->nwindows; i++)
+        more |= tuner_is_beyond(tuner, &tuner->window[i], time);
+    if (more && (rate = exceeded(tuner, time)) > tuner->met)
+        meet(tuner, rate);
+    else
+        rate = 0;
+    if (tuner_is_beyond(tuner, &tuner->recent, time)) {
+        tuner->recent.limit = tuner->arrivals - serve_tuner_since(tuner, time, RECENT);
+        recent = (double)tuner->recent.limit / RECENT;
+    }
+    return !(rate > 0 || recent > 0) || scale_up(tuner, rate, recent, time, err);
+}
+
+static bool
+look(struct serve_tuner *tuner, double time, struct rec_error *err)
+{
+    double rate = exceeded(tuner, time), recent;
+    uint64_t most = most_recent(tuner, time);
+    bool removable = false;
+
+    recent = (double)most / RECENT;
+    tuner->look = tuner_after(time, RECENT);
+    for (uint32_t s = 0; s < tuner->nstages; s++) {
+        struct tuned *stage = &tuner->stage[s];
+        uint32_t up = needed(tuner, stage, rate);
+        uint32_t down = needed_at_least(tuner, stage, recent);
+        down = up > down ? up : down;
+        if (down < stage->replicas) {
+            if (!serve_tuner_order(tuner, s, down, time, time, err))
+                return false;
+            meet(tuner, rate);
+            tuner->recent.limit = most;
+        }
+        removable = removable || stage->replicas > 1;
+    }
+    if (!removable)
+        tuner->look = (double)INFINITY;
+    return true;
+}
+
+const struct tuner_rule serve_tuner_published = {open_rule, arrived, look, NULL};
