@@ -33,10 +33,6 @@ read_options(struct serving *s, const struct sim_serve_args *args)
     uint64_t seed;
     s->options.drop_after = INFINITY;
     s->tunes = args->tune_given;
-    if (!s->tunes &&
-        (args->tuner_given || args->activation_given || args->scale_down_after_given))
-        return cli_usage(s->cli,
-                         "--tuner, --activation and --scale-down-after are for --tune");
     if (!cli_choice(s->cli, "service", args->service_arg, services, &service) ||
         !cli_count(s->cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         !cli_seconds(s->cli, "warmup", args->warmup_arg, false, &s->options.warmup) ||
@@ -49,6 +45,10 @@ read_options(struct serving *s, const struct sim_serve_args *args)
          !cli_seconds(s->cli, "drop-after", args->drop_after_arg, false,
                       &s->options.drop_after)))
         return false;
+    if (!s->tunes &&
+        (args->tuner_given || args->activation_given || args->scale_down_after_given))
+        return cli_usage(s->cli,
+                         "--tuner, --activation and --scale-down-after are for --tune");
     s->options.service = (enum serve_service)service;
     s->tuning.rule = (enum serve_rule)rule;
     s->options.seed = (uint32_t)seed;

@@ -601,7 +601,7 @@ REC_ROW(ARRIVALS, "arrivals",
           "distribution's")
     REC_KEY("spacing", TEXT, "instead: the distribution of the inter-arrival times, seconds")
     REC_KEY("change", TEXT, "how the rate changes: on-off, sinusoid or piecewise")
-    REC_KEY("shape", TEXT, "by which numbers, as that option of tracegen queries has them"))
+    REC_KEY("shape", TEXT, "by which numbers, as the option of that name has them"))
 
 REC_ROW(RUNG, "rung",
     "With RATE queries/s a stage needs so many replicas, with such batches; those of one rate "

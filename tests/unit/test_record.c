@@ -115,8 +115,11 @@ types_are_told_apart(void **state)
         assert_int_equal(rec_next(reader, &rec, &err), 1);
         assert_int_equal(rec.type, type);
         for (int i = 0; i < 3; i++) {
+            bool another = false; /* rung without its last letter is run */
             assert_int_equal(rec_next(reader, &rec, &err), 1);
-            assert_int_equal(rec.type, REC_OTHER);
+            for (enum rec_type t = REC_MARK + 1; i == 2 && t < REC_NTYPES; t++)
+                another = another || rec_str_is(rec.field[0], rec_spec(t)->name);
+            assert_int_equal(rec.type != REC_OTHER, another);
         }
         assert_int_equal(rec_next(reader, &rec, &err), 0);
         rec_reader_close(reader);
