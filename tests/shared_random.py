@@ -23,7 +23,7 @@ from rampipe_shared import DDict, KeyTimeout, Queue, SizeError, UnpicklingError 
 from shared_history import Op, check_dictionary, check_queue, check_the_checks  # noqa: E402
 from shared_stores import STORES, File, Server, descriptors, ended, in_fork, raises  # noqa: E402
 
-SECONDS = float(os.environ.get("SHARED_SECONDS", "1"))
+SECONDS = float(os.environ.get("SHARED_SECONDS", "0.4"))
 
 
 # ---- one process --------------------------------------------------------------------------
