@@ -141,7 +141,7 @@ static void
 make_uneven(struct graph *graph, const struct net_cluster *cluster)
 {
     uint32_t parts[OPS], n = 1 + (uint32_t)random_below(OPS);
-    char id[20], of[20], pair[20];
+    char id[30], of[30], pair[20];
     assert_true(graph_start(graph, rec_str("g"), rec_str("m"), "", &err));
     for (uint32_t i = 0; i < n; i++) {
         bool twin = random_below(2);
