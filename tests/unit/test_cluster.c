@@ -361,8 +361,9 @@ run_ten(const struct alloc_heuristic *heuristic)
 static void
 test_impure(void **state)
 {
-    const struct alloc_heuristic pure = {"pure", place_drawing, true, false};
-    const struct alloc_heuristic impure = {"impure", place_drawing, false, false};
+    const struct alloc_heuristic pure = {
+        .name = "pure", .place = place_drawing, .pure = true};
+    const struct alloc_heuristic impure = {.name = "impure", .place = place_drawing};
     double first;
     (void)state;
     run_ten(&pure);
