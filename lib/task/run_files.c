@@ -1,9 +1,9 @@
 /* What files are like: what the log says of them, which must be there, what is on the disk. */
 #include "run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -95,53 +95,73 @@ find_maker(const struct run *run, const char *path, bool *made)
 
 /* A file below a folder; folders themselves come and go with what is in them. */
 static bool
-look_at_entry(const struct run *run, const FTSENT *entry, struct run_look *look)
+look_at_entry(const struct run *run, const char *path, const struct stat *status,
+              struct run_look *look)
 {
     bool content = run->options->content, made = false;
     uint64_t hash = 0xcbf29ce484222325;
     int64_t changed = 0;
     uint32_t sum = 0;
-    if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP || entry->fts_level == 0)
-        return true;
-    if (!find_maker(run, entry->fts_path, &made))
+    if (!find_maker(run, path, &made))
         return false;
     if (made)
         return true;
-    if (entry->fts_info == FTS_F)
-        changed = content && sum_file(entry->fts_accpath, &sum)
-                      ? entry->fts_statp->st_size
-                      : time_of(entry->fts_statp);
-    hash = mix(hash, entry->fts_path, entry->fts_pathlen);
+    if (S_ISREG(status->st_mode))
+        changed = content && sum_file(path, &sum) ? status->st_size : time_of(status);
+    hash = mix(hash, path, strlen(path));
     hash = mix(hash, &changed, sizeof changed);
     look->digest += mix(hash, &sum, sizeof sum); /* (in whatever order they are found) */
     return true;
 }
 
+/* All below the folder `path`, which ends with a slash. What is not there, or may not be read,
+ * has nothing below it. (glibc's fts_open() crashes without memory.) */
+static bool
+look_at_folder(const struct run *run, const char *path, struct run_look *look)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    bool ok = true;
+    if (!folder && errno == ENOMEM)
+        return rec_fail_memory(run->err);
+    if (!folder)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ||
+               rec_fail(run->err, REC_IO, "%s: %s", path, strerror(errno));
+    while (ok && (entry = readdir(folder))) {
+        size_t len = strlen(path), n = strlen(entry->d_name);
+        struct stat status;
+        char *child;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (!(child = malloc(len + n + 2))) {
+            ok = rec_fail_memory(run->err);
+            break;
+        }
+        memcpy(child, path, len);
+        memcpy(child + len, entry->d_name, n + 1);
+        if (lstat(child, &status) != 0)
+            status = (struct stat){0}; /* it has gone since, or may not be looked at */
+        if (S_ISDIR(status.st_mode)) {
+            memcpy(child + len + n, "/", 2);
+            ok = look_at_folder(run, child, look);
+        } else
+            ok = look_at_entry(run, child, &status, look);
+        free(child);
+    }
+    closedir(folder);
+    return ok;
+}
+
 bool
 run_look_below(const struct run *run, const char *name, struct run_look *look)
 {
-    char child[TASK_NAME_MAX + 8], *path = child, *const paths[] = {path, NULL};
-    FTSENT *entry;
-    FTS *tree;
-    bool made, ok = true;
-    int why;
+    char child[TASK_NAME_MAX + 8];
+    bool made;
     *look = (struct run_look){.state = RUN_TREE};
     snprintf(child, sizeof child, "%s\1", name);
     if (!find_maker(run, child, &made))
         return false;
-    if (made) /* all below is what a task makes */
-        return true;
-    snprintf(child, sizeof child, "%s", name);
-    errno = 0;
-    tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    while (tree && ok && (entry = fts_read(tree))) {
-        ok = look_at_entry(run, entry, look);
-        errno = 0;
-    }
-    why = errno;
-    if (tree)
-        fts_close(tree);
-    return ok && (why != ENOMEM || rec_fail_memory(run->err));
+    return made || look_at_folder(run, name, look); /* made: all below is a task's */
 }
 
 void
