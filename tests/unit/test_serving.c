@@ -448,7 +448,8 @@ static void
 change(struct serve_sim *sim, uint32_t replicas, double time)
 {
     struct rec_error err;
-    struct serve_change change = {.replicas = replicas, .batch = 1, .ordered = time, .time = time};
+    struct serve_change change = {
+        .replicas = replicas, .batch = 1, .ordered = time, .time = time};
     assert_true(serve_sim_change(sim, &change, &err));
 }
 
