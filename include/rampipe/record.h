@@ -141,6 +141,9 @@ rec_str_is(struct rec_str a, const char *b)
     return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
 }
 
+/** The CRC-32 of bytes that follow those whose CRC-32 is `crc` (0: none), as gzip has it. */
+uint32_t rec_crc32(uint32_t crc, const void *bytes, size_t n);
+
 /** A 64-bit hash of the bytes (wyhash's mixing step), another in each process, so that
  * nobody can make ids that collide: no result may come of it. */
 uint64_t rec_hash(struct rec_str s);

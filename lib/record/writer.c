@@ -449,3 +449,9 @@ rec_printf(struct rec_writer *writer, const char *format, ...)
         rec_put_bytes(writer, text,
                       (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
+
+uint32_t
+rec_crc32(uint32_t crc, const void *bytes, size_t n)
+{
+    return libdeflate_crc32(crc, bytes, n);
+}

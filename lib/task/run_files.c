@@ -21,23 +21,6 @@ is_folder(const char *name)
     return name[strlen(name) - 1] == '/';
 }
 
-/* The CRC-32 of bytes, that of those before them given, as gzip has it: reflected, 0xedb88320. */
-static uint32_t
-add_crc(uint32_t crc, const unsigned char *bytes, size_t n)
-{
-    static uint32_t table[256];
-    for (uint32_t i = 0; table[255] == 0 && i < 256; i++) {
-        uint32_t rest = i;
-        for (int bit = 0; bit < 8; bit++)
-            rest = rest & 1 ? rest >> 1 ^ 0xedb88320 : rest >> 1;
-        table[i] = rest;
-    }
-    crc = ~crc;
-    for (size_t i = 0; i < n; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
-    return ~crc;
-}
-
 /* The CRC-32 of what is in a file. False: it cannot be read. */
 static bool
 sum_file(const char *path, uint32_t *sum)
@@ -50,7 +33,7 @@ sum_file(const char *path, uint32_t *sum)
         return false;
     while ((n = read(fd, bytes, sizeof bytes)) != 0)
         if (n > 0)
-            *sum = add_crc(*sum, bytes, (size_t)n);
+            *sum = rec_crc32(*sum, bytes, (size_t)n);
         else if (errno != EINTR)
             break;
     close(fd);
