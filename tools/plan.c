@@ -175,6 +175,8 @@ write_planned(struct planning *p, const struct serve_planner *planner,
         rec_num_key(w, "attained_lower", attained->lower);
         rec_num_key(w, "attained_upper", attained->upper);
         rec_uint_key(w, "added", attained->added);
+        if (attained->carried > 0)
+            rec_num_key(w, "carried", attained->carried);
     }
     rec_uint_key(w, "simulations", serve_planner_simulations(planner));
     rec_end(w);

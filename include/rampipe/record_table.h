@@ -589,6 +589,8 @@ REC_ROW(PLANNED, "planned",
     REC_KEY("attained_upper", AMOUNT, "its upper end")
     REC_KEY("added", COUNT, "replicas that were added until the lower end met the objective; "
           "lower= is of the plan without them")
+    REC_KEY("carried", AMOUNT, "each stage has replicas for this rate, the upper end of the "
+          "confidence interval (95 per cent) of rate=, queries/s")
     REC_KEY("simulations", COUNT, "that it took"))
 
 REC_ROW(ARRIVALS, "arrivals",

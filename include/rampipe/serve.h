@@ -129,7 +129,8 @@ struct serve_pipeline {
     size_t nwindows, window_room;
     struct serve_rung *rung; /* by rate, ascending */
     size_t nrungs, rung_room;
-    double rate; /* queries/s that it was planned for; 0: not said */
+    double rate;    /* queries/s that it was planned for; 0: not said */
+    double carried; /* queries/s that its replicas carry; 0: not said */
     /* once sealed: */
     bool sealed;
     uint32_t *order; /* stages, topologically: of those that could come next, the one
@@ -328,19 +329,22 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
  * leaves room for runs that are longer still, at most r w + spread sqrt(r / r0) queries should
  * arrive at the rate r: counts of traffic as irregular vary as the root of their mean.
  *
- * Up. Replicas are for a rate, r0 at first. When more arrive in a window than half a step above it
- * explains (a step is a factor of SERVE_STEP), the rate is estimated with half of the spread,
- * replicas are for the next step above it, and each stage is run as the rung one step above that
- * says, for the rate may rise while replicas start. New replicas work `activation` seconds later.
- * An estimate of the queries that wait, with those that come until then, adds replicas that serve
- * them within 5 s; until then the stage takes its batch of most throughput.
+ * Up. Replicas are for a rate, r0 at first. A step is a factor of SERVE_STEP. When more arrive in
+ * a window than half a step above that rate explains, even if the sample showed too low a rate
+ * (r0 may be as high as carried= of the planned record), the rate is estimated with half of the
+ * spread. Replicas are then for the next step above it, and each stage is run as the rung one
+ * step above that says, for the rate may rise while replicas start. New replicas work
+ * `activation` seconds later. An estimate of the queries that wait, with those that come until
+ * then, adds replicas that serve them within 5 s; until then the stage takes its batch of most
+ * throughput.
  *
  * Down. `quiet` seconds after the last change, then every 5 s: the rate is the higher of that of
  * the last 10 s and that of the last 30 s with half of the spread on top. If it is half a step
  * below what replicas are for, and does not rise, each stage is run as the rung one step above it
  * says; below r0, where there are no rungs, with a = load / mu replicas busy at r0, as
  * a r / r0 + (k0 - a) sqrt(r / r0) replicas (square-root staffing: Halfin and Whitt, Operations
- * Research 29, 1981). The steps, times and factors were chosen on the image driver, seeds 11 to 14.
+ * Research 29, 1981). The steps, times and factors were chosen on the image driver, seeds 13 and
+ * 14, with a look at seed 11.
  *
  * SERVE_PUBLISHED:
  *
@@ -539,6 +543,7 @@ struct serve_attained {
     size_t queries;
     uint64_t late, added; /* replicas that were added for it */
     double share, lower, upper;
+    double carried; /* the rate that replicas carry, queries/s; 0: not known */
 };
 
 /** Of n queries, above 0, in the order in which they came: which are late. The interval is

@@ -136,7 +136,7 @@ meet(struct serve_tuner *tuner, double rate)
     tuner->met = rate;
     for (size_t i = 0; i < tuner->nwindows; i++) {
         struct tuner_window *window = &tuner->window[i];
-        double n = floor(most_at(tuner, window, rate * sqrt(STEP)));
+        double n = floor(most_at(tuner, window, rate * sqrt(STEP) * tuner->unsure));
         window->limit = (uint64_t)fmin(n, 0x1p63);
     }
 }
@@ -144,6 +144,7 @@ meet(struct serve_tuner *tuner, double rate)
 static void
 open_rule(struct serve_tuner *tuner)
 {
+    tuner->unsure = fmax(1, tuner->pipeline->carried / tuner->rate);
     for (size_t i = 0; i < tuner->nwindows; i++) {
         struct tuner_window *window = &tuner->window[i];
         window->spread =

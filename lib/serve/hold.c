@@ -335,6 +335,7 @@ serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial
     ok =
         ok && (attained->added == 0 || serve_make_plan(planner, climb.choice, plan, err));
     plan->bound = bound;
+    attained->carried = climb.rate;
     close_climb(&climb);
     return ok;
 }

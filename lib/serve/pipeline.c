@@ -146,7 +146,8 @@ static bool
 take_planned(struct serve_pipeline *p, const struct rec_reader *reader,
              const struct rec *rec, struct rec_error *err)
 {
-    return rec_key_number(reader, rec, "rate", &p->rate, err);
+    return rec_key_number(reader, rec, "rate", &p->rate, err) &&
+           rec_key_number(reader, rec, "carried", &p->carried, err);
 }
 
 /* ---- stages and edges ---------------------------------------------------- */

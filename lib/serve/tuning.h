@@ -62,6 +62,7 @@ struct serve_tuner {
     enum serve_service service;
     uint64_t counted; /* damped: arrivals from this one on count */
     double rate;      /* that was planned for, queries/s */
+    double unsure;    /* damped: the rate may be so many times as high */
     double busiest;   /* published: the highest planned utilisation of a stage */
     struct tuned *stage;
     size_t nstages;
