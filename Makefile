@@ -33,7 +33,7 @@ TOOLS := $(filter-out $(MODES),$(GGO))
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
 # lib/ROOM/NAME.proto describes messages; NAME.pb-c.[ch] are made of it.
 PROTO := $(patsubst %.proto,%.pb-c,$(notdir $(wildcard lib/*/*.proto)))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO:%=$(BUILD)/proto/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO:%=$(BUILD)/proto/%.o) $(BUILD)/ggo/tool_options.o
 LIB := $(BUILD)/librampipe.a
 SONAME := librampipe.so.$(ABI)
 SHARED := $(BUILD)/librampipe.so.$(VERSION)
@@ -92,6 +92,11 @@ $(BUILD)/ggo/%.o: build/ggo/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-w) -c $< -o $@
 GGO_H := $(GGO:%=build/ggo/%.h)
+build/ggo/tool_options.c: scripts/make-option-table $(GGO:%=build/ggo/%.c)
+	$(call quiet,MAKE)scripts/make-option-table $(GGO) >$@
+$(BUILD)/ggo/tool_options.o: build/ggo/tool_options.c
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(call COMPILE,-I. $(WARN) $(PIC)) -c $< -o $@
 $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN)) -c $< -o $@

@@ -1,6 +1,8 @@
 /* --device, --precision, --devices, --efficiency, --peak, --bandwidth */
 #include "device_options.h"
 
+#include <strings.h>
+
 static bool
 read_table(struct cli *cli, const char *path, struct device_table *table)
 {
@@ -21,6 +23,11 @@ find_device(struct cli *cli, const char *name, const struct device_table *table,
     char list[300] = "";
     if ((*device = device_find(table, name)))
         return true;
+    for (size_t i = table->ndevices; i-- > 0;)
+        if (strcasecmp(table->device[i].name, name) == 0) {
+            *device = device_find(table, table->device[i].name);
+            return true;
+        }
     for (size_t i = 0; i < table->ndevices; i++)
         if (device_find(table, table->device[i].name) == &table->device[i])
             rec_list_name(list, sizeof list, table->device[i].name);

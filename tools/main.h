@@ -13,6 +13,7 @@
 
 #include "rampipe/cli.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,12 +38,24 @@ static const struct cli_mode cli_modes[] = {TOOL_MODES{NULL, NULL, NULL}};
 static int
 cli_parse_words(int argc, char **argv, CLI_ARGS *args, int initialize)
 {
+    const struct cli_program program = {.name = TOOL_NAME, .options = CLI_TEXT(_help)};
     struct CLI_PARSE(_params) params;
+    int status;
+    if (!cli_check_options(argv[0], &program, argc, argv)) {
+        if (initialize)
+            CLI_PARSE(_init)(args);
+        return 1;
+    }
     CLI_PARSE(_params_init)(&params);
     params.check_required = 0;
     params.initialize = initialize;
     params.override = 0;
-    return CLI_PARSE(_ext)(argc, argv, args, &params);
+    params.print_errors = 0;
+    cli_option_refused = false;
+    status = CLI_PARSE(_ext)(argc, argv, args, &params);
+    if (cli_option_refused)
+        cli_explain_option(argv[0], &program, argv[optind > 1 ? optind - 1 : 1], optopt);
+    return status;
 }
 
 /* Would the parser take this line? If not it says why, and where. */

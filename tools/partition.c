@@ -1,7 +1,7 @@
 /* partition [OPTION]... [FILE]... - graphs and jobs -> partitioned graphs and jobs. */
 #include "ggo/partition.h"
 #define CLI_UNSHOWN "limit",
-#define CLI_SEED (args.policy_given && strcmp(args.policy_arg, "random") == 0)
+#define CLI_SEED (args.policy_given && strcasecmp(args.policy_arg, "random") == 0)
 #include "main.h"
 
 #include "graph_times.h"

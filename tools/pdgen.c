@@ -139,15 +139,15 @@ put_number(struct cli *cli, const char *key, double value)
 
 /* What the profile is of, for people and for pd2graph. */
 static void
-put_head(struct cli *cli, const struct pdgen_args *args,
-         const struct input_network_spec *spec, const struct input_network *network)
+put_head(struct cli *cli, const struct input_network_spec *spec,
+         const struct input_network *network, const struct device_roofline *roofline)
 {
     rec_put_line(cli->writer, rec_str(cli->provenance));
     rec_printf(cli->writer, "# network: %s\n", spec->name);
     if (*input_network_family(network))
         rec_printf(cli->writer, "# family: %s\n", input_network_family(network));
-    rec_printf(cli->writer, "# device: %s\n# precision: %s\n", args->device_arg,
-               args->precision_arg);
+    rec_printf(cli->writer, "# device: %s\n# precision: %s\n", roofline->device,
+               device_precisions[roofline->precision]);
     rec_printf(cli->writer, "# batch: %.0f\n", network->batch);
     if (spec->sequence > 0)
         rec_printf(cli->writer, "# sequence: %.0f\n", network->sequence);
@@ -173,15 +173,14 @@ put_profile(struct cli *cli, const struct input_network *network, double bytes,
 }
 
 static bool
-write_profile(struct cli *cli, const struct pdgen_args *args,
-              const struct input_network_spec *spec, const struct input_network *network,
-              const struct device_roofline *r)
+write_profile(struct cli *cli, const struct input_network_spec *spec,
+              const struct input_network *network, const struct device_roofline *r)
 {
     double *times = calloc(network->nlayers, 2 * sizeof *times);
     bool ok = (times || rec_fail_memory(&cli->err)) &&
               find_times(cli, network, r, times) && cli_open_writer(cli, false);
     if (ok) {
-        put_head(cli, args, spec, network);
+        put_head(cli, spec, network, r);
         put_profile(cli, network, device_element(r->precision), times);
     }
     free(times);
@@ -269,7 +268,7 @@ run(struct cli *cli, const struct pdgen_args *args)
                    &network) &&
              (args->graph_given
                   ? write_graph(cli, !args->no_job_given, spec, &network, &roofline)
-                  : write_profile(cli, args, spec, &network, &roofline));
+                  : write_profile(cli, spec, &network, &roofline));
     input_network_free(&network);
     input_transformer_free(&config.transformer);
     device_table_free(&table);

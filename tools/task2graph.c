@@ -278,6 +278,22 @@ write_job(struct reading *r)
     rec_end(w);
 }
 
+static void
+warn_of_late(struct cli *cli, const struct task_late *late)
+{
+    if (late->n == 1)
+        cli_warn(
+            cli,
+            "'%s' is not there, and is read before task '%s' writes it: '%s' stands too late",
+            late->name, late->writer, late->writer);
+    if (late->n > 1)
+        cli_warn(
+            cli,
+            "%llu names are not there, and are read before a task writes them; the first "
+            "is '%s': '%s' stands too late",
+            (unsigned long long)late->n, late->name, late->writer);
+}
+
 static bool
 run(struct cli *cli, const struct task2graph_args *args)
 {
@@ -298,6 +314,8 @@ run(struct cli *cli, const struct task2graph_args *args)
     ok = ok && task_list_end(r.list, &cli->err);
     if (ok && r.form == TASK_GRAPH && r.job)
         write_job(&r);
+    if (ok)
+        warn_of_late(cli, task_list_late(r.list));
     if (ok && args->costs_given)
         say_unmeasured(&r, args->costs_arg);
     task_costs_free(&r.costs);

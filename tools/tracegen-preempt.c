@@ -91,7 +91,7 @@ read_hourly(struct preempt *p, const struct tracegen_preempt_args *args)
         !read_chances(p->cli, "removal", args->removal_arg, h->removal))
         return false;
     h->random_addition =
-        args->addition_given && strcmp(args->addition_arg, "random") == 0;
+        args->addition_given && strcasecmp(args->addition_arg, "random") == 0;
     return !args->addition_given || h->random_addition ||
            read_chances(p->cli, "addition", args->addition_arg, h->addition);
 }

@@ -231,6 +231,13 @@ void task_hazards_gather(struct task_hazards *hazards,
 bool task_hazards_writers(struct task_hazards *hazards, const char *name,
                           const struct task_edge **edges, size_t *nedges,
                           struct rec_error *err) REC_MUST_CHECK;
+/** Names that tasks have read and that only tasks behind them write, and files of that name that are
+ * not there: how many, and the first, with who writes it. Texts are the hazards'. */
+struct task_late {
+    uint64_t n;
+    const char *name, *writer;
+};
+const struct task_late *task_hazards_late(const struct task_hazards *hazards);
 /** Tasks from now on depend on nothing before; numbers go on. */
 void task_hazards_fence(struct task_hazards *hazards);
 
@@ -260,6 +267,8 @@ bool task_list_fence(struct task_list *list, const char *id,
                      struct rec_error *err) REC_MUST_CHECK;
 /** All tasks are there. REC_NO: TASK_CHECK found something. */
 bool task_list_end(struct task_list *list, struct rec_error *err) REC_MUST_CHECK;
+/** task_hazards_late() of its tasks. */
+const struct task_late *task_list_late(const struct task_list *list);
 uint64_t task_list_count(const struct task_list *list);
 
 /* ---- running ------------------------------------------------------------- */

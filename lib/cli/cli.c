@@ -17,6 +17,23 @@ cli_start(struct cli *cli, const char *dump)
     return cli->provenance || rec_fail_memory(&cli->err);
 }
 
+/* The message, with a way out if the input is a file of another kind. */
+static void
+print_error(const struct cli *cli, int status)
+{
+    const char *guess =
+        status == REC_DATA || status == REC_IO ? cli_guess_input(cli) : NULL;
+    fprintf(stderr, "%s%s: %s", cli->prefix, cli->program->name, cli->err.text);
+    if (guess)
+        fputs("; the file is ", stderr);
+    for (const char *p = guess ? guess : ""; *p; p++)
+        if (*p == '^')
+            fputs(cli->prefix, stderr);
+        else
+            fputc(*p, stderr);
+    fputc('\n', stderr);
+}
+
 int
 cli_finish(struct cli *cli, bool ok)
 {
@@ -33,7 +50,7 @@ cli_finish(struct cli *cli, bool ok)
     }
     cli_release_file();
     if (status != REC_OK)
-        fprintf(stderr, "%s%s: %s\n", cli->prefix, cli->program->name, cli->err.text);
+        print_error(cli, status);
     free(cli->provenance);
     return status;
 }

@@ -4,14 +4,28 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { WIDTH = 79 };
+
+/* The mode that a slip may have meant; NULL: none is so near. */
+static const char *
+find_nearest(const struct cli_mode *modes, const char *meant)
+{
+    const char *nearest = NULL;
+    size_t least = SIZE_MAX;
+    for (; modes->name; modes++)
+        if (cli_is_nearer(meant, modes->name, &least))
+            nearest = modes->name;
+    return nearest;
+}
 
 int
 cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
          int (*entry)(int argc, char **argv, const char *prefix))
 {
     const char *called = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *nearest;
     char prefix[64] = "";
     size_t len;
 
@@ -24,9 +38,17 @@ cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
         memcpy(prefix, called, len - strlen(name));
         prefix[len - strlen(name)] = '\0';
     }
-    for (; argc > 1 && modes->name; modes++)
-        if (strcmp(argv[1], modes->name) == 0)
-            return modes->main(argc - 1, argv + 1, prefix);
+    for (const struct cli_mode *mode = modes; argc > 1 && mode->name; mode++)
+        if (strcmp(argv[1], mode->name) == 0)
+            return mode->main(argc - 1, argv + 1, prefix);
+    nearest = argc > 1 && modes->name && access(argv[1], F_OK) != 0
+                  ? find_nearest(modes, argv[1])
+                  : NULL;
+    if (nearest) {
+        fprintf(stderr, "%s%s: there is no mode or file '%s'; is it %s%s %s?\n", prefix,
+                name, argv[1], prefix, name, nearest);
+        return REC_USAGE;
+    }
     return entry(argc, argv, prefix);
 }
 

@@ -1,8 +1,10 @@
 /* Option values: strict numbers, with units where they have one. */
 #include "rampipe/cli.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <strings.h>
 
 bool
 cli_usage(struct cli *cli, const char *format, ...)
@@ -32,14 +34,16 @@ static const struct unit sizes[] = {
     {"B", 0, 1},        {"kB", 3, 1},       {"MB", 6, 1},       {"GB", 9, 1},
     {"TB", 12, 1},      {"PB", 15, 1},      {"KiB", 0, 0x1p10}, {"MiB", 0, 0x1p20},
     {"GiB", 0, 0x1p30}, {"TiB", 0, 0x1p40}, {"PiB", 0, 0x1p50}, {NULL, 0, 0}};
-static const struct unit rates[] = {{"B/s", 0, 1},           {"kB/s", 3, 1},
-                                    {"MB/s", 6, 1},          {"GB/s", 9, 1},
-                                    {"TB/s", 12, 1},         {"PB/s", 15, 1},
-                                    {"KiB/s", 0, 0x1p10},    {"MiB/s", 0, 0x1p20},
-                                    {"GiB/s", 0, 0x1p30},    {"TiB/s", 0, 0x1p40},
-                                    {"bit/s", 0, 1 / 8.0},   {"kbit/s", 3, 1 / 8.0},
-                                    {"Mbit/s", 6, 1 / 8.0},  {"Gbit/s", 9, 1 / 8.0},
-                                    {"Tbit/s", 12, 1 / 8.0}, {NULL, 0, 0}};
+static const struct unit rates[] = {
+    {"B/s", 0, 1},          {"kB/s", 3, 1},         {"MB/s", 6, 1},
+    {"GB/s", 9, 1},         {"TB/s", 12, 1},        {"PB/s", 15, 1},
+    {"KiB/s", 0, 0x1p10},   {"MiB/s", 0, 0x1p20},   {"GiB/s", 0, 0x1p30},
+    {"TiB/s", 0, 0x1p40},   {"bit/s", 0, 1 / 8.0},  {"kbit/s", 3, 1 / 8.0},
+    {"Mbit/s", 6, 1 / 8.0}, {"Gbit/s", 9, 1 / 8.0}, {"Tbit/s", 12, 1 / 8.0},
+    {"b/s", 0, 1 / 8.0},    {"kb/s", 3, 1 / 8.0},   {"Mb/s", 6, 1 / 8.0},
+    {"Gb/s", 9, 1 / 8.0},   {"Tb/s", 12, 1 / 8.0},  {"kbps", 3, 1 / 8.0},
+    {"Mbps", 6, 1 / 8.0},   {"Gbps", 9, 1 / 8.0},   {"Tbps", 12, 1 / 8.0},
+    {"GBps", 9, 1},         {"TBps", 12, 1},        {NULL, 0, 0}};
 
 /* Reads digits * 10^power, rounded once: 0.1us is the 1e-7 that a user would write. */
 static bool
@@ -60,22 +64,38 @@ parse_scaled(struct rec_str digits, int power, double *value)
     return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
 }
 
+/* The unit of this name, or the only one of this name in other upper and lower case. gb/s may be
+ * GB/s or Gb/s, of which one is eight times the other; Gb is no GB. NULL: none, or two. */
+static const struct unit *
+find_unit(const struct unit *units, const char *name)
+{
+    const struct unit *found = NULL;
+    for (const struct unit *unit = units; unit->name; unit++)
+        if (strcmp(unit->name, name) == 0)
+            return unit;
+    for (const struct unit *unit = units; unit->name; unit++) {
+        if (strcasecmp(unit->name, name) != 0)
+            continue;
+        if (found || (isupper((unsigned char)*name) && strchr(name, 'b')))
+            return NULL;
+        found = unit;
+    }
+    return found;
+}
+
 static bool
-parse(const char *text, const struct unit *unit, bool allow_inf, double *value)
+parse(const char *text, const struct unit *units, bool allow_inf, double *value)
 {
     size_t digits = strspn(text, "0123456789.+-eE");
-    const struct unit one = {"", 0, 1};
+    const struct unit one = {"", 0, 1}, *unit;
+    const char *name = text + digits + strspn(text + digits, " ");
 
     if (strcmp(text, "inf") == 0) {
         *value = (double)INFINITY;
         return allow_inf;
     }
-    if (text[digits])
-        while (unit->name && strcmp(unit->name, text + digits) != 0)
-            unit++;
-    else
-        unit = &one;
-    if (!unit->name || !parse_scaled((struct rec_str){text, digits}, unit->power, value))
+    unit = text[digits] ? find_unit(units, name) : &one;
+    if (!unit || !parse_scaled((struct rec_str){text, digits}, unit->power, value))
         return false;
     *value *= unit->factor;
     return *value >= 0 && isfinite(*value);
@@ -117,8 +137,8 @@ bool
 cli_rate(struct cli *cli, const char *option, const char *text, bool allow_inf,
          double *value)
 {
-    return quantity(cli, option, text, rates, " (bytes/s, or with a unit: 1.6TB/s)",
-                    allow_inf, value);
+    return quantity(cli, option, text, rates,
+                    " (bytes/s, or with a unit: 1.6TB/s, 400Gb/s)", allow_inf, value);
 }
 
 /* ---- integers and words -------------------------------------------------- */
@@ -155,7 +175,7 @@ cli_choose_row(struct cli *cli, const char *option, const char *text, const void
         memcpy(&name, (const char *)rows + i * size, sizeof name);
         if (!name)
             break;
-        if (strcmp(text, name) == 0) {
+        if (strcasecmp(text, name) == 0) {
             *index = i;
             return true;
         }

@@ -10,6 +10,7 @@
 #include "private.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define NONE REC_NONE
 
@@ -70,6 +71,7 @@ struct task_hazards {
     uint32_t ngathers;
     uint32_t *gather_mark; /* as `mark` */
     size_t gather_mark_room;
+    struct task_late late;
 };
 
 /* ---- nodes --------------------------------------------------------------- */
@@ -387,10 +389,35 @@ output_of(const struct task_hazards *h, const char *name)
     return turn == NONE ? 0 : turn;
 }
 
+/* The task at hand writes what tasks before it have read, and nobody has written. */
 static bool
-wait_names(struct task_hazards *h, const struct task_names *names, bool writes,
+note_late(struct task_hazards *h, uint32_t node, const char *name, const char *writer,
+          struct rec_error *err)
+{
+    const struct object *object = &h->node[node].exact;
+    uint32_t written = object->writer, read = 0;
+    if (object->nreaders == 0 || written > 0)
+        return true;
+    look_above(h, node, &written, &read);
+    if (written > 0 || (*name != '@' && access(name, F_OK) == 0) || h->late.n++ > 0)
+        return true;
+    h->late.name = rec_arena_copy(&h->arena, rec_str(name), err);
+    h->late.writer = rec_arena_copy(&h->arena, rec_str(writer), err);
+    return h->late.name && h->late.writer;
+}
+
+const struct task_late *
+task_hazards_late(const struct task_hazards *h)
+{
+    return &h->late;
+}
+
+/* `writer` is the task at hand; NULL: it reads the names. */
+static bool
+wait_names(struct task_hazards *h, const struct task_names *names, const char *writer,
            struct rec_error *err)
 {
+    bool writes = writer;
     for (size_t i = 0; i < names->n; i++) {
         uint32_t turn = output_of(h, names->name[i]), node;
         bool below;
@@ -399,6 +426,8 @@ wait_names(struct task_hazards *h, const struct task_names *names, bool writes,
         node = find_node(h, names->name[i], &below, err);
         if (node == NONE || !(below ? wait_below(h, node, writes, err)
                                     : wait_exact(h, node, writes, err)))
+            return false;
+        if (writes && !below && !note_late(h, node, names->name[i], writer, err))
             return false;
     }
     return true;
@@ -509,7 +538,7 @@ task_hazards_writers(struct task_hazards *h, const char *name,
     h->turn++; /* that of a task that would come now */
     h->fence = 0;
     h->nedges = 0;
-    ok = wait_names(h, &names, false, err);
+    ok = wait_names(h, &names, NULL, err);
     h->turn--;
     h->fence = fence;
     settle_edges(h);
@@ -534,8 +563,8 @@ task_hazards_add(struct task_hazards *h, const struct task *task,
     if (h->gathers && (!gather_names(h, &task->reads, false, err) ||
                        !gather_names(h, &task->writes, true, err)))
         return false;
-    if (!wait_names(h, &task->reads, false, err) ||
-        !wait_names(h, &task->writes, true, err) ||
+    if (!wait_names(h, &task->reads, NULL, err) ||
+        !wait_names(h, &task->writes, task->id, err) ||
         !settle_names(h, &task->writes, true, err) ||
         !settle_names(h, &task->reads, false, err) || !add_id(h, task->id, err))
         return false;

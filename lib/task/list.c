@@ -543,6 +543,12 @@ task_list_end(struct task_list *list, struct rec_error *err)
     return true;
 }
 
+const struct task_late *
+task_list_late(const struct task_list *list)
+{
+    return task_hazards_late(list->hazards);
+}
+
 uint64_t
 task_list_count(const struct task_list *list)
 {
