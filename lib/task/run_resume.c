@@ -531,8 +531,7 @@ check_given(struct run *run, uint32_t task, bool act)
             continue;
         if (!find_last(run, name.text, &now, &n))
             return false;
-        if (!(turn = calloc(n + 1,
-                            sizeof *turn))) /* (there may be more when it has acted) */
+        if (!(turn = calloc(n + 1, sizeof *turn))) /* (acting may make more of them) */
             return rec_fail_memory(run->err);
         for (size_t k = 0; k < n; k++)
             turn[k] = now[k].src;
