@@ -49,6 +49,14 @@ faulty() {
     [ "$calls" -ge 40 ]
     runtasks --log done.log tasks.rec >/dev/null
     faulty "memory EIO" runtasks --resume done.log tasks.rec
+    # many wait for many, and one of them never succeeds
+    awk -v no=$no 'BEGIN { OFS = "\t"
+        for (i = 0; i < 10; i++) print "task", "w" i, "inf", "-", "m/" i, "touch m/" i, no
+        print "task", "r", "inf", "m/", "-", "true", no "\ntask", "f", "inf", "m/", "-", "false", no }' >many.rec
+    mkdir m
+    runtasks -q --log many.log many.rec >/dev/null 2>&1 || [ $? = 1 ]
+    faulty memory runtasks -q --brief -o /dev/null --resume many.log many.rec
+    [ "$calls" -ge 40 ]
     for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done
 }
 

@@ -12,13 +12,14 @@ setup() {
 }
 
 # The work of a command, whose $n is 1000, and again 4000: at most eight times as much (what looks
-# at all for each takes 16; tables are seeded anew each run, which alone moved 4 up to 6).
+# at all for each takes 16; tables are seeded anew each run, which alone moved 4 up to 6). It ends with status $2.
 near_linear() {
-    local n work=()
+    local n work=() status
     for n in 1000 4000; do
         rm -f count
         export n
-        WORK_COUNT=$PWD/count LD_PRELOAD=$BATS_FILE_TMPDIR/work.so bash -c "exec $1" >out
+        WORK_COUNT=$PWD/count LD_PRELOAD=$BATS_FILE_TMPDIR/work.so bash -c "exec $1" >out && status=0 || status=$?
+        [ $status = "${2:-0}" ]
         work+=("$(cat count)")
     done
     echo "$1: ${work[*]}"
@@ -119,6 +120,17 @@ serving() {
     near_linear 'task2graph --template t.yaml --set a=1..$n'
     for n in 1000 4000; do { echo a && seq $n; } >rows$n.csv; done
     near_linear 'task2graph --template t.yaml rows$n.csv'
+}
+
+@test "scale: runtasks, folders that are written by many tasks and read by many" {
+    # the first fails, so that no other is started; what is counted are names, and edges that are weighed
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"
+            for (i = 0; i < n; i++) print "task", "w" i, "inf", "-", "d/" i, i ? "true" : "false", "cost=" n - i
+            for (i = 0; i < n; i++) print "task", "r" i, "inf", "d/", "e/" i, "true"
+            for (i = 0; i < n; i++) print "task", "v" i, "inf", "e/" i, "d/" i, "true" }' >tasks$n.rec
+    done
+    near_linear 'runtasks --jobs 1 --fail-fast --quiet tasks$n.rec' 1
 }
 
 @test "scale: tasks that all run at once, in a timeline, compared, as costs" {

@@ -12,16 +12,18 @@ fill_all(struct cli *cli, struct device_footprint *footprint)
     while ((status = cli_next(cli, &rec)) > 0)
         if (!device_footprint_take(footprint, cli->reader, &rec, cli->writer, &cli->err))
             return false;
-    if (status == 0 && footprint->filled == 0)
+    if (status < 0 || !device_footprint_end(footprint, &cli->err))
+        return false;
+    if (footprint->filled == 0)
         return rec_fail(&cli->err, REC_NO,
                         "no op has param= or activation=, so there is nothing to fill");
-    if (status == 0 && footprint->kept > 0)
+    if (footprint->kept > 0)
         cli_warn(cli,
                  "%llu of %llu ops have neither param= nor activation=: they keep their "
                  "memory",
                  (unsigned long long)footprint->kept,
                  (unsigned long long)(footprint->kept + footprint->filled));
-    return status == 0;
+    return true;
 }
 
 static bool

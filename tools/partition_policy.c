@@ -5,6 +5,7 @@
 #include "rampipe/alloc.h"
 #include "rampipe/random.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ struct policy {
     size_t list_len, list_room;
     struct wanted *wanted; /* those of them that are not in the output yet */
     size_t nwanted, wanted_room;
-    double made; /* ops and deps of all that are, on which there is a limit */
+    double
+        made; /* ops and deps of all that are, and alternatives, on which there is a limit */
     struct rec_limit limit;
     bool warned;
 };
@@ -120,7 +122,7 @@ offer(struct policy *p, const struct graph *graph, uint32_t degree)
 static bool
 write_wanted(struct policy *p)
 {
-    bool ok = rec_limit(&p->limit, p->made, "ops and deps", &p->cli->err);
+    bool ok = true;
     for (size_t i = 0; ok && i < p->nwanted; i++) {
         struct graph result = {0};
         p->how->degree = p->wanted[i].degree;
@@ -135,12 +137,28 @@ write_wanted(struct policy *p)
     return ok;
 }
 
+/*
+ * A job has n alternatives more, which are written for each job anew. As many as its record has
+ * bytes are not counted: they make the output larger by a factor, however many jobs there are.
+ * What a few bytes can ask for are thousands of degrees.
+ */
+static bool
+count_alternatives(struct policy *p, const struct rec *rec, uint32_t n, double *all)
+{
+    double before = fmax(*all, (double)rec->line.len);
+    *all += n;
+    p->made += fmax(*all - before, 0);
+    return rec_limit(&p->limit, p->made, "ops, deps and alternatives of jobs",
+                     &p->cli->err);
+}
+
 static bool
 take_job(struct policy *p, const struct rec *rec)
 {
     struct cli *cli = p->cli;
     struct rec_str rest, id;
     struct graph_job job;
+    double all = 0;
 
     if (!graph_jobs_read(&p->jobs, &p->store, cli->reader, rec, &job, &cli->err))
         return false;
@@ -155,6 +173,8 @@ take_job(struct policy *p, const struct rec *rec)
         for (uint32_t i = 0; i < n; i++)
             if (!offer(p, graph, p->offered[i]))
                 return false;
+        if (!count_alternatives(p, rec, n, &all))
+            return false;
     }
     if (!write_wanted(p))
         return false;

@@ -138,7 +138,7 @@ struct device_fill {
 bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
                       struct rec_error *err) REC_MUST_CHECK;
-/** Ends the graph at hand, if there is one: it is written, or refused. */
+/** Ends the graph at hand, if there is one: it is written, or refused (REC_DATA: it has no op). */
 bool device_fill_end(struct device_fill *fill, struct rec_writer *writer,
                      struct rec_error *err) REC_MUST_CHECK;
 void device_fill_free(struct device_fill *fill);
@@ -166,6 +166,9 @@ struct device_footprint {
         kept;         /* ops: with param= or activation=; with neither, that keep their
                               MEMORY */
     double parameter; /* of the graph at hand: bytes of MEMORY a byte of param= */
+    const char *file; /* where the graph at hand begins, until its first op; NULL */
+    uint64_t line;
+    char graph[64]; /* its name, which may be cut */
 };
 
 /**
@@ -173,12 +176,15 @@ struct device_footprint {
  * its parameters, and its activation=, which the backward pass reads: the output of an op is
  * counted once, however many read it. Of an op with no pair=, which nothing trains, and by the
  * published rule, param= and activation=. Graph records get optimizer=, or lose it. False, also
- * if it is not known how many bytes a parameter has: *err.
+ * if it is not known how many bytes a parameter has, or if a graph ended without an op: *err.
  */
 bool device_footprint_take(struct device_footprint *footprint,
                            const struct rec_reader *reader, const struct rec *rec,
                            struct rec_writer *writer,
                            struct rec_error *err) REC_MUST_CHECK;
+/** The stream has ended. False: its last graph has no op (REC_DATA). */
+bool device_footprint_end(const struct device_footprint *footprint,
+                          struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

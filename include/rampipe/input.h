@@ -142,9 +142,9 @@ struct input_transformer {
     unsigned image, patch, channels;
     unsigned labels; /* a classifier of the first token */
 
-    struct input_block
-        *block; /* of each of `layers`, owned, input_transformer_free(); NULL:
-                                  no windows, all are mixtures or none is */
+    /* One for each of `layers`; input_transformer_free() frees it. NULL: no layer has a window,
+     * and either all layers are mixtures of experts or none is. */
+    struct input_block *block;
     bool causal;
     bool rms; /* RMSNorm instead of LayerNorm with a bias */
     /* Where norms stand: before attention and MLP; behind each of them, before it is added;

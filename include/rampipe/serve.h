@@ -99,13 +99,13 @@ struct serve_window {
     uint64_t resampled; /* 0: not known */
 };
 
-/** How a stage is to be run with so many queries/s at the pipeline. */
+/** How a stage is to be run when so many queries a second reach the pipeline. */
 struct serve_rung {
-    double rate;
+    double rate; /* queries/s */
     uint32_t stage, batch, replicas;
-    double
-        fixed; /* US$ an hour of the stage in a plan that is made for this rate alone; NAN:
-                     not known */
+    /* What the stage costs in a plan that was made for this rate alone, US$ an hour; NAN if that
+     * is not known. */
+    double fixed;
 };
 
 /** What records say of a pipeline. Starts as {0}. Owns what it points to. */

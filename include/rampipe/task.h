@@ -216,6 +216,10 @@ bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
  * many others. They are numbered 0, 1, ... */
 struct task_gathers {
     void *context;
+    /** A gather of tasks that write leads only to tasks that read what each of these wrote, so that
+     * a failure may go along raw edges. Otherwise some of it may have been overwritten before:
+     * then edges give the order, and there are fewer. */
+    bool exact;
     /** The next gather and the edges that lead to it, before the task that needs it. */
     bool (*take)(void *context, const struct task_edge *edges, size_t nedges,
                  struct rec_error *err);

@@ -16,6 +16,7 @@ struct device_held {
     size_t len, room;
     /* text[claim, before): device= of this device; text[before, rest): as it came */
     size_t claim, before, rest;
+    bool empty; /* it has a graph record, and no op yet */
     uint64_t filled, kept;
     const char *file; /* where the graph record stands */
     uint64_t line;
@@ -199,6 +200,7 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
     struct rec_error why;
     struct op op;
 
+    fill->held->empty = false;
     if (!read_op(reader, rec, &op, err))
         return false;
     if (!same && op.has_part)
@@ -328,9 +330,21 @@ static void
 begin_graph(struct device_held *held, const struct rec_reader *reader,
             const struct rec *rec)
 {
+    held->empty = rec->type == REC_GRAPH;
     held->file = rec_reader_file(reader);
     held->line = rec_reader_line(reader);
     copy_name(held->graph, rec->field[1]);
+}
+
+bool
+device_fail_no_ops(const char *file, uint64_t line, const char *graph,
+                   struct rec_error *err)
+{
+    return rec_fail(
+        err, REC_DATA,
+        "%s:%llu: graph '%s' has no ops: its op records stand behind its graph "
+        "record, without others between",
+        file, (unsigned long long)line, graph);
 }
 
 bool
@@ -346,6 +360,8 @@ device_fill_end(struct device_fill *fill, struct rec_writer *writer,
     rec_writer_flush(held->writer);
     if (!rec_writer_ok(held->writer, err))
         return false;
+    if (held->empty)
+        return device_fail_no_ops(held->file, held->line, held->graph, err);
     all = held->filled + held->kept;
     if (held->kept > 0 && !fill->keep_times)
         return rec_fail(err, REC_NO,

@@ -2,6 +2,7 @@
 #include "private.h"
 
 #include <math.h>
+#include <stdio.h>
 
 const struct device_optimizer device_optimizers[] = {
     {"adam", 2, 1}, {"momentum", 1, 1}, {"sgd", 0, 1}, {"none", 0, 0}, {NULL, 0, 0}};
@@ -48,6 +49,10 @@ take_graph(struct device_footprint *footprint, const struct rec_reader *reader,
 
     if (!find_parameter(footprint, reader, rec, err))
         return false;
+    footprint->file = rec_reader_file(reader);
+    footprint->line = rec_reader_line(reader);
+    snprintf(footprint->graph, sizeof footprint->graph, "%.*s",
+             (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
     rec_begin(writer, "graph");
     rec_str_field(writer, rec->field[1]);
     rec_str_field(writer, rec->field[2]);
@@ -67,6 +72,7 @@ take_op(struct device_footprint *footprint, const struct rec_reader *reader,
     struct rec_str id = rec->field[2], pair;
     double param = NAN, activation = NAN, memory;
 
+    footprint->file = NULL;
     if (!rec_key_number(reader, rec, "param", &param, err) ||
         !rec_key_number(reader, rec, "activation", &activation, err))
         return false;
@@ -97,11 +103,21 @@ take_op(struct device_footprint *footprint, const struct rec_reader *reader,
 }
 
 bool
+device_footprint_end(const struct device_footprint *footprint, struct rec_error *err)
+{
+    return !footprint->file ||
+           device_fail_no_ops(footprint->file, footprint->line, footprint->graph, err);
+}
+
+bool
 device_footprint_take(struct device_footprint *footprint, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
                       struct rec_error *err)
 {
     if ((rec->type == REC_GRAPH || rec->type == REC_OP) && !rec_need(reader, rec, err))
+        return false;
+    if (rec->type != REC_OP && rec->type != REC_DEP && rec->type != REC_COMMENT &&
+        rec->type != REC_OTHER && !device_footprint_end(footprint, err))
         return false;
     if (rec->type == REC_GRAPH)
         return take_graph(footprint, reader, rec, writer, err);

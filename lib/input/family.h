@@ -9,15 +9,15 @@
 /* What the keys fill: the transformer, and what is only needed to make it. */
 struct input_draft {
     struct input_transformer t;
-    unsigned sequence; /* the most tokens */
-    bool learned;      /* each of them has an embedding, */
-    unsigned spare;    /* and so many more are learned that no token has */
-    unsigned nope;     /* latent attention: elements of a head that hold no position */
-    unsigned shared;   /* experts that every token takes */
+    unsigned sequence; /* the largest number of tokens */
+    bool learned;      /* the model learns an embedding for each position */
+    unsigned spare;    /* it learns so many embeddings more, which no position uses */
+    unsigned nope;     /* latent attention: elements of a head without a position */
+    unsigned shared;   /* experts that every token goes through */
 
-    /* Layers whose window is active: those from window_from to before window_until (0:
-     * all), but for each window_period-th (0: none). A list, layer_types, says it
-     * otherwise. */
+    /* The window is active in the layers from window_from up to, but not including, window_until
+     * (0: up to the last), except in each window_period-th layer (0: no exception). If the file
+     * has a list layer_types, the list says it instead. */
     bool windowed;
     unsigned window, window_from, window_until, window_period;
 

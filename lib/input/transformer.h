@@ -4,7 +4,8 @@
 
 #include "private.h"
 
-/* RMSNorm of so many weights, or LayerNorm of as many and biases, over `elements`. */
+/* A layer that normalizes `elements` elements: RMSNorm with so many weights, or LayerNorm with so
+ * many weights and as many biases. */
 uint32_t input_norm(struct input_network *a, uint32_t x, bool rms, unsigned weights,
                     double elements);
 

@@ -8,15 +8,15 @@
 #include <time.h>
 
 enum {
-    EPISODES = 8, /* that experts judge each other by */
-    WINDOWS = 6,  /* of generations, whose means are candidates in the end */
-    ENDS = WINDOWS + 2,
-    START = 4,  /* episodes that what to start from is judged by */
-    FIRST = 12, /* that candidates in the end are, */
-    FINAL = 3,  /* and the best of them by so many more as the options say */
+    EPISODES_PER_EXPERT = 8, /* to compare the experts of a search while it goes on */
+    WINDOWS = 6,             /* parts of the training: the mean of each is a candidate */
+    ENDS = WINDOWS + 2,      /* candidates at the end of training */
+    EPISODES_PER_START = 4,  /* to compare the weights that training can start from */
+    EPISODES_PER_CANDIDATE = 12, /* to compare the candidates at the end */
+    FINALISTS = 3, /* the best candidates, compared again over options->final episodes */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
-    SETTLE = 40 /* generations before experts look at each other, and again after twice as
-                   many */
+    /* Experts first look at each other after so many generations, and again after twice as many. */
+    SETTLE = 40
 };
 
 struct worker {
@@ -295,7 +295,7 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
     bool ok = n > 0 && make_room(t, err) && find_centers(t, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         t->search[i].points = points;
-    ok = ok && judge(t, n, START, err);
+    ok = ok && judge(t, n, EPISODES_PER_START, err);
     for (uint32_t i = 0; ok && i < t->nsearches; i++) {
         uint32_t best = best_point(&t->search[i], n);
         if (start && n == t->nsearches &&
@@ -351,7 +351,7 @@ migrate(struct trainer *t, struct rec_error *err)
         s->points = point;
         s->mean = point + i * t->n;
     }
-    ok = ok && judge(t, all + 1, EPISODES, err);
+    ok = ok && judge(t, all + 1, EPISODES_PER_EXPERT, err);
     for (uint32_t i = 0; ok && i < all; i++)
         ok = settle(t, i, err);
     free(points);
@@ -454,11 +454,11 @@ end_searches(struct trainer *t, bool compared, struct rec_error *err)
                       point + (w + 1) * t->n);
         memcpy(point + (WINDOWS + 1) * t->n, t->search[i].first, t->n * sizeof *point);
     }
-    if (compared && (ok = ok && judge(t, ENDS, FIRST, err)))
+    if (compared && (ok = ok && judge(t, ENDS, EPISODES_PER_CANDIDATE, err)))
         sort_points(t, points, ENDS);
-    t->episodes += FIRST;
-    if (compared && (ok = ok && judge(t, FINAL, t->options->final, err)))
-        sort_points(t, points, FINAL);
+    t->episodes += EPISODES_PER_CANDIDATE;
+    if (compared && (ok = ok && judge(t, FINALISTS, t->options->final, err)))
+        sort_points(t, points, FINALISTS);
     for (uint32_t i = 0; ok && i < t->nsearches; i++)
         set_weights(t, t->search[i].points, t->search[i].expert->weight);
     free(points);
@@ -575,7 +575,8 @@ learn_train(const struct learn_options *options, struct graph_store *store,
     }
     if (ok)
         end = (processor_seconds() - end) / (t.npoints * t.nepisodes) *
-              (options->final ? ENDS * FIRST + FINAL * options->final : 0);
+              (options->final ? ENDS * EPISODES_PER_CANDIDATE + FINALISTS * options->final
+                              : 0);
     while (ok && goes_on(&t, &progress, end)) {
         if (t.nsearches > 1 && t.generation == settled) {
             ok = migrate(&t, err);

@@ -333,7 +333,8 @@ take_place(const struct rec_output *output)
         return 0;
     }
     if (output->claimed) {
-        /* whoever else would replace that same file waits for the lock, and then sees */
+        /* Another process that wants to replace the same file waits for this lock. When it gets
+         * the lock, it sees that its old file is no longer the one at this path. */
         while (flock(output->old, LOCK_EX) != 0 && errno == EINTR)
             ;
         if (!is_at(output->old, output->path))

@@ -219,13 +219,6 @@ add_edge(struct task_hazards *h, uint32_t turn, enum task_hazard hazard,
     return turn <= h->fence || turn == h->turn || put_edge(h, turn - 1, hazard, err);
 }
 
-static bool
-add_gather_edge(struct task_hazards *h, const struct gather *gather,
-                enum task_hazard hazard, struct rec_error *err)
-{
-    return put_edge(h, gather->number | TASK_GATHER, hazard, err);
-}
-
 static int
 compare_edges(const void *a, const void *b)
 {
@@ -257,7 +250,7 @@ wait_for_readers(struct task_hazards *h, const struct object *object, uint32_t b
 {
     for (size_t i = object->nreaders; i-- > 0 && object->reader[i] > bound;) {
         if (object->reader[i] <= object->readers.turn)
-            return add_gather_edge(h, &object->readers, TASK_WAR, err);
+            return put_edge(h, object->readers.number | TASK_GATHER, TASK_WAR, err);
         if (!add_edge(h, object->reader[i], TASK_WAR, err))
             return false;
     }
@@ -327,8 +320,8 @@ wait_below(struct task_hazards *h, uint32_t top, bool writes, struct rec_error *
     int which = writes ? BY_ACCESS : BY_WRITE;
     uint32_t writer = h->fence, reader = 0, node = top, next;
     look_above(h, top, &writer, &reader);
-    if (!writes && h->node[top].writers.turn > writer) {
-        if (!add_gather_edge(h, &h->node[top].writers, TASK_RAW, err))
+    if (!writes && h->gathers && h->node[top].writers.turn > writer) {
+        if (!put_edge(h, h->node[top].writers.number | TASK_GATHER, TASK_RAW, err))
             return false;
         writer = h->node[top].writers.turn;
     } else if (!writes ? !add_edge(h, writer, TASK_RAW, err)
@@ -433,6 +426,15 @@ wait_names(struct task_hazards *h, const struct task_names *names, const char *w
     return true;
 }
 
+/* What was written in this turn is overwritten: a gather that stands for it is not used any more. */
+static void
+leave_gathers(struct task_hazards *h, uint32_t node, uint32_t turn)
+{
+    for (; turn > 0 && node != NONE; node = h->node[node].parent)
+        if (turn <= h->node[node].writers.turn)
+            h->node[node].writers.turn = 0;
+}
+
 static bool
 settle_names(struct task_hazards *h, const struct task_names *names, bool writes,
              struct rec_error *err)
@@ -444,6 +446,10 @@ settle_names(struct task_hazards *h, const struct task_names *names, bool writes
         if (node == NONE)
             return false;
         object = below ? &h->node[node].below : &h->node[node].exact;
+        if (writes && h->gathers && h->gathers->exact) /* all below: of any turn */
+            leave_gathers(h, node,
+                          !below ? object->writer
+                                 : h->node[node].list[BY_WRITE].latest > 0);
         touch(h, node, BY_ACCESS);
         if (writes) {
             touch(h, node, BY_WRITE);
@@ -533,14 +539,17 @@ task_hazards_writers(struct task_hazards *h, const char *name,
                      struct rec_error *err)
 {
     const struct task_names names = {.name = &name, .n = 1};
+    const struct task_gathers *gathers = h->gathers;
     uint32_t fence = h->fence;
     bool ok;
     h->turn++; /* that of a task that would come now */
     h->fence = 0;
+    h->gathers = NULL;
     h->nedges = 0;
     ok = wait_names(h, &names, NULL, err);
     h->turn--;
     h->fence = fence;
+    h->gathers = gathers;
     settle_edges(h);
     *edges = h->edge;
     *nedges = h->nedges;

@@ -457,7 +457,7 @@ task_list_new(enum task_form form, struct rec_writer *writer, const char *name,
         free(list);
         return NULL;
     }
-    list->gathers = (struct task_gathers){list, add_gather};
+    list->gathers = (struct task_gathers){.context = list, .take = add_gather};
     task_hazards_gather(list->hazards, &list->gathers);
     if (form == TASK_DOT) {
         rec_printf(writer, "digraph ");

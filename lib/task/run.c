@@ -395,6 +395,10 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
     ok = run_log_open(&run.log, options, err) &&
          run_launch_open(&run.launch, options->log != NULL, err) &&
          (run.hazards = task_hazards_new(err));
+    /* a job of Slurm names each job that it waits for */
+    run.gathers = (struct task_gathers){&run.graph, true, run_graph_gather};
+    if (ok && !options->runner)
+        task_hazards_gather(run.hazards, &run.gathers);
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
         ok = run_watch_signals(&run) && (!options->runner || run_jobs_open(&run));

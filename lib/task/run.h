@@ -1,7 +1,7 @@
 /* What the files of the runner share: run.c the loop, run_attempt.c attempts, run_graph.c who is
- * ready, run_process.c processes, run_log.c the log being written, run_journal.c and being read,
- * run_resume.c what of it is done again, run_alive.c processes that outlived their runner,
- * run_files.c what files are like. */
+ * ready, run_process.c processes, run_lists.c lists of who wrote what tasks read, run_log.c the log
+ * being written, run_journal.c and being read, run_resume.c what of it is done again, run_alive.c
+ * processes that outlived their runner, run_files.c what files are like. */
 #ifndef RAMPIPE_TASK_RUN_H
 #define RAMPIPE_TASK_RUN_H
 
@@ -52,18 +52,22 @@ struct run_task {
     bool finished; /* the log says so, and it is not run again */
 };
 
-/* Edges are in the order of `dst`. */
+/* Edges are in the order in which `dst` came. Ends are numbers of tasks, or TASK_GATHER and the
+ * number of a gather. */
 struct run_edge {
     uint32_t src, dst, next; /* next: that leads from src */
     enum task_hazard hazard;
 };
 
+/* Gathers (rampipe/task.h) are nodes like tasks, but take no time, and no record names them: they
+ * end with the last task that they wait for. They have no names, costs or place in a log. */
 struct run_graph {
-    struct run_task *task;
+    struct run_task *task, *gather;
     struct run_edge *edge;
     uint32_t *ready; /* a heap: the heaviest first, then the first */
-    uint32_t *stack; /* of tasks that are not run; room for all */
-    size_t n, room, nedges, edge_room, nready, ready_room, stack_room;
+    uint32_t *stack; /* of tasks that are not run, and gathers; room for all */
+    size_t n, room, ngathers, gather_room, nedges, edge_room, nready, ready_room,
+        stack_room;
     size_t weighed; /* how many were known when weights were computed */
 };
 
@@ -119,6 +123,20 @@ struct run_turn {
     const char *writes;   /* names, NUL behind each, and one more at the end */
 };
 
+/* Numbers of tasks or turns, in order. */
+struct run_list {
+    uint32_t n;
+    const uint32_t *value;
+};
+
+/* Lists, numbered 0, 1, ...; each that is another is kept once. Starts as {0}. */
+struct run_lists {
+    struct rec_map known;
+    uint32_t **list;  /* how many, and they */
+    uint32_t *number; /* of each: which of these */
+    size_t n, room, nlists, list_room;
+};
+
 /* A task that the log names. */
 struct run_logged {
     const char *id;
@@ -126,8 +144,7 @@ struct run_logged {
     bool finished, number; /* number: it ended, with an exit status */
     uint32_t turn; /* when it was begun last; and where that, and its end, stand: */
     uint64_t begin, end;
-    size_t
-        source; /* whose turns had written what it read: of each name how many, and they */
+    size_t source; /* whose turns had written what it read: the list of its first name */
 };
 
 /* A file that the log says something of. */
@@ -156,9 +173,8 @@ struct run_log {
     struct run_turn *turn;
     struct run_file *file;
     struct run_runner *runner;
-    uint32_t *source;
+    struct run_lists source;
     size_t n, room, nturns, turn_room, nfiles, file_room, nrunners, runner_room;
-    size_t nsources, source_room;
     uint64_t records;
     struct task_hazards *touched;
     struct rec_arena arena;
@@ -169,14 +185,14 @@ struct run_log {
 /* Of the tasks of a run that has a log: what each reads and writes, and who wrote that before. */
 struct run_access {
     uint32_t nreads, nwrites;
-    size_t name, source; /* where they begin; source: of each name how many, and they */
+    size_t name; /* where they begin */
 };
 
 struct run_accesses {
     struct run_access *task;
     const char **name;
-    uint32_t *source;
-    size_t n, room, nnames, name_room, nsources, source_room;
+    struct run_lists source; /* of each name */
+    size_t n, room, nnames, name_room;
     struct rec_arena arena;
 };
 
@@ -202,6 +218,7 @@ struct run {
     struct task_tally *tally;
     double told; /* time of the last block, seconds */
     struct task_hazards *hazards;
+    struct task_gathers gathers;
     struct run_graph graph;
     struct run_log log;
     struct run_accesses access;
@@ -271,6 +288,11 @@ bool run_reap(struct run *run) REC_MUST_CHECK;
 bool run_name_covers(const char *a, const char *b);
 bool run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str line,
                    double arrival, struct rec_error *err) REC_MUST_CHECK;
+/* A task, or a gather. */
+struct run_task *run_graph_node(const struct run_graph *graph, uint32_t node);
+/* The next gather and the edges that lead to it. `context` is the graph. */
+bool run_graph_gather(void *context, const struct task_edge *edges, size_t n,
+                      struct rec_error *err) REC_MUST_CHECK;
 /* The edges that lead to the last task; it waits for those that have not ended. */
 bool run_graph_link(struct run_graph *graph, const struct task_edge *edges, size_t n,
                     struct rec_error *err) REC_MUST_CHECK;
@@ -296,6 +318,14 @@ bool run_jobs_all_submitted(const struct run *run);
 bool run_jobs_drop(struct run *run, const uint32_t *tasks, size_t n) REC_MUST_CHECK;
 /* Jobs that do not end are not waited for. */
 void run_jobs_leave(struct run *run);
+
+/* ---- run_lists.c ---- */
+/* The next list: where edges come from. */
+bool run_lists_add(struct run_lists *lists, const struct task_edge *from, size_t n,
+                   struct rec_error *err) REC_MUST_CHECK;
+struct run_list run_lists_get(const struct run_lists *lists, size_t at);
+bool run_list_has(struct run_list list, uint32_t value);
+void run_lists_free(struct run_lists *lists);
 
 /* ---- run_log.c ---- */
 /* Reads the log, if it is to be resumed, and opens it at its end. */

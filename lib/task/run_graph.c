@@ -78,6 +78,20 @@ copy_texts(struct run_task *to, const struct task *task, struct rec_str line,
     return true;
 }
 
+struct run_task *
+run_graph_node(const struct run_graph *graph, uint32_t node)
+{
+    return node & TASK_GATHER ? &graph->gather[node & ~TASK_GATHER] : &graph->task[node];
+}
+
+/* For one more task or gather. */
+static bool
+grow_stack(struct run_graph *graph, struct rec_error *err)
+{
+    return rec_grow(&graph->stack, &graph->stack_room, graph->n + graph->ngathers + 1,
+                    sizeof *graph->stack, err);
+}
+
 bool
 run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str line,
               double arrival, struct rec_error *err)
@@ -94,8 +108,7 @@ run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str l
                           .ok_any = task->ok_any};
     to.weight = to.cost;
     if (!rec_grow(&graph->task, &graph->room, graph->n + 1, sizeof to, err) ||
-        !rec_grow(&graph->stack, &graph->stack_room, graph->n + 1, sizeof *graph->stack,
-                  err) ||
+        !grow_stack(graph, err) ||
         !rec_grow(&graph->ready, &graph->ready_room, graph->n + 1, sizeof *graph->ready,
                   err) ||
         !copy_texts(&to, task, line, err))
@@ -107,32 +120,58 @@ run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str l
 static void
 inherit(struct run_graph *graph, uint32_t src, uint32_t dst, enum task_hazard hazard)
 {
-    const struct run_task *from = &graph->task[src];
-    if (hazard == TASK_RAW && from->state == RUN_FAILED &&
-        graph->task[dst].cause == REC_NONE)
-        graph->task[dst].cause = from->cause == REC_NONE ? src : from->cause;
+    const struct run_task *from = run_graph_node(graph, src);
+    struct run_task *to = run_graph_node(graph, dst);
+    if (hazard == TASK_RAW && from->state == RUN_FAILED && to->cause == REC_NONE)
+        to->cause = from->cause == REC_NONE ? src : from->cause;
 }
 
-bool
-run_graph_link(struct run_graph *graph, const struct task_edge *edges, size_t n,
-               struct rec_error *err)
+static bool
+link_node(struct run_graph *graph, uint32_t dst, const struct task_edge *edges, size_t n,
+          struct rec_error *err)
 {
-    uint32_t dst = (uint32_t)graph->n - 1;
     if (graph->nedges + n >= REC_NONE)
         return rec_fail(err, REC_DATA, "there are more than %u edges", REC_NONE);
     if (!rec_grow(&graph->edge, &graph->edge_room, graph->nedges + n, sizeof *graph->edge,
                   err))
         return false;
     for (size_t i = 0; i < n; i++) {
-        struct run_task *src = &graph->task[edges[i].src];
+        struct run_task *src = run_graph_node(graph, edges[i].src);
         graph->edge[graph->nedges] =
             (struct run_edge){edges[i].src, dst, src->edge, edges[i].hazard};
         src->edge = (uint32_t)graph->nedges++;
         if (src->state >= RUN_DONE)
             inherit(graph, edges[i].src, dst, edges[i].hazard);
         else
-            graph->task[dst].waits++;
+            run_graph_node(graph, dst)->waits++;
     }
+    return true;
+}
+
+bool
+run_graph_link(struct run_graph *graph, const struct task_edge *edges, size_t n,
+               struct rec_error *err)
+{
+    return link_node(graph, (uint32_t)graph->n - 1, edges, n, err);
+}
+
+bool
+run_graph_gather(void *context, const struct task_edge *edges, size_t n,
+                 struct rec_error *err)
+{
+    struct run_graph *graph = context;
+    uint32_t number = (uint32_t)graph->ngathers;
+    struct run_task *gather;
+    if (!rec_grow(&graph->gather, &graph->gather_room, graph->ngathers + 1,
+                  sizeof *graph->gather, err) ||
+        !grow_stack(graph, err))
+        return false;
+    gather = &graph->gather[graph->ngathers++];
+    *gather = (struct run_task){.edge = REC_NONE, .cause = REC_NONE, .finished = true};
+    if (!link_node(graph, number | TASK_GATHER, edges, n, err))
+        return false;
+    if (gather->waits == 0)
+        gather->state = gather->cause == REC_NONE ? RUN_DONE : RUN_FAILED;
     return true;
 }
 
@@ -142,6 +181,7 @@ run_graph_free(struct run_graph *graph)
     for (size_t i = 0; i < graph->n; i++)
         free(graph->task[i].text);
     free(graph->task);
+    free(graph->gather);
     free(graph->edge);
     free(graph->ready);
     free(graph->stack);
@@ -204,11 +244,13 @@ run_graph_weigh(struct run_graph *graph)
 {
     for (size_t i = 0; i < graph->n; i++)
         graph->task[i].weight = graph->task[i].cost;
+    for (size_t i = 0; i < graph->ngathers; i++)
+        graph->gather[i].weight = 0;
     /* edges that lead from a task stand behind those that lead to it */
     for (size_t i = graph->nedges; i-- > 0;) {
-        struct run_task *src = &graph->task[graph->edge[i].src];
-        src->weight =
-            fmax(src->weight, src->cost + graph->task[graph->edge[i].dst].weight);
+        struct run_task *src = run_graph_node(graph, graph->edge[i].src);
+        const struct run_task *dst = run_graph_node(graph, graph->edge[i].dst);
+        src->weight = fmax(src->weight, src->cost + dst->weight);
     }
     for (size_t i = graph->nready / 2; i-- > 0;)
         sink(graph, i);
@@ -221,23 +263,28 @@ bool
 run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
               struct rec_error *err)
 {
-    size_t done = 0; /* of those that are skipped; [0] stands for the task itself */
-    *nskipped = 0;
+    size_t n = 0, done = 0; /* of those that have ended in turn */
     for (;;) {
-        for (uint32_t e = graph->task[task].edge; e != REC_NONE;
+        for (uint32_t e = run_graph_node(graph, task)->edge; e != REC_NONE;
              e = graph->edge[e].next) {
-            struct run_task *dst = &graph->task[graph->edge[e].dst];
-            inherit(graph, task, graph->edge[e].dst, graph->edge[e].hazard);
+            uint32_t next = graph->edge[e].dst;
+            struct run_task *dst = run_graph_node(graph, next);
+            inherit(graph, task, next, graph->edge[e].hazard);
             if (--dst->waits > 0 || dst->state != RUN_WAITS)
                 continue;
-            if (dst->cause != REC_NONE) {
-                dst->state = RUN_FAILED;
-                graph->stack[(*nskipped)++] = graph->edge[e].dst;
-            } else if (!run_graph_push(graph, graph->edge[e].dst, err))
+            if (dst->cause != REC_NONE || next & TASK_GATHER) {
+                dst->state = dst->cause != REC_NONE ? RUN_FAILED : RUN_DONE;
+                graph->stack[n++] = next;
+            } else if (!run_graph_push(graph, next, err))
                 return false;
         }
-        if (done == *nskipped)
-            return true;
+        if (done == n)
+            break;
         task = graph->stack[done++];
     }
+    *nskipped = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!(graph->stack[i] & TASK_GATHER))
+            graph->stack[(*nskipped)++] = graph->stack[i];
+    return true;
 }

@@ -114,15 +114,6 @@ find(struct run_log *log, struct rec_str id, struct rec_error *err)
     return &log->logged[log->n++];
 }
 
-static bool
-push_source(struct run_log *log, uint32_t value, struct rec_error *err)
-{
-    if (!rec_grow(&log->source, &log->source_room, log->nsources + 1, sizeof value, err))
-        return false;
-    log->source[log->nsources++] = value;
-    return true;
-}
-
 /* Whose turns wrote what a task that begins now reads. */
 static bool
 keep_sources(struct run_log *log, const struct task_names *reads, struct rec_error *err)
@@ -131,11 +122,8 @@ keep_sources(struct run_log *log, const struct task_names *reads, struct rec_err
         const struct task_edge *turns;
         size_t n;
         if (!run_journal_last(log, reads->name[i], &turns, &n, err) ||
-            !push_source(log, (uint32_t)n, err))
+            !run_lists_add(&log->source, turns, n, err))
             return false;
-        for (size_t k = 0; k < n; k++)
-            if (!push_source(log, turns[k].src, err))
-                return false;
     }
     return true;
 }
@@ -150,7 +138,7 @@ take_task(struct run_log *log, struct task *task, const struct rec_reader *reade
         !(logged = find(log, rec_str(task->id), err)))
         return false;
     logged->finished = logged->number = false;
-    logged->source = log->nsources;
+    logged->source = log->source.n;
     logged->turn = (uint32_t)log->nturns;
     logged->begin = log->records;
     logged->end = UINT64_MAX;

@@ -193,16 +193,6 @@ run_log_file_of(struct run_log *log, const char *name, struct rec_error *err)
 /* ---- names of tasks -------------------------------------------------------- */
 
 static bool
-push_source(struct run_accesses *access, uint32_t value, struct rec_error *err)
-{
-    if (!rec_grow(&access->source, &access->source_room, access->nsources + 1,
-                  sizeof value, err))
-        return false;
-    access->source[access->nsources++] = value;
-    return true;
-}
-
-static bool
 push_names(struct run *run, const struct task_names *names)
 {
     struct run_accesses *access = &run->access;
@@ -216,11 +206,8 @@ push_names(struct run *run, const struct task_names *names)
         if (!(access->name[access->nnames++] =
                   rec_arena_copy(&access->arena, rec_str(name), run->err)) ||
             !task_hazards_writers(run->hazards, name, &edges, &n, run->err) ||
-            !push_source(access, (uint32_t)n, run->err))
+            !run_lists_add(&access->source, edges, n, run->err))
             return false;
-        for (size_t k = 0; k < n; k++)
-            if (!push_source(access, edges[k].src, run->err))
-                return false;
     }
     return true;
 }
@@ -234,9 +221,8 @@ run_log_access(struct run *run, const struct task *task)
     if (!rec_grow(&access->task, &access->room, access->n + 1, sizeof *access->task,
                   run->err))
         return false;
-    access->task[access->n++] =
-        (struct run_access){(uint32_t)task->reads.n, (uint32_t)task->writes.n,
-                            access->nnames, access->nsources};
+    access->task[access->n++] = (struct run_access){
+        (uint32_t)task->reads.n, (uint32_t)task->writes.n, access->nnames};
     return push_names(run, &task->reads) && push_names(run, &task->writes);
 }
 
@@ -245,7 +231,7 @@ run_access_free(struct run_accesses *access)
 {
     free(access->task);
     free(access->name);
-    free(access->source);
+    run_lists_free(&access->source);
     rec_arena_free(&access->arena);
 }
 
@@ -292,11 +278,10 @@ run_log_begin(struct run *run, uint32_t task)
     if (!rec_text_open(&text, run->err))
         return false;
     a = &run->access.task[task];
-    for (size_t i = 0, source = a->source; ok && i < a->nreads + a->nwrites; i++) {
+    for (size_t i = 0; ok && i < a->nreads + a->nwrites; i++) {
         const char *name = run->access.name[a->name + i];
         bool below = name[strlen(name) - 1] == '/', reads = i < a->nreads;
-        uint32_t n = run->access.source[source];
-        source += n + 1;
+        uint32_t n = run_lists_get(&run->access.source, a->name + i).n;
         if (*name != '@' && (reads ? below || n == 0 : n == 0 && !below && !t->begun))
             ok = put_given(run, name, reads, text.out);
     }
@@ -378,5 +363,5 @@ run_log_close(struct run_log *log)
     free(log->turn);
     free(log->file);
     free(log->runner);
-    free(log->source);
+    run_lists_free(&log->source);
 }

@@ -21,32 +21,17 @@
 struct name {
     const char *text;
     bool below; /* it is all below a folder */
-    uint32_t n;
-    const uint32_t *source;
+    struct run_list source;
 };
 
-/* Walks over the names of a task. */
-struct walk {
-    size_t name, source;
-};
-
+/* A name of a task: first come those that it reads. */
 static struct name
-next_name(const struct run *run, struct walk *walk)
+name_of(const struct run *run, uint32_t task, uint32_t i)
 {
-    const struct run_accesses *a = &run->access;
-    struct name name = {.text = a->name[walk->name++]};
-    name.below = *name.text != '@' && name.text[strlen(name.text) - 1] == '/';
-    name.n = a->source[walk->source];
-    name.source = &a->source[walk->source + 1];
-    walk->source += name.n + 1;
-    return name;
-}
-
-static struct walk
-names_of(const struct run *run, uint32_t task)
-{
-    const struct run_access *a = &run->access.task[task];
-    return (struct walk){a->name, a->source};
+    size_t at = run->access.task[task].name + i;
+    const char *text = run->access.name[at];
+    return (struct name){text, *text != '@' && text[strlen(text) - 1] == '/',
+                         run_lists_get(&run->access.source, at)};
 }
 
 /* ---- turns --------------------------------------------------------------- */
@@ -82,22 +67,13 @@ turn_of(const struct run *run, uint32_t task)
     return logged == REC_NONE ? REC_NONE : run->log.logged[logged].turn;
 }
 
-static bool
-is_among(uint32_t value, const uint32_t *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == value)
-            return true;
-    return false;
-}
-
+/* Was it the last turn of one of those who write a name before it is read? */
 static bool
 is_turn_of_any(const struct run *run, uint32_t turn, const struct name *name)
 {
-    for (uint32_t i = 0; i < name->n; i++)
-        if (turn_of(run, name->source[i]) == turn)
-            return true;
-    return false;
+    uint32_t task = task_of(run, turn);
+    return task != REC_NONE && turn_of(run, task) == turn &&
+           run_list_has(name->source, task);
 }
 
 static bool
@@ -239,24 +215,24 @@ find_remade(const struct run *run, uint32_t turn, const struct name *name, bool 
 
 /* Had what a task read been written by these turns of those who write it in the list? */
 static bool
-check_sources(const struct run *run, const struct name *name, const uint32_t *then,
-              size_t n, bool *right)
+check_sources(const struct run *run, const struct name *name, struct run_list then,
+              bool *right)
 {
     *right = true;
-    for (uint32_t i = 0; i < name->n; i++) {
-        uint32_t turn = turn_of(run, name->source[i]);
-        *right = *right && turn != REC_NONE && is_among(turn, then, n);
+    for (uint32_t i = 0; i < name->source.n; i++) {
+        uint32_t turn = turn_of(run, name->source.value[i]);
+        *right = *right && turn != REC_NONE && run_list_has(then, turn);
     }
-    for (size_t i = 0; *right && i < n; i++) {
+    for (uint32_t i = 0; *right && i < then.n; i++) {
         bool remade;
-        if (is_turn_of_any(run, then[i], name))
+        if (is_turn_of_any(run, then.value[i], name))
             continue;
-        if (!find_remade(run, then[i], name, &remade))
+        if (!find_remade(run, then.value[i], name, &remade))
             return false;
-        *right = !remade && (name->below || name->n == 0);
-        for (uint32_t k = 0; k < name->n; k++)
-            *right =
-                *right && !writes_the_same(run, then[i], name->text, name->source[k]);
+        *right = !remade && (name->below || name->source.n == 0);
+        for (uint32_t k = 0; k < name->source.n; k++)
+            *right = *right && !writes_the_same(run, then.value[i], name->text,
+                                                name->source.value[k]);
     }
     return true;
 }
@@ -264,14 +240,14 @@ check_sources(const struct run *run, const struct name *name, const uint32_t *th
 /* Is what a task read, `then` written by these turns, what it would read now? */
 static bool
 check_read(const struct run *run, uint32_t task, const struct name *name,
-           const uint32_t *then, size_t n, bool *right)
+           struct run_list then, bool *right)
 {
     uint32_t at =
         name->below ? rec_map_get(&run->log.names, rec_str(name->text)) : REC_NONE;
     const struct task_edge *now;
     size_t nnow;
     bool written;
-    if (!check_sources(run, name, then, n, right))
+    if (!check_sources(run, name, then, right))
         return false;
     if (at != REC_NONE && run->log.file[at].turn > turn_of(run, task))
         *right = false; /* what no task makes there has changed since */
@@ -282,11 +258,11 @@ check_read(const struct run *run, uint32_t task, const struct name *name,
         return false;
     for (size_t i = 0; i < nnow; i++) {
         uint32_t turn = now[i].src;
-        if (is_among(turn, then, n) || turn < turn_of(run, task))
+        if (run_list_has(then, turn) || turn < turn_of(run, task))
             continue;
         if (is_change(run, turn)
-                ? name->n == 0 || name->below
-                : name->n == 0 && !written && run->log.turn[turn].finished)
+                ? name->source.n == 0 || name->below
+                : name->source.n == 0 && !written && run->log.turn[turn].finished)
             *right = false;
     }
     return true;
@@ -330,18 +306,15 @@ check_task(const struct run *run, uint32_t task, bool *right)
 {
     const struct run_access *a = &run->access.task[task];
     const struct run_log *log = &run->log;
-    struct walk walk = names_of(run, task);
     size_t source = log->logged[run->graph.task[task].logged].source;
     *right = true;
     for (uint32_t i = 0; *right && i < a->nreads; i++) {
-        struct name name = next_name(run, &walk);
-        if (!check_read(run, task, &name, &log->source[source + 1], log->source[source],
-                        right))
+        struct name name = name_of(run, task, i);
+        if (!check_read(run, task, &name, run_lists_get(&log->source, source + i), right))
             return false;
-        source += log->source[source] + 1;
     }
     for (uint32_t i = 0; *right && i < a->nwrites; i++) {
-        struct name name = next_name(run, &walk);
+        struct name name = name_of(run, task, a->nreads + i);
         if (!check_write(run, task, &name, right))
             return false;
     }
@@ -350,55 +323,99 @@ check_task(const struct run *run, uint32_t task, bool *right)
 
 /* ---- what runs again ------------------------------------------------------- */
 
+/* Is what a task wrote in its last turn there, or has one of `others` written it since? */
+static bool
+is_there(const struct run *run, uint32_t task, const char *name, struct run_list last,
+         struct run_list others)
+{
+    uint32_t turn = turn_of(run, task);
+    bool there = run_list_has(last, turn);
+    for (uint32_t i = others.n; there && i-- > 0 && others.value[i] > turn;)
+        there = !writes_the_same(run, others.value[i], name, task);
+    return there;
+}
+
 static void
 run_again(struct run *run, uint32_t task, size_t *n)
 {
-    struct run_graph *graph = &run->graph;
-    if (!graph->task[task].finished)
-        return;
-    graph->task[task].finished = false;
-    graph->stack[(*n)++] = task;
+    struct run_task *t = run_graph_node(&run->graph, task);
+    if (t->finished)
+        run->graph.stack[(*n)++] = task;
+    t->finished = false;
 }
 
-/* Who wrote what a task is to read, and others have written since, writes it again. */
+/* Who wrote what a task is to read writes it again, if it is not among the last turns to write it,
+ * or if others of these have written it since. */
+static bool
+renew_sources(struct run *run, uint32_t task, const struct name *name,
+              struct run_list last, struct run_list others, size_t *n)
+{
+    for (uint32_t k = 0; k < name->source.n; k++) {
+        uint32_t source = name->source.value[k];
+        if (!run->graph.task[source].finished ||
+            is_there(run, source, name->text, last, others))
+            continue;
+        if (source < run->resumed)
+            return rec_fail(run->err, REC_DATA,
+                            "%s: task '%s' must run again, and what it reads, '%s', has "
+                            "been overwritten: '%s', which made it, stands in front of a "
+                            "fence, and must run again with all that is behind it",
+                            run->log.path, run->graph.task[task].id, name->text,
+                            run->graph.task[source].id);
+        run_again(run, source, n);
+    }
+    return true;
+}
+
 static bool
 renew_inputs(struct run *run, uint32_t task, size_t *n)
 {
     const struct run_access *a = &run->access.task[task];
-    struct walk walk = names_of(run, task);
-    for (uint32_t i = 0; i < a->nreads; i++) {
-        struct name name = next_name(run, &walk);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < a->nreads; i++) {
+        struct name name = name_of(run, task, i);
         const struct task_edge *now;
-        size_t nnow;
-        if (name.n == 0)
+        uint32_t *last, nothers = 0;
+        size_t nlast;
+        if (name.source.n == 0)
             continue;
-        if (!find_last(run, name.text, &now, &nnow))
+        if (!find_last(run, name.text, &now, &nlast))
             return false;
-        for (uint32_t k = 0; k < name.n; k++) {
-            uint32_t source = name.source[k], turn = turn_of(run, source);
-            bool there = false, over = false;
-            if (!run->graph.task[source].finished)
-                continue;
-            for (size_t t = 0; t < nnow; t++) {
-                there = there || now[t].src == turn;
-                over = over ||
-                       (now[t].src > turn && !is_turn_of_any(run, now[t].src, &name) &&
-                        writes_the_same(run, now[t].src, name.text, source));
-            }
-            if (there && !over)
-                continue;
-            if (source < run->resumed)
-                return rec_fail(
-                    run->err, REC_DATA,
-                    "%s: task '%s' must run again, and what it reads, '%s', has "
-                    "been overwritten: '%s', which made it, stands in front of a "
-                    "fence, and must run again with all that is behind it",
-                    run->log.path, run->graph.task[task].id, name.text,
-                    run->graph.task[source].id);
-            run_again(run, source, n);
+        if (!(last = malloc((2 * nlast + 1) * sizeof *last)))
+            return rec_fail_memory(run->err);
+        for (size_t k = 0; k < nlast; k++) {
+            last[k] = now[k].src;
+            if (!is_turn_of_any(run, last[k], &name))
+                last[nlast + nothers++] = last[k];
         }
+        ok = renew_sources(run, task, &name, (struct run_list){(uint32_t)nlast, last},
+                           (struct run_list){nothers, last + nlast}, n);
+        free(last);
     }
-    return true;
+    return ok;
+}
+
+/* A task that had begun before what it must wait for had ended has not finished. */
+static bool
+check_ends(struct run *run)
+{
+    const struct run_graph *graph = &run->graph;
+    uint64_t *latest = calloc(graph->ngathers + 1, sizeof *latest); /* end before each */
+    bool ok = latest || rec_fail_memory(run->err);
+    for (size_t i = run->resumed_edges; ok && i < graph->nedges; i++) {
+        uint32_t from = graph->edge[i].src, to = graph->edge[i].dst;
+        const struct run_task *src = run_graph_node(graph, from);
+        struct run_task *dst = run_graph_node(graph, to);
+        uint64_t end = from & TASK_GATHER ? latest[from & ~TASK_GATHER]
+                       : src->finished    ? run->log.logged[src->logged].end
+                                          : 0;
+        if (!(to & TASK_GATHER))
+            dst->finished = dst->finished && end <= run->log.logged[dst->logged].begin;
+        else if (end > latest[to & ~TASK_GATHER])
+            latest[to & ~TASK_GATHER] = end;
+    }
+    free(latest);
+    return ok;
 }
 
 /* Takes ->finished from all that must run again. */
@@ -416,21 +433,17 @@ choose(struct run *run)
             return false;
         t->finished = right;
     }
-    for (size_t i = run->resumed_edges; i < graph->nedges; i++) {
-        const struct run_edge *e = &graph->edge[i];
-        const struct run_task *src = &graph->task[e->src], *dst = &graph->task[e->dst];
-        if (src->finished && dst->finished &&
-            run->log.logged[src->logged].end > run->log.logged[dst->logged].begin)
-            graph->task[e->dst].finished = false;
-    }
+    if (!check_ends(run))
+        return false;
     for (size_t i = graph->n; i-- > first;)
         if (!graph->task[i].finished)
             graph->stack[n++] = (uint32_t)i;
     while (n > 0) {
         uint32_t task = graph->stack[--n];
-        for (uint32_t e = graph->task[task].edge; e != REC_NONE; e = graph->edge[e].next)
+        for (uint32_t e = run_graph_node(graph, task)->edge; e != REC_NONE;
+             e = graph->edge[e].next)
             run_again(run, graph->edge[e].dst, &n);
-        if (!renew_inputs(run, task, &n))
+        if (!(task & TASK_GATHER) && !renew_inputs(run, task, &n))
             return false;
     }
     return true;
@@ -487,8 +500,8 @@ give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t
         bool made = false, written, other;
         if (!overlap(write, name->text) || (*write == '@' && name->below))
             continue;
-        for (uint32_t k = 0; k < name->n && !made; k++)
-            made = writes_the_same(run, turn, what, name->source[k]);
+        for (uint32_t k = 0; k < name->source.n && !made; k++)
+            made = writes_the_same(run, turn, what, name->source.value[k]);
         if (!find_writer(run, what, &written))
             return false;
         other = is_stranger(run, turn) || !written;
@@ -508,25 +521,23 @@ static bool
 check_given(struct run *run, uint32_t task, bool act)
 {
     const struct run_access *a = &run->access.task[task];
-    struct walk walk = names_of(run, task);
     bool ok = true;
     for (uint32_t i = 0; ok && i < a->nreads; i++) {
-        struct name name = next_name(run, &walk);
+        struct name name = name_of(run, task, i);
         const struct task_edge *now;
         uint32_t *turn;
         size_t n;
-        if (name.n > 0 && !name.below)
+        if (name.source.n > 0 && !name.below)
             continue;
         if (!find_last(run, name.text, &now, &n))
             return false;
-        if (!(turn = calloc(n + 1,
-                            sizeof *turn))) /* (there may be more when it has acted) */
+        if (!(turn = calloc(n + 1, sizeof *turn))) /* (acting may make more of them) */
             return rec_fail_memory(run->err);
         for (size_t k = 0; k < n; k++)
             turn[k] = now[k].src;
         for (size_t k = 0; ok && k < n; k++)
             if (!is_change(run, turn[k]) &&
-                !is_among(task_of(run, turn[k]), name.source, name.n))
+                !run_list_has(name.source, task_of(run, turn[k])))
                 ok = give_back_turn(run, task, &name, turn[k], act);
         free(turn);
     }
