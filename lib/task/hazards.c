@@ -7,185 +7,10 @@
  * A node's children are in two lists, by their latest access and by their latest write, so
  * that an access to dir/ finds those that matter without looking at the others.
  */
-#include "private.h"
+#include "hazards.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-#define NONE REC_NONE
-
-/*
- * A node of the graph that is no task. Where many read dir/ and many write below it, each of
- * the ones waits for all of the others: n * n edges, or n + n through a gather that waits for
- * the ones, and that the others wait for. Later ones go on from it: a new gather waits for the
- * old one and for what came since. The old one may stand for a write that was overwritten, or
- * for a reader of what was: whoever overwrote it came behind that reader or write, so that
- * this orders nothing that is not in this order anyway.
- */
-struct gather {
-    uint32_t turn; /* it stands for all up to this one; 0: there is none */
-    uint32_t number;
-};
-enum { FEW = 8 }; /* so many edges need no gather */
-
-/* What was done to one object. Readers of before the last write are forgotten. */
-struct object {
-    uint32_t writer; /* turn; 0: none */
-    uint32_t *reader;
-    size_t nreaders, room;
-    struct gather readers; /* of those up to its turn */
-};
-
-enum { BY_ACCESS, BY_WRITE, NLISTS };
-
-struct node {
-    struct object exact, below;
-    struct gather writers; /* of all below */
-    uint32_t parent;
-    struct list {
-        uint32_t latest;        /* turn of an access or write, of it or below */
-        uint32_t first;         /* child */
-        uint32_t before, after; /* among its siblings; only if latest > 0 */
-    } list[NLISTS];
-};
-
-enum { RELATIVE, ABSOLUTE, SYMBOLIC, NROOTS };
-
-struct task_hazards {
-    struct node *node; /* [0]: of relative paths, [1]: of absolute ones, [2]: of @names */
-    size_t nnodes, room;
-    uint32_t
-        *up; /* the nodes of ., .., ../.., ...: each is the parent of the one before */
-    size_t nup, up_room;
-    struct rec_map children; /* parent's number and component -> node */
-    char *key;
-    size_t key_room;
-    struct rec_map ids; /* -> turn */
-    struct rec_arena arena;
-    uint32_t turn, fence;
-    struct task_edge *edge;
-    size_t nedges, edge_room;
-    uint32_t *mark; /* per task: one more than its place among the edges at hand */
-    size_t mark_room;
-    const struct task_gathers *gathers; /* NULL: there shall be none */
-    uint32_t ngathers;
-    uint32_t *gather_mark; /* as `mark` */
-    size_t gather_mark_room;
-    struct task_late late;
-};
-
-/* ---- nodes --------------------------------------------------------------- */
-
-static uint32_t
-add_node(struct task_hazards *h, uint32_t parent, struct rec_error *err)
-{
-    struct node node = {.parent = parent};
-    if (!rec_grow(&h->node, &h->room, h->nnodes + 1, sizeof *h->node, err))
-        return NONE;
-    for (int k = 0; k < NLISTS; k++)
-        node.list[k] = (struct list){0, NONE, NONE, NONE};
-    h->node[h->nnodes] = node;
-    return (uint32_t)h->nnodes++;
-}
-
-/* The child of a node, which is made if it is not there; NONE: *err. */
-static uint32_t
-child_of(struct task_hazards *h, uint32_t parent, struct rec_str component,
-         struct rec_error *err)
-{
-    size_t n = sizeof parent + component.len;
-    struct rec_str key;
-    uint32_t child;
-    if (!rec_grow(&h->key, &h->key_room, n, 1, err))
-        return NONE;
-    memcpy(h->key, &parent, sizeof parent);
-    memcpy(h->key + sizeof parent, component.ptr, component.len);
-    key = (struct rec_str){h->key, n};
-    child = rec_map_get(&h->children, key);
-    if (child != NONE)
-        return child;
-    if (!(key.ptr = rec_arena_copy(&h->arena, key, err)) ||
-        (child = add_node(h, parent, err)) == NONE ||
-        !rec_map_add(&h->children, key, child, err))
-        return NONE;
-    return child;
-}
-
-/* The node of so many .. above the relative paths. */
-static uint32_t
-up_node(struct task_hazards *h, size_t levels, struct rec_error *err)
-{
-    while (h->nup <= levels) {
-        uint32_t child = h->nup > 0 ? h->up[h->nup - 1] : NONE, node = RELATIVE;
-        if (!rec_grow(&h->up, &h->up_room, h->nup + 1, sizeof *h->up, err) ||
-            (child != NONE && (node = add_node(h, NONE, err)) == NONE))
-            return NONE;
-        if (child != NONE) {
-            h->node[child].parent = node;
-            for (int k = 0; k < NLISTS; k++) {
-                h->node[node].list[k].latest = h->node[child].list[k].latest;
-                h->node[node].list[k].first = child;
-            }
-        }
-        h->up[h->nup++] = node;
-    }
-    return h->up[levels];
-}
-
-/* The node of a name; *below: it stands for all below, too. */
-static uint32_t
-find_node(struct task_hazards *h, const char *name, bool *below, struct rec_error *err)
-{
-    struct rec_str rest = rec_str(name), part;
-    uint32_t node = ABSOLUTE;
-    size_t levels = 0;
-
-    *below = *name != '@' && name[rest.len - 1] == '/';
-    if (*name == '@')
-        return child_of(h, SYMBOLIC, rest, err);
-    if (*name != '/') {
-        while (strncmp(name + 3 * levels, "..", 2) == 0 &&
-               (name[3 * levels + 2] == '/' || name[3 * levels + 2] == '\0'))
-            if (name[3 * levels++ + 2] == '\0')
-                break;
-        node = up_node(h, levels, err);
-    }
-    for (size_t i = 0; node != NONE && rec_str_split(&rest, '/', &part); i++)
-        if (part.len > 0 && !rec_str_is(part, ".") && i >= levels)
-            node = child_of(h, node, part, err);
-    return node;
-}
-
-/* Puts a child first among its siblings. */
-static void
-move_first(struct task_hazards *h, uint32_t child, int which)
-{
-    struct list *own = &h->node[child].list[which];
-    struct list *parent = &h->node[h->node[child].parent].list[which];
-    if (parent->first == child)
-        return;
-    if (own->before != NONE)
-        h->node[own->before].list[which].after = own->after;
-    if (own->after != NONE)
-        h->node[own->after].list[which].before = own->before;
-    own->before = NONE;
-    own->after = parent->first;
-    if (parent->first != NONE)
-        h->node[parent->first].list[which].before = child;
-    parent->first = child;
-}
-
-/* Something happens to a node now: all above it are touched. */
-static void
-touch(struct task_hazards *h, uint32_t node, int which)
-{
-    for (; node != NONE && h->node[node].list[which].latest != h->turn;
-         node = h->node[node].parent) {
-        h->node[node].list[which].latest = h->turn;
-        if (h->node[node].parent != NONE)
-            move_first(h, node, which);
-    }
-}
 
 /* ---- edges --------------------------------------------------------------- */
 
@@ -416,7 +241,7 @@ wait_names(struct task_hazards *h, const struct task_names *names, const char *w
         bool below;
         if (turn > 0 && !add_edge(h, turn, TASK_RAW, err))
             return false;
-        node = find_node(h, names->name[i], &below, err);
+        node = hazards_find_node(h, names->name[i], &below, err);
         if (node == NONE || !(below ? wait_below(h, node, writes, err)
                                     : wait_exact(h, node, writes, err)))
             return false;
@@ -442,7 +267,7 @@ settle_names(struct task_hazards *h, const struct task_names *names, bool writes
     for (size_t i = 0; i < names->n; i++) {
         struct object *object;
         bool below;
-        uint32_t node = find_node(h, names->name[i], &below, err);
+        uint32_t node = hazards_find_node(h, names->name[i], &below, err);
         if (node == NONE)
             return false;
         object = below ? &h->node[node].below : &h->node[node].exact;
@@ -450,9 +275,9 @@ settle_names(struct task_hazards *h, const struct task_names *names, bool writes
             leave_gathers(h, node,
                           !below ? object->writer
                                  : h->node[node].list[BY_WRITE].latest > 0);
-        touch(h, node, BY_ACCESS);
+        hazards_touch(h, node, BY_ACCESS);
         if (writes) {
-            touch(h, node, BY_WRITE);
+            hazards_touch(h, node, BY_WRITE);
             object->writer = h->turn;
             object->nreaders = 0;
             object->readers.turn = 0;
@@ -516,7 +341,7 @@ gather_names(struct task_hazards *h, const struct task_names *names, bool writes
 {
     for (size_t i = 0; i < names->n; i++) {
         bool below;
-        uint32_t node = find_node(h, names->name[i], &below, err);
+        uint32_t node = hazards_find_node(h, names->name[i], &below, err);
         if (node == NONE || (writes && !gather_readers(h, node, below, err)))
             return false;
         if (!writes && below &&
@@ -598,7 +423,7 @@ task_hazards_new(struct rec_error *err)
         return NULL;
     }
     for (int i = 0; i < NROOTS; i++)
-        if (add_node(h, NONE, err) == NONE) {
+        if (hazards_add_node(h, NONE, err) == NONE) {
             task_hazards_free(h);
             return NULL;
         }
