@@ -97,7 +97,9 @@ $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN)) -c $< -o $@
 # A tool is made of tools/NAME.c, its parts tools/NAME_*.c, the parts whose options it
 # includes, its options, and its modes.
-included = $(shell sed -n 's|^include "\(.*\)"$$|tools/\1.c|p' tools/$(1).ggo)
+INCLUDED := $(shell grep '^include "' tools/*.ggo /dev/null | \
+    sed 's|^tools/\(.*\)\.ggo:include "\(.*\)"$$|\1=\2|')
+included = $(patsubst $(1)=%,tools/%.c,$(filter $(1)=%,$(INCLUDED)))
 objects = $(BUILD)/tools/$(1).o $(BUILD)/ggo/$(1).o \
     $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c $(call included,$(1))))
 modes = $(filter $(1)-%,$(MODES))
