@@ -234,7 +234,7 @@ static uint64_t
 settings(int usual)
 {
     const char *more = getenv("BOUND_SETTINGS");
-    return (uint64_t)(more ? atoi(more) : sample(usual));
+    return (uint64_t)(more ? atoi(more) : part_of(usual));
 }
 
 static void

@@ -264,7 +264,7 @@ static void
 test_random_programs(void **state)
 {
     (void)state;
-    for (int i = sample(20000); i-- > 0;) {
+    for (int i = part_of(20000); i-- > 0;) {
         struct program program = {.n = 0};
         size_t n = 2 + random_below(11), few = 2 + random_below(NOBJECTS - 1);
         while (program.n < n) {
@@ -343,7 +343,7 @@ enum { NWIDE = sizeof wide / sizeof *wide };
 static void
 test_gathers_keep_the_order(void **state)
 {
-    size_t gathers = 0, programs = (size_t)sample(3000);
+    size_t gathers = 0, programs = (size_t)part_of(3000);
     (void)state;
     for (size_t i = 0; i < programs; i++) {
         struct program program = {.n = 0};

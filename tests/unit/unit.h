@@ -32,7 +32,7 @@ random_below(uint64_t n)
 
 /* Of so many random settings make check tries a quarter; with EVERY=1, as in CI, all. */
 __attribute__((unused)) static int
-sample(int all)
+part_of(int all)
 {
     const char *every = getenv("EVERY");
     return every && *every ? all : all / 4;
