@@ -22,7 +22,7 @@ ramp() {
 @test "golden: the notebook's partitions by list and its placements" { ramp notebook; }
 @test "golden: first-fit placements on three shapes" { ramp placement; }
 @test "golden: start and end of every op and flow" { ramp detail; }
-@test "golden: step time, overheads, busy fraction of 168 cases" { ramp step; }
+@test "golden: step time, overheads, busy fraction" { ramp step; }
 
 cluster() {
     run python3 "$ROOT/tests/golden/cluster.py" "$shared/golden/ramp" \

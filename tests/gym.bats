@@ -67,7 +67,7 @@ widest $(grep -c '^block' own.widest)" ]
 }
 
 @test "gym: the sample agent learns to block less than chance and the first that fits" {
-    python3 "$ROOT/traces/agents/train.py" --generations 4 --jobs 80 >rates
+    python3 "$ROOT/traces/agents/train.py" --generations 2 --jobs 80 >rates
     cat rates
     awk -F'\t' '{ rate[$1] = $2 }
         END { exit !(NR == 3 && rate["trained"] < rate["random"] && rate["trained"] < rate["first"]) }' rates

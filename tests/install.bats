@@ -56,12 +56,12 @@ flags() {
 
 @test "install: uninstall with the same variables leaves the tree as it was" {
     there() { find "$1" -printf '%P %y %m\n' | sort; }
-    set -- PROGRAM_PREFIX=x. libdir="$PWD/our own/lib/any" mandir="$PWD/our own/man"
+    set -- PROGRAM_PREFIX=rp- libdir="$PWD/our own/lib/any" mandir="$PWD/our own/man"
     mkdir -p our\ own/{bin,lib/any,include,share,man/man1}
     touch our\ own/man/man1/somebody.1
     there "our own" >before
     plain_make install PREFIX="$PWD/our own" "$@" >/dev/null
-    [ -x "our own/bin/x.sim" ] && [ -e "our own/lib/any/librampipe.so" ]
+    [ -x "our own/bin/rp-sim" ] && [ -e "our own/lib/any/librampipe.so" ]
     plain_make uninstall PREFIX="$PWD/our own" "$@"
     there "our own" | diff before -
     # a scratch tree is ours from its root on

@@ -39,7 +39,7 @@ for path in sorted(glob.glob(f"{golden}/planner/*.json")):
     if not os.path.exists(f"{golden}/deltas/{scenario['arrivals']}.deltas.gz"):
         continue
     seen += 1
-    if seen % 3 != 1 and not os.environ.get("EVERY"):  # all of them in CI
+    if seen > 1 and not os.environ.get("EVERY"):  # all of them in CI
         continue
     optimum = scenario["optimal_cost"]
     theirs = scenario["greedy"].get("latency_local_exact", scenario["greedy"]["latency_local"])["cost"]

@@ -168,11 +168,15 @@ def compare_runs():
 
     And every latency of the published rule at CV 4 where it cannot matter who is first: in
     order of size, for ids change places."""
-    text = {}
+    text, seen = {}, 0
     for row in rows("summary_fifo.csv"):
         name, arrivals, service = what = row["config"], row["arrivals"], row["interp"]
         if not os.path.exists(os.path.join(golden, "deltas", arrivals + ".deltas.gz")):
             continue  # it was not kept
+        # Of 28 runs 10, of each configuration one; with EVERY=1, as in CI, all.
+        seen += 1
+        if seen % 3 != 1 and not os.environ.get("EVERY"):
+            continue
         if arrivals not in text:
             text = {arrivals: queries(arrivals)}
         _, arrival, finish, _, _ = run(name, text[arrivals], service)

@@ -231,10 +231,10 @@ free_setting(struct setting *s)
 }
 
 static uint64_t
-settings(uint64_t usual)
+settings(int usual)
 {
     const char *more = getenv("BOUND_SETTINGS");
-    return more ? strtoull(more, NULL, 10) : usual;
+    return (uint64_t)(more ? atoi(more) : part_of(usual));
 }
 
 static void

@@ -120,7 +120,7 @@ static void
 reading_rounds_as_the_c_library(void **state)
 {
     (void)state;
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0, n = part_of(200000); i < n; i++) {
         char text[80];
         double value, want;
         snprintf(text, sizeof text, "%llu.%0*llue%d",
@@ -141,7 +141,7 @@ static void
 halves_are_rounded_to_even(void **state)
 {
     (void)state;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0, n = part_of(20000); i < n; i++) {
         uint64_t half = random64() >> 10 | (uint64_t)1 << 53 | 1;
         double want = (double)(half & 2 ? half + 1 : half - 1), value;
         char text[40];
@@ -216,7 +216,7 @@ static void
 random_bit_patterns_are_shortest(void **state)
 {
     (void)state;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0, n = part_of(100000); i < n; i++) {
         double value = from_bits(random64());
         if (isfinite(value) && value != 0)
             check_shortest(value);
@@ -251,7 +251,7 @@ subnormals_are_shortest(void **state)
     (void)state;
     for (uint64_t bits = 1; bits < 3000; bits++)
         check_shortest(from_bits(bits));
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0, n = part_of(20000); i < n; i++)
         check_shortest(from_bits(1 + random64() % (((uint64_t)1 << 52) - 1)));
 }
 
@@ -259,7 +259,7 @@ static void
 everyday_numbers_are_shortest(void **state)
 {
     (void)state;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0, n = part_of(100000); i < n; i++) {
         char text[32];
         snprintf(text, sizeof text, "%llu.%llu", (unsigned long long)random_below(100000),
                  (unsigned long long)random_below(1000));

@@ -30,6 +30,14 @@ random_below(uint64_t n)
     return random64() % n;
 }
 
+/* Of so many random settings make check tries a quarter; with EVERY=1, as in CI, all. */
+__attribute__((unused)) static int
+part_of(int all)
+{
+    const char *every = getenv("EVERY");
+    return every && *every ? all : all / 4;
+}
+
 /* cmocka's assert_float_equal is of floats. */
 #define assert_near(a, b, error) assert_true(fabs((a) - (b)) <= (error))
 
