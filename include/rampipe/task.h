@@ -44,6 +44,8 @@ struct task {
     bool ok_any;
     const char *cwd, *env; /* as the record has them, escaped; NULL: not said */
     const char *standard_input, *standard_output, *standard_error; /* NULL: not said */
+    const char
+        *call; /* what a worker, which COMMAND is, is given, escaped; NULL: not said */
     struct task_names reads, writes; /* those of its streams, too */
     struct rec_arena arena;
 };

@@ -118,7 +118,7 @@ cancel(struct run *run, const uint32_t *tasks, size_t n, const char *state)
         }
         if (jobs->words.n == before)
             continue;
-        if (!(said = slurm_ask(&jobs->words, &run->launch.mask, run->err)))
+        if (!(said = slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
             return false;
         free(said);
     }
@@ -159,7 +159,6 @@ read_attempt(const struct run *run, double arrival, const struct rec_reader *rea
 {
     double began = run->began;
     struct rec_str name = {0};
-    attempt->user = attempt->system = attempt->memory = 0;
     if (!rec_check(reader, rec, run->err) ||
         !rec_get_number(reader, rec, 3, &attempt->start, run->err) ||
         !rec_get_number(reader, rec, 4, &attempt->end, run->err) ||
@@ -181,6 +180,17 @@ read_attempt(const struct run *run, double arrival, const struct rec_reader *rea
     return true;
 }
 
+/* What a call gave, NUL behind; NULL: nothing. */
+static bool
+keep_given(struct run_jobs *jobs, const struct rec *rec, const char *key,
+           const char **text, struct rec_error *err)
+{
+    struct rec_str given;
+    *text = NULL;
+    return !rec_find_key(rec, key, &given) ||
+           (*text = rec_arena_copy(&jobs->arena, given, err));
+}
+
 /* All attempts but the last are told; that is *attempt. */
 static bool
 read_attempts(struct run *run, uint32_t task, struct rec_reader *reader,
@@ -195,7 +205,12 @@ read_attempts(struct run *run, uint32_t task, struct rec_reader *reader,
         attempt->ok = attempt->ok || rec.type == REC_DONE;
         if (rec.type != REC_ATTEMPT)
             continue;
-        if ((t->attempts > 0 && !run_put_attempt(run, t, attempt)) ||
+        if (t->attempts > 0 && !run_put_attempt(run, t, attempt))
+            return false;
+        attempt->user = attempt->system = attempt->memory = t->call ? NAN : 0;
+        if (!keep_given(run->jobs, &rec, "result", &attempt->result, run->err) ||
+            !keep_given(run->jobs, &rec, "stdout", &attempt->standard_output, run->err) ||
+            !keep_given(run->jobs, &rec, "stderr", &attempt->standard_error, run->err) ||
             !read_attempt(run, t->arrival, reader, &rec, &number, attempt, status, host))
             return false;
         t->attempts = (uint32_t)number;
@@ -363,7 +378,7 @@ ask(struct run *run)
     slurm_cut(&jobs->words, 0);
     if (slurm_split(&jobs->words, "squeue --me --states=all --noheader --format=%A\\ %T",
                     &err))
-        said = slurm_ask(&jobs->words, &run->launch.mask, &err);
+        said = slurm_ask(&jobs->words, &run->pool->launch.mask, &err);
     if (!said) {
         if (!jobs->away)
             run->options->warn(run->options->context, err.text);

@@ -15,6 +15,25 @@ put_path(FILE *out, const char *path)
         fprintf(out, strchr(",%\t", *path) ? "%%%02X" : "%c", (unsigned char)*path);
 }
 
+/* READS without @ID.result: the runner of the job knows no other task. */
+static void
+put_reads(FILE *out, struct rec_str reads)
+{
+    struct rec_str name;
+    bool any = false;
+    while (rec_str_split(&reads, ',', &name)) {
+        static const char result[] = ".result";
+        size_t n = sizeof result - 1;
+        if (name.len > n && *name.ptr == '@' &&
+            memcmp(name.ptr + name.len - n, result, n) == 0)
+            continue;
+        fprintf(out, "%c%.*s", any ? ',' : '\t', (int)name.len, name.ptr);
+        any = true;
+    }
+    if (!any)
+        fputs("\t-", out);
+}
+
 /* The record as it came, but what others print is a file, and so is what nobody asked for. */
 static char *
 make_record(struct run *run, uint32_t task, struct rec_error *err)
@@ -32,16 +51,19 @@ make_record(struct run *run, uint32_t task, struct rec_error *err)
     }
     fputs("task", text.out);
     for (size_t i = 0; rec_str_split(&rest, '\t', &field); i++)
-        if (i > 0 && !(field.len > 6 && memcmp(field.ptr, "stdin=", 6) == 0 && i > 5))
+        if (i == 3)
+            put_reads(text.out, field);
+        else if (i > 0 &&
+                 !(field.len > 6 && memcmp(field.ptr, "stdin=", 6) == 0 && i > 5))
             fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
     if (input) {
         fputs("\tstdin=", text.out);
         put_path(text.out, input);
     }
     run_jobs_name_file(run->jobs, path, task, "out");
-    if (!t->standard_output && !logs)
+    if (!t->standard_output && !logs && !t->call)
         fprintf(text.out, "\tstdout=%s", path);
-    if (!t->standard_error && !logs)
+    if (!t->standard_error && !logs && !t->call)
         fprintf(text.out, "\tstderr=%s", path);
     fputc('\n', text.out);
     free(input);
@@ -172,7 +194,7 @@ submit(struct run *run, uint32_t task)
     run_jobs_name_file(jobs, path, task, "task");
     ok = ok && run_jobs_write_file(path, text, run->err) && make_command(run, task);
     free(text);
-    if (!ok || !(text = slurm_ask(&jobs->words, &run->launch.mask, run->err)))
+    if (!ok || !(text = slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
         return false;
     ok = keep_id(jobs, task, text, run->err);
     free(text);
