@@ -756,6 +756,19 @@ REC_ROW(FENCE, "fence",
     REC_FIELD("ID", ID, "its name"),
 )
 
+REC_ROW(CLIENT, "client",
+    "First of what a client sends to runtasks --listen: how its log is called.",
+    "client\ttraining",
+    REC_FIELD("NAME", ID, "1 to 64 of A-Z a-z 0-9 . _ -, not beginning with a dot"),
+)
+
+REC_ROW(ERROR, "error",
+    "Last of what a client of runtasks --listen is told when its tasks could not all be taken, "
+    "or the service cannot go on with them; no #end follows.",
+    "error\ttraining:7: task 'a' comes twice",
+    REC_FIELD("TEXT", TEXT, "what is wrong, and in which line of what the client sent"),
+)
+
 /* clang-format on */
 
 #undef REC_ROW

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* Tasks are read before any is started, if so many are there. */
-enum { BATCH = 1 << 16 };
+enum { BATCH = 1 << 16, CLIENT_BATCH = 1 << 12 };
 /* Jobs are looked at so often, seconds. */
 #define JOBS_TICK 0.1
 
@@ -158,8 +158,8 @@ take_task(struct run *run, const struct rec *rec)
     return true;
 }
 
-static bool
-take(struct run *run, const struct rec *rec)
+bool
+run_take(struct run *run, const struct rec *rec)
 {
     if (rec->type == REC_TASK)
         return take_task(run, rec);
@@ -168,6 +168,9 @@ take(struct run *run, const struct rec *rec)
         run->fenced = true;
         return rec_need(run->reader, rec, run->err);
     }
+    if (rec->type == REC_CLIENT && run->pool->serves)
+        return rec_reader_fail(run->reader, run->err,
+                               "a client record comes once, before all others");
     rec_put_line(run->writer, rec->line);
     return true;
 }
@@ -212,21 +215,40 @@ is_settled(const struct run *run)
                      : run->npauses == 0 && run->graph.nready == 0;
 }
 
+/* A client went away, or was cut off: what it gave goes on, or is ended. Of a run that is resumed
+ * nothing is known as long as the list is not whole. */
+static void
+lose(struct run *run)
+{
+    run->gone = run->ended = true;
+    run->first = *run->err;
+    if (run->options->cancel || (run->options->resume && run->graph.n > run->resumed))
+        run_end_running(run);
+}
+
 /* Reads what is there, but nothing behind a fence before all in front of it has ended. Bad
  * input does not end what runs. */
 static bool
 read_input(struct run *run)
 {
+    bool serves = run->pool->serves;
+    size_t batch = serves ? CLIENT_BATCH : BATCH, i;
     int status = 1;
     if (run->fenced && !is_settled(run))
         return true;
     run->fenced = false;
-    for (size_t i = 0; i < BATCH && status == 1 && !run->fenced; i++) {
+    for (i = 0; i < batch && status == 1 && !run->fenced; i++) {
         struct rec rec;
         status = rec_try_next(run->reader, &rec, run->err);
-        if (status == 1 && !take(run, &rec))
+        if (status == 1 && serves && rec.type == REC_MARK)
+            status = 0; /* its #end: it has sent all, and waits */
+        else if (status < 0 && serves && run->err->code == REC_IO) {
+            lose(run);
+            return true;
+        } else if (status == 1 && !run_take(run, &rec))
             status = -1;
     }
+    run->unread = status == 1;
     if (status < 0)
         fail(run);
     run->ended = status <= 0;
@@ -246,19 +268,32 @@ next_pause(const struct run *run)
     return next - run_now(run);
 }
 
+double
+run_next(const struct run *run)
+{
+    double left = run->npauses ? next_pause(run) : INFINITY;
+    if (!run->ended && (run->fenced ? is_settled(run) : run->unread))
+        return 0;
+    return run->jobs ? fmin(left, JOBS_TICK) : left;
+}
+
+bool
+run_listens(const struct run *run)
+{
+    return !run->ended && !run->fenced;
+}
+
 /* Until something happens. */
 static bool
 wait_for_events(struct run *run)
 {
-    /* a second: progress */
-    double left = fmin(run->npauses ? next_pause(run) : 1, run->jobs ? JOBS_TICK : 1);
-    bool more = !run->ended && !run->fenced;
-    struct pollfd input = {more ? rec_reader_descriptor(run->reader) : -1, POLLIN, 0};
+    double left = fmin(run_next(run), 1); /* a second: progress */
+    struct pollfd input = {-1, POLLIN, 0};
+    if (run_listens(run) && (input.fd = rec_reader_descriptor(run->reader)) < 0)
+        left = 0;
     rec_writer_flush(run->writer);
     if (!run->ending && !rec_writer_ok(run->writer, run->err))
         return false;
-    if (!run->ended && (run->fenced ? is_settled(run) : input.fd < 0))
-        left = 0;
     if (!run_pool_wait(run->pool, left, &input, 1, run->err))
         return false;
     if (run->pool->signals > 0) {
@@ -270,33 +305,42 @@ wait_for_events(struct run *run)
     return true;
 }
 
-static bool
-is_over(const struct run *run)
+bool
+run_is_over(const struct run *run)
 {
     return run->ended && (run->stopped ? run->tally->running == 0 : is_settled(run));
 }
 
-static bool
-step(struct run *run)
+bool
+run_may_start(const struct run *run)
+{
+    return !run->jobs && (run->ended || run->fenced || !run->options->resume);
+}
+
+bool
+run_prepare(struct run *run)
 {
     if (!run->ended && !read_input(run))
         return false;
     if (run->graph.n > run->graph.weighed &&
         (run->ended || run->graph.n >= run->graph.weighed + run->graph.weighed / 4))
         run_graph_weigh(&run->graph);
-    if (run->jobs) {
-        if (!run_jobs_step(run))
-            return false;
-    } else if ((run->ended || run->fenced || !run->options->resume) &&
-               (!run_wake(run) || !run_start_ready(run)))
-        return false;
-    run->options->tell(run->options->context, run->tally);
-    return is_over(run) || wait_for_events(run);
+    return run->jobs ? run_jobs_step(run) : !run_may_start(run) || run_wake(run);
 }
 
-/* What is left when nothing is started any more. */
-static void
-put_not_started(struct run *run)
+static bool
+step(struct run *run)
+{
+    size_t started;
+    if (!run_prepare(run) ||
+        (run_may_start(run) && !run_start_ready(run, SIZE_MAX, &started)))
+        return false;
+    run->options->tell(run->options->context, run->tally);
+    return run_is_over(run) || wait_for_events(run);
+}
+
+void
+run_put_not_started(struct run *run)
 {
     for (size_t i = 0; i < run->graph.n && !run->failed && !run->pool->signal; i++)
         if (run->graph.task[i].state == RUN_WAITS) {
@@ -309,10 +353,10 @@ put_not_started(struct run *run)
 static void
 loop(struct run *run)
 {
-    while (!is_over(run))
+    while (!run_is_over(run))
         if (!step(run))
             run_give_up(run);
-    put_not_started(run);
+    run_put_not_started(run);
     rec_writer_flush(run->writer); /* before workers take their time */
     if (!run_pool_empty(run->pool, run->err))
         fail(run);
@@ -320,20 +364,26 @@ loop(struct run *run)
 
 /* ---- the whole ----------------------------------------------------------- */
 
-static bool
-open_run(struct run *run, struct run_pool *pool, const struct task_run_options *options)
+void
+run_init(struct run *run, struct run_pool *pool, const struct task_run_options *options)
 {
     run->pool = pool;
     run->options = options;
     run->head = REC_NONE;
+    run->log.fd = run->log.lock = -1;
+}
+
+bool
+run_open(struct run *run)
+{
     run->origin = run_seconds(CLOCK_MONOTONIC);
     run->began = round(1e6 * run_seconds(CLOCK_REALTIME)) / 1e6;
-    return run_log_open(&run->log, pool, options, run->err) &&
+    return run_log_open(&run->log, run->pool, run->options, run->err) &&
            (run->hazards = task_hazards_new(run->err));
 }
 
-static void
-free_run(struct run *run)
+void
+run_free(struct run *run)
 {
     free(run->pause);
     run_jobs_close(run);
@@ -352,17 +402,13 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, before;
     struct run_pool pool;
-    struct run run = {.reader = reader,
-                      .writer = writer,
-                      .err = err,
-                      .tally = tally,
-                      .log = {.fd = -1, .lock = -1}};
+    struct run run = {.reader = reader, .writer = writer, .err = err, .tally = tally};
     bool ok;
 
     *signal_number = 0;
     *tally = (struct task_tally){0};
-    ok = run_pool_open(&pool, options, options->log != NULL, err) &&
-         open_run(&run, &pool, options);
+    run_init(&run, &pool, options);
+    ok = run_pool_open(&pool, options, options->log != NULL, err) && run_open(&run);
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
         ok = run_watch_signals(&pool, err) && (!options->runner || run_jobs_open(&run));
@@ -375,7 +421,7 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
         *signal_number = pool.signal;
         sigprocmask(SIG_SETMASK, &pool.launch.mask, NULL);
     }
-    free_run(&run);
+    run_free(&run);
     run_pool_close(&pool);
     return ok;
 }

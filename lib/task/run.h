@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -236,6 +237,9 @@ struct run_pool {
     sigset_t heard;
     int signal, events; /* events: can be read when one of those heard has come */
     unsigned signals;   /* so many have come: all that runs is ended */
+    bool serves;        /* its runs are those of clients */
+    uint64_t round;     /* of clients that are asked for tasks that fit */
+    uint64_t turns;     /* so often has a client's task been started, or a client come */
 };
 
 struct run {
@@ -261,10 +265,14 @@ struct run {
     double origin; /* of times, CLOCK_MONOTONIC */
     double began;  /* seconds since 1970 */
     bool ended;    /* no more input */
-    bool fenced;   /* none before all that is known has ended */
-    bool stopped;  /* nothing is started any more */
-    bool ending;   /* what runs is ended */
-    bool failed;   /* ->first is why */
+    bool unread;   /* there may be more that has come already */
+    bool gone;     /* a client that did not say that it has sent all; ->first says how */
+    uint64_t turn,
+        round;    /* of a client: when its last task was started; when none fitted */
+    bool fenced;  /* none before all that is known has ended */
+    bool stopped; /* nothing is started any more */
+    bool ending;  /* what runs is ended */
+    bool failed;  /* ->first is why */
     size_t resumed,
         resumed_edges;    /* so many tasks, edges have been looked up in the log */
     uint64_t resumed_end; /* where in the log the last of them had ended */
@@ -273,6 +281,25 @@ struct run {
 };
 
 /* ---- run.c ---- */
+/* Starts as {0} but for what is read, written and told; run_free() in any case. */
+void run_init(struct run *run, struct run_pool *pool,
+              const struct task_run_options *options);
+bool run_open(struct run *run) REC_MUST_CHECK;
+void run_free(struct run *run);
+/* A record of the input. */
+bool run_take(struct run *run, const struct rec *rec) REC_MUST_CHECK;
+/* Reads what has come, and does all that can be done at once but start processes. */
+bool run_prepare(struct run *run) REC_MUST_CHECK;
+/* May what is ready be started? */
+bool run_may_start(const struct run *run);
+/* When there is something to be done if nothing happens before; seconds from now. */
+double run_next(const struct run *run);
+/* More is to be read when it comes. */
+bool run_listens(const struct run *run);
+/* Nothing runs, and nothing will. */
+bool run_is_over(const struct run *run);
+/* What is left when nothing is started any more. */
+void run_put_not_started(struct run *run);
 /* Something that cannot be made up for: what runs is ended, *run->err is kept. */
 void run_give_up(struct run *run);
 /* Its processes get SIGTERM now, SIGKILL after the grace time; no other is started. */
@@ -321,8 +348,11 @@ bool run_find_input(struct run *run, const struct run_task *task,
 /* An attempt, and what comes of it: the task ends, or waits to be tried again. */
 bool run_conclude(struct run *run, uint32_t task,
                   const struct run_attempt *attempt) REC_MUST_CHECK;
-/* Starts what is ready and fits. */
-bool run_start_ready(struct run *run) REC_MUST_CHECK;
+/* Starts what is ready and fits, at most so many; *started: how many. */
+bool run_start_ready(struct run *run, size_t most, size_t *started) REC_MUST_CHECK;
+/* Does its first one that did not fit wait until it does, for it has been overtaken often
+ * enough? */
+bool run_is_due(const struct run *run);
 /* Tasks whose pause is over are ready. */
 bool run_wake(struct run *run) REC_MUST_CHECK;
 /* The attempt in a slot has ended, and its worker, if it has one, is idle. What is not known here
@@ -345,6 +375,34 @@ void run_worker_leave(struct run_pool *pool, struct run_slot *slot);
 bool run_worker_keep_output(struct run_slot *slot, struct run *run,
                             const struct run_task *task) REC_MUST_CHECK;
 void run_worker_free(struct run_worker *worker);
+
+/* ---- run_client.c ---- */
+struct run_client;
+/* A client that has come through a socket, which is its own from now on. NULL: *err. */
+struct run_client *run_client_open(struct run_pool *pool,
+                                   const struct task_service *service, int socket,
+                                   uint64_t number, struct rec_error *err);
+void run_client_free(struct run_client *client);
+/* NULL: it has not begun, or its stream has ended. */
+struct run *run_client_run(struct run_client *client);
+/* Takes what it has sent. `others` are the n clients, this one among them. */
+void run_client_prepare(struct run_client *client, struct run_client *const *others,
+                        size_t n);
+/* Ends its stream if all is done; sends what it has room for. */
+void run_client_tell(struct run_client *client);
+/* Which events are waited for, and how long without any, seconds. */
+struct pollfd run_client_poll(const struct run_client *client, double *left);
+void run_client_take_events(struct run_client *client, short events);
+/* It has been told all, or told nothing more, and has closed its end. */
+bool run_client_is_over(const struct run_client *client);
+void run_client_add_tally(const struct run_client *client, struct task_tally *tally);
+
+/* ---- run_socket.c ---- */
+/* A socket that accepts, for this user alone, where there is none, or one that nobody listens
+ * to; *own: its file. -1: *err. */
+int run_socket_open(const char *path, struct stat *own, struct rec_error *err);
+/* Closes it, and removes its file if that is still its own. */
+void run_socket_close(int socket, const char *path, const struct stat *own);
 
 /* ---- run_graph.c ---- */
 /* Is `a` the file `b`, or all below a folder that b is in? */

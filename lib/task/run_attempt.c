@@ -126,8 +126,10 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
         run->tally->failed++;
         if (run->options->fail_fast)
             run->stopped = run->ended = true;
-        warn_of_failure(run, t, status, start, retries);
-        show_output(run, attempt->output);
+        if (!run->options->silent) {
+            warn_of_failure(run, t, status, start, retries);
+            show_output(run, attempt->output);
+        }
     }
     return settle(run, task);
 }
@@ -371,23 +373,32 @@ fits(const struct run *run, uint32_t task)
            run->graph.task[task].memory <= run->pool->memory;
 }
 
+bool
+run_is_due(const struct run *run)
+{
+    return run->graph.nready > 0 && run->head == run->graph.ready[0] &&
+           run->passed >= run->options->cores;
+}
+
 /*
  * Starts what is ready and fits, the first first. What does not fit is overtaken, as often
  * as there are cores; then all wait for it.
  */
 bool
-run_start_ready(struct run *run)
+run_start_ready(struct run *run, size_t most, size_t *started)
 {
     uint32_t aside[ASIDE];
     size_t n = 0;
     bool ok = true, later = false;
+    *started = 0;
     while (ok && !later && !run->stopped && run->graph.nready > 0 &&
-           run->pool->cores > 0 && n < ASIDE) {
+           run->pool->cores > 0 && n < ASIDE && *started < most) {
         uint32_t task = run->graph.ready[0];
         if (fits(run, task)) {
             run_graph_pop(&run->graph);
             run->passed += n > 0;
             ok = start(run, task, &later);
+            *started += !later;
             continue;
         }
         if (n == 0 && run->head != task) {

@@ -36,10 +36,13 @@ open_file(const char *path, int flags)
 
 /* Waits until no task of a runner that was killed is alive. */
 static bool
-lock(struct run_log *log, double grace, struct rec_error *err)
+lock(struct run_log *log, const struct run_pool *pool, double grace,
+     struct rec_error *err)
 {
     double waited = 0;
-    if ((log->lock = open_file(log->path, O_RDONLY)) < 0)
+    /* workers outlive a client: they would keep its log from the next one of its name */
+    int flags = pool->serves ? O_RDONLY | O_CLOEXEC : O_RDONLY;
+    if ((log->lock = open_file(log->path, flags)) < 0)
         return fail(log, err);
     while (flock(log->lock, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK)
@@ -128,7 +131,7 @@ run_log_open(struct run_log *log, const struct run_pool *pool,
                    ? rec_fail(err, REC_IO, "%s: not a file that can be read again",
                               log->path)
                    : put_runner(log, pool, err);
-    if (!lock(log, options->grace, err))
+    if (!lock(log, pool, options->grace, err))
         return false;
     if (fstat(log->fd, &status) != 0) /* (it may have grown) */
         return fail(log, err);
