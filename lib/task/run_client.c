@@ -251,6 +251,7 @@ static bool
 make_paths(struct run_client *client)
 {
     struct task_run_options *o = &client->options;
+    struct stat status;
     if ((o->log && asprintf(&client->log, "%s/%s.log", o->log, client->name) < 0) ||
         (o->logs && asprintf(&client->logs, "%s/%s", o->logs, client->name) < 0)) {
         client->log = client->logs = NULL;
@@ -258,9 +259,9 @@ make_paths(struct run_client *client)
     }
     o->log = client->log;
     o->logs = client->logs;
-    return !o->logs || mkdir(o->logs, 0777) == 0 || errno == EEXIST ||
-           rec_fail(client->run.err, REC_IO, "%s: cannot make the folder: %s", o->logs,
-                    strerror(errno));
+    return !o->logs || mkdir(o->logs, 0777) == 0 ||
+           (stat(o->logs, &status) == 0 && S_ISDIR(status.st_mode)) ||
+           rec_fail(client->run.err, REC_IO, "%s: cannot make the folder", o->logs);
 }
 
 static bool
