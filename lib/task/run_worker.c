@@ -421,21 +421,45 @@ run_worker_hear(struct run_pool *pool, size_t at)
 
 /* ---- what it printed ------------------------------------------------------------- */
 
-/* What a file without a name holds goes to a file of the folder of logs. */
+static bool
+write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t some = write(fd, bytes, n);
+        if (some < 0 && errno == EAGAIN)
+            poll(&(struct pollfd){fd, POLLOUT, 0}, 1, -1);
+        else if (some < 0 && errno != EINTR)
+            return false;
+        bytes += some > 0 ? some : 0;
+        n -= some > 0 ? (size_t)some : 0;
+    }
+    return true;
+}
+
+/* What a file without a name holds is added to another, and is gone. */
+static bool
+move_bytes(int from, int to)
+{
+    char bytes[1 << 13];
+    off_t at = 0;
+    ssize_t n;
+    while ((n = pread(from, bytes, sizeof bytes, at)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n > 0 && !write_all(to, bytes, (size_t)n))
+            return false;
+        at += n > 0 ? n : 0;
+    }
+    return at == 0 || ftruncate(from, 0) == 0;
+}
+
+/* To a file of the folder of logs. */
 static bool
 move_output(struct run *run, const struct run_task *task, int from, const char *kind)
 {
-    char bytes[1 << 13], *path = run_log_file(run->options->logs, task->id, kind);
-    off_t at = 0;
-    ssize_t n = 0;
-    int to =
-        path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666) : -1;
-    bool ok = to >= 0;
-    while (ok && (n = pread(from, bytes, sizeof bytes, at)) > 0) {
-        ok = write(to, bytes, (size_t)n) == n;
-        at += n;
-    }
-    ok = ok && n == 0 && (at == 0 || ftruncate(from, 0) == 0);
+    char *path = run_log_file(run->options->logs, task->id, kind);
+    int to = path ? run_open_file(path, O_WRONLY | O_CREAT | O_TRUNC) : -1;
+    bool ok = to >= 0 && move_bytes(from, to);
     if (!path)
         rec_fail_memory(run->err);
     else if (!ok)
