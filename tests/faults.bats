@@ -99,16 +99,26 @@ while not os.path.exists("enough"):
         print("told" if b"\nerror\t" in told else "cut", flush=True)
     time.sleep(0.001)
 PYTHON
-    rm -f enough
-    python3 -S come.py >came 3>&- &
-    faulty memory runtasks -q --no-check-outputs -j 1 --grace 1 --listen socket --logs service --log service.log || { touch enough; return 1; }
-    touch enough
-    wait $!
-    [ "$calls" -ge 60 ]
-    sort came | uniq -c
-    [ "$(grep -vc '^whole$\|^told$\|^cut$' came)" = 0 ]
-    grep -q whole came
+    served() { # KINDS: what clients have been told stands in came
+        rm -f enough
+        python3 -S come.py >came 3>&- &
+        faulty "$1" runtasks -q --no-check-outputs -j 1 --grace 1 --listen socket --logs service --log service.log ||
+            { touch enough; return 1; }
+        touch enough
+        wait $!
+        sort came | uniq -c
+        grep -q whole came && [ "$(grep -vc "^whole\$\|$2" came)" = 0 ]
+    }
+    served memory '^told$\|^cut$'
     grep -q told came
+    served EIO '^told$\|^cut$'
+    served "EINTR EAGAIN short" '^nothing else'
+}
+
+@test "clients of a service that has jobs of Slurm" {
+    [ -d slurm ] || make_slurm
+    mkdir service-slurm && cd service-slurm
+    PATH=$PWD/../slurm:$PATH python3 -S "$ROOT/tests/service.py" slurm_jobs 3>&-
 }
 
 # Commands of Slurm that do what they are told: a job writes its result at once.

@@ -407,6 +407,18 @@ def many():
     service.end()
 
 
+def slurm_jobs():
+    """Tasks of clients as jobs (of a stand-in for Slurm, in which b fails)."""
+    service = Service("--engine", "slurm-jobs")
+    text = task("a", "true", writes="x") + task("b", "false", reads="x", writes="y") + task("c", "true", reads="y")
+    for client in [Client(send=text), Client(send=text)]:
+        records = whole(client.join())
+        assert ids(records, "done") == ["a"]
+        assert ids(records, "block") == ["b", "c"]
+    service.end()
+    assert not [name for name in os.listdir(".") if name.startswith(".runtasks")]
+
+
 def main():
     os.environ["SERVICE_TEST"] = str(os.getpid())
     try:

@@ -31,8 +31,8 @@ all() {
     task -g sub/ - 'sh -c "pwd >here; exit 7"' ok=any cwd=sub cores=2
     task h - - /nowhere
     task called - made "$ROOT/tests/worker.sh" 'call=touch made; result=place%09'
-    task then @called.result,dir/ seen "$ROOT/tests/worker.sh" 'call=cp made seen; (exit 4)' ok=any
-    task ends @then.result - "$ROOT/tests/worker.sh" call=exit\ 9
+    task after @called.result,dir/ seen "$ROOT/tests/worker.sh" 'call=cp made seen; (exit 4)' ok=any
+    task ends @after.result - "$ROOT/tests/worker.sh" call=exit\ 9
 }
 # i is not run, and waits for the slow one; what comes after i would begin at once.
 held() {
