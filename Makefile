@@ -1,6 +1,20 @@
-# rampipe: make all | check | accuracy | bench | bench-scale | demo | install | uninstall | man | clean
-#               | format | lint | check-asan | check-faults | coverage | fuzz. A new tool is
-# tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
+# What make help prints:
+## make               build tools and library
+## make demo          run the main pipeline on samples, and say what to try next
+## make check         run the tests; TESTS='regex' picks some, EVERY=1 leaves out none of their samples
+## make install       install below PREFIX (/usr/local); uninstall takes it away, DESTDIR is put in front
+## make man           the manual pages, in build/man
+## make bench         how fast the tools are; bench-scale: how time grows with the input
+## make accuracy      how near the times of pdgen are to published ones
+## make traces        make the samples in traces/ anew
+## make lint          other compilers and checkers; format: put the sources into shape
+## make check-asan    the tests with sanitizers; check-faults: with calls that fail
+## make check-fresh   what a fresh machine needs
+## make coverage      which branches the tests take
+## make fuzz          damaged input, SECONDS_EACH=60
+## make clean         remove build/
+## V=1 shows commands, WERROR=1 stops at warnings, BUILD=DIR builds elsewhere.
+# A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.2.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
@@ -45,12 +59,18 @@ quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,
 # Manual pages carry the date of the release, not of the build.
 export SOURCE_DATE_EPOCH ?= 1795219200
 
-.PHONY: all accuracy check check-faults check-fresh bench bench-scale demo install uninstall clean format \
+.PHONY: all default help accuracy check check-faults check-fresh bench bench-scale demo install uninstall clean format \
     lint check-asan coverage fuzz fuzz-targets man traces
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(BIN) $(LIB) $(SHARED)
+# make alone
+.DEFAULT_GOAL := default
+default: all
+	@echo 'The tools are in $(patsubst $(CURDIR)/%,%,$(BUILD))/bin. Next: make demo; make check; make help lists the rest.'
+help:
+	@sed -n 's/^## //p' Makefile
 
 # ---- what each part needs from Debian ------------------------------------------------
 build/needs/%: scripts/bootstrap

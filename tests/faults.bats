@@ -55,12 +55,12 @@ faulty() {
     [ "$calls" -ge 40 ]
     runtasks --log done.log tasks.rec >/dev/null
     faulty "memory EIO" runtasks --resume done.log tasks.rec
-    # many wait for many, and one of them never succeeds
+    # many wait for many; all have ended, so that the log grows by a line a run, not by attempts
     awk -v no=$no 'BEGIN { OFS = "\t"
         for (i = 0; i < 10; i++) print "task", "w" i, "inf", "-", "m/" i, "touch m/" i, no
-        print "task", "r", "inf", "m/", "-", "true", no "\ntask", "f", "inf", "m/", "-", "false", no }' >many.rec
+        for (i = 0; i < 10; i++) print "task", "r" i, "inf", "m/", "-", "true", no }' >many.rec
     mkdir m
-    runtasks -q --log many.log many.rec >/dev/null 2>&1 || [ $? = 1 ]
+    runtasks -q --log many.log many.rec >/dev/null
     faulty memory runtasks -q --brief -o /dev/null --resume many.log many.rec
     [ "$calls" -ge 40 ]
     for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done

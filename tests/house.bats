@@ -133,3 +133,11 @@ said_everywhere() { # tool option value...: the option's names
         sed -n '/^Package: .*-dev/,/^Description/p' debian/control | grep -q " $package,"
     done
 }
+
+@test "house: make help names every target that is asked for by name" {
+    sed -n 's/^## //p' "$ROOT/Makefile" >text
+    for target in $(sed -n '/^\.PHONY:/,/[^\\]$/p' "$ROOT/Makefile" | tr -d '\\' | sed 's/^\.PHONY://'); do
+        case $target in all | default | help | fuzz-targets) continue ;; esac
+        grep -qw -- "$target" text || { echo "$target is not in make help"; return 1; }
+    done
+}
