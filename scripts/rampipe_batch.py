@@ -1,0 +1,561 @@
+"""rampipe_batch - functions, programs and parallel jobs as tasks, which run as if one after the other.
+
+    from rampipe_batch import Batch
+
+    def square(x):
+        return x * x
+
+    if __name__ == "__main__":
+        with Batch() as batch:
+            squares = [batch.function(square, i) for i in range(10)]
+            total = batch.function(sum, [task.result for task in squares])
+            print(total.result.get())       # 285
+"""
+
+import hashlib
+import itertools
+import math
+import os
+import pickle
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import time
+import types
+import warnings
+import weakref
+
+import rampipe_link
+import rampipe_shared
+import rampipe_spool
+from rampipe_link import BatchError, Link, Place, Service, ServiceError
+from rampipe_task import (Access, Compiled, Handle, InputFailed, RemoteTraceback, ResultError, Task, TaskError,
+                          TaskFailed, TaskTimeout, names_of)
+
+__all__ = ["Batch", "Task", "Compiled", "Handle", "BatchError", "ServiceError", "TaskError", "TaskFailed",
+           "TaskTimeout", "InputFailed", "ResultError", "RemoteTraceback"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ESCAPED = re.compile(r"[,%\x00-\x1f\x7f]")
+_OPTIONS = ("cores", "memory", "retries", "cost", "cwd", "env")
+_numbers = itertools.count(1)
+
+
+def _text(value):
+    """A text that a record can hold."""
+    value = value if isinstance(value, (int, float)) else os.fspath(value)
+    text = os.fsdecode(value) if isinstance(value, bytes) else str(value)
+    if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        raise ValueError(f"records hold UTF-8 without NUL, got {text!r}")
+    return text
+
+
+def _file(path):
+    """Its path from the root: clients and the service may be in different folders."""
+    text = os.path.join(os.getcwd(), _text(path))
+    if len(os.fsencode(text)) > 4096:
+        raise ValueError(f"a name has at most 4096 bytes, got {text[:100]!r}...")
+    return text
+
+
+def _object(name):
+    """A file, or @NAME for anything else."""
+    text = _text(name)
+    if not text.startswith("@"):
+        if not text:
+            raise ValueError("a name of an object is empty")
+        return _file(text)
+    if text == "@" or re.search(r"\.(stdout|stderr|result)$", text):
+        raise ValueError(f"{text!r} is no name of an object: it stands for what a task gives")
+    return text
+
+
+def _word(argument):
+    if isinstance(argument, Handle):
+        raise TypeError(f"{argument!r} is no argument of a program: write it to a file in a function, or give it as "
+                        "stdin")
+    return _text(argument)
+
+
+def _called(f):
+    """What its tasks are called."""
+    name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
+    return re.sub(r"[^\w.<>-]", "_", name)
+
+
+def _name(name):
+    if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name)):
+        raise ValueError(f"the name of a client has 1 to 64 of A-Z, a-z, 0-9, '.', '_', '-', no '.' first; got {name!r}")
+    return name
+
+
+def _few(names):
+    names = list(names)
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _check_keywords(f, **given):
+    """What both of us would take is meant for f, or for us: nobody knows."""
+    code = getattr(f, "__code__", None)
+    if code is not None:
+        for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]:
+            if given.get(name) not in (None, ()):
+                raise TypeError(f"{_called(f)}() has a parameter {name!r}, as function() has: bind it by "
+                                "functools.partial")
+
+
+def _join(place, background):
+    """A client of a batch that another process made. It connects when it is used."""
+    made = Batch.__new__(Batch)
+    made._set_up(place, background, None)
+    return made
+
+
+def _escape(text):
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+class _Record:
+    """What a task's record will say."""
+
+    __slots__ = ("needs", "timeout", "reads", "writes", "command", "keys")
+
+    def __init__(self, needs, timeout, reads, writes, command, keys):
+        self.needs, self.timeout, self.reads, self.writes = needs, timeout, reads, writes
+        self.command, self.keys = command, keys
+
+    def write(self, name):
+        reads = [_escape(read) for read in self.reads] + [f"@{_escape(task.id)}.result" for task in self.needs]
+        writes = [_escape(write) for write in self.writes]
+        return (f"task\t{name}\t{self.timeout}\t{','.join(dict.fromkeys(reads)) or '-'}\t"
+                f"{','.join(dict.fromkeys(writes)) or '-'}\t{self.command}{self.keys}\n")
+
+
+def _preparation():
+    """What a worker must do before it can load our functions."""
+    import multiprocessing.spawn
+    data = multiprocessing.spawn.get_preparation_data("worker")
+    wanted = {"sys_path", "sys_argv", "orig_dir"}
+    if rampipe_spool.cloudpickle is None:
+        wanted |= {"init_main_from_name", "init_main_from_path"}
+    return {key: value for key, value in data.items() if key in wanted}
+
+
+class Batch:
+    """Runs tasks. See the module."""
+
+    def __init__(self, background_batching=True, jobs=None, engine="local", log=None, *, resume=False,
+                 orphans="cancel", grace=10, check_outputs=True, runtasks=None, name="main"):
+        if getattr(rampipe_spool.call, "preparing", False):
+            raise RuntimeError("a worker imports the main module, which makes a Batch: it belongs behind "
+                               "if __name__ == '__main__':")
+        if engine not in ("local", "slurm"):
+            raise ValueError(f"engine must be local or slurm, got {engine!r}")
+        if orphans not in ("cancel", "finish"):
+            raise ValueError(f"orphans must be cancel or finish, got {orphans!r}")
+        if resume and log is None:
+            raise ValueError("resume=True needs log=, the folder of the run")
+        if jobs is None and engine == "local":
+            jobs = len(os.sched_getaffinity(0))
+        if jobs is not None and not (isinstance(jobs, int) and jobs >= 1):
+            raise ValueError(f"jobs must be a whole number, 1 or more, got {jobs!r}")
+        options = ["--orphans", orphans, "--grace", str(grace)]
+        if not check_outputs:
+            options.append("--no-check-outputs")
+        self._set_up(None, background_batching, _name(name))
+        self._service = Service(jobs, engine, log, resume, options, runtasks)
+        weakref.finalize(self, Service.end, self._service)
+        self._place, self._resumed = self._service.place, resume
+        self._link = Link(self._place, self._name, self._service, log is not None)
+
+    def _set_up(self, place, background, name):
+        self._place, self._background, self._name = place, background, name
+        self._service, self._resumed, self._link, self._closed = None, False, None, False
+        self._pid, self._lock = os.getpid(), threading.RLock()
+        self._reset()
+
+    def _reset(self):
+        self._number, self._fences, self._shared, self._sent = 0, 0, 0, 0
+        self._names, self._waiting, self._functions = set(), {}, {}
+        self._worker = self._main = None
+        self._stores = weakref.WeakSet()
+
+    def __reduce__(self):
+        return _join, (self._place, self._background)
+
+    def client(self, name):
+        """Another client of the same service: for another process, to which it can be passed, or for
+        this one. Its log has this name, so that a run that is resumed finds it."""
+        made = _join(self._place, self._background)
+        made._name = _name(name)
+        return made
+
+    # -- the connection --
+
+    def _connected(self):
+        if self._link is not None and self._pid == os.getpid():
+            return self._link
+        if getattr(rampipe_spool.call, "given", None) is not None or hasattr(rampipe_spool.call, "preparing"):
+            raise BatchError("a task cannot give tasks to its own batch: it would wait for the cores that it holds")
+        if self._pid != os.getpid():  # a fork becomes a client of its own
+            self._name = None
+            self._pid, self._lock, self._service, self._closed = os.getpid(), threading.RLock(), None, False
+            self._reset()
+        if self._closed:
+            raise ValueError("the batch is closed")
+        if self._name is None:
+            self._name = f"client-{os.getpid()}-{next(_numbers)}"
+        self._link = Link(self._place, self._name)
+        return self._link
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None and self._is_primary():
+            self.terminate()
+        else:
+            self.close()
+            self.join()
+
+    def _is_primary(self):
+        return self._service is not None and self._pid == os.getpid()
+
+    def close(self):
+        """No more tasks come from here. Results can still be waited for."""
+        with self._lock:
+            if self._closed or self._pid != os.getpid():
+                return
+            self._closed = True
+        if self._waiting:
+            warnings.warn(f"tasks that were never started: {_few(self._waiting)}", RuntimeWarning, stacklevel=2)
+        if self._link is not None:
+            self._link.close()
+
+    def join(self, timeout=None):
+        """Waits until all tasks of this client have ended; where the batch was made, until all clients
+        have closed, too, and the service has ended. After close()."""
+        if not self._closed:
+            raise ValueError("join() comes after close()")
+        link = self._link
+        if link is None or link.pid != os.getpid():
+            return
+        if not link.wait(lambda: link.over is not None, timeout):
+            raise TimeoutError(f"{len(link.tasks)} tasks have not ended within {timeout} s")
+        if self._is_primary():
+            self._service.wait(timeout)
+        self._leave()
+        quiet = [task.id for task in link.failed.values() if not task.asked and task.outcome[1] and
+                 "\tinput_failed" not in task.outcome[1]]
+        link.failed.clear()
+        if quiet:
+            warnings.warn(f"tasks failed, and nobody asked for their results: {_few(quiet)}", RuntimeWarning,
+                          stacklevel=2)
+
+    def terminate(self):
+        """Ends everything now: tasks that run, those of other clients, the service."""
+        if not self._is_primary():
+            raise ValueError("terminate() is for the process that made the batch")
+        self._closed, self._link.ending = True, "the batch was ended by terminate()"
+        self._service.signal()
+        self._link.wait(lambda: self._link.over is not None, 60)
+        self._leave()
+
+    def _leave(self):
+        """Takes with it what has not been fetched from the spool, and gives back the rest."""
+        self._link.keep()
+        self._link.disconnect()
+        for store in list(self._stores):
+            store.close()
+        if self._is_primary():
+            self._service.end()
+
+    # -- objects --
+
+    def read(self, base, *paths):
+        """What a task reads: files, relative to base, or keys of base, a dictionary of ddict(). Without
+        paths base itself. A name that ends in / stands for all below it."""
+        return Access(False, self._objects(base, paths))
+
+    def write(self, base, *paths):
+        """What a task writes; as read()."""
+        return Access(True, self._objects(base, paths))
+
+    def _objects(self, base, paths):
+        if isinstance(base, rampipe_shared.DDict):
+            if not paths:
+                raise ValueError("name the keys of the dictionary")
+            return [base.object(key) for key in paths]
+        return [_object(os.path.join(base, path)) for path in paths] if paths else [_object(base)]
+
+    def ddict(self, path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, name=None):
+        """A dictionary that tasks and clients share (rampipe_shared.DDict), in the spool or in a Redis
+        server. Without a name it is a new one."""
+        return self._share(rampipe_shared.DDict, path_or_url, wait_for_keys, timeout, max_bytes, name=name)
+
+    def queue(self, path_or_url=None, maxsize=0, *, name=None):
+        """A queue that tasks and clients share (rampipe_shared.Queue)."""
+        return self._share(rampipe_shared.Queue, path_or_url, maxsize, name=name)
+
+    def _share(self, kind, path_or_url, *options, name):
+        client = self._connected().name
+        with self._lock:
+            self._shared += 1
+            name = name or f"{client}-{self._shared}"
+            made = kind(path_or_url or os.path.join(self._place.spool, "shared.sqlite"), *options, name=name)
+            self._stores.add(made)
+        return made
+
+    # -- tasks --
+
+    def function(self, f, *args, reads=(), writes=(), timeout=None, name=None, options=None, **kwargs):
+        """A task that calls f(*args, **kwargs)."""
+        link = self._connected()
+        if reads or writes or timeout is not None or name is not None or options is not None:
+            _check_keywords(f, reads=reads, writes=writes, timeout=timeout, name=name, options=options)
+        where = self._functions.get(f) if type(f) is types.FunctionType else None
+        if where is None:
+            where = self._put_function(link, f)
+        needs = []
+        rampipe_spool.call.reads = needs
+        try:
+            arguments = rampipe_spool.dump((args, kwargs))
+        except Exception as error:
+            raise TypeError(f"the arguments of {_called(f)}() cannot be pickled: {type(error).__name__}: "
+                            f"{error}") from error
+        finally:
+            rampipe_spool.call.reads = None
+        if b"__main__" in arguments:
+            self._check_main(f"an argument of {_called(f)}()")
+        command = self._worker or self._set_worker(link)
+        keys = f"\tcall={where} {link.calls.put(arguments)}{self._keys(**(options or {}))}"
+        return self._add(_called(f), name, needs, timeout, reads, writes, command, keys)
+
+    def process(self, target, args=(), *, reads=(), writes=(), timeout=None, name=None, stdin=None, stdout=None,
+                stderr=None, ok=None, **options):
+        """A task that runs a program. Its result is its exit status."""
+        return self._program([os.fspath(target), *map(_word, args)], os.path.basename(os.fspath(target)), reads,
+                             writes, timeout, name, stdin, stdout, stderr, ok, options)
+
+    def job(self, target, num_procs, args=(), **more):
+        """A parallel job: mpiexec -n NUM_PROCS TARGET ARGS, which takes as many cores."""
+        return self._job([(num_procs, target, args)], **more)
+
+    def _job(self, parts, *, reads=(), writes=(), timeout=None, name=None, stdin=None, stdout=None, stderr=None,
+             ok=None, **options):
+        words = ["mpiexec"]
+        for ranks, target, args in parts:
+            if not (isinstance(ranks, int) and ranks >= 1):
+                raise ValueError(f"num_procs must be a whole number, 1 or more, got {ranks!r}")
+            words += [":"] * (len(words) > 1) + ["-n", str(ranks), os.fspath(target), *map(_word, args)]
+        options.setdefault("cores", sum(part[0] for part in parts))
+        return self._program(words, os.path.basename(os.fspath(parts[0][1])), reads, writes, timeout, name, stdin,
+                             stdout, stderr, ok, options)
+
+    def _program(self, words, called, reads, writes, timeout, name, stdin, stdout, stderr, ok, options):
+        link = self._connected()
+        if ok not in (None, "any"):
+            raise ValueError(f"ok must be 'any', for any exit status, or None, got {ok!r}")
+        command, env = rampipe_link.command_line(words)
+        if env:
+            options["env"] = {**(options.get("env") or {}), **env}
+        needs, keys = [], self._keys(**options)
+        if isinstance(stdin, Handle):
+            if not isinstance(stdin.task, Task) or stdin.task.files is None or stdin.stream == "result":
+                raise TypeError("stdin takes a file, or what a process or job printed")
+            needs.append(stdin.task)
+            stdin = stdin.task.files[stdin.stream]
+        if stdin is not None:
+            keys += f"\tstdin={_escape(_file(stdin))}"
+        with self._lock:
+            self._number += 1
+            files = {stream: _file(path) if path is not None else
+                     os.path.join(self._place.spool, f"{link.name}-{self._number}.{stream}")
+                     for stream, path in (("stdout", stdout), ("stderr", stderr))}
+        keys += "".join(f"\t{stream}={_escape(path)}" for stream, path in files.items())
+        keys += "\tok=any" if ok else ""
+        return self._add(called, name, needs, timeout, reads, writes, command, keys,
+                         {**files, "any": ok is not None})
+
+    def import_func(self, path, *args, **kwargs):
+        """Tasks from a template, a YAML file. See TEMPLATES. What is returned is called with the
+        parameters that are not given here, and makes a task."""
+        import rampipe_template
+        return rampipe_template.load(self, path, args, kwargs)
+
+    def compile(self, tasks):
+        """The tasks of a list as one, whose result is the list of theirs. The list is the order of the
+        sequential program."""
+        made = Compiled(self, list(tasks))
+        with self._lock:
+            leaves = list(made.leaves())
+            for task in made.tasks:
+                if task.batch is not self:
+                    raise ValueError(f"{task!r} belongs to another batch")
+                if task.compiled is not None:
+                    raise ValueError(f"{task!r} is compiled already")
+            if len(set(map(id, leaves))) < len(leaves):
+                raise ValueError("a task comes twice in the list")
+            started = [task for task in leaves if task.record is None]
+            if started and len(started) < len(leaves):
+                raise ValueError(f"task {started[0].id!r} has been started already, others of the list have not")
+            order = [task.number for task in started]
+            if order != sorted(order):
+                raise ValueError("the list has another order than the one in which its tasks were started: make the "
+                                 "batch with background_batching=False")
+            for task in made.tasks:
+                task.compiled = made
+        return made
+
+    def fence(self, timeout=None):
+        """Starts what has not been started, in the order in which it was made, and waits until all tasks
+        of this client have ended."""
+        link = self._connected()
+        with self._lock:
+            while self._waiting:
+                task = next(iter(self._waiting.values()))
+                while task.compiled is not None:
+                    task = task.compiled
+                task.start()
+        self._put_fence(link)
+        if not link.wait_all(timeout):
+            raise TimeoutError(f"{len(link.tasks)} tasks have not ended within {timeout} s")
+
+    def _put_fence(self, link):
+        with self._lock:
+            if link.sent > self._sent:
+                self._sent = link.sent
+                self._fences += 1
+                link.send(f"fence\tfence-{self._fences}\n")
+
+    # -- their parts --
+
+    def _put_function(self, link, f):
+        """Where the pickle of a function is. If it goes by its name, it is the same the next time."""
+        if not callable(f):
+            raise TypeError(f"function() needs something that can be called, got {f!r}")
+        try:
+            data = rampipe_spool.dump(f)
+        except Exception as error:
+            raise TypeError(f"{_called(f)} cannot be pickled: {type(error).__name__}: {error}; put it at the top "
+                            "level of a file, or install cloudpickle") from error
+        if b"__main__" in data:
+            self._check_main(_called(f))
+        where = link.calls.put(data)
+        if type(f) is types.FunctionType and len(data) < 1000 and pickle.dumps(f, protocol=5) == data:
+            self._functions[f] = where
+        return where
+
+    def _check_main(self, what):
+        if self._main is None:
+            self._main = rampipe_spool.cloudpickle is not None or not {
+                "init_main_from_name", "init_main_from_path"}.isdisjoint(_preparation())
+        if not self._main:
+            raise TypeError(f"{what} is defined in a program that is in no file: put it into a file, or install "
+                            "cloudpickle")
+
+    def _set_worker(self, link):
+        """The command of workers that can load what we pickle: clients that are alike share them."""
+        data = pickle.dumps(_preparation(), protocol=5)
+        name = f"prepare-{hashlib.blake2b(data, digest_size=8).hexdigest()}"
+        path = os.path.join(self._place.spool, name)
+        if not os.path.exists(path):
+            part = f"{path}.{os.getpid()}-{threading.get_ident()}"
+            with open(part, "wb") as file:
+                file.write(data)
+            os.replace(part, path)
+        words = [sys.executable, *subprocess._args_from_interpreter_flags(),
+                 os.path.join(_HERE, "rampipe_worker.py"), self._place.spool, name]
+        self._worker = shlex.join(words)
+        if any(c in self._worker for c in "\t\r\n"):
+            raise ValueError(f"a path has a TAB or a line end: {self._worker!r}")
+        return self._worker
+
+    def _keys(self, **options):
+        """Options as keys of the record."""
+        wrong = sorted(set(options) - set(_OPTIONS))
+        if wrong:
+            raise TypeError(f"options are {', '.join(_OPTIONS)}, got {', '.join(map(repr, wrong))}")
+        text, jobs = "", self._place.jobs
+        cores = options.get("cores")
+        if cores is not None and not (isinstance(cores, int) and cores >= 1 and cores <= (jobs or cores)):
+            raise ValueError(f"cores must be 1 to {jobs or 'as many as there are'}, got {cores!r}")
+        for key in ("cores", "memory", "retries", "cost"):
+            value = options.get(key)
+            if value is not None:
+                if not (isinstance(value, (int, float)) and 0 <= value < math.inf):
+                    raise ValueError(f"{key} must be a number, 0 or more, got {value!r}")
+                text += f"\t{key}={value}"
+        cwd = _file(options.get("cwd") or ".") if options.get("cwd") else os.getcwd()
+        if cwd != self._place.folder:
+            text += f"\tcwd={_escape(cwd)}"
+        env = options.get("env")
+        if env:
+            for key in env:
+                if not key or "=" in key:
+                    raise ValueError(f"the name of a variable is a text without '=', got {key!r}")
+            text += "\tenv=" + ",".join(f"{_escape(key)}={_escape(_text(value))}" for key, value in env.items())
+        return text
+
+    def _add(self, called, name, needs, timeout, reads, writes, command, keys, files=None):
+        if name is not None and not (isinstance(name, str) and re.fullmatch(r"[^\x00-\x1f\x7f,=]{1,200}", name)):
+            raise ValueError(f"the name of a task is a text without comma, '=' and TAB, got {name!r}")
+        if timeout is None:
+            timeout = "inf"
+        else:
+            timeout = timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout
+            if not timeout > 0:
+                raise ValueError(f"timeout must be more than 0 s, got {timeout!r}")
+        record = _Record(needs, timeout, names_of(reads, False, _object) if reads else [],
+                         names_of(writes, True, _object) if writes else [], command, keys)
+        link = self._link
+        for task in needs:
+            if task.link is not link:
+                raise ValueError(f"{task!r} was given to another batch: pass on what its result.get() returns")
+        with self._lock:
+            self._number += 1
+            if name is None:
+                name = f"{called}-{self._number}"
+                while name in self._names:
+                    self._number += 1
+                    name = f"{called}-{self._number}"
+            else:
+                if name in self._names or name in self._waiting:
+                    raise ValueError(f"there is a task {name!r} already")
+                self._names.add(name)
+            task = Task(self, link, name, self._number, record, files)
+            if self._background:
+                self._start([task])
+            else:
+                self._waiting[name] = task
+        return task
+
+    def _start(self, tasks):
+        with self._lock:
+            before = set()
+            for task in tasks:
+                for need in task.record.needs:
+                    if need.record is not None and need.id not in before:
+                        raise ValueError(f"task {task.id!r} takes what task {need.id!r} gives, which is not started "
+                                         "before it")
+                before.add(task.id)
+            for task in tasks:
+                task.link.send(task.record.write(task.id), task)
+                task.record = None
+                self._waiting.pop(task.id, None)
+
+    def _wait_for(self, task, timeout):
+        if task.record is not None:
+            raise BatchError(f"task {task.id!r} has not been started: call start() or fence(), or start what it was "
+                             "compiled into")
+        if self._resumed and not self._closed:
+            self._put_fence(task.link)  # before it comes, a run that is resumed starts nothing
+        if not task.link.wait(lambda: task.outcome is not None, timeout):
+            raise TimeoutError(f"task {task.id!r} has not ended within {timeout} s")
+
+    def _wait_for_all(self, tasks, timeout):
+        end = None if timeout is None else time.monotonic() + timeout
+        for task in tasks:
+            self._wait_for(task, None if end is None else max(0, end - time.monotonic()))
