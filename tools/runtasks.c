@@ -1,6 +1,6 @@
 /* runtasks [OPTION]... [FILE]... - tasks -> what they came to. */
 #include "ggo/runtasks.h"
-#define CLI_UNSHOWN "log", "engine", "slurm-options",
+#define CLI_UNSHOWN "log", "engine", "slurm-options", "listen", "orphans",
 #define CLI_PATHS "logs", "resume",
 #include "main.h"
 
@@ -45,6 +45,26 @@ read_engine(struct cli *cli, const struct runtasks_args *args, size_t *engine)
 }
 
 static bool
+read_service(struct cli *cli, const struct runtasks_args *args, bool *cancel)
+{
+    static const char *const orphans[] = {"finish", "cancel", NULL};
+    size_t which;
+    if (!cli_choice(cli, "orphans", args->orphans_arg, orphans, &which))
+        return false;
+    *cancel = which == 1;
+    if (!args->listen_given)
+        return !args->orphans_given || cli_usage(cli, "--orphans is for --listen");
+    if (cli->nfiles > 0 || args->output_given || args->partial_given ||
+        args->progress_given)
+        return cli_usage(cli,
+                         "with --listen tasks come from clients, who are told what they "
+                         "came to: there is no FILE, --output, --partial or --progress");
+    return (*args->listen_arg && strlen(args->listen_arg) <= TASK_SOCKET_MAX) ||
+           cli_usage(cli, "--listen: the path of a socket has 1 to %d bytes",
+                     TASK_SOCKET_MAX);
+}
+
+static bool
 read_options(struct cli *cli, const struct runtasks_args *args,
              struct task_run_options *options)
 {
@@ -71,6 +91,7 @@ read_options(struct cli *cli, const struct runtasks_args *args,
     options->content = args->check_content_given;
     options->unchecked = args->no_check_outputs_given;
     options->durable = args->durable_given;
+    options->silent = args->listen_given && !cli->verbose;
     if (options->again && !options->resume)
         return cli_usage(cli, "--again-in-place is for --resume");
     if (options->content && !options->log)
@@ -79,15 +100,15 @@ read_options(struct cli *cli, const struct runtasks_args *args,
     return true;
 }
 
-/* The folder of logs is made if it is not there. */
+/* A folder is made if it is not there. */
 static bool
-make_folder(struct cli *cli, const char *path)
+make_folder(struct cli *cli, const char *option, const char *path)
 {
     struct stat status;
     if (!path || mkdir(path, 0777) == 0 ||
         (stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
         return true;
-    return rec_fail(&cli->err, REC_IO, "--logs: %s: cannot make the folder", path);
+    return rec_fail(&cli->err, REC_IO, "--%s: %s: cannot make the folder", option, path);
 }
 
 /* ---- what the runner says ------------------------------------------------ */
@@ -117,11 +138,37 @@ show(void *context, const char *bytes, size_t n)
         fwrite(bytes, 1, n, stderr);
 }
 
+static void
+note_tally(const struct cli *cli, const struct task_tally *tally)
+{
+    cli_note(cli, "%llu tasks: %llu done, %llu failed, %llu skipped, %llu done before",
+             (unsigned long long)tally->known, (unsigned long long)tally->done,
+             (unsigned long long)tally->failed, (unsigned long long)tally->skipped,
+             (unsigned long long)tally->before);
+}
+
+/* Clients are told how their tasks went: that one failed is not this program's failure. */
 static bool
-run_tasks(struct cli *cli, const struct task_run_options *options)
+serve(struct cli *cli, const struct task_run_options *options, const char *socket)
+{
+    struct task_service service = {.socket = socket, .provenance = cli->provenance};
+    struct task_tally tally;
+    int signal_number;
+    if (!task_serve(options, &service, &tally, &signal_number, &cli->err))
+        return false;
+    if (signal_number)
+        raise(signal_number);
+    note_tally(cli, &tally);
+    return true;
+}
+
+static bool
+run_tasks(struct cli *cli, const struct task_run_options *options, const char *socket)
 {
     struct task_tally tally;
     int signal_number;
+    if (socket)
+        return serve(cli, options, socket);
     if (!cli_open_filter(cli))
         return false;
     if (!task_run(options, cli->reader, cli->writer, &tally, &signal_number, &cli->err)) {
@@ -133,10 +180,7 @@ run_tasks(struct cli *cli, const struct task_run_options *options)
     }
     if (signal_number)
         raise(signal_number);
-    cli_note(cli, "%llu tasks: %llu done, %llu failed, %llu skipped, %llu done before",
-             (unsigned long long)tally.known, (unsigned long long)tally.done,
-             (unsigned long long)tally.failed, (unsigned long long)tally.skipped,
-             (unsigned long long)tally.before);
+    note_tally(cli, &tally);
     return tally.failed + tally.skipped == 0 ||
            rec_fail(&cli->err, REC_NO, "%llu of %llu tasks failed, %llu were not run",
                     (unsigned long long)tally.failed, (unsigned long long)tally.known,
@@ -144,14 +188,14 @@ run_tasks(struct cli *cli, const struct task_run_options *options)
 }
 
 static bool
-run_jobs(struct cli *cli, struct task_run_options *options)
+run_jobs(struct cli *cli, struct task_run_options *options, const char *socket)
 {
     char *program = slurm_program(cli);
     bool ok;
     options->runner = program;
     options->cores = UINT32_MAX;
     options->memory = INFINITY;
-    ok = program && run_tasks(cli, options);
+    ok = program && run_tasks(cli, options, socket);
     free(program);
     return ok;
 }
@@ -163,15 +207,18 @@ run(struct cli *cli, const struct runtasks_args *args)
         .tell = tell, .warn = warn, .show = show, .context = cli};
     size_t engine;
     int status;
-    if (!read_engine(cli, args, &engine) || !read_options(cli, args, &options) ||
-        (options.log &&
-         !task_check_log(options.log, cli->output, cli->files, cli->nfiles, &cli->err)) ||
-        !make_folder(cli, options.logs))
+    if (!read_engine(cli, args, &engine) || !read_service(cli, args, &options.cancel) ||
+        !read_options(cli, args, &options) ||
+        !(args->listen_given
+              ? make_folder(cli, "log", options.log)
+              : !options.log || task_check_log(options.log, cli->output, cli->files,
+                                               cli->nfiles, &cli->err)) ||
+        !make_folder(cli, "logs", options.logs))
         return false;
     if (engine == LOCAL)
-        return run_tasks(cli, &options);
+        return run_tasks(cli, &options, args->listen_arg);
     if (engine == SLURM_JOBS)
-        return run_jobs(cli, &options);
+        return run_jobs(cli, &options, args->listen_arg);
     if (!slurm_run(cli, args, &options, &status))
         return false;
     if (status != REC_OK)

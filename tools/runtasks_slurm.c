@@ -43,6 +43,8 @@ list_options(const struct runtasks_args *args, struct given list[])
         {"check-content", NULL, args->check_content_given},
         {"no-check-outputs", NULL, args->no_check_outputs_given},
         {"durable", NULL, args->durable_given},
+        {"listen", args->listen_arg, args->listen_given},
+        {"orphans", args->orphans_arg, args->orphans_given},
         {"brief", NULL, args->brief_given},
         {"output", args->output_arg, args->output_given},
         {"quiet", NULL, args->quiet_given},
@@ -78,7 +80,7 @@ slurm_run(struct cli *cli, const struct runtasks_args *args,
     struct task_slurm_options slurm = {.options = options->slurm,
                                        .cores = args->jobs_given ? options->cores : 0,
                                        .memory = args->memory_given ? options->memory : 0,
-                                       .input = cli->nfiles == 0};
+                                       .input = cli->nfiles == 0 && !args->listen_given};
     char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
     bool ok = words || rec_fail_memory(&cli->err);
 

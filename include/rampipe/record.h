@@ -362,6 +362,12 @@ struct rec_reader *rec_reader_open(const char *const *files, size_t count,
 struct rec_reader *rec_reader_open_text(const char *name, struct rec_str text,
                                         struct rec_error *err) REC_MUST_CHECK;
 
+/** Opens a reader over what comes through a descriptor, a socket or pipe, that messages call
+ * `name`. Both stay the caller's, until after rec_reader_close(). No gzip. */
+struct rec_reader *rec_reader_open_descriptor(const char *name, int descriptor,
+                                              const struct rec_reader_options *options,
+                                              struct rec_error *err) REC_MUST_CHECK;
+
 /** Reads the next record or comment. 1: *rec filled; 0: the end, all whole; -1: *err. */
 int rec_next(struct rec_reader *reader, struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;

@@ -688,6 +688,9 @@ REC_ROW(TASK, "task",
     REC_KEY("stdin", TEXT, "file that is its standard input, or @ID.stdout of another task")
     REC_KEY("stdout", TEXT, "file that its standard output goes to")
     REC_KEY("stderr", TEXT, "file that its standard error goes to")
+    REC_KEY("call", TEXT,
+          "what a worker is asked to do: COMMAND is that of the worker, a program that stays "
+          "alive and is given one such text after the other (see runtasks(1))")
     REC_KEY("retries", COUNT, "how often it is tried again when it fails")
     REC_KEY("ok", TEXT, "any: whatever its exit status, it did not fail"))
 
@@ -701,8 +704,13 @@ REC_ROW(ATTEMPT, "attempt",
     REC_FIELD("END", LATER, "seconds")
     REC_FIELD("STATUS", ID,
           "exit status; or the signal that it died of, SIGSEGV; or timeout, or the error with "
-          "which it could not be started, ENOENT"),
-    REC_KEY("user", AMOUNT, "processor time in user mode, of all its processes, seconds")
+          "which it could not be started, ENOENT; of a call also no_answer, bad_answer"),
+    REC_KEY("result", TEXT, "of a call: what its worker gave as its result, escaped as in task")
+    REC_KEY("stdout", TEXT, "of a call: what its worker gave as the place of its standard output")
+    REC_KEY("stderr", TEXT, "of a call: and as that of its standard error")
+    REC_KEY("user", AMOUNT,
+          "processor time in user mode, of all its processes, seconds; of a call, if its worker "
+          "says it")
     REC_KEY("system", AMOUNT, "and in the system, seconds")
     REC_KEY("memory", AMOUNT, "most that one of its processes had, bytes")
     REC_KEY("host", TEXT, "where")
@@ -746,6 +754,19 @@ REC_ROW(FENCE, "fence",
     "Tasks behind it depend on nothing before it, for all that has ended when they begin.",
     "fence\tcollected",
     REC_FIELD("ID", ID, "its name"),
+)
+
+REC_ROW(CLIENT, "client",
+    "First of what a client sends to runtasks --listen: how its log is called.",
+    "client\ttraining",
+    REC_FIELD("NAME", ID, "1 to 64 of A-Z a-z 0-9 . _ -, not beginning with a dot"),
+)
+
+REC_ROW(ERROR, "error",
+    "Last of what a client of runtasks --listen is told when its tasks could not all be taken, "
+    "or the service cannot go on with them; no #end follows.",
+    "error\ttraining:7: task 'a' comes twice",
+    REC_FIELD("TEXT", TEXT, "what is wrong, and in which line of what the client sent"),
 )
 
 /* clang-format on */

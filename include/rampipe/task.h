@@ -44,6 +44,8 @@ struct task {
     bool ok_any;
     const char *cwd, *env; /* as the record has them, escaped; NULL: not said */
     const char *standard_input, *standard_output, *standard_error; /* NULL: not said */
+    const char
+        *call; /* what a worker, which COMMAND is, is given, escaped; NULL: not said */
     struct task_names reads, writes; /* those of its streams, too */
     struct rec_arena arena;
 };
@@ -287,6 +289,8 @@ struct task_run_options {
     bool content;   /* sums of files' contents say whether they have changed */
     bool unchecked; /* a task need not make the files that it writes */
     bool durable;   /* what a task wrote is on the disk before it is said to have ended */
+    bool silent;    /* nothing is said of tasks that fail, but in the records */
+    bool cancel;    /* of a client that goes away nothing more is run */
     const char
         *runner; /* a program that runs tasks, as runtasks does: each is given to it in
                          * a job of Slurm, which has as many cores and as much memory as the
@@ -310,6 +314,28 @@ struct task_run_options {
 bool task_run(const struct task_run_options *options, struct rec_reader *reader,
               struct rec_writer *writer, struct task_tally *tally, int *signal,
               struct rec_error *err) REC_MUST_CHECK;
+
+/** A service that runs the tasks of several clients. Texts are the caller's. */
+struct task_service {
+    const char *socket;     /* its path */
+    const char *provenance; /* the service's own line in what clients are told */
+};
+
+/** No longer path of a socket can be connected to, bytes. */
+enum { TASK_SOCKET_MAX = 107 };
+
+/**
+ * Runs tasks for whoever connects to a socket, each client's stream as by task_run(), and tells
+ * each what its own came to, on the same connection. Clients share cores, memory and workers, and
+ * nothing else: of those that have something ready that fits, the one is next whose last task was
+ * started longest ago. `log` and `logs` of the options are folders: of NAME.log and of NAME/ for
+ * each client; `tell` is not called. Returns when clients have come and all have gone, *tally is
+ * the sum of theirs. False: the socket cannot be opened, or a client could not be served nor told
+ * (*err). *signal: as of task_run(); clients are cut off then.
+ */
+bool task_serve(const struct task_run_options *options,
+                const struct task_service *service, struct task_tally *tally, int *signal,
+                struct rec_error *err) REC_MUST_CHECK;
 
 /** REC_USAGE: the log is one of the inputs (none, or "-": standard input), or the output (NULL:
  * standard output), under whatever name. Nothing is opened. */

@@ -18,6 +18,7 @@ enum { RAW_SIZE = 1 << 16 };
 struct rec_input {
     const char *name;
     int fd;              /* -1: none, the bytes are in memory */
+    bool borrowed;       /* ->fd is the caller's */
     struct rec_str text; /* what is left of those */
     bool may_block;
     enum { UNKNOWN, PLAIN, GZIP } format;
@@ -72,6 +73,18 @@ rec_input_open_text(const char *name, struct rec_str text, struct rec_error *err
     return input;
 }
 
+struct rec_input *
+rec_input_open_descriptor(const char *name, int fd, struct rec_error *err)
+{
+    struct rec_input *input = rec_input_open_text(name, (struct rec_str){NULL, 0}, err);
+    if (!input)
+        return NULL;
+    input->fd = fd;
+    input->borrowed = input->may_block = true;
+    input->format = PLAIN; /* to find out would be to wait for two bytes */
+    return input;
+}
+
 bool
 rec_input_may_block(const struct rec_input *input)
 {
@@ -110,7 +123,7 @@ rec_input_close(struct rec_input *input)
         return;
     if (input->format == GZIP)
         inflateEnd(&input->z);
-    if (input->fd > STDIN_FILENO)
+    if (input->fd > STDIN_FILENO && !input->borrowed)
         close(input->fd);
     free(input->raw);
     free(input);

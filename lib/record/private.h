@@ -7,6 +7,9 @@
 /* As rec_input_open(), of bytes in memory, which are borrowed. */
 struct rec_input *rec_input_open_text(const char *name, struct rec_str text,
                                       struct rec_error *err);
+/* What comes through a descriptor, which stays the caller's, as it is. */
+struct rec_input *rec_input_open_descriptor(const char *name, int fd,
+                                            struct rec_error *err) REC_MUST_CHECK;
 /* True when reading may wait for another process. */
 bool rec_input_may_block(const struct rec_input *input);
 /* What to poll() for. */

@@ -22,8 +22,9 @@ struct rec_reader {
     const char *const *files;
     size_t nfiles, next_file;
     struct rec_reader_options options;
-    const char *text_name; /* of text in memory, its only file */
+    const char *own_name; /* of text in memory, or of a descriptor, its only file */
     struct rec_str text;
+    int descriptor; /* -1: none */
 
     struct rec_input *input; /* NULL between files */
     const char *name;
@@ -107,6 +108,7 @@ rec_reader_open(const char *const *files, size_t count,
         return NULL;
     }
     reader->size = BUFFER_SIZE;
+    reader->descriptor = -1;
     reader->files = count ? files : standard_input;
     reader->nfiles = count ? count : 1;
     reader->name = rec_input_name(reader->files[0]);
@@ -123,9 +125,23 @@ rec_reader_open_text(const char *name, struct rec_str text, struct rec_error *er
     struct rec_reader *reader = rec_reader_open(NULL, 0, NULL, err);
     if (!reader)
         return NULL;
-    reader->text_name = reader->name = name;
+    reader->own_name = reader->name = name;
     reader->text = text;
-    reader->files = &reader->text_name;
+    reader->files = &reader->own_name;
+    return reader;
+}
+
+struct rec_reader *
+rec_reader_open_descriptor(const char *name, int descriptor,
+                           const struct rec_reader_options *options,
+                           struct rec_error *err)
+{
+    struct rec_reader *reader = rec_reader_open(NULL, 0, options, err);
+    if (!reader)
+        return NULL;
+    reader->own_name = reader->name = name;
+    reader->descriptor = descriptor;
+    reader->files = &reader->own_name;
     return reader;
 }
 
@@ -337,6 +353,8 @@ next_file(struct rec_reader *reader, struct rec_error *err)
     reader->name = rec_input_name(reader->files[reader->next_file]);
     reader->input = reader->text.ptr
                         ? rec_input_open_text(reader->name, reader->text, err)
+                    : reader->descriptor >= 0
+                        ? rec_input_open_descriptor(reader->name, reader->descriptor, err)
                         : rec_input_open(reader->files[reader->next_file], err);
     reader->next_file++;
     if (!reader->input)

@@ -151,7 +151,7 @@ set_stream(struct task_file *file, const struct rec_reader *reader, struct rec_s
 
 static const char settings[] =
     "reads, writes, run, cost, cores, memory, timeout, cwd, env, stdin, stdout, stderr, "
-    "retries or ok";
+    "call, retries or ok";
 
 static bool
 set(struct task_file *file, const struct rec_reader *reader, struct rec_str line,
@@ -186,6 +186,8 @@ set(struct task_file *file, const struct rec_reader *reader, struct rec_str line
         return set_text(file, reader, &task->cwd, value, err);
     if (rec_str_is(key, "env"))
         return set_text(file, reader, &task->env, value, err);
+    if (rec_str_is(key, "call"))
+        return set_text(file, reader, &task->call, value, err);
     if (rec_str_is(key, "stdin"))
         return set_stream(file, reader, value, &task->standard_input, &task->reads, err);
     if (rec_str_is(key, "stdout"))

@@ -378,11 +378,12 @@ push_reader(struct task_hazards *h, struct object *object, struct rec_error *err
     return true;
 }
 
-/* The turn of the task whose output an object is, @ID.stdout or @ID.stderr; 0: none. */
+/* The turn of the task whose output an object is, @ID.stdout, .stderr or .result; 0: none. */
 static uint32_t
 output_of(const struct task_hazards *h, const char *name)
 {
-    struct rec_str id = task_output(name);
+    const char *kind;
+    struct rec_str id = task_output(name, &kind);
     uint32_t turn = id.ptr ? rec_map_get(&h->ids, id) : NONE;
     return turn == NONE ? 0 : turn;
 }

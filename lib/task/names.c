@@ -58,13 +58,16 @@ task_normalise(char *text, struct rec_str name)
 }
 
 struct rec_str
-task_output(const char *name)
+task_output(const char *name, const char **kind)
 {
+    static const char *const kinds[] = {".stdout", ".stderr", ".result"};
     size_t n = strlen(name);
-    if (*name != '@' || n < 9 ||
-        (strcmp(name + n - 7, ".stdout") != 0 && strcmp(name + n - 7, ".stderr") != 0))
-        return (struct rec_str){NULL, 0};
-    return (struct rec_str){name + 1, n - 8};
+    for (size_t i = 0; *name == '@' && n >= 9 && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(name + n - 7, kinds[i]) == 0) {
+            *kind = kinds[i] + 1;
+            return (struct rec_str){name + 1, n - 8};
+        }
+    return (struct rec_str){NULL, 0};
 }
 
 int

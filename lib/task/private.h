@@ -9,7 +9,8 @@ bool task_is_escaped(struct rec_str text) REC_MUST_CHECK;
 /** Writes such a text without its escapes; `to` has room for it and a NUL. Returns what is
  * behind that. */
 char *task_unescape(char *to, struct rec_str text);
-/** The ID of @ID.stdout or @ID.stderr, a part of `name`; {NULL}: it is another name. */
-struct rec_str task_output(const char *name);
+/** The ID of @ID.stdout, @ID.stderr or @ID.result, a part of `name`, and which it is; {NULL}: it
+ * is another name. */
+struct rec_str task_output(const char *name, const char **kind);
 
 #endif

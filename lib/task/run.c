@@ -10,46 +10,69 @@
  */
 #include "run.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Tasks are read before any is started, if so many are there. */
-enum { BATCH = 1 << 16 };
+enum { BATCH = 1 << 16, CLIENT_BATCH = 1 << 12 };
 /* Jobs are looked at so often, seconds. */
 #define JOBS_TICK 0.1
 
 /* ---- stopping ------------------------------------------------------------ */
 
-/* Processes get SIGTERM now, SIGKILL after the grace time. */
+/* What fails first is why. */
 static void
-end_running(struct run *run)
+fail(struct run *run)
 {
+    if (!run->failed)
+        run->first = *run->err;
+    run->failed = run->stopped = run->ended = true;
+}
+
+void
+run_end_running(struct run *run)
+{
+    struct run_pool *pool = run->pool;
     run->stopped = true;
     if (run->ending)
         return;
     run->ending = true;
-    for (size_t i = 0; i < run->nslots; i++)
-        if (run->slot[i].task != REC_NONE && !run->slot[i].warned)
-            run->slot[i].deadline = 0;
+    for (size_t i = 0; i < pool->nslots; i++)
+        if (pool->slot[i].task != REC_NONE && pool->slot[i].run == run &&
+            !pool->slot[i].warned)
+            pool->slot[i].deadline = 0;
 }
 
-/* Something that cannot be made up for: what runs is ended, *err is kept. */
-static void
-give_up(struct run *run)
+void
+run_give_up(struct run *run)
 {
-    run->failed = run->ended = true;
-    end_running(run);
+    fail(run);
+    run_end_running(run);
 }
 
 /* ---- input --------------------------------------------------------------- */
+
+/* A worker's streams are not those of one call; results are those of tasks that are there. */
+static bool
+check_call(struct run *run, const struct task *task)
+{
+    if (task->call &&
+        (task->standard_input || task->standard_output || task->standard_error))
+        return rec_reader_fail(
+            run->reader, run->err,
+            "task '%s' is a call: it has no stdin=, stdout= or stderr= "
+            "of its own, which are its worker's",
+            task->id);
+    for (size_t i = 0; i < task->reads.n; i++) {
+        const char *kind, *name = task->reads.name[i];
+        struct rec_str id = task_output(name, &kind);
+        if (id.ptr && strcmp(kind, "result") == 0 && !run_find_output(run, name, &kind))
+            return rec_reader_fail(run->reader, run->err,
+                                   "'%.300s' is the result of no task before '%s'", name,
+                                   task->id);
+    }
+    return true;
+}
 
 /* Can it be run at all? */
 static bool
@@ -78,10 +101,12 @@ check_needs(struct run *run, const struct task *task)
         return rec_reader_fail(
             run->reader, run->err,
             "stdout and stderr of task '%s' go to files, not to @NAMEs", task->id);
+    if (!check_call(run, task))
+        return false;
     if (!task->standard_input || *task->standard_input != '@')
         return true;
     from = run_find_output(run, task->standard_input, &kind);
-    if (!from)
+    if (!from || strcmp(kind, "result") == 0)
         return rec_reader_fail(run->reader, run->err,
                                "'%s' is no output of a task before '%s': it would be "
                                "@ID.stdout or @ID.stderr",
@@ -133,8 +158,8 @@ take_task(struct run *run, const struct rec *rec)
     return true;
 }
 
-static bool
-take(struct run *run, const struct rec *rec)
+bool
+run_take(struct run *run, const struct rec *rec)
 {
     if (rec->type == REC_TASK)
         return take_task(run, rec);
@@ -143,6 +168,9 @@ take(struct run *run, const struct rec *rec)
         run->fenced = true;
         return rec_need(run->reader, rec, run->err);
     }
+    if (rec->type == REC_CLIENT && run->pool->serves)
+        return rec_reader_fail(run->reader, run->err,
+                               "a client record comes once, before all others");
     rec_put_line(run->writer, rec->line);
     return true;
 }
@@ -160,6 +188,8 @@ resume(struct run *run)
         if (graph->task[i].finished) {
             graph->task[i].state = RUN_DONE;
             run->tally->before++;
+            if (graph->task[i].call && !run_repeat_call(run, (uint32_t)i))
+                return false;
         } else {
             run->anew = true;
             if (graph->task[i].waits == 0 &&
@@ -185,23 +215,42 @@ is_settled(const struct run *run)
                      : run->npauses == 0 && run->graph.nready == 0;
 }
 
+/* A client went away, or was cut off: what it gave goes on, or is ended. Of a run that is resumed
+ * nothing is known as long as the list is not whole. */
+static void
+lose(struct run *run)
+{
+    run->gone = run->ended = true;
+    run->first = *run->err;
+    if (run->options->cancel || (run->options->resume && run->graph.n > run->resumed))
+        run_end_running(run);
+}
+
 /* Reads what is there, but nothing behind a fence before all in front of it has ended. Bad
  * input does not end what runs. */
 static bool
 read_input(struct run *run)
 {
+    bool serves = run->pool->serves;
+    size_t batch = serves ? CLIENT_BATCH : BATCH, i;
     int status = 1;
     if (run->fenced && !is_settled(run))
         return true;
     run->fenced = false;
-    for (size_t i = 0; i < BATCH && status == 1 && !run->fenced; i++) {
+    for (i = 0; i < batch && status == 1 && !run->fenced; i++) {
         struct rec rec;
         status = rec_try_next(run->reader, &rec, run->err);
-        if (status == 1 && !take(run, &rec))
+        if (status == 1 && serves && rec.type == REC_MARK)
+            status = 0; /* its #end: it has sent all, and waits */
+        else if (status < 0 && serves && run->err->code == REC_IO) {
+            lose(run);
+            return true;
+        } else if (status == 1 && !run_take(run, &rec))
             status = -1;
     }
+    run->unread = status == 1;
     if (status < 0)
-        run->failed = run->stopped = true;
+        fail(run);
     run->ended = status <= 0;
     return status < 0 || !run->options->resume || !(run->ended || run->fenced) ||
            resume(run);
@@ -209,115 +258,91 @@ read_input(struct run *run)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/* It may be over, and not looked at yet. */
-static bool
-has_ended(pid_t pid)
-{
-    siginfo_t info = {.si_pid = 0};
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == pid;
-}
-
-/* Timeouts that have passed. The next one. */
+/* How long it is to the next attempt that waits for its turn, seconds. */
 static double
-end_late(struct run *run)
+next_pause(const struct run *run)
 {
-    double time = run_now(run), next = INFINITY;
-    for (size_t i = 0; i < run->nslots; i++) {
-        struct run_slot *slot = &run->slot[i];
-        if (slot->task == REC_NONE)
-            continue;
-        if (slot->deadline <= time && !has_ended(slot->pid)) {
-            kill(-slot->pid, slot->warned ? SIGKILL : SIGTERM);
-            slot->timed_out = slot->timed_out || !run->ending;
-            slot->deadline = slot->warned ? INFINITY : time + run->options->grace;
-            slot->warned = true;
-        }
-        next = fmin(next, slot->deadline);
-    }
+    double next = INFINITY;
     for (size_t i = 0; i < run->npauses; i++)
         next = fmin(next, run->pause[i].until);
-    return next - time;
+    return next - run_now(run);
 }
 
-static void
-take_signals(struct run *run)
+double
+run_next(const struct run *run)
 {
-    static const struct timespec none = {0, 0};
-    int number;
-    while ((number = sigtimedwait(&run->heard, NULL, &none)) > 0) {
-        if (number == SIGCHLD)
-            continue;
-        if (run->signal && run->jobs)
-            run_jobs_leave(run);
-        if (run->signal) /* again: at once */
-            for (size_t i = 0; i < run->nslots; i++)
-                run->slot[i].deadline = 0;
-        run->signal = number;
-        run->ended = true;
-        end_running(run);
-    }
+    double left = run->npauses ? next_pause(run) : INFINITY;
+    if (!run->ended && (run->fenced ? is_settled(run) : run->unread))
+        return 0;
+    return run->jobs ? fmin(left, JOBS_TICK) : left;
+}
+
+bool
+run_listens(const struct run *run)
+{
+    return !run->ended && !run->fenced;
 }
 
 /* Until something happens. */
 static bool
 wait_for_events(struct run *run)
 {
-    struct pollfd at[2] = {{run->events, POLLIN, 0}, {-1, POLLIN, 0}};
-    /* a second: progress */
-    double left = fmin(fmax(end_late(run), 0), run->jobs ? JOBS_TICK : 1);
-    int input = run->ended || run->fenced ? -1 : rec_reader_descriptor(run->reader);
+    double left = fmin(run_next(run), 1); /* a second: progress */
+    struct pollfd input = {-1, POLLIN, 0};
+    if (run_listens(run) && (input.fd = rec_reader_descriptor(run->reader)) < 0)
+        left = 0;
     rec_writer_flush(run->writer);
     if (!run->ending && !rec_writer_ok(run->writer, run->err))
         return false;
-    at[1].fd = input;
-    if (!run->ended && (run->fenced ? is_settled(run) : input < 0))
-        left = 0;
-    if (poll(at, 2, (int)ceil(1000 * left)) < 0 && errno != EINTR)
-        return rec_fail(run->err, REC_IO, "waiting for tasks: %s", strerror(errno));
-    if (at[0].revents)
-        take_signals(run);
-    return run_reap(run);
+    if (!run_pool_wait(run->pool, left, &input, 1, run->err))
+        return false;
+    if (run->pool->signals > 0) {
+        run->ended = true;
+        run_end_running(run);
+    }
+    if (run->pool->signals > 1 && run->jobs)
+        run_jobs_leave(run);
+    return true;
 }
 
-static bool
-is_over(const struct run *run)
+bool
+run_is_over(const struct run *run)
 {
     return run->ended && (run->stopped ? run->tally->running == 0 : is_settled(run));
 }
 
-static bool
-step(struct run *run)
+bool
+run_may_start(const struct run *run)
+{
+    return !run->jobs && (run->ended || run->fenced || !run->options->resume);
+}
+
+bool
+run_prepare(struct run *run)
 {
     if (!run->ended && !read_input(run))
         return false;
     if (run->graph.n > run->graph.weighed &&
         (run->ended || run->graph.n >= run->graph.weighed + run->graph.weighed / 4))
         run_graph_weigh(&run->graph);
-    if (run->jobs) {
-        if (!run_jobs_step(run))
-            return false;
-    } else if ((run->ended || run->fenced || !run->options->resume) &&
-               (!run_wake(run) || !run_start_ready(run)))
-        return false;
-    run->options->tell(run->options->context, run->tally);
-    return is_over(run) || wait_for_events(run);
+    return run->jobs ? run_jobs_step(run) : !run_may_start(run) || run_wake(run);
 }
 
-static void
-loop(struct run *run)
+static bool
+step(struct run *run)
 {
-    struct rec_error first;
-    while (!is_over(run)) {
-        bool failed = run->failed;
-        if (failed)
-            first = *run->err;
-        if (!step(run))
-            give_up(run);
-        if (failed)
-            *run->err = first;
-    }
-    for (size_t i = 0; i < run->graph.n && !run->failed && !run->signal; i++)
+    size_t started;
+    if (!run_prepare(run) ||
+        (run_may_start(run) && !run_start_ready(run, SIZE_MAX, &started)))
+        return false;
+    run->options->tell(run->options->context, run->tally);
+    return run_is_over(run) || wait_for_events(run);
+}
+
+void
+run_put_not_started(struct run *run)
+{
+    for (size_t i = 0; i < run->graph.n && !run->failed && !run->pool->signal; i++)
         if (run->graph.task[i].state == RUN_WAITS) {
             run->graph.task[i].state = RUN_FAILED;
             run->tally->skipped++;
@@ -325,47 +350,49 @@ loop(struct run *run)
         }
 }
 
-/* ---- the whole ----------------------------------------------------------- */
-
-/* Signals that end the run, but those that are ignored, wait until they are looked for. */
-bool
-run_watch_signals(struct run *run)
+static void
+loop(struct run *run)
 {
-    static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    sigset_t blocked;
-    sigemptyset(&run->heard);
-    sigaddset(&run->heard, SIGCHLD);
-    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
-        struct sigaction action = {.sa_handler = SIG_DFL};
-        sigaction(deadly[i], NULL, &action);
-        if (action.sa_handler != SIG_IGN)
-            sigaddset(&run->heard, deadly[i]);
-    }
-    blocked = run->heard;
-    sigaddset(&blocked, SIGPIPE); /* the reader goes away: tasks are ended first */
-    sigprocmask(SIG_BLOCK, &blocked, &run->launch.mask);
-    run->events = signalfd(-1, &run->heard, SFD_CLOEXEC | SFD_NONBLOCK);
-    return run->events >= 0 || rec_fail(run->err, REC_IO, "signals: %s", strerror(errno));
+    while (!run_is_over(run))
+        if (!step(run))
+            run_give_up(run);
+    run_put_not_started(run);
+    rec_writer_flush(run->writer); /* before workers take their time */
+    if (!run_pool_empty(run->pool, run->err))
+        fail(run);
 }
 
-static void
-free_run(struct run *run)
+/* ---- the whole ----------------------------------------------------------- */
+
+void
+run_init(struct run *run, struct run_pool *pool, const struct task_run_options *options)
 {
-    for (size_t i = 0; i < run->nslots; i++)
-        if (run->slot[i].output >= 0)
-            close(run->slot[i].output);
-    free(run->slot);
+    run->pool = pool;
+    run->options = options;
+    run->head = REC_NONE;
+    run->log.fd = run->log.lock = -1;
+}
+
+bool
+run_open(struct run *run)
+{
+    run->origin = run_seconds(CLOCK_MONOTONIC);
+    run->began = round(1e6 * run_seconds(CLOCK_REALTIME)) / 1e6;
+    return run_log_open(&run->log, run->pool, run->options, run->err) &&
+           (run->hazards = task_hazards_new(run->err));
+}
+
+void
+run_free(struct run *run)
+{
     free(run->pause);
     run_jobs_close(run);
     run_graph_free(&run->graph);
     run_log_close(&run->log);
     run_access_free(&run->access);
-    run_launch_close(&run->launch);
     rec_map_free(&run->ids);
     task_free(&run->task);
     task_hazards_free(run->hazards);
-    if (run->events >= 0)
-        close(run->events);
 }
 
 bool
@@ -374,37 +401,27 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
          struct rec_error *err)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, before;
-    struct run run = {.options = options,
-                      .reader = reader,
-                      .writer = writer,
-                      .err = err,
-                      .tally = tally,
-                      .cores = options->cores,
-                      .memory = options->memory,
-                      .head = REC_NONE,
-                      .launch = {.null = -1},
-                      .events = -1};
+    struct run_pool pool;
+    struct run run = {.reader = reader, .writer = writer, .err = err, .tally = tally};
     bool ok;
 
-    *tally = (struct task_tally){0};
     *signal_number = 0;
-    run.origin = run_seconds(CLOCK_MONOTONIC);
-    run.began = round(1e6 * run_seconds(CLOCK_REALTIME)) / 1e6;
-    if (gethostname(run.host, sizeof run.host - 1) != 0)
-        strcpy(run.host, "localhost");
-    ok = run_log_open(&run.log, options, err) &&
-         run_launch_open(&run.launch, options->log != NULL, err) &&
-         (run.hazards = task_hazards_new(err));
+    *tally = (struct task_tally){0};
+    run_init(&run, &pool, options);
+    ok = run_pool_open(&pool, options, options->log != NULL, err) && run_open(&run);
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
-        ok = run_watch_signals(&run) && (!options->runner || run_jobs_open(&run));
+        ok = run_watch_signals(&pool, err) && (!options->runner || run_jobs_open(&run));
         if (ok)
             loop(&run);
+        if (run.failed)
+            *err = run.first;
         ok = ok && !run.failed;
         sigaction(SIGCHLD, &before, NULL);
-        *signal_number = run.signal;
-        sigprocmask(SIG_SETMASK, &run.launch.mask, NULL);
+        *signal_number = pool.signal;
+        sigprocmask(SIG_SETMASK, &pool.launch.mask, NULL);
     }
-    free_run(&run);
+    run_free(&run);
+    run_pool_close(&pool);
     return ok;
 }

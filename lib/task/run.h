@@ -1,15 +1,18 @@
-/* What the files of the runner share: run.c the loop, run_attempt.c attempts, run_graph.c who is
- * ready, run_process.c processes, run_log.c the log being written, run_journal.c and being read,
- * run_resume.c what of it is done again, run_alive.c processes that outlived their runner,
- * run_files.c what files are like. */
+/* What the files of the runner share: run.c a run and its loop, run_pool.c what runs of one service
+ * share, run_attempt.c attempts, run_record.c their records, run_graph.c who is ready, run_process.c
+ * processes, run_worker.c those that are given calls, run_log.c the log being written,
+ * run_journal.c and being read, run_resume.c what of it is done again, run_alive.c processes that
+ * outlived their runner, run_files.c what files are like. */
 #ifndef RAMPIPE_TASK_RUN_H
 #define RAMPIPE_TASK_RUN_H
 
 #include "private.h"
 
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -32,6 +35,10 @@ struct run_task {
     char *text;
     const char *id, *line, *command; /* line: its record */
     const char *cwd, *env;           /* as in the record; NULL: none */
+    const char *call;                /* what a worker is given; NULL: it is a process */
+    const char
+        *results; /* of these tasks: IDs, NUL behind each, and one more at the end */
+    char *result; /* as its worker gave it; its own; NULL: it gave none */
     const char *standard_input, *standard_output, *standard_error;
     const char
         *writes;   /* names that it writes, @NAMEs aside: a letter of enum run_write in
@@ -67,13 +74,30 @@ struct run_graph {
     size_t weighed; /* how many were known when weights were computed */
 };
 
-/* An attempt that runs. */
+/* A process that is given calls through a socket, one after the other. */
+struct run_worker {
+    int socket;      /* -1: closed, it is to end */
+    const char *why; /* status of the call that it did not answer; NULL: as it ended */
+    uint32_t number; /* of the process, for logs */
+    double began;    /* seconds since the machine was started, for logs */
+    uint64_t used;   /* the larger, the later it had its last call */
+    int errors;      /* with a folder of logs: what it says on standard error; -1: none */
+    char *text;      /* what of its answer has come */
+    char *unsent;    /* what of a call has not been taken yet */
+    size_t ntext, text_room, nunsent, sent;
+    char *kind; /* what makes workers alike: command, cwd, env, NUL behind each */
+};
+
+/* A process that runs: of a task, or a worker. */
 struct run_slot {
-    uint32_t task; /* REC_NONE: none */
-    pid_t pid;
-    double start, deadline; /* deadline: of what comes next, SIGTERM or SIGKILL */
+    struct run *run;        /* whose task it is */
+    uint32_t task;          /* REC_NONE: none, the worker is idle or ends */
+    pid_t pid;              /* 0: the slot is free */
+    double start;           /* of the attempt, as run_now() */
+    double deadline;        /* of what comes next, SIGTERM or SIGKILL; CLOCK_MONOTONIC */
     bool timed_out, warned; /* warned: SIGTERM was sent */
     int output; /* what it says, if nothing else takes it; -1: not there yet */
+    struct run_worker *worker; /* NULL: the process is the task's own */
 };
 
 /* How an attempt went. */
@@ -81,6 +105,8 @@ struct run_attempt {
     double start, end, user, system; /* seconds */
     double memory;                   /* bytes */
     const char *status, *host;
+    /* a call's: as the worker gave them; NULL: it did not. user, system, memory: NAN then */
+    const char *result, *standard_output, *standard_error;
     int output; /* what it said, to be shown if it failed; -1: nothing */
     bool ok;
 };
@@ -128,6 +154,8 @@ struct run_logged {
     uint64_t begin, end;
     size_t
         source; /* whose turns had written what it read: of each name how many, and they */
+    const char *attempt; /* of a call: its last record; NULL: none */
+    bool call;
 };
 
 /* A file that the log says something of. */
@@ -162,8 +190,6 @@ struct run_log {
     uint64_t records;
     struct task_hazards *touched;
     struct rec_arena arena;
-    char name[17];    /* of this run */
-    uint32_t started; /* processes */
 };
 
 /* Of the tasks of a run that has a log: what each reads and writes, and who wrote that before. */
@@ -194,52 +220,109 @@ struct run_launch {
 
 struct run_jobs;
 
+/* What runs share that go on at one time: the machine. */
+struct run_pool {
+    const struct task_run_options *options;
+    struct run_launch launch;
+    struct run_slot *slot;
+    size_t nslots, slot_room;
+    struct pollfd *poll;
+    size_t poll_room;
+    uint32_t cores;   /* free */
+    double memory;    /* free */
+    uint32_t started; /* processes */
+    uint64_t used;    /* workers, so often */
+    char name[17];    /* in logs, and in the environment of processes */
+    char host[65];
+    sigset_t heard;
+    int signal, events; /* events: can be read when one of those heard has come */
+    unsigned signals;   /* so many have come: all that runs is ended */
+    bool serves;        /* its runs are those of clients */
+    uint64_t round;     /* of clients that are asked for tasks that fit */
+    uint64_t turns;     /* so often has a client's task been started, or a client come */
+};
+
 struct run {
+    struct run_pool *pool;
     const struct task_run_options *options;
     struct rec_reader *reader;
     struct rec_writer *writer;
     struct rec_error *err;
+    struct rec_error first; /* why it failed */
     struct task_tally *tally;
     double told; /* time of the last block, seconds */
     struct task_hazards *hazards;
     struct run_graph graph;
     struct run_log log;
     struct run_accesses access;
-    struct run_launch launch;
     struct run_jobs *jobs; /* NULL: tasks are processes of this one */
     struct task task;      /* being read */
     struct rec_map ids;
-    struct run_slot *slot;
-    size_t nslots, slot_room;
     struct run_pause *pause;
     size_t npauses, pause_room;
-    uint32_t cores; /* free */
-    double memory;  /* free */
-    uint32_t head;  /* the first that did not fit, and was overtaken `passed` times */
+    uint32_t head; /* the first that did not fit, and was overtaken `passed` times */
     uint64_t passed;
     double origin; /* of times, CLOCK_MONOTONIC */
     double began;  /* seconds since 1970 */
-    char host[65];
-    bool ended;   /* no more input */
+    bool ended;    /* no more input */
+    bool unread;   /* there may be more that has come already */
+    bool gone;     /* a client that did not say that it has sent all; ->first says how */
+    uint64_t turn,
+        round;    /* of a client: when its last task was started; when none fitted */
     bool fenced;  /* none before all that is known has ended */
     bool stopped; /* nothing is started any more */
     bool ending;  /* what runs is ended */
-    bool failed;  /* *err is why */
+    bool failed;  /* ->first is why */
     size_t resumed,
         resumed_edges;    /* so many tasks, edges have been looked up in the log */
     uint64_t resumed_end; /* where in the log the last of them had ended */
     bool verified;        /* files have been compared with what the log says */
     bool anew;            /* one of them runs again */
-    sigset_t heard;
-    int signal, events; /* events: can be read when one of those heard has come */
 };
 
 /* ---- run.c ---- */
+/* Starts as {0} but for what is read, written and told; run_free() in any case. */
+void run_init(struct run *run, struct run_pool *pool,
+              const struct task_run_options *options);
+bool run_open(struct run *run) REC_MUST_CHECK;
+void run_free(struct run *run);
+/* A record of the input. */
+bool run_take(struct run *run, const struct rec *rec) REC_MUST_CHECK;
+/* Reads what has come, and does all that can be done at once but start processes. */
+bool run_prepare(struct run *run) REC_MUST_CHECK;
+/* May what is ready be started? */
+bool run_may_start(const struct run *run);
+/* When there is something to be done if nothing happens before; seconds from now. */
+double run_next(const struct run *run);
+/* More is to be read when it comes. */
+bool run_listens(const struct run *run);
+/* Nothing runs, and nothing will. */
+bool run_is_over(const struct run *run);
+/* What is left when nothing is started any more. */
+void run_put_not_started(struct run *run);
+/* Something that cannot be made up for: what runs is ended, *run->err is kept. */
+void run_give_up(struct run *run);
+/* Its processes get SIGTERM now, SIGKILL after the grace time; no other is started. */
+void run_end_running(struct run *run);
+
+/* ---- run_pool.c ---- */
+/* `marked`: processes are to be found again. run_pool_close() frees it in any case. */
+bool run_pool_open(struct run_pool *pool, const struct task_run_options *options,
+                   bool marked, struct rec_error *err) REC_MUST_CHECK;
+void run_pool_close(struct run_pool *pool);
 /* Signals that end the run, but those that are ignored, wait until ->events is read;
  * ->launch.mask is what was heard before. */
-bool run_watch_signals(struct run *run) REC_MUST_CHECK;
+bool run_watch_signals(struct run_pool *pool, struct rec_error *err) REC_MUST_CHECK;
+/* Waits for what comes first, but not longer than `left` seconds; takes answers and the end
+ * of processes. What comes to ->signal, or to the n descriptors at `more`, is the caller's. */
+bool run_pool_wait(struct run_pool *pool, double left, struct pollfd *more, size_t n,
+                   struct rec_error *err) REC_MUST_CHECK;
+/* Idle workers end; waits for that. */
+bool run_pool_empty(struct run_pool *pool, struct rec_error *err) REC_MUST_CHECK;
+/* A slot without a process; NULL: *err. */
+struct run_slot *run_free_slot(struct run_pool *pool, struct rec_error *err);
 
-/* ---- run_attempt.c ---- */
+/* ---- run_record.c ---- */
 double run_seconds(clockid_t clock);
 /* Since the run began, to the microsecond. */
 double run_now(const struct run *run);
@@ -247,24 +330,79 @@ double run_now(const struct run *run);
   * run. */
 void run_put_end(struct run *run, uint32_t task, double start, double end, double busy,
                  const char *status);
-/* The task whose output @ID.stdout or @ID.stderr is; *kind: which. NULL: none. */
+/* Number ->attempts of a task, to the output and the log, which has what it wrote. */
+bool run_put_attempt(struct run *run, const struct run_task *task,
+                     const struct run_attempt *attempt) REC_MUST_CHECK;
+/* A call that the log says has finished: its attempt as it stands there, and that it is done. Its
+ * result is the task's again. */
+bool run_repeat_call(struct run *run, uint32_t task) REC_MUST_CHECK;
+void run_warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);
+
+/* ---- run_attempt.c ---- */
+/* The task whose @ID.stdout, @ID.stderr or @ID.result it is; *kind: which. NULL: none. */
 const struct run_task *run_find_output(const struct run *run, const char *name,
                                        const char **kind);
 /* The file of a task's standard input; *path is the caller's, NULL: it has none. */
 bool run_find_input(struct run *run, const struct run_task *task,
                     char **path) REC_MUST_CHECK;
-/* Number ->attempts of a task, to the output and the log, which has what it wrote. */
-bool run_put_attempt(struct run *run, const struct run_task *task,
-                     const struct run_attempt *attempt) REC_MUST_CHECK;
-/* That, and what comes of it: the task ends, or waits to be tried again. */
+/* An attempt, and what comes of it: the task ends, or waits to be tried again. */
 bool run_conclude(struct run *run, uint32_t task,
                   const struct run_attempt *attempt) REC_MUST_CHECK;
-/* Starts what is ready and fits. */
-bool run_start_ready(struct run *run) REC_MUST_CHECK;
+/* Starts what is ready and fits, at most so many; *started: how many. */
+bool run_start_ready(struct run *run, size_t most, size_t *started) REC_MUST_CHECK;
+/* Does its first one that did not fit wait until it does, for it has been overtaken often
+ * enough? */
+bool run_is_due(const struct run *run);
 /* Tasks whose pause is over are ready. */
 bool run_wake(struct run *run) REC_MUST_CHECK;
-/* Processes that have ended. */
-bool run_reap(struct run *run) REC_MUST_CHECK;
+/* The attempt in a slot has ended, and its worker, if it has one, is idle. What is not known here
+ * of `attempt` is filled in: times, host, files that are missing. */
+bool run_end_attempt(struct run_slot *slot, struct run_attempt *attempt) REC_MUST_CHECK;
+/* A process has ended, and is still there as far as its number goes. */
+void run_reap(struct run_pool *pool, pid_t pid);
+
+/* ---- run_worker.c ---- */
+/* Gives a call to a worker, in *slot. 1; 0: *why is an errno; -1: *run->err. */
+int run_worker_call(struct run *run, uint32_t task, struct run_slot **slot,
+                    int *why) REC_MUST_CHECK;
+/* Which events of its socket are waited for. */
+short run_worker_events(const struct run_worker *worker);
+/* Takes what it says, and gives it what it has not taken yet. */
+void run_worker_hear(struct run_pool *pool, size_t slot);
+/* An idle one is to end. */
+void run_worker_leave(struct run_pool *pool, struct run_slot *slot);
+/* What it printed during a call goes to the folder of logs, if there is one. */
+bool run_worker_keep_output(struct run_slot *slot, struct run *run,
+                            const struct run_task *task) REC_MUST_CHECK;
+void run_worker_free(struct run_worker *worker);
+
+/* ---- run_client.c ---- */
+struct run_client;
+/* A client that has come through a socket, which is its own from now on. NULL: *err. */
+struct run_client *run_client_open(struct run_pool *pool,
+                                   const struct task_service *service, int socket,
+                                   uint64_t number, struct rec_error *err);
+void run_client_free(struct run_client *client);
+/* NULL: it has not begun, or its stream has ended. */
+struct run *run_client_run(struct run_client *client);
+/* Takes what it has sent. `others` are the n clients, this one among them. */
+void run_client_prepare(struct run_client *client, struct run_client *const *others,
+                        size_t n);
+/* Ends its stream if all is done; sends what it has room for. */
+void run_client_tell(struct run_client *client);
+/* Which events are waited for, and how long without any, seconds. */
+struct pollfd run_client_poll(const struct run_client *client, double *left);
+void run_client_take_events(struct run_client *client, short events);
+/* It has been told all, or told nothing more, and has closed its end. */
+bool run_client_is_over(const struct run_client *client);
+void run_client_add_tally(const struct run_client *client, struct task_tally *tally);
+
+/* ---- run_socket.c ---- */
+/* A socket that accepts, for this user alone, where there is none, or one that nobody listens
+ * to; *own: its file. -1: *err. */
+int run_socket_open(const char *path, struct stat *own, struct rec_error *err);
+/* Closes it, and removes its file if that is still its own. */
+void run_socket_close(int socket, const char *path, const struct stat *own);
 
 /* ---- run_graph.c ---- */
 /* Is `a` the file `b`, or all below a folder that b is in? */
@@ -299,7 +437,8 @@ void run_jobs_leave(struct run *run);
 
 /* ---- run_log.c ---- */
 /* Reads the log, if it is to be resumed, and opens it at its end. */
-bool run_log_open(struct run_log *log, const struct task_run_options *options,
+bool run_log_open(struct run_log *log, const struct run_pool *pool,
+                  const struct task_run_options *options,
                   struct rec_error *err) REC_MUST_CHECK;
 bool run_log_line(struct run_log *log, struct rec_str line,
                   struct rec_error *err) REC_MUST_CHECK;
@@ -309,8 +448,9 @@ bool run_log_access(struct run *run, const struct task *task) REC_MUST_CHECK;
 void run_access_free(struct run_accesses *access);
 /* A task begins: its record, behind what the files are like that no task before it made. */
 bool run_log_begin(struct run *run, uint32_t task) REC_MUST_CHECK;
-/* Its process has been started. */
-bool run_log_process(struct run *run, uint32_t task, pid_t pid) REC_MUST_CHECK;
+/* Its process, or worker, is number so and so, started so many seconds after the machine. */
+bool run_log_process(struct run *run, uint32_t task, pid_t pid, uint32_t number,
+                     double started) REC_MUST_CHECK;
 /* It ended: what it wrote is like, `attempt` is its record. */
 bool run_log_end(struct run *run, const struct run_task *task, bool ok,
                  const char *attempt) REC_MUST_CHECK;
@@ -374,10 +514,13 @@ bool run_launch_open(struct run_launch *launch, bool marked,
 void run_launch_mark(struct run_launch *launch, const char *run, uint32_t number);
 void run_launch_close(struct run_launch *launch);
 /* Starts a task's process. 1; 0: *why is an errno; -1: *err. `input` is the file of its
- * standard input, NULL for none. */
+ * standard input, NULL for none. If the slot has a worker it is that, and `end` the end of its
+ * socket that it gets. */
 int run_launch(struct run_launch *launch, const struct run_task *task,
-               struct run_slot *slot, const char *input, const char *logs, int *why,
-               struct rec_error *err) REC_MUST_CHECK;
+               struct run_slot *slot, const char *input, const char *logs, int end,
+               int *why, struct rec_error *err) REC_MUST_CHECK;
+/* A file without a name, for what a process says; -1: errno. */
+int run_open_nameless(void);
 /* LOGS/ID.KIND; the caller's, NULL: out of memory. */
 char *run_log_file(const char *logs, const char *id, const char *kind);
 

@@ -15,105 +15,10 @@ enum {
     SHOWN = 1 << 13 /* bytes of the output of a task that failed */
 };
 
-/* ---- time ---------------------------------------------------------------- */
-
-double
-run_seconds(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Since the run began, to the microsecond. */
-double
-run_now(const struct run *run)
-{
-    return round(1e6 * (run_seconds(CLOCK_MONOTONIC) - run->origin)) / 1e6;
-}
-
 static double
 of_timeval(struct timeval t)
 {
     return (1e6 * (double)t.tv_sec + (double)t.tv_usec) / 1e6;
-}
-
-/* ---- records ------------------------------------------------------------- */
-
-void
-run_put_end(struct run *run, uint32_t task, double start, double end, double busy,
-            const char *status)
-{
-    const struct run_task *t = &run->graph.task[task];
-    struct rec_writer *w = run->writer;
-    bool done = t->state == RUN_DONE;
-    if (done && run->options->brief)
-        return;
-    rec_begin(w, done ? "done" : "block");
-    rec_text_field(w, t->id);
-    if (done) {
-        rec_text_field(w, "tasks");
-        rec_num_field(w, t->arrival);
-        rec_num_field(w, start);
-        rec_num_field(w, end);
-        rec_uint_key(w, "servers", t->cores);
-        rec_num_key(w, "busy", busy);
-    } else {
-        /* told late, it ended before what has been told: times do not go back */
-        run->told = fmax(run->told, end);
-        rec_num_field(w, run->told);
-        rec_text_field(w, status                 ? "failed"
-                          : t->cause != REC_NONE ? "input_failed"
-                                                 : "not_started");
-        if (status) {
-            rec_num_key(w, "start", start);
-            rec_uint_key(w, "servers", t->cores);
-            rec_text_key(w, "status", status);
-        } else if (t->cause != REC_NONE)
-            rec_text_key(w, "task", run->graph.task[t->cause].id);
-        rec_num_key(w, "arrival", t->arrival);
-    }
-    rec_end(w);
-}
-
-bool
-run_put_attempt(struct run *run, const struct run_task *task,
-                const struct run_attempt *attempt)
-{
-    char text[6][REC_NUM_MAX], *line;
-    double value[] = {attempt->start,  attempt->end,    attempt->user,
-                      attempt->system, attempt->memory, run->began};
-    struct rec_text record;
-    bool ok;
-    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        text[i][rec_format_num(text[i], value[i])] = '\0';
-    /* not asprintf(): glibc's overruns what it has when it cannot get one byte more */
-    if (!rec_text_open(&record, run->err))
-        return false;
-    fprintf(record.out,
-            "attempt\t%s\t%u\t%s\t%s\t%s\tuser=%s\tsystem=%s\tmemory=%s\thost=%s\t"
-            "began=%s\n",
-            task->id, task->attempts, text[0], text[1], attempt->status, text[2], text[3],
-            text[4], attempt->host, text[5]);
-    if (!(line = rec_text_close(&record, run->err)))
-        return false;
-    if (!run->options->brief)
-        rec_put_line(run->writer, (struct rec_str){line, strlen(line) - 1});
-    ok = run_log_end(run, task, attempt->ok, line);
-    free(line);
-    return ok;
-}
-
-static void warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);
-static void
-warn(struct run *run, const char *format, ...)
-{
-    char text[600];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    run->options->warn(run->options->context, text);
 }
 
 /* ---- the end of a task ---------------------------------------------------- */
@@ -144,17 +49,18 @@ warn_of_failure(struct run *run, const struct run_task *t, const char *status,
     if (strcmp(status, "no_output") == 0)
         missing = run_find_missing(t);
     if (missing)
-        warn(run, "task '%s' failed: it did not make '%.300s', which it should write%s",
-             t->id, missing, in_all);
+        run_warn(run,
+                 "task '%s' failed: it did not make '%.300s', which it should write%s",
+                 t->id, missing, in_all);
     else
-        warn(run, "task '%s' failed: %s%s%s", t->id,
-             *status >= '0' && *status <= '9' ? "exit status "
-             : *status == 'E'                 ? "cannot be started, "
-                                              : "",
-             status, in_all);
+        run_warn(run, "task '%s' failed: %s%s%s", t->id,
+                 *status >= '0' && *status <= '9' ? "exit status "
+                 : *status == 'E'                 ? "cannot be started, "
+                                                  : "",
+                 status, in_all);
     run_list_half(t, run->began + start, half, sizeof half);
     if (*half)
-        warn(run, "task '%s' may have left half made: %s", t->id, half);
+        run_warn(run, "task '%s' may have left half made: %s", t->id, half);
 }
 
 static bool
@@ -196,7 +102,7 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
     struct run_task *t = &run->graph.task[task];
     const char *status = attempt->status;
     double start = attempt->start, end = attempt->end,
-           cpu = attempt->user + attempt->system;
+           cpu = attempt->user + attempt->system, busy = NAN;
     uint64_t retries = t->retries ? t->retries : run->options->retries;
     bool ok = attempt->ok;
 
@@ -207,19 +113,23 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
         return true;
     if (!ok && t->attempts <= retries && !run->stopped && !run->jobs)
         return pause_task(run, task);
+    if (ok && attempt->result && !(t->result = strdup(attempt->result)))
+        return rec_fail_memory(run->err);
     t->state = ok ? RUN_DONE : RUN_FAILED;
-    run_put_end(run, task, start, end,
-                end > start ? round(1e4 * fmin(1, cpu / (t->cores * (end - start)))) / 1e4
-                            : 0,
-                status);
+    if (!isnan(cpu))
+        busy = end > start ? round(1e4 * fmin(1, cpu / (t->cores * (end - start)))) / 1e4
+                           : 0;
+    run_put_end(run, task, start, end, busy, status);
     if (ok)
         run->tally->done++;
     else {
         run->tally->failed++;
         if (run->options->fail_fast)
             run->stopped = run->ended = true;
-        warn_of_failure(run, t, status, start, retries);
-        show_output(run, attempt->output);
+        if (!run->options->silent) {
+            warn_of_failure(run, t, status, start, retries);
+            show_output(run, attempt->output);
+        }
     }
     return settle(run, task);
 }
@@ -247,101 +157,115 @@ sync_outputs(const struct run *run, const struct run_task *task)
     return true;
 }
 
-/* A process has ended, and is still there as far as its number goes. */
-static bool
-reap(struct run *run, pid_t pid)
+bool
+run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
 {
-    struct rusage used = {0};
-    struct run_slot *slot = NULL;
-    struct run_attempt attempt;
-    char text[32];
-    const char *name = text;
-    uint32_t task;
-    int status = 0, output;
-    bool ok;
+    struct run *run = slot->run;
+    uint32_t task = slot->task;
+    const struct run_task *t = &run->graph.task[task];
+    bool ok = true;
 
-    for (size_t i = 0; i < run->nslots; i++)
-        if (run->slot[i].task != REC_NONE && run->slot[i].pid == pid)
-            slot = &run->slot[i];
-    if (slot)
-        kill(-pid, SIGKILL); /* what it left behind */
-    wait4(pid, &status, 0, &used);
-    if (!slot)
-        return true;
-    task = slot->task;
     slot->task = REC_NONE;
-    run->cores += run->graph.task[task].cores;
-    run->memory += run->graph.task[task].memory;
+    run->pool->cores += t->cores;
+    run->pool->memory += t->memory;
     run->tally->running--;
-    ok = WIFEXITED(status) && !slot->timed_out &&
-         (WEXITSTATUS(status) == 0 || run->graph.task[task].ok_any);
-    if (slot->timed_out)
-        name = "timeout";
-    else if (WIFEXITED(status))
-        snprintf(text, sizeof text, "%d", WEXITSTATUS(status));
-    else
-        name_signal(WTERMSIG(status), text, sizeof text);
-    output = slot->output;
-    attempt = (struct run_attempt){.start = slot->start,
-                                   .end = run_now(run),
-                                   .user = of_timeval(used.ru_utime),
-                                   .system = of_timeval(used.ru_stime),
-                                   .memory = 1024 * (double)used.ru_maxrss,
-                                   .status = name,
-                                   .host = run->host,
-                                   .output = output,
-                                   .ok = ok};
-    if (ok && !run->options->unchecked && run_find_missing(&run->graph.task[task])) {
-        attempt.status = "no_output";
-        attempt.ok = false;
+    attempt->start = slot->start;
+    attempt->end = run_now(run);
+    attempt->host = run->pool->host;
+    attempt->output = slot->output;
+    if (attempt->ok && !run->options->unchecked && run_find_missing(t)) {
+        attempt->status = "no_output";
+        attempt->ok = false;
     }
-    ok = (!attempt.ok || sync_outputs(run, &run->graph.task[task])) &&
-         run_conclude(run, task, &attempt);
-    if (output >= 0 && is_written(output) &&
-        ftruncate(output, 0) != 0) { /* then another takes its place */
-        close(output);
+    if (slot->worker)
+        ok = run_worker_keep_output(slot, run, t);
+    ok = ok && (!attempt->ok || sync_outputs(run, t)) && run_conclude(run, task, attempt);
+    if (slot->output >= 0 && is_written(slot->output) &&
+        ftruncate(slot->output, 0) != 0 && !slot->worker) {
+        close(slot->output); /* then another takes its place */
         slot->output = -1;
     }
     return ok;
 }
 
-bool
-run_reap(struct run *run)
+static bool
+end_process(struct run_slot *slot, int status, const struct rusage *used)
 {
-    for (;;) {
-        siginfo_t info = {.si_pid = 0};
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
-            return true;
-        if (!reap(run, info.si_pid))
-            return false;
+    bool exited = WIFEXITED(status);
+    int number = exited ? WEXITSTATUS(status) : 0;
+    struct run_attempt attempt = {
+        .user = of_timeval(used->ru_utime),
+        .system = of_timeval(used->ru_stime),
+        .memory = 1024 * (double)used->ru_maxrss,
+        .ok = exited && !slot->timed_out &&
+              (number == 0 || slot->run->graph.task[slot->task].ok_any)};
+    char text[32];
+    attempt.status = text;
+    if (slot->timed_out)
+        attempt.status = "timeout";
+    else if (exited)
+        snprintf(text, sizeof text, "%d", number);
+    else
+        name_signal(WTERMSIG(status), text, sizeof text);
+    return run_end_attempt(slot, &attempt);
+}
+
+/* A worker has ended that should have answered. What it used is not that of this call alone. */
+static bool
+end_call(struct run_slot *slot, int status)
+{
+    bool exited = WIFEXITED(status), any = slot->run->graph.task[slot->task].ok_any;
+    struct run_attempt attempt = {.user = NAN, .system = NAN, .memory = NAN};
+    char text[32];
+    attempt.status = text;
+    if (slot->timed_out)
+        attempt.status = "timeout";
+    else if (slot->worker->why)
+        attempt.status = slot->worker->why;
+    else if (exited && (WEXITSTATUS(status) == 0 || any)) /* it would look like success */
+        attempt.status = "no_answer";
+    else if (exited)
+        snprintf(text, sizeof text, "%d", WEXITSTATUS(status));
+    else
+        name_signal(WTERMSIG(status), text, sizeof text);
+    return run_end_attempt(slot, &attempt);
+}
+
+void
+run_reap(struct run_pool *pool, pid_t pid)
+{
+    struct rusage used = {0};
+    struct run_slot *slot = NULL;
+    int status = 0;
+
+    for (size_t i = 0; i < pool->nslots; i++)
+        if (pool->slot[i].pid == pid)
+            slot = &pool->slot[i];
+    if (slot)
+        kill(-pid, SIGKILL);  /* what it left behind */
+    if (slot && slot->worker) /* it may have answered before */
+        run_worker_hear(pool, (size_t)(slot - pool->slot));
+    wait4(pid, &status, 0, &used);
+    if (!slot)
+        return;
+    if (slot->task != REC_NONE) {
+        struct run *run = slot->run;
+        if (!(slot->worker ? end_call(slot, status) : end_process(slot, status, &used)))
+            run_give_up(run);
     }
+    run_worker_free(slot->worker);
+    slot->worker = NULL;
+    slot->pid = 0;
 }
 
 /* ---- starting ------------------------------------------------------------ */
 
-static struct run_slot *
-free_slot(struct run *run)
-{
-    for (size_t i = 0; i < run->nslots; i++)
-        if (run->slot[i].task == REC_NONE)
-            return &run->slot[i];
-    if (!rec_grow(&run->slot, &run->slot_room, run->nslots + 1, sizeof *run->slot,
-                  run->err))
-        return NULL;
-    run->slot[run->nslots] = (struct run_slot){.task = REC_NONE, .output = -1};
-    return &run->slot[run->nslots++];
-}
-
-/* The task whose output @ID.stdout or @ID.stderr is; *kind: which. NULL: none. */
 const struct run_task *
 run_find_output(const struct run *run, const char *name, const char **kind)
 {
-    struct rec_str id = task_output(name);
+    struct rec_str id = task_output(name, kind);
     uint32_t task = id.ptr ? rec_map_get(&run->ids, id) : REC_NONE;
-    if (task == REC_NONE)
-        return NULL;
-    *kind = id.ptr + id.len + 1;
-    return &run->graph.task[task];
+    return task == REC_NONE ? NULL : &run->graph.task[task];
 }
 
 bool
@@ -367,30 +291,54 @@ is_shortage(int why)
     return why == EAGAIN || why == ENOMEM || why == EMFILE || why == ENFILE;
 }
 
+/* Starts a process for a task. 1; 0: *why is an errno; -1: *run->err. */
+static int
+start_process(struct run *run, struct run_task *t, struct run_slot **slot, int *why)
+{
+    struct run_pool *pool = run->pool;
+    char *input = NULL;
+    int status;
+    if (!(*slot = run_free_slot(pool, run->err)) || !run_find_input(run, t, &input))
+        return -1;
+    run_launch_mark(&pool->launch, pool->name, ++pool->started);
+    status =
+        run_launch(&pool->launch, t, *slot, input, run->options->logs, -1, why, run->err);
+    free(input);
+    return status;
+}
+
+/* Its process is there: the log says so, or it is none. */
+static bool
+log_process(struct run *run, uint32_t task, struct run_slot *slot)
+{
+    double time = round(1e3 * run_seconds(CLOCK_BOOTTIME)) / 1e3;
+    if (run_log_process(run, task, slot->pid, run->pool->started, time))
+        return true;
+    kill(-slot->pid, SIGKILL);
+    waitpid(slot->pid, NULL, 0);
+    slot->pid = 0;
+    return false;
+}
+
 /* *later: it is to be tried again when another has ended. */
 static bool
 start(struct run *run, uint32_t task, bool *later)
 {
+    struct run_pool *pool = run->pool;
     struct run_task *t = &run->graph.task[task];
-    struct run_slot *slot = free_slot(run);
-    struct run_attempt attempt = {.host = run->host, .output = -1};
-    char *input = NULL;
+    struct run_slot *slot = NULL;
+    double time = run_now(run);
+    struct run_attempt attempt = {.host = pool->host, .output = -1, .start = time};
     int why = 0, status;
 
-    if (!slot || !run_find_input(run, t, &input))
+    if (!run_log_begin(run, task))
         return false;
-    slot->start = run_now(run);
-    if (!run_log_begin(run, task)) {
-        free(input);
-        return false;
-    }
     if (t->begun)
         run_remove_half(t); /* (the log has it that they are being written) */
     t->begun = false;
-    run_launch_mark(&run->launch, run->log.name, ++run->log.started);
     t->attempts++;
-    status = run_launch(&run->launch, t, slot, input, run->options->logs, &why, run->err);
-    free(input);
+    status = t->call ? run_worker_call(run, task, &slot, &why)
+                     : start_process(run, t, &slot, &why);
     if (status < 0)
         return false;
     if (status == 0 && is_shortage(why) && run->tally->running > 0) {
@@ -399,31 +347,37 @@ start(struct run *run, uint32_t task, bool *later)
         return run_graph_push(&run->graph, task, run->err);
     }
     if (status == 0) {
-        attempt.start = slot->start;
         attempt.end = run_now(run);
         attempt.status = strerrorname_np(why);
         return run_conclude(run, task, &attempt);
     }
-    if (!run_log_process(run, task, slot->pid)) {
-        kill(-slot->pid, SIGKILL);
-        waitpid(slot->pid, NULL, 0);
+    if (!slot->worker && !log_process(run, task, slot))
         return false;
-    }
+    slot->run = run;
     slot->task = task;
+    slot->start = time;
     slot->timed_out = slot->warned = false;
-    slot->deadline = slot->start + t->timeout;
+    slot->deadline = time + run->origin + t->timeout;
     t->state = RUN_RUNS;
-    run->cores -= t->cores;
-    run->memory -= t->memory;
+    pool->cores -= t->cores;
+    pool->memory -= t->memory;
     run->tally->running++;
-    return true;
+    return !slot->worker || run_log_process(run, task, slot->pid, slot->worker->number,
+                                            slot->worker->began);
 }
 
 static bool
 fits(const struct run *run, uint32_t task)
 {
-    return run->graph.task[task].cores <= run->cores &&
-           run->graph.task[task].memory <= run->memory;
+    return run->graph.task[task].cores <= run->pool->cores &&
+           run->graph.task[task].memory <= run->pool->memory;
+}
+
+bool
+run_is_due(const struct run *run)
+{
+    return run->graph.nready > 0 && run->head == run->graph.ready[0] &&
+           run->passed >= run->options->cores;
 }
 
 /*
@@ -431,18 +385,20 @@ fits(const struct run *run, uint32_t task)
  * as there are cores; then all wait for it.
  */
 bool
-run_start_ready(struct run *run)
+run_start_ready(struct run *run, size_t most, size_t *started)
 {
     uint32_t aside[ASIDE];
     size_t n = 0;
     bool ok = true, later = false;
-    while (ok && !later && !run->stopped && run->graph.nready > 0 && run->cores > 0 &&
-           n < ASIDE) {
+    *started = 0;
+    while (ok && !later && !run->stopped && run->graph.nready > 0 &&
+           run->pool->cores > 0 && n < ASIDE && *started < most) {
         uint32_t task = run->graph.ready[0];
         if (fits(run, task)) {
             run_graph_pop(&run->graph);
             run->passed += n > 0;
             ok = start(run, task, &later);
+            *started += !later;
             continue;
         }
         if (n == 0 && run->head != task) {

@@ -48,8 +48,10 @@ copy_texts(struct run_task *to, const struct task *task, struct rec_str line,
     size_t size = size_of(task->id) + size_of(task->command) + size_of(task->cwd) +
                   size_of(task->env) + size_of(task->standard_input) +
                   size_of(task->standard_output) + size_of(task->standard_error) +
-                  line.len + 2;
+                  size_of(task->call) + line.len + 3;
     char *at;
+    for (size_t i = 0; task->call && i < task->reads.n; i++)
+        size += size_of(task->reads.name[i]);
     for (size_t i = 0; i < task->writes.n; i++)
         size += 1 + size_of(task->writes.name[i]);
     if (!(at = to->text = malloc(size)))
@@ -61,6 +63,18 @@ copy_texts(struct run_task *to, const struct task *task, struct rec_str line,
     to->standard_input = put(&at, task->standard_input);
     to->standard_output = put(&at, task->standard_output);
     to->standard_error = put(&at, task->standard_error);
+    to->call = put(&at, task->call);
+    to->results = at;
+    for (size_t i = 0; task->call && i < task->reads.n; i++) {
+        const char *kind;
+        struct rec_str id = task_output(task->reads.name[i], &kind);
+        if (id.ptr && strcmp(kind, "result") == 0) {
+            memcpy(at, id.ptr, id.len);
+            at += id.len;
+            *at++ = '\0';
+        }
+    }
+    *at++ = '\0';
     to->writes = at;
     for (size_t i = 0; i < task->writes.n; i++) {
         const char *name = task->writes.name[i];
@@ -139,8 +153,10 @@ run_graph_link(struct run_graph *graph, const struct task_edge *edges, size_t n,
 void
 run_graph_free(struct run_graph *graph)
 {
-    for (size_t i = 0; i < graph->n; i++)
+    for (size_t i = 0; i < graph->n; i++) {
         free(graph->task[i].text);
+        free(graph->task[i].result);
+    }
     free(graph->task);
     free(graph->edge);
     free(graph->ready);

@@ -9,8 +9,7 @@
  * that is before it has ended, and is cancelled then, not before (--kill-on-invalid-dep=no):
  * to what comes after it, its end says that they have ended, too.
  */
-#include "run.h"
-#include "slurm.h"
+#include "run_jobs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,47 +19,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    AT_ONCE = 16,  /* jobs that are submitted before others are looked at */
-    A_CALL = 1000, /* jobs in one command */
-    PATH = 64
-};
+enum { A_CALL = 1000 /* jobs in one command */ };
 
 /* Slurm is asked how jobs are after so long, then after twice that, ...; seconds. */
 static const double FIRST_PAUSE = 0.2, LONGEST_PAUSE = 5;
 
-struct job {
-    const char *id; /* Slurm's number; NULL: not submitted */
-    bool lives;
-    uint8_t gone; /* so often it was not there when Slurm was asked */
-};
-
-struct run_jobs {
-    char folder[24];
-    struct slurm_words words;
-    struct rec_map ids; /* of jobs -> tasks */
-    struct rec_arena arena;
-    struct job *job; /* of each task */
-    size_t n, room;  /* n: so many tasks have been seen to */
-    size_t edge;     /* the first that leads to those that have not */
-    uint32_t *ended; /* tasks whose results are there */
-    size_t nended, ended_room;
-    double asked, pause;
-    enum which { NONE, PENDING, ALL } cancelled;
-    bool left, away; /* left: not waited for; away: Slurm did not answer */
-};
-
 /* ---- the folder ---------------------------------------------------------------- */
 
-static void
-name_file(const struct run_jobs *jobs, char path[PATH], uint32_t task, const char *kind)
+void
+run_jobs_name_file(const struct run_jobs *jobs, char path[PATH], uint32_t task,
+                   const char *kind)
 {
     snprintf(path, PATH, "%s/%u.%s", jobs->folder, task, kind);
 }
 
-/* A file of the folder, whole or not there. */
-static bool
-write_file(const char *path, const char *text, struct rec_error *err)
+bool
+run_jobs_write_file(const char *path, const char *text, struct rec_error *err)
 {
     FILE *file = fopen(path, "we");
     bool ok = file && fputs(text, file) >= 0;
@@ -84,7 +58,7 @@ run_jobs_open(struct run *run)
         return false;
     }
     snprintf(path, sizeof path, "%s/run", jobs->folder);
-    return write_file(path, "#!/bin/sh\nexec \"$@\"\n", run->err);
+    return run_jobs_write_file(path, "#!/bin/sh\nexec \"$@\"\n", run->err);
 }
 
 static void
@@ -113,198 +87,6 @@ run_jobs_close(struct run *run)
     free(jobs->job);
     free(jobs->ended);
     free(jobs);
-}
-
-/* ---- a task's file --------------------------------------------------------------- */
-
-static void
-put_path(FILE *out, const char *path)
-{
-    for (; *path; path++)
-        fprintf(out, strchr(",%\t", *path) ? "%%%02X" : "%c", (unsigned char)*path);
-}
-
-/* The record as it came, but what others print is a file, and so is what nobody asked for. */
-static char *
-make_record(struct run *run, uint32_t task, struct rec_error *err)
-{
-    const struct run_task *t = &run->graph.task[task];
-    const bool logs = run->options->logs;
-    struct rec_str rest = {t->line, strlen(t->line) - 1}, field;
-    struct rec_text text;
-    char *input, path[PATH];
-    if (!run_find_input(run, t, &input))
-        return NULL;
-    if (!rec_text_open(&text, err)) {
-        free(input);
-        return NULL;
-    }
-    fputs("task", text.out);
-    for (size_t i = 0; rec_str_split(&rest, '\t', &field); i++)
-        if (i > 0 && !(field.len > 6 && memcmp(field.ptr, "stdin=", 6) == 0 && i > 5))
-            fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
-    if (input) {
-        fputs("\tstdin=", text.out);
-        put_path(text.out, input);
-    }
-    name_file(run->jobs, path, task, "out");
-    if (!t->standard_output && !logs)
-        fprintf(text.out, "\tstdout=%s", path);
-    if (!t->standard_error && !logs)
-        fprintf(text.out, "\tstderr=%s", path);
-    fputc('\n', text.out);
-    free(input);
-    return rec_text_close(&text, err);
-}
-
-/* ---- submitting ------------------------------------------------------------------ */
-
-/* --dependency= of all that has not ended. */
-static bool
-add_dependencies(struct run *run, uint32_t task)
-{
-    struct run_jobs *jobs = run->jobs;
-    const struct run_graph *graph = &run->graph;
-    struct rec_text text;
-    char *list, separator = '=';
-    bool ok;
-    if (!rec_text_open(&text, run->err))
-        return false;
-    for (; jobs->edge < graph->nedges && graph->edge[jobs->edge].dst <= task;
-         jobs->edge++) {
-        const struct run_edge *e = &graph->edge[jobs->edge];
-        if (e->dst < task || !jobs->job[e->src].lives)
-            continue;
-        fprintf(text.out, "%c%s:%s", separator,
-                e->hazard == TASK_RAW ? "afterok" : "afterany", jobs->job[e->src].id);
-        separator = ',';
-    }
-    if (!(list = rec_text_close(&text, run->err)))
-        return false;
-    ok = !*list || slurm_add(&jobs->words, run->err, "--dependency%s", list);
-    free(list);
-    return ok;
-}
-
-/* Longest time of all attempts and what is between them, minutes; 0: any. */
-static double
-longest(const struct run *run, const struct run_task *t)
-{
-    const struct task_run_options *o = run->options;
-    double retries = (double)(t->retries ? t->retries : o->retries),
-           seconds =
-               (t->timeout + o->grace) * (retries + 1) + o->backoff * (exp2(retries) - 1);
-    return seconds < 365 * 86400. ? ceil(seconds / 60) + 1 : 0;
-}
-
-static bool
-add_resources(struct run *run, uint32_t task)
-{
-    const struct run_task *t = &run->graph.task[task];
-    struct slurm_words *words = &run->jobs->words;
-    double minutes = longest(run, t);
-    return slurm_add(words, run->err, "--job-name=%.64s", t->id) &&
-           slurm_add(words, run->err, "--output=%s/%u.err", run->jobs->folder, task) &&
-           slurm_add(words, run->err, "--cpus-per-task=%u", t->cores) &&
-           (t->memory <= 0 ||
-            slurm_add(words, run->err, "--mem=%.0fK", ceil(t->memory / 1024))) &&
-           (minutes <= 0 || slurm_add(words, run->err, "--time=%.0f", minutes)) &&
-           add_dependencies(run, task) &&
-           /* what it reads will not come to be: it only stands for what is before it */
-           (t->cause == REC_NONE || slurm_add(words, run->err, "--hold"));
-}
-
-/* The runner, and how it is to run this task. */
-static bool
-add_runner(struct run *run, uint32_t task)
-{
-    const struct task_run_options *o = run->options;
-    struct slurm_words *words = &run->jobs->words;
-    const char *folder = run->jobs->folder;
-    char backoff[REC_NUM_MAX], grace[REC_NUM_MAX];
-    backoff[rec_format_num(backoff, o->backoff)] = '\0';
-    grace[rec_format_num(grace, o->grace)] = '\0';
-    return slurm_add(words, run->err, "%s/run", folder) &&
-           slurm_add(words, run->err, "%s", o->runner) &&
-           slurm_add(words, run->err, "--quiet") &&
-           slurm_add(words, run->err, "--jobs=%u", run->graph.task[task].cores) &&
-           slurm_add(words, run->err, "--memory=inf") &&
-           slurm_add(words, run->err, "--retries=%llu", (unsigned long long)o->retries) &&
-           slurm_add(words, run->err, "--backoff=%s", backoff) &&
-           slurm_add(words, run->err, "--grace=%s", grace) &&
-           (!o->logs || slurm_add(words, run->err, "--logs=%s", o->logs)) &&
-           (!o->unchecked || slurm_add(words, run->err, "--no-check-outputs")) &&
-           (!o->durable || slurm_add(words, run->err, "--durable")) &&
-           slurm_add(words, run->err, "--output=%s/%u.rec", folder, task) &&
-           slurm_add(words, run->err, "%s/%u.task", folder, task);
-}
-
-static bool
-make_command(struct run *run, uint32_t task)
-{
-    struct slurm_words *words = &run->jobs->words;
-    slurm_cut(words, 0);
-    return slurm_split(words,
-                       "sbatch --parsable --nodes=1 --ntasks=1 --no-requeue "
-                       "--kill-on-invalid-dep=no",
-                       run->err) &&
-           add_resources(run, task) &&
-           slurm_split(words, run->options->slurm, run->err) && add_runner(run, task);
-}
-
-/* sbatch says ID or ID;CLUSTER in its last line. */
-static bool
-keep_id(struct run_jobs *jobs, uint32_t task, char *said, struct rec_error *err)
-{
-    struct rec_str rest = rec_str(said), line = {0};
-    const char *id;
-    while (rest.len > 0 && rec_str_split(&rest, '\n', &line) &&
-           strspn(line.ptr, "0123456789") == 0)
-        ;
-    line.len = strspn(line.ptr ? line.ptr : "", "0123456789");
-    if (line.len == 0)
-        return rec_fail(err, REC_IO, "sbatch: no number of a job, but '%.*s'",
-                        (int)strcspn(said, "\n"), said);
-    if (!(id = rec_arena_copy(&jobs->arena, line, err)) ||
-        !rec_map_add(&jobs->ids, rec_str(id), task, err))
-        return false;
-    jobs->job[task] = (struct job){.id = id, .lives = true};
-    return true;
-}
-
-static bool
-submit(struct run *run, uint32_t task)
-{
-    struct run_jobs *jobs = run->jobs;
-    char path[PATH], *text = make_record(run, task, run->err);
-    bool ok = text;
-    name_file(jobs, path, task, "task");
-    ok = ok && write_file(path, text, run->err) && make_command(run, task);
-    free(text);
-    if (!ok || !(text = slurm_ask(&jobs->words, &run->launch.mask, run->err)))
-        return false;
-    ok = keep_id(jobs, task, text, run->err);
-    free(text);
-    if (!ok)
-        return false;
-    run->tally->running++;
-    return run_log_begin(run, task);
-}
-
-static bool
-submit_some(struct run *run)
-{
-    struct run_jobs *jobs = run->jobs;
-    run->graph.nready = 0; /* that is Slurm's */
-    if (!rec_grow(&jobs->job, &jobs->room, run->graph.n, sizeof *jobs->job, run->err))
-        return false;
-    for (int i = 0; i < AT_ONCE && jobs->n < run->graph.n && !run->stopped; i++) {
-        uint32_t task = (uint32_t)jobs->n++;
-        jobs->job[task] = (struct job){.lives = false};
-        if (run->graph.task[task].state == RUN_WAITS && !submit(run, task))
-            return false;
-    }
-    return true;
 }
 
 bool
@@ -336,7 +118,7 @@ cancel(struct run *run, const uint32_t *tasks, size_t n, const char *state)
         }
         if (jobs->words.n == before)
             continue;
-        if (!(said = slurm_ask(&jobs->words, &run->launch.mask, run->err)))
+        if (!(said = slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
             return false;
         free(said);
     }
@@ -377,7 +159,6 @@ read_attempt(const struct run *run, double arrival, const struct rec_reader *rea
 {
     double began = run->began;
     struct rec_str name = {0};
-    attempt->user = attempt->system = attempt->memory = 0;
     if (!rec_check(reader, rec, run->err) ||
         !rec_get_number(reader, rec, 3, &attempt->start, run->err) ||
         !rec_get_number(reader, rec, 4, &attempt->end, run->err) ||
@@ -399,6 +180,17 @@ read_attempt(const struct run *run, double arrival, const struct rec_reader *rea
     return true;
 }
 
+/* What a call gave, NUL behind; NULL: nothing. */
+static bool
+keep_given(struct run_jobs *jobs, const struct rec *rec, const char *key,
+           const char **text, struct rec_error *err)
+{
+    struct rec_str given;
+    *text = NULL;
+    return !rec_find_key(rec, key, &given) ||
+           (*text = rec_arena_copy(&jobs->arena, given, err));
+}
+
 /* All attempts but the last are told; that is *attempt. */
 static bool
 read_attempts(struct run *run, uint32_t task, struct rec_reader *reader,
@@ -413,7 +205,12 @@ read_attempts(struct run *run, uint32_t task, struct rec_reader *reader,
         attempt->ok = attempt->ok || rec.type == REC_DONE;
         if (rec.type != REC_ATTEMPT)
             continue;
-        if ((t->attempts > 0 && !run_put_attempt(run, t, attempt)) ||
+        if (t->attempts > 0 && !run_put_attempt(run, t, attempt))
+            return false;
+        attempt->user = attempt->system = attempt->memory = t->call ? NAN : 0;
+        if (!keep_given(run->jobs, &rec, "result", &attempt->result, run->err) ||
+            !keep_given(run->jobs, &rec, "stdout", &attempt->standard_output, run->err) ||
+            !keep_given(run->jobs, &rec, "stderr", &attempt->standard_error, run->err) ||
             !read_attempt(run, t->arrival, reader, &rec, &number, attempt, status, host))
             return false;
         t->attempts = (uint32_t)number;
@@ -425,7 +222,7 @@ static int
 open_written(const struct run_jobs *jobs, uint32_t task, const char *kind)
 {
     char path[PATH];
-    name_file(jobs, path, task, kind);
+    run_jobs_name_file(jobs, path, task, kind);
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -441,7 +238,7 @@ conclude(struct run *run, uint32_t task, struct run_attempt *attempt, const char
         close(attempt->output);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char path[PATH];
-        name_file(run->jobs, path, task, kinds[i]);
+        run_jobs_name_file(run->jobs, path, task, kinds[i]);
         unlink(path);
     }
     return ok;
@@ -455,7 +252,7 @@ take_result(struct run *run, uint32_t task)
     char path[PATH], status[64], host[65] = "-";
     const char *file = path;
     bool ok;
-    name_file(run->jobs, path, task, "rec");
+    run_jobs_name_file(run->jobs, path, task, "rec");
     if (!(reader = rec_reader_open(&file, 1, NULL, run->err)))
         return false;
     ok = read_attempts(run, task, reader, &attempt, status, host);
@@ -581,7 +378,7 @@ ask(struct run *run)
     slurm_cut(&jobs->words, 0);
     if (slurm_split(&jobs->words, "squeue --me --states=all --noheader --format=%A\\ %T",
                     &err))
-        said = slurm_ask(&jobs->words, &run->launch.mask, &err);
+        said = slurm_ask(&jobs->words, &run->pool->launch.mask, &err);
     if (!said) {
         if (!jobs->away)
             run->options->warn(run->options->context, err.text);
@@ -614,7 +411,7 @@ run_jobs_step(struct run *run)
 {
     struct run_jobs *jobs = run->jobs;
     double time = run_now(run);
-    if (!submit_some(run) || !take_results(run) || !cancel_what_must(run))
+    if (!run_jobs_submit(run) || !take_results(run) || !cancel_what_must(run))
         return false;
     if (run->tally->running == 0 || time < jobs->asked + jobs->pause)
         return true;

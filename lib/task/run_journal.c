@@ -21,9 +21,13 @@ put_names(FILE *out, const struct task_names *names)
 bool
 run_task_hash(const struct task *task, uint64_t *hash, struct rec_error *err)
 {
-    const char *texts[] = {
-        task->command,         task->cwd,           task->env, task->standard_input,
-        task->standard_output, task->standard_error};
+    const char *texts[] = {task->command,
+                           task->cwd,
+                           task->env,
+                           task->standard_input,
+                           task->standard_output,
+                           task->standard_error,
+                           task->call};
     struct rec_text text;
     char *bytes;
     if (!rec_text_open(&text, err))
@@ -48,7 +52,7 @@ run_journal_last(const struct run_log *log, const char *name,
     return task_hazards_writers(log->touched, name, turns, n, err);
 }
 
-/* A turn that writes these names, and what the task of this id prints; NULL: none. */
+/* A turn that writes these names, and what the task of this id prints and gives; NULL: none. */
 static bool
 add_turn(struct run_log *log, const struct task_names *writes, const char *id,
          struct run_turn turn, struct rec_error *err)
@@ -64,7 +68,7 @@ add_turn(struct run_log *log, const struct task_names *writes, const char *id,
     for (size_t i = 0; i < writes->n; i++)
         fwrite(writes->name[i], strlen(writes->name[i]) + 1, 1, text.out);
     if (id)
-        fprintf(text.out, "@%s.stdout%c@%s.stderr%c", id, 0, id, 0);
+        fprintf(text.out, "@%s.stdout%c@%s.stderr%c@%s.result%c", id, 0, id, 0, id, 0);
     if (!(at = rec_text_close(&text, err)))
         return false;
     turn.writes = rec_arena_copy(&log->arena, (struct rec_str){at, text.used}, err);
@@ -150,6 +154,8 @@ take_task(struct run_log *log, struct task *task, const struct rec_reader *reade
         !(logged = find(log, rec_str(task->id), err)))
         return false;
     logged->finished = logged->number = false;
+    logged->call = task->call != NULL;
+    logged->attempt = NULL;
     logged->source = log->nsources;
     logged->turn = (uint32_t)log->nturns;
     logged->begin = log->records;
@@ -181,6 +187,9 @@ take_attempt(struct run_log *log, const struct rec_reader *reader, const struct 
     logged->number = rec_parse_uint(rec->field[5], &status);
     logged->finished = logged->number && status == 0;
     logged->end = log->records;
+    if (logged->call && logged->number &&
+        !(logged->attempt = rec_arena_copy(&log->arena, rec->line, err)))
+        return false;
     if (logged->turn != REC_NONE) {
         struct run_turn *turn = &log->turn[logged->turn];
         turn->ended = true;

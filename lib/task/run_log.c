@@ -36,10 +36,13 @@ open_file(const char *path, int flags)
 
 /* Waits until no task of a runner that was killed is alive. */
 static bool
-lock(struct run_log *log, double grace, struct rec_error *err)
+lock(struct run_log *log, const struct run_pool *pool, double grace,
+     struct rec_error *err)
 {
     double waited = 0;
-    if ((log->lock = open_file(log->path, O_RDONLY)) < 0)
+    /* workers outlive a client: they would keep its log from the next one of its name */
+    int flags = pool->serves ? O_RDONLY | O_CLOEXEC : O_RDONLY;
+    if ((log->lock = open_file(log->path, flags)) < 0)
         return fail(log, err);
     while (flock(log->lock, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK)
@@ -99,28 +102,19 @@ drop_cut_line(const struct run_log *log, off_t *size,
     return ftruncate(log->fd, keep) == 0 || fail(log, err);
 }
 
-/* A name for this run that no other has. */
+/* Who writes from here on. */
 static bool
-put_runner(struct run_log *log, struct rec_error *err)
+put_runner(struct run_log *log, const struct run_pool *pool, struct rec_error *err)
 {
-    char boot[64], host[65] = "", line[200];
-    struct timespec now;
-    uint64_t name;
+    char boot[64], line[200];
     run_boot_name(boot);
-    if (gethostname(host, sizeof host - 1) != 0)
-        strcpy(host, "localhost");
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(line, sizeof line, "%s %s %d %lld.%09ld", boot, host, (int)getpid(),
-             (long long)now.tv_sec, now.tv_nsec);
-    name = rec_hash(rec_str(line)); /* (salted anew in each process) */
-    snprintf(log->name, sizeof log->name, "%016llx", (unsigned long long)name);
-    snprintf(line, sizeof line, "runner\t%s\t%s\t%s\n", log->name, boot, host);
+    snprintf(line, sizeof line, "runner\t%s\t%s\t%s\n", pool->name, boot, pool->host);
     return run_log_line(log, rec_str(line), err);
 }
 
 bool
-run_log_open(struct run_log *log, const struct task_run_options *options,
-             struct rec_error *err)
+run_log_open(struct run_log *log, const struct run_pool *pool,
+             const struct task_run_options *options, struct rec_error *err)
 {
     struct stat status;
     log->fd = log->lock = -1;
@@ -136,15 +130,15 @@ run_log_open(struct run_log *log, const struct task_run_options *options,
         return options->resume
                    ? rec_fail(err, REC_IO, "%s: not a file that can be read again",
                               log->path)
-                   : put_runner(log, err);
-    if (!lock(log, options->grace, err))
+                   : put_runner(log, pool, err);
+    if (!lock(log, pool, options->grace, err))
         return false;
     if (fstat(log->fd, &status) != 0) /* (it may have grown) */
         return fail(log, err);
     return check_line(log, 0, err) && drop_cut_line(log, &status.st_size, options, err) &&
            (!options->resume || (run_journal_read(log, status.st_size > 0, err) &&
                                  run_wait_for_alive(log, options, err))) &&
-           (!log->durable || run_sync_file(log->path, err)) && put_runner(log, err);
+           (!log->durable || run_sync_file(log->path, err)) && put_runner(log, pool, err);
 }
 
 bool
@@ -309,19 +303,19 @@ run_log_begin(struct run *run, uint32_t task)
 }
 
 bool
-run_log_process(struct run *run, uint32_t task, pid_t pid)
+run_log_process(struct run *run, uint32_t task, pid_t pid, uint32_t number,
+                double started_at)
 {
     struct run_log *log = &run->log;
-    double time = round(1e3 * run_seconds(CLOCK_BOOTTIME)) / 1e3;
     char started[REC_NUM_MAX], *line;
     struct rec_text text;
     bool ok;
     if (!log->path)
         return true;
-    started[rec_format_num(started, time)] = '\0';
+    started[rec_format_num(started, started_at)] = '\0';
     if (!rec_text_open(&text, run->err))
         return false;
-    fprintf(text.out, "process\t%s\t%u\t%d\t%s\n", run->graph.task[task].id, log->started,
+    fprintf(text.out, "process\t%s\t%u\t%d\t%s\n", run->graph.task[task].id, number,
             (int)pid, started);
     line = rec_text_close(&text, run->err);
     ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err);

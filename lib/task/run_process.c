@@ -119,13 +119,20 @@ is_set(char *const *list, size_t n, const char *variable)
     return false;
 }
 
-/* NAME=VALUE,... and behind them the variables of this process. */
+/* What a worker is told, NAME=VALUE,... of the list, and behind them the variables of this
+ * process. Either may be NULL. */
 static bool
-make_environment(struct run_launch *launch, const char *list, char *to,
+make_environment(struct run_launch *launch, char *told, const char *list, char *to,
                  struct rec_error *err)
 {
-    struct rec_str rest = rec_str(list), part;
+    struct rec_str rest = {list, list ? strlen(list) : 0}, part;
     size_t n = 0, own;
+    if (told) {
+        if (!rec_grow(&launch->environment, &launch->environment_room, 1,
+                      sizeof *launch->environment, err))
+            return false;
+        launch->environment[n++] = told;
+    }
     while (rec_str_split(&rest, ',', &part)) {
         if (!rec_grow(&launch->environment, &launch->environment_room, n + 1,
                       sizeof *launch->environment, err))
@@ -151,6 +158,7 @@ struct child {
     char *const *argv;
     const char *cwd;
     int fd[3];
+    int end; /* of a worker's socket; -1: it is none */
     const sigset_t *mask;
     pid_t parent;
     int why; /* errno */
@@ -165,7 +173,8 @@ run_child(void *context)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != child->parent)
         _exit(127); /* it was killed meanwhile */
-    if (dup2(child->fd[0], 0) == 0 && dup2(child->fd[1], 1) == 1 &&
+    if ((child->end < 0 || fcntl(child->end, F_SETFD, 0) == 0) &&
+        dup2(child->fd[0], 0) == 0 && dup2(child->fd[1], 1) == 1 &&
         dup2(child->fd[2], 2) == 2 && (!child->cwd || chdir(child->cwd) == 0)) {
         sigprocmask(SIG_SETMASK, child->mask, NULL);
         execvp(child->argv[0], child->argv);
@@ -186,16 +195,21 @@ open_file(const char *path, int flags)
     return fd;
 }
 
+int
+run_open_nameless(void)
+{
+    const char *folder = getenv("TMPDIR");
+    int fd =
+        open_file(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_APPEND);
+    return fd >= 0 ? fd : memfd_create("output", MFD_CLOEXEC);
+}
+
 /* Where a task's output goes that nobody asked for. */
 static int
 open_output(struct run_slot *slot)
 {
-    const char *folder = getenv("TMPDIR");
     if (slot->output < 0)
-        slot->output =
-            open_file(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_APPEND);
-    if (slot->output < 0)
-        slot->output = memfd_create("output", MFD_CLOEXEC);
+        slot->output = run_open_nameless();
     return slot->output;
 }
 
@@ -222,7 +236,7 @@ close_files(const struct run_launch *launch, const struct run_slot *slot, const 
 {
     for (int i = 0; i < 3; i++)
         if (fd[i] >= 0 && fd[i] != launch->null && fd[i] != slot->output &&
-            (i < 2 || fd[2] != fd[1]))
+            !(slot->worker && fd[i] == slot->worker->errors) && (i < 2 || fd[2] != fd[1]))
             close(fd[i]);
 }
 
@@ -232,6 +246,12 @@ open_files(const struct run_launch *launch, const struct run_task *task,
 {
     const char *out = task->standard_output, *error = task->standard_error;
     fd[1] = fd[2] = -1;
+    if (slot->worker) {
+        fd[0] = launch->null;
+        fd[1] = open_output(slot);
+        fd[2] = logs ? slot->worker->errors = run_open_nameless() : fd[1];
+        return fd[1] >= 0 && fd[2] >= 0;
+    }
     fd[0] = input ? open_file(input, O_RDONLY) : launch->null;
     if (fd[0] < 0 || (fd[1] = open_stream(task, slot, out, logs, "stdout")) < 0)
         return false;
@@ -243,15 +263,16 @@ open_files(const struct run_launch *launch, const struct run_task *task,
 
 int
 run_launch(struct run_launch *launch, const struct run_task *task, struct run_slot *slot,
-           const char *input, const char *logs, int *why, struct rec_error *err)
+           const char *input, const char *logs, int end, int *why, struct rec_error *err)
 {
-    struct child child = {.mask = &launch->mask, .parent = getpid()};
+    struct child child = {.end = end, .mask = &launch->mask, .parent = getpid()};
     struct rec_str cwd = rec_str(task->cwd ? task->cwd : ""),
                    env = rec_str(task->env ? task->env : "");
-    char **before = environ, *to;
+    char **before = environ, *to, told[40];
     uintptr_t top;
     size_t n;
 
+    snprintf(told, sizeof told, "RAMPIPE_WORKER=%d", end);
     if (!split_words(launch, task->command, &n, err) ||
         !rec_grow(&launch->variables, &launch->variable_room, cwd.len + env.len + 3, 1,
                   err))
@@ -259,7 +280,8 @@ run_launch(struct run_launch *launch, const struct run_task *task, struct run_sl
     to = task_unescape(launch->variables, cwd);
     if (task->cwd)
         child.cwd = launch->variables;
-    if ((task->env && !make_environment(launch, task->env, to, err)) ||
+    if (((task->env || end >= 0) &&
+         !make_environment(launch, end >= 0 ? told : NULL, task->env, to, err)) ||
         !rec_grow(&launch->stack, &launch->stack_room, STACK + 16 * n, 1, err))
         return -1;
     child.argv = launch->argv;
@@ -272,7 +294,7 @@ run_launch(struct run_launch *launch, const struct run_task *task, struct run_sl
         return -1;
     }
     top = (uintptr_t)(launch->stack + launch->stack_room) / ALIGN * ALIGN;
-    if (task->env)
+    if (task->env || end >= 0)
         environ = launch->environment; /* its PATH is where the command is looked for */
     slot->pid = clone(run_child, (void *)top, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     *why = slot->pid < 0 ? errno : child.why;
@@ -282,5 +304,6 @@ run_launch(struct run_launch *launch, const struct run_task *task, struct run_sl
         return 1;
     if (slot->pid >= 0)
         waitpid(slot->pid, NULL, 0);
+    slot->pid = 0;
     return 0;
 }

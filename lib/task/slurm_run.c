@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 struct allocation {
-    struct run run; /* its signals */
-    char name[100]; /* of the job */
+    struct run_pool pool; /* its signals */
+    char name[100];       /* of the job */
     pid_t pid;
     int output;
     int error; /* of writing what it printed, an errno */
@@ -35,7 +35,7 @@ cancel(struct allocation *a, const char *state, const char *how)
         slurm_add(&words, &err, "--name=%s", a->name) &&
         slurm_add(&words, &err, "--state=%s", state) &&
         (!how || slurm_add(&words, &err, "--signal=%s", how)))
-        said = slurm_ask(&words, &a->run.launch.mask, &err);
+        said = slurm_ask(&words, &a->pool.launch.mask, &err);
     slurm_free(&words);
     free(said);
     return said != NULL;
@@ -78,14 +78,14 @@ static void
 follow(struct allocation *a)
 {
     struct signalfd_siginfo info;
-    struct pollfd at[2] = {{a->run.events, POLLIN, 0}, {a->output, POLLIN, 0}};
+    struct pollfd at[2] = {{a->pool.events, POLLIN, 0}, {a->output, POLLIN, 0}};
     do {
         at[1].revents = 0;
         if (poll(at, 2, -1) < 0)
             continue;
-        while (read(a->run.events, &info, sizeof info) == sizeof info)
+        while (read(a->pool.events, &info, sizeof info) == sizeof info)
             if (info.ssi_signo != SIGCHLD) {
-                a->run.signal = (int)info.ssi_signo;
+                a->pool.signal = (int)info.ssi_signo;
                 end_job(a);
             }
     } while (at[1].revents == 0 || copy_output(a));
@@ -116,7 +116,7 @@ make_command(struct slurm_words *words, const char *name,
 static bool
 judge(const struct allocation *a, int status, struct rec_error *err)
 {
-    if (a->run.signal || a->error == EPIPE)
+    if (a->pool.signal || a->error == EPIPE)
         return true;
     if (a->error)
         return rec_fail(err, REC_IO, "<stdout>: %s", strerror(a->error));
@@ -130,7 +130,7 @@ bool
 task_run_slurm(const struct task_slurm_options *options, char *const runner[],
                int *exit_status, int *signal_number, struct rec_error *err)
 {
-    struct allocation a = {.run = {.err = err, .events = -1}, .output = -1};
+    struct allocation a = {.pool = {.events = -1}, .output = -1};
     struct slurm_words words = {0};
     char host[65] = "";
     int status = 0;
@@ -143,8 +143,8 @@ task_run_slurm(const struct task_slurm_options *options, char *const runner[],
     unsetenv("SLURM_JOB_ID");           /* it would be a step of that job */
     unsetenv("SLURM_JOBID");
     ok = make_command(&words, a.name, options, runner, err) &&
-         run_watch_signals(&a.run) &&
-         slurm_spawn(&words, STDIN_FILENO, false, &a.run.launch.mask, &a.pid, &a.output,
+         run_watch_signals(&a.pool, err) &&
+         slurm_spawn(&words, STDIN_FILENO, false, &a.pool.launch.mask, &a.pid, &a.output,
                      err);
     if (ok) {
         follow(&a);
@@ -153,11 +153,11 @@ task_run_slurm(const struct task_slurm_options *options, char *const runner[],
             ;
         ok = judge(&a, status, err);
         *exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-        *signal_number = a.error == EPIPE ? SIGPIPE : a.run.signal;
+        *signal_number = a.error == EPIPE ? SIGPIPE : a.pool.signal;
     }
-    if (a.run.events >= 0) {
-        close(a.run.events);
-        sigprocmask(SIG_SETMASK, &a.run.launch.mask, NULL);
+    if (a.pool.events >= 0) {
+        close(a.pool.events);
+        sigprocmask(SIG_SETMASK, &a.pool.launch.mask, NULL);
     }
     slurm_free(&words);
     return ok;

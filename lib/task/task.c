@@ -209,6 +209,7 @@ task_read(struct task *task, const struct rec_reader *reader, const struct rec *
            read_names(task, reader, rec->field[WRITES], "WRITES", &task->writes, err) &&
            read_text(task, reader, rec, "cwd", &task->cwd, err) &&
            read_text(task, reader, rec, "env", &task->env, err) &&
+           read_text(task, reader, rec, "call", &task->call, err) &&
            read_stream(task, reader, rec, "stdin", &task->standard_input, &task->reads,
                        err) &&
            read_stream(task, reader, rec, "stdout", &task->standard_output, &task->writes,
@@ -293,6 +294,8 @@ task_write(struct rec_writer *writer, const struct task *task)
     put_stream(writer, "stdin", task->standard_input);
     put_stream(writer, "stdout", task->standard_output);
     put_stream(writer, "stderr", task->standard_error);
+    if (task->call)
+        rec_text_key(writer, "call", task->call);
     if (task->retries > 0)
         rec_uint_key(writer, "retries", task->retries);
     if (task->ok_any)

@@ -1,0 +1,381 @@
+/*
+ * A client of a service: what it sends is the input of a run, what it is told is the output.
+ *
+ *     begin() its name, log --- run_prepare() --- finish() #end, or an error record --- it closes
+ *
+ * What it does not read waits in memory, so that it stops nobody.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { NAME = 64, KEPT = 1 << 16 };
+
+struct run_client {
+    struct run run; /* once ->begun, until ->ended */
+    struct task_run_options options;
+    struct task_tally tally;
+    struct rec_error err;
+    char name[NAME + 1], *log, *logs;
+    int socket;
+    bool begun, ended; /* ended: it is told nothing more */
+    bool deaf;         /* it does not read any more */
+    bool mute;         /* nothing more comes from it */
+    bool told;         /* it has got all, and knows that it is the end */
+    char *out;         /* what it has not got yet */
+    size_t nout, sent, room;
+};
+
+/* ---- what it is told ---------------------------------------------------------- */
+
+/* Takes the writer's bytes. */
+static int
+put(void *context, const char *bytes, size_t len)
+{
+    struct run_client *client = context;
+    if (client->deaf)
+        return 0;
+    if (client->sent > KEPT && client->sent > client->nout / 2) {
+        client->nout -= client->sent;
+        memmove(client->out, client->out + client->sent, client->nout);
+        client->sent = 0;
+    }
+    if (!rec_grow(&client->out, &client->room, client->nout + len, 1, NULL))
+        return ENOMEM;
+    memcpy(client->out + client->nout, bytes, len);
+    client->nout += len;
+    return 0;
+}
+
+static void
+drop_output(struct run_client *client)
+{
+    client->deaf = true;
+    free(client->out);
+    client->out = NULL;
+    client->nout = client->sent = client->room = 0;
+}
+
+static void
+send_more(struct run_client *client)
+{
+    while (client->sent < client->nout) {
+        ssize_t n = send(client->socket, client->out + client->sent,
+                         client->nout - client->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n >= 0)
+            client->sent += (size_t)n;
+        else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+            return;
+        else if (errno != EINTR) {
+            drop_output(client);
+            return;
+        }
+    }
+    client->nout = client->sent = 0;
+}
+
+/* Why its run could not go on. A message may have cut a character in two. */
+static void
+put_error(struct run_client *client)
+{
+    char *text = client->run.first.text;
+    bool utf8 = rec_is_text(rec_str(text));
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || (!utf8 && (unsigned char)*c >= 0x80))
+            *c = '?';
+    rec_begin(client->run.writer, "error");
+    rec_text_field(client->run.writer, text);
+    rec_end(client->run.writer);
+}
+
+/* Its stream ends; what is left of the run is given back. */
+static void
+finish(struct run_client *client)
+{
+    struct run *run = &client->run;
+    struct rec_error err;
+    bool whole = !run->failed && !run->gone && run->pool->signals == 0;
+    if (client->begun)
+        run_put_not_started(run);
+    if (run->failed || run->gone)
+        put_error(client);
+    if (run->failed && run->first.code == REC_IO) {
+        char text[1200];
+        snprintf(text, sizeof text, "client '%s': %s", client->name, run->first.text);
+        run->options->warn(run->options->context, text);
+    }
+    if (!rec_writer_close(run->writer, whole, &err)) /* no memory for it */
+        drop_output(client);
+    rec_reader_close(run->reader);
+    run_free(run);
+    client->mute = client->mute || run->gone;
+    client->ended = true;
+}
+
+void
+run_client_tell(struct run_client *client)
+{
+    struct run *run = &client->run;
+    struct rec_error err;
+    if (!client->ended && client->begun && run_is_over(run))
+        finish(client);
+    if (!client->ended) {
+        rec_writer_flush(run->writer);
+        if (!rec_writer_ok(run->writer, &err))
+            drop_output(client);
+    }
+    send_more(client);
+    if (client->ended && client->nout == 0 && !client->told) {
+        client->told = true;
+        shutdown(client->socket, SHUT_WR);
+    }
+}
+
+/* ---- opening and closing -------------------------------------------------------- */
+
+/* Its two ends; a reader calls it by its name, when it has one. */
+static bool
+open_ends(struct run_client *client, const struct task_service *service,
+          struct rec_error *err)
+{
+    struct rec_sink sink = {.put = put, .context = client};
+    struct rec_reader_options options = {.warn = client->options.warn,
+                                         .context = client->options.context};
+    if (!(client->run.writer =
+              rec_writer_open_sink(&sink, "client", service->provenance, err)))
+        return false;
+    options.tie = client->run.writer;
+    client->run.reader =
+        rec_reader_open_descriptor(client->name, client->socket, &options, err);
+    return client->run.reader != NULL;
+}
+
+struct run_client *
+run_client_open(struct run_pool *pool, const struct task_service *service, int fd,
+                uint64_t number, struct rec_error *err)
+{
+    struct run_client *client = calloc(1, sizeof *client);
+    struct rec_error none;
+    if (!client) {
+        rec_fail_memory(err);
+        close(fd);
+        return NULL;
+    }
+    client->socket = fd;
+    client->options = *pool->options;
+    client->run.err = &client->err;
+    client->run.tally = &client->tally;
+    client->run.turn = ++pool->turns;
+    run_init(&client->run, pool, &client->options);
+    snprintf(client->name, sizeof client->name, "client-%llu",
+             (unsigned long long)number);
+    if (open_ends(client, service, err))
+        return client;
+    if (client->run.writer && !rec_writer_close(client->run.writer, false, &none))
+        drop_output(client);
+    client->ended = true;
+    run_client_free(client);
+    return NULL;
+}
+
+void
+run_client_free(struct run_client *client)
+{
+    struct rec_error none;
+    if (!client->ended) {
+        if (!rec_writer_close(client->run.writer, false, &none))
+            drop_output(client);
+        rec_reader_close(client->run.reader);
+        run_free(&client->run);
+    }
+    close(client->socket);
+    free(client->log);
+    free(client->logs);
+    free(client->out);
+    free(client);
+}
+
+struct run *
+run_client_run(struct run_client *client)
+{
+    return client->begun && !client->ended ? &client->run : NULL;
+}
+
+void
+run_client_add_tally(const struct run_client *client, struct task_tally *tally)
+{
+    tally->known += client->tally.known;
+    tally->before += client->tally.before;
+    tally->done += client->tally.done;
+    tally->failed += client->tally.failed;
+    tally->skipped += client->tally.skipped;
+}
+
+/* ---- its beginning -------------------------------------------------------------- */
+
+static bool
+is_name(struct rec_str name)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                  "0123456789._-";
+    for (size_t i = 0; i < name.len; i++)
+        if (!memchr(allowed, name.ptr[i], sizeof allowed - 1))
+            return false;
+    return name.len >= 1 && name.len <= NAME && *name.ptr != '.';
+}
+
+static bool
+take_name(struct run_client *client, const struct rec *rec)
+{
+    struct rec_error *err = client->run.err;
+    struct rec_str name;
+    if (!rec_need(client->run.reader, rec, err))
+        return false;
+    name = rec->field[1];
+    if (!is_name(name))
+        return rec_reader_fail(
+            client->run.reader, err,
+            "the name of a client is 1 to %d of A-Z a-z 0-9 . _ -, and "
+            "does not begin with a dot",
+            NAME);
+    memcpy(client->name, name.ptr, name.len);
+    client->name[name.len] = '\0';
+    return true;
+}
+
+/* Its log and its folder of logs, if the service has such. */
+static bool
+make_paths(struct run_client *client)
+{
+    struct task_run_options *o = &client->options;
+    if ((o->log && asprintf(&client->log, "%s/%s.log", o->log, client->name) < 0) ||
+        (o->logs && asprintf(&client->logs, "%s/%s", o->logs, client->name) < 0)) {
+        client->log = client->logs = NULL;
+        return rec_fail_memory(client->run.err);
+    }
+    o->log = client->log;
+    o->logs = client->logs;
+    return !o->logs || mkdir(o->logs, 0777) == 0 || errno == EEXIST ||
+           rec_fail(client->run.err, REC_IO, "%s: cannot make the folder: %s", o->logs,
+                    strerror(errno));
+}
+
+static bool
+open_run(struct run_client *client, struct run_client *const *others, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (others[i] != client && others[i]->begun && !others[i]->ended &&
+            strcmp(others[i]->name, client->name) == 0)
+            return rec_fail(client->run.err, REC_DATA,
+                            "client '%s': there is one of this name, which has not ended",
+                            client->name);
+    return make_paths(client) && run_open(&client->run) &&
+           (!client->options.runner || run_jobs_open(&client->run));
+}
+
+static bool
+begin(struct run_client *client, const struct rec *rec, struct run_client *const *others,
+      size_t n)
+{
+    struct run *run = &client->run;
+    client->begun = true;
+    if (rec->type != REC_MARK && !rec_reader_headed(run->reader))
+        return rec_reader_fail(run->reader, run->err,
+                               "a client begins with the header '#rampipe', TAB, 1: its "
+                               "#end says that it has sent all");
+    if ((rec->type == REC_CLIENT && !take_name(client, rec)) ||
+        !open_run(client, others, n))
+        return false;
+    run->ended = rec->type == REC_MARK;
+    return rec->type == REC_CLIENT || run_take(run, rec);
+}
+
+/* A client that is gone before it has begun. */
+static void
+forget(struct run_client *client)
+{
+    struct rec_error none;
+    if (!rec_writer_close(client->run.writer, false, &none))
+        drop_output(client);
+    rec_reader_close(client->run.reader);
+    run_free(&client->run);
+    client->ended = client->mute = true;
+}
+
+void
+run_client_prepare(struct run_client *client, struct run_client *const *others, size_t n)
+{
+    struct run *run = &client->run;
+    struct rec rec;
+    int status = 1;
+    while (!client->begun && !client->ended && status == 1) {
+        status = rec_try_next(run->reader, &rec, run->err);
+        if (status == 0 || (status < 0 && run->err->code == REC_IO))
+            forget(client);
+        else if (status < 0) {
+            client->begun = true;
+            run_give_up(run);
+        } else if (status == 1 && rec.type == REC_COMMENT)
+            rec_put_line(run->writer, rec.line);
+        else if (status == 1 && !begin(client, &rec, others, n))
+            run_give_up(run);
+    }
+    if (client->begun && !client->ended && !run->failed && !run_prepare(run))
+        run_give_up(run);
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+struct pollfd
+run_client_poll(const struct run_client *client, double *left)
+{
+    const struct run *run = &client->run;
+    bool reads = !client->ended && (!client->begun || run_listens(run));
+    bool drains = !client->mute && (client->ended || (client->begun && run->ended));
+    struct pollfd at = {client->deaf ? -1 : client->socket, 0, 0};
+    *left = client->begun && !client->ended ? run_next(run) : INFINITY;
+    if (client->deaf && reads)
+        *left = 0; /* what it sent before */
+    if (reads || drains)
+        at.events |= POLLIN;
+    if (client->sent < client->nout)
+        at.events |= POLLOUT;
+    return at;
+}
+
+/* What it says when it need not be heard any more. */
+static void
+drain(struct run_client *client)
+{
+    char bytes[1 << 14];
+    ssize_t n = recv(client->socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    client->mute = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void
+run_client_take_events(struct run_client *client, short events)
+{
+    struct run *run = &client->run;
+    bool runs = client->begun && !client->ended;
+    if ((events & POLLIN) && !client->mute && (client->ended || (runs && run->ended)))
+        drain(client);
+    if (!(events & (POLLHUP | POLLERR | POLLNVAL)))
+        return;
+    drop_output(client);
+    if (runs && client->options.cancel)
+        run_end_running(run);
+    if (runs && (run->ended || client->options.cancel) && !run->gone && !run->failed) {
+        rec_fail(&run->first, REC_IO, "client '%s': it went away", client->name);
+        run->gone = run->ended = true;
+    }
+}
+
+bool
+run_client_is_over(const struct run_client *client)
+{
+    return client->ended && (client->deaf || (client->told && client->mute) ||
+                             client->run.pool->signals > 0);
+}

@@ -1,0 +1,211 @@
+/* What runs share that go on at one time: processes and workers, cores and memory, signals. */
+#include "run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* It is not waited longer for events, seconds. */
+#define LONGEST 60.
+
+/* ---- opening and closing --------------------------------------------------- */
+
+/* A name for this process that no other has, in whatever log. */
+static void
+make_name(struct run_pool *pool)
+{
+    char boot[64], line[200];
+    struct timespec now;
+    run_boot_name(boot);
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(line, sizeof line, "%s %s %d %lld.%09ld", boot, pool->host, (int)getpid(),
+             (long long)now.tv_sec, now.tv_nsec);
+    /* (the hash is salted anew in each process) */
+    snprintf(pool->name, sizeof pool->name, "%016llx",
+             (unsigned long long)rec_hash(rec_str(line)));
+}
+
+bool
+run_pool_open(struct run_pool *pool, const struct task_run_options *options, bool marked,
+              struct rec_error *err)
+{
+    *pool = (struct run_pool){.options = options,
+                              .cores = options->cores,
+                              .memory = options->memory,
+                              .launch = {.null = -1},
+                              .events = -1};
+    if (gethostname(pool->host, sizeof pool->host - 1) != 0)
+        strcpy(pool->host, "localhost");
+    make_name(pool);
+    return run_launch_open(&pool->launch, marked, err);
+}
+
+void
+run_pool_close(struct run_pool *pool)
+{
+    for (size_t i = 0; i < pool->nslots; i++) {
+        if (pool->slot[i].output >= 0)
+            close(pool->slot[i].output);
+        run_worker_free(pool->slot[i].worker);
+    }
+    free(pool->slot);
+    free(pool->poll);
+    run_launch_close(&pool->launch);
+    if (pool->events >= 0)
+        close(pool->events);
+}
+
+struct run_slot *
+run_free_slot(struct run_pool *pool, struct rec_error *err)
+{
+    for (size_t i = 0; i < pool->nslots; i++)
+        if (pool->slot[i].pid == 0)
+            return &pool->slot[i];
+    if (!rec_grow(&pool->slot, &pool->slot_room, pool->nslots + 1, sizeof *pool->slot,
+                  err))
+        return NULL;
+    pool->slot[pool->nslots] = (struct run_slot){.task = REC_NONE, .output = -1};
+    return &pool->slot[pool->nslots++];
+}
+
+/* ---- signals ---------------------------------------------------------------- */
+
+bool
+run_watch_signals(struct run_pool *pool, struct rec_error *err)
+{
+    static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    sigset_t blocked;
+    sigemptyset(&pool->heard);
+    sigaddset(&pool->heard, SIGCHLD);
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
+        struct sigaction action = {.sa_handler = SIG_DFL};
+        sigaction(deadly[i], NULL, &action);
+        if (action.sa_handler != SIG_IGN)
+            sigaddset(&pool->heard, deadly[i]);
+    }
+    blocked = pool->heard;
+    sigaddset(&blocked, SIGPIPE); /* the reader goes away: tasks are ended first */
+    sigprocmask(SIG_BLOCK, &blocked, &pool->launch.mask);
+    pool->events = signalfd(-1, &pool->heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    return pool->events >= 0 || rec_fail(err, REC_IO, "signals: %s", strerror(errno));
+}
+
+static void
+take_signals(struct run_pool *pool)
+{
+    static const struct timespec none = {0, 0};
+    int number;
+    while ((number = sigtimedwait(&pool->heard, NULL, &none)) > 0) {
+        if (number == SIGCHLD)
+            continue;
+        /* workers end, too; the second time all end at once */
+        for (size_t i = 0; i < pool->nslots; i++)
+            if (pool->signals > 0 || !pool->slot[i].warned)
+                pool->slot[i].deadline = 0;
+        pool->signals++;
+        pool->signal = number;
+    }
+}
+
+/* ---- waiting ---------------------------------------------------------------- */
+
+/* It may be over, or have answered, and not been looked at yet. */
+static bool
+has_ended(const struct run_slot *slot)
+{
+    siginfo_t info = {.si_pid = 0};
+    struct pollfd answer = {slot->worker ? slot->worker->socket : -1, POLLIN, 0};
+    if (slot->task != REC_NONE && !slot->warned && poll(&answer, 1, 0) > 0)
+        return true;
+    return waitid(P_PID, (id_t)slot->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == slot->pid;
+}
+
+/* Timeouts that have passed. How long it is to the next one. */
+static double
+end_late(struct run_pool *pool)
+{
+    double time = run_seconds(CLOCK_MONOTONIC), next = INFINITY;
+    for (size_t i = 0; i < pool->nslots; i++) {
+        struct run_slot *slot = &pool->slot[i];
+        if (slot->pid == 0)
+            continue;
+        if (slot->deadline <= time && !has_ended(slot)) {
+            kill(-slot->pid, slot->warned ? SIGKILL : SIGTERM);
+            if (slot->task != REC_NONE && pool->signals == 0 && !slot->run->ending &&
+                !(slot->worker && slot->worker->socket < 0))
+                slot->timed_out = true;
+            slot->deadline = slot->warned ? INFINITY : time + pool->options->grace;
+            slot->warned = true;
+        }
+        next = fmin(next, slot->deadline);
+    }
+    return next - time;
+}
+
+static void
+reap_all(struct run_pool *pool)
+{
+    siginfo_t info = {.si_pid = 0};
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0) {
+        run_reap(pool, info.si_pid);
+        info.si_pid = 0;
+    }
+}
+
+bool
+run_pool_wait(struct run_pool *pool, double left, struct pollfd *more, size_t n,
+              struct rec_error *err)
+{
+    size_t slots = pool->nslots; /* (a slot stays where it is while answers are taken) */
+    if (!rec_grow(&pool->poll, &pool->poll_room, 1 + slots + n, sizeof *pool->poll, err))
+        return false;
+    left = fmax(fmin(fmin(left, end_late(pool)), LONGEST), 0);
+    pool->poll[0] = (struct pollfd){pool->events, POLLIN, 0};
+    for (size_t i = 0; i < slots; i++) {
+        const struct run_worker *worker = pool->slot[i].worker;
+        pool->poll[1 + i] = (struct pollfd){-1, 0, 0};
+        if (worker)
+            pool->poll[1 + i] =
+                (struct pollfd){worker->socket, run_worker_events(worker), 0};
+    }
+    if (n > 0)
+        memcpy(pool->poll + 1 + slots, more, n * sizeof *more);
+    if (poll(pool->poll, 1 + slots + n, (int)ceil(1000 * left)) < 0) {
+        if (errno != EINTR)
+            return rec_fail(err, REC_IO, "waiting for tasks: %s", strerror(errno));
+        for (size_t i = 0; i < 1 + slots + n; i++)
+            pool->poll[i].revents = 0;
+    }
+    if (n > 0)
+        memcpy(more, pool->poll + 1 + slots, n * sizeof *more);
+    for (size_t i = 0; i < slots; i++)
+        if (pool->poll[1 + i].revents)
+            run_worker_hear(pool, i);
+    if (pool->poll[0].revents)
+        take_signals(pool);
+    reap_all(pool);
+    return true;
+}
+
+bool
+run_pool_empty(struct run_pool *pool, struct rec_error *err)
+{
+    for (;;) {
+        bool any = false;
+        for (size_t i = 0; i < pool->nslots; i++) {
+            struct run_slot *slot = &pool->slot[i];
+            any = any || slot->pid > 0;
+            if (slot->worker && slot->task == REC_NONE && slot->worker->socket >= 0)
+                run_worker_leave(pool, slot);
+        }
+        if (!any)
+            return true;
+        if (!run_pool_wait(pool, INFINITY, NULL, 0, err))
+            return false;
+    }
+}
