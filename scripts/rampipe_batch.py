@@ -177,7 +177,7 @@ class Batch:
         self._reset()
 
     def _reset(self):
-        self._number, self._fences, self._shared, self._sent = 0, 0, 0, 0
+        self._number = self._programs = self._fences = self._shared = self._sent = 0
         self._names, self._waiting, self._functions = set(), {}, {}
         self._worker = self._main = None
         self._stores = weakref.WeakSet()
@@ -370,9 +370,9 @@ class Batch:
         if stdin is not None:
             keys += f"\tstdin={_escape(_file(stdin))}"
         with self._lock:
-            self._number += 1
+            self._programs += 1
             files = {stream: _file(path) if path is not None else
-                     os.path.join(self._place.spool, f"{link.name}-{self._number}.{stream}")
+                     os.path.join(self._place.spool, f"{link.name}-{self._programs}.{stream}")
                      for stream, path in (("stdout", stdout), ("stderr", stderr))}
         keys += "".join(f"\t{stream}={_escape(path)}" for stream, path in files.items())
         keys += "\tok=any" if ok else ""

@@ -104,7 +104,7 @@ class Worker:
 
     @staticmethod
     def dump_failure(what, said, why, text=""):
-        return pickle.dumps((what, f"{what} cannot be pickled ({said}): {type(why).__name__}: {why}", text))
+        return pickle.dumps((what, f"{what} that cannot be pickled ({said}): {type(why).__name__}: {why}", text))
 
     def range_of(self, fd):
         """Where in the spool is what the call printed; empty: it printed nothing."""
