@@ -137,10 +137,12 @@ def _preparation():
     """What a worker must do before it can load our functions."""
     import multiprocessing.spawn
     data = multiprocessing.spawn.get_preparation_data("worker")
-    wanted = {"sys_path", "sys_argv", "orig_dir"}
+    wanted = {"sys_path", "orig_dir"}
     if rampipe_spool.cloudpickle is None:
         wanted |= {"init_main_from_name", "init_main_from_path"}
-    return {key: value for key, value in data.items() if key in wanted}
+    made = {key: value for key, value in data.items() if key in wanted}
+    # not all arguments: a run that is resumed, or another client, may have others, and workers be the same
+    return {**made, "sys_argv": data.get("sys_argv", [""])[:1]}
 
 
 class Batch:
@@ -180,7 +182,7 @@ class Batch:
         self._number = self._programs = self._fences = self._shared = self._sent = 0
         self._names, self._waiting, self._functions = set(), {}, {}
         self._worker = self._main = None
-        self._stores = weakref.WeakSet()
+        self._stores = []
 
     def __reduce__(self):
         return _join, (self._place, self._background)
@@ -267,8 +269,10 @@ class Batch:
         """Takes with it what has not been fetched from the spool, and gives back the rest."""
         self._link.keep()
         self._link.disconnect()
-        for store in list(self._stores):
-            store.close()
+        for store in self._stores:
+            store = store()
+            if store is not None:
+                store.close()
         if self._is_primary():
             self._service.end()
 
@@ -305,7 +309,7 @@ class Batch:
             self._shared += 1
             name = name or f"{client}-{self._shared}"
             made = kind(path_or_url or os.path.join(self._place.spool, "shared.sqlite"), *options, name=name)
-            self._stores.add(made)
+            self._stores.append(weakref.ref(made))
         return made
 
     # -- tasks --

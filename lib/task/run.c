@@ -188,7 +188,9 @@ resume(struct run *run)
         if (graph->task[i].finished) {
             graph->task[i].state = RUN_DONE;
             run->tally->before++;
-            if (graph->task[i].call && !run_repeat_call(run, (uint32_t)i))
+            /* a client waits for what became of each of its tasks */
+            if ((graph->task[i].call || run->pool->serves) &&
+                !run_repeat_call(run, (uint32_t)i))
                 return false;
         } else {
             run->anew = true;

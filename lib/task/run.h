@@ -154,7 +154,7 @@ struct run_logged {
     uint64_t begin, end;
     size_t
         source; /* whose turns had written what it read: of each name how many, and they */
-    const char *attempt; /* of a call: its last record; NULL: none */
+    const char *attempt; /* its last record with a number; NULL: none */
     bool call;
 };
 
@@ -333,7 +333,7 @@ void run_put_end(struct run *run, uint32_t task, double start, double end, doubl
 /* Number ->attempts of a task, to the output and the log, which has what it wrote. */
 bool run_put_attempt(struct run *run, const struct run_task *task,
                      const struct run_attempt *attempt) REC_MUST_CHECK;
-/* A call that the log says has finished: its attempt as it stands there, and that it is done. Its
+/* A task that the log says has finished: its attempt as it stands there, and that it is done. Its
  * result is the task's again. */
 bool run_repeat_call(struct run *run, uint32_t task) REC_MUST_CHECK;
 void run_warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);

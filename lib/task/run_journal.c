@@ -187,7 +187,7 @@ take_attempt(struct run_log *log, const struct rec_reader *reader, const struct 
     logged->number = rec_parse_uint(rec->field[5], &status);
     logged->finished = logged->number && status == 0;
     logged->end = log->records;
-    if (logged->call && logged->number &&
+    if (logged->number &&
         !(logged->attempt = rec_arena_copy(&log->arena, rec->line, err)))
         return false;
     if (logged->turn != REC_NONE) {
