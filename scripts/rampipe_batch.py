@@ -174,7 +174,7 @@ class Batch:
 
     def _set_up(self, place, background, name):
         self._place, self._background, self._name = place, background, name
-        self._service, self._resumed, self._link, self._closed = None, False, None, False
+        self._service, self._resumed, self._link, self._closed, self._left = None, False, None, False, False
         self._pid, self._lock = os.getpid(), threading.RLock()
         self._reset()
 
@@ -197,14 +197,12 @@ class Batch:
     # -- the connection --
 
     def _connected(self):
-        if self._link is not None and self._pid == os.getpid():
+        if self._link is not None and self._pid == os.getpid() and not self._closed:
             return self._link
         if getattr(rampipe_spool.call, "given", None) is not None or hasattr(rampipe_spool.call, "preparing"):
             raise BatchError("a task cannot give tasks to its own batch: it would wait for the cores that it holds")
         if self._pid != os.getpid():  # a fork becomes a client of its own
-            self._name = None
-            self._pid, self._lock, self._service, self._closed = os.getpid(), threading.RLock(), None, False
-            self._reset()
+            self._set_up(self._place, self._background, None)
         if self._closed:
             raise ValueError("the batch is closed")
         if self._name is None:
@@ -242,7 +240,7 @@ class Batch:
         if not self._closed:
             raise ValueError("join() comes after close()")
         link = self._link
-        if link is None or link.pid != os.getpid():
+        if link is None or link.pid != os.getpid() or self._left:
             return
         if not link.wait(lambda: link.over is not None, timeout):
             raise TimeoutError(f"{len(link.tasks)} tasks have not ended within {timeout} s")
@@ -260,6 +258,8 @@ class Batch:
         """Ends everything now: tasks that run, those of other clients, the service."""
         if not self._is_primary():
             raise ValueError("terminate() is for the process that made the batch")
+        if self._left:
+            return
         self._closed, self._link.ending = True, "the batch was ended by terminate()"
         self._service.signal()
         self._link.wait(lambda: self._link.over is not None, 60)
@@ -267,6 +267,7 @@ class Batch:
 
     def _leave(self):
         """Takes with it what has not been fetched from the spool, and gives back the rest."""
+        self._left = True
         self._link.keep()
         self._link.disconnect()
         for store in self._stores:

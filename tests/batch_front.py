@@ -1,0 +1,279 @@
+"""What rampipe_batch promises. usage: batch_front.py TEST"""
+import datetime
+import functools
+import gc
+import math
+import operator
+import os
+import pickle
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+
+sys.path[:0] = [os.path.join(os.environ["ROOT"], "scripts"), os.path.join(os.environ["ROOT"], "tests")]
+import batch_calls as calls  # noqa: E402
+import rampipe_spool  # noqa: E402
+from rampipe_batch import (Batch, BatchError, InputFailed, RemoteTraceback, ResultError, ServiceError,  # noqa: E402
+                           TaskError, TaskFailed, TaskTimeout)
+from rampipe_link import Place  # noqa: E402
+from shared_stores import descriptors  # noqa: E402
+
+if __name__ == "__main__":
+    signal.alarm(100)
+
+
+def raises(kind, pattern, call, *args, **keywords):
+    try:
+        call(*args, **keywords)
+    except kind as error:
+        assert re.search(pattern, str(error)), f"no '{pattern}' in '{error}'"
+        return error
+    raise AssertionError(f"no {kind.__name__} about '{pattern}'")
+
+
+class InMain(Exception):
+    pass
+
+
+def in_main(x):
+    if x < 0:
+        raise InMain(x)
+    return x + 1
+
+
+# ---- results ------------------------------------------------------------------------------
+
+
+def results():
+    with tempfile.TemporaryDirectory() as folder, Batch(jobs=2) as b:
+        f = b.function
+        assert [f(calls.add, i, extra=2).result.get() for i in range(3)] == [2, 3, 4]
+        big = f(operator.mul, "x", 100000)
+        assert f(len, big.result).result.get() == 100000 == len(big.result.get())
+        nested = f(max, {"a": [big.result, "y"]}["a"], key=len)
+        assert nested.result.get() == big.result.get() and nested.result.get() is nested.result.get()
+        assert f(functools.partial(calls.add, 1), extra=f(calls.add, 2).result).result.get() == 3
+        assert f("a-b".split, "-").result.get() == ["a", "b"]
+        assert f(in_main, 1).result.get() == 2, "a function of __main__"
+        said = f(calls.say, "ä" * 500, "wrong")
+        quiet = f(calls.add, 1)
+        assert said.stdout.get() == "ä" * 500 + "\nfrom a child\n" and said.stderr.get() == "wrong"
+        assert said.result.get() == 500 and quiet.stdout.get() == "" == quiet.stderr.get()
+        assert f(str.upper, said.stderr).result.get() == "WRONG"
+        assert f(calls.add, f(len, quiet.stdout).result).result.get() == 0
+        # programs
+        p = b.process("sh", ["-c", "echo \"$1\"; echo e >&2", "sh", "two\n\t'lines', 5%"])
+        assert p.stdout.get() == "two\n\t'lines', 5%\n" and p.stderr.get() == "e\n" and p.result.get() == 0
+        assert f(str.split, p.stdout).result.get() == ["two", "'lines',", "5%"]
+        assert b.process("wc", ["-l"], stdin=p.stdout).stdout.get().strip() == "2"
+        assert b.process("sh", ["-c", "exit 3"], ok="any").result.get() == 3
+        assert b.process("sh", ["-c", "pwd; echo $A $RAMPIPE_COMMAND\n"], cwd=folder, env={"A": "1,2=%"}).stdout.get() == \
+            f"{os.path.realpath(folder)}\n1,2=%\n"
+        out = os.path.join(folder, "out")
+        assert b.process("echo", ["kept"], stdout=out).stdout.get() == "kept\n" == open(out).read()
+        # folders, environment, names
+        options = {"cwd": folder, "env": {"KEY": "a\tb"}, "retries": 1, "cost": 2, "memory": 1000}
+        task = f(calls.where, "KEY", options=options, name="a/b c%")
+        assert task.result.get() == (os.path.realpath(folder), "a\tb") and task.name == "a/b c%"
+        assert f(calls.add, task.result, name="x") and f(len, task.result).result.get() == 2
+        # what has ended, but was not asked for, is there when the spool is gone
+        late = [f(operator.mul, "z", 1000), b.process("echo", ["late"]), f(calls.say, "later")]
+        assert f(calls.sleep, 0.01, timeout=datetime.timedelta(seconds=9)).run() == 0.01
+        assert f(calls.sleep, 0).wait() is None
+        slow = f(calls.sleep, 0.5)
+        raises(TimeoutError, "task 'sleep-[0-9]*' has not ended within 0.01 s", slow.result.get, 0.01)
+        handles = [late[0].result, late[1].stdout, late[2].stdout]
+        raises(TypeError, "can be passed to tasks of its batch only", pickle.dumps, handles[0])
+    assert late[0].result.get() == "z" * 1000 and late[1].stdout.get() == "late\n"
+    assert handles[2].get().startswith("later") and slow.result.get() == 0.5
+    raises(ValueError, "the batch is closed", b.function, len, [])
+
+
+def order():
+    """Hazards, compiled tasks, fences; what is started when."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with Batch(jobs=2) as b:
+            write = [b.function(calls.touch, "x", writes="x") for _ in range(3)]
+            read = b.function(os.path.getsize, "x", reads=[b.read(folder, "x")])
+            assert read.result.get() > 0 and all(task.outcome for task in write)
+            meet = [b.function(calls.meet, folder, me, other, reads="x") for me, other in (("p", "q"), ("q", "p"))]
+            assert [task.result.get() for task in meet] == ["p", "q"], "two that read may run at one time"
+            both = b.compile([read] + meet)
+            assert both.result.get() == [read.result.get(), "p", "q"]
+            assert b.function(len, both.result).result.get() == 3
+            raises(ValueError, "another order", b.compile, [b.function(len, "a"), b.function(len, "b")][::-1])
+            raises(BatchError, "started already", read.read, "y")
+            raises(ValueError, "compiled already", b.compile, meet)
+            b.fence(timeout=50)
+            assert not b._link.tasks
+        with Batch(background_batching=False, jobs=2) as b:
+            first, second, third = (b.function(calls.add, i) for i in range(3))
+            last = b.function(calls.add, first.result)
+            raises(BatchError, "task 'add-1' has not been started", first.result.get)
+            raises(ValueError, "takes what task 'add-1' gives, which is not started", last.start)
+            raises(ValueError, "takes what task 'add-1' gives", b.compile([last, first]).start)
+            assert first.run() == 0 and first.start() is None
+            inner = b.compile([second])
+            outer = b.compile([inner, third])
+            assert outer.run(50) == [[1], 2]
+            # the list is the order, not that of making
+            reader = b.function(os.path.exists, "new")
+            writer = b.function(calls.touch, "new")
+            reader.read("new")
+            writer.write(folder, "new")
+            assert b.compile([writer, reader]).run() == [None, True]
+            made = [b.function(calls.add, i) for i in range(3)]
+            b.fence()
+            assert [task.result.get(0) for task in made] == [0, 1, 2]
+            mixed = [b.function(calls.add, 1), b.function(calls.add, 2)]
+            mixed[0].start()
+            raises(ValueError, "started already, others of the list have not", b.compile, mixed)
+            raises(ValueError, "comes twice", b.compile, [mixed[1], mixed[1]])
+            mixed[1].start()
+        with warnings.catch_warnings(record=True) as seen, Batch(background_batching=False) as b:
+            warnings.simplefilter("always")
+            b.function(len, "never", name="never")
+            b.close()
+            assert ["'never'" in str(one.message) for one in seen] == [True]
+
+
+# ---- errors -------------------------------------------------------------------------------
+
+
+def errors():
+    with tempfile.TemporaryDirectory() as folder, Batch(jobs=2, grace=0.2) as b:
+        f = b.function
+        # what a function raises: its own class, with the traceback of where it was raised
+        own = f(calls.deep, 3, name="own")
+        for _ in range(2):
+            error = raises(calls.Own, "code 7", own.result.get)
+        assert error.code == 7 and error.more == [1]
+        assert isinstance(error.__cause__, RemoteTraceback) and str(error.__cause__).count("in deep") == 4
+        assert "rampipe_worker" not in str(error.__cause__)
+        raises(InMain, "-1", f(in_main, -1).result.get)
+        raises(KeyError, "'k'", f(calls.raises, KeyError, "k").result.get)
+        raises(TaskError, "task 'raises-[0-9]*' raised SystemExit: 3", f(calls.raises, SystemExit, 3).result.get)
+        raises(TaskError, "raised KeyboardInterrupt", f(calls.raises, KeyboardInterrupt).result.get)
+        raises(MemoryError, "", f(calls.raises, MemoryError).result.get)
+        # what takes its result is not run, and says who failed first
+        second = f(calls.add, own.result)
+        third = f(calls.add, second.result)
+        error = raises(InputFailed, "was not run, because task 'own' failed", third.result.get)
+        assert error.failed == "own" and isinstance(error.__cause__, calls.Own)
+        raises(InputFailed, "task 'own' failed", third.stdout.get)
+        assert third.stdout.get(check=False) == ""
+        file = os.path.join(folder, "file")
+        raises(InputFailed, "because task 'w' failed", [f(calls.raises, OSError, 5, "no", writes=file, name="w"),
+                                                       f(open, file, reads=file)][1].result.get)
+        group = b.compile([f(calls.add, 1), f(calls.raises, Own := calls.Own, 1, 2)])
+        raises(Own, "code 1", group.result.get)
+        # what cannot be pickled
+        raises(TypeError, r"the arguments of add\(\) cannot be pickled", f, calls.add, calls.lock())
+        raises(TypeError, "needs something that can be called, got 5", f, 5)
+        raises(ResultError, "task 'lock-[0-9]*' has a result that cannot be pickled .lock.", f(calls.lock).result.get)
+        raises(ResultError, "has an exception that cannot be pickled .ValueError",
+               f(calls.raise_lock).result.get)
+        error = raises(ResultError, "an exception that cannot be pickled .Awkward: 1.: TypeError",
+                       f(calls.raises, calls.Awkward, 1, 2).result.get)
+        assert "in raises" in str(error.__cause__)
+        raises(ResultError, "a result that cannot be loaded here: ValueError", f(calls.unloadable).result.get)
+        raises(ValueError, "no number", f(calls.add, calls.Unloadable()).result.get)
+        # ends that are none of a function
+        for how, status, text in (("SIGSEGV", "SIGSEGV", "was ended by SIGSEGV"), ("SIGKILL", "SIGKILL", "by SIGKILL"),
+                                  (7, "7", "exited with status 7"), (0, None, "")):
+            error = raises(TaskFailed, text, f(calls.die, how).result.get)
+            assert status in (None, error.status), error.status
+        error = raises(TaskTimeout, "task 'slow' took longer than its timeout",
+                       f(calls.sleep, 60, timeout=0.1, name="slow").result.get)
+        assert isinstance(error, TimeoutError)
+        raises(TaskTimeout, "took longer", f(calls.stubborn, file, timeout=0.3).result.get)
+        raises(TaskFailed, "has not made a file that it says it writes", f(len, "", writes="nowhere/x").result.get)
+        # programs
+        error = raises(TaskFailed, "exited with status 3: why", b.process("sh", ["-c", "echo why >&2; exit 3"]).result.get)
+        assert error.status == "3"
+        failed = b.process("sh", ["-c", "echo said; exit 1"])
+        raises(TaskFailed, "exited with status 1", failed.stdout.get)
+        assert failed.stdout.get(check=False) == "said\n"
+        raises(TaskFailed, "could not be run: ENOENT", b.process("no-such-program").result.get)
+        raises(TaskTimeout, "longer", b.process("sleep", [60], timeout=0.1).result.get)
+        raises(TaskFailed, "SIGABRT", b.process("sh", ["-c", "kill -ABRT $$"]).result.get)
+        # what is refused at once
+        raises(TypeError, "is no argument of a program", b.process, "echo", [own.result])
+        raises(TypeError, "stdin takes a file, or what a process or job printed", b.process, "cat", stdin=own.stdout)
+        raises(TypeError, "may be any, is known to get", f, calls.add, b.process("true", ok="any").result)
+        raises(ValueError, "there is a task 'own' already", f, calls.add, name="own")
+        raises(ValueError, "the name of a task is", f, calls.add, name="a,b")
+        raises(ValueError, "timeout must be more than 0", f, calls.add, timeout=0)
+        raises(ValueError, "cores must be 1 to 2, got 3", f, calls.add, options={"cores": 3})
+        raises(TypeError, "options are .*, got 'core'", f, calls.add, options={"core": 1})
+        raises(ValueError, "retries must be a number", f, calls.add, options={"retries": -1})
+        raises(ValueError, "ok must be 'any'", b.process, "true", ok="all")
+        raises(ValueError, "num_procs must be", b.job, "true", 0)
+        raises(ValueError, "records hold UTF-8 without NUL", b.process, "true", ["a\0b"])
+        raises(ValueError, "is no name of an object", f, calls.add, reads="@a.result")
+        raises(ValueError, r"reads= was given what write\(\) returned", f, calls.add, reads=b.write("x"))
+        raises(ValueError, "of an object is empty", b.read, "")
+        raises(TypeError, r"reserved\(\) has a parameter 'name'", f, calls.reserved, name="mine")
+        assert f(functools.partial(calls.reserved, name="mine")).result.get() == "mine"
+        raises(ValueError, "variable", b.process, "true", env={"": "x"})
+        with Batch(jobs=1) as other:
+            raises(ValueError, "was given to another batch", other.function, calls.add, own.result)
+            raises(ValueError, "belongs to another batch", other.compile, [own])
+        raises(BatchError, "a task cannot give tasks to its own batch", f(calls.give, b).result.get)
+        # failures that nobody asks for are told in the end
+        f(calls.raises, KeyError, "k", name="quiet")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            b.close()
+            b.join(50)
+        assert [str(one.message) for one in seen] == ["tasks failed, and nobody asked for their results: 'quiet'"], seen
+    for wrong, text in (({"engine": "cloud"}, "engine must be local or slurm"), ({"jobs": 0}, "jobs must be"),
+                        ({"orphans": "x"}, "orphans must be"), ({"resume": True}, "needs log="),
+                        ({"name": ".x"}, "the name of a client")):
+        raises(ValueError, text, Batch, **wrong)
+    raises(ServiceError, "runtasks has ended: .*no-such", Batch, runtasks="/no-such")
+    raises(ServiceError, "runtasks has ended", Batch, runtasks="/bin/false")
+    gone = Place("/nowhere/socket", tempfile.gettempdir(), os.getcwd(), 1)
+    stranger = Batch.__reduce__(b)[0](gone, True)
+    raises(ServiceError, "/nowhere/socket: the service is not there", stranger.function, len, "")
+
+
+# ---- clients ------------------------------------------------------------------------------
+
+
+def shared():
+    """The dictionary and the queue in tasks, and as objects of hazards."""
+    with Batch(jobs=2) as b:
+        d, q = b.ddict(), b.queue()
+        other = b.ddict()
+        tasks = [b.function(calls.count, d, "n") for _ in range(5)]
+        assert sorted(task.result.get() for task in tasks) == [1, 2, 3, 4, 5] and d["n"] == 5 and "n" not in other
+        for i in range(5):
+            b.function(operator.setitem, d, i, i, writes=b.write(d, i))
+            b.function(calls.pass_on, q, i)
+        total = b.function(calls.add, *[b.function(operator.getitem, d, i, reads=b.read(d, i)).result for i in range(5)])
+        assert total.result.get() == 10 and {q.get(timeout=9) for _ in range(5)} == set(range(5))
+        raises(queue.Empty, "", q.get_nowait)
+        waits = b.ddict(name="w", wait_for_keys=True, timeout=30)
+        late = b.function(operator.getitem, waits, "late")
+        b.function(operator.setitem, b.ddict(name="w"), "late", 8)
+        assert late.result.get() == 8
+        small = b.ddict(max_bytes=100)
+        raises(Exception, "max_bytes=100", b.function(operator.setitem, small, "k", "x" * 200).result.get)
+        raises(ValueError, "name the keys", b.read, d)
+    raises(ValueError, "is closed", d.get, "n")
+
+
+def main():
+    globals()[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()
