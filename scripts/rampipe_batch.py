@@ -169,12 +169,12 @@ class Batch:
         self._set_up(None, background_batching, _name(name))
         self._service = Service(jobs, engine, log, resume, options, runtasks)
         weakref.finalize(self, Service.end, self._service)
-        self._place, self._resumed = self._service.place, resume
-        self._link = Link(self._place, self._name, self._service, log is not None)
+        self._place = self._service.place
+        self._link = Link(self._place, self._name, self._service)
 
     def _set_up(self, place, background, name):
         self._place, self._background, self._name = place, background, name
-        self._service, self._resumed, self._link, self._closed, self._left = None, False, None, False, False
+        self._service, self._link, self._closed, self._left = None, None, False, False
         self._pid, self._lock = os.getpid(), threading.RLock()
         self._reset()
 
@@ -555,7 +555,7 @@ class Batch:
         if task.record is not None:
             raise BatchError(f"task {task.id!r} has not been started: call start() or fence(), or start what it was "
                              "compiled into")
-        if self._resumed and not self._closed:
+        if self._place.resumed and not self._closed:
             self._put_fence(task.link)  # before it comes, a run that is resumed starts nothing
         if not task.link.wait(lambda: task.outcome is not None, timeout):
             raise TimeoutError(f"task {task.id!r} has not ended within {timeout} s")

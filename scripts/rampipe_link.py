@@ -33,16 +33,15 @@ class ServiceError(BatchError):
 
 
 # Where a service is; what another process needs to become a client.
-Place = collections.namedtuple("Place", "socket spool folder jobs")
+Place = collections.namedtuple("Place", "socket spool folder jobs resumed")
 
 
 # ---- the service --------------------------------------------------------------------------
 
-# The shell removes the spool if the process that should do it was killed. Its standard input is the
-# lock that tells others that the spool is in use.
-_SERVICE = ('trap : HUP INT TERM; spool=$1; shift; "$@" </dev/null; status=$?; '
-            'read -r _ _ _ parent _ <"/proc/$$/stat"; '
-            '[ -z "$spool" ] || [ "$parent" = "$PPID" ] || rm -rf -- "$spool"; exit $status')
+# The shell removes the spool if we were killed: its standard input is a pipe, from which a line comes if
+# we live. Its standard output is the lock that tells others that the spool is in use.
+_SERVICE = ('trap : HUP INT TERM; spool=$1 ended=$2; shift 2; "$@" </dev/null >&2; status=$?; echo >"$ended"; '
+            'read -r lives || [ -z "$spool" ] || rm -rf -- "$spool"; exit $status')
 
 
 def find_runtasks(path=None):
@@ -98,12 +97,15 @@ class Service:
             if self.kept:
                 command += ["--resume" if resume else "--log", os.path.abspath(log)]
             self.errors = os.path.join(spool, "service.err")
-            with open(self.errors, "wb") as errors:
+            ended = os.path.join(spool, "ended")
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(ended)
+            pipe, self.lives = os.pipe()
+            with open(self.errors, "wb") as errors, open(pipe, "rb") as pipe:
                 self.process = subprocess.Popen(
-                    ["sh", "-c", _SERVICE, "sh", "" if self.kept else spool, *command],
-                    stdin=subprocess.DEVNULL if lock is None else lock, stdout=errors, stderr=errors,
-                    start_new_session=True)
-            self.place = Place(at, spool, self.folder, jobs)
+                    ["sh", "-c", _SERVICE, "sh", "" if self.kept else spool, ended, *command],
+                    stdin=pipe, stdout=subprocess.DEVNULL if lock is None else lock, stderr=errors, start_new_session=True)
+            self.place = Place(at, spool, self.folder, jobs, resume)
             self.first = self._connect(at)
         except BaseException:
             self.end()
@@ -125,8 +127,10 @@ class Service:
         while True:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
                 return connect(at)
-            if self.process.poll() is not None:
-                raise ServiceError(f"runtasks has ended: {_tail(self.errors) or self.process.returncode}")
+            if os.path.exists(os.path.join(self.spool, "ended")):
+                _say_alive(self.__dict__)
+                status = self.process.wait()
+                raise ServiceError(f"runtasks has ended: {_tail(self.errors) or status}")
             if os.path.exists(at):
                 refused = refused or time.monotonic()
                 if time.monotonic() - refused > 10:
@@ -135,6 +139,7 @@ class Service:
 
     def why(self):
         """Why it is not there any more."""
+        _say_alive(self.__dict__)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(5)
         status = self.process.returncode
@@ -147,6 +152,7 @@ class Service:
             os.killpg(self.process.pid, signal.SIGTERM)
 
     def wait(self, timeout=None):
+        _say_alive(self.__dict__)
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -158,6 +164,15 @@ class Service:
         self._end()
 
 
+def _say_alive(service):
+    """From now on it is for us to remove the spool."""
+    lives = service.pop("lives", None)
+    if lives is not None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(lives, b"yes\n")
+        os.close(lives)
+
+
 def _finish(service, creator):
     """In a fork, whose it is not, it does nothing."""
     if creator != os.getpid():
@@ -166,6 +181,8 @@ def _finish(service, creator):
     if process is not None and process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
+    _say_alive(service)
+    if process is not None:
         process.wait()
     if service["_short"] is not None:
         rampipe_store.remove_folder(*service["_short"], creator)
@@ -199,10 +216,10 @@ os.register_at_fork(after_in_child=_after_fork)
 class Link:
     """Sends records of one client, and hears what became of its tasks."""
 
-    def __init__(self, place, name, service=None, resume=False):
+    def __init__(self, place, name, service=None):
         self.place, self.name, self.service, self.pid = place, name, service, os.getpid()
         self.reader = rampipe_spool.Reader(place.spool)
-        self.calls = rampipe_spool.Writer(place.spool, name + ".calls", known=resume)
+        self.calls = rampipe_spool.Writer(place.spool, name + ".calls")
         try:
             self.socket = service.first if service else connect(place.socket)
         except OSError as error:
@@ -249,7 +266,7 @@ class Link:
             while True:
                 with self.lock:
                     while not self.out:
-                        if self.closing:
+                        if self.closing or self.over:
                             return
                         self.filled.wait()
                 self.flush()

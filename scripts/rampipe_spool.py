@@ -34,7 +34,7 @@ _HEADER = struct.Struct("<Q16s")
 class Writer:
     """Appends to its own file. What put() was given is in the file after flush()."""
 
-    def __init__(self, folder, name, known=False):
+    def __init__(self, folder, name, known=True):
         self.name = name
         self.fd = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._places, self._pending, self._lock = {}, [], threading.Lock()

@@ -23,7 +23,7 @@ class Worker:
         self.socket.set_inheritable(False)
         name = f"worker-{socket.gethostname()}-{self.pid}"
         self.spool, self.reader = spool, rampipe_spool.Reader(spool)
-        self.results = rampipe_spool.Writer(spool, name)
+        self.results = rampipe_spool.Writer(spool, name, known=False)
         self.printed, self.streams = [0, 0], [name + ".out", name + ".err"]
         for fd, stream in zip((1, 2), self.streams):
             to = os.open(os.path.join(spool, stream), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -2,7 +2,7 @@
 import datetime
 import functools
 import gc
-import math
+import multiprocessing
 import operator
 import os
 import pickle
@@ -240,7 +240,7 @@ def errors():
         raises(ValueError, text, Batch, **wrong)
     raises(ServiceError, "runtasks has ended: .*no-such", Batch, runtasks="/no-such")
     raises(ServiceError, "runtasks has ended", Batch, runtasks="/bin/false")
-    gone = Place("/nowhere/socket", tempfile.gettempdir(), os.getcwd(), 1)
+    gone = Place("/nowhere/socket", tempfile.gettempdir(), os.getcwd(), 1, False)
     stranger = Batch.__reduce__(b)[0](gone, True)
     raises(ServiceError, "/nowhere/socket: the service is not there", stranger.function, len, "")
 
@@ -271,8 +271,137 @@ def shared():
     raises(ValueError, "is closed", d.get, "n")
 
 
+def run_client(batch, number, many, folder):
+    with batch:
+        tasks = [batch.function(calls.note, folder, (number, i)) for i in range(many)]
+        assert [task.result.get() for task in tasks] == [(number, i) for i in range(many)], "results of another"
+
+
+def clients():
+    """Processes of all kinds and threads, each with its own tasks."""
+    workers, many = int(os.environ.get("BATCH_CLIENTS", "8")), int(os.environ.get("BATCH_TASKS", "160"))
+    with tempfile.TemporaryDirectory() as folder, Batch(jobs=2) as b:
+        running = []
+        for i in range(workers):
+            kind = multiprocessing.get_context("spawn") if i == 1 else multiprocessing.get_context("fork")
+            kind = threading.Thread if i == 0 else kind.Process
+            client = b.client(f"thread-{i}") if i == 0 else b
+            running.append(kind(target=run_client, args=(client, i, many // workers, folder)))
+            running[-1].start()
+        mine = b.function(calls.add, 1)
+        for one in running:
+            one.join()
+            assert getattr(one, "exitcode", 0) == 0
+        assert mine.result.get() == 1
+        ran = sorted(line for name in os.listdir(folder) for line in open(os.path.join(folder, name)))
+        assert ran == sorted(f"({i}, {j})\n" for i in range(workers) for j in range(many // workers)), "lost or doubled"
+        # a fork cannot wait for what its parent gave, and a client that goes without a word harms nobody
+        slow = b.function(calls.sleep, 0.3)
+        child = os.fork()
+        if child == 0:
+            try:
+                raises(BatchError, "was given by another process", slow.result.get)
+                b.function(calls.sleep, 50)
+                b._link.flush()
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0 and slow.result.get() == 0.3
+
+
+def gone():
+    """The service is killed: everyone hears of it, at once and later, and what had ended is still there."""
+    with tempfile.TemporaryDirectory() as folder:
+        b = Batch(jobs=1)
+        ended, early = b.function(operator.mul, "x", 1000), b.function(calls.add, 1)
+        assert early.result.get() == 1
+        file = os.path.join(folder, "begun")
+        runs, waits = b.function(calls.stubborn, file), b.function(calls.add, 2)
+        while not os.path.exists(file):
+            time.sleep(0.01)
+        os.kill(runtasks_of(b), signal.SIGKILL)
+        for task in (runs, waits):
+            raises(ServiceError, "has no result: runtasks has gone .exit status 137.: (it said nothing|Killed)", task.result.get)
+        assert len(ended.result.get()) == 1000
+        raises(ServiceError, "runtasks has gone", b.function, calls.add, 3)
+        raises(ServiceError, "runtasks has gone", b.fence)
+        os.killpg(int(open(file).read()), signal.SIGKILL)  # it lives until its call has ended
+        b.close()
+        b.join()
+
+
+def runtasks_of(b):
+    shell = b._service.process.pid
+    return int(open(f"/proc/{shell}/task/{shell}/children").read().split()[0])
+
+
+# ---- what is left behind ------------------------------------------------------------------
+
+ENDINGS = {"close": "b.close(); b.join()", "with": "with b: pass", "raise": "with b: raise KeyError('mine')",
+           "exit": "sys.exit(3)", "end": "pass", "drop": "del b, tasks; gc.collect()", "_exit": "os._exit(0)",
+           "terminate": "b.terminate()", "kill": "os.kill(os.getpid(), 9)", "term": "os.kill(os.getpid(), 15)",
+           "interrupt": "os.kill(os.getpid(), 2); time.sleep(9)"}
+
+
+def end_so(how, folder):
+    """A batch with tasks that run and wait; its end."""
+    b = Batch(jobs=2, grace=0.2)
+    file = os.path.join(folder, "begun")
+    seconds = 0 if how in ("close", "with") else 60
+    tasks = [b.function(calls.sleep, seconds), b.process("sh", ["-c", f"sleep {seconds} & : >{file}; wait"]),
+             b.function(calls.sleep, 0), b.function(len, "x" * 1000)]
+    d = b.ddict()
+    d["k"] = 1
+    while not os.path.exists(file):
+        time.sleep(0.005)
+    os.unlink(file)
+    exec(ENDINGS[how])
+
+
+def left():
+    fds, threads = descriptors(), threading.active_count()
+    for how in ("close", "terminate"):
+        with tempfile.TemporaryDirectory() as folder:
+            end_so(how, folder)
+        gc.collect()
+        assert (descriptors(), threading.active_count()) == (fds, threads), "descriptors or threads are left"
+    with tempfile.TemporaryDirectory(prefix="l") as top:
+        started = {}
+        for how in ENDINGS:
+            os.mkdir(os.path.join(top, how))
+            os.mkdir(os.path.join(top, how, "t"))
+            started[how] = subprocess.Popen(
+                [sys.executable, __file__, "end_so", how, os.path.join(top, how)], stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "TMPDIR": os.path.join(top, how, "t")})
+        for how, process in started.items():
+            said = process.communicate()[1]
+            status = {"raise": 1, "exit": 3, "kill": -9, "term": -15, "interrupt": -2}.get(how, 0)
+            assert process.returncode == status, f"{how}: {process.returncode} {said}"
+            assert ("Traceback" in said) == (how in ("raise", "interrupt")), f"{how}: {said}"
+        for how in ENDINGS:
+            for _ in range(1000):
+                files = os.listdir(os.path.join(top, how, "t"))
+                running = processes_with(os.path.join(top, how))
+                if not files and not running:
+                    break
+                time.sleep(0.01)
+            assert not files and not running, f"{how}: {files} {running}"
+
+
+def processes_with(text):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if text.encode() in file.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
 def main():
-    globals()[sys.argv[1]]()
+    globals()[sys.argv[1]](*sys.argv[2:])
 
 
 if __name__ == "__main__":
