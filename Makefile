@@ -257,7 +257,7 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash tests/worker.sh \
     tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Files may be called 1 or cut, words of tests be split.

@@ -52,6 +52,75 @@ faulty() {
     for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done
 }
 
+# Results that are passed on, a worker that ends, one that says nonsense, and what it prints.
+make_calls() {
+    mkdir -p calls && cat >calls/worker <<'WORKER'
+#!/bin/bash
+say() { printf 'end\t%s\t0\tresult=%s\tuser=1\tstdout=o\n' "$id" "$1" >&"$RAMPIPE_WORKER"; }
+while read -r -u "$RAMPIPE_WORKER" _ id text; do eval "$text"; done
+WORKER
+    chmod +x calls/worker
+    { printf 'task\ta\tinf\t-\tp\t%s\tcall=say x; echo hello\t%s\n' calls/worker env=LD_PRELOAD=
+        printf 'task\tb\tinf\t@a.result\t-\t%s\tcall=exit 3\t%s\n' calls/worker env=LD_PRELOAD=
+        printf 'task\tc\tinf\t@b.result\t-\t%s\tcall=say y\t%s\n' calls/worker env=LD_PRELOAD=
+        printf 'task\td\tinf\t@a.result\t-\t%s\tcall=echo no >&$RAMPIPE_WORKER\t%s\n' calls/worker env=LD_PRELOAD=
+        printf 'task\te\tinf\t@a.result\t-\t%s\tcall=say z\t%s\tcwd=.\n' calls/worker env=LD_PRELOAD=; } >calls.rec
+}
+
+@test "calls without memory" {
+    make_calls
+    faulty memory runtasks -q --brief --no-check-outputs -j 1 --grace 1 --logs calls/logs -o /dev/null --log calls.log calls.rec
+    [ "$calls" -ge 40 ]
+    grep -v $'^task\t[bcd]' calls.rec >good.rec
+    runtasks --no-check-outputs --log called.log good.rec >/dev/null
+    faulty "memory EIO" runtasks -q --no-check-outputs -o /dev/null --resume called.log good.rec
+}
+
+# A client that comes again and again: it is told all, or that it was not, or is cut off.
+@test "a service without memory" {
+    make_calls
+    cat >come.py <<'PYTHON'
+import os, socket, sys, time
+send = b"#rampipe\t1\nclient\tc\n" + open("calls.rec", "rb").read() + b"fence\tf\n#end\n"
+while not os.path.exists("enough"):
+    told, client = b"", socket.socket(socket.AF_UNIX)
+    try:
+        client.connect("socket")
+        client.sendall(send)
+        while data := client.recv(1 << 16):
+            told += data
+    except OSError:
+        pass
+    client.close()
+    if told.endswith(b"\n#end\n"):
+        all_done = all(b"\ndone\t%s\t" % name in told for name in (b"a", b"e"))
+        print("whole" if all_done and told.count(b"\nblock\t") == 3 else "WRONG: %s" % told, flush=True)
+    elif told:
+        print("told" if b"\nerror\t" in told else "cut", flush=True)
+    time.sleep(0.001)
+PYTHON
+    served() { # KINDS: what clients have been told stands in came
+        rm -f enough
+        python3 -S come.py >came 3>&- &
+        faulty "$1" runtasks -q --no-check-outputs -j 1 --grace 1 --listen socket --logs service --log service.log ||
+            { touch enough; return 1; }
+        touch enough
+        wait $!
+        sort came | uniq -c
+        grep -q whole came && [ "$(grep -vc "^whole\$\|$2" came)" = 0 ]
+    }
+    served memory '^told$\|^cut$'
+    grep -q told came
+    served EIO '^told$\|^cut$'
+    served "EINTR EAGAIN short" '^nothing else'
+}
+
+@test "clients of a service that has jobs of Slurm" {
+    [ -d slurm ] || make_slurm
+    mkdir service-slurm && cd service-slurm
+    PATH=$PWD/../slurm:$PATH python3 -S "$ROOT/tests/service.py" slurm_jobs 3>&-
+}
+
 # Commands of Slurm that do what they are told: a job writes its result at once.
 make_slurm() {
     mkdir slurm

@@ -30,6 +30,9 @@ all() {
     TIMEOUT=60 task f - n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 memory=1000000
     task -g sub/ - 'sh -c "pwd >here; exit 7"' ok=any cwd=sub cores=2
     task h - - /nowhere
+    task called - made "$ROOT/tests/worker.sh" 'call=touch made; result=place%09'
+    task after @called.result,dir/ seen "$ROOT/tests/worker.sh" 'call=cp made seen; (exit 4)' ok=any
+    task ends @after.result - "$ROOT/tests/worker.sh" call=exit\ 9
 }
 # i is not run, and waits for the slow one; what comes after i would begin at once.
 held() {
@@ -153,6 +156,9 @@ setup() {
     rm */sub/here
     same local slurm
     same local slurm-jobs
+    for out in local.out slurm.out slurm-jobs.out; do
+        [ "$(grep ^attempt.called $out | cut -f 9)" = result=place%09 ]
+    done
     [ "$(cat slurm-jobs/copy)" = $'1,2-3\ndir/..' ]
     reccheck -q slurm-jobs.out
 }

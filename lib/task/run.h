@@ -519,6 +519,8 @@ void run_launch_close(struct run_launch *launch);
 int run_launch(struct run_launch *launch, const struct run_task *task,
                struct run_slot *slot, const char *input, const char *logs, int end,
                int *why, struct rec_error *err) REC_MUST_CHECK;
+/* A file that processes started later do not have; -1: errno. */
+int run_open_file(const char *path, int flags);
 /* A file without a name, for what a process says; -1: errno. */
 int run_open_nameless(void);
 /* LOGS/ID.KIND; the caller's, NULL: out of memory. */

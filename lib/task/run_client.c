@@ -246,21 +246,35 @@ take_name(struct run_client *client, const struct rec *rec)
     return true;
 }
 
+/* FOLDER/NAME, and what is behind it; the caller's, NULL: *err. */
+static char *
+make_path(const char *folder, const char *name, const char *ending, struct rec_error *err)
+{
+    size_t size = strlen(folder) + strlen(name) + strlen(ending) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s%s", folder, name, ending);
+    else
+        rec_fail_memory(err);
+    return path;
+}
+
 /* Its log and its folder of logs, if the service has such. */
 static bool
 make_paths(struct run_client *client)
 {
     struct task_run_options *o = &client->options;
-    if ((o->log && asprintf(&client->log, "%s/%s.log", o->log, client->name) < 0) ||
-        (o->logs && asprintf(&client->logs, "%s/%s", o->logs, client->name) < 0)) {
-        client->log = client->logs = NULL;
-        return rec_fail_memory(client->run.err);
-    }
+    struct stat status;
+    if ((o->log &&
+         !(client->log = make_path(o->log, client->name, ".log", client->run.err))) ||
+        (o->logs &&
+         !(client->logs = make_path(o->logs, client->name, "", client->run.err))))
+        return false;
     o->log = client->log;
     o->logs = client->logs;
-    return !o->logs || mkdir(o->logs, 0777) == 0 || errno == EEXIST ||
-           rec_fail(client->run.err, REC_IO, "%s: cannot make the folder: %s", o->logs,
-                    strerror(errno));
+    return !o->logs || mkdir(o->logs, 0777) == 0 ||
+           (stat(o->logs, &status) == 0 && S_ISDIR(status.st_mode)) ||
+           rec_fail(client->run.err, REC_IO, "%s: cannot make the folder", o->logs);
 }
 
 static bool

@@ -185,8 +185,8 @@ run_child(void *context)
 
 /* ---- its files ------------------------------------------------------------- */
 
-static int
-open_file(const char *path, int flags)
+int
+run_open_file(const char *path, int flags)
 {
     int fd;
     do
@@ -200,7 +200,7 @@ run_open_nameless(void)
 {
     const char *folder = getenv("TMPDIR");
     int fd =
-        open_file(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_APPEND);
+        run_open_file(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_APPEND);
     return fd >= 0 ? fd : memfd_create("output", MFD_CLOEXEC);
 }
 
@@ -223,10 +223,10 @@ open_stream(const struct run_task *task, struct run_slot *slot, const char *path
     if (!path && !logs)
         return open_output(slot);
     if (path)
-        return open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+        return run_open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (!(file = run_log_file(logs, task->id, kind)))
         return -1;
-    fd = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
+    fd = run_open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
     free(file);
     return fd;
 }
@@ -252,7 +252,7 @@ open_files(const struct run_launch *launch, const struct run_task *task,
         fd[2] = logs ? slot->worker->errors = run_open_nameless() : fd[1];
         return fd[1] >= 0 && fd[2] >= 0;
     }
-    fd[0] = input ? open_file(input, O_RDONLY) : launch->null;
+    fd[0] = input ? run_open_file(input, O_RDONLY) : launch->null;
     if (fd[0] < 0 || (fd[1] = open_stream(task, slot, out, logs, "stdout")) < 0)
         return false;
     fd[2] = out && error && strcmp(out, error) == 0

@@ -311,15 +311,20 @@ read_answer(char *line, const char *id, struct run_attempt *attempt, uint64_t *s
 
 /* It does not keep to what a worker does: its call, if it has one, fails when it has ended. */
 static void
-dismiss(struct run_slot *slot, const char *line)
+dismiss(struct run_slot *slot, const char *did, char *line)
 {
     struct run *run = slot->run;
     if (slot->task != REC_NONE) {
+        bool utf8 = rec_is_text(rec_str(line));
         slot->worker->why = "bad_answer";
-        run_warn(run,
-                 "task '%.200s': its worker answered '%.200s': it would be end, TAB, the "
-                 "task's ID, TAB, an exit status, and keys such as result=",
-                 run->graph.task[slot->task].id, line);
+        for (char *c = line; *c && !utf8; c++)
+            if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+                *c = '?';
+        run_warn(
+            run,
+            "task '%.200s': its worker %s '%.150s': it would be end, TAB, the task's "
+            "ID, TAB, an exit status, and keys such as result=",
+            run->graph.task[slot->task].id, did, line);
     }
     hang_up(slot->worker);
     slot->warned = true; /* nothing else comes of it */
@@ -340,7 +345,7 @@ take_answer(struct run_slot *slot, char *line)
     if (!copy)
         rec_fail_memory(run->err);
     else if (!read)
-        dismiss(slot, copy);
+        dismiss(slot, "answered", copy);
     else {
         attempt.ok = status == 0 || task->ok_any;
         slot->deadline = INFINITY;
@@ -362,13 +367,16 @@ take_text(struct run_slot *slot, size_t before)
     }
     if (slot->task == REC_NONE || (!end && worker->ntext > LONGEST)) {
         worker->text[worker->ntext < 200 ? worker->ntext : 200] = '\0';
-        dismiss(slot, worker->text);
+        dismiss(slot, "answered", worker->text);
     } else if (end) {
         size_t used = (size_t)(end + 1 - worker->text);
-        *end = '\0';
-        if (memchr(worker->text, '\0', used - 1) || worker->sent < worker->nunsent ||
-            used < worker->ntext)
-            dismiss(slot, worker->text);
+        *end = worker->text[worker->ntext] = '\0';
+        if (used < worker->ntext)
+            dismiss(slot, "said more than its answer:", end + 1);
+        else if (worker->sent < worker->nunsent)
+            dismiss(slot, "answered before it had the whole call:", worker->text);
+        else if (memchr(worker->text, '\0', used - 1))
+            dismiss(slot, "answered with a NUL byte, behind", worker->text);
         else
             take_answer(slot, worker->text);
         worker->ntext = 0;
@@ -413,21 +421,45 @@ run_worker_hear(struct run_pool *pool, size_t at)
 
 /* ---- what it printed ------------------------------------------------------------- */
 
-/* What a file without a name holds goes to a file of the folder of logs. */
+static bool
+write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t some = write(fd, bytes, n);
+        if (some < 0 && errno == EAGAIN)
+            poll(&(struct pollfd){fd, POLLOUT, 0}, 1, -1);
+        else if (some < 0 && errno != EINTR)
+            return false;
+        bytes += some > 0 ? some : 0;
+        n -= some > 0 ? (size_t)some : 0;
+    }
+    return true;
+}
+
+/* What a file without a name holds is added to another, and is gone. */
+static bool
+move_bytes(int from, int to)
+{
+    char bytes[1 << 13];
+    off_t at = 0;
+    ssize_t n;
+    while ((n = pread(from, bytes, sizeof bytes, at)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n > 0 && !write_all(to, bytes, (size_t)n))
+            return false;
+        at += n > 0 ? n : 0;
+    }
+    return at == 0 || ftruncate(from, 0) == 0;
+}
+
+/* To a file of the folder of logs. */
 static bool
 move_output(struct run *run, const struct run_task *task, int from, const char *kind)
 {
-    char bytes[1 << 13], *path = run_log_file(run->options->logs, task->id, kind);
-    off_t at = 0;
-    ssize_t n = 0;
-    int to =
-        path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666) : -1;
-    bool ok = to >= 0;
-    while (ok && (n = pread(from, bytes, sizeof bytes, at)) > 0) {
-        ok = write(to, bytes, (size_t)n) == n;
-        at += n;
-    }
-    ok = ok && n == 0 && (at == 0 || ftruncate(from, 0) == 0);
+    char *path = run_log_file(run->options->logs, task->id, kind);
+    int to = path ? run_open_file(path, O_WRONLY | O_CREAT | O_TRUNC) : -1;
+    bool ok = to >= 0 && move_bytes(from, to);
     if (!path)
         rec_fail_memory(run->err);
     else if (!ok)
