@@ -1,4 +1,4 @@
-"""rampipe_batch - functions, programs and parallel jobs as tasks, which run as if one after the other.
+"""rampipe_batch - functions, programs and parallel jobs as tasks, run in parallel as if one after the other.
 
     from rampipe_batch import Batch
 
@@ -10,6 +10,97 @@
             squares = [batch.function(square, i) for i in range(10)]
             total = batch.function(sum, [task.result for task in squares])
             print(total.result.get())       # 285
+
+Tasks are given in the order in which a program would run them one after the other, and say which files,
+or keys of a dictionary, they read and write. runtasks(1) finds out which of them must wait for which,
+and runs the others at one time, functions in workers that stay alive. Python's library is all that is
+needed. With cloudpickle, tasks may be functions of any kind; without it those that stand at the top level
+of a file. A worker imports that file, so a Batch is made behind if __name__ == "__main__".
+
+TASKS
+    batch.function(f, *args, reads=, writes=, timeout=, name=, options=, **kwargs)
+        a call of f. It is pickled now, so what is changed later in the arguments is not seen.
+    batch.process(target, args, *, reads=, writes=, timeout=, name=, stdin=, stdout=, stderr=, ok=, OPTION=...)
+        a program. Its result is its exit status; other than 0 is a failure, unless ok="any".
+    batch.job(target, num_procs, args, ...)
+        a parallel job, mpiexec -n NUM_PROCS TARGET ARGS. It takes as many cores.
+    Options are cores, memory (bytes), retries, cost (seconds, for the critical path), cwd and env. timeout is
+    in seconds from its start. A name appears in records and errors, and must be the task's own.
+
+    task.result, task.stdout, task.stderr are handles. handle.get(timeout=) waits and returns the value, or
+    raises what the task raised; get(check=False) returns what a failed task printed. A handle as an
+    argument of another task, or within one, stands for the value, and the other task waits for it. stdin=
+    takes the stdout or stderr of a process.
+
+READS AND WRITES
+    batch.read(base, *paths), batch.write(base, *paths)
+        files below base, or keys of base, a dictionary of batch.ddict(). Without paths base itself. A path is
+        good, too: reads="x". A name that ends in / stands for all below it, @NAME for anything else. A file
+        that a task says it writes must be there in the end (check_outputs=False: need not).
+    batch.ddict(), batch.queue()
+        a dictionary and a queue for all tasks and clients (see rampipe_shared): in a SQLite file of the
+        spool, or in a Redis server, batch.ddict("redis://..."). They are closed with the batch. If a run is
+        resumed, a task that was interrupted is run again: one that changes a key must not read it, too.
+
+WHEN TASKS START
+    At once, in the order in which they were made. With Batch(background_batching=False) they start when they
+    are told to, and task.read(), task.write() add to what they read and write until then:
+    task.start(), task.wait(timeout), task.run(timeout), which is both and returns the result
+    batch.compile([...])    a list as one task; the list is the order of the sequential program; its
+                            result is the list of results. Lists may hold compiled tasks.
+    batch.fence(timeout)    starts what is not started, and waits for all; nothing behind it waits for
+                            anything before it
+
+TEMPLATES
+    task = batch.import_func("power.yml", multiply, m, d);  task(1)
+
+    parameters: [function, m, d, i]       # names; or a map of names to values, empty: to be given
+    type: function                        # or process, job
+    name: "power-{i + 1}"
+    executables:
+      - target: "{function}"              # a parameter, or MODULE.FUNCTION; of others a program
+        arguments: ["{m}", "{d}", "{i}"]  # keywords: {NAME: VALUE}, too; cwd, env; ranks of a job
+    reads: {dictionary: "{d}", keys: "{i}"}       # or {base: FOLDER, paths: [...]}, or a list of files
+    writes: {dictionary: "{d}", keys: "{i + 1}"}
+    timeout: {minutes: 1, seconds: 30}
+    More fields are cores, memory, retries, cost; of processes and jobs ok, stdin, stdout, stderr.
+    Parameters are given in their order, or by name, when a template is imported and when a task is made. {NAME}
+    alone is the value itself, within a text its text; + - * // % of parameters and numbers can be
+    computed. What is in braces and no parameter is an error. It needs python3-yaml.
+
+ERRORS, from get()
+    the function's own exception, whose __cause__ is its traceback in the worker
+    TaskFailed      a task ended without a result: .status is its exit status, its signal, or why it could
+                    not be started; or no_output
+    TaskTimeout     it took longer than its timeout. A TimeoutError, as is what get(timeout) raises when
+                    it waits no longer
+    InputFailed     it was not run, for a task that makes what it needs failed: .failed is the first such
+    ResultError     a result or an exception cannot be pickled, or loaded here
+    ServiceError    runtasks has gone. Nothing waits for ever.
+    What is wrong with arguments is raised when the task is given. When a batch ends, failures for whose
+    results nobody asked are told in a warning.
+
+CLIENTS
+    A Batch can be passed to other processes, and be used on both sides of a fork. Each process is a client of
+    its own: tasks of two clients never wait for each other but for cores. close() says that no more tasks
+    come, join() waits for them; in the process that made the batch join() waits for all clients, too. A
+    with block does both; one that is left by an exception ends all tasks, as terminate() does. When a
+    client is killed, its tasks are ended (orphans="finish": they go on).
+    batch.client(name) is a client with a name of its own. A task cannot give tasks to its own batch.
+
+Batch(background_batching=True, jobs=None, engine="local", log=None, *, resume=False, orphans="cancel",
+      grace=10, check_outputs=True, runtasks=None, name="main")
+    jobs        how many cores the tasks share; None: all of this machine
+    engine      "slurm" runs all in one allocation; the folder in which the batch is made must be one that
+                nodes share
+    log         a folder, which gets NAME.log for each client (metrics(1) and timeline(1) read it), and keeps
+                results in spool/
+    resume      goes on with the run in log: the same program gives the same tasks again, and gets the results
+                of those that had finished. A task is the same if its name, its pickled function and
+                arguments, and all else that it says are. A function that is pickled by its name is known by
+                its name; if it has changed, remove the log. Tasks start when the first result is waited for.
+    grace       seconds from SIGTERM to SIGKILL for what is ended
+    runtasks    the program; else RAMPIPE_RUNTASKS, the one that this file is installed with, or the PATH's
 """
 
 import hashlib
@@ -96,11 +187,11 @@ def _few(names):
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _check_keywords(f, **given):
+def _check_keywords(f, positional, **given):
     """What both of us would take is meant for f, or for us: nobody knows."""
     code = getattr(f, "__code__", None)
     if code is not None:
-        for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]:
+        for name in code.co_varnames[positional:code.co_argcount + code.co_kwonlyargcount]:
             if given.get(name) not in (None, ()):
                 raise TypeError(f"{_called(f)}() has a parameter {name!r}, as function() has: bind it by "
                                 "functools.partial")
@@ -319,7 +410,7 @@ class Batch:
         """A task that calls f(*args, **kwargs)."""
         link = self._connected()
         if reads or writes or timeout is not None or name is not None or options is not None:
-            _check_keywords(f, reads=reads, writes=writes, timeout=timeout, name=name, options=options)
+            _check_keywords(f, len(args), reads=reads, writes=writes, timeout=timeout, name=name, options=options)
         where = self._functions.get(f) if type(f) is types.FunctionType else None
         if where is None:
             where = self._put_function(link, f)

@@ -245,6 +245,111 @@ def errors():
     raises(ServiceError, "/nowhere/socket: the service is not there", stranger.function, len, "")
 
 
+# ---- templates ----------------------------------------------------------------------------
+
+POWER = """
+parameters: {f: , base: , i: , more: 5}
+name: "add-{i + 1}{{x}}"
+executables:
+  - target: "{f}"
+    arguments: ["{i}", 2]
+    keywords: {extra: "{more}"}
+reads: {base: "{base}", paths: ["in-{i}", "in-{i * 2 - 1}"]}
+writes: ["{base}/out-{i}"]
+timeout: {minutes: 1, seconds: 30}
+"""
+
+
+def templates():
+    with tempfile.TemporaryDirectory() as folder, Batch(jobs=2, check_outputs=False, background_batching=False) as b:
+        def template(text, *args, **kwargs):
+            path = os.path.join(folder, "t.yml")
+            with open(path, "w") as file:
+                file.write(text)
+            return b.import_func(path, *args, **kwargs)
+
+        task = template(POWER, calls.add, base=folder)(3)
+        assert task.name == "add-4{x}" and task.record.timeout == 90
+        assert task.record.reads == [f"{folder}/in-3", f"{folder}/in-5"] and task.record.writes == [f"{folder}/out-3"]
+        assert task.run() == 10 and template(POWER, calls.add, folder)(i=1, more=0).run() == 3
+        assert template("executables: [{target: operator.add, arguments: [1, 2]}]")().run() == 3
+        program = template("parameters: [word]\ntype: process\nexecutables:\n  - target: echo\n"
+                           "    arguments: ['{word}', 'a {word}']\n    env: {X: y}", "w x")()
+        program.start()
+        assert program.stdout.get() == "w x a w x\n" and program.result.get() == 0
+        job = template("type: job\nexecutables: [{target: a, ranks: 1}, {target: b, arguments: [x], ranks: 1}]")()
+        assert job.record.command == "mpiexec -n 1 a : -n 1 b x" and "\tcores=2\t" in job.record.keys
+        b._waiting.clear()
+        d = b.ddict()
+        keys = template("parameters: [d]\nexecutables: [{target: operator.not_, arguments: [1]}]\n"
+                        "reads: {dictionary: '{d}', keys: [a, 2]}", d)()
+        assert keys.record.reads == [d.object("a"), d.object(2)] and keys.run() is False
+        # what is misspelt, missing or twice is named
+        for old, new, text in (
+                ("{i + 1}", "{j}", "{j} is no parameter: these are f, base, i, more"),
+                ("{i + 1}", "{i.x}", "{i.x}: names, numbers and"),
+                ("{i + 1}", "{i +}", "is no parameter, and nothing that is computed"),
+                ("{{x}}", "{", "a brace stands alone"), ("timeout", "timeuot", "got 'timeuot'"),
+                ("minutes", "minuets", "got 'minuets'"), ("target", "tagret", "got 'tagret'"),
+                ("paths", "path", "got 'path'"), ("keywords", "ranks", "got 'ranks'"),
+                ("more: 5", "more: [1, 2]", "has one value here"), ("more: 5", "m-e: 5", "letters, digits and _"),
+                ("name:", "type: task\nname:", "type is function, process or job, got 'task'"),
+                ("name:", "stdin: x\nname:", "stdin is of processes and jobs"),
+                ("keywords: {extra", "keywords: {name: x, extra", "keywords cannot be name"),
+                ('"{f}"', "alone", "MODULE.FUNCTION"), ("  - target", "  - {target: x}\n  - target", "has one executable"),
+                ("name:", "timeout: 3\nname:", "'timeout' comes twice"), ("executables:", "more: [", "t.yml")):
+            assert old in POWER
+            made = functools.partial(template, POWER.replace(old, new), calls.add, folder)
+            raises(ValueError, re.escape(text), lambda: made()(1))
+        raises(TypeError, "'basis' is no parameter: these are f, base", template, POWER, basis=1)
+        raises(TypeError, "parameter 'i' has no value", template(POWER, calls.add, folder))
+        raises(TypeError, "parameter 'f' was given already", template(POWER, calls.add), f=1)
+        raises(TypeError, "takes i, more; got 3 values", template(POWER, calls.add, folder), 1, 2, 3)
+        raises(ValueError, "what ddict.. returned", template(
+            "parameters: [d]\nexecutables: [{target: a.b}]\nreads: {dictionary: '{d}', keys: [a]}"), 5)
+        raises(FileNotFoundError, "no.yml", b.import_func, "no.yml")
+
+
+# ---- logs ---------------------------------------------------------------------------------
+
+
+def log():
+    """A log is that of any run; what is in it is not overwritten, and not run again."""
+    with tempfile.TemporaryDirectory() as folder:
+        at, ran = os.path.join(folder, "run"), os.path.join(folder, "ran")
+        os.mkdir(ran)
+
+        def program(resume, last):
+            with Batch(log=at, resume=resume, jobs=2) as b:
+                said = b.process("sh", ["-c", f"echo >>{ran}/program; echo said"])
+                tasks = [b.function(calls.note, ran, i) for i in range(3)] + [b.function(calls.note, ran, last)]
+                big = b.function(operator.mul, "x", 1000)
+                client = b.client("other")
+                with client:
+                    other = client.function(calls.note, ran, "other")
+                    assert other.result.get() == "other"
+                assert b.function(len, big.result).result.get() == 1000 and said.stdout.get() == "said\n"
+                assert [task.result.get() for task in tasks] == [0, 1, 2, last] and said.result.get() == 0
+
+        def lines():
+            return sorted(line for name in os.listdir(ran) for line in open(os.path.join(ran, name)))
+
+        program(False, "last")
+        assert lines() == ["\n", "0\n", "1\n", "2\n", "last\n", "other\n"]
+        raises(FileExistsError, "there is a run already", program, False, "last")
+        program(True, "last")
+        assert len(lines()) == 6, "what had finished ran again"
+        program(True, "changed")
+        assert sorted(set(lines())) == ["\n", "0\n", "1\n", "2\n", "changed\n", "last\n", "other\n"] and len(lines()) == 7
+        main = os.path.join(at, "main.log")
+        names = ["note-2", "note-3", "note-4", "note-5", "sh-1"]
+        drawn = subprocess.run(["timeline", main], check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert all(f'"name":"{name}"' in drawn for name in names), drawn
+        counted = subprocess.run(["metrics", main], check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert "all\tdone\tvalue\t" in counted and "all\tfailed\tvalue\t0\n" in counted, counted
+        assert sorted(os.listdir(at)) == ["main.log", "other.log", "spool"]
+
+
 # ---- clients ------------------------------------------------------------------------------
 
 
@@ -333,6 +438,20 @@ def gone():
 def runtasks_of(b):
     shell = b._service.process.pid
     return int(open(f"/proc/{shell}/task/{shell}/children").read().split()[0])
+
+
+def slurm():
+    """In an allocation; the spool is in this folder."""
+    with Batch(engine="slurm", jobs=2) as b:
+        assert os.path.dirname(b._place.spool) == os.getcwd()
+        first = b.function(operator.mul, "x", 1000)
+        assert b.function(len, first.result).result.get(60) == 1000
+        assert b.function(os.environ.get, "SLURM_JOB_ID").result.get(60).isdigit(), "not in an allocation"
+        assert b.process("echo", ["said"]).stdout.get(60) == "said\n"
+        d = b.ddict()
+        assert b.function(calls.count, d, "n").result.get(60) == 1 == d["n"]
+        raises(calls.Own, "code 7", b.function(calls.deep, 1).result.get, 60)
+        raises(TaskTimeout, "took longer", b.function(calls.sleep, 60, timeout=0.2).result.get, 60)
 
 
 # ---- what is left behind ------------------------------------------------------------------
