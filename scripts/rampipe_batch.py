@@ -232,6 +232,8 @@ def _preparation():
     if rampipe_spool.cloudpickle is None:
         wanted |= {"init_main_from_name", "init_main_from_path"}
     made = {key: value for key, value in data.items() if key in wanted}
+    if not os.path.exists(made.get("init_main_from_path", "/")):  # it came from standard input
+        del made["init_main_from_path"]
     # not all arguments: a run that is resumed, or another client, may have others, and workers be the same
     return {**made, "sys_argv": data.get("sys_argv", [""])[:1]}
 

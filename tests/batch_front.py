@@ -446,7 +446,7 @@ def slurm():
         assert os.path.dirname(b._place.spool) == os.getcwd()
         first = b.function(operator.mul, "x", 1000)
         assert b.function(len, first.result).result.get(60) == 1000
-        assert b.function(os.environ.get, "SLURM_JOB_ID").result.get(60).isdigit(), "not in an allocation"
+        assert b.function(os.getenv, "SLURM_JOB_ID").result.get(60), "not in an allocation"
         assert b.process("echo", ["said"]).stdout.get(60) == "said\n"
         d = b.ddict()
         assert b.function(calls.count, d, "n").result.get(60) == 1 == d["n"]
