@@ -105,7 +105,6 @@ Batch(background_batching=True, jobs=None, engine="local", log=None, *, resume=F
 
 import hashlib
 import itertools
-import math
 import os
 import pickle
 import re
@@ -121,7 +120,8 @@ import weakref
 import rampipe_link
 import rampipe_shared
 import rampipe_spool
-from rampipe_link import BatchError, Link, Place, Service, ServiceError
+from rampipe_link import BatchError, Link, Service, ServiceError
+from rampipe_record import Record, called_of, client_name, escape, few, file_of, keys_of, object_of, word_of
 from rampipe_task import (Access, Compiled, Handle, InputFailed, RemoteTraceback, ResultError, Task, TaskError,
                           TaskFailed, TaskTimeout, names_of)
 
@@ -129,62 +129,7 @@ __all__ = ["Batch", "Task", "Compiled", "Handle", "BatchError", "ServiceError", 
            "TaskTimeout", "InputFailed", "ResultError", "RemoteTraceback"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_ESCAPED = re.compile(r"[,%\x00-\x1f\x7f]")
-_OPTIONS = ("cores", "memory", "retries", "cost", "cwd", "env")
 _numbers = itertools.count(1)
-
-
-def _text(value):
-    """A text that a record can hold."""
-    value = value if isinstance(value, (int, float)) else os.fspath(value)
-    text = os.fsdecode(value) if isinstance(value, bytes) else str(value)
-    if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError(f"records hold UTF-8 without NUL, got {text!r}")
-    return text
-
-
-def _file(path):
-    """Its path from the root: clients and the service may be in different folders."""
-    text = os.path.join(os.getcwd(), _text(path))
-    if len(os.fsencode(text)) > 4096:
-        raise ValueError(f"a name has at most 4096 bytes, got {text[:100]!r}...")
-    return text
-
-
-def _object(name):
-    """A file, or @NAME for anything else."""
-    text = _text(name)
-    if not text.startswith("@"):
-        if not text:
-            raise ValueError("a name of an object is empty")
-        return _file(text)
-    if text == "@" or re.search(r"\.(stdout|stderr|result)$", text):
-        raise ValueError(f"{text!r} is no name of an object: it stands for what a task gives")
-    return text
-
-
-def _word(argument):
-    if isinstance(argument, Handle):
-        raise TypeError(f"{argument!r} is no argument of a program: write it to a file in a function, or give it as "
-                        "stdin")
-    return _text(argument)
-
-
-def _called(f):
-    """What its tasks are called."""
-    name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
-    return re.sub(r"[^\w.<>-]", "_", name)
-
-
-def _name(name):
-    if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name)):
-        raise ValueError(f"the name of a client has 1 to 64 of A-Z, a-z, 0-9, '.', '_', '-', no '.' first; got {name!r}")
-    return name
-
-
-def _few(names):
-    names = list(names)
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _check_keywords(f, positional, **given):
@@ -193,7 +138,7 @@ def _check_keywords(f, positional, **given):
     if code is not None:
         for name in code.co_varnames[positional:code.co_argcount + code.co_kwonlyargcount]:
             if given.get(name) not in (None, ()):
-                raise TypeError(f"{_called(f)}() has a parameter {name!r}, as function() has: bind it by "
+                raise TypeError(f"{called_of(f)}() has a parameter {name!r}, as function() has: bind it by "
                                 "functools.partial")
 
 
@@ -202,26 +147,6 @@ def _join(place, background):
     made = Batch.__new__(Batch)
     made._set_up(place, background, None)
     return made
-
-
-def _escape(text):
-    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
-
-
-class _Record:
-    """What a task's record will say."""
-
-    __slots__ = ("needs", "timeout", "reads", "writes", "command", "keys")
-
-    def __init__(self, needs, timeout, reads, writes, command, keys):
-        self.needs, self.timeout, self.reads, self.writes = needs, timeout, reads, writes
-        self.command, self.keys = command, keys
-
-    def write(self, name):
-        reads = [_escape(read) for read in self.reads] + [f"@{_escape(task.id)}.result" for task in self.needs]
-        writes = [_escape(write) for write in self.writes]
-        return (f"task\t{name}\t{self.timeout}\t{','.join(dict.fromkeys(reads)) or '-'}\t"
-                f"{','.join(dict.fromkeys(writes)) or '-'}\t{self.command}{self.keys}\n")
 
 
 def _preparation():
@@ -259,7 +184,7 @@ class Batch:
         options = ["--orphans", orphans, "--grace", str(grace)]
         if not check_outputs:
             options.append("--no-check-outputs")
-        self._set_up(None, background_batching, _name(name))
+        self._set_up(None, background_batching, client_name(name))
         self._service = Service(jobs, engine, log, resume, options, runtasks)
         weakref.finalize(self, Service.end, self._service)
         self._place = self._service.place
@@ -284,7 +209,7 @@ class Batch:
         """Another client of the same service: for another process, to which it can be passed, or for
         this one. Its log has this name, so that a run that is resumed finds it."""
         made = _join(self._place, self._background)
-        made._name = _name(name)
+        made._name = client_name(name)
         return made
 
     # -- the connection --
@@ -323,7 +248,7 @@ class Batch:
                 return
             self._closed = True
         if self._waiting:
-            warnings.warn(f"tasks that were never started: {_few(self._waiting)}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"tasks that were never started: {few(self._waiting)}", RuntimeWarning, stacklevel=2)
         if self._link is not None:
             self._link.close()
 
@@ -344,7 +269,7 @@ class Batch:
                  "\tinput_failed" not in task.outcome[1]]
         link.failed.clear()
         if quiet:
-            warnings.warn(f"tasks failed, and nobody asked for their results: {_few(quiet)}", RuntimeWarning,
+            warnings.warn(f"tasks failed, and nobody asked for their results: {few(quiet)}", RuntimeWarning,
                           stacklevel=2)
 
     def terminate(self):
@@ -386,7 +311,7 @@ class Batch:
             if not paths:
                 raise ValueError("name the keys of the dictionary")
             return [base.object(key) for key in paths]
-        return [_object(os.path.join(base, path)) for path in paths] if paths else [_object(base)]
+        return [object_of(os.path.join(base, path)) for path in paths] if paths else [object_of(base)]
 
     def ddict(self, path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, name=None):
         """A dictionary that tasks and clients share (rampipe_shared.DDict), in the spool or in a Redis
@@ -421,20 +346,20 @@ class Batch:
         try:
             arguments = rampipe_spool.dump((args, kwargs))
         except Exception as error:
-            raise TypeError(f"the arguments of {_called(f)}() cannot be pickled: {type(error).__name__}: "
+            raise TypeError(f"the arguments of {called_of(f)}() cannot be pickled: {type(error).__name__}: "
                             f"{error}") from error
         finally:
             rampipe_spool.call.reads = None
         if b"__main__" in arguments:
-            self._check_main(f"an argument of {_called(f)}()")
+            self._check_main(f"an argument of {called_of(f)}()")
         command = self._worker or self._set_worker(link)
-        keys = f"\tcall={where} {link.calls.put(arguments)}{self._keys(**(options or {}))}"
-        return self._add(_called(f), name, needs, timeout, reads, writes, command, keys)
+        keys = f"\tcall={where} {link.calls.put(arguments)}{keys_of(self._place, options or {})}"
+        return self._add(called_of(f), name, needs, timeout, reads, writes, command, keys)
 
     def process(self, target, args=(), *, reads=(), writes=(), timeout=None, name=None, stdin=None, stdout=None,
                 stderr=None, ok=None, **options):
         """A task that runs a program. Its result is its exit status."""
-        return self._program([os.fspath(target), *map(_word, args)], os.path.basename(os.fspath(target)), reads,
+        return self._program([os.fspath(target), *map(word_of, args)], os.path.basename(os.fspath(target)), reads,
                              writes, timeout, name, stdin, stdout, stderr, ok, options)
 
     def job(self, target, num_procs, args=(), **more):
@@ -447,7 +372,7 @@ class Batch:
         for ranks, target, args in parts:
             if not (isinstance(ranks, int) and ranks >= 1):
                 raise ValueError(f"num_procs must be a whole number, 1 or more, got {ranks!r}")
-            words += [":"] * (len(words) > 1) + ["-n", str(ranks), os.fspath(target), *map(_word, args)]
+            words += [":"] * (len(words) > 1) + ["-n", str(ranks), os.fspath(target), *map(word_of, args)]
         options.setdefault("cores", sum(part[0] for part in parts))
         return self._program(words, os.path.basename(os.fspath(parts[0][1])), reads, writes, timeout, name, stdin,
                              stdout, stderr, ok, options)
@@ -459,20 +384,20 @@ class Batch:
         command, env = rampipe_link.command_line(words)
         if env:
             options["env"] = {**(options.get("env") or {}), **env}
-        needs, keys = [], self._keys(**options)
+        needs, keys = [], keys_of(self._place, options)
         if isinstance(stdin, Handle):
             if not isinstance(stdin.task, Task) or stdin.task.files is None or stdin.stream == "result":
                 raise TypeError("stdin takes a file, or what a process or job printed")
             needs.append(stdin.task)
             stdin = stdin.task.files[stdin.stream]
         if stdin is not None:
-            keys += f"\tstdin={_escape(_file(stdin))}"
+            keys += f"\tstdin={escape(file_of(stdin))}"
         with self._lock:
             self._programs += 1
-            files = {stream: _file(path) if path is not None else
+            files = {stream: file_of(path) if path is not None else
                      os.path.join(self._place.spool, f"{link.name}-{self._programs}.{stream}")
                      for stream, path in (("stdout", stdout), ("stderr", stderr))}
-        keys += "".join(f"\t{stream}={_escape(path)}" for stream, path in files.items())
+        keys += "".join(f"\t{stream}={escape(path)}" for stream, path in files.items())
         keys += "\tok=any" if ok else ""
         return self._add(called, name, needs, timeout, reads, writes, command, keys,
                          {**files, "any": ok is not None})
@@ -537,10 +462,10 @@ class Batch:
         try:
             data = rampipe_spool.dump(f)
         except Exception as error:
-            raise TypeError(f"{_called(f)} cannot be pickled: {type(error).__name__}: {error}; put it at the top "
+            raise TypeError(f"{called_of(f)} cannot be pickled: {type(error).__name__}: {error}; put it at the top "
                             "level of a file, or install cloudpickle") from error
         if b"__main__" in data:
-            self._check_main(_called(f))
+            self._check_main(called_of(f))
         where = link.calls.put(data)
         if type(f) is types.FunctionType and len(data) < 1000 and pickle.dumps(f, protocol=5) == data:
             self._functions[f] = where
@@ -571,32 +496,6 @@ class Batch:
             raise ValueError(f"a path has a TAB or a line end: {self._worker!r}")
         return self._worker
 
-    def _keys(self, **options):
-        """Options as keys of the record."""
-        wrong = sorted(set(options) - set(_OPTIONS))
-        if wrong:
-            raise TypeError(f"options are {', '.join(_OPTIONS)}, got {', '.join(map(repr, wrong))}")
-        text, jobs = "", self._place.jobs
-        cores = options.get("cores")
-        if cores is not None and not (isinstance(cores, int) and cores >= 1 and cores <= (jobs or cores)):
-            raise ValueError(f"cores must be 1 to {jobs or 'as many as there are'}, got {cores!r}")
-        for key in ("cores", "memory", "retries", "cost"):
-            value = options.get(key)
-            if value is not None:
-                if not (isinstance(value, (int, float)) and 0 <= value < math.inf):
-                    raise ValueError(f"{key} must be a number, 0 or more, got {value!r}")
-                text += f"\t{key}={value}"
-        cwd = _file(options.get("cwd") or ".") if options.get("cwd") else os.getcwd()
-        if cwd != self._place.folder:
-            text += f"\tcwd={_escape(cwd)}"
-        env = options.get("env")
-        if env:
-            for key in env:
-                if not key or "=" in key:
-                    raise ValueError(f"the name of a variable is a text without '=', got {key!r}")
-            text += "\tenv=" + ",".join(f"{_escape(key)}={_escape(_text(value))}" for key, value in env.items())
-        return text
-
     def _add(self, called, name, needs, timeout, reads, writes, command, keys, files=None):
         if name is not None and not (isinstance(name, str) and re.fullmatch(r"[^\x00-\x1f\x7f,=]{1,200}", name)):
             raise ValueError(f"the name of a task is a text without comma, '=' and TAB, got {name!r}")
@@ -606,8 +505,8 @@ class Batch:
             timeout = timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout
             if not timeout > 0:
                 raise ValueError(f"timeout must be more than 0 s, got {timeout!r}")
-        record = _Record(needs, timeout, names_of(reads, False, _object) if reads else [],
-                         names_of(writes, True, _object) if writes else [], command, keys)
+        record = Record(needs, timeout, names_of(reads, False, object_of) if reads else [],
+                         names_of(writes, True, object_of) if writes else [], command, keys)
         link = self._link
         for task in needs:
             if task.link is not link:
