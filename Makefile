@@ -252,7 +252,7 @@ datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
 SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/models/* traces/policies/* \
-    traces/redundant/* traces/serving/* traces/tasks/*)
+    traces/redundant/* traces/serving/* traces/tasks/*.* traces/tasks/matrix_powers/*.*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
@@ -264,8 +264,8 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
     $(BUILD)/rampipe.pc=libdir/pkgconfig/rampipe.pc \
     $(foreach h,$(wildcard include/rampipe/*.h),$(h)=includedir/rampipe/$(notdir $(h))) \
     $(foreach f,$(SAMPLES),$(f)=datadir/rampipe/$(f)) \
-    $(BUILD)/rampipe_env.py=datadir/rampipe/scripts/rampipe_env.py \
-    $(foreach p,rampipe_shared rampipe_store,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
+    $(foreach p,rampipe_env rampipe_link,$(BUILD)/$(p).py=datadir/rampipe/scripts/$(p).py) \
+    $(foreach p,rampipe_batch rampipe_record rampipe_shared rampipe_spool rampipe_store rampipe_task rampipe_template rampipe_worker,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
     scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
 place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' \
@@ -277,7 +277,8 @@ install: all $(PAGES:%=$(PAGE_DIR)/%) $(COMPLETION)
 	    -e 's|@includedir@|$(subst $(prefix)/,$${prefix}/,$(includedir))|' \
 	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(LIBS)|' scripts/rampipe.pc.in \
 	    >$(BUILD)/rampipe.pc
-	@sed 's|^PREFIX = ""|PREFIX = "$(PROGRAM_PREFIX)"|' scripts/rampipe_env.py >$(BUILD)/rampipe_env.py
+	@for p in rampipe_env rampipe_link; do \
+	    sed 's|^PREFIX = ""|PREFIX = "$(PROGRAM_PREFIX)"|' scripts/$$p.py >$(BUILD)/$$p.py; done
 	@$(call place,install)
 uninstall:
 	@$(call place,uninstall)

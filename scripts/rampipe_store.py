@@ -488,12 +488,12 @@ def remove_folder(folder, lock, process):
         os.close(lock)
 
 
-def make_folder():
+def make_folder(prefix="rampipe-shared-", top=None):
     """A folder for a temporary store, and a lock that is held as long as its creator lives, or a fork
     of it. Folders whose lock nobody holds were left behind by killed creators."""
-    top = tempfile.gettempdir()
+    top = top or tempfile.gettempdir()
     for entry in os.listdir(top):
-        if entry.startswith("rampipe-shared-"):
+        if entry.startswith(prefix):
             with contextlib.suppress(OSError):
                 left = os.path.join(top, entry)
                 lock = os.open(os.path.join(left, "lock"), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -502,7 +502,7 @@ def make_folder():
                     shutil.rmtree(left, ignore_errors=True)
                 finally:
                     os.close(lock)
-    folder = tempfile.mkdtemp(prefix="rampipe-shared-")
+    folder = tempfile.mkdtemp(prefix=prefix, dir=top)
     # It is locked before it has the name that others look for.
     lock = os.open(os.path.join(folder, "new"), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -137,7 +137,7 @@ PYTHON
 
 # Commands of Slurm that do what they are told: a job writes its result at once.
 make_slurm() {
-    mkdir slurm
+    mkdir -p slurm
     cat >slurm/sbatch <<'SBATCH'
 #!/bin/sh
 for word; do case $word in --output=*.rec) out=${word#--output=} ;; --job-name=*) task=${word#*=} ;; esac; done

@@ -42,6 +42,7 @@ flags() {
     bash -c "$(rp-plot-latency --help | sed -n 's/^  \(.*\) >latency.svg/\1/p')" | grep -q '</svg>'
     export PYTHONDONTWRITEBYTECODE=1
     python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
+    PATH=/usr/bin:/bin python3 traces/tasks/matrix_powers/arguments.py 3 3 | grep '^trace of power 3: '
     cd scripts && python3 -c 'import rampipe_shared; rampipe_shared.Queue().put(1)'
 }
 

@@ -347,7 +347,7 @@ def term():
 def resume():
     """A service that is killed, and another that goes on: a log for each client."""
     service = Service("--log", "logs", "-j", "4")
-    text = (call("a", "result=$$; echo >>ran")
+    text = (task("p", "true") + call("a", "result=$$; echo >>ran", reads="@p.result")
             + call("b", "while [ ! -e go ]; do sleep 0.01; done; result=$inputs", reads="@a.result"))
     clients = [Client("one", text), Client(send=text)]
     for c in clients:
@@ -369,6 +369,7 @@ def resume():
         records = whole(c.join())
         assert result(records, "a") == was
         assert result(records, "b") == "a=" + was
+        assert sorted(ids(records, "done")) == ["a", "b", "p"]
     whole(Client("new", task("a", "true")).join())
     whole(stays.join())
     service.end()

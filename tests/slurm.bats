@@ -163,6 +163,11 @@ setup() {
     reccheck -q slurm-jobs.out
 }
 
+@test "slurm: functions, programs and a dictionary of a Batch" {
+    PYTHONDONTWRITEBYTECODE=1 timeout -k 1 90 python3 "$ROOT/tests/batch_front.py" slurm
+    [ -z "$(ls -A)" ]
+}
+
 @test "slurm-jobs: what is not run still holds back what comes after it" {
     cd "$BATS_FILE_TMPDIR/held"
     wait_for [ -e slurm-jobs.status ]

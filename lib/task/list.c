@@ -349,9 +349,15 @@ add_to_check(struct task_list *list, const struct task *task,
     struct used *used;
     (void)edge, (void)nedges;
     for (size_t i = 0; i < task->reads.n; i++) {
-        if (!(used = find_used(list, task->reads.name[i], task->id, err)))
+        const char *name = task->reads.name[i], *kind;
+        const struct task_edge *writers;
+        size_t n = 0;
+        if (!(used = find_used(list, name, task->id, err)) ||
+            (task_output(name, &kind).ptr &&
+             !task_hazards_writers(list->hazards, name, &writers, &n, err)))
             return false;
         used->read = true;
+        used->written = used->written || n > 0; /* by the task of whose output it is */
     }
     for (size_t i = 0; i < task->writes.n; i++) {
         if (!(used = find_used(list, task->writes.name[i], task->id, err)))
@@ -494,6 +500,11 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
         return rec_fail(err, REC_DATA,
                         "task '%.200s': a name must not begin with '" GATHER
                         "', as nodes do that many tasks wait through",
+                        task->id);
+    if (list->form == TASK_MAKEFILE && task->call)
+        return rec_fail(err, REC_DATA,
+                        "task '%.200s' is a call: make cannot give it to a worker, as "
+                        "runtasks does",
                         task->id);
     if (!rec_grow(&list->task, &list->task_room, list->count + 1, sizeof *list->task,
                   err) ||

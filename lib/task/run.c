@@ -190,7 +190,7 @@ resume(struct run *run)
             run->tally->before++;
             /* a client waits for what became of each of its tasks */
             if ((graph->task[i].call || run->pool->serves) &&
-                !run_repeat_call(run, (uint32_t)i))
+                !run_repeat(run, (uint32_t)i))
                 return false;
         } else {
             run->anew = true;

@@ -352,7 +352,7 @@ bool run_put_attempt(struct run *run, const struct run_task *task,
                      const struct run_attempt *attempt) REC_MUST_CHECK;
 /* A task that the log says has finished: its attempt as it stands there, and that it is done. Its
  * result is the task's again. */
-bool run_repeat_call(struct run *run, uint32_t task) REC_MUST_CHECK;
+bool run_repeat(struct run *run, uint32_t task) REC_MUST_CHECK;
 void run_warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);
 
 /* ---- run_attempt.c ---- */

@@ -23,6 +23,7 @@ struct service {
     struct task_tally *tally;
     int socket;
     bool shortage; /* no other client can be taken now */
+    bool coming;   /* somebody has connected */
     struct run_client **client;
     struct pollfd *poll; /* of clients, and of the socket behind them */
     size_t n, room, poll_room;
@@ -45,7 +46,7 @@ take_clients(struct service *s)
     struct rec_error err;
     int fd;
     errno = 0;
-    while (s->pool.signals == 0 &&
+    while (s->coming && s->pool.signals == 0 &&
            (fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         struct run_client *client;
         if (!rec_grow(&s->client, &s->room, s->n + 1, sizeof *s->client, &err)) {
@@ -58,6 +59,7 @@ take_clients(struct service *s)
             s->client[s->n++] = client;
         s->come++;
     }
+    s->coming = false;
     s->shortage =
         errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
 }
@@ -146,6 +148,7 @@ wait_for_events(struct service *s)
     s->poll[s->n] = (struct pollfd){s->shortage ? -1 : s->socket, POLLIN, 0};
     if (!run_pool_wait(&s->pool, left, s->poll, s->n + 1, s->err))
         return false;
+    s->coming = s->shortage || s->poll[s->n].revents;
     for (size_t i = 0; i < s->n; i++)
         if (s->poll[i].revents)
             run_client_take_events(s->client[i], s->poll[i].revents);

@@ -1,0 +1,32 @@
+"""Matrices of the three programs beside it: with numpy if it is there, else lists of whole numbers."""
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+PRIME = 1000003  # of what is computed the remainder is kept: it is exact, with numpy and without
+
+
+def vandermonde(n):
+    rows = [[pow(i, n - 1 - j, PRIME) for j in range(n)] for i in range(n)]
+    return numpy.array(rows) if numpy else rows
+
+
+def multiply(a, b):
+    if numpy:
+        return a @ b % PRIME
+    columns = list(zip(*b))
+    return [[sum(x * y for x, y in zip(row, column)) % PRIME for column in columns] for row in a]
+
+
+def trace(a):
+    return int(sum(a[i][i] for i in range(len(a))) % PRIME)
+
+
+def trace_of_power(a, n):
+    """What all programs must find, computed here one after the other."""
+    power = a
+    for _ in range(n - 1):
+        power = multiply(power, a)
+    return trace(power)
