@@ -200,7 +200,6 @@ serve(struct service *s)
     }
 }
 
-/* What cannot be waited for any more is ended: processes die with this one. */
 bool
 task_serve(const struct task_run_options *options, const struct task_service *service,
            struct task_tally *tally, int *signal_number, struct rec_error *err)
@@ -220,7 +219,7 @@ task_serve(const struct task_run_options *options, const struct task_service *se
         ok = run_watch_signals(&s.pool, err) &&
              (s.socket = run_socket_open(service->socket, &own, err)) >= 0;
         ok = ok && serve(&s);
-        end_all(&s);
+        end_all(&s); /* (if waiting failed) */
         if (s.socket >= 0)
             run_socket_close(s.socket, service->socket, &own);
         ok = run_pool_empty(&s.pool, err) && ok && !s.failed;
