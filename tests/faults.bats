@@ -69,7 +69,7 @@ WORKER
 
 @test "calls without memory" {
     make_calls
-    faulty memory runtasks -q --brief --no-check-outputs -j 1 --grace 1 --logs calls/logs -o /dev/null --log calls.log calls.rec
+    faulty "memory memory+" runtasks -q --brief --no-check-outputs -j 1 --grace 1 --logs calls/logs -o /dev/null --log calls.log calls.rec
     [ "$calls" -ge 40 ]
     grep -v $'^task\t[bcd]' calls.rec >good.rec
     runtasks --no-check-outputs --log called.log good.rec >/dev/null
@@ -109,7 +109,7 @@ PYTHON
         sort came | uniq -c
         grep -q whole came && [ "$(grep -vc "^whole\$\|$2" came)" = 0 ]
     }
-    served memory '^told$\|^cut$'
+    served "memory memory+" '^told$\|^cut$'
     grep -q told came
     served EIO '^told$\|^cut$'
     served "EINTR EAGAIN short" '^nothing else'

@@ -86,6 +86,11 @@ class Client:
         while start not in self.told:
             assert self.read(), "the stream ended: %s" % self.told.decode()
 
+    def heard(self):
+        """Waits until all that was sent has been taken: records that are no tasks are passed on."""
+        self.send("mark\tx\n")
+        self.until("mark", "x")
+
     def join(self):
         """Says that it has sent all; returns records, as lists of fields."""
         self.send("#end\n")
@@ -263,7 +268,6 @@ def slow():
     lazy = Client(send="".join(call("t%d" % i, 'printf -v result "%259999d" 0') for i in range(99)) + "#end\n")
     records = whole(Client(send=call("a", "result=1")).join())
     assert result(records, "a") == "1"
-    time.sleep(0.05)
     assert whole(Client(send=task("a", "true")).join())
     records = whole(lazy.finish())
     assert sorted(ids(records, "done")) == sorted("t%d" % i for i in range(99))
@@ -276,13 +280,13 @@ def turns():
     os.mkfifo("go")
     first = Client(send=task("hold", "cat go") + "".join(call("t%d" % i, "echo 1 >>order") for i in range(20)))
     wait_until("hold", lambda: children_of(service.process.pid))
-    second = Client(send="".join(call("t%d" % i, "echo 2 >>order") for i in range(5)) + "#end\n")
-    third = Client(send=task("wide", "true") + "#end\n")
-    time.sleep(0.1)  # they have been heard
+    second = Client(send="".join(call("t%d" % i, "echo 2 >>order") for i in range(5)))
+    third = Client(send=task("wide", "true"))
+    for client in first, second, third:
+        client.heard()
     open("go", "w").close()
-    whole(second.finish())
-    whole(third.finish())
-    whole(first.join())
+    for client in second, third, first:
+        whole(client.join())
     order = open("order").read().split()
     assert order[:10].count("2") == 5, order
     service.end()
@@ -294,14 +298,14 @@ def wide():
     os.mkfifo("go")
     narrow = Client(send=task("hold", "cat go"))
     wait_until("hold", lambda: children_of(service.process.pid))
-    wide_one = Client(send=task("wide", "sh -c 'echo wide >>order'", "cores=2") + "#end\n")
-    time.sleep(0.05)
+    wide_one = Client(send=task("wide", "sh -c 'echo wide >>order'", "cores=2"))
+    wide_one.heard()
     narrow.send("".join(task("t%d" % i, "sh -c 'echo n >>order'") for i in range(12)))
     wait_until("two", lambda: os.path.exists("order") and len(open("order").read().split()) >= 2)
     time.sleep(0.05)
     assert open("order").read().split() == ["n", "n"], "as many as there are cores overtake it"
     open("go", "w").close()
-    whole(wide_one.finish())
+    whole(wide_one.join())
     whole(narrow.join())
     assert open("order").read().split()[2] == "wide"
     service.end()
@@ -364,7 +368,7 @@ def resume():
     stays = Client("stays")
     for name, was in [("one", before[0]), ("client-2", before[1])]:
         c = Client(name, text)
-        time.sleep(0.01)
+        c.heard()
         assert b"done" not in c.told
         records = whole(c.join())
         assert result(records, "a") == was

@@ -210,7 +210,7 @@ run(struct cli *cli, const struct runtasks_args *args)
     if (!read_engine(cli, args, &engine) || !read_service(cli, args, &options.cancel) ||
         !read_options(cli, args, &options) ||
         !(args->listen_given
-              ? make_folder(cli, "log", options.log)
+              ? make_folder(cli, args->resume_given ? "resume" : "log", options.log)
               : !options.log || task_check_log(options.log, cli->output, cli->files,
                                                cli->nfiles, &cli->err)) ||
         !make_folder(cli, "logs", options.logs))

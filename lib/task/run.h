@@ -227,12 +227,12 @@ struct run_pool {
     struct run_slot *slot;
     size_t nslots, slot_room;
     struct pollfd *poll;
-    size_t poll_room;
-    uint32_t cores;   /* free */
-    double memory;    /* free */
-    uint32_t started; /* processes */
-    uint64_t used;    /* workers, so often */
-    char name[17];    /* in logs, and in the environment of processes */
+    size_t poll_room, more; /* more: descriptors beside those of slots, at most */
+    uint32_t cores;         /* free */
+    double memory;          /* free */
+    uint32_t started;       /* processes */
+    uint64_t used;          /* workers, so often */
+    char name[17];          /* in logs, and in the environment of processes */
     char host[65];
     sigset_t heard;
     int signal, events; /* events: can be read when one of those heard has come */
@@ -310,6 +310,9 @@ void run_end_running(struct run *run);
 bool run_pool_open(struct run_pool *pool, const struct task_run_options *options,
                    bool marked, struct rec_error *err) REC_MUST_CHECK;
 void run_pool_close(struct run_pool *pool);
+/* run_pool_wait() is given so many descriptors at most; 1 without it. */
+bool run_pool_reserve(struct run_pool *pool, size_t more,
+                      struct rec_error *err) REC_MUST_CHECK;
 /* Signals that end the run, but those that are ignored, wait until ->events is read;
  * ->launch.mask is what was heard before. */
 bool run_watch_signals(struct run_pool *pool, struct rec_error *err) REC_MUST_CHECK;

@@ -327,7 +327,7 @@ start(struct run *run, uint32_t task, bool *later)
     struct run_pool *pool = run->pool;
     struct run_task *t = &run->graph.task[task];
     struct run_slot *slot = NULL;
-    double time = run_now(run);
+    double time = run_now(run), deadline;
     struct run_attempt attempt = {.host = pool->host, .output = -1, .start = time};
     int why = 0, status;
 
@@ -341,7 +341,7 @@ start(struct run *run, uint32_t task, bool *later)
                      : start_process(run, t, &slot, &why);
     if (status < 0)
         return false;
-    if (status == 0 && is_shortage(why) && run->tally->running > 0) {
+    if (status == 0 && is_shortage(why) && pool->cores < pool->options->cores) {
         *later = true;
         t->attempts--;
         return run_graph_push(&run->graph, task, run->err);
@@ -357,7 +357,9 @@ start(struct run *run, uint32_t task, bool *later)
     slot->task = task;
     slot->start = time;
     slot->timed_out = slot->warned = false;
-    slot->deadline = time + run->origin + t->timeout;
+    deadline = time + run->origin + t->timeout;
+    /* (a worker that has hung up already is to end before) */
+    slot->deadline = slot->worker ? fmin(slot->deadline, deadline) : deadline;
     t->state = RUN_RUNS;
     pool->cores -= t->cores;
     pool->memory -= t->memory;

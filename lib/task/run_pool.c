@@ -40,7 +40,7 @@ run_pool_open(struct run_pool *pool, const struct task_run_options *options, boo
     if (gethostname(pool->host, sizeof pool->host - 1) != 0)
         strcpy(pool->host, "localhost");
     make_name(pool);
-    return run_launch_open(&pool->launch, marked, err);
+    return run_pool_reserve(pool, 1, err) && run_launch_open(&pool->launch, marked, err);
 }
 
 void
@@ -58,13 +58,31 @@ run_pool_close(struct run_pool *pool)
         close(pool->events);
 }
 
+/* Room to wait for so many processes, and descriptors beside: waiting itself needs no memory. */
+static bool
+make_room(struct run_pool *pool, size_t slots, size_t more, struct rec_error *err)
+{
+    return rec_grow(&pool->poll, &pool->poll_room, 1 + slots + more, sizeof *pool->poll,
+                    err);
+}
+
+bool
+run_pool_reserve(struct run_pool *pool, size_t more, struct rec_error *err)
+{
+    if (!make_room(pool, pool->nslots, more, err))
+        return false;
+    pool->more = more;
+    return true;
+}
+
 struct run_slot *
 run_free_slot(struct run_pool *pool, struct rec_error *err)
 {
     for (size_t i = 0; i < pool->nslots; i++)
         if (pool->slot[i].pid == 0)
             return &pool->slot[i];
-    if (!rec_grow(&pool->slot, &pool->slot_room, pool->nslots + 1, sizeof *pool->slot,
+    if (!make_room(pool, pool->nslots + 1, pool->more, err) ||
+        !rec_grow(&pool->slot, &pool->slot_room, pool->nslots + 1, sizeof *pool->slot,
                   err))
         return NULL;
     pool->slot[pool->nslots] = (struct run_slot){.task = REC_NONE, .output = -1};
@@ -162,8 +180,6 @@ run_pool_wait(struct run_pool *pool, double left, struct pollfd *more, size_t n,
               struct rec_error *err)
 {
     size_t slots = pool->nslots; /* (a slot stays where it is while answers are taken) */
-    if (!rec_grow(&pool->poll, &pool->poll_room, 1 + slots + n, sizeof *pool->poll, err))
-        return false;
     left = fmax(fmin(fmin(left, end_late(pool)), LONGEST), 0);
     pool->poll[0] = (struct pollfd){pool->events, POLLIN, 0};
     for (size_t i = 0; i < slots; i++) {

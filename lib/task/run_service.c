@@ -49,7 +49,9 @@ take_clients(struct service *s)
     while (s->coming && s->pool.signals == 0 &&
            (fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         struct run_client *client;
-        if (!rec_grow(&s->client, &s->room, s->n + 1, sizeof *s->client, &err)) {
+        if (!rec_grow(&s->client, &s->room, s->n + 1, sizeof *s->client, &err) ||
+            !rec_grow(&s->poll, &s->poll_room, s->n + 2, sizeof *s->poll, &err) ||
+            !run_pool_reserve(&s->pool, s->n + 2, &err)) {
             close(fd);
             fail(s, &err);
         } else if (!(client =
@@ -139,8 +141,6 @@ static bool
 wait_for_events(struct service *s)
 {
     double left = s->shortage ? SHORTAGE : INFINITY, next;
-    if (!rec_grow(&s->poll, &s->poll_room, s->n + 1, sizeof *s->poll, s->err))
-        return false;
     for (size_t i = 0; i < s->n; i++) {
         s->poll[i] = run_client_poll(s->client[i], &next);
         left = fmin(left, next);
@@ -200,7 +200,6 @@ serve(struct service *s)
     }
 }
 
-/* What cannot be waited for any more is ended: processes die with this one. */
 bool
 task_serve(const struct task_run_options *options, const struct task_service *service,
            struct task_tally *tally, int *signal_number, struct rec_error *err)
@@ -212,14 +211,15 @@ task_serve(const struct task_run_options *options, const struct task_service *se
 
     *tally = (struct task_tally){0};
     *signal_number = 0;
-    ok = run_pool_open(&s.pool, options, options->log != NULL, err);
+    ok = run_pool_open(&s.pool, options, options->log != NULL, err) &&
+         rec_grow(&s.poll, &s.poll_room, 1, sizeof *s.poll, err);
     s.pool.serves = true;
     if (ok) {
         sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
         ok = run_watch_signals(&s.pool, err) &&
              (s.socket = run_socket_open(service->socket, &own, err)) >= 0;
         ok = ok && serve(&s);
-        end_all(&s);
+        end_all(&s); /* (if waiting failed) */
         if (s.socket >= 0)
             run_socket_close(s.socket, service->socket, &own);
         ok = run_pool_empty(&s.pool, err) && ok && !s.failed;
