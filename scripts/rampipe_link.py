@@ -257,22 +257,26 @@ class Link:
         with self._sending:
             with self.lock:
                 out, self.out = self.out, []
-            if out:
+            if not out:
+                return
+            try:
                 self.calls.flush()
                 self.socket.sendall("".join(out).encode())
+            except ConnectionError:
+                pass  # of which the other thread hears
+            except OSError as error:
+                self._stop(f"{self.place.spool}: {error.strerror or error}")
 
     def _send_all(self):
-        try:
-            while True:
-                with self.lock:
-                    while not self.out:
-                        if self.closing or self.over:
-                            return
-                        self.filled.wait()
-                self.flush()
-        except OSError as error:
-            if not isinstance(error, ConnectionError):  # of which the other thread hears
-                self._stop(f"{self.place.spool}: {error.strerror or error}")
+        while True:
+            with self.lock:
+                while not self.out:
+                    if self.closing or self.over:
+                        return
+                    self.filled.wait()
+            if not self.closing:
+                time.sleep(0.001)  # more may come; who waits for a result sends at once
+            self.flush()
 
     def close(self):
         """No more tasks come."""
@@ -354,6 +358,8 @@ class Link:
         """Until done() is true; False: not in time."""
         if os.getpid() != self.pid:
             raise BatchError("this task was given by another process: only its results can be passed on")
+        if self.out:
+            self.flush()
         with self.lock:
             return self.ended.wait_for(done, timeout)
 

@@ -277,6 +277,8 @@ class Task(_Common):
                 return None  # it had a result, but failed for another reason
             if len(loaded) == 3:
                 what, message, text = loaded
+                if what == "input":
+                    return self._input_failed(message)
                 error = (TaskError(self.id, message) if what == "raised" else
                          ResultError(self.id, f"has {'an' if what == 'exception' else 'a'} {message}"))
             else:

@@ -16,6 +16,10 @@ from rampipe_spool import take  # noqa: F401  pickles name it
 FUNCTIONS = 256  # so many are kept
 
 
+class InputFailed(BaseException):
+    """There is no result of a task: it failed, in front of a fence."""
+
+
 class Worker:
     def __init__(self, spool, preparation):
         self.pid = os.getpid()
@@ -68,6 +72,8 @@ class Worker:
         if place is not None:  # of a process
             with open(place, errors="replace") as file:
                 return file.read()
+        if task not in results:
+            raise InputFailed(task)
         value, *printed = results[task].split(" ")
         if stream == "result":
             return pickle.loads(self.reader.get(value))
@@ -81,6 +87,8 @@ class Worker:
                 raise self.wrong
             f, args, kwargs = self.load(text, results)
             value = f(*args, **kwargs)
+        except InputFailed as error:
+            return 1, pickle.dumps(("input", str(error), ""))
         except BaseException as error:
             return 1, self.fail(error)
         try:
