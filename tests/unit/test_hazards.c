@@ -392,7 +392,8 @@ test_gathers_keep_the_order(void **state)
     }
     assert_in_range(gathers, programs, programs * 1000); /* it was about them */
     assert_in_range(exact_gathers, programs, programs * 1000);
-    assert_in_range(inexact, programs / 30, programs); /* asking for it makes a difference */
+    assert_in_range(inexact, programs / 30,
+                    programs); /* asking for it makes a difference */
 }
 
 /* n tasks write below d/ and n read it, in any order: at most 3 n edges, where there were n * n. */
