@@ -153,14 +153,15 @@ def _preparation():
     """What a worker must do before it can load our functions."""
     import multiprocessing.spawn
     data = multiprocessing.spawn.get_preparation_data("worker")
-    wanted = {"sys_path", "orig_dir"}
+    wanted = {"sys_path"}
     if rampipe_spool.cloudpickle is None:
         wanted |= {"init_main_from_name", "init_main_from_path"}
     made = {key: value for key, value in data.items() if key in wanted}
     if not os.path.exists(made.get("init_main_from_path", "/")):  # it came from standard input
         del made["init_main_from_path"]
-    # not all arguments: a run that is resumed, or another client, may have others, and workers be the same
-    return {**made, "sys_argv": data.get("sys_argv", [""])[:1]}
+    # Clients, and a run that is resumed, share workers if this is the same. So no path is there twice, as
+    # where a program is imported again and adds it, and arguments are left out.
+    return {**made, "sys_path": list(dict.fromkeys(made["sys_path"])), "sys_argv": data.get("sys_argv", [""])[:1]}
 
 
 class Batch:
