@@ -186,7 +186,7 @@ class Batch:
         if not check_outputs:
             options.append("--no-check-outputs")
         self._set_up(None, background_batching, client_name(name))
-        self._service = Service(jobs, engine, log, resume, options, runtasks)
+        self._service = Service(jobs, engine, log, resume, grace, options, runtasks)
         weakref.finalize(self, Service.end, self._service)
         self._place = self._service.place
         self._link = Link(self._place, self._name, self._service)
@@ -281,6 +281,7 @@ class Batch:
             return
         self._closed, self._link.ending = True, "the batch was ended by terminate()"
         self._service.signal()
+        self._link.hang_up()
         self._link.wait(lambda: self._link.over is not None, 60)
         self._leave()
 
