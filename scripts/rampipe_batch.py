@@ -153,14 +153,15 @@ def _preparation():
     """What a worker must do before it can load our functions."""
     import multiprocessing.spawn
     data = multiprocessing.spawn.get_preparation_data("worker")
-    wanted = {"sys_path", "orig_dir"}
+    wanted = {"sys_path"}
     if rampipe_spool.cloudpickle is None:
         wanted |= {"init_main_from_name", "init_main_from_path"}
     made = {key: value for key, value in data.items() if key in wanted}
     if not os.path.exists(made.get("init_main_from_path", "/")):  # it came from standard input
         del made["init_main_from_path"]
-    # not all arguments: a run that is resumed, or another client, may have others, and workers be the same
-    return {**made, "sys_argv": data.get("sys_argv", [""])[:1]}
+    # Clients, and a run that is resumed, share workers if this is the same. So no path is there twice, as
+    # where a program is imported again and adds it, and arguments are left out.
+    return {**made, "sys_path": list(dict.fromkeys(made["sys_path"])), "sys_argv": data.get("sys_argv", [""])[:1]}
 
 
 class Batch:
@@ -185,7 +186,7 @@ class Batch:
         if not check_outputs:
             options.append("--no-check-outputs")
         self._set_up(None, background_batching, client_name(name))
-        self._service = Service(jobs, engine, log, resume, options, runtasks)
+        self._service = Service(jobs, engine, log, resume, grace, options, runtasks)
         weakref.finalize(self, Service.end, self._service)
         self._place = self._service.place
         self._link = Link(self._place, self._name, self._service)
@@ -280,6 +281,7 @@ class Batch:
             return
         self._closed, self._link.ending = True, "the batch was ended by terminate()"
         self._service.signal()
+        self._link.hang_up()
         self._link.wait(lambda: self._link.over is not None, 60)
         self._leave()
 

@@ -72,8 +72,8 @@ def _tail(path, most=2000):
 class Service:
     """runtasks --listen, a child of this process, and its spool."""
 
-    def __init__(self, jobs, engine, log, resume, options, runtasks):
-        self.process = None
+    def __init__(self, jobs, engine, log, resume, grace, options, runtasks):
+        self.process, self.grace = None, grace
         self.kept = log is not None
         self.folder = os.getcwd()
         command = [find_runtasks(runtasks)]
@@ -183,6 +183,11 @@ def _finish(service, creator):
             os.killpg(process.pid, signal.SIGTERM)
     _say_alive(service)
     if process is not None:
+        for more in (signal.SIGTERM, signal.SIGKILL):  # for one that heeds no first signal
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(service["grace"] + 3)
+                break
+            os.killpg(process.pid, more)
         process.wait()
     if service["_short"] is not None:
         rampipe_store.remove_folder(*service["_short"], creator)
@@ -371,6 +376,11 @@ class Link:
         for task in list(self.kept):
             task.fetch()
         self.kept.clear()
+
+    def hang_up(self):
+        """Hears no more."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def disconnect(self):
         """Gives back what the operating system has lent."""

@@ -25,7 +25,7 @@ from rampipe_link import Place  # noqa: E402
 from shared_stores import descriptors  # noqa: E402
 
 if __name__ == "__main__":
-    signal.alarm(100)
+    signal.alarm(int(os.environ.get("BATCH_ALARM", "100")))
 
 
 def raises(kind, pattern, call, *args, **keywords):
@@ -400,6 +400,8 @@ def clients():
         assert mine.result.get() == 1
         ran = sorted(line for name in os.listdir(folder) for line in open(os.path.join(folder, name)))
         assert ran == sorted(f"({i}, {j})\n" for i in range(workers) for j in range(many // workers)), "lost or doubled"
+        started = [name for name in os.listdir(b._place.spool) if name.endswith(".out")]
+        assert len(started) <= 4, f"clients do not share workers: {started}"
         # a fork cannot wait for what its parent gave, and a client that goes without a word harms nobody
         slow = b.function(calls.sleep, 0.3)
         child = os.fork()
