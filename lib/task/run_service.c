@@ -183,12 +183,12 @@ static bool
 serve(struct service *s)
 {
     for (;;) {
-        if (s->pool.signals > 0)
-            end_all(s);
         take_clients(s);
         for (size_t i = 0; i < s->n; i++)
             run_client_prepare(s->client[i], s->client, s->n);
-        if (s->pool.signals == 0)
+        if (s->pool.signals > 0) /* one that has just begun, too */
+            end_all(s);
+        else
             start_ready(s);
         for (size_t i = 0; i < s->n; i++)
             run_client_tell(s->client[i]);

@@ -124,6 +124,7 @@ static const struct {
                      "runner\tr1\tboot\thost\n"
                      "process\ta\t1\t4711\t86400.25\n"
                      "file\tx\ta\tfile\tsize=3\tmtime=1.5\tsum=7\n"
+                     "client\ttraining\nerror\ttraining:7: task 'a' comes twice\n"
                      "attempt\ta\t1\t0\t1.5\t0\tuser=1\n"
                      "attempt\tb\t1\t1.5\t2\tSIGKILL\thost=h\n"
                      "#end\n"},
@@ -378,7 +379,8 @@ static const struct {
     {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},      {"answer", "rdsf"},
     {"bound", "rdsf"},   {"weight", "rdsf"},    {"expert", "rdsf"},   {"device", "rdsf"},
     {"reach", "rdsf"},   {"policy", "rdsf"},    {"runner", "rdsf"},   {"process", "rdsf"},
-    {"file", "rdsf"},    {"rung", "rdsf"},      {"arrivals", "rdsf"},
+    {"file", "rdsf"},    {"rung", "rdsf"},      {"arrivals", "rdsf"}, {"client", "rdsf"},
+    {"error", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
