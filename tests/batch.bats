@@ -7,6 +7,7 @@ setup_file() {
     PYTHONS=$(for python in python3 /usr/bin/python3; do
         "$python" -c 'import sys; print(sys.executable)' 2>/dev/null
     done | sort -ru | paste -sd ' ')
+    [ -n "${EVERY-}" ] || PYTHONS=${PYTHONS%% *}
     PYTHON=${PYTHONS%% *} # of one is enough where what is tested is not how it pickles
     export PYTHONS PYTHON
 }

@@ -6,7 +6,7 @@
 # shellcheck source=tests/programs.bash
 source "$ROOT/tests/programs.bash"
 setup_file() {
-    export FAULT_STEP=${FAULT_STEP:-3}
+    export FAULT_STEP=${FAULT_STEP:-2}
     cd "$BATS_FILE_TMPDIR" && make_programs && gzip -k graph.rec || return
     export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 }

@@ -25,7 +25,7 @@ TRACES = os.path.relpath(os.path.join(os.path.dirname(__file__), "../../traces")
 failures = 0
 checks = 0
 # How many runs are drawn for a mean: with EVERY=1, as in CI, all.
-SHARE = 1 if os.environ.get("EVERY") else 4
+SHARE = 1 if os.environ.get("EVERY") else 8
 
 
 def check(ok, *what):
