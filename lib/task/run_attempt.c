@@ -364,8 +364,7 @@ start(struct run *run, uint32_t task, bool *later)
     pool->cores -= t->cores;
     pool->memory -= t->memory;
     run->tally->running++;
-    return !slot->worker || run_log_process(run, task, slot->pid, slot->worker->number,
-                                            slot->worker->began);
+    return true;
 }
 
 static bool

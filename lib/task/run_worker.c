@@ -238,7 +238,9 @@ run_worker_call(struct run *run, uint32_t task, struct run_slot **slot, int *why
                 return status;
         }
         worker = (*slot)->worker;
-        if (!make_line(run, t, worker))
+        /* before it can begin: a resumed run looks for it, if this one is killed meanwhile */
+        if (!make_line(run, t, worker) ||
+            !run_log_process(run, task, (*slot)->pid, worker->number, worker->began))
             return -1;
         if (!(heard = send_more(worker)))
             run_worker_leave(run->pool, *slot);
