@@ -1,8 +1,9 @@
-/* What the files of the runner share: run.c a run and its loop, run_pool.c what runs of one service
- * share, run_attempt.c attempts, run_record.c their records, run_graph.c who is ready, run_process.c
- * processes, run_worker.c those that are given calls, run_lists.c lists of who wrote what tasks read,
- * run_log.c the log being written, run_journal.c and being read, run_resume.c what of it is done
- * again, run_alive.c processes that outlived their runner, run_files.c what files are like. */
+/* What the files of the runner share: run.c a run and its loop, run_pool.c what runs of
+ * one service share, run_attempt.c attempts, run_record.c their records, run_graph.c who
+ * is ready, run_process.c processes, run_worker.c those that are given calls, run_lists.c
+ * lists of who wrote what tasks read, run_log.c the log being written, run_journal.c and
+ * being read, run_resume.c what of it is done again, run_alive.c processes that outlived
+ * their runner, run_files.c what files are like. */
 #ifndef RAMPIPE_TASK_RUN_H
 #define RAMPIPE_TASK_RUN_H
 
@@ -59,15 +60,16 @@ struct run_task {
     bool finished; /* the log says so, and it is not run again */
 };
 
-/* Edges are in the order in which `dst` came. Ends are numbers of tasks, or TASK_GATHER and the
- * number of a gather. */
+/* Edges are in the order in which `dst` came. Ends are numbers of tasks, or TASK_GATHER
+ * and the number of a gather. */
 struct run_edge {
     uint32_t src, dst, next; /* next: that leads from src */
     enum task_hazard hazard;
 };
 
-/* Gathers (rampipe/task.h) are nodes like tasks, but take no time, and no record names them: they
- * end with the last task that they wait for. They have no names, costs or place in a log. */
+/* Gathers (rampipe/task.h) are nodes like tasks, but take no time, and no record names
+ * them: they end with the last task that they wait for. They have no names, costs or
+ * place in a log. */
 struct run_graph {
     struct run_task *task, *gather;
     struct run_edge *edge;
@@ -109,7 +111,8 @@ struct run_attempt {
     double start, end, user, system; /* seconds */
     double memory;                   /* bytes */
     const char *status, *host;
-    /* a call's: as the worker gave them; NULL: it did not. user, system, memory: NAN then */
+    /* a call's: as the worker gave them; NULL: it did not. user, system, memory: NAN
+     * then */
     const char *result, *standard_output, *standard_error;
     int output; /* what it said, to be shown if it failed; -1: nothing */
     bool ok;
@@ -138,8 +141,9 @@ struct run_pause {
 };
 
 /*
- * A turn: a task was begun, or somebody else changed a file (`logged` is REC_NONE). Turns are
- * counted as the tasks of ->touched are, which knows whose turn was the last to write a name.
+ * A turn: a task was begun, or somebody else changed a file (`logged` is REC_NONE). Turns
+ * are counted as the tasks of ->touched are, which knows whose turn was the last to write
+ * a name.
  */
 struct run_turn {
     uint32_t logged, runner; /* runner: under which it was begun */
@@ -208,7 +212,8 @@ struct run_log {
     struct rec_arena arena;
 };
 
-/* Of the tasks of a run that has a log: what each reads and writes, and who wrote that before. */
+/* Of the tasks of a run that has a log: what each reads and writes, and who wrote that
+ * before. */
 struct run_access {
     uint32_t nreads, nwrites;
     size_t name; /* where they begin */
@@ -333,8 +338,9 @@ bool run_pool_reserve(struct run_pool *pool, size_t more,
 /* Signals that end the run, but those that are ignored, wait until ->events is read;
  * ->launch.mask is what was heard before. */
 bool run_watch_signals(struct run_pool *pool, struct rec_error *err) REC_MUST_CHECK;
-/* Waits for what comes first, but not longer than `left` seconds; takes answers and the end
- * of processes. What comes to ->signal, or to the n descriptors at `more`, is the caller's. */
+/* Waits for what comes first, but not longer than `left` seconds; takes answers and the
+ * end of processes. What comes to ->signal, or to the n descriptors at `more`, is the
+ * caller's. */
 bool run_pool_wait(struct run_pool *pool, double left, struct pollfd *more, size_t n,
                    struct rec_error *err) REC_MUST_CHECK;
 /* Idle workers end; waits for that. */
@@ -346,15 +352,15 @@ struct run_slot *run_free_slot(struct run_pool *pool, struct rec_error *err);
 double run_seconds(clockid_t clock);
 /* Since the run began, to the microsecond. */
 double run_now(const struct run *run);
-/* What a task came to: a done or block record. `status`: of its last attempt; NULL: it was not
-  * run. */
+/* What a task came to: a done or block record. `status`: of its last attempt; NULL: it
+ * was not run. */
 void run_put_end(struct run *run, uint32_t task, double start, double end, double busy,
                  const char *status);
 /* Number ->attempts of a task, to the output and the log, which has what it wrote. */
 bool run_put_attempt(struct run *run, const struct run_task *task,
                      const struct run_attempt *attempt) REC_MUST_CHECK;
-/* A task that the log says has finished: its attempt as it stands there, and that it is done. Its
- * result is the task's again. */
+/* A task that the log says has finished: its attempt as it stands there, and that it is
+ * done. Its result is the task's again. */
 bool run_repeat(struct run *run, uint32_t task) REC_MUST_CHECK;
 void run_warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);
 
@@ -375,8 +381,8 @@ bool run_start_ready(struct run *run, size_t most, size_t *started) REC_MUST_CHE
 bool run_is_due(const struct run *run);
 /* Tasks whose pause is over are ready. */
 bool run_wake(struct run *run) REC_MUST_CHECK;
-/* The attempt in a slot has ended, and its worker, if it has one, is idle. What is not known here
- * of `attempt` is filled in: times, host, files that are missing. */
+/* The attempt in a slot has ended, and its worker, if it has one, is idle. What is not
+ * known here of `attempt` is filled in: times, host, files that are missing. */
 bool run_end_attempt(struct run_slot *slot, struct run_attempt *attempt) REC_MUST_CHECK;
 /* A process has ended, and is still there as far as its number goes. */
 void run_reap(struct run_pool *pool, pid_t pid);
@@ -418,11 +424,15 @@ bool run_client_is_over(const struct run_client *client);
 void run_client_add_tally(const struct run_client *client, struct task_tally *tally);
 
 /* ---- run_socket.c ---- */
-/* A socket that accepts, for this user alone, where there is none, or one that nobody listens
- * to; *own: its file. -1: *err. */
+/* A socket that accepts, for this user alone, where there is none, or one that nobody
+ * listens to; *own: its file. -1: *err. */
 int run_socket_open(const char *path, struct stat *own, struct rec_error *err);
 /* Closes it, and removes its file if that is still its own. */
 void run_socket_close(int socket, const char *path, const struct stat *own);
+/* Sends of the n bytes, from *sent on, as many as the other end takes now. False: it does not
+ * listen any more. */
+bool run_socket_send(int socket, const char *bytes, size_t n,
+                     size_t *sent) REC_MUST_CHECK;
 
 /* ---- run_graph.c ---- */
 /* Is `a` the file `b`, or all below a folder that b is in? */
@@ -479,9 +489,11 @@ void run_log_close(struct run_log *log);
 /* Names that a task reads and writes, before it is added to the hazards. */
 bool run_log_access(struct run *run, const struct task *task) REC_MUST_CHECK;
 void run_access_free(struct run_accesses *access);
-/* A task begins: its record, behind what the files are like that no task before it made. */
+/* A task begins: its record, behind what the files are like that no task before it
+ * made. */
 bool run_log_begin(struct run *run, uint32_t task) REC_MUST_CHECK;
-/* Its process, or worker, is number so and so, started so many seconds after the machine. */
+/* Its process, or worker, is number so and so, started so many seconds after the
+ * machine. */
 bool run_log_process(struct run *run, uint32_t task, pid_t pid, uint32_t number,
                      double started) REC_MUST_CHECK;
 /* It ended: what it wrote is like, `attempt` is its record. */
@@ -509,12 +521,13 @@ bool run_task_hash(const struct task *task, uint64_t *hash,
                    struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- run_resume.c ---- */
-/* All tasks up to the end of the input, or a fence, are there: ->finished is taken from those
- * that run again. REC_DATA: what one would read is lost, or half written. */
+/* All tasks up to the end of the input, or a fence, are there: ->finished is taken from
+ * those that run again. REC_DATA: what one would read is lost, or half written. */
 bool run_resume(struct run *run) REC_MUST_CHECK;
 
 /* ---- run_alive.c ---- */
-/* Waits, as long as `grace`, for processes of tasks that the log does not say have ended. */
+/* Waits, as long as `grace`, for processes of tasks that the log does not say have
+ * ended. */
 bool run_wait_for_alive(const struct run_log *log, const struct task_run_options *options,
                         struct rec_error *err) REC_MUST_CHECK;
 /* The kernel's name for the time since the machine was started. */
@@ -547,8 +560,8 @@ bool run_launch_open(struct run_launch *launch, bool marked,
 void run_launch_mark(struct run_launch *launch, const char *run, uint32_t number);
 void run_launch_close(struct run_launch *launch);
 /* Starts a task's process. 1; 0: *why is an errno; -1: *err. `input` is the file of its
- * standard input, NULL for none. If the slot has a worker it is that, and `end` the end of its
- * socket that it gets. */
+ * standard input, NULL for none. If the slot has a worker it is that, and `end` the end
+ * of its socket that it gets. */
 int run_launch(struct run_launch *launch, const struct run_task *task,
                struct run_slot *slot, const char *input, const char *logs, int end,
                int *why, struct rec_error *err) REC_MUST_CHECK;

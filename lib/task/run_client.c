@@ -1,5 +1,6 @@
 /*
- * A client of a service: what it sends is the input of a run, what it is told is the output.
+ * A client of a service: what it sends is the input of a run, what it is told is the
+ * output.
  *
  *     begin() its name, log --- run_prepare() --- finish() #end, or an error record --- it closes
  *
@@ -62,19 +63,10 @@ drop_output(struct run_client *client)
 static void
 send_more(struct run_client *client)
 {
-    while (client->sent < client->nout) {
-        ssize_t n = send(client->socket, client->out + client->sent,
-                         client->nout - client->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n >= 0)
-            client->sent += (size_t)n;
-        else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
-            return;
-        else if (errno != EINTR) {
-            drop_output(client);
-            return;
-        }
-    }
-    client->nout = client->sent = 0;
+    if (!run_socket_send(client->socket, client->out, client->nout, &client->sent))
+        drop_output(client);
+    else if (client->sent == client->nout)
+        client->nout = client->sent = 0;
 }
 
 /* Why its run could not go on. A message may have cut a character in two. */

@@ -122,3 +122,18 @@ run_socket_close(int fd, const char *path, const struct stat *own)
     if (lstat(path, &now) == 0 && now.st_dev == own->st_dev && now.st_ino == own->st_ino)
         unlink(path);
 }
+
+bool
+run_socket_send(int fd, const char *bytes, size_t n, size_t *sent)
+{
+    while (*sent < n) {
+        ssize_t some = send(fd, bytes + *sent, n - *sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (some >= 0)
+            *sent += (size_t)some;
+        else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+            return true;
+        else if (errno != EINTR)
+            return false;
+    }
+    return true;
+}

@@ -5,8 +5,8 @@
  *          \-- or a new one; an idle one of another kind       "end ID STATUS ..." <---
  *              makes way if there are as many as cores
  *
- * No more workers are kept than there are cores. End of file on its socket tells one to exit; the
- * process may take as long as a task that is to end.
+ * No more workers are kept than there are cores. End of file on its socket tells one to
+ * exit; the process may take as long as a task that is to end.
  */
 #include "run.h"
 
@@ -103,7 +103,8 @@ find_idle(struct run_pool *pool, const struct run_task *task)
     return found;
 }
 
-/* Idle ones end, those first that have been idle longest, until there is room for another. */
+/* Idle ones end, those first that have been idle longest, until there is room for
+ * another. */
 static void
 make_way(struct run_pool *pool)
 {
@@ -210,17 +211,7 @@ make_line(struct run *run, const struct run_task *task, struct run_worker *worke
 static bool
 send_more(struct run_worker *worker)
 {
-    while (worker->sent < worker->nunsent) {
-        ssize_t n = send(worker->socket, worker->unsent + worker->sent,
-                         worker->nunsent - worker->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n >= 0)
-            worker->sent += (size_t)n;
-        else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
-            return true;
-        else if (errno != EINTR)
-            return false;
-    }
-    return true;
+    return run_socket_send(worker->socket, worker->unsent, worker->nunsent, &worker->sent);
 }
 
 int
@@ -238,7 +229,8 @@ run_worker_call(struct run *run, uint32_t task, struct run_slot **slot, int *why
                 return status;
         }
         worker = (*slot)->worker;
-        /* before it can begin: a resumed run looks for it, if this one is killed meanwhile */
+        /* before it can begin: a resumed run looks for it, if this one is killed
+         * meanwhile */
         if (!make_line(run, t, worker) ||
             !run_log_process(run, task, (*slot)->pid, worker->number, worker->began))
             return -1;
@@ -311,7 +303,8 @@ read_answer(char *line, const char *id, struct run_attempt *attempt, uint64_t *s
     return true;
 }
 
-/* It does not keep to what a worker does: its call, if it has one, fails when it has ended. */
+/* It does not keep to what a worker does: its call, if it has one, fails when it has
+ * ended. */
 static void
 dismiss(struct run_slot *slot, const char *did, char *line)
 {
