@@ -90,7 +90,8 @@ read_policy(struct policy *p, const struct partition_args *args)
     return p->offer.rng != NULL;
 }
 
-/* Puts "graph/degree" on the list, and among what is wanted if it is not in the output. */
+/* Puts "graph/degree" on the list, and among what is wanted if it is not in the
+ * output. */
 static bool
 offer(struct policy *p, const struct graph *graph, uint32_t degree)
 {
@@ -138,9 +139,9 @@ write_wanted(struct policy *p)
 }
 
 /*
- * A job has n alternatives more, which are written for each job anew. As many as its record has
- * bytes are not counted: they make the output larger by a factor, however many jobs there are.
- * What a few bytes can ask for are thousands of degrees.
+ * A job has n alternatives more, which are written for each job anew. As many as its
+ * record has bytes are not counted: they make the output larger by a factor, however many
+ * jobs there are. What a few bytes can ask for are thousands of degrees.
  */
 static bool
 count_alternatives(struct policy *p, const struct rec *rec, uint32_t n, double *all)

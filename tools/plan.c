@@ -233,7 +233,8 @@ write_rung(struct planning *p, double rate, const struct serve_config *config,
     }
 }
 
-/* How to run it when queries come faster, and what plans for such rates alone would cost. */
+/* How to run it when queries come faster, and what plans for such rates alone would
+ * cost. */
 static bool
 write_rungs(struct planning *p, struct serve_planner *planner,
             const struct serve_plan *plan, const struct serve_trial *trial)

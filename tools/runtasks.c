@@ -147,7 +147,8 @@ note_tally(const struct cli *cli, const struct task_tally *tally)
              (unsigned long long)tally->before);
 }
 
-/* Clients are told how their tasks went: that one failed is not this program's failure. */
+/* Clients are told how their tasks went: that one failed is not this program's
+ * failure. */
 static bool
 serve(struct cli *cli, const struct task_run_options *options, const char *socket)
 {

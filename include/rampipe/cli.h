@@ -54,16 +54,18 @@ int cli_main(int argc, char **argv, const char *name, const struct cli_mode *mod
 bool cli_help(const struct cli_program *program, const struct cli_mode *modes,
               const char *prefix) REC_MUST_CHECK;
 
-/** False: an abbreviation stands for several options, of which getopt_long() would take the first; it
- * is said on standard error. */
+/** False: an abbreviation stands for several options, of which getopt_long() would take
+ * the first; it is said on standard error. */
 bool cli_check_options(const char *name, const struct cli_program *program, int argc,
                        char *const *argv) REC_MUST_CHECK;
 
-/** The parser of options sets it when getopt_long() has refused one, without a message. */
+/** The parser of options sets it when getopt_long() has refused one, without a
+ * message. */
 extern bool cli_option_refused;
 
-/** Says on standard error what is wrong with an option that getopt_long() refused: the word of
- * the command line, and the letter if it was a short one. `name` is who says it. */
+/** Says on standard error what is wrong with an option that getopt_long() refused: the
+ * word of the command line, and the letter if it was a short one. `name` is who says
+ * it. */
 void cli_explain_option(const char *name, const struct cli_program *program,
                         const char *word, int letter);
 
@@ -92,8 +94,8 @@ struct cli {
     char *provenance;   /* own #@ line; owned */
     bool quiet, verbose, partial;
     bool progress; /* asked for: report whatever the input is */
-    /* On a "no" (REC_NO) the output gets no end, and no file takes its place: what is there
-     * of it is no result. */
+    /* On a "no" (REC_NO) the output gets no end, and no file takes its place: what is
+     * there of it is no result. */
     bool cut;
     struct rec_reader *reader; /* opened by cli_open_*; closed by cli_finish */
     struct rec_writer *writer;
@@ -172,9 +174,9 @@ bool cli_seconds(struct cli *cli, const char *option, const char *text, bool all
 /** A size in bytes, or with a unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB. */
 bool cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
                double *value) REC_MUST_CHECK;
-/** A rate in bytes/s, or a size with a unit and /s: 1.6TB/s; or in bits: 400Gbit/s, 400Gb/s,
- * 400Gbps. Units are taken in upper or lower case, behind blanks, too, but b and B where both are
- * units. */
+/** A rate in bytes/s, or a size with a unit and /s: 1.6TB/s; or in bits: 400Gbit/s,
+ * 400Gb/s, 400Gbps. Units are taken in upper or lower case, behind blanks, too, but b and
+ * B where both are units. */
 bool cli_rate(struct cli *cli, const char *option, const char *text, bool allow_inf,
               double *value) REC_MUST_CHECK;
 bool cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
@@ -184,8 +186,8 @@ bool cli_limit(struct cli *cli, const char *text, struct rec_limit *limit) REC_M
 /** The index of `text`, in upper or lower case, in a NULL-terminated list of words. */
 bool cli_choice(struct cli *cli, const char *option, const char *text,
                 const char *const *words, size_t *index) REC_MUST_CHECK;
-/** The index of the row called `text` in a table whose rows of `size` bytes begin with their
- * name; a NULL name ends it. */
+/** The index of the row called `text` in a table whose rows of `size` bytes begin with
+ * their name; a NULL name ends it. */
 bool cli_choose_row(struct cli *cli, const char *option, const char *text,
                     const void *rows, size_t size, size_t *index) REC_MUST_CHECK;
 

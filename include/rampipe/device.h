@@ -12,8 +12,8 @@
  *     max(flops * padding / (peak * share(class)), moved / (bandwidth * share(memory)))
  *         + latency(class)
  *
- * So small ops reach less of the peak than large ones. Padding is what a matrix product does
- * in vain, whose M and N are no multiples of the tile.
+ * So small ops reach less of the peak than large ones. Padding is what a matrix product
+ * does in vain, whose M and N are no multiples of the tile.
  */
 #ifndef RAMPIPE_DEVICE_H
 #define RAMPIPE_DEVICE_H
@@ -95,8 +95,9 @@ struct device_roofline {
         flat; /* not 0: the share of both that any op reaches, instead of the table's */
 };
 
-/** Time, seconds; nothing to do takes none. False: the table does not know the op's class, or
- * the time, which is then inf, is no finite number (REC_DATA, *err names no op). */
+/** Time, seconds; nothing to do takes none. False: the table does not know the op's
+ * class, or the time, which is then inf, is no finite number (REC_DATA, *err names no
+ * op). */
 bool device_seconds(const struct device_roofline *roofline,
                     const struct device_work *work, double *seconds,
                     struct rec_error *err) REC_MUST_CHECK;
@@ -123,22 +124,24 @@ struct device_fill {
 };
 
 /**
- * Passes a record on; those of a graph, with what stands among them, when it ends. Of graph
- * records device= and, as asked, batch= and precision= are set; of op records COMPUTE, if they have
- * work: flops= or moved=, 0 included. If others, but for communication (coll=), have none,
- * *err says how many (REC_NO), and nothing of the graph is written. With keep_times it is, but it
- * loses device=, for its times are of several devices; if no op has work, it keeps the device=
- * that it came with. With another batch, flops=, activation= and
- * bytes of deps grow in proportion; MEMORY and moved= in what is more than param= (of a backward
- * op's moved= more than twice that: parameters and their gradients); gemm= in BATCH, or M. With
- * another precision than a graph says, all bytes do as the bytes of its elements. Graphs of parts
- * are refused then, for partition gives parts and their deps sizes by rules of its own; and so are
- * ops that take time but have no work.
+ * Passes a record on; those of a graph, with what stands among them, when it ends. Of
+ * graph records device= and, as asked, batch= and precision= are set; of op records
+ * COMPUTE, if they have work: flops= or moved=, 0 included. If others, but for
+ * communication (coll=), have none, *err says how many (REC_NO), and nothing of the graph
+ * is written. With keep_times it is, but it loses device=, for its times are of several
+ * devices; if no op has work, it keeps the device= that it came with. With another batch,
+ * flops=, activation= and bytes of deps grow in proportion; MEMORY and moved= in what is
+ * more than param= (of a backward op's moved= more than twice that: parameters and their
+ * gradients); gemm= in BATCH, or M. With another precision than a graph says, all bytes
+ * do as the bytes of its elements. Graphs of parts are refused then, for partition gives
+ * parts and their deps sizes by rules of its own; and so are ops that take time but have
+ * no work.
  */
 bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
                       struct rec_error *err) REC_MUST_CHECK;
-/** Ends the graph at hand, if there is one: it is written, or refused (REC_DATA: it has no op). */
+/** Ends the graph at hand, if there is one: it is written, or refused (REC_DATA: it has
+ * no op). */
 bool device_fill_end(struct device_fill *fill, struct rec_writer *writer,
                      struct rec_error *err) REC_MUST_CHECK;
 void device_fill_free(struct device_fill *fill);
@@ -172,11 +175,12 @@ struct device_footprint {
 };
 
 /**
- * Passes a record on. MEMORY of an op with pair= becomes what device_parameter_bytes() says of
- * its parameters, and its activation=, which the backward pass reads: the output of an op is
- * counted once, however many read it. Of an op with no pair=, which nothing trains, and by the
- * published rule, param= and activation=. Graph records get optimizer=, or lose it. False, also
- * if it is not known how many bytes a parameter has, or if a graph ended without an op: *err.
+ * Passes a record on. MEMORY of an op with pair= becomes what device_parameter_bytes()
+ * says of its parameters, and its activation=, which the backward pass reads: the output
+ * of an op is counted once, however many read it. Of an op with no pair=, which nothing
+ * trains, and by the published rule, param= and activation=. Graph records get
+ * optimizer=, or lose it. False, also if it is not known how many bytes a parameter has,
+ * or if a graph ended without an op: *err.
  */
 bool device_footprint_take(struct device_footprint *footprint,
                            const struct rec_reader *reader, const struct rec *rec,

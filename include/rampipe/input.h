@@ -49,7 +49,8 @@ void input_head_free(struct input_head *head);
  * 0.5, backward_compute_time=1, activation_size=[8; 8], parameter_size=4[, stage_id=0]",
  * and "\tnode1 -- node2"; # opens a comment line. Mirrors as the reference: op i's twin
  * is 2n-i+1 (n = the largest id), dep u->v gives b(v)->b(u), and n -> n+1 joins the
- * passes. Device, batch and family of `head`, which may be NULL, become keys of the graph record.
+ * passes. Device, batch and family of `head`, which may be NULL, become keys of the graph
+ * record.
  */
 bool input_read_profile(struct graph *graph, struct rec_reader *reader,
                         const struct input_profile_options *options, struct rec_str id,
@@ -65,9 +66,10 @@ struct input_twin {
 };
 
 /**
- * Builds *to, which was started, from a closed forward graph whose ids are integers, and closes
- * it: forward ops, and if `backward`, a twin for each op, is not NULL, those, the mirrored deps
- * and the join (as input_read_profile() says). A dep carries its source's activation.
+ * Builds *to, which was started, from a closed forward graph whose ids are integers, and
+ * closes it: forward ops, and if `backward`, a twin for each op, is not NULL, those, the
+ * mirrored deps and the join (as input_read_profile() says). A dep carries its source's
+ * activation.
  */
 bool input_mirror(const struct graph *forward, const struct input_twin *backward,
                   struct graph *to, struct rec_error *err) REC_MUST_CHECK;
@@ -111,8 +113,8 @@ struct input_block {
 
 /**
  * A transformer by its numbers: a stack of layers, each of them attention and an MLP. The
- * writing of ops (lib/input/transformer.c) only reads it. Starts as {0}; 0 means that a model
- * has no such part, unless said otherwise.
+ * writing of ops (lib/input/transformer.c) only reads it. Starts as {0}; 0 means that a
+ * model has no such part, unless said otherwise.
  */
 struct input_transformer {
     unsigned width, layers, words;
@@ -120,35 +122,37 @@ struct input_transformer {
     unsigned heads, kv_heads, head_width; /* of queries, of keys and values; of each */
     unsigned inner;                       /* of a dense MLP */
 
-    /* Latent attention (DeepSeek-V2, 2024, section 2.1): keys and values come out of a vector of
-     * kv_rank, queries of one of q_rank (0: of the whole width). The last rope_width elements of
-     * a head's query and key hold the position; those of the key are the same for all heads. */
+    /* Latent attention (DeepSeek-V2, 2024, section 2.1): keys and values come out of a
+     * vector of kv_rank, queries of one of q_rank (0: of the whole width). The last
+     * rope_width elements of a head's query and key hold the position; those of the key
+     * are the same for all heads. */
     unsigned q_rank, kv_rank, rope_width;
     unsigned value_width; /* of a head's values; 0: head_width */
 
-    /* A mixture: each token takes experts_used of `experts`, which are expert_inner wide, and an
-     * MLP that all tokens share and is shared_inner wide. */
+    /* A mixture: each token takes experts_used of `experts`, which are expert_inner wide,
+     * and an MLP that all tokens share and is shared_inner wide. */
     unsigned experts, experts_used, expert_inner, shared_inner;
 
     unsigned positions, types; /* learned embeddings */
     unsigned relative_buckets; /* learned biases of scores, by distance, for each head */
     bool alibi; /* biases of scores that are the distance times a constant */
 
-    /* Layers that come before, without a mask, and are read by each of `layers` through a second
-     * attention. */
+    /* Layers that come before, without a mask, and are read by each of `layers` through a
+     * second attention. */
     unsigned encoder_layers;
 
-    /* Images: image x image pixels of so many channels, cut into patches, instead of words. */
+    /* Images: image x image pixels of so many channels, cut into patches, instead of
+     * words. */
     unsigned image, patch, channels;
     unsigned labels; /* a classifier of the first token */
 
-    /* One for each of `layers`; input_transformer_free() frees it. NULL: no layer has a window,
-     * and either all layers are mixtures of experts or none is. */
+    /* One for each of `layers`; input_transformer_free() frees it. NULL: no layer has a
+     * window, and either all layers are mixtures of experts or none is. */
     struct input_block *block;
     bool causal;
     bool rms; /* RMSNorm instead of LayerNorm with a bias */
-    /* Where norms stand: before attention and MLP; behind each of them, before it is added;
-     * behind each addition; behind the embedding; at the end of the stack. */
+    /* Where norms stand: before attention and MLP; behind each of them, before it is
+     * added; behind each addition; behind the embedding; at the end of the stack. */
     bool norm_before, norm_inside, norm_behind, norm_embedding, norm_final;
     enum input_qk_norm qk_norm; /* of queries and keys */
     bool parallel; /* MLP and attention have the same input, and are added at once */
@@ -176,10 +180,10 @@ struct input_network_spec {
 };
 
 /**
- * Reads the config.json of a Hugging Face model, the reader's only file: model_type is its
- * family, which says which keys and defaults it has. *sequence is the most tokens. `left`
- * gets the keys that are not understood, as a list for a message; a caller must show them. Free
- * *transformer with input_transformer_free(), also if this fails.
+ * Reads the config.json of a Hugging Face model, the reader's only file: model_type is
+ * its family, which says which keys and defaults it has. *sequence is the most tokens.
+ * `left` gets the keys that are not understood, as a list for a message; a caller must
+ * show them. Free *transformer with input_transformer_free(), also if this fails.
  */
 bool input_transformer_read(struct rec_reader *reader,
                             struct input_transformer *transformer, double *sequence,
@@ -199,36 +203,37 @@ bool input_network_build(const struct input_network_spec *spec, double batch,
                          double sequence, struct input_network *network,
                          struct rec_error *err) REC_MUST_CHECK;
 /**
- * What input_transformer.score_passes is without fusing: PyTorch moves 37 or 33 bytes a score
- * between the products, in each direction. In mixed precision: scale 2 + 2, mask 2 + 2, to fp32
- * 2 + 4, softmax 4 + 4, dropout 4 + 4 and its mask 1, to 16 bits 4 + 2; in fp32 no conversions.
- * `bytes`: an element.
+ * What input_transformer.score_passes is without fusing: PyTorch moves 37 or 33 bytes a
+ * score between the products, in each direction. In mixed precision: scale 2 + 2, mask 2
+ * + 2, to fp32 2 + 4, softmax 4 + 4, dropout 4 + 4 and its mask 1, to 16 bits 4 + 2; in
+ * fp32 no conversions. `bytes`: an element.
  */
 double input_score_passes(double bytes);
-/** Appends a copy of a layer that reads those at the n indexes `reads`, which become its first
- * and ninputs. False: out of memory. */
+/** Appends a copy of a layer that reads those at the n indexes `reads`, which become its
+ * first and ninputs. False: out of memory. */
 bool input_network_add(struct input_network *network, const struct input_layer *layer,
                        const uint32_t *reads, size_t n,
                        struct rec_error *err) REC_MUST_CHECK;
 /** Trainable parameters; a tied weight counts once, a batch norm has weight and bias. */
 double input_network_params(const struct input_network *network);
-/** The kind of network, for the key family= of its graph: "transformer" if it has attention (a
- * layer of that kind, or a product of activations one of which a softmax made); "": not known. */
+/** The kind of network, for the key family= of its graph: "transformer" if it has
+ * attention (a layer of that kind, or a product of activations one of which a softmax
+ * made); "": not known. */
 const char *input_network_family(const struct input_network *network);
 void input_network_free(struct input_network *network);
 
-/** What a layer does forward, at so many bytes an element: its flops, and in, out and weights
- * are moved. Nothing: it is the input. */
+/** What a layer does forward, at so many bytes an element: its flops, and in, out and
+ * weights are moved. Nothing: it is the input. */
 struct device_work input_forward_work(const struct input_layer *layer, double bytes);
-/** Backward: as much for the gradient of its inputs and, where it reads parameters, once more
- * for theirs; a matrix product has two operands in any case. Fused attention makes its scores
- * again: 2.5 times its flops, twice what it moves. */
+/** Backward: as much for the gradient of its inputs and, where it reads parameters, once
+ * more for theirs; a matrix product has two operands in any case. Fused attention makes
+ * its scores again: 2.5 times its flops, twice what it moves. */
 struct device_work input_backward_work(const struct input_layer *layer, double bytes);
 
-/** Starts *graph and builds it of a network at a precision, mirrored, its ops with the work
- * that they do and the time that it takes (none, if roofline->device is NULL, which is no device);
- * MEMORY is activation and parameters. The graph's
- * ids are those of its profile. */
+/** Starts *graph and builds it of a network at a precision, mirrored, its ops with the
+ * work that they do and the time that it takes (none, if roofline->device is NULL, which
+ * is no device); MEMORY is activation and parameters. The graph's ids are those of its
+ * profile. */
 bool input_network_graph(const struct input_network *network, const char *name,
                          const struct device_roofline *roofline, struct graph *graph,
                          struct rec_error *err) REC_MUST_CHECK;

@@ -73,8 +73,9 @@ bool rec_fail(struct rec_error *err, enum rec_code code, const char *format, ...
 bool rec_fail_at(struct rec_error *err, const char *file, uint64_t line,
                  const char *format, ...) REC_PRINTF(4, 5);
 
-/** How much work a few bytes may ask for: `most` of what it is counted in, 0 or INFINITY for any.
- * `option` says in messages what raises it, such as "--limit"; NULL: nothing does. */
+/** How much work a few bytes may ask for: `most` of what it is counted in, 0 or INFINITY
+ * for any. `option` says in messages what raises it, such as "--limit"; NULL: nothing
+ * does. */
 struct rec_limit {
     double most;
     const char *option;
@@ -99,8 +100,9 @@ bool rec_list_name(char *list, size_t room, const char *name);
 bool rec_grow(void *array, size_t *capacity, size_t need, size_t size,
               struct rec_error *err) REC_MUST_CHECK;
 
-/** Text that grows: a stream to memory, as open_memstream() is, that tells when memory ran
- * out (glibc's loses what had no room and reports nothing). Opened and closed once. */
+/** Text that grows: a stream to memory, as open_memstream() is, that tells when memory
+ * ran out (glibc's loses what had no room and reports nothing). Opened and closed
+ * once. */
 struct rec_text {
     FILE *out; /* write here */
     char *bytes;
@@ -141,7 +143,8 @@ rec_str_is(struct rec_str a, const char *b)
     return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
 }
 
-/** The CRC-32 of bytes that follow those whose CRC-32 is `crc` (0: none), as gzip has it. */
+/** The CRC-32 of bytes that follow those whose CRC-32 is `crc` (0: none), as gzip has
+ * it. */
 uint32_t rec_crc32(uint32_t crc, const void *bytes, size_t n);
 
 /** A 64-bit hash of the bytes (wyhash's mixing step), another in each process, so that
@@ -213,8 +216,8 @@ void rec_map_free(struct rec_map *map);
 
 enum { REC_IDS_RUNS = 16, REC_IDS_PREFIX = 32, REC_IDS_AHEAD = 1 << 16 };
 
-/** Ids that differ in a number at their end: PREFIX and from, from + 1, ... to, and of the
- * REC_IDS_AHEAD numbers behind that those whose bit is set. */
+/** Ids that differ in a number at their end: PREFIX and from, from + 1, ... to, and of
+ * the REC_IDS_AHEAD numbers behind that those whose bit is set. */
 struct rec_ids_run {
     uint64_t from, to;
     uint64_t *ahead;
@@ -225,11 +228,11 @@ struct rec_ids_run {
 /**
  * A bounded memory of ids, of streams that have more of them than a machine has memory.
  * Ids that count on, j1, j3, j2, are remembered for good, as up to REC_IDS_RUNS runs.
- * Others are hashes of 64 bits in two generations: an id goes into the newer one; when that
- * holds REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of those at
- * least the last REC_IDS_KEPT are known again, at most twice as many, in 32 MB; two that
- * are different are taken for one with a chance of less than 2^21 / 2^64 an id. Starts as
- * {0}.
+ * Others are hashes of 64 bits in two generations: an id goes into the newer one; when
+ * that holds REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of those
+ * at least the last REC_IDS_KEPT are known again, at most twice as many, in 32 MB; two
+ * that are different are taken for one with a chance of less than 2^21 / 2^64 an id.
+ * Starts as {0}.
  */
 struct rec_ids {
     struct rec_ids_run run[REC_IDS_RUNS];
@@ -358,12 +361,13 @@ struct rec_reader *rec_reader_open(const char *const *files, size_t count,
                                    const struct rec_reader_options *options,
                                    struct rec_error *err) REC_MUST_CHECK;
 
-/** Opens a reader over text that is in memory, and stays there, which messages call `name`. */
+/** Opens a reader over text that is in memory, and stays there, which messages call
+ * `name`. */
 struct rec_reader *rec_reader_open_text(const char *name, struct rec_str text,
                                         struct rec_error *err) REC_MUST_CHECK;
 
-/** Opens a reader over what comes through a descriptor, a socket or pipe, that messages call
- * `name`. Both stay the caller's, until after rec_reader_close(). No gzip. */
+/** Opens a reader over what comes through a descriptor, a socket or pipe, that messages
+ * call `name`. Both stay the caller's, until after rec_reader_close(). No gzip. */
 struct rec_reader *rec_reader_open_descriptor(const char *name, int descriptor,
                                               const struct rec_reader_options *options,
                                               struct rec_error *err) REC_MUST_CHECK;
@@ -372,8 +376,8 @@ struct rec_reader *rec_reader_open_descriptor(const char *name, int descriptor,
 int rec_next(struct rec_reader *reader, struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;
 
-/** rec_next() for who has something else to wait for, too: 2 when the next record is not there
- * yet. Then poll() rec_reader_descriptor() for reading before the next try. */
+/** rec_next() for who has something else to wait for, too: 2 when the next record is not
+ * there yet. Then poll() rec_reader_descriptor() for reading before the next try. */
 int rec_try_next(struct rec_reader *reader, struct rec *rec,
                  struct rec_error *err) REC_MUST_CHECK;
 /** The descriptor of the file being read; -1: none is. */
@@ -482,13 +486,15 @@ bool rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
 
 /* ---- foreign bytes -------------------------------------------------------- */
 
-/** A source of bytes that are no text: a file or standard input, inflated if it is gzip. */
+/** A source of bytes that are no text: a file or standard input, inflated if it is
+ * gzip. */
 struct rec_input;
 
 /** Opens a file; "-" is standard input. `path` is kept, not copied. NULL: *err. */
 struct rec_input *rec_input_open(const char *path, struct rec_error *err) REC_MUST_CHECK;
-/** > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the patient:
- * REC_INPUT_WAITS when what is there of a gzip makes no byte, and more is not there yet. */
+/** > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the
+ * patient: REC_INPUT_WAITS when what is there of a gzip makes no byte, and more is not
+ * there yet. */
 enum { REC_INPUT_WAITS = -2 };
 ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
                          struct rec_error *err) REC_MUST_CHECK;
@@ -503,16 +509,18 @@ void rec_input_close(struct rec_input *input);
  * Opens a writer on standard output (path NULL or "-") or on a file, which is written
  * beside its place and takes it, synced, when rec_writer_close() is told that it is
  * whole: until then, and if anything fails, what was there stands. So a file may be
- * written while it is read. What a writer of this file on this host has left that was killed
- * is removed. What is no regular file (a device, a FIFO) is written
- * directly. A path that ends in .gz is compressed. `provenance` is this stage's own line without its end ("#@ TAB
- * tool version TAB command"); NULL makes a plain text file without header and trailer.
- * It is copied. Writing fails late: rec_writer_close() reports what went wrong.
+ * written while it is read. What a writer of this file on this host has left that was
+ * killed is removed. What is no regular file (a device, a FIFO) is written directly. A
+ * path that ends in .gz is compressed. `provenance` is this stage's own line without its
+ * end ("#@ TAB tool version TAB command"); NULL makes a plain text file without header
+ * and trailer. It is copied. Writing fails late: rec_writer_close() reports what went
+ * wrong.
  */
 struct rec_writer *rec_writer_open(const char *path, const char *provenance,
                                    struct rec_error *err) REC_MUST_CHECK;
 
-/** Where a writer's bytes go that is on no file: `put` takes them all, or returns an errno. */
+/** Where a writer's bytes go that is on no file: `put` takes them all, or returns an
+ * errno. */
 struct rec_sink {
     int (*put)(void *context, const char *bytes, size_t len);
     void *context;
@@ -536,8 +544,8 @@ bool rec_writer_own(struct rec_writer *writer, const char *own,
  * zlib's) of the bytes between header and trailer. Call it before anything is written. */
 void rec_writer_seal(struct rec_writer *writer);
 
-/** Lets the file replace no other than the one that is there now, if any: if another process
- * puts one there meanwhile, that stays, and closing fails (REC_IO). */
+/** Lets the file replace no other than the one that is there now, if any: if another
+ * process puts one there meanwhile, that stays, and closing fails (REC_IO). */
 bool rec_writer_claim(struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 /** What the file is called until it is whole, for who must remove it in a signal

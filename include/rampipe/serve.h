@@ -1,26 +1,27 @@
 /*
- * rampipe/serve.h - serving pipelines: models behind queues, their simulation, their tuner,
- * their planner.
+ * rampipe/serve.h - serving pipelines: models behind queues, their simulation, their
+ * tuner, their planner.
  *
  *     source --> stage: queue, replicas --> stage: queue, replicas --> sink
  *            \-> stage: queue, replicas --------------------------/
  *
- * A stage is a model, and `replicas` of it on one kind of hardware. What comes waits in one
- * queue, first in, first out. A replica that is idle takes what waits, up to `batch` queries,
- * and is busy with them for the time that the model's profile says; then all of them go on
- * along every edge that they take. Nobody waits for a batch to fill, but a replica may wait
- * for the batching delay before it takes one. A stage that several edges lead to waits for a
- * query on each that it takes; a query is done when all its branches are.
+ * A stage is a model, and `replicas` of it on one kind of hardware. What comes waits in
+ * one queue, first in, first out. A replica that is idle takes what waits, up to `batch`
+ * queries, and is busy with them for the time that the model's profile says; then all of
+ * them go on along every edge that they take. Nobody waits for a batch to fill, but a
+ * replica may wait for the batching delay before it takes one. A stage that several edges
+ * lead to waits for a query on each that it takes; a query is done when all its branches
+ * are.
  *
  * Equal times go by what happens (a batch is done, a replica takes one after its delay, a
- * query arrives or replicas change), then by stage in topological order, then by batch of the
- * stage; what is done goes on, and is taken, before the next happens. So what a stage does
- * never depends on a stage that it gets nothing from, but for queries that were dropped there.
- * (tests/serving_brute.py is another program of these rules.)
+ * query arrives or replicas change), then by stage in topological order, then by batch of
+ * the stage; what is done goes on, and is taken, before the next happens. So what a stage
+ * does never depends on a stage that it gets nothing from, but for queries that were
+ * dropped there. (tests/serving_brute.py is another program of these rules.)
  *
  * Source: the simulator of Crankshaw et al., "InferLine: latency-aware provisioning and
- * scaling for prediction serving pipelines" (SoCC 2020), without the faults of its scheduler
- * (last in, first out at one instant; events within 1e-8 ms made one).
+ * scaling for prediction serving pipelines" (SoCC 2020), without the faults of its
+ * scheduler (last in, first out at one instant; events within 1e-8 ms made one).
  */
 #ifndef RAMPIPE_SERVE_H
 #define RAMPIPE_SERVE_H
@@ -33,7 +34,8 @@ REC_BEGIN_DECLS
 
 /* ---- pipelines ----------------------------------------------------------- */
 
-/** Where a record stood, for messages about it; the file's name is borrowed of the reader. */
+/** Where a record stood, for messages about it; the file's name is borrowed of the
+ * reader. */
 struct serve_place {
     const char *file;
     uint64_t line;
@@ -51,9 +53,9 @@ struct serve_profile {
     size_t n, room;
 };
 
-/** What a profile's throughput says of one batch: BATCH, that 1/throughput is the time of a
- * query in it; QUERY, that it is the time of the whole batch, as the published simulator has
- * it. */
+/** What a profile's throughput says of one batch: BATCH, that 1/throughput is the time of
+ * a query in it; QUERY, that it is the time of the whole batch, as the published
+ * simulator has it. */
 enum serve_service { SERVE_BATCH, SERVE_QUERY };
 
 /** Most stages of a pipeline, edges of it that have a probability, replicas of a stage,
@@ -99,12 +101,12 @@ struct serve_window {
     uint64_t resampled; /* 0: not known */
 };
 
-/** How a stage is to be run when so many queries a second reach the pipeline. */
+/** How to run a stage when `rate` queries a second arrive at the pipeline. */
 struct serve_rung {
     double rate; /* queries/s */
     uint32_t stage, batch, replicas;
-    /* What the stage costs in a plan that was made for this rate alone, US$ an hour; NAN if that
-     * is not known. */
+    /* What the stage costs in a plan that was made for this rate alone, US$ an hour; NAN
+     * if that is not known. */
     double fixed;
 };
 
@@ -141,15 +143,15 @@ struct serve_pipeline {
     size_t nchances; /* edges with p < 1 */
 };
 
-/** Is it a profile, price, stage, edge, config, envelope or planned record? A config with time=
- * is none of the pipeline's: it changes one. */
+/** Is it a profile, price, stage, edge, config, envelope or planned record? A config with
+ * time= is none of the pipeline's: it changes one. */
 bool serve_is_pipeline(const struct rec *rec);
 /** Takes a record of a pipeline: 1; 0 it was another; -1 *err. */
 int serve_pipeline_take(struct serve_pipeline *pipeline, const struct rec_reader *reader,
                         const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /** No more records come: checks what they say of each other, puts the stages in order.
- * REC_DATA with file and line: a model that no profile has, a circle, a batch that is larger
- * than any profiled, ... */
+ * REC_DATA with file and line: a model that no profile has, a circle, a batch that is
+ * larger than any profiled, ... */
 bool serve_pipeline_seal(struct serve_pipeline *pipeline,
                          struct rec_error *err) REC_MUST_CHECK;
 /** Every stage with a model is configured; REC_DATA says which is not. */
@@ -191,7 +193,8 @@ struct serve_order {
 bool serve_order_time(struct serve_order *order, const struct rec_reader *reader,
                       double time, struct rec_error *err) REC_MUST_CHECK;
 
-/** Reads a query record: not before the one before, an id that is new. Free order->ids. */
+/** Reads a query record: not before the one before, an id that is new. Free
+ * order->ids. */
 bool serve_read_query(struct serve_order *order, const struct rec_reader *reader,
                       const struct rec *rec, double *time,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -202,22 +205,24 @@ bool serve_read_query(struct serve_order *order, const struct rec_reader *reader
  */
 uint64_t serve_envelope(const double *times, size_t n, double seconds);
 
-/** How many times as long as the sample what is resampled is; how many pieces make a sample. */
+/** How many times as long as the sample what is resampled is; how many pieces make a
+ * sample. */
 enum { SERVE_RESAMPLED = 20, SERVE_PIECES = 10 };
 
 /**
- * Traffic such as that of n arrivals at `times`, from 1 to UINT32_MAX - 1, but SERVE_RESAMPLED
- * times as long: pieces of their spacings, a SERVE_PIECES-th of them each, from places that are
- * drawn, the first behind the last (a circular block bootstrap: Politis and Romano, 1992). Pieces keep
- * what spacings have to do with each other. `longer` has room for SERVE_RESAMPLED * n.
+ * Traffic such as that of n arrivals at `times`, from 1 to UINT32_MAX - 1, but
+ * SERVE_RESAMPLED times as long: pieces of their spacings, a SERVE_PIECES-th of them
+ * each, from places that are drawn, the first behind the last (a circular block
+ * bootstrap: Politis and Romano, 1992). Pieces keep what spacings have to do with each
+ * other. `longer` has room for SERVE_RESAMPLED * n.
  */
 bool serve_resample(const double *times, size_t n, double *longer, uint32_t seed,
                     struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * Streams of pipelines, queries and changes, of which nothing is served: what they say of each
- * other, as a run checks it. Stages need no config, and queries and results no pipeline.
- * Starts as {0}.
+ * Streams of pipelines, queries and changes, of which nothing is served: what they say of
+ * each other, as a run checks it. Stages need no config, and queries and results no
+ * pipeline. Starts as {0}.
  */
 struct serve_check {
     struct serve_pipeline pipeline;
@@ -273,9 +278,9 @@ struct serve_options {
     uint32_t seed, stream; /* of the edges that queries take */
 };
 
-/** From `time` on a stage has `replicas`, at least 1, which take at most `batch` queries, from 1
- * to the largest batch of the profile. New ones were ordered at `ordered`, not after `time`, and
- * are paid for since. Seconds. */
+/** From `time` on a stage has `replicas`, at least 1, which take at most `batch` queries,
+ * from 1 to the largest batch of the profile. New ones were ordered at `ordered`, not
+ * after `time`, and are paid for since. Seconds. */
 struct serve_change {
     uint32_t stage, replicas, batch;
     double ordered, time;
@@ -285,8 +290,8 @@ struct serve_sim;
 
 /**
  * A simulation of a sealed pipeline, which is borrowed, as are the configurations, one a
- * stage (NULL: the pipeline's own). The edges that a query takes depend on the seed and on
- * how many queries came before it, on nothing else. NULL: *err.
+ * stage (NULL: the pipeline's own). The edges that a query takes depend on the seed and
+ * on how many queries came before it, on nothing else. NULL: *err.
  */
 struct serve_sim *serve_sim_new(const struct serve_pipeline *pipeline,
                                 const struct serve_config *config,
@@ -295,13 +300,13 @@ struct serve_sim *serve_sim_new(const struct serve_pipeline *pipeline,
                                 struct rec_error *err) REC_MUST_CHECK;
 /** `sim` may be NULL. */
 void serve_sim_free(struct serve_sim *sim);
-/** A query arrives, not before the one before; all that is due by then happens first. The id
- * is copied; it may be empty. */
+/** A query arrives, not before the one before; all that is due by then happens first. The
+ * id is copied; it may be empty. */
 bool serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                      struct rec_error *err) REC_MUST_CHECK;
 /** A stage has another number of replicas, or another batch, from `time` on, which is not
- * before what has happened. New replicas work at once; of those that are too many busy ones
- * finish their batch. A batch that has begun keeps its size. */
+ * before what has happened. New replicas work at once; of those that are too many busy
+ * ones finish their batch. A batch that has begun keeps its size. */
 bool serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                       struct rec_error *err) REC_MUST_CHECK;
 /** When something happens next, seconds; INFINITY: nothing will. */
@@ -320,60 +325,62 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
 /* ---- the tuner ----------------------------------------------------------- */
 
 /**
- * SERVE_DAMPED, ours. At a constant rate the published rule orders replicas whenever a window
- * holds more than it held in the sample, and gives them back 15 s later. This one asks which rate
- * explains what arrives.
+ * SERVE_DAMPED, ours. At a constant rate the published rule orders replicas whenever a
+ * window holds more than it held in the sample, and gives them back 15 s later. This one
+ * asks which rate explains what arrives.
  *
- * Noise. Of a window of w seconds the envelope says E queries (resampled=, of a sequence 20 times as
- * long, or else queries) at the planned rate r0, queries/s. With spread = 1.25 (E - r0 w), which
- * leaves room for runs that are longer still, at most r w + spread sqrt(r / r0) queries should
- * arrive at the rate r: counts of traffic as irregular vary as the root of their mean.
+ * Noise. Of a window of w seconds the envelope says E queries (resampled=, of a sequence
+ * 20 times as long, or else queries) at the planned rate r0, queries/s. With spread =
+ * 1.25 (E - r0 w), which leaves room for runs that are longer still, at most r w + spread
+ * sqrt(r / r0) queries should arrive at the rate r: counts of traffic as irregular vary
+ * as the root of their mean.
  *
- * Up. Replicas are for a rate, r0 at first. A step is a factor of SERVE_STEP. When more arrive in
- * a window than half a step above that rate explains, even if the sample showed too low a rate
- * (r0 may be as high as carried= of the planned record), the rate is estimated with half of the
- * spread. Replicas are then for the next step above it, and each stage is run as the rung one
- * step above that says, for the rate may rise while replicas start. New replicas work
- * `activation` seconds later. An estimate of the queries that wait, with those that come until
- * then, adds replicas that serve them within 5 s; until then the stage takes its batch of most
- * throughput.
+ * Up. Replicas are for a rate, r0 at first. A step is a factor of SERVE_STEP. When more
+ * arrive in a window than half a step above that rate explains, even if the sample showed
+ * too low a rate (r0 may be as high as carried= of the planned record), the rate is
+ * estimated with half of the spread. Replicas are then for the next step above it, and
+ * each stage is run as the rung one step above that says, for the rate may rise while
+ * replicas start. New replicas work `activation` seconds later. An estimate of the
+ * queries that wait, with those that come until then, adds replicas that serve them
+ * within 5 s; until then the stage takes its batch of most throughput.
  *
- * Down. `quiet` seconds after the last change, then every 5 s: the rate is the higher of that of
- * the last 10 s and that of the last 30 s with half of the spread on top. If it is half a step
- * below what replicas are for, and does not rise, each stage is run as the rung one step above it
- * says; below r0, where there are no rungs, with a = load / mu replicas busy at r0, as
- * a r / r0 + (k0 - a) sqrt(r / r0) replicas (square-root staffing: Halfin and Whitt, Operations
- * Research 29, 1981). The steps, times and factors were chosen on the image driver, seeds 13 and
- * 14, with a look at seed 11.
+ * Down. `quiet` seconds after the last change, then every 5 s: the rate is the higher of
+ * that of the last 10 s and that of the last 30 s with half of the spread on top. If it
+ * is half a step below what replicas are for, and does not rise, each stage is run as the
+ * rung one step above it says; below r0, where there are no rungs, with a = load / mu
+ * replicas busy at r0, as a r / r0 + (k0 - a) sqrt(r / r0) replicas (square-root
+ * staffing: Halfin and Whitt, Operations Research 29, 1981). The steps, times and factors
+ * were chosen on the image driver, seeds 13 and 14, with a look at seed 11.
  *
  * SERVE_PUBLISHED:
  *
- * The tuner of InferLine changes the replicas of stages while queries are served. Of what a
- * stage m was planned for it knows its arrivals `load`, queries/s, its replicas k0, and
- * mu = serve_throughput() of one of them; so its share of the queries, s = load / rate, and
- * its utilisation, rho = load / (k0 mu). rate: of the planned record, or else the highest load
- * of all stages.
+ * The tuner of InferLine changes the replicas of stages while queries are served. Of what
+ * a stage m was planned for it knows its arrivals `load`, queries/s, its replicas k0, and
+ * mu = serve_throughput() of one of them; so its share of the queries, s = load / rate,
+ * and its utilisation, rho = load / (k0 mu). rate: of the planned record, or else the
+ * highest load of all stages.
  *
- * Up. At every arrival, t: for each window of the envelope n = arrivals in (t - seconds, t].
- * Of those with n > queries: r = the highest n / seconds. A stage needs
+ * Up. At every arrival, t: for each window of the envelope n = arrivals in (t - seconds,
+ * t]. Of those with n > queries: r = the highest n / seconds. A stage needs
  *
  *     k = ceil(r s / (mu rho)) = ceil(k0 r / rate)
  *
- * replicas. Those it has not, nor has ordered, are ordered, and work `activation` later, but
- * not at t itself.
+ * replicas. Those it has not, nor has ordered, are ordered, and work `activation` later,
+ * but not at t itself.
  *
- * Down. `quiet` after the first query, and after the last change (of ordered ones, since they
- * work), then every 5 s while nothing changes: r = the highest n / 5 of the six windows of 5 s
- * that end now, 5, 10, ..., 25 s ago. A stage needs
+ * Down. `quiet` after the first query, and after the last change (of ordered ones, since
+ * they work), then every 5 s while nothing changes: r = the highest n / 5 of the six
+ * windows of 5 s that end now, 5, 10, ..., 25 s ago. A stage needs
  *
  *     k = ceil(r s / (mu rho_max)), rho_max = max over stages of rho,
  *
- * replicas, at least 1, and as many as the envelope calls for now; the others go at once. At
- * an equal instant it comes before queries.
+ * replicas, at least 1, and as many as the envelope calls for now; the others go at once.
+ * At an equal instant it comes before queries.
  *
  * Back. What has gone came of an r. When more than 5 r arrive in (t - 5, t], the rule for
- * going down is used on those, for up to k0 replicas: what is missing is ordered as above.
- * (The envelope alone would not call for replicas that were planned and have gone.)
+ * going down is used on those, for up to k0 replicas: what is missing is ordered as
+ * above. (The envelope alone would not call for replicas that were planned and have
+ * gone.)
  *
  * It remembers the arrivals in the widest window, or in 30 s: 8 bytes each.
  *
@@ -416,15 +423,16 @@ struct serve_run_sink {
 struct serve_run;
 
 /**
- * Queries served by a pipeline, which is borrowed, and filled by what the run takes, if it is
- * not sealed yet: a run may use that of the run before. free() of the pipeline comes after
- * that of the run.
+ * Queries served by a pipeline, which is borrowed, and filled by what the run takes, if
+ * it is not sealed yet: a run may use that of the run before. free() of the pipeline
+ * comes after that of the run.
  */
 struct serve_run *serve_run_new(struct serve_pipeline *pipeline,
                                 const struct serve_options *options,
                                 const struct serve_run_sink *sink,
                                 struct rec_error *err) REC_MUST_CHECK;
-/** The run gets a tuner; before its first record. Config records with time= are refused. */
+/** The run gets a tuner; before its first record. Config records with time= are
+ * refused. */
 void serve_run_tune(struct serve_run *run, const struct serve_tuning *tuning);
 /** `run` may be NULL. */
 void serve_run_free(struct serve_run *run);
@@ -434,9 +442,9 @@ uint64_t serve_run_queries(const struct serve_run *run);
 uint64_t serve_run_events(const struct serve_run *run);
 
 /**
- * A run as a model; `self` is a struct serve_run. It takes the records of a pipeline, which
- * come before its queries, then queries and config records with time=; config and planned
- * records it leaves to whoever comes next, too.
+ * A run as a model; `self` is a struct serve_run. It takes the records of a pipeline,
+ * which come before its queries, then queries and config records with time=; config and
+ * planned records it leaves to whoever comes next, too.
  */
 extern const struct sim_model serve_model;
 
@@ -444,10 +452,11 @@ extern const struct sim_model serve_model;
 
 /*
  * A planner looks for the replicas, batches and hardware of all stages with which enough
- * queries of a sample meet a latency objective, by simulating the sample: no other is true of
- * bursts. Batches are those that were profiled, hardware is what has a profile and a price.
- * What was simulated once is remembered; what cannot meet the objective by the throughput of
- * a stage, or by the least time of a way through the pipeline, is not simulated.
+ * queries of a sample meet a latency objective, by simulating the sample: no other is
+ * true of bursts. Batches are those that were profiled, hardware is what has a profile
+ * and a price. What was simulated once is remembered; what cannot meet the objective by
+ * the throughput of a stage, or by the least time of a way through the pipeline, is not
+ * simulated.
  */
 
 enum serve_goal { SERVE_LEAST_COST, SERVE_MOST_THROUGHPUT };
@@ -475,8 +484,8 @@ struct serve_plan {
 
 struct serve_planner;
 
-/** `pipeline`, sealed, and the n arrival times, seconds, ascending, are borrowed. NULL: *err;
- * REC_DATA: a stage has no hardware with a price. */
+/** `pipeline`, sealed, and the n arrival times, seconds, ascending, are borrowed. NULL:
+ * *err; REC_DATA: a stage has no hardware with a price. */
 struct serve_planner *serve_planner_new(const struct serve_pipeline *pipeline,
                                         const double *arrival, size_t n,
                                         const struct serve_objective *objective,
@@ -486,22 +495,22 @@ void serve_planner_free(struct serve_planner *planner);
 
 /**
  * The published planner (InferLine, section 4). Starts with batches of 1 on the fastest
- * hardware and adds replicas where there is least throughput until the objective is met; then
- * takes, as long as there is one, the action that leaves the least cost, of equal ones the
- * least latency: the next batch profiled, a replica less, the next cheaper hardware with
- * replicas and batch of that stage found anew. For throughput it then spends the budget on the
- * stage that has least: the next batch, a replica more, dearer hardware. What it finds is not
- * always the best. REC_NO: *err says which stage, or which way through the pipeline, is why
- * there is none.
+ * hardware and adds replicas where there is least throughput until the objective is met;
+ * then takes, as long as there is one, the action that leaves the least cost, of equal
+ * ones the least latency: the next batch profiled, a replica less, the next cheaper
+ * hardware with replicas and batch of that stage found anew. For throughput it then
+ * spends the budget on the stage that has least: the next batch, a replica more, dearer
+ * hardware. What it finds is not always the best. REC_NO: *err says which stage, or which
+ * way through the pipeline, is why there is none.
  */
 bool serve_plan_greedily(struct serve_planner *planner, struct serve_plan *plan,
                          struct rec_error *err) REC_MUST_CHECK;
 /**
- * The best of all, by branch and bound, better than *plan (which may be {0}), or *plan itself;
- * its bound is then known. Stages whose queries never meet are searched apart: each stage is
- * simulated behind what was chosen for those before it, with the least time that what comes
- * behind it can take; what is late then is late whatever else is chosen. REC_NO: there is
- * none. REC_USAGE: it takes more simulations than the limit.
+ * The best of all, by branch and bound, better than *plan (which may be {0}), or *plan
+ * itself; its bound is then known. Stages whose queries never meet are searched apart:
+ * each stage is simulated behind what was chosen for those before it, with the least time
+ * that what comes behind it can take; what is late then is late whatever else is chosen.
+ * REC_NO: there is none. REC_USAGE: it takes more simulations than the limit.
  */
 bool serve_plan_exactly(struct serve_planner *planner, struct serve_plan *plan,
                         struct rec_error *err) REC_MUST_CHECK;
@@ -516,9 +525,9 @@ struct serve_arrivals {
 bool serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reader,
                          const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /**
- * As many arrivals as the n at `times`, drawn likewise with another seed, *seed; owned by the
- * caller. *again is NULL if it is not known how, or if what is known does not draw `times`
- * to the bit: these are others.
+ * As many arrivals as the n at `times`, drawn likewise with another seed, *seed; owned by
+ * the caller. *again is NULL if it is not known how, or if what is known does not draw
+ * `times` to the bit: these are others.
  */
 bool serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t n,
                       double **again, uint32_t *seed,
@@ -528,8 +537,8 @@ void serve_arrivals_free(struct serve_arrivals *drawn);
 /** From one rung to the next the rate is multiplied with this. */
 #define SERVE_STEP 1.15
 
-/** Queries that a plan is held against: n of them, at `arrival` / `speed`, seconds, ascending;
- * those from `from` on count. Borrowed. */
+/** Queries that a plan is held against: n of them, at `arrival` / `speed`, seconds,
+ * ascending; those from `from` on count. Borrowed. */
 struct serve_trial {
     const double *arrival;
     size_t n, from; /* from < n < UINT32_MAX */
@@ -537,8 +546,8 @@ struct serve_trial {
     uint32_t seed;  /* of the edges that they take */
 };
 
-/** What a plan attains: per cent of `queries` in time, and the ends of a confidence interval of
- * 95 per cent. */
+/** What a plan attains: per cent of `queries` in time, and the ends of a confidence
+ * interval of 95 per cent. */
 struct serve_attained {
     size_t queries;
     uint64_t late, added; /* replicas that were added for it */
@@ -546,30 +555,33 @@ struct serve_attained {
     double carried; /* the rate that replicas carry, queries/s; 0: not known */
 };
 
-/** Of n queries, above 0, in the order in which they came: which are late. The interval is
- * Wilson's of as many independent queries as the means of 20 batches say that they are worth. */
+/** Of n queries, above 0, in the order in which they came: which are late. The interval
+ * is Wilson's of as many independent queries as the means of 20 batches say that they are
+ * worth. */
 void serve_attain(const unsigned char *late, size_t n, struct serve_attained *attained);
 /**
- * Adds replicas to a plan, each where it helps most for its price, until the lower end of what it
- * attains in a trial is no less than the objective's percentile, or no query of the trial is
- * late. The bound of the plan stays. REC_NO: the budget, or --max-replicas, do not let it.
+ * Adds replicas to a plan, each where it helps most for its price, until the lower end of
+ * what it attains in a trial is no less than the objective's percentile, or no query of
+ * the trial is late. The bound of the plan stays. REC_NO: the budget, or --max-replicas,
+ * do not let it.
  */
 bool serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial,
                        struct serve_plan *plan, struct serve_attained *attained,
                        struct rec_error *err) REC_MUST_CHECK;
 /**
- * What each stage costs, US$ an hour, in a plan that is made for the sample coming `trial->speed`
- * times as fast: greedily, and held against the trial. Its hardware may be other than that of the
- * planner's plans. cost[s] is NAN if there is no such plan. It is another planner, which may
- * take as many simulations as the objective allows.
+ * What each stage costs, US$ an hour, in a plan that is made for the sample coming
+ * `trial->speed` times as fast: greedily, and held against the trial. Its hardware may be
+ * other than that of the planner's plans. cost[s] is NAN if there is no such plan. It is
+ * another planner, which may take as many simulations as the objective allows.
  */
 bool serve_plan_fixed(const struct serve_planner *planner,
                       const struct serve_trial *trial, double *cost,
                       struct rec_error *err) REC_MUST_CHECK;
 /**
  * How the pipeline is to be run, on the hardware of a plan, when queries come faster: for
- * n speeds, ascending, `rung` gets a config per stage. From one to the next batches change where
- * that helps, and replicas are added, as above; *n is less if that is not enough for one.
+ * n speeds, ascending, `rung` gets a config per stage. From one to the next batches
+ * change where that helps, and replicas are added, as above; *n is less if that is not
+ * enough for one.
  */
 bool serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
                       const struct serve_plan *plan, const double *speed, size_t *n,
@@ -581,8 +593,8 @@ uint64_t serve_planner_simulations(const struct serve_planner *planner);
 double serve_planner_rate(const struct serve_planner *planner);
 /** What arrives at a stage. */
 double serve_planner_load(const struct serve_planner *planner, uint32_t stage);
-/** The least time that the longest way through the pipeline takes as planned, with queries
- * that are alone, seconds. */
+/** The least time that the longest way through the pipeline takes as planned, with
+ * queries that are alone, seconds. */
 double serve_plan_seconds(const struct serve_planner *planner,
                           const struct serve_plan *plan);
 

@@ -1,18 +1,18 @@
 /*
- * rampipe/task.h - task lists: commands in the order of a sequential program, and the graph
- * that what they read and write makes of them.
+ * rampipe/task.h - task lists: commands in the order of a sequential program, and the
+ * graph that what they read and write makes of them.
  *
  *     a  writes x            a ---raw---> b ---war---> d
  *     b  reads x              \--raw---> c ---war---/
  *     c  reads x, writes y
  *     d  writes x            b and c may run at one time; d after both
  *
- * An object is a path (normalised: a/../b is b), all that is below one (dir/, which covers
- * dir and what is in it), or a name (@NAME). A task that reads an object depends by data on
- * the last one that wrote it (raw); one that writes it comes after those that have read it
- * since (war), or, if nobody has, after the last one that wrote it (waw; raw if it reads it,
- * too). Between two tasks one edge is kept, raw if any is. Source: Dragon Batch 0.14.1
- * (inference of dependencies), without its faults.
+ * An object is a path (normalised: a/../b is b), all that is below one (dir/, which
+ * covers dir and what is in it), or a name (@NAME). A task that reads an object depends
+ * by data on the last one that wrote it (raw); one that writes it comes after those that
+ * have read it since (war), or, if nobody has, after the last one that wrote it (waw; raw
+ * if it reads it, too). Between two tasks one edge is kept, raw if any is. Source: Dragon
+ * Batch 0.14.1 (inference of dependencies), without its faults.
  */
 #ifndef RAMPIPE_TASK_H
 #define RAMPIPE_TASK_H
@@ -50,7 +50,8 @@ struct task {
     struct rec_arena arena;
 };
 
-/** Reads a task record. REC_DATA: a name is empty, an escape is none, a quote is open, ... */
+/** Reads a task record. REC_DATA: a name is empty, an escape is none, a quote is open,
+ * ... */
 bool task_read(struct task *task, const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;
 /** Writes its record, names normalised. */
@@ -70,15 +71,16 @@ void task_check_free(struct task_check *check);
 
 /**
  * A path without empty and . components, and without .. where what is before it is known:
- * a//./b is a/b, a/../b is b, ../a stays, /../a is /a; a / at the end stays. Names with @ in
- * front are left as they are. It is written into `text`, which has room for as many bytes as
- * `name` has, and 3 more. False: the name is empty, or longer than TASK_NAME_MAX.
+ * a//./b is a/b, a/../b is b, ../a stays, /../a is /a; a / at the end stays. Names with @
+ * in front are left as they are. It is written into `text`, which has room for as many
+ * bytes as `name` has, and 3 more. False: the name is empty, or longer than
+ * TASK_NAME_MAX.
  */
 bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
 
-/** The next word of a command, as a shell would split it: blanks divide, '...', "..." and \
- * quote; nothing is expanded. `word` has room for the rest. 1, 0 at the end, -1: a quote is
- * open. */
+/** The next word of a command, as a shell would split it: blanks divide, '...', "..." and
+ * \ quote; nothing is expanded. `word` has room for the rest. 1, 0 at the end, -1: a
+ * quote is open. */
 int task_word(struct rec_str *rest, char *word) REC_MUST_CHECK;
 
 /* ---- task files ---------------------------------------------------------- */
@@ -134,8 +136,8 @@ struct task_costs {
     struct rec_arena arena;
 };
 
-/** Reads the log or the output of runs of task_run(): of each task the last attempt counts
- * that did not fail. A log may be cut (struct rec_reader_options: log). */
+/** Reads the log or the output of runs of task_run(): of each task the last attempt
+ * counts that did not fail. A log may be cut (struct rec_reader_options: log). */
 bool task_costs_read(struct task_costs *costs, struct rec_reader *reader,
                      struct rec_error *err) REC_MUST_CHECK;
 /** What the task of this name took, seconds; NAN: it is not there, or never succeeded. */
@@ -145,8 +147,9 @@ void task_costs_free(struct task_costs *costs);
 /* ---- templates ----------------------------------------------------------- */
 
 /*
- * A template is YAML (rampipe/yaml.h): parameters, and tasks in whose texts {name} stands for
- * a parameter's value ({{ and }} for braces), written out for every combination of values.
+ * A template is YAML (rampipe/yaml.h): parameters, and tasks in whose texts {name} stands
+ * for a parameter's value ({{ and }} for braces), written out for every combination of
+ * values.
  *
  *     parameters:
  *       network:                    to be given
@@ -160,10 +163,11 @@ void task_costs_free(struct task_costs *costs);
  *         writes: ["out/{network}-{degree}.rec"]
  *
  * A document that is one task needs no `tasks`. For each combination, the last parameter
- * changing fastest, come its tasks, as a sequential program would run them; a task that is in
- * all its fields one that came before, as where it does not depend on every parameter, comes
- * once. Documents follow each other: what is in the second sees all that the first wrote.
- * Fields are those of Dragon Batch's templates (PTD), and those of the task record.
+ * changing fastest, come its tasks, as a sequential program would run them; a task that
+ * is in all its fields one that came before, as where it does not depend on every
+ * parameter, comes once. Documents follow each other: what is in the second sees all that
+ * the first wrote. Fields are those of Dragon Batch's templates (PTD), and those of the
+ * task record.
  */
 struct task_template;
 
@@ -172,13 +176,13 @@ struct task_template *task_template_read(struct rec_reader *reader,
                                          struct rec_error *err) REC_MUST_CHECK;
 /**
  * Gives a parameter values, instead of those of the template: texts separated by commas,
- * %2C and the like as in task records, or A..B, numbers. REC_USAGE: it has no such parameter,
- * or it was given before.
+ * %2C and the like as in task records, or A..B, numbers. REC_USAGE: it has no such
+ * parameter, or it was given before.
  */
 bool task_template_set(struct task_template *pattern, struct rec_str name,
                        struct rec_str values, struct rec_error *err) REC_MUST_CHECK;
-/** Gives values as rows of CSV: the first row has the names of parameters. All combinations
- * come for each row. */
+/** Gives values as rows of CSV: the first row has the names of parameters. All
+ * combinations come for each row. */
 bool task_template_rows(struct task_template *pattern, struct rec_reader *reader,
                         struct rec_error *err) REC_MUST_CHECK;
 /** How many tasks there will be, at most. REC_USAGE: a parameter has no value. */
@@ -208,8 +212,8 @@ struct task_hazards *task_hazards_new(struct rec_error *err) REC_MUST_CHECK;
 void task_hazards_free(struct task_hazards *hazards);
 /**
  * The next task, which is number 0, 1, ...: the edges that lead to it, by src, each once.
- * They are the hazards', until the next call. Takes time in proportion to the names' lengths
- * and the edges.
+ * They are the hazards', until the next call. Takes time in proportion to the names'
+ * lengths and the edges.
  */
 bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
                       const struct task_edge **edges, size_t *nedges,
@@ -218,27 +222,30 @@ bool task_hazards_add(struct task_hazards *hazards, const struct task *task,
  * many others. They are numbered 0, 1, ... */
 struct task_gathers {
     void *context;
-    /** A gather of tasks that write leads only to tasks that read what each of these wrote, so that
-     * a failure may go along raw edges. Otherwise some of it may have been overwritten before:
-     * then edges give the order, and there are fewer. */
+    /** A gather of tasks that write leads only to tasks that read what each of these
+     * wrote, so that a failure may go along raw edges. Otherwise some of it may have been
+     * overwritten before: then edges give the order, and there are fewer. */
     bool exact;
     /** The next gather and the edges that lead to it, before the task that needs it. */
     bool (*take)(void *context, const struct task_edge *edges, size_t nedges,
                  struct rec_error *err);
 };
-/** From now on, between n tasks that write below dir/ and n that read dir/, or the other way
- * round, there are n + n edges through a gather, in place of n * n. `gathers` is borrowed. */
+/** From now on, between n tasks that write below dir/ and n that read dir/, or the other
+ * way round, there are n + n edges through a gather, in place of n * n. `gathers` is
+ * borrowed. */
 void task_hazards_gather(struct task_hazards *hazards,
                          const struct task_gathers *gathers);
 /**
- * The tasks of which a task that came now and read `name` would read something: those that
- * wrote it last, fences or not. Edges are raw, and live as those of task_hazards_add().
+ * The tasks of which a task that came now and read `name` would read something: those
+ * that wrote it last, fences or not. Edges are raw, and live as those of
+ * task_hazards_add().
  */
 bool task_hazards_writers(struct task_hazards *hazards, const char *name,
                           const struct task_edge **edges, size_t *nedges,
                           struct rec_error *err) REC_MUST_CHECK;
-/** Names that tasks have read and that only tasks behind them write, and files of that name that are
- * not there: how many, and the first, with who writes it. Texts are the hazards'. */
+/** Names that tasks have read and that only tasks behind them write, and files of that
+ * name that are not there: how many, and the first, with who writes it. Texts are the
+ * hazards'. */
 struct task_late {
     uint64_t n;
     const char *name, *writer;
@@ -259,8 +266,8 @@ enum task_form {
 
 struct task_list;
 
-/** `form` says what is written to `writer`, which is borrowed. `name` is that of the graph,
- * `cost` what a task takes that does not say, seconds. NULL: *err. */
+/** `form` says what is written to `writer`, which is borrowed. `name` is that of the
+ * graph, `cost` what a task takes that does not say, seconds. NULL: *err. */
 struct task_list *task_list_new(enum task_form form, struct rec_writer *writer,
                                 const char *name, double cost,
                                 struct rec_error *err) REC_MUST_CHECK;
@@ -306,8 +313,9 @@ struct task_run_options {
     bool cancel;    /* of a client that goes away nothing more is run */
     const char
         *runner; /* a program that runs tasks, as runtasks does: each is given to it in
-                         * a job of Slurm, which has as many cores and as much memory as the
-                         * task says; NULL: tasks are processes here. No `resume` then */
+                         * a job of Slurm, which has as many cores and as much memory as
+                         * the task says; NULL: tasks are processes here. No `resume`
+                         * then */
     const char *slurm; /* options for sbatch, in a shell's quotes */
     void (*tell)(void *context, const struct task_tally *tally); /* now and then */
     void (*warn)(void *context, const char *text);               /* a line */
@@ -316,13 +324,13 @@ struct task_run_options {
 };
 
 /**
- * Runs the tasks of a stream, each in a process group of its own, while they come: what is
- * ready in order of the critical path (its cost, 1 s if it is not said, and the largest of
- * those behind it), then as they came, as far as cores and memory go. What is no task or
- * fence goes to `writer`, and so do attempt, done and block records. False: input, output or
- * the log failed (*err); no task runs any more. *signal: which one ended the run, which the
- * caller dies of; 0: none did. The log is a stream without header: a task record when an
- * attempt begins, an attempt record when it ends.
+ * Runs the tasks of a stream, each in a process group of its own, while they come: what
+ * is ready in order of the critical path (its cost, 1 s if it is not said, and the
+ * largest of those behind it), then as they came, as far as cores and memory go. What is
+ * no task or fence goes to `writer`, and so do attempt, done and block records. False:
+ * input, output or the log failed (*err); no task runs any more. *signal: which one ended
+ * the run, which the caller dies of; 0: none did. The log is a stream without header: a
+ * task record when an attempt begins, an attempt record when it ends.
  */
 bool task_run(const struct task_run_options *options, struct rec_reader *reader,
               struct rec_writer *writer, struct task_tally *tally, int *signal,
@@ -338,20 +346,21 @@ struct task_service {
 enum { TASK_SOCKET_MAX = 107 };
 
 /**
- * Runs tasks for whoever connects to a socket, each client's stream as by task_run(), and tells
- * each what its own came to, on the same connection. Clients share cores, memory and workers, and
- * nothing else: of those that have something ready that fits, the one is next whose last task was
- * started longest ago. `log` and `logs` of the options are folders: of NAME.log and of NAME/ for
- * each client; `tell` is not called. Returns when clients have come and all have gone, *tally is
- * the sum of theirs. False: the socket cannot be opened, or a client could not be served nor told
- * (*err). *signal: as of task_run(); clients are cut off then.
+ * Runs tasks for whoever connects to a socket, each client's stream as by task_run(), and
+ * tells each what its own came to, on the same connection. Clients share cores, memory
+ * and workers, and nothing else: of those that have something ready that fits, the one is
+ * next whose last task was started longest ago. `log` and `logs` of the options are
+ * folders: of NAME.log and of NAME/ for each client; `tell` is not called. Returns when
+ * clients have come and all have gone, *tally is the sum of theirs. False: the socket
+ * cannot be opened, or a client could not be served nor told (*err). *signal: as of
+ * task_run(); clients are cut off then.
  */
 bool task_serve(const struct task_run_options *options,
                 const struct task_service *service, struct task_tally *tally, int *signal,
                 struct rec_error *err) REC_MUST_CHECK;
 
-/** REC_USAGE: the log is one of the inputs (none, or "-": standard input), or the output (NULL:
- * standard output), under whatever name. Nothing is opened. */
+/** REC_USAGE: the log is one of the inputs (none, or "-": standard input), or the output
+ * (NULL: standard output), under whatever name. Nothing is opened. */
 bool task_check_log(const char *log, const char *output, const char *const *inputs,
                     size_t n, struct rec_error *err) REC_MUST_CHECK;
 
@@ -366,9 +375,9 @@ struct task_slurm_options {
 /**
  * Runs a runner, a command that ends with NULL, in an allocation of Slurm of its own. Its
  * standard input and error are those of this process; its output goes to standard output.
- * *status is what it exits with, or 4: srun said what is wrong. A signal ends the runner, as
- * in task_run(), and is *signal; so is SIGPIPE. False: there is no srun, the output could not
- * be written, or Slurm ended the job (*err).
+ * *status is what it exits with, or 4: srun said what is wrong. A signal ends the runner,
+ * as in task_run(), and is *signal; so is SIGPIPE. False: there is no srun, the output
+ * could not be written, or Slurm ended the job (*err).
  */
 bool task_run_slurm(const struct task_slurm_options *options, char *const runner[],
                     int *status, int *signal, struct rec_error *err) REC_MUST_CHECK;

@@ -1,6 +1,7 @@
 /*
- * What a file that could not be read may be instead, so that a message can name the tool that
- * reads it. It is looked at again after the error: readers need not know of each other.
+ * What a file that could not be read may be instead, so that a message can name the tool
+ * that reads it. It is looked at again after the error: readers need not know of each
+ * other.
  */
 #include "private.h"
 
@@ -66,8 +67,8 @@ is_profile(struct rec_str text)
     return false;
 }
 
-/* An ONNX model begins with its field 1, a small number (the version of the format), and one of the
- * texts and messages of fields 2 to 8. */
+/* An ONNX model begins with its field 1, a small number (the version of the format), and
+ * one of the texts and messages of fields 2 to 8. */
 static bool
 is_onnx(struct rec_str text)
 {
@@ -75,7 +76,8 @@ is_onnx(struct rec_str text)
            memchr("\x12\x1a\x22\x28\x32\x3a\x42", text.ptr[2], 7);
 }
 
-/* An execution trace begins with a short message whose first field is a version, "0.0.4". */
+/* An execution trace begins with a short message whose first field is a version,
+ * "0.0.4". */
 static bool
 is_execution_trace(struct rec_str text)
 {
@@ -141,8 +143,8 @@ is_database(struct rec_str text)
     return starts(text, "SQLite format 3");
 }
 
-/* What a file is, who reads it, and what a user is told; ^ stands for the prefix that tools are
- * installed with. The first that fits counts. */
+/* What a file is, who reads it, and what a user is told; ^ stands for the prefix that
+ * tools are installed with. The first that fits counts. */
 static const struct kind {
     bool (*fits)(struct rec_str text);
     const char
@@ -180,8 +182,8 @@ is_among(const char *tools, const char *name)
 
 /* ---- files --------------------------------------------------------------- */
 
-/* The input that a text is about, which begins with its name; NULL: none. Standard input is looked at
- * only if it is a file: of a pipe, what was read is gone. */
+/* The input that a text is about, which begins with its name; NULL: none. Standard input
+ * is looked at only if it is a file: of a pipe, what was read is gone. */
 static const char *
 find_input(const struct cli *cli)
 {

@@ -19,7 +19,8 @@ min(size_t a, size_t b)
 }
 
 /* How many letters must be put in, left out, replaced or exchanged with their neighbour
- * (Damerau and Levenshtein's distance, each place changed once). Names of up to LONGEST_NAME. */
+ * (Damerau and Levenshtein's distance, each place changed once). Names of up to
+ * LONGEST_NAME. */
 static size_t
 distance(const char *a, const char *b)
 {
@@ -53,8 +54,8 @@ cli_is_nearer(const char *meant, const char *name, size_t *least)
 
 /* ---- the options of a tool ----------------------------------------------- */
 
-/* The name of an option from its line of help, "  -o, --output=FILE  ..."; *valued: it has a
- * value. False: the line begins none. */
+/* The name of an option from its line of help, "  -o, --output=FILE  ..."; *valued: it
+ * has a value. False: the line begins none. */
 static bool
 read_option(const char *line, char name[LONGEST_NAME + 1], bool *valued)
 {
@@ -70,8 +71,9 @@ read_option(const char *line, char name[LONGEST_NAME + 1], bool *valued)
     return true;
 }
 
-/* How a tool's options answer to a name: how many begin with it, but one if it is the whole name of
- * one; *valued: the last of them has a value. Their names go to `list` if there is one. */
+/* How a tool's options answer to a name: how many begin with it, but one if it is the
+ * whole name of one; *valued: the last of them has a value. Their names go to `list` if
+ * there is one. */
 static size_t
 count_options(const struct cli_program *program, const char *given, bool *valued,
               char *list, size_t room)
@@ -105,7 +107,8 @@ has_letter(const struct cli_program *program, int letter, bool *valued)
     return false;
 }
 
-/* The tools and modes that have an option. An empty list: none, or so many that it helps nobody. */
+/* Lists the tools and modes that have an option. The list stays empty if more than
+ * MOST_TOOLS have it: so long a list helps nobody. */
 static void
 list_tools_with(const char *option, char *list, size_t room)
 {

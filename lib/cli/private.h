@@ -11,15 +11,17 @@ void cli_clear_progress(const struct cli *cli);
 /* The stage's own #@ line; NULL: out of memory. */
 char *cli_make_provenance(const struct cli *cli, const char *dump);
 
-/* cli->err says of an input that it could not be read: what it may be instead, and which tool
- * reads it; ^ stands for the prefix. NULL: not known, or this tool reads such files. */
+/* cli->err says of an input that it could not be read: what it may be instead, and which
+ * tool reads it; ^ stands for the prefix. NULL: not known, or this tool reads such
+ * files. */
 const char *cli_guess_input(const struct cli *cli);
 
-/* Is `name` so near to what was `meant` that it may be a slip, and nearer than *least before? */
+/* Is `name` so near to what was `meant` that it may be a slip, and nearer than *least
+ * before? */
 bool cli_is_nearer(const char *meant, const char *name, size_t *least);
 
-/* An option of a tool or mode, without those of all tools; scripts/make-option-table makes the
- * table of all of them, which a row without names ends. */
+/* An option of a tool or mode, without those of all tools; scripts/make-option-table
+ * makes the table of all of them, which a row without names ends. */
 struct cli_tool_option {
     const char *option, *tool;
 };

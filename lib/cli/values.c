@@ -64,8 +64,9 @@ parse_scaled(struct rec_str digits, int power, double *value)
     return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
 }
 
-/* The unit of this name, or the only one of this name in other upper and lower case. gb/s may be
- * GB/s or Gb/s, of which one is eight times the other; Gb is no GB. NULL: none, or two. */
+/* The unit of this name, or the only one of this name in other upper and lower case. gb/s
+ * may be GB/s or Gb/s, of which one is eight times the other; Gb is no GB. NULL: none, or
+ * two. */
 static const struct unit *
 find_unit(const struct unit *units, const char *name)
 {

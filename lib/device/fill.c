@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 /*
- * The records of the graph at hand, as they will be written. They wait for the verdict, which
- * needs all ops: whether the graph's times are of the device, so that it may claim it.
+ * The records of the graph at hand, as they will be written. They wait for the verdict,
+ * which needs all ops: whether the graph's times are of the device, so that it may claim
+ * it.
  */
 struct device_held {
     struct rec_writer *writer; /* into text */

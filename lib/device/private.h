@@ -12,8 +12,8 @@ bool device_key_precision(const struct rec_reader *reader, const struct rec *rec
                           enum device_precision *precision,
                           struct rec_error *err) REC_MUST_CHECK;
 
-/* A graph that ended without an op, as lib/graph refuses it. False. `file` and `line` are those of
- * its graph record. */
+/* A graph that ended without an op, as lib/graph refuses it. False. `file` and `line` are
+ * those of its graph record. */
 bool device_fail_no_ops(const char *file, uint64_t line, const char *graph,
                         struct rec_error *err);
 

@@ -11,13 +11,13 @@ struct input_draft {
     struct input_transformer t;
     unsigned sequence; /* the largest number of tokens */
     bool learned;      /* the model learns an embedding for each position */
-    unsigned spare;    /* it learns so many embeddings more, which no position uses */
+    unsigned spare;    /* rows of the position embedding that no position uses */
     unsigned nope;     /* latent attention: elements of a head without a position */
     unsigned shared;   /* experts that every token goes through */
 
-    /* The window is active in the layers from window_from up to, but not including, window_until
-     * (0: up to the last), except in each window_period-th layer (0: no exception). If the file
-     * has a list layer_types, the list says it instead. */
+    /* The window is active in the layers from window_from up to, but not including,
+     * window_until (0: up to the last), except in each window_period-th layer (0: no
+     * exception). If the file has a list layer_types, the list says it instead. */
     bool windowed;
     unsigned window, window_from, window_until, window_period;
 

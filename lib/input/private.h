@@ -10,14 +10,14 @@
 /* Appends a layer of class memory that reads x and y; its index. */
 uint32_t input_add(struct input_network *a, uint32_t x, uint32_t y, double params,
                    double flops, double out, const char *format, ...) REC_PRINTF(7, 8);
-/* Sets the class of the work of layer `at`. If `batch` is not 0, the layer is so many products of
- * an M x K matrix by a K x N matrix. */
+/* Sets the class of the work of layer `at`. If `batch` is not 0, the layer computes
+ * `batch` products of an M x K matrix and a K x N matrix. */
 uint32_t input_classify(struct input_network *a, uint32_t at, const char *kind,
                         double batch, double m, double n, double k);
 /* Lets layer `at`, which must be the last one, read the output of x, too. */
 void input_also(struct input_network *a, uint32_t at, uint32_t x);
-/* Sets how many elements layer `at` reads, if it does not read all that its inputs wrote. Returns
- * `at`. */
+/* Sets how many elements layer `at` reads, if it does not read all that its inputs wrote.
+ * Returns `at`. */
 uint32_t input_reads(struct input_network *a, uint32_t at, double elements);
 uint32_t input_linear(struct input_network *a, uint32_t x, double rows, unsigned in,
                       unsigned out, bool bias);

@@ -4,8 +4,8 @@
 
 #include "private.h"
 
-/* A layer that normalizes `elements` elements: RMSNorm with so many weights, or LayerNorm with so
- * many weights and as many biases. */
+/* A layer that normalizes `elements` elements: RMSNorm with `weights` weights, or
+ * LayerNorm, which has as many biases, too. */
 uint32_t input_norm(struct input_network *a, uint32_t x, bool rms, unsigned weights,
                     double elements);
 

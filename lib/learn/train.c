@@ -1,4 +1,5 @@
-/* Training: evolution strategies whose points are judged by episodes, in several threads. */
+/* Training: evolution strategies whose points are judged by episodes, in several
+ * threads. */
 #include "start.h"
 
 #include <math.h>
@@ -15,7 +16,8 @@ enum {
     EPISODES_PER_CANDIDATE = 12, /* to compare the candidates at the end */
     FINALISTS = 3, /* the best candidates, compared again over options->final episodes */
     UNIT = ALLOC_FEATURES + 1, /* weights of a hidden unit */
-    /* Experts first look at each other after so many generations, and again after twice as many. */
+    /* Generations after which experts first look at each other; then after twice as
+     * many. */
     SETTLE = 40
 };
 
@@ -151,8 +153,8 @@ blocking_of(const struct trainer *t, uint32_t point, uint32_t setting)
     return sum / t->nepisodes;
 }
 
-/* Of each point the blocking rates of its settings, each in relation to what points have on
- * average: light loads count as heavy ones. */
+/* Of each point the blocking rates of its settings, each in relation to what points have
+ * on average: light loads count as heavy ones. */
 static void
 value_points(struct trainer *t)
 {
@@ -311,9 +313,9 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
 
 /* ---- experts learn from each other --------------------------------------- */
 
-/* An expert starts anew from the best of the others if that does better in its setting; or
- * from where it did at first if it does no better than that, with smaller steps; if that does
- * not help either, it rests. */
+/* An expert starts anew from the best of the others if that does better in its setting;
+ * or from where it did at first if it does no better than that, with smaller steps; if
+ * that does not help either, it rests. */
 static bool
 settle(struct trainer *t, uint32_t i, struct rec_error *err)
 {
@@ -501,8 +503,8 @@ has_regime(const struct alloc_scorer *s)
     return false;
 }
 
-/* Coordinates: an expert has none of the regime, but what it starts from may. Scales are those
- * of a feature, and of each unit's; the outputs of units are about 1. */
+/* Coordinates: an expert has none of the regime, but what it starts from may. Scales are
+ * those of a feature, and of each unit's; the outputs of units are about 1. */
 static bool
 prepare(struct trainer *t, const struct alloc_scorer *start, uint32_t units,
         struct rec_error *err)

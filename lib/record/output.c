@@ -3,13 +3,14 @@
  * there: it is written under another name in the same folder, and takes its own name,
  * synced, when all is written.
  *
- * That other name is made of the host's name, the file's name and a number: so whoever writes
- * the file next finds what a writer that was killed has left, without reading the folder. A
- * writer holds a lock (flock) on its temporary file, which the kernel releases when it dies,
- * however it dies: what nobody holds a lock on is litter. That needs no process number, which
- * another process may have by now, or which means nothing in another container. Hosts are
- * told apart because some network file systems keep locks to the host. A writer that gets no
- * lock takes a name of another form, which nobody ever removes.
+ * That other name is made of the host's name, the file's name and a number: so whoever
+ * writes the file next finds what a writer that was killed has left, without reading the
+ * folder. A writer holds a lock (flock) on its temporary file, which the kernel releases
+ * when it dies, however it dies: what nobody holds a lock on is litter. That needs no
+ * process number, which another process may have by now, or which means nothing in
+ * another container. Hosts are told apart because some network file systems keep locks to
+ * the host. A writer that gets no lock takes a name of another form, which nobody ever
+ * removes.
  */
 #include "private.h"
 
@@ -93,7 +94,8 @@ sum_of(const char *text)
     return libdeflate_crc32(0, text, strlen(text));
 }
 
-/* The n-th temporary name of the file; with a process number, if it is not to be found. */
+/* The n-th temporary name of the file; with a process number, if it is not to be
+ * found. */
 static char *
 temporary_name(const struct rec_output *output, unsigned n, bool found)
 {
@@ -141,7 +143,8 @@ make_temporary(struct rec_output *output)
     return output->fd < 0 ? errno : 0;
 }
 
-/* Locks it. False: it is no more; there are no locks here, or somebody takes it for litter. */
+/* Locks it. False: it is no more; there are no locks here, or somebody takes it for
+ * litter. */
 static bool
 lock_temporary(struct rec_output *output)
 {
@@ -333,8 +336,9 @@ take_place(const struct rec_output *output)
         return 0;
     }
     if (output->claimed) {
-        /* Another process that wants to replace the same file waits for this lock. When it gets
-         * the lock, it sees that its old file is no longer the one at this path. */
+        /* Another process that wants to replace the same file waits for this lock. When
+         * it gets the lock, it sees that its old file is no longer the one at this
+         * path. */
         while (flock(output->old, LOCK_EX) != 0 && errno == EINTR)
             ;
         if (!is_at(output->old, output->path))
@@ -343,8 +347,8 @@ take_place(const struct rec_output *output)
     return rename(output->temporary, output->path) == 0 ? 0 : errno;
 }
 
-/* So that the name, too, is still there after a power cut. Where that fails the old file or
- * the new one is there, whole, and the new one is now: it is no failure. */
+/* So that the name, too, is still there after a power cut. Where that fails the old file
+ * or the new one is there, whole, and the new one is now: it is no failure. */
 static void
 sync_folder(const char *path)
 {

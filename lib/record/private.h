@@ -14,8 +14,8 @@ struct rec_input *rec_input_open_descriptor(const char *name, int fd,
 bool rec_input_may_block(const struct rec_input *input);
 /* What to poll() for. */
 int rec_input_fd(const struct rec_input *input);
-/* True when a read by the patient does not wait for another process. (The first read does if
- * the one byte that is there could begin a gzip.) */
+/* True when a read by the patient does not wait for another process. (The first read does
+ * if the one byte that is there could begin a gzip.) */
 bool rec_input_ready(const struct rec_input *input);
 /* Bytes read from the file so far, before decompression. */
 uint64_t rec_input_bytes(const struct rec_input *input);
@@ -32,8 +32,8 @@ struct rec_output *rec_output_open(const char *path);
 struct rec_output *rec_output_open_sink(const struct rec_sink *sink);
 /* `len` < 2^31. 0, or an errno. */
 int rec_output_write(struct rec_output *output, const char *bytes, size_t len);
-/* From now on no file but the one that is at its place now, if any, is replaced: if another
- * is there, closing fails with EEXIST. 0, or an errno. */
+/* From now on no file but the one that is at its place now, if any, is replaced: if
+ * another is there, closing fails with EEXIST. 0, or an errno. */
 int rec_output_claim(struct rec_output *output);
 /* What the file is called until it is whole; NULL: it is written directly. */
 const char *rec_output_temporary(const struct rec_output *output);
@@ -55,8 +55,8 @@ bool rec_is_id(struct rec_str s);
 /* What needs no row, or only the number of fields: UTF-8, no key twice. */
 bool rec_check_line(const struct rec_reader *reader, const struct rec *rec,
                     struct rec_error *err) REC_MUST_CHECK;
-/* Behind the fixed fields of a record of a known type stand key=value fields and no others. Of
- * a kind that has no row nobody knows how many are fixed. */
+/* Behind the fixed fields of a record of a known type stand key=value fields and no
+ * others. Of a kind that has no row nobody knows how many are fixed. */
 bool rec_check_extra(const struct rec_reader *reader, const struct rec *rec,
                      struct rec_error *err) REC_MUST_CHECK;
 /* A field behind the fixed ones is no key=value: says so. Returns false. */
@@ -71,8 +71,8 @@ bool rec_check_order(const struct rec_reader *reader, const struct rec *rec,
 #define REC_HEADER "#rampipe\t1\n"
 _Static_assert(REC_VERSION == 1, "the header says another version");
 
-/* What a seal says of a stream: how many records it has, and the CRC-32 of the bytes between
- * its header and its trailer. */
+/* What a seal says of a stream: how many records it has, and the CRC-32 of the bytes
+ * between its header and its trailer. */
 struct rec_seal {
     uint64_t records;
     uint32_t crc;

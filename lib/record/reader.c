@@ -199,7 +199,8 @@ sum_up(struct rec_reader *reader, size_t to)
     reader->summed = to;
 }
 
-/* Reads more behind the unread bytes. False: ->waiting for them, or *err. At the end of the file: ->ended. */
+/* Reads more behind the unread bytes. False: ->waiting for them, or *err. At the end of
+ * the file: ->ended. */
 static bool
 fill(struct rec_reader *reader, struct rec_error *err)
 {
@@ -295,8 +296,8 @@ split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
 }
 
 /*
- * The next line of the current input, without its end. 1, 0 at the end of the input, -1, 2
- * if it is not there yet and the reader is patient. Fields are split if `split`.
+ * The next line of the current input, without its end. 1, 0 at the end of the input, -1,
+ * 2 if it is not there yet and the reader is patient. Fields are split if `split`.
  */
 static int
 next_line(struct rec_reader *reader, struct rec_str *line, bool split,

@@ -1,11 +1,11 @@
 /*
- * The tuner's damped rule: serve.h says what it does, and why. Here is how a rate comes of a
- * window: the most that should arrive in w seconds at the rate r is
+ * The tuner's damped rule: serve.h says what it does, and why. Here is how a rate comes
+ * of a window: the most that should arrive in w seconds at the rate r is
  *
  *     E(r) = r w + spread sqrt(r / r0),
  *
- * so n arrivals say that the rate is at least that r with E(r) = n, a quadratic equation in
- * sqrt(r / r0).
+ * so n arrivals say that the rate is at least that r with E(r) = n, a quadratic equation
+ * in sqrt(r / r0).
  */
 #include "tuning.h"
 
@@ -27,8 +27,8 @@ max64(uint64_t a, uint64_t b)
  * changes nothing. */
 #define STEP SERVE_STEP
 
-/* The recent past is so many seconds, a short one and a long one; it is looked at every EVERY
- * seconds while nothing changes. */
+/* The recent past is so many seconds, a short one and a long one; it is looked at every
+ * EVERY seconds while nothing changes. */
 enum { SHORT = 10, LONG = 30, EVERY = 5 };
 
 /* The nearest of the steps. */
@@ -57,9 +57,9 @@ rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint
     return tuner->rate * x * x;
 }
 
-/* The highest rate that n arrivals in so many seconds may come of: half of the noise, which is
- * that of the widest window of the envelope that is not longer, made them fewer. With
- * x = sqrt(r / r0): r0 w x^2 - noise x = n. */
+/* The highest rate that n arrivals in so many seconds may come of: half of the noise,
+ * which is that of the widest window of the envelope that is not longer, made them fewer.
+ * With x = sqrt(r / r0): r0 w x^2 - noise x = n. */
 static double
 highest_rate(const struct serve_tuner *tuner, double seconds, double n)
 {
@@ -77,8 +77,8 @@ struct setting {
     uint32_t replicas, batch;
 };
 
-/* Above the planned rate rungs say it; beyond the last, and where there are none, replicas grow
- * with the rate. */
+/* Above the planned rate rungs say it; beyond the last, and where there are none,
+ * replicas grow with the rate. */
 static struct setting
 find_setting(const struct serve_tuner *tuner, uint32_t s, double rate)
 {
@@ -112,8 +112,8 @@ speed_with(const struct serve_tuner *tuner, const struct tuned *stage, uint32_t 
     return serve_throughput(stage->profile, tuner->service, batch);
 }
 
-/* An estimate of the queries that wait at each stage: those that came, less what the working
- * replicas can serve with the batch that they take now. */
+/* An estimate of the queries that wait at each stage: those that came, less what the
+ * working replicas can serve with the batch that they take now. */
 static void
 flow(struct serve_tuner *tuner, double time)
 {
@@ -239,8 +239,8 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-/* The highest rung that the rate reached, so that what a static plan costs is rather too little
- * than too much. */
+/* The highest rung that the rate reached, so that what a static plan costs is rather too
+ * little than too much. */
 static double
 fixed_cost(const struct serve_tuner *tuner, uint32_t s)
 {

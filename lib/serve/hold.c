@@ -1,8 +1,8 @@
 /*
- * Plans held against queries that they were not fitted to. Queries that are late come in bursts:
- * the interval of the attainment comes of the means of batches of queries, one behind the other
- * (batch means), which say how many independent queries the sample is worth; with so many it is
- * Wilson's.
+ * Plans held against queries that they were not fitted to. Queries that are late come in
+ * bursts: the interval of the attainment comes of the means of batches of queries, one
+ * behind the other (batch means), which say how many independent queries the sample is
+ * worth; with so many it is Wilson's.
  */
 #include "planner.h"
 
@@ -208,8 +208,8 @@ change_batch(struct climb *climb, bool *changed, struct rec_error *err)
     return true;
 }
 
-/* Steps that make nothing better end: two stages may have to be better both, but not more than
- * there are. */
+/* Steps that make nothing better end: two stages may have to be better both, but not more
+ * than there are. */
 static bool
 progresses(struct climb *climb, struct rec_error *err)
 {
@@ -221,8 +221,8 @@ progresses(struct climb *climb, struct rec_error *err)
     return climb->idle++ < climb->planner->pipeline->nstages || refuse(climb, err);
 }
 
-/* The upper end of the confidence interval (95 per cent) of the rate of arrivals, with spacings
- * that are independent; 0: all come at once. */
+/* The upper end of the confidence interval (95 per cent) of the rate of arrivals, with
+ * spacings that are independent; 0: all come at once. */
 static double
 highest_rate(const double *arrival, size_t n)
 {
@@ -237,8 +237,9 @@ highest_rate(const double *arrival, size_t n)
     return (1 + 1.96 * sqrt(squares) / (double)(n - 1)) / mean;
 }
 
-/* Each stage gets the replicas that serve the rate. A sample of some seconds does not show that
- * a stage is a few per cent too slow, for its queue grows slowly; a run of an hour does. */
+/* Each stage gets the replicas that serve the rate. A sample of some seconds does not
+ * show that a stage is a few per cent too slow, for its queue grows slowly; a run of an
+ * hour does. */
 static bool
 carry_rate(struct climb *climb, struct rec_error *err)
 {

@@ -270,7 +270,8 @@ take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
     return true;
 }
 
-/* A config record; the profile is that of its hardware's name until the pipeline is sealed. */
+/* A config record; the profile is that of its hardware's name until the pipeline is
+ * sealed. */
 static bool
 read_config(struct serve_pipeline *p, const struct rec_reader *reader,
             const struct rec *rec, uint32_t *index, struct serve_config *config,

@@ -1,6 +1,6 @@
 /*
- * A tuner at work, which only its files see: tuner.c remembers arrivals and changes, and has
- * a table of the rules; published.c and damped.c are a rule each.
+ * A tuner at work, which only its files see: tuner.c remembers arrivals and changes, and
+ * has a table of the rules; published.c and damped.c are a rule each.
  */
 #ifndef RAMPIPE_SERVE_TUNING_H
 #define RAMPIPE_SERVE_TUNING_H
@@ -48,8 +48,8 @@ struct tuner_rule {
     bool (*arrived)(struct serve_tuner *tuner, double time, struct rec_error *err);
     /* Nothing has changed for a while: would fewer replicas do? Sets tuner->look. */
     bool (*look)(struct serve_tuner *tuner, double time, struct rec_error *err);
-    /* US$ an hour of a stage in a static plan for the highest rate over half a minute so far;
-     * NAN, or no function: not known. */
+    /* US$ an hour of a stage in a static plan for the highest rate over half a minute so
+     * far; NAN, or no function: not known. */
     double (*fixed)(const struct serve_tuner *tuner, uint32_t stage);
 };
 
@@ -62,7 +62,7 @@ struct serve_tuner {
     enum serve_service service;
     uint64_t counted; /* damped: arrivals from this one on count */
     double rate;      /* that was planned for, queries/s */
-    double unsure;    /* damped: the rate may be so many times as high */
+    double unsure;    /* damped: upper end of the interval of the rate, over the rate */
     double busiest;   /* published: the highest planned utilisation of a stage */
     struct tuned *stage;
     size_t nstages;
@@ -82,7 +82,8 @@ struct serve_tuner {
     size_t first, nchanges, change_room;
 };
 
-/* After some seconds, and not at the same instant even if the number is too large for them. */
+/* After some seconds, and not at the same instant even if the number is too large for
+ * them. */
 static inline double
 tuner_after(double time, double seconds)
 {

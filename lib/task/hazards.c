@@ -1,11 +1,11 @@
 /*
- * Which tasks a task must wait for. Objects are nodes of a tree of path components; a node has
- * what was done to the path itself and, apart, to all that is below it (dir/). Tasks are known
- * by their turn, 1, 2, ...: whoever wrote last is the one with the latest turn among those who
- * wrote a path or something above it with all that is below.
+ * Which tasks a task must wait for. Objects are nodes of a tree of path components; a
+ * node has what was done to the path itself and, apart, to all that is below it (dir/).
+ * Tasks are known by their turn, 1, 2, ...: whoever wrote last is the one with the latest
+ * turn among those who wrote a path or something above it with all that is below.
  *
- * A node's children are in two lists, by their latest access and by their latest write, so
- * that an access to dir/ finds those that matter without looking at the others.
+ * A node's children are in two lists, by their latest access and by their latest write,
+ * so that an access to dir/ finds those that matter without looking at the others.
  */
 #include "hazards.h"
 
@@ -123,8 +123,8 @@ wait_exact(struct task_hazards *h, uint32_t node, bool writes, struct rec_error 
            wait_for_readers_above(h, node, writer, err);
 }
 
-/* An object below what is read or written: `writer` and `reader` are the last of all that is
- * above it. */
+/* An object below what is read or written: `writer` and `reader` are the last of all that
+ * is above it. */
 static bool
 wait_object(struct task_hazards *h, const struct object *object, uint32_t writer,
             uint32_t reader, bool writes, struct rec_error *err)
@@ -198,7 +198,8 @@ push_reader(struct task_hazards *h, struct object *object, struct rec_error *err
     return true;
 }
 
-/* The turn of the task whose output an object is, @ID.stdout, .stderr or .result; 0: none. */
+/* The turn of the task whose output an object is, @ID.stdout, .stderr or .result; 0:
+ * none. */
 static uint32_t
 output_of(const struct task_hazards *h, const char *name)
 {
@@ -252,7 +253,8 @@ wait_names(struct task_hazards *h, const struct task_names *names, const char *w
     return true;
 }
 
-/* What was written in this turn is overwritten: a gather that stands for it is not used any more. */
+/* What was written in this turn is overwritten: a gather that stands for it is not used
+ * any more. */
 static void
 leave_gathers(struct task_hazards *h, uint32_t node, uint32_t turn)
 {
@@ -318,8 +320,8 @@ make_gather(struct task_hazards *h, struct gather *gather, struct rec_error *err
     return ok;
 }
 
-/* Those who have read all below a node, or below one above it, and for whom who writes here
- * must wait. */
+/* Those who have read all below a node, or below one above it, and for whom who writes
+ * here must wait. */
 static bool
 gather_readers(struct task_hazards *h, uint32_t node, bool below, struct rec_error *err)
 {
@@ -335,7 +337,8 @@ gather_readers(struct task_hazards *h, uint32_t node, bool below, struct rec_err
     return true;
 }
 
-/* Makes the gathers that the edges of a task that reads or writes these names will come from. */
+/* Makes the gathers that the edges of a task that reads or writes these names will come
+ * from. */
 static bool
 gather_names(struct task_hazards *h, const struct task_names *names, bool writes,
              struct rec_error *err)

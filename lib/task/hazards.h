@@ -1,6 +1,7 @@
 /*
- * The objects that tasks read and write, as nodes of a tree of path components: what hazards.c,
- * which says which tasks wait for which, and objects.c, which finds the nodes, share.
+ * The objects that tasks read and write, as nodes of a tree of path components: what
+ * hazards.c, which says which tasks wait for which, and objects.c, which finds the nodes,
+ * share.
  */
 #ifndef RAMPIPE_TASK_HAZARDS_H
 #define RAMPIPE_TASK_HAZARDS_H
@@ -10,18 +11,18 @@
 #define NONE REC_NONE
 
 /*
- * A node of the graph that is no task. Where many read dir/ and many write below it, each of
- * the ones waits for all of the others: n * n edges, or n + n through a gather that waits for
- * the ones, and that the others wait for. Later ones go on from it: a new gather waits for the
- * old one and for what came since. The old one may stand for a write that was overwritten, or
- * for a reader of what was: whoever overwrote it came behind that reader or write, so that
- * this orders nothing that is not in this order anyway.
+ * A node of the graph that is no task. Where many read dir/ and many write below it, each
+ * of the ones waits for all of the others: n * n edges, or n + n through a gather that
+ * waits for the ones, and that the others wait for. Later ones go on from it: a new
+ * gather waits for the old one and for what came since. The old one may stand for a write
+ * that was overwritten, or for a reader of what was: whoever overwrote it came behind
+ * that reader or write, so that this orders nothing that is not in this order anyway.
  */
 struct gather {
     uint32_t turn; /* it stands for all up to this one; 0: there is none */
     uint32_t number;
 };
-enum { FEW = 8 }; /* so many edges need no gather */
+enum { FEW = 8 }; /* up to this number of edges a gather saves nothing */
 
 /* What was done to one object. Readers of before the last write are forgotten. */
 struct object {
@@ -72,11 +73,12 @@ struct task_hazards {
 /* A new node; NONE: *err. */
 uint32_t hazards_add_node(struct task_hazards *h, uint32_t parent,
                           struct rec_error *err) REC_MUST_CHECK;
-/* The node of a name, which is made if it is not there; *below: the name stands for all below it,
- * too. NONE: *err. */
+/* The node of a name, which is made if it is not there; *below: the name stands for all
+ * below it, too. NONE: *err. */
 uint32_t hazards_find_node(struct task_hazards *h, const char *name, bool *below,
                            struct rec_error *err) REC_MUST_CHECK;
-/* Something happens to a node now, of the kind of this list: all above it are touched, too. */
+/* Something happens to a node now, of the kind of this list: all above it are touched,
+ * too. */
 void hazards_touch(struct task_hazards *h, uint32_t node, int which);
 
 #endif

@@ -52,7 +52,8 @@ run_give_up(struct run *run)
 
 /* ---- input --------------------------------------------------------------- */
 
-/* A worker's streams are not those of one call; results are those of tasks that are there. */
+/* A worker's streams are not those of one call; results are those of tasks that are
+ * there. */
 static bool
 check_call(struct run *run, const struct task *task)
 {
@@ -217,8 +218,8 @@ is_settled(const struct run *run)
                      : run->npauses == 0 && run->graph.nready == 0;
 }
 
-/* A client went away, or was cut off: what it gave goes on, or is ended. Of a run that is resumed
- * nothing is known as long as the list is not whole. */
+/* A client went away, or was cut off: what it gave goes on, or is ended. Of a run that is
+ * resumed nothing is known as long as the list is not whole. */
 static void
 lose(struct run *run)
 {
@@ -228,8 +229,8 @@ lose(struct run *run)
         run_end_running(run);
 }
 
-/* Reads what is there, but nothing behind a fence before all in front of it has ended. Bad
- * input does not end what runs. */
+/* Reads what is there, but nothing behind a fence before all in front of it has ended.
+ * Bad input does not end what runs. */
 static bool
 read_input(struct run *run)
 {

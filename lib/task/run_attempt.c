@@ -210,7 +210,8 @@ end_process(struct run_slot *slot, int status, const struct rusage *used)
     return run_end_attempt(slot, &attempt);
 }
 
-/* A worker has ended that should have answered. What it used is not that of this call alone. */
+/* A worker has ended that should have answered. What it used is not that of this call
+ * alone. */
 static bool
 end_call(struct run_slot *slot, int status)
 {
@@ -382,8 +383,8 @@ run_is_due(const struct run *run)
 }
 
 /*
- * Starts what is ready and fits, the first first. What does not fit is overtaken, as often
- * as there are cores; then all wait for it.
+ * Starts what is ready and fits, the first first. What does not fit is overtaken, as
+ * often as there are cores; then all wait for it.
  */
 bool
 run_start_ready(struct run *run, size_t most, size_t *started)

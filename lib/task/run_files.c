@@ -1,4 +1,5 @@
-/* What files are like: what the log says of them, which must be there, what is on the disk. */
+/* What files are like: what the log says of them, which must be there, what is on the
+ * disk. */
 #include "run.h"
 
 #include <dirent.h>
@@ -9,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A task that wrote a file this long before its attempt began, by a clock that only ticks now
- * and then, may have been that attempt; seconds. */
+/* A task that wrote a file this long before its attempt began, by a clock that only ticks
+ * now and then, may have been that attempt; seconds. */
 #define CLOCK_TICK 0.02
 
 /* ---- a look at a file ------------------------------------------------------ */
@@ -97,8 +98,8 @@ look_at_entry(const struct run *run, const char *path, const struct stat *status
     return true;
 }
 
-/* All below the folder `path`, which ends with a slash. What is not there, or may not be read,
- * has nothing below it. (glibc's fts_open() crashes without memory.) */
+/* All below the folder `path`, which ends with a slash. What is not there, or may not be
+ * read, has nothing below it. (glibc's fts_open() crashes without memory.) */
 static bool
 look_at_folder(const struct run *run, const char *path, struct run_look *look)
 {

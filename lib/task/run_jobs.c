@@ -4,10 +4,11 @@
  *     a task --- FOLDER/N.task --- sbatch --- RUNNER in the job --- FOLDER/N.rec
  *                                  afterok: it reads what another wrote; afterany: order only
  *
- * A task is submitted as soon as it is known, so that it stands in the queue while what is
- * before it runs. When what it reads has not come to be, its job stays in the queue until all
- * that is before it has ended, and is cancelled then, not before (--kill-on-invalid-dep=no):
- * to what comes after it, its end says that they have ended, too.
+ * A task is submitted as soon as it is known, so that it stands in the queue while what
+ * is before it runs. When what it reads has not come to be, its job stays in the queue
+ * until all that is before it has ended, and is cancelled then, not before
+ * (--kill-on-invalid-dep=no): to what comes after it, its end says that they have ended,
+ * too.
  */
 #include "run_jobs.h"
 
@@ -269,8 +270,8 @@ compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Those whose results are there, in the order in which they were submitted: none before one
- * that it waited for. */
+/* Those whose results are there, in the order in which they were submitted: none before
+ * one that it waited for. */
 static bool
 find_results(struct run *run)
 {
@@ -366,8 +367,8 @@ take_states(struct run *run, const char *said)
     return ok;
 }
 
-/* That Slurm does not answer says nothing of the jobs; but of those that are to end nothing
- * more can be found out. */
+/* That Slurm does not answer says nothing of the jobs; but of those that are to end
+ * nothing more can be found out. */
 static bool
 ask(struct run *run)
 {

@@ -1,5 +1,5 @@
-/* What the files of tasks as jobs share: run_jobs.c the jobs and what becomes of them, run_submit.c
- * how a task becomes one. */
+/* What the files of tasks as jobs share: run_jobs.c the jobs and what becomes of them,
+ * run_submit.c how a task becomes one. */
 #ifndef RAMPIPE_TASK_RUN_JOBS_H
 #define RAMPIPE_TASK_RUN_JOBS_H
 

@@ -1,8 +1,8 @@
 /*
- * The log being read. It is a journal of who wrote what: a turn for each task that was begun,
- * and for each change that no task made, which a file record tells that is not what the log
- * knew. ->touched holds the last writers of every name; what a task read is told by whose they
- * were when it began.
+ * The log being read. It is a journal of who wrote what: a turn for each task that was
+ * begun, and for each change that no task made, which a file record tells that is not
+ * what the log knew. ->touched holds the last writers of every name; what a task read is
+ * told by whose they were when it began.
  */
 #include "run.h"
 
@@ -52,7 +52,8 @@ run_journal_last(const struct run_log *log, const char *name,
     return task_hazards_writers(log->touched, name, turns, n, err);
 }
 
-/* A turn that writes these names, and what the task of this id prints and gives; NULL: none. */
+/* A turn that writes these names, and what the task of this id prints and gives; NULL:
+ * none. */
 static bool
 add_turn(struct run_log *log, const struct task_names *writes, const char *id,
          struct run_turn turn, struct rec_error *err)
@@ -224,9 +225,9 @@ take_process(struct run_log *log, const struct rec_reader *reader, const struct 
     return true;
 }
 
-/* What a file was like when a task began that no other had made it for. If it is not as the
- * log knew it, or a task wrote it last that did not end, or in an earlier run, it is as if
- * somebody else had changed it. */
+/* What a file was like when a task began that no other had made it for. If it is not as
+ * the log knew it, or a task wrote it last that did not end, or in an earlier run, it is
+ * as if somebody else had changed it. */
 static bool
 take_given(struct run_log *log, struct run_file *file, const struct run_look *look,
            bool given, struct rec_error *err)

@@ -1,10 +1,11 @@
-/* Lists of who wrote what is read. Thousands of tasks that read one folder have the same list,
- * which is kept once. */
+/* Lists of who wrote what is read. Thousands of tasks that read one folder have the same
+ * list, which is kept once. */
 #include "run.h"
 
 #include <stdlib.h>
 
-/* The number of a list, which is kept if it is new; REC_NONE: *err. `list` is freed or kept. */
+/* The number of a list, which is kept if it is new; REC_NONE: *err. `list` is freed or
+ * kept. */
 static uint32_t
 keep(struct run_lists *lists, uint32_t *list, struct rec_error *err)
 {

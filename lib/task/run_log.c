@@ -1,9 +1,10 @@
 /*
- * The log being written: a runner record when a run begins; when an attempt begins what the
- * files are like that nobody has told of yet, and its task record, in one write(), then its
- * process; when it ends what the files are like that it wrote, and its attempt record. What was
- * written survives the end of this process, however it ends, and that of the machine if it is
- * durable. A lock on it, that the tasks inherit, says that they or a runner are alive.
+ * The log being written: a runner record when a run begins; when an attempt begins what
+ * the files are like that nobody has told of yet, and its task record, in one write(),
+ * then its process; when it ends what the files are like that it wrote, and its attempt
+ * record. What was written survives the end of this process, however it ends, and that of
+ * the machine if it is durable. A lock on it, that the tasks inherit, says that they or a
+ * runner are alive.
  */
 #include "run.h"
 
@@ -58,8 +59,8 @@ lock(struct run_log *log, const struct run_pool *pool, double grace,
     return true;
 }
 
-/* Another file that was given by mistake is left alone: is there a record of a log, or what
- * was written of one, or a comment? */
+/* Another file that was given by mistake is left alone: is there a record of a log, or
+ * what was written of one, or a comment? */
 static bool
 check_line(const struct run_log *log, off_t at, struct rec_error *err)
 {
@@ -231,8 +232,8 @@ run_access_free(struct run_accesses *access)
 
 /* ---- attempts --------------------------------------------------------------- */
 
-/* What a file is like that a task reads, or overwrites, and that no task before it makes; or
- * all below a folder that it reads. */
+/* What a file is like that a task reads, or overwrites, and that no task before it makes;
+ * or all below a folder that it reads. */
 static bool
 put_given(struct run *run, const char *name, bool reads, FILE *out)
 {

@@ -1,4 +1,5 @@
-/* What runs share that go on at one time: processes and workers, cores and memory, signals. */
+/* What runs share that go on at one time: processes and workers, cores and memory,
+ * signals. */
 #include "run.h"
 
 #include <errno.h>
@@ -58,7 +59,8 @@ run_pool_close(struct run_pool *pool)
         close(pool->events);
 }
 
-/* Room to wait for so many processes, and descriptors beside: waiting itself needs no memory. */
+/* Room to wait for so many processes, and descriptors beside: waiting itself needs no
+ * memory. */
 static bool
 make_room(struct run_pool *pool, size_t slots, size_t more, struct rec_error *err)
 {

@@ -1,7 +1,8 @@
 /*
- * Processes. One shares the memory of this one until it runs its command, as with vfork(),
- * so that starting it does not cost more when there are many tasks; posix_spawn() does the
- * same, but knows no parent-death signal, which ends a task when its runner is killed.
+ * Processes. One shares the memory of this one until it runs its command, as with
+ * vfork(), so that starting it does not cost more when there are many tasks;
+ * posix_spawn() does the same, but knows no parent-death signal, which ends a task when
+ * its runner is killed.
  */
 #include "run.h"
 
@@ -119,8 +120,8 @@ is_set(char *const *list, size_t n, const char *variable)
     return false;
 }
 
-/* What a worker is told, NAME=VALUE,... of the list, and behind them the variables of this
- * process. Either may be NULL. */
+/* What a worker is told, NAME=VALUE,... of the list, and behind them the variables of
+ * this process. Either may be NULL. */
 static bool
 make_environment(struct run_launch *launch, char *told, const char *list, char *to,
                  struct rec_error *err)
@@ -213,7 +214,8 @@ open_output(struct run_slot *slot)
     return slot->output;
 }
 
-/* Standard output or error: its file, that in the folder of logs, or the slot's. -1: errno. */
+/* Standard output or error: its file, that in the folder of logs, or the slot's. -1:
+ * errno. */
 static int
 open_stream(const struct run_task *task, struct run_slot *slot, const char *path,
             const char *logs, const char *kind)

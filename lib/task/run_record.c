@@ -119,8 +119,8 @@ run_put_attempt(struct run *run, const struct run_task *task,
     return ok;
 }
 
-/* Its times count from the beginning of the run in which it was, as those of its attempt; when it
- * came then nobody knows. */
+/* Its times count from the beginning of the run in which it was, as those of its attempt;
+ * when it came then nobody knows. */
 static void
 repeat_done(struct run *run, const struct run_task *task, struct rec_str line)
 {

@@ -1,15 +1,16 @@
 /*
- * What of an earlier run is done again, so that in the end all is as if the list had been run
- * from its beginning on what is there now.
+ * What of an earlier run is done again, so that in the end all is as if the list had been
+ * run from its beginning on what is there now.
  *
  * A task that has finished stays so, if
  *   - each name that it read had last been written by those tasks, in their last turns, that
  *     would have written it in the list, or by nobody else since;
  *   - each name that it is the last of the list to write is as it left it;
  *   - all that must come before it had ended before it began, and stays finished.
- * A task that runs now must find what it reads as it is in the list: where somebody else has
- * written it since, who writes it in the list runs again. If nobody in the list writes it before
- * then it is lost: the run is refused, but for what was not there at all, which is removed.
+ * A task that runs now must find what it reads as it is in the list: where somebody else
+ * has written it since, who writes it in the list runs again. If nobody in the list
+ * writes it before then it is lost: the run is refused, but for what was not there at
+ * all, which is removed.
  */
 #include "run.h"
 
@@ -52,7 +53,8 @@ is_change(const struct run *run, uint32_t turn)
     return run->log.turn[turn].logged == REC_NONE;
 }
 
-/* Was it that of a task that the list does not name? It may do so yet, if it is not whole. */
+/* Was it that of a task that the list does not name? It may do so yet, if it is not
+ * whole. */
 static bool
 is_stranger(const struct run *run, uint32_t turn)
 {
@@ -144,7 +146,8 @@ take_as_given(struct run *run, const char *name, const struct run_look *look)
     return true;
 }
 
-/* Compares files with what the log says: what is not as it was left, somebody has changed. */
+/* Compares files with what the log says: what is not as it was left, somebody has
+ * changed. */
 static bool
 verify_files(struct run *run)
 {
@@ -172,7 +175,8 @@ verify_files(struct run *run)
             last = &log->turn[turns[nturns - 1].src];
         known = nturns == 0 || turns[nturns - 1].src < file->turn;
         same = run_look_same(&file->look, &now);
-        /* a task that was interrupted before it touched what was there has changed nothing */
+        /* a task that was interrupted before it touched what was there has changed
+         * nothing */
         changed = known ? !same
                         : same && !file->ours && nturns == 1 && !last->finished &&
                               last->logged != REC_NONE;
@@ -182,8 +186,8 @@ verify_files(struct run *run)
     return true;
 }
 
-/* Is what the log says of a file what it was after the last turn? If nothing is known, is it
- * there at all? */
+/* Is what the log says of a file what it was after the last turn? If nothing is known, is
+ * it there at all? */
 static bool
 is_gone(const struct run *run, const char *name, uint32_t turn)
 {
@@ -196,8 +200,8 @@ is_gone(const struct run *run, const char *name, uint32_t turn)
 
 /* ---- what stays finished -------------------------------------------------- */
 
-/* Does the list write what a turn wrote and is read by this name? Then it had been read as the
- * list does not have it. */
+/* Does the list write what a turn wrote and is read by this name? Then it had been read
+ * as the list does not have it. */
 static bool
 find_remade(const struct run *run, uint32_t turn, const struct name *name, bool *remade)
 {
@@ -323,7 +327,8 @@ check_task(const struct run *run, uint32_t task, bool *right)
 
 /* ---- what runs again ------------------------------------------------------- */
 
-/* Is what a task wrote in its last turn there, or has one of `others` written it since? */
+/* Is what a task wrote in its last turn there, or has one of `others` written it
+ * since? */
 static bool
 is_there(const struct run *run, uint32_t task, const char *name, struct run_list last,
          struct run_list others)
@@ -344,8 +349,8 @@ run_again(struct run *run, uint32_t task, size_t *n)
     t->finished = false;
 }
 
-/* Who wrote what a task is to read writes it again, if it is not among the last turns to write it,
- * or if others of these have written it since. */
+/* Who wrote what a task is to read writes it again, if it is not among the last turns to
+ * write it, or if others of these have written it since. */
 static bool
 renew_sources(struct run *run, uint32_t task, const struct name *name,
               struct run_list last, struct run_list others, size_t *n)
@@ -451,9 +456,9 @@ choose(struct run *run)
 
 /* ---- what is lost ----------------------------------------------------------- */
 
-/* What is to be done with a file that a task reads as nobody in the list has made it, and that
- * tasks have changed. If it was not there, it goes; if it is to be taken as it is, the log
- * says so. */
+/* What is to be done with a file that a task reads as nobody in the list has made it, and
+ * that tasks have changed. If it was not there, it goes; if it is to be taken as it is,
+ * the log says so. */
 static bool
 give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
 {
@@ -488,7 +493,8 @@ give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
 }
 
 /* A turn other than those that the list would have wrote what a task will read, or reads.
- * What nobody in the list writes any more is as somebody who is not in the list left it. */
+ * What nobody in the list writes any more is as somebody who is not in the list left
+ * it. */
 static bool
 give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t turn,
                bool act)
@@ -515,8 +521,8 @@ give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t
     return true;
 }
 
-/* Is all that a task reads, and that no task before it makes, what it was? `act`: it is made
- * so. */
+/* Is all that a task reads, and that no task before it makes, what it was? `act`: it is
+ * made so. */
 static bool
 check_given(struct run *run, uint32_t task, bool act)
 {
@@ -544,8 +550,8 @@ check_given(struct run *run, uint32_t task, bool act)
     return ok;
 }
 
-/* A file that was written by what the list does not have any more was there before the rest
- * of it was run. */
+/* A file that was written by what the list does not have any more was there before the
+ * rest of it was run. */
 static void
 keep_of_others(struct run *run)
 {

@@ -80,7 +80,7 @@ drop_clients(struct service *s, bool all)
     s->n = kept;
 }
 
-/* ---- whose turn it is --------------------------------------------------------------- */
+/* ---- whose turn it is ---------------------------------------------------- */
 
 static struct run *
 run_of(const struct service *s, size_t i)
@@ -90,8 +90,8 @@ run_of(const struct service *s, size_t i)
                                                                                : NULL;
 }
 
-/* Of those that have not been asked in this round the one whose last task was started longest
- * ago; if some wait for room that others took, one of them. */
+/* Of those that have not been asked in this round the one whose last task was started
+ * longest ago; if some wait for room that others took, one of them. */
 static struct run *
 next_run(const struct service *s, uint64_t round)
 {
@@ -135,7 +135,7 @@ start_ready(struct service *s)
     }
 }
 
-/* ---- the loop ------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------ */
 
 static bool
 wait_for_events(struct service *s)

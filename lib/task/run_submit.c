@@ -34,7 +34,8 @@ put_reads(FILE *out, struct rec_str reads)
         fputs("\t-", out);
 }
 
-/* The record as it came, but what others print is a file, and so is what nobody asked for. */
+/* The record as it came, but what others print is a file, and so is what nobody asked
+ * for. */
 static char *
 make_record(struct run *run, uint32_t task, struct rec_error *err)
 {

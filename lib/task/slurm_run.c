@@ -1,8 +1,8 @@
 /*
- * A runner within an allocation of Slurm: srun carries its input, what it complains of and
- * its exit status, and copies its output here, for srun itself does not tell when what it
- * writes to is full, or has gone away. A signal goes to the runner, which ends its tasks in
- * its own way; from srun they would have got SIGKILL.
+ * A runner within an allocation of Slurm: srun carries its input, what it complains of
+ * and its exit status, and copies its output here, for srun itself does not tell when
+ * what it writes to is full, or has gone away. A signal goes to the runner, which ends
+ * its tasks in its own way; from srun they would have got SIGKILL.
  */
 #include "run.h"
 #include "slurm.h"

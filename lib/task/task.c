@@ -123,7 +123,8 @@ read_names(struct task *task, const struct rec_reader *reader, struct rec_str li
     return true;
 }
 
-/* A key whose value is text with escapes, which stay: *value is NULL if it is not there. */
+/* A key whose value is text with escapes, which stay: *value is NULL if it is not
+ * there. */
 static bool
 read_text(struct task *task, const struct rec_reader *reader, const struct rec *rec,
           const char *key, const char **value, struct rec_error *err)
