@@ -211,7 +211,8 @@ make_line(struct run *run, const struct run_task *task, struct run_worker *worke
 static bool
 send_more(struct run_worker *worker)
 {
-    return run_socket_send(worker->socket, worker->unsent, worker->nunsent, &worker->sent);
+    return run_socket_send(worker->socket, worker->unsent, worker->nunsent,
+                           &worker->sent);
 }
 
 int
