@@ -160,14 +160,14 @@ agents() { # OUT, parameters
 
 @test "learn, interrupted, writes the means of what it has learned so far, as its provenance says" {
     pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
-    learn -v --progress --minutes 9 --loads 100 --jobs 30 --held-out 0 in.r >policy.r 2>said &
+    learn -v --progress --threads 1 --minutes 9 --loads 100 --jobs 30 --held-out 0 in.r >policy.r 2>said &
     learner=$!
     for _ in {1..100}; do ! grep -q generations said || break; sleep 0.1; done
     kill -TERM $learner
     wait $learner
     grep -q "interrupted after" said
     had=$(sed -n 's/^#@\tlearn.*--final=0 --generations=\([0-9]*\) .*/\1/p' policy.r)
-    train() { learn --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
+    train() { learn --threads 2 --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
     train --final 0 >again.r
     grep -v '^#@' policy.r | cmp - again.r
 }

@@ -129,7 +129,7 @@ PYTHON
 
 @test "swap: README's agents block what it says" {
     readme_block agent.awk >script
-    run_example cp -r
+    begin_examples && run_example
     [ "$(cut -f 4 example.out | paste -sd ' ')" = "0.529 0.668" ]
 }
 
@@ -291,19 +291,26 @@ is_turn() {
     [ -n "${EVERY-}" ] || [ $((turn % 2)) = 1 ]
 }
 
-# Runs a script in a folder that has what README assumes: traces/, scripts/ and the tools.
-run_example() { # how traces and scripts come to be there
-    rm -rf example
-    mkdir -p example/build
-    "$@" "$ROOT/traces" "$ROOT/scripts" example
+# Runs a script in a folder that has what README assumes: traces/, scripts/ and the tools. What
+# it changed there is found at the end.
+begin_examples() {
+    mkdir -p example
+    cp -r "$ROOT/traces" "$ROOT/scripts" example
+}
+run_example() {
+    rm -rf example/build && mkdir example/build
     (cd example && bash -eo pipefail ../script >../example.out 2>../example.err </dev/null) || {
         echo "failed with $?:"
         cat script example.err
         return 1
     }
 }
+end_examples() {
+    diff -r "$ROOT/traces" example/traces && diff -rx __pycache__ "$ROOT/scripts" example/scripts
+}
 
 @test "README: every sh block runs" {
+    begin_examples
     csplit -sz -f block- <(awk '/^```sh/ { print "%%"; inside = 1; next }
         /^```/ { inside = 0 } inside' "$ROOT/README.md") '/^%%$/' '{*}'
     for block in block-*; do
@@ -315,11 +322,11 @@ run_example() { # how traces and scripts come to be there
         shorten
         # head closes the pipe early, which is no failure
         grep -q '| head' script && sed -i '1i set +o pipefail' script
-        run_example cp -r
+        run_example
         # what it writes it removes, but for results in build/
-        diff -r "$ROOT/traces" example/traces
-        [ "$(ls example)" = "$(printf '%s\n' build scripts traces)" ]
+        [ "$(cd example && echo *)" = "build scripts traces" ] || { cat script && ls example && return 1; }
     done
+    end_examples
 }
 
 # Every tool, and every mode of one.
@@ -333,6 +340,7 @@ programs() {
 @test "--help: every example runs, as it is printed" {
     programs >programs
     [ "$(grep -c ' ' programs)" -ge 5 ]
+    begin_examples
     while read -r program; do
         # a line of two blanks starts an example, deeper ones continue it
         $program --help | awk '/^Examples?:$/ { on = 1; next } !NF { on = 0 }
@@ -342,10 +350,11 @@ programs() {
             is_turn || continue
             sed 's/^  //; s/model\.txt/traces\/vgg16.txt/' "$example" >script
             shorten
-            run_example ln -s # a hundred copies would take longer than the examples
+            run_example
         done
         rm example[1-9]*
     done <programs
+    end_examples
 }
 
 # On a terminal the stage that waits for no other tells how far the pipeline is: script(1)
@@ -358,17 +367,19 @@ terminal() {
 @test "progress: one line for a pipeline, from its first stage, with share and time left" {
     script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
     pd2graph --no-job "$one" >pool
-    endless='timeout 1.6 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
-    terminal "$endless pool | reccheck --pass | reccheck" >said
+    # who reads takes nothing in the first second, so that nobody works in it
+    endless='timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
+    rest='{ sleep 1.1; timeout 0.2 cat; } | reccheck --pass | reccheck'
+    terminal "$endless pool | $rest" >said
     [ "$(cat said)" = 'tracegen jobs: N %, N s left, N jobs, N s' ]
-    terminal "$endless --quiet pool | reccheck --pass | reccheck" >said
+    terminal "$endless --quiet pool | $rest" >said
     [ ! -s said ]
 }
 
 @test "progress: a stage that is asked tells it without a terminal, too" {
     pd2graph --no-job "$one" >pool
-    timeout 1.6 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
-        reccheck --pass --progress 2>passed >/dev/null || true
+    timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
+        { sleep 1.1 && timeout 0.2 cat; } | reccheck --pass --progress 2>passed >/dev/null || true
     grep -q 'tracegen jobs: [0-9]* %, [0-9]* s left, [0-9]* jobs' said
     grep -q 'reccheck: [0-9]* records' passed
 }
