@@ -231,9 +231,9 @@ run_worker_call(struct run *run, uint32_t task, struct run_slot **slot, int *why
         }
         worker = (*slot)->worker;
         /* before it can begin: a resumed run looks for it, if this one is killed
-         * meanwhile */
-        if (!make_line(run, t, worker) ||
-            !run_log_process(run, task, (*slot)->pid, worker->number, worker->began))
+         * meanwhile; and before there is a line, which an idle worker would be sent */
+        if (!run_log_process(run, task, (*slot)->pid, worker->number, worker->began) ||
+            !make_line(run, t, worker))
             return -1;
         if (!(heard = send_more(worker)))
             run_worker_leave(run->pool, *slot);
