@@ -4,7 +4,7 @@
 export PYTHONDONTWRITEBYTECODE=1
 setup_file() {
     # Debian's Python has no cloudpickle, another may have it: both ways are taken where both are
-    PYTHONS=$(for python in python3 /usr/bin/python3; do
+    PYTHONS=$(for python in $(type -ap python3); do
         "$python" -c 'import sys; print(sys.executable)' 2>/dev/null
     done | sort -ru | paste -sd ' ')
     [ -n "${EVERY-}" ] || PYTHONS=${PYTHONS%% *}

