@@ -20,6 +20,10 @@ VERSION := 0.2.0
 # with this one. 0 promises nothing.
 ABI := 0
 BUILD ?= build
+# On all processors, unless the caller says -jN.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 # CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's. Ours stand around them: our headers
 # before installed ones, and what makes the same bytes on every machine last.
