@@ -40,7 +40,8 @@ READS AND WRITES
     batch.ddict(), batch.queue()
         a dictionary and a queue for all tasks and clients (see rampipe_shared): in a SQLite file of the
         spool, or in a Redis server, batch.ddict("redis://..."). They are closed with the batch. If a run is
-        resumed, a task that was interrupted is run again: one that changes a key must not read it, too.
+        resumed, a task that was interrupted is run again. One that reads and changes a key that no task
+        before it made is refused then: nobody knows how far it had changed it.
 
 WHEN TASKS START
     At once, in the order in which they were made. With Batch(background_batching=False) they start when they

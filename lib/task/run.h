@@ -148,6 +148,7 @@ struct run_pause {
 struct run_turn {
     uint32_t logged, runner; /* runner: under which it was begun */
     bool ended, finished, ok_any;
+    bool same;            /* nobody's: the file was found as it had been before */
     uint32_t number, pid; /* of its process; 0: not known */
     double started;       /* seconds since the machine was started */
     const char *writes;   /* names, NUL behind each, and one more at the end */
@@ -507,8 +508,9 @@ struct run_file *run_log_file_of(struct run_log *log, const char *name,
 /* `any`: there is something in it. */
 bool run_journal_read(struct run_log *log, bool any,
                       struct rec_error *err) REC_MUST_CHECK;
-/* Somebody else has changed a file. */
-bool run_journal_change(struct run_log *log, const char *name,
+/* Somebody else has changed a file. `same`: not really, it is as it had been before tasks
+ * that were to write it began. */
+bool run_journal_change(struct run_log *log, const char *name, bool same,
                         struct rec_error *err) REC_MUST_CHECK;
 /* Whose turns wrote what is there under a name now. */
 bool run_journal_last(const struct run_log *log, const char *name,

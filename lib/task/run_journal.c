@@ -91,14 +91,16 @@ add_turn(struct run_log *log, const struct task_names *writes, const char *id,
 }
 
 bool
-run_journal_change(struct run_log *log, const char *name, struct rec_error *err)
+run_journal_change(struct run_log *log, const char *name, bool same,
+                   struct rec_error *err)
 {
     const struct task_names writes = {.name = &name, .n = 1};
     return add_turn(log, &writes, NULL,
                     (struct run_turn){.logged = REC_NONE,
                                       .runner = (uint32_t)log->nrunners - 1,
                                       .ended = true,
-                                      .finished = true},
+                                      .finished = true,
+                                      .same = same},
                     err);
 }
 
@@ -234,7 +236,7 @@ take_given(struct run_log *log, struct run_file *file, const struct run_look *lo
 {
     const struct task_edge *turns;
     size_t n, at = (size_t)(file - log->file);
-    bool known, changed;
+    bool known, changed, same;
     if (look->state == RUN_TREE) { /* (who wrote there is known otherwise) */
         *file = (struct run_file){file->name, *look, (uint32_t)log->nturns, .seen = true};
         return true;
@@ -246,7 +248,8 @@ take_given(struct run_log *log, struct run_file *file, const struct run_look *lo
               (n > 0 && log->turn[turns[n - 1].src].logged != REC_NONE &&
                (!log->turn[turns[n - 1].src].finished ||
                 log->turn[turns[n - 1].src].runner + 1 < log->nrunners));
-    if (changed && !run_journal_change(log, file->name, err))
+    same = given && file->seen && *file->name != '@' && run_look_same(&file->look, look);
+    if (changed && !run_journal_change(log, file->name, same, err))
         return false;
     file = &log->file[at];
     if (changed || (!file->seen && n == 0))

@@ -119,9 +119,10 @@ find_writer(const struct run *run, const char *name, bool *any)
 
 /* ---- files --------------------------------------------------------------- */
 
-/* From here on a file is taken as it is, as if it had always been so. The log says so. */
+/* From here on a file is taken as it is, as if it had always been so. The log says so.
+ * `same`: it is as those who read it found it. */
 static bool
-take_as_given(struct run *run, const char *name, const struct run_look *look)
+take_as_given(struct run *run, const char *name, bool same, const struct run_look *look)
 {
     struct run_log *log = &run->log;
     struct run_file *file;
@@ -133,7 +134,7 @@ take_as_given(struct run *run, const char *name, const struct run_look *look)
     run_look_write(text.out, name, "-", true, look);
     line = rec_text_close(&text, run->err);
     ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err) &&
-         (look->state == RUN_TREE || run_journal_change(log, name, run->err));
+         (look->state == RUN_TREE || run_journal_change(log, name, same, run->err));
     free(line);
     if (!ok || !(file = run_log_file_of(log, name, run->err)))
         return false;
@@ -164,7 +165,7 @@ verify_files(struct run *run)
         if (file->look.state == RUN_TREE) {
             if (!run_look_below(run, file->name, &now) ||
                 (!run_look_same(&file->look, &now) &&
-                 !take_as_given(run, file->name, &now)))
+                 !take_as_given(run, file->name, false, &now)))
                 return false;
             continue;
         }
@@ -176,11 +177,11 @@ verify_files(struct run *run)
         known = nturns == 0 || turns[nturns - 1].src < file->turn;
         same = run_look_same(&file->look, &now);
         /* a task that was interrupted before it touched what was there has changed
-         * nothing */
+         * nothing, for those who had read it either */
         changed = known ? !same
                         : same && !file->ours && nturns == 1 && !last->finished &&
                               last->logged != REC_NONE;
-        if (changed && !take_as_given(run, file->name, &now))
+        if (changed && !take_as_given(run, file->name, same, &now))
             return false;
     }
     return true;
@@ -265,7 +266,7 @@ check_read(const struct run *run, uint32_t task, const struct name *name,
         if (run_list_has(then, turn) || turn < turn_of(run, task))
             continue;
         if (is_change(run, turn)
-                ? name->source.n == 0 || name->below
+                ? !run->log.turn[turn].same && (name->source.n == 0 || name->below)
                 : name->source.n == 0 && !written && run->log.turn[turn].finished)
             *right = false;
     }
@@ -458,16 +459,16 @@ choose(struct run *run)
 
 /* What is to be done with a file that a task reads as nobody in the list has made it, and
  * that tasks have changed. If it was not there, it goes; if it is to be taken as it is,
- * the log says so. */
+ * the log says so. Of a key of a dictionary nothing is known. */
 static bool
 give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
 {
     struct run_log *log = &run->log;
     uint32_t at = rec_map_get(&log->names, rec_str(name));
-    bool below = name[strlen(name) - 1] == '/', known = at != REC_NONE && !below;
+    bool file = *name != '@', known = at != REC_NONE && name[strlen(name) - 1] != '/';
     struct run_look look;
     struct stat status;
-    if (half ? lstat(name, &status) != 0 : known && !log->file[at].there) {
+    if (file && (half ? lstat(name, &status) != 0 : known && !log->file[at].there)) {
         if (!half && act && lstat(name, &status) == 0 && !S_ISDIR(status.st_mode))
             unlink(name);
     } else if (!run->options->again) {
@@ -489,7 +490,7 @@ give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
     if (!act)
         return true;
     run_look_at(name, log->content, &look);
-    return take_as_given(run, name, &look);
+    return take_as_given(run, name, false, &look);
 }
 
 /* A turn other than those that the list would have wrote what a task will read, or reads.
