@@ -129,6 +129,31 @@ PYTHON
     served "EINTR EAGAIN short" '^nothing else'
 }
 
+# Each task takes what was there and overwrites what another has read: one that ran again too
+# late, or not at all, or beside a worker that was left, would leave something else.
+@test "a run that is killed at any of its calls, and resumed, gives what it would have given" {
+    local task='task\t%s\tinf\t%s\t%s\t' call="$ROOT/tests/worker.sh\\tcall=" n step killed=0
+    { printf "$task${call}echo 1 >x\n" a - x
+        printf "$task${call}cat x x >y\n" b x y
+        printf "${task}sh -c \"cat y y >x\"\n" c y x
+        printf "$task${call}cat x >z; cat y >>z\n" d x,y z
+        printf "${task}sh -c \"cat z z >y\"\n" e z y
+        printf "$task${call}cat y x >z\n" f x,y z; } >chain.rec
+    mkdir chain && cd chain
+    runtasks -q -j 2 ../chain.rec >/dev/null
+    cat x y z | tee ../right | grep -q 1
+    for ((n = 1; ; n += FAULT_STEP == 1 ? 1 : 1 + n / 10)); do
+        rm -f ./*
+        FAULTS=KILL FAULT_AT=$n LD_PRELOAD=$BUILD/tests/fault/shim.so runtasks -q -j 2 --log log ../chain.rec >out 2>&1 && break
+        [ $? = 137 ] || { echo "call $n:" && cat out && return 1; }
+        killed=$((killed + 1))
+        if [ -s log ]; then how=--resume; else how=--log; fi # it was killed before it had a log
+        runtasks -q --grace 5 $how log ../chain.rec >out 2>&1 || { echo "call $n:" && cat out && return 1; }
+        cat x y z | cmp - ../right || { echo "call $n:" && cat log && return 1; }
+    done
+    [ "$killed" -ge 20 ]
+}
+
 @test "clients of a service that has jobs of Slurm" {
     [ -d slurm ] || make_slurm
     mkdir service-slurm && cd service-slurm

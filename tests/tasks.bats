@@ -93,7 +93,7 @@ status_is() {
 }
 
 @test "a timeout ends the whole process group, by SIGKILL if need be" {
-    printf 'task\ta\t0.05\t-\t-\tsh -c %s\n' "'trap \"\" TERM; sleep 60 & echo \$! >pid; wait; sleep 60'" >tasks.rec
+    printf 'task\ta\t0.3\t-\t-\tsh -c %s\n' "'trap \"\" TERM; sleep 60 & echo \$! >pid; wait; sleep 60'" >tasks.rec
     status_is 1 runtasks --grace 50ms tasks.rec
     grep -q '^attempt.a.*timeout' out
     [ ! -e "/proc/$(cat pid)" ] || grep -q '^State:.Z' "/proc/$(cat pid)/status"

@@ -26,11 +26,13 @@
  *     short       the n-th read() or write() does one byte
  *     storm       all of them are interrupted, would block, and are short, in turn
  *     INT TERM    the signal comes as the n-th call ends: the program dies of it, or ends
+ *     KILL        it is killed then
  *
  * FAULT_STEP=1 tries every n; with FAULT_STEP=K, 12 without it, n is followed by n + 1 + n/K.
  * FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run that failed
  * it holds what it held before, after any other what is right, and nothing else.
- * FAULT_COUNT=FILE gets a line for each run.
+ * FAULT_COUNT=FILE gets a line for each run. FAULT_AT=N: the program runs once, with the fault
+ * at call N, and nobody judges it.
  *
  * Out of reach is what libc calls itself, such as stdio's write().
  */
@@ -47,6 +49,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,7 +66,7 @@ static const struct kind {
     {"memory", MEMORY, 0},     {"memory+", MEMORY, 1},      {"EIO", FAIL, EIO},
     {"ENOSPC", FAIL, ENOSPC},  {"EINTR", INTERRUPT, EINTR}, {"EAGAIN", BLOCK, EAGAIN},
     {"short", SHORT, 0},       {"storm", STORM, 0},         {"INT", SIGNAL, SIGINT},
-    {"TERM", SIGNAL, SIGTERM},
+    {"TERM", SIGNAL, SIGTERM}, {"KILL", SIGNAL, SIGKILL},
 };
 
 /* Shared by the one who judges and the run. */
@@ -230,6 +233,15 @@ fsync(int fd)
     int status = is_refused() ? -1 : kind ? 0 : real(fd);
     end_call();
     return status;
+}
+
+ssize_t
+send(int fd, const void *from, size_t size, int flags)
+{
+    REAL(send);
+    ssize_t n = real(fd, from, size, flags);
+    end_call();
+    return n;
 }
 
 int
@@ -569,13 +581,18 @@ run_all(void)
     backtrace(stack, 2); /* loads what it needs */
     program = program_invocation_short_name;
     folder = getenv("FAULT_FOLDER");
-    if (getenv("FAULT_LOG"))
-        log_fd = open_append("FAULT_LOG");
-    count_fd = open_append("FAULT_COUNT");
     run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                0);
     if (run == MAP_FAILED)
         give_up("mmap");
+    if (getenv("FAULT_AT")) {
+        fault_at = atol(getenv("FAULT_AT"));
+        kind = find_kind(faults);
+        return;
+    }
+    if (getenv("FAULT_LOG"))
+        log_fd = open_append("FAULT_LOG");
+    count_fd = open_append("FAULT_COUNT");
     for (int fd = 1; fd < 3; fd++)
         spool[fd] = fcntl(memfd_create("output", MFD_CLOEXEC), F_DUPFD_CLOEXEC, 100);
     keep_input();
