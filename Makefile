@@ -15,7 +15,7 @@
 ## make clean         remove build/
 ## V=1 shows commands, WERROR=1 stops at warnings, BUILD=DIR builds elsewhere.
 # A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
-VERSION := 0.2.0
+VERSION := 0.3.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
 ABI := 0
