@@ -141,14 +141,37 @@ put_dot_op(const struct graph_op *op, struct rec_writer *writer)
     put(writer, "];\n");
 }
 
+/* Twins are side by side, the backward pass runs up beside the forward pass: one below the other they
+ * would make a picture twice as high. */
+static void
+put_dot_twins(const struct graph *graph, struct rec_writer *writer)
+{
+    for (size_t i = 0; i < graph->nops; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->pair == GRAPH_NONE || op->pass != GRAPH_FORWARD)
+            continue;
+        put(writer, "    {rank=same; \"");
+        put_quoted(writer, op->id, strlen(op->id));
+        put(writer, "\"; \"");
+        put_quoted(writer, graph->op[op->pair].id, strlen(graph->op[op->pair].id));
+        put(writer, "\"}\n");
+    }
+}
+
+static bool
+runs_up(const struct graph_op *op)
+{
+    return op->pass == GRAPH_BACKWARD && op->pair != GRAPH_NONE;
+}
+
 void
 graph_write_dot(const struct graph *graph, struct rec_writer *writer)
 {
     put(writer, "digraph \"");
     put_quoted(writer, graph->id, strlen(graph->id));
-    put(writer, "\" {\n    label=\"");
+    put(writer, "\" {\n    graph [label=\"");
     put_quoted(writer, graph->id, strlen(graph->id));
-    put(writer, "\", labelloc=t, fontname=\"sans-serif\";\n"
+    put(writer, "\", labelloc=t, fontname=\"sans-serif\"];\n"
                 "    node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
                 "    edge [fontname=\"sans-serif\", fontsize=11];\n");
     for (size_t i = 0; i < graph->nops; i++)
@@ -161,7 +184,11 @@ graph_write_dot(const struct graph *graph, struct rec_writer *writer)
         put_quoted(writer, graph->op[dep->dst].id, strlen(graph->op[dep->dst].id));
         put(writer, "\" [label=\"");
         put_quantity(writer, dep->bytes, REC_BYTES);
-        put(writer, dep->sync ? "\", style=dashed];\n" : "\"];\n");
+        put(writer, dep->sync ? "\", style=dashed" : "\"");
+        if (runs_up(&graph->op[dep->src]) && runs_up(&graph->op[dep->dst]))
+            put(writer, ", constraint=false");
+        put(writer, "];\n");
     }
+    put_dot_twins(graph, writer);
     put(writer, "}\n");
 }
