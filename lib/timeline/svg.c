@@ -269,6 +269,7 @@ static void
 put_legend(struct chart *c)
 {
     double x = c->left;
+    rec_printf(c->writer, "<g id=\"legend\">\n");
     for (unsigned i = 0; i < TIMELINE_NLOOKS; i++) {
         bool flight = i >= TIMELINE_SEND;
         if (!c->used[i] || i == TIMELINE_WAIT)
@@ -283,6 +284,7 @@ put_legend(struct chart *c)
         put_label(c, x + 18, MARGIN + 10, "start", timeline_looks[i].name);
         x += 18 + text_width(timeline_looks[i].name) + 16;
     }
+    rec_printf(c->writer, "</g>\n");
 }
 
 /* ---- the axis ------------------------------------------------------------ */
