@@ -127,6 +127,9 @@ P
     head -n 5 in.rec >cut.rec
     run "$ROOT/scripts/plot-latency" cut.rec
     [ "$status" = 4 ]
+    run "$ROOT/scripts/plot-latency" --log - <<<$'reply\ta\t0\t0'
+    [ "$status" = 3 ]
+    [[ $output == "plot-latency: no reply took any time"* ]]
     run "$ROOT/scripts/plot-latency" --slo 250ms in.rec
     [ "$status" = 2 ]
 }

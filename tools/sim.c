@@ -24,6 +24,15 @@ put_server(const struct timeline *t, uint32_t op)
     rec_text_field(t->writer, name);
 }
 
+/* The op records are not in what sim writes, so pictures have its layer's name from here. */
+static void
+pass_op_key(struct rec_writer *writer, const struct graph_op *op, const char *key)
+{
+    struct rec_str value;
+    if (graph_op_key(op, key, &value))
+        rec_str_key(writer, key, value);
+}
+
 static void
 write_run(void *context, uint32_t op, double start, double end)
 {
@@ -38,6 +47,8 @@ write_run(void *context, uint32_t op, double start, double end)
     rec_num_field(t->writer, t->job->start + end);
     if (pass != GRAPH_TASK)
         rec_text_key(t->writer, "pass", pass == GRAPH_FORWARD ? "forward" : "backward");
+    pass_op_key(t->writer, which, "type");
+    pass_op_key(t->writer, which, "label");
     rec_end(t->writer);
 }
 

@@ -128,7 +128,8 @@ void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes the job that trains a graph at once, for so many steps, as long as it takes. */
 void graph_write_job(const struct graph *graph, uint64_t steps,
                      struct rec_writer *writer);
-/** Writes the graph in Graphviz's language. */
+/** Writes the graph in Graphviz's language: ops with their label=, type=, work and time, deps with
+ * their bytes, in three digits; twins are side by side. */
 void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
 /* ---- graphs that jobs refer to ------------------------------------------- */

@@ -180,6 +180,18 @@ bool rec_parse_product(struct rec_str s, uint64_t shape[4]) REC_MUST_CHECK;
  */
 size_t rec_format_num(char text[REC_NUM_MAX], double value);
 
+/** What a number is of: seconds, bytes, floating-point operations. */
+enum rec_quantity { REC_SECONDS, REC_BYTES, REC_FLOPS };
+/** Room for any quantity, with its NUL. */
+#define REC_QUANTITY_MAX 32
+/**
+ * Writes a number for people: three significant digits and the unit that suits its size,
+ * "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s". Records are written with
+ * rec_format_num().
+ */
+void rec_format_quantity(char text[REC_QUANTITY_MAX], double value,
+                         enum rec_quantity quantity);
+
 /* ---- maps, ids and arenas ------------------------------------------------------ */
 
 /* Lookup does not depend on addresses, and nothing iterates over a map, so no result

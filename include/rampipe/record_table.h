@@ -56,6 +56,7 @@ REC_ROW(OP, "op",
           "memory it needs, bytes; a forward op and its backward twin on one server "
           "share it"),
     REC_KEY("type", TEXT, "the layer's type")
+    REC_KEY("label", TEXT, "the layer's name, for pictures: there it goes before the type")
     REC_KEY("param", AMOUNT, "bytes of its parameters")
     REC_KEY("activation", AMOUNT, "bytes of its output")
     REC_KEY("stage", COUNT, "pipeline stage, if the profile gives one")
@@ -312,13 +313,15 @@ REC_ROW(DONE, "done",
 
 REC_ROW(RUN, "run",
     "An op ran on a server (first step; a preempted op has several).",
-    "run\t7\t2a\t0-0-0\t1000\t1000.5\tpass=forward",
+    "run\t7\t2a\t0-0-0\t1000\t1000.5\tpass=forward\ttype=Conv2d",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("OP", ID, "the op")
     REC_FIELD("SERVER", ID, "where")
     REC_FIELD("START", AMOUNT, "seconds")
     REC_FIELD("END", LATER, "seconds"),
-    REC_KEY("pass", PASS, "that of the op; none of a task"))
+    REC_KEY("pass", PASS, "that of the op; none of a task")
+    REC_KEY("type", TEXT, "that of the op, if it has one")
+    REC_KEY("label", TEXT, "that of the op, if it has one"))
 
 REC_ROW(SEND, "send",
     "Data moved between two servers (first step).",

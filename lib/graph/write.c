@@ -97,26 +97,71 @@ put_quoted(struct rec_writer *writer, const char *text, size_t len)
 }
 
 static void
+put_quantity(struct rec_writer *writer, double value, enum rec_quantity quantity)
+{
+    char text[REC_QUANTITY_MAX];
+    rec_format_quantity(text, value, quantity);
+    put(writer, text);
+}
+
+static void
+put_dot_line(struct rec_writer *writer, struct rec_str text)
+{
+    put(writer, "\\n");
+    put_quoted(writer, text.ptr, text.len);
+}
+
+/* A time of 0 next to work says that the time is not known (graph_check_times()): it is
+ * left out. */
+static void
 put_dot_op(const struct graph_op *op, struct rec_writer *writer)
 {
     static const char *const colour[] = {"lightblue", "lightsalmon", "lightgrey"};
-    const char *type = strstr(op->extra, "\ttype=");
-    char number[REC_NUM_MAX];
+    struct rec_str text;
+    double flops = 0;
 
     put(writer, "    \"");
     put_quoted(writer, op->id, strlen(op->id));
     put(writer, "\" [label=\"");
     put_quoted(writer, op->id, strlen(op->id));
-    if (type) {
+    if (graph_op_key(op, "label", &text))
+        put_dot_line(writer, text);
+    if (graph_op_key(op, "type", &text))
+        put_dot_line(writer, text);
+    if (graph_op_key(op, "flops", &text) && rec_parse_num(text, &flops) && flops > 0) {
         put(writer, "\\n");
-        put_quoted(writer, type + 6, strcspn(type + 6, "\t"));
+        put_quantity(writer, flops, REC_FLOPS);
     }
-    rec_format_num(number, op->compute);
-    put(writer, "\\n");
-    put(writer, number);
-    put(writer, " s\", fillcolor=");
+    if (op->compute > 0 || !(flops > 0)) {
+        put(writer, "\\n");
+        put_quantity(writer, op->compute, REC_SECONDS);
+    }
+    put(writer, "\", fillcolor=");
     put(writer, colour[op->pass]);
     put(writer, "];\n");
+}
+
+/* Twins are side by side, the backward pass runs up beside the forward pass: one below the other they
+ * would make a picture twice as high. */
+static void
+put_dot_twins(const struct graph *graph, struct rec_writer *writer)
+{
+    for (size_t i = 0; i < graph->nops; i++) {
+        const struct graph_op *op = &graph->op[i];
+        if (op->pair == GRAPH_NONE || op->pass != GRAPH_FORWARD)
+            continue;
+        put(writer, "    {rank=same; \"");
+        put_quoted(writer, op->id, strlen(op->id));
+        put(writer, "\"; \"");
+        put_quoted(writer, graph->op[op->pair].id, strlen(graph->op[op->pair].id));
+        put(writer, "\"}\n");
+    }
+}
+
+static bool
+runs_up(const struct graph_op *op)
+{
+    return op->pass == GRAPH_BACKWARD && op->pair != GRAPH_NONE;
 }
 
 void
@@ -124,20 +169,26 @@ graph_write_dot(const struct graph *graph, struct rec_writer *writer)
 {
     put(writer, "digraph \"");
     put_quoted(writer, graph->id, strlen(graph->id));
-    put(writer, "\" {\n    rankdir=TB;\n    node [shape=box, style=filled];\n");
+    put(writer, "\" {\n    graph [label=\"");
+    put_quoted(writer, graph->id, strlen(graph->id));
+    put(writer, "\", labelloc=t, fontname=\"sans-serif\"];\n"
+                "    node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
+                "    edge [fontname=\"sans-serif\", fontsize=11];\n");
     for (size_t i = 0; i < graph->nops; i++)
         put_dot_op(&graph->op[i], writer);
     for (size_t d = 0; d < graph->ndeps; d++) {
         const struct graph_dep *dep = &graph->dep[d];
-        char number[REC_NUM_MAX];
         put(writer, "    \"");
         put_quoted(writer, graph->op[dep->src].id, strlen(graph->op[dep->src].id));
         put(writer, "\" -> \"");
         put_quoted(writer, graph->op[dep->dst].id, strlen(graph->op[dep->dst].id));
-        rec_format_num(number, dep->bytes);
         put(writer, "\" [label=\"");
-        put(writer, number);
-        put(writer, dep->sync ? "\", style=dashed];\n" : "\"];\n");
+        put_quantity(writer, dep->bytes, REC_BYTES);
+        put(writer, dep->sync ? "\", style=dashed" : "\"");
+        if (runs_up(&graph->op[dep->src]) && runs_up(&graph->op[dep->dst]))
+            put(writer, ", constraint=false");
+        put(writer, "];\n");
     }
+    put_dot_twins(graph, writer);
     put(writer, "}\n");
 }

@@ -46,6 +46,7 @@ struct timeline_row {
     unsigned char status;     /* it failed unless that is 0 */
     unsigned char bytes;      /* of a flight */
     bool job;                 /* its process is a job */
+    bool layer;               /* type= or label= says which layer it is */
     bool runs;                /* each stream is a run of its own */
     const char *process_key;  /* which names the process instead, */
     const char *process_else; /* if there is one */
@@ -146,6 +147,12 @@ bool timeline_add_mark(struct timeline *t, const struct timeline_mark *mark,
                        struct rec_error *err) REC_MUST_CHECK;
 bool timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
                         struct rec_error *err) REC_MUST_CHECK;
+/* What a slice is called: its name and, if it has one, its layer's, "2a Conv2d". Without a layer,
+ * or where both together are longer than `text`, the name alone, and `text` is not used. */
+enum { TIMELINE_SLICE_NAME = 300 };
+const char *timeline_name_slice(const struct timeline *t,
+                                const struct timeline_slice *slice,
+                                char text[TIMELINE_SLICE_NAME]);
 
 /* ---- lanes.c: where slices lie ------------------------------------------- */
 

@@ -12,10 +12,13 @@ enum {
     BAR = 16,
     TITLE = 24,
     LEGEND = 28,
-    AXIS = 44
+    AXIS = 44,
+    NAMES = 300 /* tracks' names are cut to that */
 };
 /* Of a character, about: fonts differ. */
 #define CHARACTER 6.2
+/* So much wider is bold text. */
+#define BOLD 1.15
 
 struct chart {
     struct timeline *t;
@@ -69,6 +72,24 @@ put_label(struct chart *c, double x, double y, const char *anchor, const char *t
                anchor);
     put_text(c, text);
     rec_printf(c->writer, "</text>\n");
+}
+
+/* Text that may be cut, so that it is `width` wide at most: what is cut ends in "...". */
+static void
+put_cut_label(struct chart *c, double x, double y, const char *anchor, const char *text,
+              double width)
+{
+    char cut[WIDTH]; /* four bytes a character, of which each is wider than four pixels */
+    size_t used = 0, room = (size_t)(width / CHARACTER) - 3;
+    if (text_width(text) <= width) {
+        put_label(c, x, y, anchor, text);
+        return;
+    }
+    for (size_t n = 0;; used++) /* there are more than `room` */
+        if ((text[used] & 0xc0) != 0x80 && n++ == room)
+            break;
+    snprintf(cut, sizeof cut, "%.*s...", (int)used, text);
+    put_label(c, x, y, anchor, cut);
 }
 
 /* ---- where things are ---------------------------------------------------- */
@@ -137,7 +158,7 @@ place_rows(struct chart *c, struct rec_error *err)
     for (size_t i = 0; i < n; i++) {
         char name[TIMELINE_TRACK_NAME];
         timeline_name_track(c->t, c->lanes.track[c->order[i]], name);
-        c->left = fmin(fmax(c->left, text_width(name)), 300);
+        c->left = fmin(fmax(c->left, text_width(name)), NAMES);
         if (i == 0 || process_of(c, c->order[i]) != process_of(c, c->order[i - 1]))
             c->bottom += TITLE;
         c->middle[c->order[i]] = c->bottom + ROW / 2.0;
@@ -174,10 +195,12 @@ place(const struct chart *c, int64_t at)
 
 /* ---- what is drawn ------------------------------------------------------- */
 
+/* Where the layer's name does not fit into the bar, too, the name alone may. */
 static void
 put_bar(struct chart *c, const struct timeline_slice *slice)
 {
-    const char *name = c->t->name[slice->name].text;
+    char text[TIMELINE_SLICE_NAME];
+    const char *name = timeline_name_slice(c->t, slice, text);
     double x = place(c, slice->from), width = place(c, slice->to) - x;
     double y = c->middle[slice->track];
     rec_printf(c->writer,
@@ -188,6 +211,8 @@ put_bar(struct chart *c, const struct timeline_slice *slice)
     rec_printf(c->writer, "<title>");
     put_text(c, name);
     rec_printf(c->writer, "</title></rect>\n");
+    if (text_width(name) + 4 > width)
+        name = c->t->name[slice->name].text;
     if (text_width(name) + 4 <= width)
         put_label(c, x + width / 2, y + 4, "middle", name);
 }
@@ -226,12 +251,13 @@ put_rows(struct chart *c)
         double y = c->middle[track];
         if (i == 0 || process_of(c, track) != process_of(c, c->order[i - 1])) {
             rec_printf(c->writer, "<g font-weight=\"bold\">");
-            put_label(c, MARGIN, y - ROW / 2.0 - 6, "start",
-                      c->t->process[process_of(c, track)]);
+            put_cut_label(c, MARGIN, y - ROW / 2.0 - 6, "start",
+                          c->t->process[process_of(c, track)],
+                          (WIDTH - 2 * MARGIN) / BOLD);
             rec_printf(c->writer, "</g>\n");
         }
         timeline_name_track(c->t, c->lanes.track[track], name);
-        put_label(c, c->left - 6, y + 4, "end", name);
+        put_cut_label(c, c->left - 6, y + 4, "end", name, NAMES);
         rec_printf(c->writer,
                    "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%d\" y2=\"%.2f\" "
                    "stroke=\"#dddddd\"/>\n",
@@ -243,6 +269,7 @@ static void
 put_legend(struct chart *c)
 {
     double x = c->left;
+    rec_printf(c->writer, "<g id=\"legend\">\n");
     for (unsigned i = 0; i < TIMELINE_NLOOKS; i++) {
         bool flight = i >= TIMELINE_SEND;
         if (!c->used[i] || i == TIMELINE_WAIT)
@@ -257,6 +284,7 @@ put_legend(struct chart *c)
         put_label(c, x + 18, MARGIN + 10, "start", timeline_looks[i].name);
         x += 18 + text_width(timeline_looks[i].name) + 16;
     }
+    rec_printf(c->writer, "</g>\n");
 }
 
 /* ---- the axis ------------------------------------------------------------ */
@@ -267,6 +295,23 @@ static const struct unit {
 } units[] = {
     {"d", 86400e9, 5 * 86400.0}, {"h", 3600e9, 7200}, {"min", 60e9, 600}, {"s", 1e9, 1},
     {"ms", 1e6, 1e-3},           {"us", 1e3, 1e-6},   {"ns", 1, 0}};
+
+/* A time in units that are whole numbers, "1 h 17 min 36 s": as one number it would have too many
+ * digits to read, and rounded the times at the ticks would be wrong. */
+static void
+format_start(char *text, size_t size, int64_t at)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof *units && used < size; i++) {
+        int64_t unit = (int64_t)units[i].nanoseconds;
+        if (at / unit != 0)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%lld %s", used ? " " : "",
+                                 (long long)(at / unit), units[i].name);
+        at %= unit;
+    }
+}
 
 /* 1, 2 or 5 times a power of ten, of which about eight make the span. */
 static double
@@ -285,7 +330,7 @@ put_axis(struct chart *c)
 {
     const struct unit *unit = units;
     double span = (double)c->to - (double)c->from, step, y = c->bottom + 4;
-    char start[REC_NUM_MAX], text[100];
+    char start[100], text[200];
     while (span * 1e-9 < unit->from)
         unit++;
     span /= unit->nanoseconds;
@@ -303,9 +348,9 @@ put_axis(struct chart *c)
         snprintf(text, sizeof text, "%.6g", i * step);
         put_label(c, x, y + 16, "middle", text);
     }
-    rec_format_num(start, (double)c->from / 1e9);
+    format_start(start, sizeof start, c->from);
     if (c->from)
-        snprintf(text, sizeof text, "time since %s s, %s", start, unit->name);
+        snprintf(text, sizeof text, "time since %s, %s", start, unit->name);
     else
         snprintf(text, sizeof text, "time, %s", unit->name);
     put_label(c, (c->left + WIDTH - MARGIN) / 2, y + 32, "middle", text);

@@ -24,6 +24,7 @@ static const struct timeline_row rows[] = {
      .end = 5,
      .scope = 1,
      .job = true,
+     .layer = true,
      .counter = "busy servers",
      .lane = "lane"},
     {.type = REC_SEND,

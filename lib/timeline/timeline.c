@@ -136,6 +136,35 @@ timeline_get_name(struct timeline *t, struct rec_str text, uint32_t *name,
     return true;
 }
 
+/* The layer that a record says: what a person called it goes before what it is. */
+static struct rec_str
+find_layer(const char *line)
+{
+    struct rec_str rest = rec_str(line), value, key, layer = {"", 0};
+    while (rec_str_split(&rest, '\t', &value)) {
+        if (!rec_str_split(&value, '=', &key) || !value.ptr)
+            continue;
+        if (rec_str_is(key, "label") && value.len > 0)
+            return value;
+        if (rec_str_is(key, "type"))
+            layer = value;
+    }
+    return layer;
+}
+
+const char *
+timeline_name_slice(const struct timeline *t, const struct timeline_slice *slice,
+                    char text[TIMELINE_SLICE_NAME])
+{
+    const char *name = t->name[slice->name].text;
+    struct rec_str layer =
+        slice->row->layer ? find_layer(slice->line) : (struct rec_str){"", 0};
+    if (layer.len == 0 || strlen(name) + 1 + layer.len >= TIMELINE_SLICE_NAME)
+        return name;
+    snprintf(text, TIMELINE_SLICE_NAME, "%s %.*s", name, (int)layer.len, layer.ptr);
+    return text;
+}
+
 /* ---- slices, marks, arrows ----------------------------------------------- */
 
 bool

@@ -237,9 +237,10 @@ put_names(struct picture *p)
 static void
 put_slice(struct picture *p, const struct timeline_slice *slice)
 {
+    char text[TIMELINE_SLICE_NAME];
     open_event(p, "X", p->t->group[slice->group].process);
     put_number(p, "tid", slice->track + 1);
-    put_text(p, "name", p->t->name[slice->name].text);
+    put_text(p, "name", timeline_name_slice(p->t, slice, text));
     put_text(p, "cat", timeline_looks[slice->look].name);
     if (slice->look == TIMELINE_FAILED)
         put_text(p, "cname", "terrible");

@@ -414,6 +414,28 @@ test_cycle(void **state)
     graph_free(&g);
 }
 
+/* What is written of a graph, in `written`. */
+static void
+write_graph(const struct graph *graph,
+            void (*put)(const struct graph *graph, struct rec_writer *writer),
+            char written[1000])
+{
+    char path[64];
+    int fd = memfd_create("out", 0);
+    struct rec_error err;
+    struct rec_writer *writer;
+    ssize_t n;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    writer = rec_writer_open(path, NULL, &err);
+    assert_non_null(writer);
+    put(graph, writer);
+    assert_true(rec_writer_close(writer, true, &err));
+    n = pread(fd, written, 999, 0);
+    assert_true(n > 0);
+    written[n] = '\0';
+    close(fd);
+}
+
 /* What graph_write() writes reads back as the same graph, extras and all. */
 static void
 test_write(void **state)
@@ -427,23 +449,39 @@ test_write(void **state)
         "dep g 1a 2a 7 via=air\n"
         "dep g 2a 2b 8 kind=sync\n";
     struct graph g = graph_text(text);
-    struct rec_error err;
-    char *expected = tabs(text), path[64], written[1000];
-    int fd = memfd_create("out", 0);
-    struct rec_writer *writer;
-    ssize_t n;
+    char *expected = tabs(text), written[1000];
     (void)state;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    writer = rec_writer_open(path, NULL, &err);
-    assert_non_null(writer);
-    graph_write(&g, writer);
-    assert_true(rec_writer_close(writer, true, &err));
-    n = pread(fd, written, sizeof written - 1, 0);
-    assert_true(n > 0);
-    written[n] = '\0';
+    write_graph(&g, graph_write, written);
     assert_string_equal(written, expected);
-    close(fd);
     free(expected);
+    graph_free(&g);
+}
+
+/* A picture: label= before type=, work if it is given, and the time unless it is not known;
+ * numbers with units. */
+static void
+test_write_dot(void **state)
+{
+    struct graph g =
+        graph_text("graph g m\n"
+                   "op g 1 forward 0.0125 10 type=Conv2d label=a\"b flops=2.964e10\n"
+                   "op g 2 backward 0 10 flops=5000\n"
+                   "op g 3 backward 0 10 flops=0\n"
+                   "op g 4 task 35 10 label=sort\n"
+                   "dep g 1 2 38535168\n"
+                   "dep g 2 3 8 kind=sync\n");
+    char written[1000];
+    (void)state;
+    write_graph(&g, graph_write_dot, written);
+    assert_string_equal(
+        strstr(written, "    \"1\""),
+        "    \"1\" [label=\"1\\na\\\"b\\nConv2d\\n29.6 GFLOP\\n12.5 ms\", "
+        "fillcolor=lightblue];\n"
+        "    \"2\" [label=\"2\\n5 kFLOP\", fillcolor=lightsalmon];\n"
+        "    \"3\" [label=\"3\\n0 s\", fillcolor=lightsalmon];\n"
+        "    \"4\" [label=\"4\\nsort\\n35 s\", fillcolor=lightgrey];\n"
+        "    \"1\" -> \"2\" [label=\"38.5 MB\"];\n"
+        "    \"2\" -> \"3\" [label=\"8 B\", style=dashed];\n}\n");
     graph_free(&g);
 }
 
@@ -457,6 +495,7 @@ main(void)
         cmocka_unit_test(test_records),       cmocka_unit_test(test_units),
         cmocka_unit_test(test_order),         cmocka_unit_test(test_record_errors),
         cmocka_unit_test(test_cycle),         cmocka_unit_test(test_write),
+        cmocka_unit_test(test_write_dot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -307,6 +307,42 @@ numbers_look_as_people_write_them(void **state)
     }
 }
 
+static void
+quantities_have_three_digits_and_a_unit(void **state)
+{
+    static const struct {
+        double value;
+        enum rec_quantity quantity;
+        const char *text;
+    } table[] = {
+        {0, REC_SECONDS, "0 s"},
+        {INFINITY, REC_BYTES, "inf B"},
+        {0.00011532603076923076, REC_SECONDS, "115 us"},
+        {9.996e-4, REC_SECONDS, "1 ms"},
+        {9.994e-4, REC_SECONDS, "999 us"},
+        {4e-12, REC_SECONDS, "0.004 ns"},
+        {1.2345, REC_SECONDS, "1.23 s"},
+        {599, REC_SECONDS, "599 s"},
+        {599.9, REC_SECONDS, "10 min"},
+        {35000, REC_SECONDS, "583 min"},
+        {86400, REC_SECONDS, "24 h"},
+        {864000, REC_SECONDS, "10 d"},
+        {-0.0025, REC_SECONDS, "-2.5 ms"},
+        {35.5, REC_BYTES, "35.5 B"},
+        {999.6, REC_BYTES, "1 kB"},
+        {38535168, REC_BYTES, "38.5 MB"},
+        {2.96e10, REC_FLOPS, "29.6 GFLOP"},
+        {1e21, REC_FLOPS, "1e+03 EFLOP"},
+        {1.7976931348623157e308, REC_BYTES, "1.8e+290 EB"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[REC_QUANTITY_MAX];
+        rec_format_quantity(text, table[i].value, table[i].quantity);
+        assert_string_equal(text, table[i].text);
+    }
+}
+
 int
 main(void)
 {
@@ -322,6 +358,7 @@ main(void)
         cmocka_unit_test(subnormals_are_shortest),
         cmocka_unit_test(everyday_numbers_are_shortest),
         cmocka_unit_test(numbers_look_as_people_write_them),
+        cmocka_unit_test(quantities_have_three_digits_and_a_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

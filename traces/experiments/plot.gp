@@ -1,20 +1,20 @@
 # gnuplot -e "input='load.tsv'; what='blocking'" plot.gp >blocking.svg
-set terminal svg size 800,500 font "sans,14" background "white" dynamic name what
+set terminal svg size 900,500 font "sans,14" background "white" dynamic name what
 set datafile separator "\t"
 set datafile missing "-"
 set colorsequence podo
 set logscale x
 set grid
-set key outside right top title system("head -n 1 ".input." | cut -f 1,2 | tr '\t' ','")
+set key outside right top title system("head -n 1 ".input." | cut -f 1,2 | tr '\t' '@'") noenhanced
 set xlabel "mean time between arrivals, s (load falls to the right)"
 curves = system(sprintf("awk -F'\t' 'NR > 1 && !seen[$1 FS $2]++ { print $1 \"@\" $2 }' %s", input))
 if (what eq "blocking") {
-    set title "Jobs blocked"
+    set title "Jobs blocked (bars: one standard error)"
     set ylabel "blocking rate"
     set yrange [0:1]
     mean = 5
 } else {
-    set title "Completion time of the jobs accepted"
+    set title "Completion time of the jobs accepted (bars: one standard error)"
     set ylabel "mean completion time, s"
     set yrange [0:*]
     mean = 7

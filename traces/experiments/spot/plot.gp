@@ -13,7 +13,7 @@ set yrange [0:*]
 unset key
 set title "Performance (bars: one standard deviation)"
 plot input using "removal":"performance":"performance_sd" with yerrorlines linewidth 2
-set title "Value against on-demand instances"
-set ylabel "times"
+set title "Value against on-demand instances (bars: likewise)"
+set ylabel "times that of on-demand instances"
 plot input using "removal":"against_on_demand":"against_on_demand_sd" with yerrorlines linewidth 2
 unset multiplot

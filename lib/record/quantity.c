@@ -1,0 +1,58 @@
+/* Numbers for people to read: three significant digits and a unit. */
+#include "rampipe/record.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A unit is taken for what is at least `from`, in the quantity's base unit. Minutes and longer
+ * begin at ten, so that what has up to three digits before the point stays in the smaller unit. */
+struct unit {
+    const char *name;
+    double base, from;
+};
+
+enum { NUNITS = 8 };
+
+static const struct unit units[][NUNITS] = {
+    [REC_SECONDS] = {{"d", 86400, 864000},
+                     {"h", 3600, 36000},
+                     {"min", 60, 600},
+                     {"s", 1, 1},
+                     {"ms", 1e-3, 1e-3},
+                     {"us", 1e-6, 1e-6},
+                     {"ns", 1e-9, 0}},
+    [REC_BYTES] = {{"EB", 1e18, 1e18},
+                   {"PB", 1e15, 1e15},
+                   {"TB", 1e12, 1e12},
+                   {"GB", 1e9, 1e9},
+                   {"MB", 1e6, 1e6},
+                   {"kB", 1e3, 1e3},
+                   {"B", 1, 0}},
+    [REC_FLOPS] = {{"EFLOP", 1e18, 1e18},
+                   {"PFLOP", 1e15, 1e15},
+                   {"TFLOP", 1e12, 1e12},
+                   {"GFLOP", 1e9, 1e9},
+                   {"MFLOP", 1e6, 1e6},
+                   {"kFLOP", 1e3, 1e3},
+                   {"FLOP", 1, 0}},
+};
+static const char *const base_names[] = {
+    [REC_SECONDS] = "s", [REC_BYTES] = "B", [REC_FLOPS] = "FLOP"};
+
+void
+rec_format_quantity(char text[REC_QUANTITY_MAX], double value, enum rec_quantity quantity)
+{
+    const struct unit *unit = units[quantity];
+    double rounded;
+    if (value == 0 || !isfinite(value)) {
+        snprintf(text, REC_QUANTITY_MAX, "%g %s", value, base_names[quantity]);
+        return;
+    }
+    /* Rounded first: 999.9 us are 1 ms, not 1000 us. */
+    snprintf(text, REC_QUANTITY_MAX, "%.2e", value);
+    rounded = fmax(-DBL_MAX, fmin(strtod(text, NULL), DBL_MAX));
+    while (fabs(rounded) < unit->from)
+        unit++;
+    snprintf(text, REC_QUANTITY_MAX, "%.3g %s", rounded / unit->base, unit->name);
+}
