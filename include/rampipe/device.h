@@ -125,11 +125,11 @@ struct device_fill {
 
 /**
  * Passes a record on; those of a graph, with what stands among them, when it ends. Of
- * graph records device= and, as asked, batch= and precision= are set; of op records
+ * graph records device=, peak= and, as asked, batch= and precision= are set; of op records
  * COMPUTE, if they have work: flops= or moved=, 0 included. If others, but for
  * communication (coll=), have none, *err says how many (REC_NO), and nothing of the graph
- * is written. With keep_times it is, but it loses device=, for its times are of several
- * devices; if no op has work, it keeps the device= that it came with. With another batch,
+ * is written. With keep_times it is, but it loses device= and peak=, for its times are of several
+ * devices; if no op has work, it keeps those that it came with. With another batch,
  * flops=, activation= and bytes of deps grow in proportion; MEMORY and moved= in what is
  * more than param= (of a backward op's moved= more than twice that: parameters and their
  * gradients); gemm= in BATCH, or M. With another precision than a graph says, all bytes

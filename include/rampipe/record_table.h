@@ -33,7 +33,11 @@ REC_ROW(GRAPH, "graph",
     REC_FIELD("MODEL", TEXT, "name of the network"),
     REC_KEY("device", TEXT,
           "what its compute times are of; without it that is not known, or they are of several")
+    REC_KEY("peak", AMOUNT,
+          "FLOP/s of that device at most, at the precision that its times are for")
     REC_KEY("batch", COUNT, "samples in a training step")
+    REC_KEY("sequence", COUNT,
+          "tokens in a sample; of an encoder and a decoder, in each of them")
     REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
     REC_KEY("family", TEXT, "transformer: a network with attention")
     REC_KEY("optimizer", TEXT, "MEMORY of its ops is what training with it takes, footprint(1)")
