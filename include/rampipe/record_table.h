@@ -312,7 +312,13 @@ REC_ROW(DONE, "done",
     REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
     REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
     REC_KEY("demand_memory", AMOUNT, "as op_memory, before it was partitioned")
-    REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned"))
+    REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned")
+    REC_KEY("batch", COUNT, "the graph's batch=: samples in a step")
+    REC_KEY("sequence", COUNT, "the graph's sequence=: tokens in a sample")
+    REC_KEY("flops", AMOUNT,
+          "floating-point operations of the model in a step, without what the backward pass "
+          "computes again, metrics(1); only if the graph says what its ops do")
+    REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most"))
 
 REC_ROW(RUN, "run",
     "An op ran on a server (first step; a preempted op has several).",
