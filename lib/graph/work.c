@@ -28,7 +28,7 @@ model_flops(const struct graph *graph, const struct graph_op *op, double *flops,
     double forward;
     if (!read_flops(graph, op, flops, err))
         return false;
-    if (op->pass != GRAPH_BACKWARD || !twin || twin->pass != GRAPH_FORWARD)
+    if (op->pass != GRAPH_BACKWARD || !twin)
         return true;
     if (!read_flops(graph, twin, &forward, err))
         return false;
