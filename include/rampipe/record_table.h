@@ -137,6 +137,22 @@ REC_ROW(REACH, "reach",
           "half, quarter, ...")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
+REC_ROW(FIT, "fit",
+    "The largest batch with which training a graph fits into the memory of a server, "
+    "footprint(1).",
+    "fit\tgpt2-xl\t18\t77971213312\tlimit=80000000000\tweights=3115222400\tgradients=3115222400\t"
+    "optimizer_state=18691334400\toutputs=53049434112\tnext=80918404096\toptimizer=adam",
+    REC_FIELD("GRAPH", ID, "the graph")
+    REC_FIELD("BATCH", COUNT, "samples in a step")
+    REC_FIELD("MEMORY", AMOUNT, "that it needs with this batch, bytes: weights, gradients, optimizer_state and outputs"),
+    REC_KEY("weights", AMOUNT, "bytes")
+    REC_KEY("gradients", AMOUNT, "of the weights, bytes")
+    REC_KEY("optimizer_state", AMOUNT, "what the optimizer keeps, bytes")
+    REC_KEY("outputs", AMOUNT, "that the backward pass reads, bytes")
+    REC_KEY("limit", AMOUNT, "the memory of the server, bytes")
+    REC_KEY("next", AMOUNT, "that it would need with one sample more, bytes")
+    REC_KEY("optimizer", TEXT, "which; without it, MEMORY is by the published rule"))
+
 REC_ROW(CLUSTER, "cluster",
     "The cluster that follows. Its fields depend on KIND.",
     NULL,
