@@ -12,6 +12,7 @@ struct holder {
     double weights;        /* bytes */
     double outputs;        /* bytes a sample */
     uint32_t twin;         /* REC_NONE: none */
+    uint64_t line;         /* where it stands */
 };
 
 /* The graph at hand. */
@@ -121,7 +122,7 @@ take_op(struct device_fit *fit, const struct rec_reader *reader, const struct re
     struct device_model *model = fit->model;
     double param = NAN, activation = NAN;
     struct rec_str pair;
-    struct holder op = {.twin = REC_NONE};
+    struct holder op = {.twin = REC_NONE, .line = rec_reader_line(reader)};
 
     if (!rec_key_number(reader, rec, "param", &param, err) ||
         !rec_key_number(reader, rec, "activation", &activation, err) ||
@@ -139,23 +140,25 @@ take_op(struct device_fit *fit, const struct rec_reader *reader, const struct re
     return true;
 }
 
+/* One of two twins may name the other alone, as lib/graph has it. */
 static bool
 find_twins(struct device_model *model, struct rec_error *err)
 {
-    for (size_t i = 0; i < model->nops; i++) {
-        struct holder *op = &model->op[i];
-        const char *back;
+    for (uint32_t i = 0; i < model->nops; i++) {
+        struct holder *op = &model->op[i], *twin;
+        uint32_t at;
         if (!op->pair)
             continue;
-        op->twin = rec_map_get(&model->index, rec_str(op->pair));
-        back = op->twin == REC_NONE ? NULL : model->op[op->twin].pair;
-        if (!back || strcmp(back, op->id) != 0 || op->twin == i)
-            return rec_fail(err, REC_DATA,
-                            "%s:%" PRIu64
-                            ": graph '%.60s': op '%.60s' has pair=%.60s, but there is "
-                            "no op '%.60s' with pair=%.60s",
-                            model->file, model->line, model->id, op->id, op->pair,
-                            op->pair, op->id);
+        at = rec_map_get(&model->index, rec_str(op->pair));
+        twin = at == REC_NONE ? NULL : &model->op[at];
+        if (!twin || at == i || (twin->pair && strcmp(twin->pair, op->id) != 0) ||
+            (twin->twin != REC_NONE && twin->twin != i))
+            return rec_fail(
+                err, REC_DATA, "%s:%" PRIu64 ": op '%.60s' has pair=%.60s, but %s",
+                model->file, op->line, op->id, op->pair,
+                twin ? "that op is not its twin" : "the graph has no such op");
+        op->twin = at;
+        twin->twin = i;
     }
     return true;
 }
