@@ -111,6 +111,7 @@ static const struct {
     {"devices", HEADER "device\td\t1e9\t2e9\tfp32=1e12\n"
                        "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
                        "reach\td\tmemory\t1\tprecision=fp16\n"
+                       "fit\tg\t8\t900\tlimit=1000\tnext=1010\n"
                        "#end\n"},
     {"weights", HEADER "policy\tcompact\n"
                        "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
@@ -380,7 +381,7 @@ static const struct {
     {"bound", "rdsf"},   {"weight", "rdsf"},    {"expert", "rdsf"},   {"device", "rdsf"},
     {"reach", "rdsf"},   {"policy", "rdsf"},    {"runner", "rdsf"},   {"process", "rdsf"},
     {"file", "rdsf"},    {"rung", "rdsf"},      {"arrivals", "rdsf"}, {"client", "rdsf"},
-    {"error", "rdsf"},
+    {"error", "rdsf"},   {"fit", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
