@@ -109,9 +109,9 @@ static const struct {
                       "bound\t3\t3\n"
                       "#end\n"},
     {"devices", HEADER "device\td\t1e9\t2e9\tfp32=1e12\n"
+                       "fit\tg\t8\t900\tlimit=1000\tnext=1010\n"
                        "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
                        "reach\td\tmemory\t1\tprecision=fp16\n"
-                       "fit\tg\t8\t900\tlimit=1000\tnext=1010\n"
                        "#end\n"},
     {"weights", HEADER "policy\tcompact\n"
                        "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
