@@ -42,7 +42,7 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
         [ "$status" != 0 ]
         n=$((n + 1))
     done
-    [ $n = 19 ]
+    [ $n = 21 ]
     rm -rf "$at"
 }
 

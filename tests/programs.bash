@@ -66,6 +66,7 @@ runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8
 footprint	nojob.rec	--precision=fp16
+footprint	nojob.rec	--precision=fp16 --largest-batch --memory=80GB
 tracegen jobs	nojob.rec
 tracegen fit	spot.rec
 tracegen preempt	model.rec

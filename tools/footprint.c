@@ -1,8 +1,10 @@
-/* footprint [OPTION]... [FILE]... - ops with what training holds in memory. */
+/* footprint [OPTION]... [FILE]... - ops with what training holds in memory, or the batch that fits. */
 #include "ggo/footprint.h"
 #include "main.h"
 
 #include "rampipe/device.h"
+
+enum { BATCH_MAX = 1000000000 };
 
 static bool
 fill_all(struct cli *cli, struct device_footprint *footprint)
@@ -26,12 +28,47 @@ fill_all(struct cli *cli, struct device_footprint *footprint)
     return true;
 }
 
+/* The largest batch of each graph, instead. */
+static bool
+fit_all(struct cli *cli, struct device_fit *fit)
+{
+    struct rec rec;
+    int status;
+    while ((status = cli_next(cli, &rec)) > 0)
+        if (!device_fit_take(fit, cli->reader, &rec, cli->writer, &cli->err))
+            return false;
+    return status == 0 && device_fit_end(fit, cli->writer, &cli->err) &&
+           (fit->graphs > 0 ||
+            rec_fail(&cli->err, REC_NO, "no graph came, so there is no batch to find"));
+}
+
+/* --largest-batch and what belongs to it. */
+static bool
+read_fit(struct cli *cli, const struct footprint_args *args, struct device_fit *fit)
+{
+    uint64_t batch = 0;
+    if (!args->largest_batch_given)
+        return (!args->memory_given && !args->batch_given) ||
+               cli_usage(cli, "--%s is for --largest-batch",
+                         args->memory_given ? "memory" : "batch");
+    if (!args->memory_given)
+        return cli_usage(cli, "--largest-batch needs --memory, that of a server: 80GB");
+    if (!cli_bytes(cli, "memory", args->memory_arg, false, &fit->memory) ||
+        (args->batch_given &&
+         !cli_count(cli, "batch", args->batch_arg, 1, BATCH_MAX, &batch)))
+        return false;
+    fit->batch = (double)batch;
+    return fit->memory > 0 || cli_usage(cli, "--memory must be > 0");
+}
+
 static bool
 run(struct cli *cli, const struct footprint_args *args)
 {
     static const char *const rules[] = {"training", "published", NULL};
     struct device_footprint footprint = {.precision = DEVICE_NPRECISIONS};
+    struct device_fit fit = {.memory = 0};
     const char *names[8];
+    bool ok;
     size_t n = 0, rule, optimizer, precision = DEVICE_NPRECISIONS;
 
     for (; device_optimizers[n].name; n++)
@@ -45,8 +82,12 @@ run(struct cli *cli, const struct footprint_args *args)
     if (rule == 1 && (args->optimizer_given || args->precision_given))
         return cli_usage(cli, "--%s is for --memory-rule training",
                          args->optimizer_given ? "optimizer" : "precision");
-    footprint.optimizer = rule == 0 ? &device_optimizers[optimizer] : NULL;
-    footprint.precision = (enum device_precision)precision;
+    footprint.optimizer = fit.optimizer =
+        rule == 0 ? &device_optimizers[optimizer] : NULL;
+    footprint.precision = fit.precision = (enum device_precision)precision;
     cli->cut = true; /* what was not filled must not pass for the memory of training */
-    return cli_open_filter(cli) && fill_all(cli, &footprint);
+    ok = read_fit(cli, args, &fit) && cli_open_filter(cli) &&
+         (args->largest_batch_given ? fit_all(cli, &fit) : fill_all(cli, &footprint));
+    device_fit_free(&fit);
+    return ok;
 }

@@ -145,7 +145,7 @@ enum { ONES = 5, NANO = 8 };
 static const struct {
     const char *name;
     int least;
-} scaled[] = {{"s", NANO}, {"B", ONES}, {"B/s", ONES}};
+} scaled[] = {{"s", NANO}, {"B", ONES}, {"B/s", ONES}, {"FLOP/s", ONES}};
 
 /* The smallest prefix of a unit; -1: it is not scaled. */
 static int

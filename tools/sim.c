@@ -123,6 +123,11 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
     graph_pass_key(layout->graph, "demand_memory", w);
     graph_pass_key(layout->graph, "demand_bytes", w);
+    graph_pass_key(layout->graph, "batch", w);
+    graph_pass_key(layout->graph, "sequence", w);
+    if (!isnan(layout->flops))
+        rec_num_key(w, "flops", layout->flops);
+    graph_pass_key(layout->graph, "peak", w);
     rec_end(w);
     return true;
 }

@@ -125,11 +125,11 @@ struct device_fill {
 
 /**
  * Passes a record on; those of a graph, with what stands among them, when it ends. Of
- * graph records device= and, as asked, batch= and precision= are set; of op records
+ * graph records device=, peak= and, as asked, batch= and precision= are set; of op records
  * COMPUTE, if they have work: flops= or moved=, 0 included. If others, but for
  * communication (coll=), have none, *err says how many (REC_NO), and nothing of the graph
- * is written. With keep_times it is, but it loses device=, for its times are of several
- * devices; if no op has work, it keeps the device= that it came with. With another batch,
+ * is written. With keep_times it is, but it loses device= and peak=, for its times are of several
+ * devices; if no op has work, it keeps those that it came with. With another batch,
  * flops=, activation= and bytes of deps grow in proportion; MEMORY and moved= in what is
  * more than param= (of a backward op's moved= more than twice that: parameters and their
  * gradients); gemm= in BATCH, or M. With another precision than a graph says, all bytes
@@ -189,6 +189,38 @@ bool device_footprint_take(struct device_footprint *footprint,
 /** The stream has ended. False: its last graph has no op (REC_DATA). */
 bool device_footprint_end(const struct device_footprint *footprint,
                           struct rec_error *err) REC_MUST_CHECK;
+
+struct device_model;
+
+/** A batch of this many samples, 2^53, has no next one. */
+#define DEVICE_BATCH_MAX 9007199254740992.0
+
+/** Finds the largest batch that fits. Starts with what is asked for, else zero. */
+struct device_fit {
+    const struct device_optimizer *optimizer; /* as in device_footprint */
+    enum device_precision precision;
+    double batch;    /* of graphs that do not say theirs; 0: they are refused */
+    double memory;   /* of a server, bytes */
+    uint64_t graphs; /* answered */
+    struct device_model *model; /* the graph at hand; device_fit_free() */
+};
+
+/**
+ * Takes the records of graphs and jobs, and passes others on. When a graph ends, a comment
+ * and a fit record say with which batch, at most, training it fits into the memory of one
+ * server, where all its ops are: with the MEMORY that device_footprint_take() gives them,
+ * an op and its twin sharing theirs, if activation= grows in proportion to the batch and
+ * param= does not. False, *err: REC_NO if not even a batch of 1 fits, or any batch does;
+ * REC_DATA if that cannot be known (no batch, parts of ops, ops that have MEMORY but neither
+ * param= nor activation=).
+ */
+bool device_fit_take(struct device_fit *fit, const struct rec_reader *reader,
+                     const struct rec *rec, struct rec_writer *writer,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** The stream has ended: answers for its last graph. */
+bool device_fit_end(struct device_fit *fit, struct rec_writer *writer,
+                    struct rec_error *err) REC_MUST_CHECK;
+void device_fit_free(struct device_fit *fit);
 
 REC_END_DECLS
 

@@ -285,6 +285,18 @@ double graph_dep_bytes(const struct graph *graph);
 bool graph_check_times(const struct graph *graph, const char *advice,
                        struct rec_error *err) REC_MUST_CHECK;
 
+/**
+ * Of a closed graph: floating-point operations of the model in a training step, for model
+ * FLOPs utilization (Chowdhery et al., "PaLM", 2022, appendix B). They are flops= of its
+ * ops, but a backward op counts at most twice its twin: a product of the forward pass has
+ * two in the backward pass, for the gradients of both operands, and what is beyond is
+ * computed again (fused attention its scores). Communication (coll=) counts none. NAN: not
+ * known, for an op has neither flops= nor moved=, or none has any. False: a flops= is no
+ * number >= 0, *err (REC_DATA).
+ */
+bool graph_model_flops(const struct graph *graph, double *flops,
+                       struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- splitting ----------------------------------------------------------- */
 
 enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };

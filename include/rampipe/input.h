@@ -94,8 +94,10 @@ struct input_network {
     struct input_layer *layer; /* owned; input_network_free() */
     uint32_t *read;            /* owned */
     size_t nlayers, room, nreads, read_room;
-    double batch;    /* samples */
-    double sequence; /* tokens a sample (transformers) */
+    double batch; /* samples */
+    double
+        sequence; /* positions a sample (transformers): tokens, or patches of an image */
+    bool has_tokens; /* they are tokens: the graph says how many, sequence= */
     bool failed;     /* out of memory while building */
 };
 

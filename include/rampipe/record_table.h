@@ -33,7 +33,11 @@ REC_ROW(GRAPH, "graph",
     REC_FIELD("MODEL", TEXT, "name of the network"),
     REC_KEY("device", TEXT,
           "what its compute times are of; without it that is not known, or they are of several")
+    REC_KEY("peak", AMOUNT,
+          "FLOP/s of that device at most, at the precision that its times are for")
     REC_KEY("batch", COUNT, "samples in a training step")
+    REC_KEY("sequence", COUNT,
+          "tokens in a sample; of an encoder and a decoder, in each of them")
     REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
     REC_KEY("family", TEXT, "transformer: a network with attention")
     REC_KEY("optimizer", TEXT, "MEMORY of its ops is what training with it takes, footprint(1)")
@@ -133,6 +137,22 @@ REC_ROW(REACH, "reach",
           "M and N of gemm= count as multiples of it, or, where they fit into that, of its "
           "half, quarter, ...")
     REC_KEY("source", TEXT, "where the numbers come from"))
+
+REC_ROW(FIT, "fit",
+    "The largest batch with which training a graph fits into the memory of a server, "
+    "footprint(1).",
+    "fit\tgpt2-xl\t18\t77971213312\tlimit=80000000000\tweights=3115222400\tgradients=3115222400\t"
+    "optimizer_state=18691334400\toutputs=53049434112\tnext=80918404096\toptimizer=adam",
+    REC_FIELD("GRAPH", ID, "the graph")
+    REC_FIELD("BATCH", COUNT, "samples in a step")
+    REC_FIELD("MEMORY", AMOUNT, "that it needs with this batch, bytes: weights, gradients, optimizer_state and outputs"),
+    REC_KEY("weights", AMOUNT, "bytes")
+    REC_KEY("gradients", AMOUNT, "of the weights, bytes")
+    REC_KEY("optimizer_state", AMOUNT, "what the optimizer keeps, bytes")
+    REC_KEY("outputs", AMOUNT, "that the backward pass reads, bytes")
+    REC_KEY("limit", AMOUNT, "the memory of the server, bytes")
+    REC_KEY("next", AMOUNT, "that it would need with one sample more, bytes")
+    REC_KEY("optimizer", TEXT, "which; without it, MEMORY is by the published rule"))
 
 REC_ROW(CLUSTER, "cluster",
     "The cluster that follows. Its fields depend on KIND.",
@@ -309,7 +329,13 @@ REC_ROW(DONE, "done",
     REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
     REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
     REC_KEY("demand_memory", AMOUNT, "as op_memory, before it was partitioned")
-    REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned"))
+    REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned")
+    REC_KEY("batch", COUNT, "the graph's batch=: samples in a step")
+    REC_KEY("sequence", COUNT, "the graph's sequence=: tokens in a sample")
+    REC_KEY("flops", AMOUNT,
+          "floating-point operations of the model in a step, without what the backward pass "
+          "computes again, metrics(1); only if the graph says what its ops do")
+    REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most"))
 
 REC_ROW(RUN, "run",
     "An op ran on a server (first step; a preempted op has several).",

@@ -171,6 +171,7 @@ struct sim_layout {
     uint32_t full_slot;          /* which that is */
     double memory_sum;           /* that all slots hold, bytes */
     double op_memory, dep_bytes; /* sums over the ops and the deps of the graph */
+    double flops;                /* of a replay: graph_model_flops(); else 0 */
     struct rec_map memo;         /* geometry -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;

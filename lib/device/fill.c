@@ -15,7 +15,8 @@ struct device_held {
     struct rec_writer *writer; /* into text */
     char *text;
     size_t len, room;
-    /* text[claim, before): device= of this device; text[before, rest): as it came */
+    /* text[claim, before): device= and peak= of this device; text[before, rest): both as
+     * they came */
     size_t claim, before, rest;
     bool empty; /* it has a graph record, and no op yet */
     uint64_t filled, kept;
@@ -297,9 +298,12 @@ take_graph(struct device_fill *fill, const struct rec_reader *reader,
     rec_str_field(writer, rec->field[2]);
     held->claim = length(held);
     rec_text_key(writer, "device", fill->roofline->device);
+    rec_num_key(writer, "peak", fill->roofline->peak);
     held->before = length(held);
     if (rec_find_key(rec, "device", &value))
         rec_str_key(writer, "device", value);
+    if (rec_find_key(rec, "peak", &value))
+        rec_str_key(writer, "peak", value);
     held->rest = length(held);
     if (fill->batch > 0)
         rec_num_key(writer, "batch", fill->batch);
@@ -307,7 +311,7 @@ take_graph(struct device_fill *fill, const struct rec_reader *reader,
         if (rec_str_is(key, "precision"))
             rec_text_key(writer, "precision",
                          device_precisions[fill->roofline->precision]);
-        else if (!rec_str_is(key, "device") &&
+        else if (!rec_str_is(key, "device") && !rec_str_is(key, "peak") &&
                  !(rec_str_is(key, "batch") && fill->batch > 0))
             rec_str_field(writer, (struct rec_str){key.ptr, key.len + 1 + value.len});
     rec_end(writer);

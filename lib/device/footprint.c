@@ -16,17 +16,16 @@ device_parameter_bytes(const struct device_optimizer *optimizer,
     return 2 * element + 4 * more;
 }
 
-static bool
-find_parameter(struct device_footprint *footprint, const struct rec_reader *reader,
-               const struct rec *rec, struct rec_error *err)
+bool
+device_read_parameter(const struct device_optimizer *optimizer,
+                      enum device_precision precision, const struct rec_reader *reader,
+                      const struct rec *rec, double *parameter, struct rec_error *err)
 {
-    enum device_precision precision = footprint->precision;
     struct rec_str id = rec->field[1];
 
-    if (!footprint->optimizer) {
-        footprint->parameter = 1;
+    *parameter = 1;
+    if (!optimizer)
         return true;
-    }
     if (!device_key_precision(reader, rec, &precision, err))
         return false;
     if (precision == DEVICE_NPRECISIONS)
@@ -34,8 +33,7 @@ find_parameter(struct device_footprint *footprint, const struct rec_reader *read
                                "graph '%.*s' has no precision=, so it is not known how "
                                "many bytes a parameter has: give the precision",
                                (int)(id.len < 60 ? id.len : 60), id.ptr);
-    footprint->parameter = device_parameter_bytes(footprint->optimizer, precision) /
-                           device_element(precision);
+    *parameter = device_parameter_bytes(optimizer, precision) / device_element(precision);
     return true;
 }
 
@@ -47,7 +45,8 @@ take_graph(struct device_footprint *footprint, const struct rec_reader *reader,
     size_t at = 0;
     int status;
 
-    if (!find_parameter(footprint, reader, rec, err))
+    if (!device_read_parameter(footprint->optimizer, footprint->precision, reader, rec,
+                               &footprint->parameter, err))
         return false;
     footprint->file = rec_reader_file(reader);
     footprint->line = rec_reader_line(reader);

@@ -305,6 +305,7 @@ input_network_build(const struct input_network_spec *spec, double batch, double 
     *network = (struct input_network){.batch = batch, .sequence = sequence};
     if (sequence == 0)
         network->sequence = spec->sequence;
+    network->has_tokens = spec->transformer && spec->transformer->patch == 0;
     if (spec->transformer)
         input_transformer_build(network, spec->transformer);
     else

@@ -113,21 +113,40 @@ add_layers(const struct input_network *network, const struct device_roofline *ro
     return graph_close(forward, err);
 }
 
+enum { KEYS_ROOM = 400 };
+
+/* The keys of the graph record. */
+static void
+make_keys(const struct input_network *network, const struct device_roofline *roofline,
+          char keys[KEYS_ROOM])
+{
+    const char *family = input_network_family(network);
+    char number[REC_NUM_MAX];
+    int n = 0;
+    if (roofline->device) {
+        rec_format_num(number, roofline->peak);
+        n = snprintf(keys, KEYS_ROOM, "\tdevice=%.100s\tpeak=%s", roofline->device,
+                     number);
+    }
+    n += snprintf(keys + n, (size_t)(KEYS_ROOM - n), "\tbatch=%.0f", network->batch);
+    if (network->has_tokens)
+        n += snprintf(keys + n, (size_t)(KEYS_ROOM - n), "\tsequence=%.0f",
+                      network->sequence);
+    snprintf(keys + n, (size_t)(KEYS_ROOM - n), "\tprecision=%s%s%s",
+             device_precisions[roofline->precision], *family ? "\tfamily=" : "", family);
+}
+
 bool
 input_network_graph(const struct input_network *network, const char *name,
                     const struct device_roofline *roofline, struct graph *graph,
                     struct rec_error *err)
 {
     struct input_twin *twin = calloc(network->nlayers, sizeof *twin);
-    const char *family = input_network_family(network);
     struct graph forward = {0};
-    char keys[300];
+    char keys[KEYS_ROOM];
     bool ok = twin || rec_fail_memory(err);
 
-    snprintf(keys, sizeof keys, "%s%.100s\tbatch=%.0f\tprecision=%s%s%s",
-             roofline->device ? "\tdevice=" : "",
-             roofline->device ? roofline->device : "", network->batch,
-             device_precisions[roofline->precision], *family ? "\tfamily=" : "", family);
+    make_keys(network, roofline, keys);
     ok = ok && graph_start(&forward, rec_str(name), rec_str(name), "", err) &&
          add_layers(network, roofline, &forward, twin, err) &&
          graph_start(graph, rec_str(name), rec_str(name), keys, err) &&

@@ -53,6 +53,11 @@ struct metrics {
     size_t nkeys;                                   /* are quantities; */
     size_t quantity_key[METRICS_MOST];              /* which of them, if it has one */
 
+    /* What comes out, metrics_find_present(): indexes of the family's figures, quantities
+     * and columns. */
+    size_t figure[METRICS_MOST], quantity[METRICS_MOST], shown[METRICS_MOST];
+    size_t nfigures, nquantities, nshown;
+
     struct group *group; /* [0] is the total */
     size_t ngroups, room;
     struct rec_map names;
@@ -104,6 +109,9 @@ void metrics_kept_free(struct metrics_kept *kept);
 
 /* ---- figures.c ---- */
 
+/* All cases are counted, of a run or of the stream: finds out which of the family's optional
+ * figures and quantities a group has a value of. */
+void metrics_find_present(struct metrics *m);
 /* The statistics of a distribution; with the mean's standard error if `independent`. */
 void metrics_describe(bool independent, struct metrics_dist *dist,
                       struct metrics_figure *figure);
@@ -134,7 +142,7 @@ size_t metrics_runs_ngroups(const struct metrics_runs *runs);
 const char *metrics_runs_group(const struct metrics_runs *runs, size_t group);
 bool metrics_runs_figure(struct metrics_runs *runs, size_t group, size_t i,
                          struct metrics_figure *figure);
-/* A column: the mean over the runs. */
+/* A column: the mean over the runs. False: no run had the figure. */
 bool metrics_runs_mean(const struct metrics_runs *runs, size_t group,
                        const struct metrics_show *show, struct metrics_value *value);
 

@@ -145,12 +145,12 @@ metrics_run_figure(struct metrics *m, size_t group, size_t i,
     size_t nlabelled = m->nlabels * family->nlabel_figures;
     double term[METRICS_MOST];
 
-    if (i < family->nfigures) {
+    if (i < m->nfigures) {
         fill_group_terms(m, g, term);
-        set_quotient(figure, &family->figures[i], term);
+        set_quotient(figure, &family->figures[m->figure[i]], term);
         return true;
     }
-    i -= family->nfigures;
+    i -= m->nfigures;
     if (i < nlabelled) {
         fill_group_terms(m, g, term);
         set_labelled(m, g, &m->label[i / family->nlabel_figures],
@@ -158,8 +158,9 @@ metrics_run_figure(struct metrics *m, size_t group, size_t i,
         return true;
     }
     i -= nlabelled;
-    if (i >= family->nquantities)
+    if (i >= m->nquantities)
         return false;
+    i = m->quantity[i];
     *figure = (struct metrics_figure){.name = family->quantities[i].name,
                                       .unit = family->quantities[i].unit};
     metrics_describe(family->independent, &g->dist[i], figure);
@@ -191,30 +192,97 @@ metrics_find_shown(const struct metrics_family *family, const struct metrics_sho
     return false;
 }
 
+/* The value of figure i of a group, counted as metrics_find_shown() does. */
+static struct metrics_value
+column_value(struct metrics *m, size_t group, size_t i, size_t which)
+{
+    const struct metrics_family *family = m->family;
+    struct metrics_dist *dist = m->group[group].dist;
+    const struct metrics_quotient *quotient = &family->figures[i];
+    double term[METRICS_MOST];
+
+    if (i >= family->nfigures) {
+        i -= family->nfigures;
+        return (struct metrics_value){NULL, family->quantities[i].unit,
+                                      statistic(&dist[i], (enum statistic)which)};
+    }
+    fill_group_terms(m, &m->group[group], term);
+    return (struct metrics_value){NULL, quotient->unit,
+                                  ratio(term[quotient->amount], term[quotient->per])};
+}
+
 bool
 metrics_column(struct metrics *m, size_t group, size_t i, struct metrics_value *value)
 {
-    const struct metrics_family *family = m->family;
-    struct metrics_figure figure;
+    const struct metrics_show *show;
     size_t at, which;
 
-    if (m->runs)
-        return i < family->nshown &&
-               metrics_runs_mean(m->runs, group, &family->shown[i], value);
-    if (i >= family->nshown ||
-        !metrics_find_shown(family, &family->shown[i], &at, &which))
+    if (i >= m->nshown)
         return false;
-    if (at < family->nfigures) {
-        metrics_figure(m, group, at, &figure);
-        *value = (struct metrics_value){NULL, figure.unit, figure.value[0]};
-    } else {
-        at -= family->nfigures;
-        *value = (struct metrics_value){
-            NULL, family->quantities[at].unit,
-            statistic(&m->group[group].dist[at], (enum statistic)which)};
-    }
-    value->name = family->shown[i].title;
+    show = &m->family->shown[m->shown[i]];
+    if (m->runs)
+        return metrics_runs_mean(m->runs, group, show, value);
+    if (!metrics_find_shown(m->family, show, &at, &which))
+        return false;
+    *value = column_value(m, group, at, which);
+    value->name = show->title;
     return true;
+}
+
+/* ---- what comes out ------------------------------------------------------ */
+
+/* Has any group a value of figure or quantity i, counted as metrics_find_shown() does? */
+static bool
+has_value(const struct metrics *m, size_t i)
+{
+    const struct metrics_family *family = m->family;
+    double term[METRICS_MOST];
+    if (i >= family->nfigures) /* the total has the values of all groups */
+        return m->group[0].dist[i - family->nfigures].n > 0;
+    for (size_t g = 0; g < m->ngroups; g++) {
+        fill_group_terms(m, &m->group[g], term);
+        if (isfinite(
+                ratio(term[family->figures[i].amount], term[family->figures[i].per])))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_optional(const struct metrics_family *family, size_t i)
+{
+    return i < family->nfigures ? i + family->noptional_figures >= family->nfigures
+                                : i - family->nfigures + family->noptional_quantities >=
+                                      family->nquantities;
+}
+
+static bool
+is_shown(const struct metrics *m, const struct metrics_show *show)
+{
+    struct metrics_value value;
+    size_t at, which;
+    if (m->runs)
+        return metrics_runs_mean(m->runs, 0, show, &value);
+    return metrics_find_shown(m->family, show, &at, &which) &&
+           (!is_optional(m->family, at) || has_value(m, at));
+}
+
+void
+metrics_find_present(struct metrics *m)
+{
+    const struct metrics_family *family = m->family;
+    m->nfigures = m->nquantities = m->nshown = 0;
+    for (size_t i = 0; i < family->nfigures + family->nquantities; i++) {
+        if (is_optional(family, i) && !has_value(m, i))
+            continue;
+        if (i < family->nfigures)
+            m->figure[m->nfigures++] = i;
+        else
+            m->quantity[m->nquantities++] = i - family->nfigures;
+    }
+    for (size_t i = 0; i < family->nshown; i++)
+        if (is_shown(m, &family->shown[i]))
+            m->shown[m->nshown++] = i;
 }
 
 /* ---- histogram ----------------------------------------------------------- */

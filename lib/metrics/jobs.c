@@ -12,7 +12,9 @@
     X(COMP, "comp") X(SERVERS, "servers") X(BUSY, "busy") X(SEQUENTIAL, "sequential")    \
     X(DEADLINE, "deadline") X(MEMORY, "op_memory") X(DEP_BYTES, "dep_bytes")             \
     X(FLOW_BYTES, "flow_bytes") X(DEMAND_MEMORY, "demand_memory")                        \
-    X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival") X(START, "start")
+    X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival") X(START, "start")              \
+    X(PEAK_MEMORY, "peak_memory") X(BATCH, "batch") X(SEQUENCE, "sequence")              \
+    X(FLOPS, "flops") X(PEAK, "peak")
 
 /* What a job adds, when, and whether so much a second. A job that is unfinished has started
  * and runs until it is blocked; any other that is blocked never started. */
@@ -35,7 +37,15 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(FLOWS, AT_DONE, false)                                                             \
     X(DEMANDED, AT_DONE, false)             /* bytes of memory, deps, unpartitioned */   \
     X(DEMANDED_DEPS, AT_DONE, false)                                                     \
-    X(OFFERED, AT_ARRIVAL, false)           /* both, of all jobs */
+    X(OFFERED, AT_ARRIVAL, false)           /* both, of all jobs */                      \
+    X(SAMPLES, AT_DONE, false)              /* of all steps */                           \
+    X(TOKENS, AT_DONE, false)                                                            \
+    X(MODEL_FLOPS, AT_DONE, false)                                                       \
+    X(NO_SAMPLES, AT_DONE, false)           /* jobs that do not say how many */          \
+    X(NO_TOKENS, AT_DONE, false)                                                         \
+    X(NO_FLOPS, AT_DONE, false)                                                          \
+    X(USED_FLOPS, AT_DONE, false)           /* of jobs whose peak is known, too, */      \
+    X(PEAK_FLOPS, AT_DONE, false)           /* and what their servers could do */
 
 #define QUANTITIES(X)                                                                    \
     X(COMPLETION, "completion time", "s", NULL)                                          \
@@ -52,7 +62,17 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(FRACTION, "deadline fraction", "", NULL)                                           \
     X(BLOCKED_SEQUENTIAL, "sequential time of blocked", "s", NULL)                       \
     X(BLOCKED_DEADLINE, "deadline of blocked", "s", NULL)                                \
-    X(BLOCKED_FRACTION, "deadline fraction of blocked", "", NULL)
+    X(BLOCKED_FRACTION, "deadline fraction of blocked", "", NULL)                        \
+    OPTIONAL_QUANTITIES(X)
+
+/* Only if a job has them. Rates are what they are called, for TSV has no units. */
+#define OPTIONAL_QUANTITIES(X)                                                           \
+    X(SAMPLE_RATE, "samples/s", "", NULL)                                                \
+    X(TOKEN_RATE, "tokens/s", "", NULL)                                                  \
+    X(FLOP_RATE, "FLOP/s", "", NULL)                                                     \
+    X(MFU, "MFU", "%", NULL)                                                             \
+    X(PEAK_MEMORY, "peak memory", "B", "peak_memory")                                    \
+    X(MEMORY_SHARE, "peak memory share", "%", NULL)
 
 #define KEY(name, text) KEY_##name,
 #define KEY_NAME(name, text) text,
@@ -73,9 +93,16 @@ enum {
     CLUSTER_SECONDS, /* of all its servers */
     GAPS,            /* between two arrivals */
     GAP_SECONDS,
+    ALL_SAMPLES, /* unknown if those of one job are */
+    ALL_TOKENS,
+    ALL_FLOPS,
     NTERMS
 };
-enum { QUANTITIES(QUANTITY) };
+enum { QUANTITIES(QUANTITY) NQUANTITIES };
+enum {
+    NQUANTITIES_OPTIONAL = NQUANTITIES - QUANTITY_SAMPLE_RATE,
+    NFIGURES_OPTIONAL = 4
+};
 
 static const char *const keys[] = {KEYS(KEY_NAME)};
 static const struct metrics_sum sums[] = {SUMS(SUM_ROW)};
@@ -104,6 +131,10 @@ static const struct metrics_quotient figures[] = {
     {"demand compute throughput", "B/s", DEMANDED, HORIZON},
     {"demand dep throughput", "B/s", DEMANDED_DEPS, HORIZON},
     {"demand throughput", "B/s", DEMANDED_BYTES, HORIZON},
+    {"sample throughput", "samples/s", ALL_SAMPLES, HORIZON},
+    {"token throughput", "tokens/s", ALL_TOKENS, HORIZON},
+    {"FLOP throughput", "FLOP/s", ALL_FLOPS, HORIZON},
+    {"MFU, time weighted", "%", USED_FLOPS, PEAK_FLOPS},
 };
 
 static const struct metrics_quotient cause_figures[] = {
@@ -123,6 +154,9 @@ static const struct metrics_show shown[] = {
     {"comm", "comm overhead", "mean"},
     {"utilisation", "utilisation", "mean"},
     {"servers", "servers", "mean"},
+    {"samples/s", "samples/s", "mean"},
+    {"tokens/s", "tokens/s", "mean"},
+    {"MFU", "MFU", "mean"},
 };
 
 static const struct metrics_quotient series[] = {
@@ -149,6 +183,7 @@ _Static_assert(NTERMS <= METRICS_MOST && NMOMENTS <= METRICS_MOMENTS, "room for 
 
 struct state {
     double servers; /* of the cluster; 0: not known */
+    double memory;  /* of a server, bytes; 0 or infinity: it has no share */
 };
 
 static bool
@@ -158,7 +193,7 @@ note(void *kept, const struct rec_reader *reader, const struct rec *rec,
     struct state *state = kept;
     uint64_t n;
 
-    state->servers = 0;
+    state->servers = state->memory = 0;
     if (!rec_str_is(rec->field[1], "ramp"))
         return true;
     state->servers = 1;
@@ -167,7 +202,7 @@ note(void *kept, const struct rec_reader *reader, const struct rec *rec,
             return false;
         state->servers *= (double)n;
     }
-    return true;
+    return rec_get_number(reader, rec, 6, &state->memory, err);
 }
 
 /* ---- one job ------------------------------------------------------------- */
@@ -193,6 +228,30 @@ set_demand(struct metrics_case *one, size_t first, const double key[])
     one->quantity[first] = sequential;
     one->quantity[first + 1] = key[KEY_DEADLINE];
     one->quantity[first + 2] = key[KEY_DEADLINE] / sequential;
+}
+
+/* What a job computes, and of what its servers could. What is not known stays NAN, and
+ * infinity, of a job that takes no time, does not count. */
+static void
+set_training(const struct state *state, const double key[], struct metrics_case *one)
+{
+    double step = key[KEY_STEP], tokens = key[KEY_BATCH] * key[KEY_SEQUENCE];
+    double peak = step * key[KEY_SERVERS] * key[KEY_PEAK], mfu = key[KEY_FLOPS] / peak;
+    double share = key[KEY_PEAK_MEMORY] / state->memory;
+
+    one->amount[SAMPLES] = key[KEY_STEPS] * key[KEY_BATCH];
+    one->amount[TOKENS] = key[KEY_STEPS] * tokens;
+    one->amount[MODEL_FLOPS] = key[KEY_STEPS] * key[KEY_FLOPS];
+    one->amount[NO_SAMPLES] = isnan(one->amount[SAMPLES]);
+    one->amount[NO_TOKENS] = isnan(one->amount[TOKENS]);
+    one->amount[NO_FLOPS] = isnan(one->amount[MODEL_FLOPS]);
+    one->amount[USED_FLOPS] = isfinite(mfu) ? one->amount[MODEL_FLOPS] : (double)NAN;
+    one->amount[PEAK_FLOPS] = isfinite(mfu) ? key[KEY_STEPS] * peak : (double)NAN;
+    one->quantity[QUANTITY_SAMPLE_RATE] = key[KEY_BATCH] / step;
+    one->quantity[QUANTITY_TOKEN_RATE] = tokens / step;
+    one->quantity[QUANTITY_FLOP_RATE] = key[KEY_FLOPS] / step;
+    one->quantity[QUANTITY_MFU] = mfu;
+    one->quantity[QUANTITY_MEMORY_SHARE] = isinf(state->memory) ? (double)NAN : share;
 }
 
 static bool
@@ -249,7 +308,6 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
      const double key[], struct metrics_case *one, struct rec_error *err)
 {
     double end, start;
-    (void)kept;
     if (!(rec->type == REC_DONE ? take_done(reader, rec, key, one, err)
                                 : take_block(reader, rec, key, one, err)))
         return false;
@@ -258,6 +316,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     if (one->at[AT_ARRIVAL].from > start || one->at[AT_START].from > end)
         return rec_reader_fail(reader, err,
                                "a job arrives, starts and finishes in this order");
+    set_training(kept, key, one);
     one->amount[SERVER_SECONDS] = key[KEY_SERVERS];
     one->amount[MOUNTED_SECONDS] = isnan(key[KEY_BUSY]) ? (double)NAN : key[KEY_SERVERS];
     one->amount[BUSY_SECONDS] = key[KEY_BUSY] * key[KEY_SERVERS];
@@ -289,6 +348,13 @@ name_group(const struct rec *rec, const double key[], const char *by,
     return true;
 }
 
+/* A sum over the jobs that are done, if they all say theirs. */
+static double
+known(double sum, double unknown, double done)
+{
+    return done > 0 && unknown == 0 ? sum : (double)NAN;
+}
+
 static void
 derive(const void *kept, const struct metrics_span seen[], double seconds, bool part,
        double term[])
@@ -301,6 +367,9 @@ derive(const void *kept, const struct metrics_span seen[], double seconds, bool 
     term[DEMANDED_BYTES] = plus(term[DEMANDED], term[DEMANDED_DEPS]);
     term[HORIZON] = seconds;
     term[CLUSTER_SECONDS] = state->servers * seconds;
+    term[ALL_SAMPLES] = known(term[SAMPLES], term[NO_SAMPLES], term[DONE]);
+    term[ALL_TOKENS] = known(term[TOKENS], term[NO_TOKENS], term[DONE]);
+    term[ALL_FLOPS] = known(term[MODEL_FLOPS], term[NO_FLOPS], term[DONE]);
     term[GAPS] = term[ARRIVED] - 1;
     term[GAP_SECONDS] = seen[AT_ARRIVAL].to - seen[AT_ARRIVAL].from;
 }
@@ -317,6 +386,8 @@ const struct metrics_family metrics_jobs = {"jobs",
                                             METRICS_LIST(sums),
                                             METRICS_LIST(quantities),
                                             METRICS_LIST(figures),
+                                            NFIGURES_OPTIONAL,
+                                            NQUANTITIES_OPTIONAL,
                                             METRICS_LIST(cause_figures),
                                             METRICS_LIST(causes),
                                             METRICS_LIST(shown),

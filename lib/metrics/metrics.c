@@ -251,8 +251,10 @@ metrics_end(struct metrics *m, struct rec_error *err)
     if (m->runs) {
         bool ok = metrics_end_run(m, err);
         metrics_runs_end(m->runs);
+        metrics_find_present(m);
         return ok;
     }
+    metrics_find_present(m);
     qsort(m->group + 1, m->ngroups - 1, sizeof *m->group, compare_groups);
     if (m->nlabels > known)
         qsort(m->label + known, m->nlabels - known, sizeof *m->label, compare_labels);

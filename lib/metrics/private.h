@@ -88,6 +88,9 @@ struct metrics_family {
     size_t nquantities;
     const struct metrics_quotient *figures;
     size_t nfigures;
+    /* So many of the last figures and of the last quantities come out only if a group has a
+     * value: what most results say nothing of. Columns of such a figure do likewise. */
+    size_t noptional_figures, noptional_quantities;
     /* Figures of each label: the amount is the number of cases with it, whose name is put
      * behind the figure's. The labels of the list are always there, in this order. */
     const struct metrics_quotient *label_figures;

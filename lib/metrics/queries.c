@@ -232,6 +232,8 @@ const struct metrics_family metrics_queries = {"queries",
                                                METRICS_LIST(sums),
                                                METRICS_LIST(quantities),
                                                METRICS_LIST(figures),
+                                               0,
+                                               0,
                                                METRICS_LIST(stage_figures),
                                                METRICS_NONE, /* labels that are known */
                                                METRICS_LIST(shown),

@@ -248,7 +248,7 @@ add_group(struct metrics *m, size_t g, struct rec_error *err)
         return false;
     for (size_t i = 0; metrics_run_figure(m, g, i, &figure); i++)
         for (size_t k = 0; k < figure.n; k++) {
-            bool padded = i >= m->family->nfigures && figure.n == 1;
+            bool padded = i >= m->nfigures && figure.n == 1;
             uint32_t row = find_row(runs, &figure, k, padded, err);
             if (row == REC_NONE || !make_dists(runs, &runs->group[index], row + 1, err))
                 return false;
@@ -263,6 +263,8 @@ add_group(struct metrics *m, size_t g, struct rec_error *err)
 bool
 metrics_end_run(struct metrics *m, struct rec_error *err)
 {
+    if (m->cases > 0)
+        metrics_find_present(m);
     for (size_t g = 0; m->cases > 0 && g < m->ngroups; g++)
         if (!add_group(m, g, err))
             return false;
@@ -333,7 +335,7 @@ metrics_runs_mean(const struct metrics_runs *runs, size_t group,
            !is_called(runs->row[row].name, show->figure, show->statistic))
         row++;
     if (row == runs->nrows)
-        return true;
+        return false;
     value->unit = runs->row[row].unit;
     if (row < g->ndists && g->dist[row].n > 0)
         value->value = g->dist[row].mean;

@@ -237,6 +237,8 @@ const struct metrics_family metrics_tasks = {"tasks",
                                              METRICS_LIST(sums),
                                              METRICS_LIST(quantities),
                                              METRICS_LIST(figures),
+                                             0,
+                                             0,
                                              METRICS_NONE, /* labels */
                                              METRICS_NONE,
                                              METRICS_LIST(shown),

@@ -134,7 +134,7 @@ open_layout(struct sim_replay *r, const struct rec *rec, const struct graph_said
         return false;
     r->layout[r->nlayouts++] = r->open = layout;
     sim_layouts_add(&r->pool, layout);
-    return true;
+    return graph_model_flops(graph, &layout->flops, err);
 }
 
 static bool

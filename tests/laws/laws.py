@@ -64,6 +64,7 @@ reccheck --pass                                         redundant.rec
 reccheck --pass                                         elastic.rec
 roofline --batch 9                                      work.rec
 footprint -p fp16                                       graphs.rec
+footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
 tracegen fit                                            spot.rec
 tracegen fit --stats                                    spot.rec

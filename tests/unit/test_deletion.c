@@ -109,6 +109,7 @@ static const struct {
                       "bound\t3\t3\n"
                       "#end\n"},
     {"devices", HEADER "device\td\t1e9\t2e9\tfp32=1e12\n"
+                       "fit\tg\t8\t900\tlimit=1000\tnext=1010\n"
                        "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
                        "reach\td\tmemory\t1\tprecision=fp16\n"
                        "#end\n"},
@@ -380,7 +381,7 @@ static const struct {
     {"bound", "rdsf"},   {"weight", "rdsf"},    {"expert", "rdsf"},   {"device", "rdsf"},
     {"reach", "rdsf"},   {"policy", "rdsf"},    {"runner", "rdsf"},   {"process", "rdsf"},
     {"file", "rdsf"},    {"rung", "rdsf"},      {"arrivals", "rdsf"}, {"client", "rdsf"},
-    {"error", "rdsf"},
+    {"error", "rdsf"},   {"fit", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

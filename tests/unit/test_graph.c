@@ -485,6 +485,48 @@ test_write_dot(void **state)
     graph_free(&g);
 }
 
+static double
+flops_of(const char *text)
+{
+    struct graph g = graph_text(text);
+    struct rec_error err = {.text = ""};
+    double flops = 0;
+    if (!graph_model_flops(&g, &flops, &err))
+        fail_msg("%s", err.text);
+    graph_free(&g);
+    return flops;
+}
+
+#define WORK "graph g m\nop g 1 forward 1 1 flops=10 pair=2\n"
+
+/* Forward 10; backward min(flops, 2 * 10); without a twin all that it says. Communication adds
+ * nothing, and an op that only moves adds 0. Nothing is known if an op does not say what it
+ * does, if nothing is computed, or if the sum is more than a double holds. */
+static void
+test_model_flops(void **state)
+{
+    struct graph g = graph_text(WORK "op g 2 backward 1 1 flops=-1 pair=1\n");
+    struct rec_error err;
+    double flops;
+    (void)state;
+    assert_same(flops_of(WORK "op g 2 backward 1 1 flops=15 pair=1\n"), 25);
+    assert_same(flops_of(WORK "op g 2 backward 1 1 flops=25 pair=1\n"), 30);
+    assert_same(flops_of(WORK "op g 2 backward 1 1 moved=25 pair=1\n"), 10);
+    assert_same(flops_of("graph g m\nop g 1 backward 1 1 flops=25\n"), 25);
+    assert_same(flops_of(WORK "op g 2 backward 1 1 flops=25 pair=1\n"
+                              "op g 3 forward 1 1 coll=send flops=4\n"),
+                30);
+    assert_true(isnan(flops_of(WORK "op g 2 backward 1 1 flops=25 pair=1\n"
+                                    "op g 3 forward 1 1\n")));
+    assert_true(isnan(flops_of("graph g m\nop g 1 forward 1 1 moved=2\n")));
+    assert_true(isnan(flops_of("graph g m\nop g 1 forward 1 1 flops=1e308\n"
+                               "op g 2 forward 1 1 flops=1e308\n")));
+    assert_false(graph_model_flops(&g, &flops, &err));
+    assert_int_equal(err.code, REC_DATA);
+    assert_non_null(strstr(err.text, "op '2': flops must be a number >= 0, got '-1'"));
+    graph_free(&g);
+}
+
 int
 main(void)
 {
@@ -495,7 +537,7 @@ main(void)
         cmocka_unit_test(test_records),       cmocka_unit_test(test_units),
         cmocka_unit_test(test_order),         cmocka_unit_test(test_record_errors),
         cmocka_unit_test(test_cycle),         cmocka_unit_test(test_write),
-        cmocka_unit_test(test_write_dot),
+        cmocka_unit_test(test_write_dot),     cmocka_unit_test(test_model_flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
