@@ -72,6 +72,21 @@ follow_weights(struct following *f, const Onnx__Node *node, size_t first)
     return OF_DATA;
 }
 
+/* So are all but the first one and those that hold data of samples. */
+static uint32_t
+follow_recurrent(struct following *f, const Onnx__Node *node, unsigned buffers)
+{
+    for (size_t i = 0; i < node->n_input; i++) {
+        uint32_t origin = origin_of(f, node, i);
+        bool data = i == 0 || (i < 32 && (buffers & ONNX_BUFFER(i)) != 0);
+        if (is_input(origin) && data)
+            f->use[origin].data = true;
+        else if (is_input(origin))
+            f->use[origin].weight = true;
+    }
+    return OF_DATA;
+}
+
 /* An operator that takes data and weights alike. What is made of several inputs is taken for
  * made of the largest. */
 static uint32_t
@@ -153,6 +168,8 @@ follow(struct following *f, const Onnx__Node *node)
         f->use[origin].expanded = true;
     switch (op->weights) {
     case ONNX_BEHIND: return follow_weights(f, node, 1);
+    case ONNX_ACTIVATIONS: return follow_weights(f, node, SIZE_MAX);
+    case ONNX_RECURRENT: return follow_recurrent(f, node, op->buffers);
     case ONNX_RIGHT: return follow_product(f, node);
     case ONNX_TABLE: return follow_table(f, node);
     default: return follow_any(f, node);
