@@ -513,7 +513,10 @@ build(struct onnx_building *b)
     bool ok = index_infos(b) && add_initializers(b) && add_inputs(b) && add_outputs(b);
     if (ok)
         mark_reads(b);
-    ok = ok && onnx_find_weights(b) && start_inputs(b);
+    ok = ok && onnx_find_weights(b);
+    if (ok)
+        onnx_mark_trained(b);
+    ok = ok && start_inputs(b);
     inputs = b->network->nlayers;
     for (size_t i = 0; ok && i < b->graph->n_node; i++) {
         node.message = b->graph->node[i];

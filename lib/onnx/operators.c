@@ -17,6 +17,11 @@ enum {
     {                                                                           \
         name, onnx_pointwise, each, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
     }
+/* No gradient goes through: what is compared with is no parameter. */
+#define COMPARES(name)                                                           \
+    {                                                                            \
+        name, onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, ~0u \
+    }
 #define SAME(name, each)                                                   \
     {                                                                      \
         name, onnx_same, each, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
@@ -113,8 +118,8 @@ const struct onnx_operator onnx_operators[] = {
     POINTWISE("Ceil", ONE),
     POINTWISE("Round", ONE),
     POINTWISE("Sign", ONE),
-    POINTWISE("Not", ONE),
-    POINTWISE("IsNaN", ONE),
+    COMPARES("Not"),
+    COMPARES("IsNaN"),
     POINTWISE("Cast", MOVE),
     POINTWISE("Add", ONE),
     POINTWISE("Sub", ONE),
@@ -126,15 +131,16 @@ const struct onnx_operator onnx_operators[] = {
     POINTWISE("Mean", ONE),
     POINTWISE("Max", ONE),
     POINTWISE("Min", ONE),
-    POINTWISE("Where", ONE),
-    POINTWISE("Equal", ONE),
-    POINTWISE("Less", ONE),
-    POINTWISE("LessOrEqual", ONE),
-    POINTWISE("Greater", ONE),
-    POINTWISE("GreaterOrEqual", ONE),
-    POINTWISE("And", ONE),
-    POINTWISE("Or", ONE),
-    POINTWISE("Xor", ONE),
+    {"Where", onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST,
+     ONNX_BUFFER(0)},
+    COMPARES("Equal"),
+    COMPARES("Less"),
+    COMPARES("LessOrEqual"),
+    COMPARES("Greater"),
+    COMPARES("GreaterOrEqual"),
+    COMPARES("And"),
+    COMPARES("Or"),
+    COMPARES("Xor"),
     REDUCE("ReduceMean"),
     REDUCE("ReduceSum"),
     REDUCE("ReduceSumSquare"),

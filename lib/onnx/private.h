@@ -26,6 +26,7 @@ struct onnx_value {
     bool made;      /* by an input, an initialiser or a node that has been read */
     bool starts;    /* it is an initialiser, or an input that is a weight */
     bool read;      /* a node has it as an operand */
+    bool trained;   /* a gradient reaches it */
     bool owned;     /* a parameter: a layer counts it */
     uint32_t layer; /* that writes it; REC_NONE: it is constant, */
     uint32_t param; /* and made of this parameter, a value; REC_NONE: it is none */
@@ -129,6 +130,9 @@ bool onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
                     enum onnx_shape_of of, struct onnx_tensor *tensor);
 /* Makes initialisers of the inputs that are weights. All values are there. */
 bool onnx_find_weights(struct onnx_building *b);
+/* Says of each value whether a gradient reaches it. Initialisers that none reaches, such as a
+ * mask that is compared with 0, are no parameters. */
+void onnx_mark_trained(struct onnx_building *b);
 
 /* ---- tensors (tensor.c) ------------------------------------------------------- */
 
