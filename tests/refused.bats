@@ -357,7 +357,7 @@ WAYS
         model 'input g 5,4,2' 'MatMul x,g -> y name=here'
         model 'input g 2,3,4,4' 'input a 3,3,4,4' 'MatMul g,a -> y name=here'
         model 'input g 7' 'MatMul g,x -> y name=here' 'Add x,g -> b'
-        for equation in aij,akj-\>aik aij,bkl-\>abijkl aij,bij aij,aij-\> ...,...-\>... ...i,i...-\>...i -\> , .-\>. i...i; do
+        for equation in aij,akj-\>aik aij,bkl-\>abijkl aij,bij aij,aij-\> ...,...-\>... ...i,i...-\>...i -\> ',' .-\>. i...i; do
             model "Einsum h,h -> y equation=$equation name=here"
         done
         for state in 0 4 1073741824 9223372036854775807; do
