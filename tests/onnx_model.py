@@ -10,7 +10,8 @@ input NAME SHAPE [TYPE]     likewise output, info; SHAPE is 1,3,n (a word is a s
 init NAME SHAPE [TYPE] [VALUES]   TYPE float (1, the default), int64, int32 or bool, as raw bytes; int64v or
                             int32v, as a list; no values: only its shape
 TYPE IN,IN -> OUT,OUT [ATTRIBUTE=VALUE]...   a node. VALUE: 3, [1,2], a word, int64:SHAPE:VALUES
-name= and domain= are of the node itself; an IN of - is left out.
+                            also 0.5, [Relu,Tanh]
+name= and domain= are of the node itself; an IN or OUT of - is left out.
 """
 import re
 import struct
@@ -59,6 +60,10 @@ def info(name, shape, kind="float"):
 def attribute(name, value):
     if re.fullmatch(r"-?\d+", value):
         return field(1, name) + field(3, int(value))
+    if re.fullmatch(r"-?\d+\.\d+", value):
+        return field(1, name) + varint(2 << 3 | 5) + struct.pack("<f", float(value))
+    if re.match(r"\[[A-Za-z]", value):
+        return field(1, name) + b"".join(field(9, word) for word in value[1:-1].split(","))
     if value.startswith("["):
         return field(1, name) + b"".join(field(8, n) for n in numbers(value[1:-1]))
     if ":" in value:
@@ -71,7 +76,7 @@ def node(words):
     kind, ins, arrow, outs, *rest = words
     assert arrow == "->", words
     out = b"".join(field(1, "" if i == "-" else i) for i in ins.split(",") if ins != ".")
-    out += b"".join(field(2, o) for o in outs.split(",") if o != ".") + field(4, kind)
+    out += b"".join(field(2, "" if o == "-" else o) for o in outs.split(",") if o != ".") + field(4, kind)
     for word in rest:
         key, value = word.split("=", 1)
         own = {"name": 3, "domain": 7}.get(key)

@@ -274,6 +274,9 @@ x kernel_shape=[2,2] group=3 auto_pad=SAME_LOWER
 x,w kernel_shape=[2,2,2] pads=[-1,0,0,0]
 x,w group=2 strides=[1,9007199254740993]
 h,h shape=[0,-1,-1] perm=[0,0,1,1] split=[9]
+h,h equation=aij,akj->aik k=9223372036854775807
+x,x,x is_causal=1 q_num_heads=0 direction=sideways
+h,h,h,h,h,h,h,h layout=1 direction=bidirectional num_heads=-1
 WAYS
     while read -r name; do
         while read -r inputs attributes; do
@@ -354,6 +357,19 @@ WAYS
         model 'input g 5,4,2' 'MatMul x,g -> y name=here'
         model 'input g 2,3,4,4' 'input a 3,3,4,4' 'MatMul g,a -> y name=here'
         model 'input g 7' 'MatMul g,x -> y name=here' 'Add x,g -> b'
+        for equation in aij,akj-\>aik aij,bkl-\>abijkl aij,bij aij,aij-\> ...,...-\>... ...i,i...-\>...i -\> ',' .-\>. i...i; do
+            model "Einsum h,h -> y equation=$equation name=here"
+        done
+        for state in 0 4 1073741824 9223372036854775807; do
+            model 'input l 1,2,3' "init w 1,$((state * 4)),3" "init r 1,$((state * 4)),$state" \
+                "LSTM l,w,r -> y hidden_size=$state name=here"
+            model "input l 1,2,$state" "init w 1,4,$state" 'init r 1,4,4' 'RNN l,w,r -> y,z activations=[Relu] name=here'
+            model "TopK h -> y,i k=$state name=here" "input q 1,2,$state,8" 'Attention q,q,q -> b is_causal=1'
+            model "input q 1,2,$state,8" "input p 1,2,$state,8" 'Attention q,q,q,-,p,p -> y,a,b,c is_causal=1 name=here'
+            model "input q 1,$state,8" "Attention q,q,q -> y,a,b,c q_num_heads=$state kv_num_heads=$state name=here"
+            model "input q 1,2,$state" "init a 9,$((state / 2))" 'input p 1,2 int64' \
+                'RotaryEmbedding q,a,a,p -> y num_heads=1 name=here'
+        done
         model 'ReduceSum x -> y noop_with_empty_axes=1 name=here'
         model 'ArgMax x -> y axis=9 name=here'
         model 'input o -' 'MatMul x,o -> y name=here'

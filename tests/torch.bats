@@ -35,6 +35,62 @@ step() { partition --degree 1 "$1" | ramp-alloc | sim | sed -n 's/.*step=\([^\t]
     [ "$(step filled.rec)" = "$(step pdgen.rec)" ]
 }
 
+# Parameters; operations of products, of attention and of all others; backward, of products and of attention.
+sums() { # FILE
+    awk -F'\t' '$1 == "op" { split("", k); for (i = 7; i <= NF; i++) { split($i, p, "="); k[p[1]] = p[2] }
+        class = k["class"] == "convolution" ? "matmul" : k["class"]
+        if ($4 == "forward") { param += k["param"] / 2; forward[class] += k["flops"] } else backward[class] += k["flops"] }
+        END { printf "%.0f %.0f %.0f %.0f %.0f %.0f\n", param, forward["matmul"], forward["attention"], forward["memory"],
+            backward["matmul"], backward["attention"] }' "$1"
+}
+
+# Encoder: 2 layers, width 8, 2 heads, 16 inside; 2 samples of 5 words, so 10 rows. A layer: products 2 * 10 * (8 * 24 + 8 * 8
+# + 2 * 8 * 16) = 10240; attention 10 * 5 pairs of 2 * 8 + 2 * 8 + 2 * 5: 2100; norms 2 * 8 * 80, dropouts 320, relu 160, sums
+# 160: 1920. Parameters 4 * 64 + 4 * 8 + 2 * 128 + 16 + 8 + 4 * 8 = 600.
+# GPT: the same with 32 inside, 16 words tied to the head, 64 positions. A layer: products 2 * 10 * (192 + 64 + 512) = 15360 and
+# by hand 2 * (2 * 10 * 5 * 8) = 1600; norms 1280, scale, mask and softmax of 100 scores 700, sums 160, GELU 8 * 320: 4700; the
+# head 2 * 10 * 8 * 16, positions 80, the last norm 640. Parameters 16 * 8 + 64 * 8 + 16 and 2 layers of 256 + 32 + 512 + 40 +
+# 32. Fused and causal attention is half of the square: 2 * 2 * 25 / 2 pairs of 4 * 4 + 5 = 1050.
+# ViT-B/16: 197 rows, 768 wide, 12 layers and heads. Products 2 * 196 * 768^2 + 12 * 2 * 197 * 768 * (12 * 768) + 2 * 768 * 1000,
+# attention 12 * 197^2 * (4 * 768 + 5 * 12); others 197 * 768 * (2 + 12 * (2 * 8 + 1 + 4 + 1 + 4 * 8 + 2) + 8). The count of its
+# parameters is torchvision's. Measured, a MultiheadAttention is one op, which backward does 2 * its products + 2.5 * 2100.
+@test "torch2graph: nn.TransformerEncoder, a GPT and torchvision's ViT in closed form" {
+    for name in encoder gpt fused vit; do
+        reccheck -q $name.rec || return 1
+        echo "$name $(sums $name.rec)"
+    done >got
+    diff got - <<'W'
+encoder 1200 20480 4200 3840 40960 10500
+gpt 2400 36480 0 10120 72960 0
+fused 2400 33280 2100 8720 66560 5250
+vit 86567656 33697001472 1458597456 103183872 67394002944 3646493640
+W
+    # queries, keys and values are read once, 3 * 80 elements, and 80 are written
+    [ "$(grep forward fused.rec | grep -c 'class=attention.*activation=160' )" = 2 ]
+    [ "$(grep forward fused.rec | grep -c 'moved=640.class=attention' )" = 2 ]
+    sums timed.rec | diff - <(echo "$((2 * 1200)) 10240 14440 3840 20480 30980") # of 4 bytes each
+    [ "$(grep -c 'type=MultiheadAttention' timed.rec)" = 4 ]
+    for name in encoder gpt fused vit timed; do
+        grep '^graph' $name.rec | grep -q 'family=transformer' || return 1
+    done
+}
+
+# As files in ONNX's format, whose attention is by hand: 2 * (2 * 10 * 5 * 8) = 1600 a layer more in products. The command that
+# a message has leads there: a Linear of 4 by 4 (2 * 2 * 4 * 4 = 64, 20 parameters) and an LSTM of 2 steps, of 4 by 4: 2 * 4 *
+# (2 * 4 * 8 + 32) = 768, of 4 * 4 * 8 + 32 parameters; what makes of its gates ONNX's order takes nothing.
+@test "torch2graph: what is exported to ONNX has the same closed form, and so has what only that way leads to" {
+    for name in encoder gpt recurrent gated; do
+        onnx2graph -q $name.onnx >$name.onnx.rec || return 1
+        echo "$name $(sums $name.onnx.rec | cut -d' ' -f1-3)"
+    done >got
+    diff got - <<'W'
+encoder 1200 23680 0
+gpt 2400 36480 0
+recurrent 180 832 0
+gated 20 64 0
+W
+}
+
 @test "torch2graph: attention by hand, a sum in place, tied weights, two outputs: work in closed form" {
     reccheck small.rec
     awk -F'\t' '$4 == "forward" { split("", k); for (i = 7; i <= NF; i++) { split($i, p, "="); k[p[1]] = p[2] }
@@ -76,8 +132,8 @@ W
 
 @test "torch2graph: what cannot be traced, counted or read is named, with the way out" {
     diff errors - <<'W'
-3 torch2graph: torch.fx cannot trace block.1 (Gate): symbolically traced variables cannot be used as inputs to control flow; export it with torch.onnx.export and use onnx2graph
-3 torch2graph: it is not known how many operations module block.1 (LSTM) does; --measure times it, or export it with torch.onnx.export and use onnx2graph
+3 torch2graph: torch.fx cannot trace block.1 (Gate): symbolically traced variables cannot be used as inputs to control flow; try: python3 -c 'import torch, torch_models; torch.onnx.export(torch_models.gated(), (torch.ones([2, 4], dtype=torch.float32),), "gated.onnx", opset_version=14, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)' && onnx2graph gated.onnx
+3 torch2graph: it is not known how many operations module block.1 (LSTM) does; --measure times it; try: python3 -c 'import torch, torch_models; torch.onnx.export(torch_models.recurrent(), (torch.ones([2, 4], dtype=torch.float32),), "recurrent.onnx", opset_version=14, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)' && onnx2graph recurrent.onnx
 3 torch2graph: torch_models:nothing must make a torch.nn.Module, got int
 3 torch2graph: torch_models:absent: AttributeError: module 'torch_models' has no attribute 'absent'
 3 torch2graph: absent:model: ModuleNotFoundError: No module named 'absent'
@@ -86,13 +142,16 @@ W
 2 torch2graph: --precision must be one of fp32, tf32, fp16, bf16, got 'int8'
 2 torch2graph: --repeat is for --measure
 2 torch2graph: name one MODULE:FUNCTION, and its --input
+3 torch2graph: torch_models:Pair does not take this input: y has no --input
+3 torch2graph: torch_models:Small does not take this input: 1 --input more than it takes
+3 torch2graph: torch.fx cannot trace Pair: item() asks for what is in a tensor; try: python3 -c 'import torch, torch_models; torch.onnx.export(torch_models.Pair(), (torch.ones([2, 4], dtype=torch.float32),torch.ones([2, 4], dtype=torch.float32),torch.ones([2, 4], dtype=torch.float32),), "Pair.onnx", opset_version=14, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)' && onnx2graph Pair.onnx
 W
 }
 
 # Parameters by hand. words: a table of 60, which is the head, too, norm 12, qkv 126, conv 20. patches: token 8,
 # positions 40, stem 392, norm 16, attention 288, its norms 32, two Linears 280, scale 8, head 90.
 @test "onnx2graph: what PyTorch exports without parameters has the graph of what it exports with them" {
-    for name in words patches; do
+    for name in words patches encoder gpt; do
         onnx2graph -v --name m $name.onnx 2>said | grep -v '^#@' >with
         onnx2graph -q --name m $name-bare.onnx | grep -v '^#@' | cmp with -
         grep -o '[0-9]* parameters' said
@@ -100,6 +159,8 @@ W
     diff got - <<'W'
 218 parameters
 1154 parameters
+1200 parameters
+2400 parameters
 W
 }
 

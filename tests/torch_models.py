@@ -1,5 +1,8 @@
 """Models that tests/torch.bats has torch2graph trace."""
+import math
+
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 
@@ -48,6 +51,69 @@ class Patches(nn.Module):
         e = self.norm(self.stem(x)).flatten(2).transpose(1, 2)
         h = torch.cat([self.token.expand(e.shape[0], -1, -1), e], 1) + self.positions
         return self.head(self.layer(h)[:, 0] * self.scale)
+
+
+def encoder():
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+
+
+class Block(nn.Module):
+    """A layer of a GPT. Its attention is by hand, or one function, which PyTorch 1.13 has under another name."""
+
+    def __init__(self, fused, width=8, heads=2, words=64):
+        super().__init__()
+        self.fused, self.heads = fused, heads
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.register_buffer("mask", torch.tril(torch.ones(words, words)).view(1, 1, words, words))
+
+    def attention(self, q, k, v):
+        if self.fused and hasattr(F, "scaled_dot_product_attention"):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if self.fused:
+            return F._scaled_dot_product_attention(q, k, v, None, 0.0, False, True)[0]
+        scores = (q @ k.transpose(-2, -1)) * (1 / math.sqrt(k.size(-1)))
+        scores = scores.masked_fill(self.mask[:, :, :q.size(2), :q.size(2)] == 0, float("-inf"))
+        return F.softmax(scores, dim=-1) @ v
+
+    def forward(self, x):
+        samples, words, width = x.size()
+        parts = self.qkv(self.norms[0](x)).split(width, dim=2)
+        q, k, v = (part.view(samples, words, self.heads, width // self.heads).transpose(1, 2) for part in parts)
+        y = self.attention(q, k, v).transpose(1, 2).contiguous().view(samples, words, width)
+        x = x + self.out(y)
+        return x + self.mlp(self.norms[1](x))
+
+
+class GPT(nn.Module):
+    """As it is written everywhere: sizes unpacked, looped over and asserted, a table that is the head, too."""
+
+    def __init__(self, fused=False):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(16, 8), nn.Embedding(64, 8)
+        self.blocks = nn.ModuleList([Block(fused) for _ in range(2)])
+        self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, 16, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, ids):
+        samples, words = ids.size()
+        assert words <= 64, "too long"
+        x = self.words(ids) + self.positions(torch.arange(0, words, dtype=torch.long, device=ids.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+def fused_gpt():
+    return GPT(True)
+
+
+class Pair(nn.Module):
+    """Two inputs, one that may be left out, and a decision by what is in one of them."""
+
+    def forward(self, x, y, mask=None):
+        return x * y if mask is None else x * y.sum().item()
 
 
 class Nested(nn.Module):

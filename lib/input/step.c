@@ -27,7 +27,8 @@ struct device_work
 input_backward_work(const struct input_layer *layer, double bytes)
 {
     bool fused = strcmp(layer->kind, "attention") == 0;
-    double times = fused || layer->weights > 0 || layer->gemm[0] > 0 ? 2 : 1;
+    bool product = strcmp(layer->kind, "memory") != 0;
+    double times = product || layer->weights > 0 ? 2 : 1;
     return work_of(layer, bytes, fused ? 2.5 : times, times);
 }
 

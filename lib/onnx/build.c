@@ -245,12 +245,12 @@ find_inputs(struct onnx_node *node)
     return true;
 }
 
-/* Is input i a parameter? */
-static bool
-is_parameter(const struct onnx_node *node, size_t i)
+bool
+onnx_is_parameter(const struct onnx_node *node, size_t i)
 {
+    bool buffer = i < 32 && (node->op->buffers & ONNX_BUFFER(i)) != 0;
     return node->in[i] != REC_NONE && node->b->value[node->in[i]].param != REC_NONE &&
-           (node->op->statistics == 0 || i < node->op->statistics);
+           !buffer;
 }
 
 /* The layers that it reads, each once, in node->in's order, at `reads`; and what it reads. */
@@ -267,7 +267,7 @@ find_reads(struct onnx_node *node, uint32_t *reads, struct input_layer *layer)
             seen = node->in[k] == node->in[i];
         if (seen)
             continue;
-        if (is_parameter(node, i)) {
+        if (onnx_is_parameter(node, i)) {
             struct onnx_value *root = &b->value[value->param];
             layer->weights += root->tensor.count;
             layer->params += root->owned ? 0 : root->tensor.count;
@@ -286,16 +286,17 @@ find_reads(struct onnx_node *node, uint32_t *reads, struct input_layer *layer)
     return n;
 }
 
+/* The layer of a node, which writes `out` elements, and of `value`. */
 static bool
-add_layer(struct onnx_node *node, struct onnx_value *value)
+add_layer(struct onnx_node *node, struct onnx_value *value, double out)
 {
     struct onnx_building *b = node->b;
-    struct input_layer layer = {.out = node->out.count};
+    struct input_layer layer = {.out = out};
     uint32_t *reads = calloc(node->nin + 1, sizeof *reads);
     size_t n;
     bool ok = reads || rec_fail_memory(b->err);
-    layer.flops = isnan(node->flops) ? node->op->each * node->out.count : node->flops;
-    layer.kind = node->op->kind ? node->op->kind : "memory";
+    layer.flops = isnan(node->flops) ? node->op->each * out : node->flops;
+    layer.kind = node->kind ? node->kind : "memory";
     memcpy(layer.gemm, node->gemm, sizeof layer.gemm);
     snprintf(layer.text, sizeof layer.text, "%s", node->op->name);
     if (ok) {
@@ -319,7 +320,7 @@ is_constant(const struct onnx_node *node, uint32_t *param)
             continue;
         if (node->b->value[node->in[i]].layer != REC_NONE)
             return node->op->cost == ONNX_FREE;
-        if (is_parameter(node, i)) {
+        if (onnx_is_parameter(node, i)) {
             *param = node->b->value[node->in[i]].param;
             params++;
         }
@@ -344,6 +345,7 @@ run_rule(struct onnx_node *node, const char *output)
     char name[ONNX_NAME_MAX];
     node->out = (struct onnx_tensor){.shaped = false};
     node->flops = node->read = NAN;
+    node->kind = node->op->kind;
     memset(node->gemm, 0, sizeof node->gemm);
     if (!node->op->rule(node))
         return false;
@@ -356,50 +358,107 @@ run_rule(struct onnx_node *node, const char *output)
                      onnx_clean(output, name));
 }
 
+/* Output i, by the rule; *value becomes it. */
 static bool
-take_output(struct onnx_node *node, const char *name)
+shape_output(struct onnx_node *node, size_t i, struct onnx_value **value)
 {
-    struct onnx_building *b = node->b;
-    uint32_t at = rec_map_get(&b->values, rec_str(name)), param;
-    struct onnx_value *value = &b->value[at];
+    const char *name = node->message->output[i];
+    node->output = i;
+    *value = &node->b->value[rec_map_get(&node->b->values, rec_str(name))];
     if (!run_rule(node, name))
         return false;
-    value->tensor = node->out;
-    value->made = true;
+    (*value)->tensor = node->out;
+    (*value)->made = true;
+    return true;
+}
+
+/* What the value is made of, and the layer that writes it and what else there is. */
+static bool
+place_output(struct onnx_node *node, struct onnx_value *value, double written)
+{
+    struct onnx_building *b = node->b;
+    uint32_t param;
     if (is_constant(node, &param))
-        value->param = stands_for_parameter(node) ? at : param;
+        value->param = stands_for_parameter(node) ? (uint32_t)(value - b->value) : param;
     else if (node->op->cost == ONNX_VIEW && node->in[0] != REC_NONE) {
         value->layer = b->value[node->in[0]].layer;
         value->param = b->value[node->in[0]].param;
     } else
-        return add_layer(node, value);
+        return add_layer(node, value, written);
+    return true;
+}
+
+static bool
+take_apart(struct onnx_node *node)
+{
+    struct onnx_value *value;
+    for (size_t i = 0; i < node->message->n_output; i++)
+        if (*node->message->output[i] && (!shape_output(node, i, &value) ||
+                                          !place_output(node, value, node->out.count)))
+            return false;
+    return true;
+}
+
+/* Outputs behind the first one are of its layer; only the file knows their shapes. */
+static bool
+take_first(struct onnx_node *node)
+{
+    struct onnx_building *b = node->b;
+    const Onnx__Node *message = node->message;
+    struct onnx_value *first, *value;
+    if (!*message->output[0])
+        return onnx_fail(node, "its first output is left out");
+    if (!shape_output(node, 0, &first) || !place_output(node, first, node->out.count))
+        return false;
+    for (size_t i = 1; i < message->n_output; i++) {
+        if (!*message->output[i])
+            continue;
+        value = &b->value[rec_map_get(&b->values, rec_str(message->output[i]))];
+        value->made = true;
+        value->layer = first->layer;
+        value->tensor = said_of(b, message->output[i]);
+    }
+    return true;
+}
+
+static bool
+take_together(struct onnx_node *node)
+{
+    struct onnx_value *first = NULL, *value;
+    double written = 0;
+    for (size_t i = 0; i < node->message->n_output; i++) {
+        if (!*node->message->output[i])
+            continue;
+        if (!shape_output(node, i, &value))
+            return false;
+        written += node->out.count;
+        first = first ? first : value;
+    }
+    if (!first)
+        return onnx_fail(node, "all its outputs are left out");
+    if (!place_output(node, first, written))
+        return false;
+    for (size_t i = 0; i < node->message->n_output; i++)
+        if (*node->message->output[i]) {
+            const char *name = node->message->output[i];
+            value = &node->b->value[rec_map_get(&node->b->values, rec_str(name))];
+            value->layer = first->layer;
+        }
     return true;
 }
 
 static bool
 take_node(struct onnx_node *node)
 {
-    struct onnx_building *b = node->b;
-    const Onnx__Node *message = node->message;
     if (!find_operator(node) || !find_inputs(node))
         return false;
-    if (message->n_output == 0)
+    if (node->message->n_output == 0)
         return onnx_fail(node, "it has no output");
-    for (size_t i = 0; i < message->n_output; i++) {
-        uint32_t at = rec_map_get(&b->values, rec_str(message->output[i]));
-        if (!*message->output[i])
-            continue;
-        node->output = i;
-        if (i == 0 || node->op->many) {
-            if (!take_output(node, message->output[i]))
-                return false;
-            continue;
-        }
-        b->value[at].made = true; /* a mask, statistics: of the first one's layer */
-        b->value[at].layer = (uint32_t)b->network->nlayers - 1;
-        b->value[at].tensor = said_of(b, message->output[i]);
+    switch (node->op->outputs) {
+    case ONNX_APART: return take_apart(node);
+    case ONNX_TOGETHER: return take_together(node);
+    default: return take_first(node);
     }
-    return true;
 }
 
 /* ---- the network --------------------------------------------------------------------- */
@@ -454,7 +513,10 @@ build(struct onnx_building *b)
     bool ok = index_infos(b) && add_initializers(b) && add_inputs(b) && add_outputs(b);
     if (ok)
         mark_reads(b);
-    ok = ok && onnx_find_weights(b) && start_inputs(b);
+    ok = ok && onnx_find_weights(b);
+    if (ok)
+        onnx_mark_trained(b);
+    ok = ok && start_inputs(b);
     inputs = b->network->nlayers;
     for (size_t i = 0; ok && i < b->graph->n_node; i++) {
         node.message = b->graph->node[i];

@@ -154,6 +154,13 @@ onnx_attribute(const Onnx__Node *node, const char *name)
     return NULL;
 }
 
+double
+onnx_number(const Onnx__Node *node, const char *name)
+{
+    const Onnx__Attribute *attribute = onnx_attribute(node, name);
+    return attribute ? (double)attribute->f : 0;
+}
+
 int64_t
 onnx_integer(const Onnx__Node *node, const char *name, int64_t otherwise)
 {

@@ -4,41 +4,64 @@
 /* Operations an element: as a named network's layers have them, and what a function takes. */
 enum { MOVE = 0, ONE = 1, NORM = 4, FUNCTION = 4, SOFTMAX = 5, SERIES = 8 };
 
-#define POINTWISE(name, each)                                              \
+/* Running means and variances; the state before the first step, and the lengths of samples;
+ * angles and positions. */
+enum {
+    STATISTICS = ONNX_BUFFER(3) | ONNX_BUFFER(4),
+    STATES = ONNX_BUFFER(4) | ONNX_BUFFER(5) | ONNX_BUFFER(6),
+    ANGLES = ONNX_BUFFER(1) | ONNX_BUFFER(2) | ONNX_BUFFER(3),
+    MASK_AND_PAST = ONNX_BUFFER(3) | ONNX_BUFFER(4) | ONNX_BUFFER(5)
+};
+
+#define POINTWISE(name, each)                                                   \
+    {                                                                           \
+        name, onnx_pointwise, each, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
+    }
+/* No gradient goes through: what is compared with is no parameter. */
+#define COMPARES(name)                                                           \
+    {                                                                            \
+        name, onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, ~0u \
+    }
+#define SAME(name, each)                                                   \
     {                                                                      \
-        name, onnx_pointwise, each, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
+        name, onnx_same, each, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
     }
-#define SAME(name, each)                                              \
+#define MOVES(name, rule)                                             \
     {                                                                 \
-        name, onnx_same, each, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
+        name, rule, MOVE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
     }
-#define MOVES(name, rule)                                        \
-    {                                                            \
-        name, rule, MOVE, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
-    }
-#define VIEW(name, rule)                                         \
-    {                                                            \
-        name, rule, MOVE, NULL, ONNX_VIEW, ONNX_EITHER, false, 0 \
-    }
-#define FREE(name, rule)                                         \
-    {                                                            \
-        name, rule, MOVE, NULL, ONNX_FREE, ONNX_EITHER, false, 0 \
-    }
-#define REDUCE(name)                                                   \
-    {                                                                  \
-        name, onnx_reduce, ONE, NULL, ONNX_WORK, ONNX_EITHER, false, 0 \
-    }
-#define NORMALIZES(name, each)                                        \
+#define VIEW(name, rule)                                              \
     {                                                                 \
-        name, onnx_same, each, NULL, ONNX_WORK, ONNX_BEHIND, false, 0 \
+        name, rule, MOVE, NULL, ONNX_VIEW, ONNX_EITHER, ONNX_FIRST, 0 \
     }
-#define MULTIPLIES(name, rule, kind, weights)               \
-    {                                                       \
-        name, rule, ONE, kind, ONNX_WORK, weights, false, 0 \
+#define FREE(name, rule)                                              \
+    {                                                                 \
+        name, rule, MOVE, NULL, ONNX_FREE, ONNX_EITHER, ONNX_FIRST, 0 \
     }
-#define WORK(name, rule, kind)                                  \
-    {                                                           \
-        name, rule, ONE, kind, ONNX_WORK, ONNX_EITHER, false, 0 \
+#define REDUCE(name)                                                        \
+    {                                                                       \
+        name, onnx_reduce, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
+    }
+#define NORMALIZES(name, each)                                             \
+    {                                                                      \
+        name, onnx_same, each, NULL, ONNX_WORK, ONNX_BEHIND, ONNX_FIRST, 0 \
+    }
+#define MULTIPLIES(name, rule, kind, weights)                    \
+    {                                                            \
+        name, rule, ONE, kind, ONNX_WORK, weights, ONNX_FIRST, 0 \
+    }
+#define RECURRENT(name)                                                                \
+    {                                                                                  \
+        name, onnx_recurrent, ONE, "matmul", ONNX_WORK, ONNX_RECURRENT, ONNX_TOGETHER, \
+            STATES                                                                     \
+    }
+#define ATTENDS(name, rule, kind, weights, buffers)                       \
+    {                                                                     \
+        name, rule, ONE, kind, ONNX_WORK, weights, ONNX_TOGETHER, buffers \
+    }
+#define WORK(name, rule, kind)                                       \
+    {                                                                \
+        name, rule, ONE, kind, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
     }
 
 const struct onnx_operator onnx_operators[] = {
@@ -46,12 +69,19 @@ const struct onnx_operator onnx_operators[] = {
     MULTIPLIES("ConvTranspose", onnx_transposed, "convolution", ONNX_BEHIND),
     MULTIPLIES("Gemm", onnx_gemm, "matmul", ONNX_RIGHT),
     MULTIPLIES("MatMul", onnx_matmul, "matmul", ONNX_RIGHT),
-    {"BatchNormalization", onnx_same, NORM, NULL, ONNX_WORK, ONNX_BEHIND, false, 3},
+    {"BatchNormalization", onnx_same, NORM, NULL, ONNX_WORK, ONNX_BEHIND, ONNX_FIRST,
+     STATISTICS},
     NORMALIZES("InstanceNormalization", NORM),
     NORMALIZES("LayerNormalization", SERIES),
     NORMALIZES("GroupNormalization", SERIES),
     NORMALIZES("RMSNormalization", NORM),
     NORMALIZES("SimplifiedLayerNormalization", NORM),
+    RECURRENT("RNN"),
+    RECURRENT("GRU"),
+    RECURRENT("LSTM"),
+    {"Einsum", onnx_einsum, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0},
+    ATTENDS("Attention", onnx_attention, "attention", ONNX_ACTIVATIONS, MASK_AND_PAST),
+    ATTENDS("RotaryEmbedding", onnx_rotary, NULL, ONNX_BEHIND, ANGLES),
     WORK("LRN", onnx_window, NULL),
     WORK("MaxPool", onnx_pool, NULL),
     WORK("AveragePool", onnx_pool, NULL),
@@ -67,7 +97,7 @@ const struct onnx_operator onnx_operators[] = {
     POINTWISE("Neg", ONE),
     POINTWISE("Relu", ONE),
     POINTWISE("LeakyRelu", ONE),
-    {"PRelu", onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_BEHIND, false, 0},
+    {"PRelu", onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_BEHIND, ONNX_FIRST, 0},
     POINTWISE("HardSigmoid", ONE),
     POINTWISE("HardSwish", ONE),
     POINTWISE("Elu", FUNCTION),
@@ -88,8 +118,8 @@ const struct onnx_operator onnx_operators[] = {
     POINTWISE("Ceil", ONE),
     POINTWISE("Round", ONE),
     POINTWISE("Sign", ONE),
-    POINTWISE("Not", ONE),
-    POINTWISE("IsNaN", ONE),
+    COMPARES("Not"),
+    COMPARES("IsNaN"),
     POINTWISE("Cast", MOVE),
     POINTWISE("Add", ONE),
     POINTWISE("Sub", ONE),
@@ -101,15 +131,16 @@ const struct onnx_operator onnx_operators[] = {
     POINTWISE("Mean", ONE),
     POINTWISE("Max", ONE),
     POINTWISE("Min", ONE),
-    POINTWISE("Where", ONE),
-    POINTWISE("Equal", ONE),
-    POINTWISE("Less", ONE),
-    POINTWISE("LessOrEqual", ONE),
-    POINTWISE("Greater", ONE),
-    POINTWISE("GreaterOrEqual", ONE),
-    POINTWISE("And", ONE),
-    POINTWISE("Or", ONE),
-    POINTWISE("Xor", ONE),
+    {"Where", onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST,
+     ONNX_BUFFER(0)},
+    COMPARES("Equal"),
+    COMPARES("Less"),
+    COMPARES("LessOrEqual"),
+    COMPARES("Greater"),
+    COMPARES("GreaterOrEqual"),
+    COMPARES("And"),
+    COMPARES("Or"),
+    COMPARES("Xor"),
     REDUCE("ReduceMean"),
     REDUCE("ReduceSum"),
     REDUCE("ReduceSumSquare"),
@@ -121,6 +152,7 @@ const struct onnx_operator onnx_operators[] = {
     REDUCE("ReduceLogSumExp"),
     REDUCE("ArgMax"),
     REDUCE("ArgMin"),
+    {"TopK", onnx_top, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_TOGETHER, 0},
     VIEW("Reshape", onnx_reshape),
     VIEW("Flatten", onnx_flatten),
     VIEW("Squeeze", onnx_squeeze),
@@ -129,8 +161,8 @@ const struct onnx_operator onnx_operators[] = {
     MOVES("Transpose", onnx_transpose),
     MOVES("Concat", onnx_concat),
     MOVES("Slice", onnx_slice),
-    {"Split", onnx_split, MOVE, NULL, ONNX_WORK, ONNX_EITHER, true, 0},
-    {"Gather", onnx_gather, MOVE, NULL, ONNX_WORK, ONNX_TABLE, false, 0},
+    {"Split", onnx_split, MOVE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_APART, 0},
+    {"Gather", onnx_gather, MOVE, NULL, ONNX_WORK, ONNX_TABLE, ONNX_FIRST, 0},
     MOVES("Expand", onnx_expand),
     MOVES("Pad", onnx_pad),
     MOVES("ScatterND", onnx_same),
@@ -141,11 +173,11 @@ const struct onnx_operator onnx_operators[] = {
     MOVES("DepthToSpace", onnx_said),
     MOVES("SpaceToDepth", onnx_said),
     SAME("ScatterElements", MOVE),
-    {"Resize", onnx_said, NORM, NULL, ONNX_WORK, ONNX_EITHER, false, 0},
-    {"Upsample", onnx_said, NORM, NULL, ONNX_WORK, ONNX_EITHER, false, 0},
+    {"Resize", onnx_said, NORM, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0},
+    {"Upsample", onnx_said, NORM, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0},
     FREE("Constant", onnx_constant),
     FREE("ConstantOfShape", onnx_constant_of_shape),
     FREE("Shape", onnx_shape),
     FREE("Size", onnx_size),
-    {NULL, NULL, 0, NULL, ONNX_WORK, ONNX_EITHER, false, 0},
+    {NULL, NULL, 0, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0},
 };

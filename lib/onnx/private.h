@@ -26,6 +26,7 @@ struct onnx_value {
     bool made;      /* by an input, an initialiser or a node that has been read */
     bool starts;    /* it is an initialiser, or an input that is a weight */
     bool read;      /* a node has it as an operand */
+    bool trained;   /* a gradient reaches it */
     bool owned;     /* a parameter: a layer counts it */
     uint32_t layer; /* that writes it; REC_NONE: it is constant, */
     uint32_t param; /* and made of this parameter, a value; REC_NONE: it is none */
@@ -45,6 +46,7 @@ struct onnx_node {
     double flops;           /* NAN: each element takes what the operator's row says */
     double read;            /* elements of activations; NAN: all of its inputs */
     double gemm[4];
+    const char *kind; /* of the work; the operator's row says it, if the rule does not */
 };
 
 enum onnx_cost {
@@ -55,11 +57,23 @@ enum onnx_cost {
 
 /* Which operands of an operator are weights, and no data. */
 enum onnx_weights {
-    ONNX_EITHER, /* it does not say */
-    ONNX_BEHIND, /* those behind the first one */
-    ONNX_RIGHT,  /* the second one, a matrix */
-    ONNX_TABLE   /* the first one, of which data choose rows */
+    ONNX_EITHER,     /* it does not say */
+    ONNX_BEHIND,     /* those behind the first one */
+    ONNX_RIGHT,      /* the second one, a matrix */
+    ONNX_TABLE,      /* the first one, of which data choose rows */
+    ONNX_RECURRENT,  /* those behind the first one that are no buffers */
+    ONNX_ACTIVATIONS /* none of them */
 };
+
+/* What the outputs of an operator are. */
+enum onnx_outputs {
+    ONNX_FIRST,   /* the first one counts; others, a mask or statistics, have its layer */
+    ONNX_APART,   /* a layer each */
+    ONNX_TOGETHER /* one layer writes all that have names; the rule gives each its shape */
+};
+
+/* The operator's inputs that are no parameters even if the file has their values. */
+#define ONNX_BUFFER(i) (1u << (i))
 
 /* An operator. The rule fills the node's tensor; false: *err. */
 struct onnx_operator {
@@ -69,8 +83,8 @@ struct onnx_operator {
     const char *kind; /* of the work; NULL: memory */
     enum onnx_cost cost;
     enum onnx_weights weights;
-    bool many; /* each output is a layer of its own; else the first one alone counts */
-    size_t statistics; /* not 0: inputs from this one on are no parameters */
+    enum onnx_outputs outputs;
+    unsigned buffers; /* ONNX_BUFFER() of its inputs */
 };
 
 /* Ends with a NULL name. */
@@ -98,6 +112,8 @@ Onnx__Model *onnx_message_read(const char *path, struct rec_error *err);
 void onnx_message_free(Onnx__Model *model);
 
 const Onnx__Attribute *onnx_attribute(const Onnx__Node *node, const char *name);
+/* A number of floating point; 0 if it is not there. */
+double onnx_number(const Onnx__Node *node, const char *name);
 int64_t onnx_integer(const Onnx__Node *node, const char *name, int64_t otherwise);
 bool onnx_is_float(int32_t element);
 
@@ -114,6 +130,9 @@ bool onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
                     enum onnx_shape_of of, struct onnx_tensor *tensor);
 /* Makes initialisers of the inputs that are weights. All values are there. */
 bool onnx_find_weights(struct onnx_building *b);
+/* Says of each value whether a gradient reaches it. Initialisers that none reaches, such as a
+ * mask that is compared with 0, are no parameters. */
+void onnx_mark_trained(struct onnx_building *b);
 
 /* ---- tensors (tensor.c) ------------------------------------------------------- */
 
@@ -128,8 +147,12 @@ int onnx_list(const struct onnx_node *node, size_t input, const char *attribute,
               int64_t list[ONNX_RANK_MAX], uint32_t *n);
 /* Input i; NULL: it was left out. */
 const struct onnx_tensor *onnx_in(const struct onnx_node *node, size_t i);
+/* Is input i a parameter? */
+bool onnx_is_parameter(const struct onnx_node *node, size_t i);
 /* An axis, from the end if it is negative. False: there is none such, said. */
 bool onnx_axis(struct onnx_node *node, int64_t axis, uint32_t rank, uint32_t *at);
+/* Elements of its inputs, each once, but for parameters. */
+double onnx_reads(const struct onnx_node *node);
 /* "FILE: node 'NAME' (TYPE): what". Returns false. */
 bool onnx_fail(const struct onnx_node *node, const char *format, ...) REC_PRINTF(2, 3);
 
@@ -160,6 +183,11 @@ bool onnx_split(struct onnx_node *node);
 bool onnx_gather(struct onnx_node *node);
 bool onnx_expand(struct onnx_node *node);
 bool onnx_pad(struct onnx_node *node);
-bool onnx_said(struct onnx_node *node); /* the file must say it */
+bool onnx_said(struct onnx_node *node);      /* the file must say it */
+bool onnx_top(struct onnx_node *node);       /* work.c */
+bool onnx_attention(struct onnx_node *node); /* attention.c */
+bool onnx_rotary(struct onnx_node *node);
+bool onnx_recurrent(struct onnx_node *node); /* recurrent.c */
+bool onnx_einsum(struct onnx_node *node);    /* einsum.c */
 
 #endif

@@ -95,6 +95,20 @@ onnx_in(const struct onnx_node *node, size_t i)
     return &node->b->value[node->in[i]].tensor;
 }
 
+double
+onnx_reads(const struct onnx_node *node)
+{
+    double sum = 0;
+    for (size_t i = 0; i < node->nin; i++) {
+        const struct onnx_tensor *in = onnx_in(node, i);
+        bool seen = !in || onnx_is_parameter(node, i);
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = node->in[k] == node->in[i];
+        sum += seen ? 0 : in->count;
+    }
+    return sum;
+}
+
 int
 onnx_list(const struct onnx_node *node, size_t input, const char *attribute,
           int64_t list[ONNX_RANK_MAX], uint32_t *n)

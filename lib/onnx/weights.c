@@ -39,6 +39,16 @@ find(const struct onnx_building *b, const char *name)
     return *name ? rec_map_get(&b->values, rec_str(name)) : REC_NONE;
 }
 
+/* The last row, of no name, if the operator is not known. */
+static const struct onnx_operator *
+row_of(const Onnx__Node *node)
+{
+    const struct onnx_operator *op = onnx_operators;
+    while (op->name && strcmp(op->name, node->op_type) != 0)
+        op++;
+    return op;
+}
+
 /* ---- one node ---------------------------------------------------------------------- */
 
 /* What operand i is made of. What is left out, or of an unknown name, is a constant. */
@@ -65,6 +75,21 @@ follow_weights(struct following *f, const Onnx__Node *node, size_t first)
     for (size_t i = 0; i < node->n_input; i++) {
         uint32_t origin = origin_of(f, node, i);
         if (is_input(origin) && i < first)
+            f->use[origin].data = true;
+        else if (is_input(origin))
+            f->use[origin].weight = true;
+    }
+    return OF_DATA;
+}
+
+/* So are all but the first one and those that hold data of samples. */
+static uint32_t
+follow_recurrent(struct following *f, const Onnx__Node *node, unsigned buffers)
+{
+    for (size_t i = 0; i < node->n_input; i++) {
+        uint32_t origin = origin_of(f, node, i);
+        bool data = i == 0 || (i < 32 && (buffers & ONNX_BUFFER(i)) != 0);
+        if (is_input(origin) && data)
             f->use[origin].data = true;
         else if (is_input(origin))
             f->use[origin].weight = true;
@@ -143,16 +168,16 @@ follow_table(struct following *f, const Onnx__Node *node)
 static uint32_t
 follow(struct following *f, const Onnx__Node *node)
 {
-    const struct onnx_operator *op = onnx_operators;
+    const struct onnx_operator *op = row_of(node);
     uint32_t origin = origin_of(f, node, 0);
-    while (op->name && strcmp(op->name, node->op_type) != 0)
-        op++;
     if (op->name && op->cost == ONNX_FREE)
         return OF_CONSTANTS;
     if (op->rule == onnx_expand && is_input(origin))
         f->use[origin].expanded = true;
     switch (op->weights) {
     case ONNX_BEHIND: return follow_weights(f, node, 1);
+    case ONNX_ACTIVATIONS: return follow_weights(f, node, SIZE_MAX);
+    case ONNX_RECURRENT: return follow_recurrent(f, node, op->buffers);
     case ONNX_RIGHT: return follow_product(f, node);
     case ONNX_TABLE: return follow_table(f, node);
     default: return follow_any(f, node);
@@ -361,4 +386,43 @@ onnx_find_weights(struct onnx_building *b)
     free(f.use);
     free(f.origin);
     return ok;
+}
+
+/* ---- gradients ------------------------------------------------------------------------ */
+
+static void
+mark(struct onnx_building *b, const char *name)
+{
+    uint32_t at = find(b, name);
+    if (at != REC_NONE)
+        b->value[at].trained = true;
+}
+
+/* From the end to the start: what has a gradient gives one to what it is made of. */
+static void
+follow_back(struct onnx_building *b, const Onnx__Node *node)
+{
+    const struct onnx_operator *op = row_of(node);
+    bool any = false;
+    for (size_t i = 0; i < node->n_output && !any; i++) {
+        uint32_t at = find(b, node->output[i]);
+        any = at != REC_NONE && b->value[at].trained;
+    }
+    for (size_t i = 0; any && op->cost != ONNX_FREE && i < node->n_input; i++)
+        if (i >= 32 || (op->buffers & ONNX_BUFFER(i)) == 0)
+            mark(b, node->input[i]);
+}
+
+void
+onnx_mark_trained(struct onnx_building *b)
+{
+    for (size_t i = 0; i < b->nvalues; i++)
+        b->value[i].trained = !b->value[i].read;
+    for (size_t i = 0; i < b->graph->n_output; i++)
+        mark(b, b->graph->output[i]->name);
+    for (size_t i = b->graph->n_node; i > 0; i--)
+        follow_back(b, b->graph->node[i - 1]);
+    for (size_t i = 0; i < b->nvalues; i++)
+        if (!b->value[i].trained)
+            b->value[i].param = REC_NONE;
 }

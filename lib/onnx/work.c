@@ -332,3 +332,35 @@ onnx_reduce(struct onnx_node *node)
     node->flops = x->count;
     return onnx_count(&node->out);
 }
+
+/* TopK: each element is looked at; how a device finds the largest is its own affair. */
+bool
+onnx_top(struct onnx_node *node)
+{
+    const struct onnx_tensor *x = onnx_in(node, 0);
+    const Onnx__Attribute *said = onnx_attribute(node->message, "k");
+    int64_t k[ONNX_RANK_MAX];
+    uint32_t at, n;
+    int there;
+    if (!x)
+        return onnx_fail(node, "it has no input");
+    if (node->output > 1)
+        return onnx_fail(node, "it has more than 2 outputs");
+    if (!onnx_axis(node, onnx_integer(node->message, "axis", -1), x->rank, &at))
+        return false;
+    node->flops = x->count;
+    there = onnx_list(node, 1, "", k, &n);
+    if (there < 0)
+        return true;
+    if (there == 0 && said)
+        k[0] = said->i;
+    else if (n != 1)
+        return onnx_fail(node, "K must be one number");
+    if (k[0] < 0 || k[0] > x->dim[at])
+        return onnx_fail(node, "it takes %lld of %lld elements", (long long)k[0],
+                         (long long)x->dim[at]);
+    node->out = *x;
+    node->out.known = false;
+    node->out.dim[at] = k[0];
+    return onnx_count(&node->out);
+}
