@@ -29,6 +29,8 @@ struct given {
 static size_t
 list_options(const struct runtasks_args *args, struct given list[])
 {
+    /* who runs there has no terminal */
+    bool tells = !args->listen_given && !args->quiet_given && isatty(STDERR_FILENO);
     const struct given all[] = {
         {"jobs", args->jobs_arg, args->jobs_given},
         {"memory", args->memory_arg, args->memory_given},
@@ -50,7 +52,7 @@ list_options(const struct runtasks_args *args, struct given list[])
         {"quiet", NULL, args->quiet_given},
         {"verbose", NULL, args->verbose_given},
         {"partial", NULL, args->partial_given},
-        {"progress", NULL, args->progress_given},
+        {"progress", NULL, args->progress_given || tells},
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -83,6 +85,8 @@ slurm_run(struct cli *cli, const struct runtasks_args *args,
                                        .input = cli->nfiles == 0 && !args->listen_given};
     char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
     bool ok = words || rec_fail_memory(&cli->err);
+
+    cli_end_progress(); /* it is told there */
 
     ok = ok && (words[n++] = slurm_program(cli));
     for (size_t i = 0; ok && i < nlist; i++)

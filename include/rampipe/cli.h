@@ -162,6 +162,10 @@ void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what
  * shown; NAN: neither is. A share that is less than before is that of other work. */
 void cli_progress_share(struct cli *cli, double share, uint64_t done, const char *what);
 
+/** No more progress is shown, and the line that is there is taken off the terminal: another
+ * program tells. cli_finish() does it, too. */
+void cli_end_progress(void);
+
 /** A clock that only goes on, seconds. */
 double cli_now(void);
 

@@ -42,7 +42,7 @@ cli_finish(struct cli *cli, bool ok)
     int status = ok ? REC_OK : (int)cli->err.code;
     bool whole = ok || (status == REC_NO && !cli->cut);
 
-    cli_stop_progress();
+    cli_end_progress();
     rec_reader_close(cli->reader);
     if (cli->writer && !rec_writer_close(cli->writer, whole, &late) &&
         (ok || status == REC_NO)) {

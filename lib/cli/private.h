@@ -12,8 +12,6 @@ uint64_t cli_input_bytes(const struct cli *cli);
 /* Shows a line of progress from time to time, if that was asked for or standard error is a
  * terminal; the tool and its inputs are known. */
 void cli_start_progress(struct cli *cli);
-/* No more lines; takes the one off the terminal that is there. */
-void cli_stop_progress(void);
 /* This process is the one that tells, if none of its pipeline or job on this terminal does
  * so. */
 void cli_ask_floor(void);

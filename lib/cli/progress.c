@@ -293,7 +293,7 @@ clear(void)
 }
 
 void
-cli_stop_progress(void)
+cli_end_progress(void)
 {
     static const struct itimerval none;
     if (told)
