@@ -371,6 +371,7 @@ struct task_slurm_options {
     uint32_t cores;      /* 0: a node of its own */
     double memory;       /* bytes; 0: what is usual */
     bool input;          /* the runner reads standard input */
+    bool live;           /* what it says is shown before there is a whole line of it */
 };
 
 /**
