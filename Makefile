@@ -160,9 +160,9 @@ $(BUILD)/man/%: $(BIN) $(PLOTS:%=scripts/%) $(wildcard tools/*.h2m) scripts/make
 	    '$(strip $(call printer,$(basename $(@F))))' '$(call mode_of,$(basename $(@F)))' '$(VERSION)' $@
 
 COMPLETION := $(BUILD)/completion/$(PROGRAM_PREFIX)rampipe
-$(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c)
+$(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c) $(BIN)
 	@mkdir -p $(@D)
-	$(call quiet,MAKE)scripts/make-completion '$(PROGRAM_PREFIX)' $(GGO) >$@
+	$(call quiet,MAKE)scripts/make-completion '$(PROGRAM_PREFIX)' $(BUILD)/bin $(GGO) >$@
 
 # ---- tests ------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
