@@ -153,13 +153,13 @@ put_share(struct line *line, double share, const char *of)
     put(line, of);
 }
 
-/* As long as the share so far, since `base`, has taken. */
+/* At `speed`, shares a second. */
 static void
-put_left(struct line *line, double share, double base, double seconds)
+put_left(struct line *line, double share, double speed)
 {
-    if (share - base < 0.001)
+    if (!(speed > 0) || (1 - share) / speed > 1e8)
         return;
-    put_time(line, seconds * fmax(1 - share, 0) / (share - base));
+    put_time(line, fmax(1 - share, 0) / speed);
     put(line, " left, ");
 }
 
@@ -169,6 +169,18 @@ put_rate(struct line *line, double n, double seconds)
     put(line, ", ");
     put_count(line, n / seconds);
     put(line, "/s");
+}
+
+/* Graphs are read fast, and the jobs behind them are slow: what was of late counts. */
+static double
+speed_of(double share, double seconds)
+{
+    static double speed, last, time;
+    double now = (share - last) / (seconds - time);
+    speed = time > 0 ? speed + 0.2 * (now - speed) : now;
+    last = share;
+    time = seconds;
+    return speed;
 }
 
 /* Records: which share of the input they are says how long it takes only if the work is done
@@ -189,7 +201,7 @@ put_reading(struct line *line, const struct cli *cli, double seconds)
         bool whole = goes_on && !cli->gathers;
         put_share(line, share, whole ? " %, " : " % read, ");
         if (whole)
-            put_left(line, share, 0, seconds);
+            put_left(line, share, speed_of(share, seconds));
     }
     if (cli->records > 0) {
         put_count(line, (double)cli->records);
@@ -206,7 +218,7 @@ put_told(struct line *line, const struct cli *cli, double now)
 {
     if (cli->share >= 0) {
         put_share(line, cli->share, " %, ");
-        put_left(line, cli->share, cli->base, now - cli->since);
+        put_left(line, cli->share, (cli->share - cli->base) / (now - cli->since));
     }
     put_count(line, (double)cli->done);
     put(line, " ");
