@@ -169,9 +169,9 @@ $(BUILD)/man/rampipe.1: $(FRONT) $(BUILD)/bin/reccheck scripts/make-man Makefile
 	$(call quiet,MAN)scripts/make-man '' $(FRONT) '' '$(VERSION)' $@
 
 COMPLETION := $(BUILD)/completion/$(PROGRAM_PREFIX)rampipe
-$(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c)
+$(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c) $(BIN)
 	@mkdir -p $(@D)
-	$(call quiet,MAKE)scripts/make-completion '$(PROGRAM_PREFIX)' $(GGO) >$@
+	$(call quiet,MAKE)scripts/make-completion '$(PROGRAM_PREFIX)' $(BUILD)/bin $(GGO) >$@
 
 # ---- tests ------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))

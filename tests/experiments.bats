@@ -63,6 +63,24 @@ nothing_of() { # OUT NAME...: no file of these names
     [ "$(grep -c ^done old/points.rec)" = 3 ]
 }
 
+@test "load: on a terminal it says how many tasks have ended; without one nothing, nor in a product" {
+    script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
+    mkdir tools
+    ln -s "$BUILD"/bin/* tools/ && rm tools/ramp-alloc
+    printf '#!/bin/sh\nsleep 1.2\nexec "%s" "$@"\n' "$BUILD/bin/ramp-alloc" >tools/ramp-alloc
+    chmod +x tools/ramp-alloc
+    bin=$out/tools
+    export -f load
+    export experiments out bin
+    script -qec 'bash -c "load seen JOBS=5 SEEDS=1 -j2"' /dev/null </dev/null >said &
+    load unseen JOBS=5 SEEDS=1 -j2 >log 2>&1
+    wait $!
+    tr '\r' '\n' <said | grep -qE '^runtasks: [0-9]+ %, ([0-9]+ s left, )?[0-9] of 3 tasks done, [0-9] running'
+    ! grep -q 'runtasks:' log || { cat log; return 1; }
+    ! grep -rq '% *,.* of 3 tasks' seen || { echo "a product has it"; return 1; }
+    cmp seen/load.tsv unseen/load.tsv
+}
+
 agents() { # OUT, parameters
     # what is learned does not matter here: a little is learned from few jobs
     [ -d tools ] || { mkdir tools && ln -s "$BUILD"/bin/* tools/ && rm tools/learn &&
@@ -166,6 +184,8 @@ agents() { # OUT, parameters
     kill -TERM $learner
     wait $learner
     grep -q "interrupted after" said
+    # the share of the time asked for, of which little has passed
+    tr '\r' '\n' <said | grep -qE '^learn: [0-3] %, ([0-9]+ min [0-9]+ s left, )?[0-9,]+ generations'
     had=$(sed -n 's/^#@\tlearn.*--final=0 --generations=\([0-9]*\) .*/\1/p' policy.r)
     train() { learn --threads 2 --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
     train --final 0 >again.r

@@ -132,7 +132,7 @@ C
 # "files" if file names are offered.
 complete_line() {
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() files=
-    compopt() { [ "$*" = "-o default" ] && files=files; }
+    compopt() { [ "$*" != "-o default" ] || files=files; }
     local by
     by=$(complete -p "${1##*/}") && by=${by##*-F }
     ${by%% *} "$1" "${!#}" "${*: -2:1}"
@@ -158,6 +158,25 @@ complete_line() {
     is "csv"
     run complete_line rp-metrics -f j
     is "json"
+    # the words are those that the tool takes: of tables, of rows, behind other options
+    run complete_line rp-roofline --device ""
+    is "$(sed -n 's/^device\t\([^\t]*\).*/\1/p' "$ROOT/traces/devices.rec" | paste -sd ' ')"
+    run complete_line rp-ramp-alloc --heuristic ""
+    is "first-fit block compact"
+    run complete_line rp-ramp-alloc bound --heuristic c
+    is "compact"
+    run complete_line rp-ramp-alloc --order ""
+    is "fifo shortest"
+    run complete_line rp-ramp-alloc --base l
+    is "learned:"
+    run complete_line rp-pdgen --attention ""
+    is "fused unfused"
+    run complete_line rp-tracegen jobs --interarrival un
+    is "uniform:"
+    run complete_line rp-runtasks --engine s
+    is "slurm slurm-jobs"
+    run complete_line rp-runtasks --slurm-options ""
+    is ""
     run complete_line rp-partition --output ""
     is "files"
     run complete_line rp-partition --degree "" # any number
@@ -176,11 +195,10 @@ complete_line() {
         for option in $(grep -vxFf seen options); do
             values=$(complete_line rp-$tool $mode $option "")
             [[ -z $values || $values == *files ]] && continue
-            run timeout 10 "$BUILD/bin/$tool" $mode $option nonsense $operand </dev/null
-            [[ $output == *"$option must be"* ]] || { echo "$name: $output"; return 1; }
-            for value in $values; do
-                run timeout 10 "$BUILD/bin/$tool" $mode $option $value $operand </dev/null
-                [[ $output != *"$option must be"* ]] || { echo "$name $option $value"; return 1; }
+            for value in ${values//:/:1}; do
+                [ "$option" != --base ] || operand='--choose rollout:2'
+                said=$(timeout 10 "$BUILD/bin/$tool" $mode $option $value $operand 2>&1 </dev/null) || true
+                [[ $said != *"$option"*" one of "* ]] || { echo "$name $option $value: $said"; return 1; }
             done
         done
         sed -n 's/^option "\([a-z-]*\)".*/--\1/p' "$ROOT/tools/common.ggo" >seen

@@ -163,6 +163,30 @@ setup() {
     reccheck -q slurm-jobs.out
 }
 
+@test "slurm: the experiments make the same products there as here" {
+    sweep() { # EXPERIMENT PARAMETER...
+        make -s -j2 -C "$ROOT/traces/experiments/$1" BIN="$(realpath --relative-to="$ROOT/traces/experiments/$1" "$BUILD/bin")" \
+            OUT="$(realpath --relative-to="$ROOT/traces/experiments/$1" "$PWD")/$ENGINE/$1" ENGINE="$ENGINE" "${@:2}" >>log 2>&1
+    }
+    for ENGINE in local slurm; do
+        sweep load PROFILES=../../alexnet.txt CURVES='max@first none@first' INTERARRIVALS=1 JOBS=20 SEEDS='1 2' \
+            SLURM_OPTIONS=--comment='one\ word'
+        sweep spot RUNS=2 CHUNK=1 MINUTES=300 REMOVALS=0.25
+        sweep agents PROFILES=../../alexnet.txt HEURISTICS=first-fit CHOOSERS='max@first learned' INTERARRIVALS=100 \
+            JOBS=20 SEEDS=1 POLICY=../../policies/pac-ml.rec
+    done
+    # (what a log and points.rec have are times, and a task has the folder in its command)
+    diff -r -x log -x points.rec -x tasks.rec -x ingredients local slurm
+    [ -s slurm/load/blocking.svg ] && [ -s slurm/spot/table.tsv ] && [ -s slurm/agents/agents.tsv ]
+    [ "$(grep -c Name=runtasks- "$BATS_FILE_TMPDIR/slurm/jobs.log")" -ge 3 ]
+    # nothing is run again, and an engine that is not known is refused
+    before=$(cat slurm/load/points.rec)
+    ENGINE=slurm sweep load PROFILES=../../alexnet.txt CURVES='max@first none@first' INTERARRIVALS=1 JOBS=20 SEEDS='1 2'
+    [ "$(cat slurm/load/points.rec)" = "$before" ]
+    ! ENGINE=cloud sweep load || false
+    grep -q "ENGINE must be local or slurm, got 'cloud'" log
+}
+
 @test "slurm: functions, programs and a dictionary of a Batch" {
     PYTHONDONTWRITEBYTECODE=1 timeout -k 1 90 python3 "$ROOT/tests/batch_front.py" slurm
     [ -z "$(ls -A)" ]

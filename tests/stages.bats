@@ -337,11 +337,11 @@ programs() {
     end_examples
 }
 
-# On a terminal the stage that waits for no other tells how far the pipeline is: script(1)
-# makes the terminal, timeout(1) an end.
-terminal() {
-    script -qec "$1" /dev/null </dev/null | tr '\r' '\n' | sed -E 's/[0-9]+/N/g' |
-        grep -oE '^[a-z ]+: (N %, N s left, )?N [a-z]+, N s' | sort -u
+# On a terminal the first stage that works tells how far the pipeline is: script(1) makes the
+# terminal, timeout(1) an end.
+terminal() { # COMMAND: the different lines, of each number an N
+    script -qec "$1" /dev/null </dev/null | tr '\r' '\n' | sed -E 's/[0-9][0-9,]*/N/g' |
+        grep -oE '^[a-z-]+( [a-z]+)?: .*N s' | sort -u
 }
 
 @test "progress: one line for a pipeline, from its first stage, with share and time left" {
@@ -351,15 +351,26 @@ terminal() {
     endless='timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
     rest='{ sleep 1.1; timeout 0.2 cat; } | reccheck --pass | reccheck'
     terminal "$endless pool | $rest" >said
-    [ "$(cat said)" = 'tracegen jobs: N %, N s left, N jobs, N s' ]
+    [ "$(cat said)" = 'tracegen jobs: N %, N jobs, N s' ]
     terminal "$endless --quiet pool | $rest" >said
-    [ ! -s said ]
+    [ ! -s said ] || { cat said; return 1; }
+    tracegen jobs --jobs 20000 pool >jobs
+    terminal 'reccheck --pass jobs | { sleep 1.2; cat; } | reccheck --pass >/dev/null' >said
+    [ "$(cat said)" = 'reccheck: N %, N s left, N records, N s' ] || { cat said; return 1; }
+}
+
+@test "progress: of a pipeline from a pipe the first stage tells, of records and their rate" {
+    script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
+    pd2graph --no-job "$one" >pool
+    head -n 20 pool >begin && tail -n +21 pool >rest
+    terminal '{ cat begin; sleep 1.2; cat rest; } | reccheck --pass | partition | cat | metrics' >said
+    [ "$(cat said)" = 'reccheck: N records, N/s, N s' ] || { cat said; return 1; }
 }
 
 @test "progress: a stage that is asked tells it without a terminal, too" {
     pd2graph --no-job "$one" >pool
     timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1 --progress pool 2>said |
         { sleep 1.1 && timeout 0.2 cat; } | reccheck --pass --progress 2>passed >/dev/null || true
-    grep -q 'tracegen jobs: [0-9]* %, [0-9]* s left, [0-9]* jobs' said
-    grep -q 'reccheck: [0-9]* records' passed
+    grep -q 'tracegen jobs: 0 %, [0-9,]* jobs, 1 s' said
+    grep -q 'reccheck: waiting for input, 1 s' passed
 }

@@ -257,11 +257,13 @@ static void
 tell(void *context, const struct learn_progress *p)
 {
     struct learning *l = context;
-    uint64_t all = l->options.generations;
-    char what[100];
-    snprintf(what, sizeof what, "generations, %.1f s, value %.4f, sigma %.3f", p->seconds,
-             p->value, p->sigma);
-    cli_progress(l->cli, p->generation, all == UINT64_MAX ? 0 : all, what);
+    char what[100] = "generations";
+    if (isnan(p->share))
+        snprintf(what, sizeof what, "generations, comparing what they came to");
+    else if (p->generation > 0)
+        snprintf(what, sizeof what, "generations, value %.4f, sigma %.3f", p->value,
+                 p->sigma);
+    cli_progress_share(l->cli, p->share, p->generation, what);
 }
 
 /* The blocking rate on episodes that it was not trained on. */
@@ -282,6 +284,8 @@ judge(struct learning *l)
         const struct learn_setting *setting = &l->settings[s];
         double n = (double)l->held_out, sum = 0, squares = 0, blocking = 0;
         for (uint32_t i = 0; ok && i < l->held_out; i++) {
+            cli_progress(l->cli, s * l->held_out + i, l->options.nsettings * l->held_out,
+                         "held-out episodes");
             ok = learn_course_run(course, setting, HELD_OUT + i, &blocking, err);
             sum += blocking;
             squares += blocking * blocking;
@@ -351,6 +355,7 @@ run(struct cli *cli, const struct learn_args *args)
     bool ok;
 
     l.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    cli->gathers = true;
     l.options.tell = tell;
     l.options.context = &l;
     ok = read_options(&l, args) && cli_open_reader(cli) && read_input(&l) &&

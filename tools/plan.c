@@ -340,7 +340,7 @@ run(struct cli *cli, const struct plan_args *args)
     struct planning p = {.cli = cli};
     struct rec rec;
     int status = 0;
-    bool ok = read_options(&p, args) && cli_open_filter(cli);
+    bool ok = (cli->gathers = true) && read_options(&p, args) && cli_open_filter(cli);
 
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&p, &rec);

@@ -6,12 +6,15 @@
 #include "graph_times.h"
 #include "ramp_cluster.h"
 
+#include <math.h>
+
 struct bound {
     struct cli *cli;
     struct ramp_cluster cluster;
     struct alloc_relaxation_options options;
     bool runs;      /* each stream is one */
     uint64_t ended; /* runs */
+    uint64_t njobs; /* of all runs */
     /* The run at hand: */
     struct graph_store store;
     struct graph_jobs jobs;
@@ -33,6 +36,7 @@ finish(struct bound *b)
 {
     struct rec_writer *writer = b->cli->writer;
     struct alloc_relaxed relaxed;
+    cli_progress_share(b->cli, NAN, b->njobs, "jobs read, solving the program");
     if (!alloc_relaxation_solve(b->relaxation, &relaxed, &b->cli->err))
         return false;
     rec_begin(writer, "bound");
@@ -51,6 +55,7 @@ take_job(struct bound *b, const struct rec *rec)
 {
     struct cli *cli = b->cli;
     struct graph_job job;
+    b->njobs++;
     if (!b->relaxation &&
         !(b->relaxation = alloc_relaxation_new(&b->options, &b->store, &cli->err)))
         return false;
@@ -90,6 +95,7 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     bool ok = ramp_cluster_read(cli, &options, &b.cluster) &&
               cli_limit(cli, args->limit_arg, &b.options.limit) && cli_open_filter(cli);
 
+    cli->gathers = true;
     b.options.placer = b.cluster.placer;
     b.options.down = b.cluster.down;
     b.options.ndown = b.cluster.ndown;

@@ -121,7 +121,7 @@ tell(void *context, const struct task_tally *t)
              "of %llu tasks done, %llu running, %llu failed or skipped",
              (unsigned long long)t->known, (unsigned long long)t->running,
              (unsigned long long)(t->failed + t->skipped));
-    cli_progress(context, t->before + t->done, t->known, what);
+    cli_progress(context, t->before + t->done, t->open ? 0 : t->known, what);
 }
 
 static void

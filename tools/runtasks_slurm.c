@@ -25,9 +25,9 @@ struct given {
     bool given;
 };
 
-/* All that are the runner's. */
+/* All that are the runner's; whether it tells how far it is. */
 static size_t
-list_options(const struct runtasks_args *args, struct given list[])
+list_options(const struct runtasks_args *args, bool tells, struct given list[])
 {
     const struct given all[] = {
         {"jobs", args->jobs_arg, args->jobs_given},
@@ -50,7 +50,7 @@ list_options(const struct runtasks_args *args, struct given list[])
         {"quiet", NULL, args->quiet_given},
         {"verbose", NULL, args->verbose_given},
         {"partial", NULL, args->partial_given},
-        {"progress", NULL, args->progress_given},
+        {"progress", NULL, tells},
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -76,13 +76,19 @@ slurm_run(struct cli *cli, const struct runtasks_args *args,
           const struct task_run_options *options, int *status)
 {
     struct given list[32];
-    size_t nlist = list_options(args, list), n = 0;
+    /* who runs there has no terminal */
+    bool tells = args->progress_given ||
+                 (!args->listen_given && !args->quiet_given && isatty(STDERR_FILENO));
+    size_t nlist = list_options(args, tells, list), n = 0;
     struct task_slurm_options slurm = {.options = options->slurm,
                                        .cores = args->jobs_given ? options->cores : 0,
                                        .memory = args->memory_given ? options->memory : 0,
-                                       .input = cli->nfiles == 0 && !args->listen_given};
+                                       .input = cli->nfiles == 0 && !args->listen_given,
+                                       .live = tells};
     char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
     bool ok = words || rec_fail_memory(&cli->err);
+
+    cli_end_progress(); /* it is told there */
 
     ok = ok && (words[n++] = slurm_program(cli));
     for (size_t i = 0; ok && i < nlist; i++)

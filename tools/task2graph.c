@@ -200,7 +200,9 @@ read_lines(struct reading *r)
     enum task_line kind;
     int status, whole;
 
-    while ((status = rec_next_line(cli->reader, &line, &cli->err)) > 0)
+    while ((status = rec_next_line(cli->reader, &line, &cli->err)) > 0) {
+        if ((rec_reader_line(cli->reader) & 0xfff) == 1)
+            cli_progress(cli, rec_reader_line(cli->reader), 0, "lines");
         do {
             whole = task_file_take(&r->file, cli->reader, line, &kind, &cli->err);
             if (whole < 0 || (whole > 0 && !add_written(r)))
@@ -208,6 +210,7 @@ read_lines(struct reading *r)
             if (kind == TASK_LINE_FENCE && !add_fence(r))
                 return false;
         } while (kind == TASK_LINE_AGAIN);
+    }
     if (status < 0)
         return false;
     whole = task_file_end(&r->file, cli->reader, &cli->err);
@@ -243,7 +246,9 @@ write_out(struct reading *r)
 {
     struct cli *cli = r->cli;
     int status;
-    while ((status = task_template_next(r->template, &r->task, &cli->err)) > 0) {
+    for (uint64_t i = 0;
+         (status = task_template_next(r->template, &r->task, &cli->err)) > 0; i++) {
+        cli_progress(cli, i, 0, "tasks");
         if (!rec_writer_ok(cli->writer, &cli->err))
             return false;
         (void)measure(r, &r->task);

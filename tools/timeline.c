@@ -40,7 +40,8 @@ run(struct cli *cli, const struct timeline_args *args)
 {
     struct timeline *timeline = NULL;
     struct timeline_options show = {.job = args->job_arg, .sends = !args->no_sends_given};
-    bool ok = cli_seconds(cli, "from", args->from_arg, false, &show.from) &&
+    bool ok = (cli->gathers = true) &&
+              cli_seconds(cli, "from", args->from_arg, false, &show.from) &&
               cli_seconds(cli, "to", args->to_arg, true, &show.to) &&
               (show.from <= show.to || cli_usage(cli, "--from is after --to")) &&
               cli_open_reader(cli) && (timeline = timeline_new(&show, &cli->err)) &&

@@ -228,8 +228,9 @@ write_jobs(struct drawing *d)
             return rec_fail(&cli->err, REC_DATA,
                             "--interarrival is always 0: --until never comes");
         last = time;
-        if ((i & 0xffff) == 0xffff)
-            cli_progress(cli, i, d->jobs == UINT64_MAX ? 0 : d->jobs, "jobs");
+        if ((i & 0xfff) == 0)
+            cli_progress_share(cli, fmax((double)i / (double)d->jobs, time / d->until), i,
+                               "jobs");
     }
     return true;
 }

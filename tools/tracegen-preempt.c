@@ -25,7 +25,7 @@ struct preempt {
     struct spot_drawing drawing;
     struct spot_hourly hourly;
     bool minutes_given;
-    uint64_t seed, runs;
+    uint64_t seed, runs, events;
     struct spot_trace *trace; /* --compare collects, else NULL */
 };
 
@@ -210,10 +210,20 @@ read_model(struct preempt *p)
 
 /* ---- drawing ------------------------------------------------------------- */
 
+/* `part` of the run at hand is drawn. */
+static void
+tell(struct preempt *p, double part)
+{
+    double ended = (double)(p->drawing.seed - p->seed);
+    cli_progress_share(p->cli, (ended + part) / (double)p->runs, (uint64_t)ended, "runs");
+}
+
 static bool
 take(void *context, const struct spot_event *event, struct rec_error *err)
 {
     struct preempt *p = context;
+    if ((++p->events & 0xfff) == 0)
+        tell(p, event->time / (60 * p->drawing.minutes));
     if (p->trace)
         return spot_trace_add(p->trace, *event, err);
     if (!rec_writer_ok(p->cli->writer, err))
@@ -252,7 +262,7 @@ draw_runs(struct preempt *p)
             return false;
         if (!draw(p, p->seed + i))
             return false;
-        cli_progress(p->cli, i + 1, p->runs, "runs");
+        tell(p, 1);
     }
     return true;
 }

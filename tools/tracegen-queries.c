@@ -238,8 +238,13 @@ write_queries(struct drawing *d)
         rec_put_uint(cli->writer, i);
         rec_num_field(cli->writer, time);
         rec_end(cli->writer);
-        if ((i & 0xffff) == 0xffff)
-            cli_progress(cli, i, d->queries == UINT64_MAX ? 0 : d->queries, "queries");
+        if ((i & 0xfff) == 0)
+            cli_progress_share(
+                cli,
+                d->queries == UINT64_MAX && isinf(d->until)
+                    ? -1
+                    : fmax((double)i / (double)d->queries, time / d->until),
+                i, "queries");
     }
     if (status == 0 && d->exact)
         return rec_fail(&cli->err, REC_NO, "no more than %llu queries come: %s",

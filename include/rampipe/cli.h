@@ -99,10 +99,17 @@ struct cli {
     bool cut;
     struct rec_reader *reader; /* opened by cli_open_*; closed by cli_finish */
     struct rec_writer *writer;
-    struct rec_error err;     /* why run() failed */
-    uint64_t records;         /* counted by cli_next */
-    uint64_t bytes;           /* of the input files; 0: not all are files */
-    double started, reported; /* seconds, CLOCK_MONOTONIC */
+    struct rec_error err; /* why run() failed */
+    uint64_t records;     /* counted by cli_next */
+    uint64_t bytes;       /* of the input files; 0: not all are files */
+    double started;       /* seconds, CLOCK_MONOTONIC */
+    /* Progress: */
+    bool ended;   /* cli_next has come to the end */
+    bool gathers; /* the tool's: most is done when all has been read */
+    double share; /* cli_progress_share's, and what it was at the time `since` */
+    double base, since;
+    uint64_t done;
+    char what[128];
 };
 
 /**
@@ -144,12 +151,20 @@ bool cli_is_standard(const struct cli *cli);
 int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
 
 /**
- * Shows progress if it is time; for loops that do not read. `done` of `all` (0: unknown)
- * are counted, `what` they are called. On by itself when standard error is a terminal and
- * the work takes over a second, in the stage of a pipeline that its input does not wait
- * for: the one that reads files, or generates.
+ * Progress is shown by itself when standard error is a terminal and the work takes over a
+ * second, by the first tool of a pipeline that still works: how much of its input files it
+ * has read, or how many records if there are pipes, how fast, and that it works on when all
+ * has been read. For loops that do not read: `done` of `all` (0: unknown) are counted, `what`
+ * they are called. Cheap: it leaves numbers behind for those who show them.
  */
 void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what);
+/** The same with the share, 0 to 1, of all that is to be done; < 0: unknown, so the rate is
+ * shown; NAN: neither is. A share that is less than before is that of other work. */
+void cli_progress_share(struct cli *cli, double share, uint64_t done, const char *what);
+
+/** No more progress is shown, and the line that is there is taken off the terminal: another
+ * program tells. cli_finish() does it, too. */
+void cli_end_progress(void);
 
 /** A clock that only goes on, seconds. */
 double cli_now(void);

@@ -89,6 +89,9 @@ struct learn_progress {
     double seconds;      /* of processor time */
     double value;        /* of the generation's best, the mean over the experts */
     double sigma;        /* the same */
+    /* Of the seconds or the generations that were asked for, whichever is more; NAN: all
+     * generations have ended, and what they came to is compared. */
+    double share;
 };
 
 struct learn_options {
@@ -102,7 +105,7 @@ struct learn_options {
     double sigma;    /* the first steps */
     uint32_t seed, threads;
     uint32_t final; /* episodes that compare the best candidates in the end; 0: none is */
-    /* After each generation. */
+    /* After each episode of the thread that calls. */
     void (*tell)(void *context, const struct learn_progress *progress);
     void *context;
 };

@@ -411,8 +411,12 @@ uint64_t rec_reader_line(const struct rec_reader *reader);
 /** Has the stream that the last record is of a header? */
 bool rec_reader_headed(const struct rec_reader *reader);
 
-/** How many bytes were read so far, before decompression (for progress). */
+/** How many bytes were read so far, before decompression. */
 uint64_t rec_reader_bytes(const struct rec_reader *reader);
+
+/** For progress: about how many of them the records make up that were returned. A signal's
+ * handler may ask, too. */
+double rec_reader_used(const struct rec_reader *reader);
 
 /** The provenance of the stream being read: its #@ lines, each with LF; "" if none. */
 const char *rec_reader_provenance(const struct rec_reader *reader);

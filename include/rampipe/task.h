@@ -290,6 +290,7 @@ uint64_t task_list_count(const struct task_list *list);
 struct task_tally {
     uint64_t known, before; /* tasks read; those that an earlier run had finished */
     uint64_t running, done, failed, skipped;
+    bool open; /* more of them may come: `known` are not all */
     bool lost; /* the run was refused, for an input is lost: see `again` */
 };
 
@@ -370,6 +371,7 @@ struct task_slurm_options {
     uint32_t cores;      /* 0: a node of its own */
     double memory;       /* bytes; 0: what is usual */
     bool input;          /* the runner reads standard input */
+    bool live;           /* what it says is shown before there is a whole line of it */
 };
 
 /**

@@ -12,7 +12,8 @@ cli_start(struct cli *cli, const char *dump)
 {
     /* A reader that goes away ends a filter; whoever started us may have ignored that. */
     signal(SIGPIPE, SIG_DFL);
-    cli->started = cli->reported = cli_now();
+    cli->started = cli_now();
+    cli_start_progress(cli);
     cli->provenance = cli_make_provenance(cli, dump);
     return cli->provenance || rec_fail_memory(&cli->err);
 }
@@ -41,7 +42,7 @@ cli_finish(struct cli *cli, bool ok)
     int status = ok ? REC_OK : (int)cli->err.code;
     bool whole = ok || (status == REC_NO && !cli->cut);
 
-    cli_clear_progress(cli);
+    cli_end_progress();
     rec_reader_close(cli->reader);
     if (cli->writer && !rec_writer_close(cli->writer, whole, &late) &&
         (ok || status == REC_NO)) {
@@ -63,8 +64,8 @@ warn_from_reader(void *context, const char *text)
     cli_warn(context, "%s", text);
 }
 
-bool
-cli_open_writer(struct cli *cli, bool stream)
+static bool
+open_writer(struct cli *cli, bool stream)
 {
     sigset_t all, before;
     bool ok;
@@ -84,13 +85,21 @@ open_reader(struct cli *cli, struct rec_writer *tie)
         .partial = cli->partial, .tie = tie, .warn = warn_from_reader, .context = cli};
     cli->bytes = cli_input_bytes(cli);
     cli->reader = rec_reader_open(cli->files, cli->nfiles, &options, &cli->err);
+    cli_ask_floor_at_once(cli);
     return cli->reader != NULL;
+}
+
+bool
+cli_open_writer(struct cli *cli, bool stream)
+{
+    cli_ask_floor_at_once(cli);
+    return open_writer(cli, stream);
 }
 
 bool
 cli_open_filter(struct cli *cli)
 {
-    return cli_open_writer(cli, true) && open_reader(cli, cli->writer);
+    return open_writer(cli, true) && open_reader(cli, cli->writer);
 }
 
 bool
@@ -111,11 +120,14 @@ cli_is_standard(const struct cli *cli)
 int
 cli_next(struct cli *cli, struct rec *rec)
 {
-    if ((++cli->records & 4095) == 0)
-        cli_progress(cli, cli->records, 0, "records");
+    int status;
     if (cli->writer && !rec_writer_ok(cli->writer, &cli->err))
         return -1;
-    return rec_next(cli->reader, rec, &cli->err);
+    if ((status = rec_next(cli->reader, rec, &cli->err)) <= 0)
+        cli->ended = true;
+    else if (++cli->records == 1)
+        cli_ask_floor();
+    return status;
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -123,10 +135,12 @@ cli_next(struct cli *cli, struct rec *rec)
 static void
 say(const struct cli *cli, const char *kind, const char *format, va_list args)
 {
-    cli_clear_progress(cli);
+    sigset_t before;
+    cli_begin_message(&before);
     fprintf(stderr, "%s%s: %s", cli->prefix, cli->program->name, kind);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
+    cli_end_message(&before);
 }
 
 void

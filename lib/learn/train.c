@@ -63,6 +63,8 @@ struct trainer {
     double *blocking;  /* point after point, setting after setting, per episode */
     size_t room;
     atomic_uint next; /* of them */
+    bool breeding;    /* they are a generation's */
+    struct learn_progress progress;
 };
 
 static double
@@ -71,6 +73,25 @@ processor_seconds(void)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- telling ------------------------------------------------------------- */
+
+/* `part` of the episodes at hand are over. */
+static void
+tell(struct trainer *t, double part)
+{
+    const struct learn_options *o = t->options;
+    double of_time = processor_seconds() / o->seconds, of_generations = 0;
+    if (!o->tell)
+        return;
+    if (o->generations < UINT64_MAX)
+        of_generations =
+            ((double)t->generation + (t->breeding ? part : 0)) / (double)o->generations;
+    t->progress.share = fmax(of_time, of_generations);
+    if (t->generation == o->generations && isinf(o->seconds))
+        t->progress.share = NAN;
+    o->tell(o->context, &t->progress);
 }
 
 /* ---- judging points ------------------------------------------------------ */
@@ -118,6 +139,8 @@ work(void *argument)
         w->failed =
             !learn_course_run(w->course, &t->options->settings[setting],
                               t->seed + i % t->nepisodes, &t->blocking[i], &w->err);
+        if (w == t->worker)
+            tell(t, (double)i / all);
     }
     return NULL;
 }
@@ -372,8 +395,9 @@ count_active(const struct trainer *t)
 }
 
 static bool
-breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
+breed(struct trainer *t, struct rec_error *err)
 {
+    struct learn_progress *progress = &t->progress;
     uint32_t population = learn_cma_population(t->search[0].cma);
     uint32_t active = count_active(t);
     for (uint32_t i = 0; i < t->nsearches; i++) {
@@ -381,8 +405,10 @@ breed(struct trainer *t, struct learn_progress *progress, struct rec_error *err)
             t->search[i].points = learn_cma_ask(t->search[i].cma);
         t->search[i].mean = learn_cma_mean(t->search[i].cma);
     }
+    t->breeding = true;
     if (!judge(t, population, 1, err))
         return false;
+    t->breeding = false;
     progress->value = progress->sigma = 0;
     for (uint32_t i = 0; i < t->nsearches; i++) {
         struct search *s = &t->search[i];
@@ -552,8 +578,9 @@ release(struct trainer *t)
 
 /* There is something to be had of another generation, and time for it and the end. */
 static bool
-goes_on(const struct trainer *t, const struct learn_progress *progress, double end)
+goes_on(const struct trainer *t, double end)
 {
+    const struct learn_progress *progress = &t->progress;
     double last =
         progress->generation ? progress->seconds / (double)progress->generation : 0;
     return count_active(t) > 0 && t->generation < t->options->generations &&
@@ -566,7 +593,6 @@ learn_train(const struct learn_options *options, struct graph_store *store,
             bool *stopped, struct rec_error *err)
 {
     struct trainer t = {.options = options, .store = store};
-    struct learn_progress progress = {0};
     uint64_t settled = SETTLE;
     double end = 0;
     bool ok = prepare(&t, start, start ? start->units : units, err);
@@ -579,14 +605,12 @@ learn_train(const struct learn_options *options, struct graph_store *store,
         end = (processor_seconds() - end) / (t.npoints * t.nepisodes) *
               (options->final ? ENDS * EPISODES_PER_CANDIDATE + FINALISTS * options->final
                               : 0);
-    while (ok && goes_on(&t, &progress, end)) {
+    while (ok && goes_on(&t, end)) {
         if (t.nsearches > 1 && t.generation == settled) {
             ok = migrate(&t, err);
             settled *= 2;
         }
-        ok = ok && breed(&t, &progress, err);
-        if (ok && options->tell)
-            options->tell(options->context, &progress);
+        ok = ok && breed(&t, err);
     }
     ok = ok && end_searches(&t, options->final > 0, err);
     *stopped = !ok && err->code == REC_OK;

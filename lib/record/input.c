@@ -116,6 +116,12 @@ rec_input_bytes(const struct rec_input *input)
     return input->bytes;
 }
 
+uint64_t
+rec_input_taken(const struct rec_input *input)
+{
+    return input->bytes - (input->format == GZIP ? input->z.avail_in : 0);
+}
+
 void
 rec_input_close(struct rec_input *input)
 {

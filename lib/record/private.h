@@ -19,6 +19,8 @@ int rec_input_fd(const struct rec_input *input);
 bool rec_input_ready(const struct rec_input *input);
 /* Bytes read from the file so far, before decompression. */
 uint64_t rec_input_bytes(const struct rec_input *input);
+/* Those of them that rec_input_read() has returned, unpacked. */
+uint64_t rec_input_taken(const struct rec_input *input);
 
 /*
  * A sink of bytes: standard output (path NULL) or a file, deflated if its name ends in

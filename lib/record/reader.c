@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <libdeflate.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #ifdef __SSE2__
@@ -28,9 +29,10 @@ struct rec_reader {
 
     struct rec_input *input; /* NULL between files */
     const char *name;
-    bool ended;     /* no more bytes in this input */
-    uint64_t line;  /* number of the last line returned */
-    uint64_t bytes; /* read from the files before this one */
+    bool ended;        /* no more bytes in this input */
+    uint64_t line;     /* number of the last line returned */
+    uint64_t bytes;    /* read from the files before this one */
+    uint64_t unpacked; /* of this file, read into the buffer */
 
     char *buffer;
     size_t size, start, end; /* unread bytes are buffer[start..end) */
@@ -181,6 +183,17 @@ rec_reader_bytes(const struct rec_reader *reader)
     return reader->bytes + (reader->input ? rec_input_bytes(reader->input) : 0);
 }
 
+double
+rec_reader_used(const struct rec_reader *reader)
+{
+    struct rec_input *input = reader->input;
+    double unread = (double)reader->end - (double)reader->start;
+    double unpacked = (double)reader->unpacked, bytes = (double)reader->bytes;
+    if (!input || !(unread >= 0 && unread < unpacked))
+        return bytes;
+    return bytes + (double)rec_input_taken(input) * ((unpacked - unread) / unpacked);
+}
+
 const char *
 rec_reader_provenance(const struct rec_reader *reader)
 {
@@ -240,6 +253,7 @@ fill(struct rec_reader *reader, struct rec_error *err)
     reader->has_nul =
         reader->has_nul || memchr(reader->buffer + reader->end, '\0', (size_t)n);
     reader->end += (size_t)n;
+    reader->unpacked += (uint64_t)n;
     reader->ended = n == 0;
     memset(reader->buffer + reader->end, 0, PAD);
     return true;
@@ -384,10 +398,13 @@ accept(struct rec_reader *reader, const struct rec_error *cut, struct rec_error 
 static bool
 close_file(struct rec_reader *reader, struct rec_error *err)
 {
+    struct rec_input *input = reader->input;
     struct rec_error cut;
-    reader->bytes += rec_input_bytes(reader->input);
-    rec_input_close(reader->input);
+    reader->bytes += rec_input_bytes(input);
     reader->input = NULL;
+    atomic_signal_fence(memory_order_seq_cst); /* see rec_reader_used() */
+    rec_input_close(input);
+    reader->unpacked = 0;
     rec_fail(&cut, REC_IO,
              "%s: the stream is cut: there is not one byte (a stage upstream did not "
              "start, or the file is incomplete)",

@@ -338,6 +338,7 @@ step(struct run *run)
     if (!run_prepare(run) ||
         (run_may_start(run) && !run_start_ready(run, SIZE_MAX, &started)))
         return false;
+    run->tally->open = !run->ended;
     run->options->tell(run->options->context, run->tally);
     return run_is_over(run) || wait_for_events(run);
 }

@@ -104,6 +104,7 @@ make_command(struct slurm_words *words, const char *name,
                          : slurm_add(words, err, "--exclusive")) ||
         (options->memory > 0 &&
          !slurm_add(words, err, "--mem=%.0fK", ceil(options->memory / 1024))) ||
+        (options->live && !slurm_add(words, err, "--unbuffered")) ||
         (!options->input && !slurm_add(words, err, "--input=none")) ||
         !slurm_split(words, options->options, err))
         return false;

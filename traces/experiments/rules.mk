@@ -4,7 +4,11 @@
 #
 # A point is a file that takes time to make, and a task of points.yaml that makes it; runtasks
 # runs them, as many at a time as make may (-j), and goes on where it was stopped, as OUT/log
-# has it. OUT/tasks.rec are the tasks: with other parameters, a task is another, and is run
+# has it. On a terminal it says how many have ended and how long the rest takes, by itself; without
+# one nothing is said, and nothing of it stands in a product. With ENGINE=slurm all points run in one
+# job of Slurm: with as many processors as -j says, without -j in a node of their own, and with
+# SLURM_OPTIONS; OUT must be a folder that the node sees, too. The products are the same.
+# OUT/tasks.rec are the tasks: with other parameters, a task is another, and is run
 # again, or new. With other tools or inputs (OUT/ingredients) all are. What was made of other
 # points is removed first; OUT/points.rec says when each was made, and is younger than all.
 # Every recipe writes beside its target and renames; a failing stage or an empty product
@@ -37,9 +41,15 @@ $(OUT)/tasks.rec: points.yaml $(OUT)/ingredients always
 	@task2graph --template $< $(sweep) >$@.new || { rm -f $@.new; exit 1; }
 	@$(call stamp,$(OUT)/points.rec)
 
+ENGINE ?= local
+SLURM_OPTIONS ?=
 # make -j4: runtasks -j4; make: one at a time; make -j: as many as there are processors
+local = $(filter-out -j,$(or $(filter -j%,$(MAKEFLAGS)),-j1))
+slurm = --engine slurm $(filter-out -j,$(filter -j%,$(MAKEFLAGS))) --slurm-options '$(SLURM_OPTIONS)'
+$(if $(filter local slurm,$(ENGINE)),,$(error ENGINE must be local or slurm, got '$(ENGINE)'))
+
 $(OUT)/points.rec: $(OUT)/tasks.rec $(OUT)/ingredients
-	@runtasks $(filter-out -j,$(or $(filter -j%,$(MAKEFLAGS)),-j1)) --resume $(OUT)/log $< $(kept)
+	@runtasks $($(ENGINE)) --resume $(OUT)/log $< $(kept)
 
 clean:
 	rm -rf $(OUT)
