@@ -98,8 +98,9 @@ $(BUILD)/proto/%.o: build/proto/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
-# It has the table of devices inside.
+# They have files inside: the table of devices, the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
+$(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^

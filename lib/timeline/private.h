@@ -122,7 +122,11 @@ struct timeline {
     size_t nnames, name_room;
     struct rec_map processes, groups, names;
     struct rec_arena arena;
-    char *text; /* scratch */
+    struct rec_map origins; /* which provenance is kept */
+    char *provenance;       /* of the streams, a line each */
+    size_t provenance_len, provenance_room;
+    bool opened; /* the provenance of the stream that is read was taken */
+    char *text;  /* scratch */
     size_t text_room;
 };
 
@@ -147,6 +151,9 @@ bool timeline_add_mark(struct timeline *t, const struct timeline_mark *mark,
                        struct rec_error *err) REC_MUST_CHECK;
 bool timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
                         struct rec_error *err) REC_MUST_CHECK;
+/* Keeps lines of provenance, if they are not there yet. */
+bool timeline_add_provenance(struct timeline *t, struct rec_str lines,
+                             struct rec_error *err) REC_MUST_CHECK;
 
 /* Finds the first and the last slice of each name, once all slices are there. */
 void timeline_find_ends(struct timeline *t);

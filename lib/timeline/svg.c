@@ -94,8 +94,8 @@ add_rows(struct chart *c, struct rec_error *err)
                           sizeof *c->lanes.track, err))
                 return false;
             c->track[group] = (uint32_t)c->lanes.ntracks;
-            c->lanes.track[c->lanes.ntracks++] = (struct timeline_track){
-                group, 0, TIMELINE_SLICE};
+            c->lanes.track[c->lanes.ntracks++] =
+                (struct timeline_track){group, 0, TIMELINE_SLICE};
         }
     return true;
 }
@@ -317,7 +317,8 @@ bool
 timeline_draw(struct timeline *t, struct rec_writer *writer, struct rec_error *err)
 {
     struct chart c = {.t = t, .writer = writer};
-    bool ok = timeline_lay(t, &c.lanes, false, err) && add_rows(&c, err) && place_rows(&c, err);
+    bool ok =
+        timeline_lay(t, &c.lanes, false, err) && add_rows(&c, err) && place_rows(&c, err);
     if (ok) {
         find_span(&c);
         put_chart(&c);

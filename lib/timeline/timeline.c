@@ -20,6 +20,8 @@ timeline_free(struct timeline *t)
     free(t->group);
     free(t->name);
     free(t->text);
+    free(t->provenance);
+    rec_map_free(&t->origins);
     rec_map_free(&t->processes);
     rec_map_free(&t->groups);
     rec_map_free(&t->names);
@@ -173,6 +175,20 @@ timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
     if (!rec_grow(&t->arrow, &t->arrow_room, t->narrows + 1, sizeof *arrow, err))
         return false;
     t->arrow[t->narrows++] = *arrow;
+    return true;
+}
+
+bool
+timeline_add_provenance(struct timeline *t, struct rec_str lines, struct rec_error *err)
+{
+    if (lines.len == 0 || rec_map_get(&t->origins, lines) != REC_NONE)
+        return true;
+    if (!keep(t, &t->origins, lines, 0, err) ||
+        !rec_grow(&t->provenance, &t->provenance_room, t->provenance_len + lines.len, 1,
+                  err))
+        return false;
+    memcpy(t->provenance + t->provenance_len, lines.ptr, lines.len);
+    t->provenance_len += lines.len;
     return true;
 }
 
