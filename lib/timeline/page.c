@@ -111,15 +111,21 @@ append(struct page *p, struct rec_str text, struct rec_error *err)
     return true;
 }
 
+/* A line NAME=VALUE; a number in its shortest form, however it was spelled. */
 static bool
-append_field(struct page *p, const char *name, struct rec_str value,
+append_field(struct page *p, const struct rec_field_spec *spec, struct rec_str value,
              struct rec_error *err)
 {
+    char shortest[REC_NUM_MAX];
+    bool word = spec->kind == REC_KIND_ID || spec->kind == REC_KIND_TEXT;
+    double number;
     size_t start;
+    if (!word && rec_parse_num(value, &number))
+        value = (struct rec_str){shortest, rec_format_num(shortest, number)};
     if (p->len > 0 && !append(p, rec_str("\n"), err))
         return false;
     start = p->len;
-    if (!append(p, rec_str(name), err))
+    if (!append(p, rec_str(spec->name), err))
         return false;
     for (size_t i = start; i < p->len; i++)
         p->detail[i] = (char)tolower((unsigned char)p->detail[i]);
@@ -134,7 +140,8 @@ is_shown(const struct timeline_row *row, size_t field)
                    field == row->track || field == row->name);
 }
 
-/* The record without what its slice says, a line NAME=VALUE each: few records differ then. */
+/* The record without what its slice says, in the order and by the names of its row: few records
+ * differ then. */
 static bool
 describe(struct page *p, enum rec_type type, const struct timeline_row *row,
          const char *line, struct rec_str *detail, struct rec_error *err)
@@ -144,10 +151,11 @@ describe(struct page *p, enum rec_type type, const struct timeline_row *row,
     p->len = 0;
     (void)rec_str_split(&rest, '\t', &value);
     for (size_t i = 0; i < spec->nfields && rec_str_split(&rest, '\t', &value); i++)
-        if (!is_shown(row, i + 1) && !append_field(p, spec->fields[i].name, value, err))
+        if (!is_shown(row, i + 1) && !append_field(p, &spec->fields[i], value, err))
             return false;
-    while (rec_str_split(&rest, '\t', &value))
-        if ((p->len > 0 && !append(p, rec_str("\n"), err)) || !append(p, value, err))
+    for (const struct rec_field_spec *key = spec->keys; key->name; key++)
+        if (timeline_find_value(rest, key->name, &value) &&
+            !append_field(p, key, value, err))
             return false;
     *detail = (struct rec_str){p->detail ? p->detail : "", p->len};
     return true;

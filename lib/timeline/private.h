@@ -155,6 +155,8 @@ bool timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
 bool timeline_add_provenance(struct timeline *t, struct rec_str lines,
                              struct rec_error *err) REC_MUST_CHECK;
 
+/* The value of a key among fields KEY=VALUE with a TAB between; false: it is not there. */
+bool timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value);
 /* Finds the first and the last slice of each name, once all slices are there. */
 void timeline_find_ends(struct timeline *t);
 /* The slices that an arrow leads from and to; false: it is not drawn. */

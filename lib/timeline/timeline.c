@@ -192,6 +192,20 @@ timeline_add_provenance(struct timeline *t, struct rec_str lines, struct rec_err
     return true;
 }
 
+bool
+timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value)
+{
+    struct rec_str field;
+    size_t len = strlen(name);
+    while (rec_str_split(&keys, '\t', &field))
+        if (field.len > len && field.ptr[len] == '=' &&
+            memcmp(field.ptr, name, len) == 0) {
+            *value = (struct rec_str){field.ptr + len + 1, field.len - len - 1};
+            return true;
+        }
+    return false;
+}
+
 /* ---- once all is there --------------------------------------------------- */
 
 void

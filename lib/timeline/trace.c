@@ -139,20 +139,6 @@ put_value(struct picture *p, const struct rec_field_spec *spec, struct rec_str t
         json_str(p->json, text);
 }
 
-static bool
-find_value(struct rec_str keys, const char *name, struct rec_str *value)
-{
-    struct rec_str field;
-    size_t len = strlen(name);
-    while (rec_str_split(&keys, '\t', &field))
-        if (field.len > len && field.ptr[len] == '=' &&
-            memcmp(field.ptr, name, len) == 0) {
-            *value = (struct rec_str){field.ptr + len + 1, field.len - len - 1};
-            return true;
-        }
-    return false;
-}
-
 /* What a record says, in the order and by the names of its row. */
 static void
 put_args(struct picture *p, enum rec_type type, const char *line)
@@ -165,7 +151,7 @@ put_args(struct picture *p, enum rec_type type, const char *line)
     for (size_t i = 0; i < spec->nfields && rec_str_split(&rest, '\t', &value); i++)
         put_value(p, &spec->fields[i], value);
     for (const struct rec_field_spec *key = spec->keys; key->name; key++)
-        if (find_value(rest, key->name, &value))
+        if (timeline_find_value(rest, key->name, &value))
             put_value(p, key, value);
     json_close_map(p->json);
 }

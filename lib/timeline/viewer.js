@@ -343,7 +343,7 @@ function readAddress() {
     const from = 1e9 * parseFloat(said.get("from")), to = 1e9 * parseFloat(said.get("to"));
     const dark = window.matchMedia && window.matchMedia("(prefers-color-scheme: dark)").matches;
     state.hidden = new Set((said.get("hide") || "").split(",").filter((name) => name !== ""));
-    setTheme(THEMES[said.get("theme")] ? said.get("theme") : dark ? "dark" : "light");
+    setTheme(Object.hasOwn(THEMES, said.get("theme") || "") ? said.get("theme") : dark ? "dark" : "light");
     byId("find").value = said.get("find") || "";
     find(byId("find").value);
     if (to > from)

@@ -96,13 +96,17 @@ function laneAt(row, lane) {
 
 /* Fills what is visible of a box, in pixels of the screen; at least one wide and high. */
 function fillBox(view, x0, x1, y0, y1, colour) {
+    const { pixels, columns } = view;
     const left = Math.max(0, Math.round(x0)), top = Math.max(0, Math.round(y0));
-    const right = Math.min(view.columns, Math.max(Math.round(x1), Math.round(x0) + 1));
+    const right = Math.min(columns, Math.max(Math.round(x1), Math.round(x0) + 1));
     const bottom = Math.min(view.lines, Math.max(Math.round(y1), Math.round(y0) + 1));
-    if (left >= right)
+    if (right - left === 1) {
+        for (let at = top * columns + left; at < bottom * columns; at += columns)
+            pixels[at] = colour;
         return;
-    for (let y = top; y < bottom; y++)
-        view.pixels.fill(colour, y * view.columns + left, y * view.columns + right);
+    }
+    for (let y = top; y < bottom && left < right; y++)
+        pixels.fill(colour, y * columns + left, y * columns + right);
 }
 
 /*
@@ -156,13 +160,14 @@ function drawSpans(view, data, series, layout, colours, hidden) {
             continue;
         row.lanes.forEach((lane, i) => {
             const [top, bottom] = laneAt(row, i).map((at) => (y + at - AXIS) * view.ratio);
+            const gap = bottom - top >= 4 * view.ratio && row.lanes.length > 1 ? view.ratio : 0;
             if (bottom < 0 || top > view.lines)
                 return;
             used.fill(0);
             for (const one of series[lane])
                 if (!hidden.has(data.kinds[one.kind].name))
                     drawSeries(view, data, data.tracks[lane], one, Math.round(top),
-                        Math.max(Math.round(bottom), Math.round(top) + 1),
+                        Math.max(Math.round(bottom - gap), Math.round(top) + 1),
                         colours[one.kind].pixels[one.dim ? 1 : 0], used);
         });
     }

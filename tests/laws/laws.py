@@ -50,6 +50,7 @@ plan --slo 0.3 --exact                                  queries.rec
 metrics --compare tasks.rec                             attempts.rec
 timeline                                                attempts.rec
 timeline --to 9                                         moves.rec
+timeline --html                                         moves.rec
 timeline --to 900                                       elastic.rec
 metrics --series 1                                      attempts.rec
 rec2sqlite                                              done.rec
