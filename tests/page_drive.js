@@ -61,7 +61,8 @@ const context = new Proxy({
 const ids = {};
 for (const [, tag, id] of page.matchAll(/<(\w+)[^>]*? id="([\w-]+)"/g))
     ids[id] = new Element(tag);
-ids.data.textContent = /<script type="application\/json" id="data">([^]*?)<\/script>/.exec(page)?.[1] ?? "";
+if (ids.data)
+    ids.data.textContent = /<script type="application\/json" id="data">([^]*?)<\/script>/.exec(page)?.[1] ?? "";
 const document = new Element("document");
 Object.assign(document, { body: new Element("body"), documentElement: new Element("html"),
     getElementById: (id) => ids[id], createElement: (tag) => new Element(tag) });
@@ -71,14 +72,15 @@ Object.assign(window, { location, devicePixelRatio: 1, innerWidth: 1200, innerHe
     matchMedia: () => ({ matches: dark }) });
 let waiting = [];
 // Not a context of its own: each use of a global would be slow there, and times mean nothing.
-Object.assign(globalThis, { window, document, requestAnimationFrame: (draw) => waiting.push(draw),
+Object.assign(globalThis, { window, document, requestAnimationFrame: (draw) => waiting.push(() => {
+        texts.length = 0; // of the frame before
+        draw();
+    }),
     setTimeout: (call) => waiting.push(call), clearTimeout: () => {} });
 
 function settle() {
-    while (waiting.length > 0) {
-        texts.length = 0;
+    while (waiting.length > 0)
         waiting.splice(0).forEach((call) => call());
-    }
 }
 
 const word = () => {

@@ -79,11 +79,11 @@ function resize() {
 
 /* ---- the time that is shown ------------------------------------------------------------------ */
 
-/* Not less than 10 ns, not more than twice all there is. */
+/* Not less than 10 ns, not more than twice all there is, whose middle is one of its times. */
 function setTime(from, to) {
     const view = state.view, data = state.data, all = data.to - data.from;
     const span = Math.min(Math.max(to - from, 10), Math.max(10, 2 * all));
-    const middle = Math.min(Math.max((from + to) / 2, data.from - all / 2), data.to + all / 2);
+    const middle = Math.min(Math.max((from + to) / 2, data.from), data.to);
     view.from = middle - span / 2;
     view.to = middle + span / 2;
     view.scale = (view.width - GUTTER) / span;
@@ -255,7 +255,9 @@ function reveal(span) {
     if (state.folded.delete(process))
         layOut();
     let width = view.to - view.from;
-    if (length > width || (length > 0 && length * view.scale < 3))
+    if (length > width)
+        width = 1.5 * length;
+    else if (length > 0 && length * view.scale < 3)
         width = Math.max(10, length * 8);
     if (width !== view.to - view.from || start < view.from || start + length > view.to)
         setTime(start + length / 2 - width / 2, start + length / 2 + width / 2);

@@ -264,7 +264,9 @@ def renamed(text):
              for i, x in enumerate(names)}
     assert len(set(other.values())) == len(other)
     back = {v: k for k, v in other.items()}
-    renamed.back = lambda out: re.sub("<[^<>]*>", lambda m: back.get(m.group(), m.group()), out)
+    # (a page writes < of its data in another way)
+    renamed.back = lambda out: re.sub("<[^<>]*>", lambda m: back.get(m.group(), m.group()),
+                                      out.replace("\\u003c", "<"))
     yield [base.encode()]
     yield [re.sub("<[^<>]*>", lambda m: other[m.group()], base).encode()]
 
