@@ -21,13 +21,15 @@ function redraw() {
     if (state.drawn)
         return;
     state.drawn = true;
-    requestAnimationFrame(() => {
-        state.drawn = false;
-        const begin = performance.now();
-        drawChart(state.view, state.data, state);
-        state.frame = performance.now() - begin;
-        tellLater();
-    });
+    requestAnimationFrame(drawNow);
+}
+
+function drawNow() {
+    const begin = performance.now();
+    state.drawn = false;
+    drawChart(state.view, state.data, state);
+    state.frame = performance.now() - begin;
+    tellLater();
 }
 
 let telling = 0;
@@ -523,4 +525,6 @@ function start() {
         if (window.location.hash !== written)
             readAddress();
     });
+    drawNow(); // what stands in a page that is loaded is true, whether or not it is ever looked at
+    tellStatus();
 }
