@@ -145,7 +145,8 @@ $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call obj
 # Installed with a prefix, such as rp-, the tools call themselves and each other so; their
 # pages are then in a folder of that name.
 PROGRAM_PREFIX ?=
-PLOTS := plot-training plot-latency
+# Scripts that are installed as tools are.
+PLOTS := plot-training plot-latency report
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%)
