@@ -194,7 +194,7 @@ function drawNames(view, data, layout, colours, hidden, hits) {
             const left = Math.max(GUTTER, xOf(view, data.start[i])) + 4;
             const right = Math.min(view.width, xOf(view, data.start[i] + data.length[i])) - 4;
             const fits = Math.floor((right - left) / 6.6), name = data.names[data.name[i]];
-            if (fits < 2)
+            if (fits < Math.min(4, name.length))
                 continue;
             const colour = colours[data.kind[i]];
             context.fillStyle = hits && !hits[i] ? colour.dimText : colour.text;
@@ -275,6 +275,10 @@ function chooseStep(span, n) {
 function drawAxis(view, theme) {
     const context = view.context;
     const step = chooseStep(view.to - view.from, Math.max(2, (view.width - GUTTER) / 120));
+    // one unit for all, unless steps would have many digits of it
+    const most = Math.max(Math.abs(view.from), Math.abs(view.to));
+    const [unit, size] = unitOf(Math.min(most, 10000 * step));
+    const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
     context.textBaseline = "middle";
     context.textAlign = "center";
     context.font = "11px system-ui, sans-serif";
@@ -288,7 +292,7 @@ function drawAxis(view, theme) {
         context.stroke();
         context.globalAlpha = 1;
         context.fillStyle = theme.faint;
-        context.fillText(roundTime(i * step, step), x, AXIS / 2);
+        context.fillText(`${Number((i * step / size).toFixed(digits))} ${unit}`, x, AXIS / 2);
     }
     context.textAlign = "start";
 }
