@@ -15,7 +15,7 @@
 ## make clean         remove build/
 ## V=1 shows commands, WERROR=1 stops at warnings, BUILD=DIR builds elsewhere.
 # A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
-VERSION := 0.2.0
+VERSION := 0.3.0
 # Of the shared library: another number when a program built with an older one may not run
 # with this one. 0 promises nothing.
 ABI := 0
@@ -68,7 +68,12 @@ export SOURCE_DATE_EPOCH ?= 1795219200
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BIN) $(LIB) $(SHARED)
+# What finds the tools is beside them.
+FRONT := $(BUILD)/bin/rampipe
+$(FRONT): scripts/rampipe
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
+all: $(BIN) $(FRONT) $(LIB) $(SHARED)
 # make alone
 .DEFAULT_GOAL := default
 default: all
@@ -149,7 +154,7 @@ PROGRAM_PREFIX ?=
 PLOTS := plot-training plot-latency report
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
-man: $(PAGES:%=$(BUILD)/man/%)
+man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
 # The tool of a mode; of a tool itself. What prints a page's text.
 tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
 mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter $(MODES),$(1)))
@@ -160,6 +165,10 @@ $(BUILD)/man/%: $(BIN) $(PLOTS:%=scripts/%) $(wildcard tools/*.h2m) scripts/make
 	@mkdir -p $(@D)
 	$(call quiet,MAN)scripts/make-man '$(patsubst %/,%,$(filter-out ./,$(dir $*)))' \
 	    '$(strip $(call printer,$(basename $(@F))))' '$(call mode_of,$(basename $(@F)))' '$(VERSION)' $@
+
+$(BUILD)/man/rampipe.1: $(FRONT) $(BUILD)/bin/reccheck scripts/make-man Makefile | build/needs/man
+	@mkdir -p $(@D)
+	$(call quiet,MAN)scripts/make-man '' $(FRONT) '' '$(VERSION)' $@
 
 COMPLETION := $(BUILD)/completion/$(PROGRAM_PREFIX)rampipe
 $(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c)
@@ -182,7 +191,7 @@ $(SHIM): tests/fault/shim.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
 
-check: build/needs/test $(BIN) $(UNIT) $(BENCH) $(SHIM) man
+check: build/needs/test $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) man
 	@BUILD=$(BUILD) tests/run
 
 # Every case again, each tool in it with each fault in turn.
@@ -239,7 +248,7 @@ fuzz: all | build/needs/fuzz
 	$(MAKE) BUILD=build/fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' WERROR=0 fuzz-targets
 	@tests/fuzz/run $(FUZZ)
 
-demo: $(BIN)
+demo: $(BIN) $(FRONT)
 	@BUILD=$(BUILD) scripts/demo
 
 traces: all
@@ -251,6 +260,8 @@ PREFIX ?= /usr/local
 prefix = $(PREFIX)
 exec_prefix = $(prefix)
 bindir = $(exec_prefix)/bin
+# Of the tools, if they are not to be on the PATH: rampipe finds them.
+tooldir = $(bindir)
 libdir = $(exec_prefix)/lib
 includedir = $(prefix)/include
 datarootdir = $(prefix)/share
@@ -261,8 +272,10 @@ SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/models
     traces/redundant/* traces/serving/* traces/tasks/*.* traces/tasks/matrix_powers/*.*)
 # FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
-PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
-    $(foreach p,$(PLOTS),scripts/$(p)=bindir/$(PROGRAM_PREFIX)$(p)) \
+PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
+    $(foreach p,$(PLOTS),scripts/$(p)=tooldir/$(PROGRAM_PREFIX)$(p)) \
+    $(BUILD)/rampipe=bindir/rampipe $(BUILD)/man/rampipe.1=mandir/man1/rampipe.1 \
+    $(foreach f,README.md $(wildcard docs/*.md scripts/recipes/*),$(f)=datadir/rampipe/$(f)) \
     $(foreach p,$(filter %.1,$(PAGES)),$(PAGE_DIR)/$(p)=mandir/man1/$(PROGRAM_PREFIX)$(p)) \
     $(PAGE_DIR)/rampipe.5=mandir/man5/rampipe.5 \
     $(LIB)=libdir/librampipe.a $(SHARED)=libdir/$(notdir $(SHARED)) \
@@ -274,24 +287,26 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=bindir/$(PROGRAM_PREFIX)$(t)) \
     $(foreach p,rampipe_batch rampipe_record rampipe_shared rampipe_spool rampipe_store rampipe_task rampipe_template rampipe_worker,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
     scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
-place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' libdir='$(libdir)' \
+place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' tooldir='$(tooldir)' libdir='$(libdir)' \
     includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \
     $(foreach p,$(PLACES),'$(p)')
 
-install: all $(PAGES:%=$(PAGE_DIR)/%) $(COMPLETION)
+install: all $(PAGES:%=$(PAGE_DIR)/%) $(BUILD)/man/rampipe.1 $(COMPLETION)
 	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(subst $(prefix)/,$${prefix}/,$(libdir))|' \
 	    -e 's|@includedir@|$(subst $(prefix)/,$${prefix}/,$(includedir))|' \
 	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(LIBS)|' scripts/rampipe.pc.in \
 	    >$(BUILD)/rampipe.pc
 	@for p in rampipe_env rampipe_link; do \
 	    sed 's|^PREFIX = ""|PREFIX = "$(PROGRAM_PREFIX)"|' scripts/$$p.py >$(BUILD)/$$p.py; done
+	@sed "s|^prefix='' tools='' share=''|prefix='$(PROGRAM_PREFIX)' tools='$(tooldir)' share='$(datadir)/rampipe'|" \
+	    scripts/rampipe >$(BUILD)/rampipe && chmod +x $(BUILD)/rampipe
 	@$(call place,install)
 uninstall:
 	@$(call place,uninstall)
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__,$(wildcard scripts/*)) tests/run tests/case.bash tests/worker.sh \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/worker.sh \
     tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Files may be called 1 or cut, words of tests be split.

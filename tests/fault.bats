@@ -13,6 +13,7 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
         $tool --version | grep -q "^$tool [0-9]"
         grep -q "^\.TH .*[0-9]" "$page"
         grep -q "^$tool" "$page"
+        [ "$tool" != rampipe ] || continue # reads no records
         modes=$(cd "$ROOT/tools" && ls "$tool"-*.ggo 2>/dev/null || true)
         status_is 2 $tool && only_modes=$modes || only_modes=
         [ -n "$only_modes" ] || cut -f 1 programs | grep -qx -- "$tool" ||

@@ -17,8 +17,12 @@ flags() {
 
 @test "install: tools and pages call themselves and each other as they are installed" {
     export PATH=$root/usr/bin:/usr/bin:/bin
+    [ "$(rampipe pdgen --version)" = "rp-pdgen $VERSION" ]
+    rampipe | grep -q '^    rampipe serve '
+    rampipe help elastic | grep -q '^Usage: rp-sim elastic'
     for bin in "$BUILD"/bin/*; do
         tool=$(basename "$bin")
+        [ "$tool" != rampipe ] || continue
         rp-$tool --version | grep -q "^rp-$tool [0-9]"
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
@@ -29,7 +33,7 @@ flags() {
     done
     # Names that are no English words stand nowhere without the prefix, but in provenance.
     run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training|plot-latency)\b' \
-        -r "$root/usr/share/man"
+        -r "$root/usr/share/man" --exclude=rampipe.1
     echo "$output"
     [ "$status" = 1 ]
     echo "# nothing" >nothing && run rp-metrics nothing
@@ -139,7 +143,7 @@ complete_line() {
 @test "install: bash completes options, modes, values and files of each tool" {
     for bin in "$root"/usr/bin/*; do
         tool=$(basename "$bin")
-        [[ $tool == rp-plot-* || $tool == rp-report ]] || # the name by which bash looks for it
+        [[ $tool == rp-plot-* || $tool == rp-report || $tool == rampipe ]] || # the name by which bash looks for it
             source "$root/usr/share/bash-completion/completions/$tool"
     done
     is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }

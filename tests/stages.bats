@@ -1,5 +1,5 @@
 # The whole pipeline: stages swapped for scripts, all models at once, order, repetition,
-# and every example of README and --help.
+# and every example of --help.
 
 setup() {
     trap - DEBUG
@@ -27,12 +27,12 @@ same() {
     cmp -s "$1" "$2" && [ -s "$1" ]
 }
 
-# The n-th example of README that mentions a word.
-readme_block() {
-    awk -v word="$1" '/^```sh/ { block = ""; inside = 1; next }
+# The first example of a page that mentions a word.
+example_of() { # page, word
+    awk -v word="$2" '/^```sh/ { block = ""; inside = 1; next }
         /^```/ { if (inside && index(block, word)) { printf "%s", block; exit }
                  inside = 0 }
-        inside { block = block $0 "\n" }' "$ROOT/README.md"
+        inside { block = block $0 "\n" }' "$ROOT/docs/$1.md"
 }
 
 @test "swap: partition of degree 1 in awk" {
@@ -111,8 +111,8 @@ PYTHON
     done
 }
 
-@test "swap: README's allocator in awk" {
-    readme_block alloc.awk | sed -n '/^cat/,/^AWK/p' >make
+@test "swap: the allocator of docs/stages.md in awk" {
+    example_of stages alloc.awk | sed -n '/^cat/,/^AWK/p' >make
     grep -q BEGIN make
     bash make
     # With degree 1 one server has all, as in first fit; ops are placed in another order.
@@ -127,8 +127,8 @@ PYTHON
     done
 }
 
-@test "swap: README's agents block what it says" {
-    readme_block agent.awk >script
+@test "swap: the agents of docs/agents.md block what it says" {
+    example_of agents agent.awk >script
     begin_examples && run_example
     [ "$(cut -f 4 example.out | paste -sd ' ')" = "0.529 0.668" ]
 }
@@ -307,26 +307,6 @@ run_example() {
 }
 end_examples() {
     diff -r "$ROOT/traces" example/traces && diff -rx __pycache__ "$ROOT/scripts" example/scripts
-}
-
-@test "README: every sh block runs" {
-    begin_examples
-    csplit -sz -f block- <(awk '/^```sh/ { print "%%"; inside = 1; next }
-        /^```/ { inside = 0 } inside' "$ROOT/README.md") '/^%%$/' '{*}'
-    for block in block-*; do
-        # (this one is that of the test "README's agents block what it says")
-        ! grep -q 'type == "ask"' "$block" || continue
-        grep -v '^%%$' "$block" >script
-        # two that take as long as all others together
-        [ -n "${EVERY-}" ] || ! grep -qE -- '--rungs 10|--time-unit' script || continue
-        shorten
-        # head closes the pipe early, which is no failure
-        grep -q '| head' script && sed -i '1i set +o pipefail' script
-        run_example
-        # what it writes it removes, but for results in build/
-        [ "$(cd example && echo *)" = "build scripts traces" ] || { cat script && ls example && return 1; }
-    done
-    end_examples
 }
 
 # Every tool, and every mode of one.

@@ -1,0 +1,66 @@
+# rampipe, one word for all tools and for recipes.
+
+setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces" traces; }
+
+@test "rampipe: alone it prints README's questions, its recipes and the tools" {
+    rampipe >list
+    while read -r question; do grep -qxF "$question" list; done < <(
+        sed -n 's/^| \([^|]*?\) | `.*/\1/p' "$ROOT/README.md")
+    for recipe in "$ROOT"/scripts/recipes/*; do
+        grep -q "^    rampipe ${recipe##*/} " list
+        grep -qxF "$(sed -n '2s/^# //p' "$recipe")" list
+    done
+    grep -q '^  .*ramp-alloc' list
+}
+
+@test "rampipe: runs a tool as if it stood on the PATH, with its status" {
+    PATH=/usr/bin:/bin
+    "$BUILD/bin/rampipe" pd2graph "$ROOT/traces/vgg16.txt" | "$BUILD/bin/rampipe" reccheck 2>&1 | grep -q ok
+    echo x >bad
+    run "$BUILD/bin/rampipe" sim bad
+    [ "$status" = 3 ] && [[ $output == "sim: bad:1: "* ]]
+    run "$BUILD/bin/rampipe" simm
+    [ "$status" = 2 ] && [[ $output == "rampipe: there is no tool or recipe called 'simm'"* ]]
+    run "$BUILD/bin/rampipe" ../sim
+    [ "$status" = 2 ]
+}
+
+@test "rampipe: help finds the page of a mode, of a word; none is status 1" {
+    rampipe help preempt | grep -q '^Usage: tracegen preempt'
+    rampipe help weibull | grep -q 'docs/spot.md: '
+    run rampipe help xyzzy
+    [ "$status" = 1 ] && [[ $output == *"about 'xyzzy'" ]]
+}
+
+@test "rampipe: a recipe prints what it runs, which gives the same by hand" {
+    rampipe serve traces/serving/image-driver.rec --slo 300ms --queries 1000 >out 2>said
+    grep -q '^SLO attainment  *[0-9.]* %$' out
+    sed -n '2,$s/^\$ //p; /^ /p' said | bash -o pipefail >again
+    diff <(grep '^cost rate' out) <(grep '^cost rate' again)
+    rampipe spot traces/spot.rec --profile traces/redundant/bert.tsv --runs 5 >out 2>said
+    cost=$(sed 's/^\$ //' said | bash -o pipefail | awk -F '\t' '$2 == "cost" && $3 == "mean" { printf "%.4g", $4 }')
+    [ "$cost" = "$(awk '$1 == "cost" { print $2 }' out)" ]
+}
+
+@test "rampipe: a recipe without an answer says so, with a status" {
+    run rampipe spot traces/spot.rec --profile traces/redundant/bert.tsv --runs 3 --days 1
+    [ "$status" = 1 ] && [[ $output == *"in 3 of 3 runs the training has not ended after 1 days"* ]]
+    run rampipe serve traces/serving/image-driver.rec --slo 30ms --queries 500
+    [ "$status" = 1 ] && [[ $output == *"plan: no configuration meets 0.03 s"* ]]
+    run rampipe serve traces/serving/image-driver.rec
+    [ "$status" = 2 ] && [[ $output == *"it needs --slo"* ]]
+    run rampipe serve --speed 3
+    [ "$status" = 2 ]
+    run rampipe serve "no such file" --slo 300ms
+    [ "$status" = 4 ] && [[ $output == *"no such file: No such file or directory"* ]]
+}
+
+@test "rampipe: each recipe has a question, how it is called, and --help" {
+    for recipe in "$ROOT"/scripts/recipes/*; do
+        name=${recipe##*/}
+        rampipe $name --help >help
+        [[ $(sed -n 1p help) == *"?" ]]
+        [[ $(sed -n 2p help) == "rampipe $name "* ]]
+        [ "$(wc -l <help)" -ge 4 ]
+    done
+}
