@@ -45,6 +45,11 @@ T
     prints page.html hash '#from=2&to=3.01' size 1200 700 drag 300 200 400 200 address <<'T'
 #from=1.9&to=2.91&theme=light
 T
+    printf 'run\tj\tx\ts-%s\t0\t1\n' {0..99} | timeline --html -o tall.html
+    drive tall.html names >top && drive tall.html $(printf 'key ArrowDown %.0s' {1..30}) names >bottom
+    grep -qx '   s-0' top && grep -qx '   s-99' bottom
+    run ! grep -x '   s-99' top
+    run ! grep -x '   s-0' bottom
     prints page.html $(printf 'key s %.0s' {1..40}) status $(printf 'key + %.0s' {1..90}) status <<'T'
 10005 of 10005 spans, -4 s to 12 s
 2 of 10005 spans, 3.999999995 s to 4.000000005 s

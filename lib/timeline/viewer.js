@@ -111,8 +111,8 @@ function move(share) {
 /* ---- what is below the pointer ---------------------------------------------------------------- */
 
 function rowAt(y) {
-    const at = y - AXIS + state.view.scroll;
-    return y < AXIS ? null : state.layout.rows.find((row) => at >= row.y && at < row.y + row.height);
+    const { view, layout } = state, at = y - AXIS + view.scroll;
+    return y < AXIS || at >= layout.height ? null : layout.rows[rowIndex(layout, at)];
 }
 
 /* The spans within 2 pixels of a place, the one that lies there or is nearest first. */

@@ -54,23 +54,28 @@ function laneHeight(n) {
 /* The rows from the top: a process, its counters, its tracks, its flights, of which all lanes are
  * one row. */
 function makeRows(data, counters, folded) {
-    const rows = [];
+    const rows = [], of = new Map(); // of a track: its row
     let y = 0;
     const add = (row, height) => {
         rows.push({ ...row, y, height });
+        for (const track of row.lanes || [])
+            of.set(track, rows[rows.length - 1]);
         y += height;
     };
+    // of each process, for there may be thousands
+    const parts = data.processes.map(() => ({ tracks: [], marks: [], counters: [] }));
+    data.tracks.forEach((track, i) => parts[track.process].tracks.push(i));
+    data.marks.forEach((mark) => parts[mark[1]].marks.push(mark));
+    counters.forEach((counter) => parts[counter.process].counters.push(counter));
     data.processes.forEach((name, process) => {
-        const tracks = data.tracks.map((_, i) => i).filter((i) => data.tracks[i].process === process);
-        const marks = data.marks.filter((mark) => mark[1] === process);
+        const { tracks, marks } = parts[process];
         if (tracks.length === 0 && marks.length === 0)
             return;
         add({ type: "process", process, name, marks }, HEADER);
         if (folded.has(process))
             return;
-        for (const counter of counters)
-            if (counter.process === process)
-                add({ type: "counter", process, name: counter.name, counter }, CURVE);
+        for (const counter of parts[process].counters)
+            add({ type: "counter", process, name: counter.name, counter }, CURVE);
         for (const i of tracks)
             if (!data.tracks[i].flights)
                 add({ type: "track", process, name: data.tracks[i].name, lanes: [i] }, TRACK);
@@ -83,7 +88,25 @@ function makeRows(data, counters, folded) {
             add({ type: "flights", process, name: [...kinds].join(", "), lanes }, height);
         }
     });
-    return { rows, height: y };
+    return { rows, of, height: y };
+}
+
+/* The row at a height of the chart, or the last one. */
+function rowIndex(layout, y) {
+    let from = 0, to = layout.rows.length - 1;
+    while (from < to) {
+        const middle = (from + to) >>> 1;
+        if (layout.rows[middle].y + layout.rows[middle].height <= y)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+function visibleRows(view, layout) {
+    const end = rowIndex(layout, view.scroll + view.height - AXIS);
+    return layout.rows.slice(rowIndex(layout, view.scroll), end + 1);
 }
 
 /* The top and the bottom of a lane, below the top of its row. */
@@ -152,11 +175,11 @@ function drawSeries(view, data, track, one, top, bottom, colour, used) {
     }
 }
 
-function drawSpans(view, data, series, layout, colours, hidden) {
+function drawSpans(view, data, series, rows, colours, hidden) {
     const used = new Float64Array(view.columns);
-    for (const row of layout.rows) {
+    for (const row of rows) {
         const y = AXIS + row.y - view.scroll;
-        if (!row.lanes || y > view.height || y + row.height < AXIS)
+        if (!row.lanes)
             continue;
         row.lanes.forEach((lane, i) => {
             const [top, bottom] = laneAt(row, i).map((at) => (y + at - AXIS) * view.ratio);
@@ -174,13 +197,13 @@ function drawSpans(view, data, series, layout, colours, hidden) {
 }
 
 /* The names of spans that are wide enough, as much as fits. */
-function drawNames(view, data, layout, colours, hidden, hits) {
+function drawNames(view, data, rows, colours, hidden, hits) {
     const context = view.context, least = 24 / view.scale;
     context.textBaseline = "middle";
     context.font = "11px system-ui, sans-serif";
-    for (const row of layout.rows) {
+    for (const row of rows) {
         const y = AXIS + row.y - view.scroll;
-        if (row.type !== "track" || y > view.height || y + row.height < AXIS)
+        if (row.type !== "track")
             continue;
         const track = data.tracks[row.lanes[0]];
         let i = firstAt(data, track, view.from);
@@ -303,12 +326,10 @@ function fit(text, width) {
 }
 
 /* What stands left of rows, and the rows that have no spans. */
-function drawRows(view, layout, theme, folded, curveColours) {
+function drawRows(view, rows, theme, folded, curveColours) {
     const context = view.context;
-    for (const row of layout.rows) {
+    for (const row of rows) {
         const y = AXIS + row.y - view.scroll;
-        if (y > view.height || y + row.height < AXIS)
-            continue;
         if (row.type === "process") {
             context.fillStyle = theme.head;
             context.fillRect(0, y, view.width, row.height);
@@ -342,16 +363,13 @@ function drawRows(view, layout, theme, folded, curveColours) {
     }
 }
 
-/* The row and lane of a track, and its top and bottom on the screen; null: it is folded. */
+/* The top and the bottom of a track on the screen; null: it is folded. */
 function placeOf(view, layout, track) {
-    for (const row of layout.rows) {
-        const lane = row.lanes ? row.lanes.indexOf(track) : -1;
-        if (lane >= 0) {
-            const [top, bottom] = laneAt(row, lane);
-            return { row, top: AXIS + row.y - view.scroll + top, bottom: AXIS + row.y - view.scroll + bottom };
-        }
-    }
-    return null;
+    const row = layout.of.get(track);
+    if (!row)
+        return null;
+    const [top, bottom] = laneAt(row, row.lanes.indexOf(track));
+    return { top: AXIS + row.y - view.scroll + top, bottom: AXIS + row.y - view.scroll + bottom };
 }
 
 /* A frame around a span, and the arrows that lead to and from it. */
@@ -391,8 +409,9 @@ function drawSelected(view, data, layout, span, arrows, theme) {
 /* All of it. */
 function drawChart(view, data, state) {
     const context = view.context, theme = THEMES[state.theme];
+    const rows = visibleRows(view, state.layout);
     view.pixels.fill(pixel(parseColour(theme.back)));
-    drawSpans(view, data, state.series, state.layout, state.colours, state.hidden);
+    drawSpans(view, data, state.series, rows, state.colours, state.hidden);
     context.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, view.width, view.height);
@@ -401,8 +420,8 @@ function drawChart(view, data, state) {
     context.beginPath();
     context.rect(0, AXIS, view.width, view.height - AXIS);
     context.clip();
-    drawRows(view, state.layout, theme, state.folded, state.curveColours);
-    drawNames(view, data, state.layout, state.colours, state.hidden, state.found && state.found.hits);
+    drawRows(view, rows, theme, state.folded, state.curveColours);
+    drawNames(view, data, rows, state.colours, state.hidden, state.found && state.found.hits);
     context.beginPath();
     context.rect(GUTTER, AXIS, view.width - GUTTER, view.height - AXIS);
     context.clip();
