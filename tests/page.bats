@@ -50,7 +50,7 @@ T
     grep -qx '   s-0' top && grep -qx '   s-99' bottom
     run ! grep -x '   s-99' top
     run ! grep -x '   s-0' bottom
-    prints page.html $(printf 'key s %.0s' {1..40}) status $(printf 'key + %.0s' {1..90}) status <<'T'
+    prints page.html size 400 300 $(printf 'key s %.0s' {1..6}) status $(printf 'key + %.0s' {1..66}) status <<'T'
 10005 of 10005 spans, -4 s to 12 s
 2 of 10005 spans, 3.999999995 s to 4.000000005 s
 T
@@ -138,6 +138,13 @@ T
     run ! grep -q '^#fdae6b' colours
     look dark | grep -q '^#14171a'
     drive page.html dark status address | grep -q 'theme=dark'
+    # A counter shows its most even where that lasts 1 us of 1 s: the top of its row is at 51, the ground at 85.
+    # In a time without it, the counter is half as high.
+    awk 'BEGIN { for (i = 0; i < 50000; i++)
+        printf "run\tj\tx\ts\t%.5f\t%.6f\n", i * 2e-5, i * 2e-5 + 1e-5
+        print "run\tj\tx\tt\t0.3\t0.300001" }' | timeline --html -o peak.html
+    prints peak.html top <<<51
+    prints peak.html hash '#from=0.4&to=0.9' top <<<68
     # a span is seen however short it is, and if it has no length
     printf 'run\tj\t%s\ts\t%s\t%s\n' a 0 100 b 200 200 c 300 300.000000001 d 400 500 | timeline --html -o page.html
     drive page.html size 1200 400 colours | grep -q '^#9ecae1 [0-9]'

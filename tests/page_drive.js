@@ -11,6 +11,7 @@
 // wheel X Y D      on the chart              hover X Y     prints the box
 // tick KIND        the box of a kind         press ID      a button
 // status, details, legend, address, names, broken   print what stands there
+// top              prints how high up lines go, such as those around counters
 // colours          prints the colours of the chart and how many pixels have them, most first
 // frames N         moves N times, prints the processor time of a frame, ms
 // ppm FILE         writes the pixels of the spans
@@ -50,12 +51,13 @@ class Element {
 }
 
 // The context counts what is asked for, and keeps the pixels and the texts.
-const texts = [];
+const texts = [], heights = [];
 let image = null;
 const context = new Proxy({
     createImageData: (width, height) => ({ width, height, data: new Uint8ClampedArray(4 * width * height) }),
     putImageData: (pixels) => { image = pixels; },
     fillText: (text) => texts.push(text),
+    lineTo: (x, y) => heights.push(y),
 }, { get: (target, name) => target[name] ?? (() => {}) });
 
 const ids = {};
@@ -73,7 +75,7 @@ Object.assign(window, { location, devicePixelRatio: 1, innerWidth: 1200, innerHe
 let waiting = [];
 // Not a context of its own: each use of a global would be slow there, and times mean nothing.
 Object.assign(globalThis, { window, document, requestAnimationFrame: (draw) => waiting.push(() => {
-        texts.length = 0; // of the frame before
+        texts.length = heights.length = 0; // of the frame before
         draw();
     }),
     setTimeout: (call) => waiting.push(call), clearTimeout: () => {} });
@@ -136,13 +138,13 @@ const actions = {
     address: () => console.log(location.hash),
     names: () => console.log(texts.join("\n")),
     broken: () => console.log(ids.broken.hidden ? "whole" : "broken"),
+    top: () => console.log(heights.reduce((a, b) => Math.min(a, b), Infinity)),
     colours: () => {
         const count = new Map();
-        for (let i = 0; i < image.data.length; i += 4) {
-            const colour = "#" + Buffer.from(image.data.subarray(i, i + 3)).toString("hex");
+        for (const colour of new Uint32Array(image.data.buffer)) // bytes: red, green, blue, opaque
             count.set(colour, (count.get(colour) || 0) + 1);
-        }
-        console.log([...count].sort((a, b) => b[1] - a[1]).map((one) => one.join(" ")).join("\n"));
+        const hex = (colour) => Buffer.from(Uint32Array.of(colour).buffer, 0, 3).toString("hex");
+        console.log([...count].sort((a, b) => b[1] - a[1]).map(([c, n]) => `#${hex(c)} ${n}`).join("\n"));
     },
     frames: () => {
         const n = number(), begin = process.cpuUsage();

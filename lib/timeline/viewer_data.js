@@ -166,7 +166,7 @@ const CURVES = {
 };
 
 /*
- * The counters of each process: [{process, name, curves: [{name, time, value, most}]}], steps
+ * The counters of each process: [{process, name, curves: [{name, time, value, most, blocks}]}], steps
  * that begin at a time. Spans of no length count nothing.
  */
 function makeCounters(data) {
@@ -210,6 +210,10 @@ function makeCounters(data) {
                 curve.value.push(now);
                 curve.most = Math.max(curve.most, now);
             }
+            curve.blocks = new Float64Array((curve.value.length >>> 6) + 1); // the most of 64 steps
+            curve.value.forEach((value, i) => {
+                curve.blocks[i >>> 6] = Math.max(curve.blocks[i >>> 6], value);
+            });
             return curve;
         });
         return { process: counter.process, name: counter.name, curves };

@@ -256,8 +256,11 @@ function drawCounter(view, row, y, colours) {
         for (let x = 0; x < width; x++) {
             const until = view.from + (x + 1) * step;
             let most = curve.time[at] < until ? curve.value[at] : 0;
-            for (; at + 1 < curve.time.length && curve.time[at + 1] < until; at++)
-                most = Math.max(most, curve.value[at + 1]);
+            while (at + 1 < curve.time.length && curve.time[at + 1] < until) {
+                const block = (at + 1) % 64 === 0 && curve.time[at + 64] < until;
+                most = Math.max(most, block ? curve.blocks[(at + 1) / 64] : curve.value[at + 1]);
+                at += block ? 64 : 1;
+            }
             level[c][x] = most;
         }
     });
