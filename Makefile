@@ -103,8 +103,9 @@ $(BUILD)/proto/%.o: build/proto/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
-# It has the table of devices inside.
+# They have files inside: the table of devices, the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
+$(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
 $(LIB): $(LIB_OBJ)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $^
@@ -149,7 +150,8 @@ $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call obj
 # Installed with a prefix, such as rp-, the tools call themselves and each other so; their
 # pages are then in a folder of that name.
 PROGRAM_PREFIX ?=
-PLOTS := plot-training plot-latency
+# Scripts that are installed as tools are.
+PLOTS := plot-training plot-latency report
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1

@@ -191,6 +191,7 @@ SBATCH
     PATH=$PWD/slurm:$PATH faulty memory runtasks -q --engine slurm -j 1 --memory 1 slurm.rec
     head -n 6 "$ROOT/tests/cases/timeline/attempts/cmd" | bash # makes in.rec
     faulty memory timeline in.rec
+    faulty memory timeline --html in.rec
 }
 
 @test "what Slurm's commands must not say" {

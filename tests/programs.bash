@@ -62,6 +62,7 @@ reccheck	alloc.rec	--pass
 rec2sqlite	done.rec
 timeline	ran.rec
 timeline	ran.rec	--svg
+timeline	ran.rec	--html
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8

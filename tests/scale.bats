@@ -142,6 +142,7 @@ serving() {
             print "task", "task" i, "inf", "-", "-", "true" }' >tasks$n.rec
     done
     near_linear 'timeline runs$n.rec'
+    near_linear 'timeline --html runs$n.rec'
     near_linear 'metrics --compare runs$n.rec runs$n.rec'
     near_linear 'task2graph --costs runs$n.rec tasks$n.rec'
 }

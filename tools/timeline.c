@@ -1,4 +1,4 @@
-/* timeline [OPTION]... [FILE]... - what happened when, for Perfetto. */
+/* timeline [OPTION]... [FILE]... - what happened when, for Perfetto, a browser, a paper. */
 #include "ggo/timeline.h"
 #include "main.h"
 
@@ -36,6 +36,15 @@ check_any(struct cli *cli, const struct timeline *timeline)
 }
 
 static bool
+write_all(struct cli *cli, const struct timeline_args *args, struct timeline *timeline)
+{
+    if (args->html_given)
+        return timeline_write_page(timeline, cli->provenance, cli->writer, &cli->err);
+    return (args->svg_given ? timeline_draw : timeline_write)(timeline, cli->writer,
+                                                              &cli->err);
+}
+
+static bool
 run(struct cli *cli, const struct timeline_args *args)
 {
     struct timeline *timeline = NULL;
@@ -44,11 +53,11 @@ run(struct cli *cli, const struct timeline_args *args)
               cli_seconds(cli, "from", args->from_arg, false, &show.from) &&
               cli_seconds(cli, "to", args->to_arg, true, &show.to) &&
               (show.from <= show.to || cli_usage(cli, "--from is after --to")) &&
+              (!args->svg_given || !args->html_given ||
+               cli_usage(cli, "--svg and --html are two pictures: give one of them")) &&
               cli_open_reader(cli) && (timeline = timeline_new(&show, &cli->err)) &&
               read_all(cli, timeline) && check_any(cli, timeline) &&
-              cli_open_writer(cli, false) &&
-              (args->svg_given ? timeline_draw : timeline_write)(timeline, cli->writer,
-                                                                 &cli->err);
+              cli_open_writer(cli, false) && write_all(cli, args, timeline);
     timeline_free(timeline);
     return ok;
 }

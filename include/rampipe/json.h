@@ -28,6 +28,9 @@ struct json;
 struct json *json_new(struct rec_writer *writer, int lines,
                       struct rec_error *err) REC_MUST_CHECK;
 
+/** The document stands in a <script> of a page: < in texts is written as \u003c, so that none
+ * ends the script. Before the first piece. */
+void json_in_html(struct json *json);
 void json_open_map(struct json *json);
 void json_close_map(struct json *json);
 void json_open_list(struct json *json);

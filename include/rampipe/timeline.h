@@ -1,6 +1,7 @@
 /*
  * rampipe/timeline.h - what happened when, as a picture: records with a start and an end become
- * a trace in the Trace Event Format, which Perfetto and chrome://tracing open, or SVG.
+ * a trace in the Trace Event Format, which Perfetto and chrome://tracing open, SVG, or a page that
+ * shows itself in a browser.
  *
  *     attempt, run, visit --- slices on tracks of a process (host, job, stage)   X
  *     state, train ---------- phases, iterations                                 X
@@ -48,6 +49,10 @@ bool timeline_write(struct timeline *timeline, struct rec_writer *writer,
 /** Instead: a Gantt chart as SVG, a row a track, a bar a slice, a line a transfer. */
 bool timeline_draw(struct timeline *timeline, struct rec_writer *writer,
                    struct rec_error *err) REC_MUST_CHECK;
+/** Instead: a page of HTML that shows it, with all that it needs inside, no network. `provenance`
+ * is the caller's own line, below those of the streams. Time O(n log n). */
+bool timeline_write_page(struct timeline *timeline, const char *provenance,
+                         struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

@@ -10,6 +10,7 @@ struct json {
     yajl_gen gen;
     struct rec_writer *writer; /* borrowed */
     int lines, depth;
+    bool html;
     bool opening; /* a map or list that stands on one line */
     char *text;   /* repaired */
     size_t room;
@@ -48,7 +49,14 @@ static void
 put(void *context, const char *bytes, size_t len)
 {
     struct json *json = context;
-    rec_put_bytes(json->writer, bytes, len);
+    const char *next = bytes, *end = bytes + len, *less;
+    /* only texts have it */
+    while (json->html && (less = memchr(next, '<', (size_t)(end - next)))) {
+        rec_put_bytes(json->writer, next, (size_t)(less - next));
+        rec_put_bytes(json->writer, "\\u003c", 6);
+        next = less + 1;
+    }
+    rec_put_bytes(json->writer, next, (size_t)(end - next));
     /* What stands before a bracket is of the lines around it, what follows is inside. */
     if (json->opening && (*bytes == '{' || *bytes == '['))
         yajl_gen_config(json->gen, yajl_gen_beautify, 0);
@@ -74,6 +82,12 @@ json_new(struct rec_writer *writer, int lines, struct rec_error *err)
     yajl_gen_config(json->gen, yajl_gen_beautify, 1);
     yajl_gen_config(json->gen, yajl_gen_indent_string, "  ");
     return json;
+}
+
+void
+json_in_html(struct json *json)
+{
+    json->html = true;
 }
 
 bool

@@ -53,19 +53,20 @@ lay_group(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
         if (!rec_grow(&lanes->track, &lanes->track_room, lanes->ntracks + 1,
                       sizeof *lanes->track, err))
             return false;
-        lanes->track[lanes->ntracks++] = (struct timeline_track){slice->group, lane};
+        lanes->track[lanes->ntracks++] =
+            (struct timeline_track){slice->group, lane, slice->row->shape};
     }
     return true;
 }
 
 /* Of the slices in order[0..n), sorted. */
 static bool
-lay_groups(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
+lay_groups(struct timeline *t, struct timeline_lanes *lanes, bool flights, int64_t *tree,
            const uint32_t *order, size_t n, struct rec_error *err)
 {
     for (size_t from = 0, to; from < n; from = to) {
         const struct timeline_slice *one = &t->slice[order[from]];
-        if (one->row->shape != TIMELINE_SLICE)
+        if (one->row->shape != TIMELINE_SLICE && !flights)
             break;
         for (to = from + 1; to < n; to++) {
             const struct timeline_slice *next = &t->slice[order[to]];
@@ -79,7 +80,8 @@ lay_groups(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
 }
 
 bool
-timeline_lay(struct timeline *t, struct timeline_lanes *lanes, struct rec_error *err)
+timeline_lay(struct timeline *t, struct timeline_lanes *lanes, bool flights,
+             struct rec_error *err)
 {
     size_t n = t->nslices;
     uint32_t *order = malloc((n + 1) * sizeof *order);
@@ -89,11 +91,54 @@ timeline_lay(struct timeline *t, struct timeline_lanes *lanes, struct rec_error 
         for (size_t i = 0; i < n; i++)
             order[i] = (uint32_t)i;
         qsort_r(order, n, sizeof *order, compare_slices, t);
-        ok = lay_groups(t, lanes, tree, order, n, err);
+        ok = lay_groups(t, lanes, flights, tree, order, n, err);
     }
     free(order);
     free(tree);
     return ok;
+}
+
+uint32_t
+timeline_process(const struct timeline *t, struct timeline_track track)
+{
+    return track.shape == TIMELINE_FLIGHT ? track.group : t->group[track.group].process;
+}
+
+struct sorting {
+    const struct timeline *t;
+    const struct timeline_lanes *lanes;
+};
+
+/* Servers in the order of their numbers, flights behind them. */
+static int
+compare_tracks(const void *a, const void *b, void *context)
+{
+    const struct sorting *s = context;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    struct timeline_track x = s->lanes->track[i], y = s->lanes->track[k];
+    uint32_t p = timeline_process(s->t, x), q = timeline_process(s->t, y);
+    int order = 0;
+    if (p != q)
+        return p < q ? -1 : 1;
+    if (x.shape != y.shape)
+        return x.shape < y.shape ? -1 : 1;
+    if (x.shape == TIMELINE_SLICE && s->t->group[x.group].name &&
+        s->t->group[y.group].name)
+        order = strverscmp(s->t->group[x.group].name, s->t->group[y.group].name);
+    if (order == 0 && x.group != y.group)
+        order = x.group < y.group ? -1 : 1;
+    return order ? order : x.lane < y.lane ? -1 : x.lane > y.lane;
+}
+
+void
+timeline_order_tracks(const struct timeline *t, const struct timeline_lanes *lanes,
+                      uint32_t *order)
+{
+    struct sorting sorting = {t, lanes};
+    for (size_t i = 0; i < lanes->ntracks; i++)
+        order[i] = (uint32_t)i;
+    if (lanes->ntracks > 1)
+        qsort_r(order, lanes->ntracks, sizeof *order, compare_tracks, &sorting);
 }
 
 void

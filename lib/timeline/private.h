@@ -1,5 +1,6 @@
 /* What the files of lib/timeline share: timeline.c what is kept, take.c which records it comes of,
- * lanes.c where it lies, trace.c the trace, svg.c the picture. */
+ * lanes.c where it lies, trace.c the trace, svg.c the picture, page.c the page, whose program
+ * is viewer.css, viewer.html, viewer_*.js. */
 #ifndef RAMPIPE_TIMELINE_PRIVATE_H
 #define RAMPIPE_TIMELINE_PRIVATE_H
 
@@ -122,7 +123,11 @@ struct timeline {
     size_t nnames, name_room;
     struct rec_map processes, groups, names;
     struct rec_arena arena;
-    char *text; /* scratch */
+    struct rec_map origins; /* which provenance is kept */
+    char *provenance;       /* of the streams, a line each */
+    size_t provenance_len, provenance_room;
+    bool opened; /* the provenance of the stream that is read was taken */
+    char *text;  /* scratch */
     size_t text_room;
 };
 
@@ -153,11 +158,25 @@ enum { TIMELINE_SLICE_NAME = 300 };
 const char *timeline_name_slice(const struct timeline *t,
                                 const struct timeline_slice *slice,
                                 char text[TIMELINE_SLICE_NAME]);
+/* Keeps lines of provenance, if they are not there yet. */
+bool timeline_add_provenance(struct timeline *t, struct rec_str lines,
+                             struct rec_error *err) REC_MUST_CHECK;
+
+/* The value of a key among fields KEY=VALUE with a TAB between; false: it is not there. */
+bool timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value);
+/* Finds the first and the last slice of each name, once all slices are there. */
+void timeline_find_ends(struct timeline *t);
+/* The slices that an arrow leads from and to; false: it is not drawn. */
+bool timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *arrow,
+                         uint32_t *from, uint32_t *to);
+enum { TIMELINE_MARK_NAME = 300 };
+void timeline_name_mark(const struct timeline_mark *mark, char text[TIMELINE_MARK_NAME]);
 
 /* ---- lanes.c: where slices lie ------------------------------------------- */
 
 struct timeline_track {
-    uint32_t group, lane;
+    uint32_t group, lane; /* of flights: the process */
+    enum timeline_shape shape;
 };
 
 /* Starts as {0}. */
@@ -166,11 +185,15 @@ struct timeline_lanes {
     size_t ntracks, track_room;
 };
 
-/* Gives each slice its track. */
-bool timeline_lay(struct timeline *t, struct timeline_lanes *lanes,
+/* Gives each slice its track; flights have lanes of their own, if they shall have any. */
+bool timeline_lay(struct timeline *t, struct timeline_lanes *lanes, bool flights,
                   struct rec_error *err) REC_MUST_CHECK;
+uint32_t timeline_process(const struct timeline *t, struct timeline_track track);
+/* The order in which tracks are shown: order[0..ntracks) is set. */
+void timeline_order_tracks(const struct timeline *t, const struct timeline_lanes *lanes,
+                           uint32_t *order);
 void timeline_lanes_free(struct timeline_lanes *lanes);
-/* What a track is called. */
+/* What a track of slices is called. */
 enum { TIMELINE_TRACK_NAME = 300 };
 void timeline_name_track(const struct timeline *t, struct timeline_track track,
                          char text[TIMELINE_TRACK_NAME]);

@@ -115,31 +115,16 @@ add_rows(struct chart *c, struct rec_error *err)
                           sizeof *c->lanes.track, err))
                 return false;
             c->track[group] = (uint32_t)c->lanes.ntracks;
-            c->lanes.track[c->lanes.ntracks++] = (struct timeline_track){group, 0};
+            c->lanes.track[c->lanes.ntracks++] =
+                (struct timeline_track){group, 0, TIMELINE_SLICE};
         }
     return true;
-}
-
-/* Servers in the order of their numbers. */
-static int
-compare_rows(const void *a, const void *b, void *context)
-{
-    const struct chart *c = context;
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    struct timeline_track x = c->lanes.track[i], y = c->lanes.track[k];
-    const struct timeline_group *g = &c->t->group[x.group], *h = &c->t->group[y.group];
-    int order = g->name && h->name ? strverscmp(g->name, h->name) : 0;
-    if (g->process != h->process)
-        return g->process < h->process ? -1 : 1;
-    if (order == 0 && x.group != y.group)
-        order = x.group < y.group ? -1 : 1;
-    return order ? order : x.lane < y.lane ? -1 : x.lane > y.lane;
 }
 
 static uint32_t
 process_of(const struct chart *c, uint32_t track)
 {
-    return c->t->group[c->lanes.track[track].group].process;
+    return timeline_process(c->t, c->lanes.track[track]);
 }
 
 static bool
@@ -150,9 +135,7 @@ place_rows(struct chart *c, struct rec_error *err)
     c->middle = malloc((n + 1) * sizeof *c->middle);
     if (!c->order || !c->middle)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < n; i++)
-        c->order[i] = (uint32_t)i;
-    qsort_r(c->order, n, sizeof *c->order, compare_rows, c);
+    timeline_order_tracks(c->t, &c->lanes, c->order);
     c->left = 40;
     c->bottom = c->top = MARGIN + LEGEND;
     for (size_t i = 0; i < n; i++) {
@@ -379,7 +362,8 @@ bool
 timeline_draw(struct timeline *t, struct rec_writer *writer, struct rec_error *err)
 {
     struct chart c = {.t = t, .writer = writer};
-    bool ok = timeline_lay(t, &c.lanes, err) && add_rows(&c, err) && place_rows(&c, err);
+    bool ok =
+        timeline_lay(t, &c.lanes, false, err) && add_rows(&c, err) && place_rows(&c, err);
     if (ok) {
         find_span(&c);
         put_chart(&c);

@@ -65,10 +65,12 @@ enum { NROWS = sizeof rows / sizeof *rows };
 /* Of training there are two tracks, made of records that have a time alone. */
 static const struct timeline_row state_row = {.type = REC_STATE,
                                               .look = TIMELINE_OP,
+                                              .start = 1,
                                               .counter = "instances",
                                               .lane = "lane"},
                                  iteration_row = {.type = REC_TRAIN,
                                                   .look = TIMELINE_ITERATION,
+                                                  .end = 1,
                                                   .lane = "lane"};
 
 const char *
@@ -433,6 +435,7 @@ static void
 end_run(struct timeline *t)
 {
     t->run++;
+    t->opened = false;
     t->training = (struct timeline_training){.stateful = false};
     t->queries = 0;
 }
@@ -441,13 +444,18 @@ bool
 timeline_take(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
               struct rec_error *err)
 {
-    bool ok = true, checked = false;
+    bool ok = t->opened || rec->type == REC_MARK ||
+              timeline_add_provenance(t, rec_str(rec_reader_provenance(reader)), err),
+         checked = false;
+    t->opened = true;
     for (size_t i = 0; i < NROWS && ok; i++)
         if (rec->type == rows[i].type) {
             ok = (checked || rec_check(reader, rec, err)) &&
                  take_slice(t, &rows[i], reader, rec, err);
             checked = true;
         }
+    if (!ok)
+        return false;
     switch (rec->type) {
     case REC_DEP: return rec_need(reader, rec, err) && take_dep(t, rec, err);
     case REC_DONE: return rec_need(reader, rec, err) && take_done(t, rec, err);
@@ -457,6 +465,6 @@ timeline_take(struct timeline *t, const struct rec_reader *reader, const struct 
     case REC_TRAINED:
         return rec_check(reader, rec, err) && take_trained(t, reader, rec, err);
     case REC_MARK: end_run(t); return true;
-    default: return ok;
+    default: return true;
     }
 }

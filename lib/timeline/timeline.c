@@ -1,6 +1,7 @@
 /* What is kept of records: names, slices, marks, arrows. */
 #include "private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LOOK_ROW(name, text, colour) {text, colour},
@@ -19,6 +20,8 @@ timeline_free(struct timeline *t)
     free(t->group);
     free(t->name);
     free(t->text);
+    free(t->provenance);
+    rec_map_free(&t->origins);
     rec_map_free(&t->processes);
     rec_map_free(&t->groups);
     rec_map_free(&t->names);
@@ -202,4 +205,79 @@ timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
         return false;
     t->arrow[t->narrows++] = *arrow;
     return true;
+}
+
+bool
+timeline_add_provenance(struct timeline *t, struct rec_str lines, struct rec_error *err)
+{
+    if (lines.len == 0 || rec_map_get(&t->origins, lines) != REC_NONE)
+        return true;
+    if (!keep(t, &t->origins, lines, 0, err) ||
+        !rec_grow(&t->provenance, &t->provenance_room, t->provenance_len + lines.len, 1,
+                  err))
+        return false;
+    memcpy(t->provenance + t->provenance_len, lines.ptr, lines.len);
+    t->provenance_len += lines.len;
+    return true;
+}
+
+bool
+timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value)
+{
+    struct rec_str field;
+    size_t len = strlen(name);
+    while (rec_str_split(&keys, '\t', &field))
+        if (field.len > len && field.ptr[len] == '=' &&
+            memcmp(field.ptr, name, len) == 0) {
+            *value = (struct rec_str){field.ptr + len + 1, field.len - len - 1};
+            return true;
+        }
+    return false;
+}
+
+/* ---- once all is there --------------------------------------------------- */
+
+void
+timeline_find_ends(struct timeline *t)
+{
+    for (size_t i = 0; i < t->nslices; i++) {
+        struct timeline_name *name = &t->name[t->slice[i].name];
+        if (name->first == REC_NONE || t->slice[i].from < t->slice[name->first].from)
+            name->first = (uint32_t)i;
+        if (t->slice[i].to > t->slice[name->last].to)
+            name->last = (uint32_t)i;
+    }
+}
+
+/* From the last slice of the one name to the first of the other. One needs a slice that lasts
+ * to bind to, and goes forward. */
+bool
+timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *arrow,
+                    uint32_t *from, uint32_t *to)
+{
+    const struct timeline_slice *tail, *head;
+    *from = t->name[arrow->src].last;
+    *to = t->name[arrow->dst].first;
+    if (*from == REC_NONE || *to == REC_NONE)
+        return false;
+    tail = &t->slice[*from];
+    head = &t->slice[*to];
+    return tail->row->shape == TIMELINE_SLICE && head->row->shape == TIMELINE_SLICE &&
+           tail->from != tail->to && head->from != head->to && tail->to <= head->from;
+}
+
+/* What happened: a task failed or was not run, an instance came. */
+void
+timeline_name_mark(const struct timeline_mark *mark, char text[TIMELINE_MARK_NAME])
+{
+    struct rec_str rest = rec_str(mark->line), field[4] = {{"", 0}};
+    for (int i = 0; i < 4; i++)
+        (void)rec_str_split(&rest, '\t', &field[i]);
+    if (mark->type == REC_BLOCK)
+        snprintf(text, TIMELINE_MARK_NAME, "%.*s: %.*s",
+                 (int)(field[1].len < 200 ? field[1].len : 200), field[1].ptr,
+                 (int)(field[3].len < 80 ? field[3].len : 80), field[3].ptr);
+    else
+        snprintf(text, TIMELINE_MARK_NAME, "%.*s",
+                 (int)(field[2].len < 200 ? field[2].len : 200), field[2].ptr);
 }

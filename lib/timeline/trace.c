@@ -64,41 +64,20 @@ add_slice(struct picture *p, size_t i, struct rec_error *err)
             add(p, slice->to, flight ? FLIGHT_END : SLICE_END, i, err));
 }
 
-/* From the last slice of the one name to the first of the other. One needs a slice that lasts
- * to bind to, and goes forward. */
 static bool
 add_arrow(struct picture *p, size_t i, struct rec_error *err)
 {
-    const struct timeline *t = p->t;
-    uint32_t src = t->name[t->arrow[i].src].last, dst = t->name[t->arrow[i].dst].first;
-    const struct timeline_slice *from, *to;
-    if (src == REC_NONE || dst == REC_NONE)
-        return true;
-    from = &t->slice[src];
-    to = &t->slice[dst];
-    if (from->row->shape != TIMELINE_SLICE || to->row->shape != TIMELINE_SLICE ||
-        from->from == from->to || to->from == to->to || from->to > to->from)
-        return true;
-    return add(p, from->to - 1, ARROW, i, err) && add(p, to->from, ARROW_HEAD, i, err);
-}
-
-static void
-find_ends(struct timeline *t)
-{
-    for (size_t i = 0; i < t->nslices; i++) {
-        struct timeline_name *name = &t->name[t->slice[i].name];
-        if (name->first == REC_NONE || t->slice[i].from < t->slice[name->first].from)
-            name->first = (uint32_t)i;
-        if (t->slice[i].to > t->slice[name->last].to)
-            name->last = (uint32_t)i;
-    }
+    uint32_t from, to;
+    return !timeline_find_arrow(p->t, &p->t->arrow[i], &from, &to) ||
+           (add(p, p->t->slice[from].to - 1, ARROW, i, err) &&
+            add(p, p->t->slice[to].from, ARROW_HEAD, i, err));
 }
 
 static bool
 make_events(struct picture *p, struct rec_error *err)
 {
     struct timeline *t = p->t;
-    find_ends(t);
+    timeline_find_ends(t);
     for (size_t i = 0; i < t->nslices; i++)
         if (!add_slice(p, i, err))
             return false;
@@ -160,20 +139,6 @@ put_value(struct picture *p, const struct rec_field_spec *spec, struct rec_str t
         json_str(p->json, text);
 }
 
-static bool
-find_value(struct rec_str keys, const char *name, struct rec_str *value)
-{
-    struct rec_str field;
-    size_t len = strlen(name);
-    while (rec_str_split(&keys, '\t', &field))
-        if (field.len > len && field.ptr[len] == '=' &&
-            memcmp(field.ptr, name, len) == 0) {
-            *value = (struct rec_str){field.ptr + len + 1, field.len - len - 1};
-            return true;
-        }
-    return false;
-}
-
 /* What a record says, in the order and by the names of its row. */
 static void
 put_args(struct picture *p, enum rec_type type, const char *line)
@@ -186,7 +151,7 @@ put_args(struct picture *p, enum rec_type type, const char *line)
     for (size_t i = 0; i < spec->nfields && rec_str_split(&rest, '\t', &value); i++)
         put_value(p, &spec->fields[i], value);
     for (const struct rec_field_spec *key = spec->keys; key->name; key++)
-        if (find_value(rest, key->name, &value))
+        if (timeline_find_value(rest, key->name, &value))
             put_value(p, key, value);
     json_close_map(p->json);
 }
@@ -266,21 +231,11 @@ put_flight(struct picture *p, const struct timeline_slice *slice, const char *ph
     json_close_map(p->json);
 }
 
-/* What happened: a task failed or was not run, an instance came. */
 static void
 put_mark(struct picture *p, const struct timeline_mark *mark)
 {
-    struct rec_str rest = rec_str(mark->line), field[4] = {{"", 0}};
-    char text[300];
-    for (int i = 0; i < 4; i++)
-        (void)rec_str_split(&rest, '\t', &field[i]);
-    if (mark->type == REC_BLOCK)
-        snprintf(text, sizeof text, "%.*s: %.*s",
-                 (int)(field[1].len < 200 ? field[1].len : 200), field[1].ptr,
-                 (int)(field[3].len < 80 ? field[3].len : 80), field[3].ptr);
-    else
-        snprintf(text, sizeof text, "%.*s",
-                 (int)(field[2].len < 200 ? field[2].len : 200), field[2].ptr);
+    char text[TIMELINE_MARK_NAME];
+    timeline_name_mark(mark, text);
     open_event(p, "i", mark->process);
     put_text(p, "name", text);
     put_text(p, "s", "p");
@@ -401,7 +356,7 @@ timeline_write(struct timeline *t, struct rec_writer *writer, struct rec_error *
     struct picture p = {.t = t};
     bool ok =
         ((p.load = calloc(t->nprocesses + 1, sizeof *p.load)) || rec_fail_memory(err)) &&
-        timeline_lay(t, &p.lanes, err) && make_events(&p, err) &&
+        timeline_lay(t, &p.lanes, false, err) && make_events(&p, err) &&
         put_all(&p, writer, err);
     timeline_lanes_free(&p.lanes);
     free(p.event);

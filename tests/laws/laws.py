@@ -50,6 +50,7 @@ plan --slo 0.3 --exact                                  queries.rec
 metrics --compare tasks.rec                             attempts.rec
 timeline                                                attempts.rec
 timeline --to 9                                         moves.rec
+timeline --html                                         moves.rec
 timeline --to 900                                       elastic.rec
 metrics --series 1                                      attempts.rec
 rec2sqlite                                              done.rec
@@ -264,7 +265,9 @@ def renamed(text):
              for i, x in enumerate(names)}
     assert len(set(other.values())) == len(other)
     back = {v: k for k, v in other.items()}
-    renamed.back = lambda out: re.sub("<[^<>]*>", lambda m: back.get(m.group(), m.group()), out)
+    # (a page writes < of its data in another way)
+    renamed.back = lambda out: re.sub("<[^<>]*>", lambda m: back.get(m.group(), m.group()),
+                                      out.replace("\\u003c", "<"))
     yield [base.encode()]
     yield [re.sub("<[^<>]*>", lambda m: other[m.group()], base).encode()]
 
