@@ -168,6 +168,7 @@ T
 }
 
 need_chromium() {
+    [ -n "${EVERY-}" ] || skip "a browser takes seconds: EVERY=1 runs it"
     browser=$(command -v chromium || command -v chromium-browser) ||
         skip "chromium is not here (scripts/bootstrap page)"
 }
@@ -180,11 +181,11 @@ in_chromium() { python3 "$ROOT/tests/page_chromium.py" "$browser" "$@"; }
     grep -o '>10005 of 10005 spans, -80 ms to 8.08 s<' page.dom
     grep -q '<p id="broken"[^>]* hidden' page.dom
     grep -q 'forward (7503)' page.dom
-    in_chromium text page.html '#from=2&to=2.5&find=beta' | grep -o '>1 of 10005 spans, 2 s to 2.5 s; 1 hit of "beta"<'
+    in_chromium text page.html '#from=2&to=2.5&find=beta' | grep -o '>2 of 10005 spans, 2 s to 2.5 s; 1 hit of "beta"<'
     head -c $(($(stat -c %s page.html) - 60)) page.html >cut.html
     in_chromium text cut.html | grep '<p id="broken"' >cut.dom
     run ! grep -q hidden cut.dom
-    printf 'run\t%s\t%s\t%s\t0\t1\n' j '</script><script>document.title = "taken"</script>' s | timeline --html -o hostile.html
+    printf 'run\t%s\t%s\t%s\t0\t1\n' j '</script><script>document.body.remove()</script>' s | timeline --html -o hostile.html
     in_chromium text hostile.html >hostile.dom
     grep -q '<title>timeline: j</title>' hostile.dom
     grep -q '>1 of 1 spans' hostile.dom
@@ -201,5 +202,5 @@ in_chromium() { python3 "$ROOT/tests/page_chromium.py" "$browser" "$@"; }
     for colour in 9ecae1 fdae6b 444444; do grep -q "^#$colour " light; done
     # alone on its track, from side to side
     [ "$(sed -n 's/^#9ecae1 //p' zoomed)" -gt 12000 ]
-    run ! grep -q '^#fdae6b ' zoomed
+    [ "$(sed -n 's/^#fdae6b //p' zoomed)" -le 100 ] # the legend's square alone
 }

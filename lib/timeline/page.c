@@ -235,11 +235,13 @@ static bool
 put_names(struct page *p, struct rec_error *err)
 {
     struct texts texts = {.n = 0};
+    char text[TIMELINE_SLICE_NAME];
     bool ok = true;
     open_list(p, "names");
-    for (size_t i = 0; i < p->t->nslices && ok; i++)
-        ok = put_once(p, &texts, rec_str(p->t->name[slice_at(p, i)->name].text), false,
-                      &p->text[i], err);
+    for (size_t i = 0; i < p->t->nslices && ok; i++) {
+        const char *name = timeline_name_slice(p->t, slice_at(p, i), text);
+        ok = put_once(p, &texts, rec_str(name), name == text, &p->text[i], err);
+    }
     json_close_list(p->json);
     rec_map_free(&texts.map);
     if (ok)
