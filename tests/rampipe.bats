@@ -33,6 +33,9 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
 }
 
 @test "rampipe: a recipe prints what it runs, which gives the same by hand" {
+    rampipe fits gpt2-xl --memory 80GB >out 2>said
+    grep -q '^gpt2-xl: a batch of 18 fits into 80 GB: it needs 77.97 GB (weights' out
+    sed 's/^\$ //' said | bash -o pipefail | sed -n 's/^# //p' | diff - out
     rampipe serve traces/serving/image-driver.rec --slo 300ms --queries 1000 >out 2>said
     grep -q '^SLO attainment  *[0-9.]* %$' out
     sed -n '2,$s/^\$ //p; /^ /p' said | bash -o pipefail >again
@@ -45,6 +48,8 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
 @test "rampipe: a recipe without an answer says so, with a status" {
     run rampipe spot traces/spot.rec --profile traces/redundant/bert.tsv --runs 3 --days 1
     [ "$status" = 1 ] && [[ $output == *"in 3 of 3 runs the training has not ended after 1 days"* ]]
+    run rampipe fits traces/models/llama-2-70b.json --memory 80GB
+    [ "$status" = 1 ] && [[ $output == *"not even a batch of 1 fits into 80 GB"* ]]
     run rampipe serve traces/serving/image-driver.rec --slo 30ms --queries 500
     [ "$status" = 1 ] && [[ $output == *"plan: no configuration meets 0.03 s"* ]]
     run rampipe serve traces/serving/image-driver.rec

@@ -185,12 +185,12 @@ enum rec_quantity { REC_SECONDS, REC_BYTES, REC_FLOPS };
 /** Room for any quantity, with its NUL. */
 #define REC_QUANTITY_MAX 32
 /**
- * Writes a number for people: three significant digits and the unit that suits its size,
- * "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s". Records are written with
+ * Writes a number for people: so many significant digits and the unit that suits its size,
+ * "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s" with 3. Records are written with
  * rec_format_num().
  */
 void rec_format_quantity(char text[REC_QUANTITY_MAX], double value,
-                         enum rec_quantity quantity);
+                         enum rec_quantity quantity, int digits);
 
 /* ---- maps, ids and arenas ------------------------------------------------------ */
 

@@ -222,15 +222,10 @@ find_largest(const struct device_fit *fit)
 
 /* ---- the answer ----------------------------------------------------------- */
 
-/* 77.95 GB */
 static const char *
-show(char text[32], double bytes)
+show(char text[REC_QUANTITY_MAX], double bytes)
 {
-    static const char *const unit[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    size_t i = 0;
-    for (; bytes >= 1000 && i < 5; i++)
-        bytes /= 1000;
-    snprintf(text, 32, "%.4g %s", bytes, unit[i]);
+    rec_format_quantity(text, bytes, REC_BYTES, 4);
     return text;
 }
 
@@ -238,7 +233,8 @@ show(char text[32], double bytes)
 static void
 list_need(const struct device_fit *fit, const struct need *need, char text[200])
 {
-    char weights[32], gradients[32], state[32], outputs[32];
+    char weights[REC_QUANTITY_MAX], gradients[REC_QUANTITY_MAX], state[REC_QUANTITY_MAX],
+        outputs[REC_QUANTITY_MAX];
     show(weights, need->weights);
     show(outputs, need->outputs);
     if (fit->optimizer)
@@ -254,7 +250,8 @@ fail_none(const struct device_fit *fit, struct rec_error *err)
 {
     const struct device_model *model = fit->model;
     struct need need = find_need(fit, 1);
-    char list[200], all[32], memory[32], missing[32];
+    char list[200], all[REC_QUANTITY_MAX], memory[REC_QUANTITY_MAX],
+        missing[REC_QUANTITY_MAX];
     list_need(fit, &need, list);
     return rec_fail(err, REC_NO,
                     "%s:%" PRIu64
@@ -268,7 +265,7 @@ static bool
 fail_any(const struct device_fit *fit, struct rec_error *err)
 {
     const struct device_model *model = fit->model;
-    char outputs[32], memory[32];
+    char outputs[REC_QUANTITY_MAX], memory[REC_QUANTITY_MAX];
     return rec_fail(err, REC_NO,
                     "%s:%" PRIu64
                     ": graph '%.60s': any batch fits into %s, for its outputs "
@@ -281,7 +278,8 @@ static void
 write_answer(const struct device_fit *fit, double batch, struct rec_writer *writer)
 {
     struct need need = find_need(fit, batch), next = find_need(fit, batch + 1);
-    char list[200], all[32], memory[32], more[32];
+    char list[200], all[REC_QUANTITY_MAX], memory[REC_QUANTITY_MAX],
+        more[REC_QUANTITY_MAX];
     list_need(fit, &need, list);
     rec_printf(writer,
                "# %s: a batch of %.0f fits into %s: it needs %s (%s); a batch of %.0f "

@@ -100,7 +100,7 @@ static void
 put_quantity(struct rec_writer *writer, double value, enum rec_quantity quantity)
 {
     char text[REC_QUANTITY_MAX];
-    rec_format_quantity(text, value, quantity);
+    rec_format_quantity(text, value, quantity, 3);
     put(writer, text);
 }
 

@@ -1,4 +1,4 @@
-/* Numbers for people to read: three significant digits and a unit. */
+/* Numbers for people to read, with a unit. */
 #include "rampipe/record.h"
 
 #include <float.h>
@@ -41,7 +41,8 @@ static const char *const base_names[] = {
     [REC_SECONDS] = "s", [REC_BYTES] = "B", [REC_FLOPS] = "FLOP"};
 
 void
-rec_format_quantity(char text[REC_QUANTITY_MAX], double value, enum rec_quantity quantity)
+rec_format_quantity(char text[REC_QUANTITY_MAX], double value, enum rec_quantity quantity,
+                    int digits)
 {
     const struct unit *unit = units[quantity];
     double rounded;
@@ -50,9 +51,9 @@ rec_format_quantity(char text[REC_QUANTITY_MAX], double value, enum rec_quantity
         return;
     }
     /* Rounded first: 999.9 us are 1 ms, not 1000 us. */
-    snprintf(text, REC_QUANTITY_MAX, "%.2e", value);
+    snprintf(text, REC_QUANTITY_MAX, "%.*e", digits - 1, value);
     rounded = fmax(-DBL_MAX, fmin(strtod(text, NULL), DBL_MAX));
     while (fabs(rounded) < unit->from)
         unit++;
-    snprintf(text, REC_QUANTITY_MAX, "%.3g %s", rounded / unit->base, unit->name);
+    snprintf(text, REC_QUANTITY_MAX, "%.*g %s", digits, rounded / unit->base, unit->name);
 }

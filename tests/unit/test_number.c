@@ -338,7 +338,7 @@ quantities_have_three_digits_and_a_unit(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char text[REC_QUANTITY_MAX];
-        rec_format_quantity(text, table[i].value, table[i].quantity);
+        rec_format_quantity(text, table[i].value, table[i].quantity, 3);
         assert_string_equal(text, table[i].text);
     }
 }
