@@ -18,8 +18,8 @@ struct device_options {
         .peak = (args)->peak_arg, .bandwidth = (args)->bandwidth_arg          \
     }
 
-/* Reads the shipped table and --devices, finds the device. False: cli->err; *table is to be
- * freed even then, and to stay as long as *roofline is used. */
+/* Reads the shipped table and --devices, finds the device. False: cli->err; *table is to
+ * be freed even then, and to stay as long as *roofline is used. */
 bool device_options_read(struct cli *cli, const struct device_options *options,
                          struct device_table *table,
                          struct device_roofline *roofline) REC_MUST_CHECK;

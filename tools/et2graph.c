@@ -1,4 +1,5 @@
-/* et2graph [OPTION]... [FILE]... - execution traces in Chakra's format -> graph, layout. */
+/* et2graph [OPTION]... [FILE]... - execution traces in Chakra's format -> graph,
+ * layout. */
 #include "ggo/et2graph.h"
 #include "main.h"
 

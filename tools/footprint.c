@@ -1,4 +1,5 @@
-/* footprint [OPTION]... [FILE]... - ops with what training holds in memory, or the batch that fits. */
+/* footprint [OPTION]... [FILE]... - ops with what training holds in memory, or the batch
+ * that fits. */
 #include "ggo/footprint.h"
 #include "main.h"
 

@@ -1,4 +1,5 @@
-/* graph2et [OPTION]... [FILE]... - graph, layout -> execution traces in Chakra's format. */
+/* graph2et [OPTION]... [FILE]... - graph, layout -> execution traces in Chakra's
+ * format. */
 #include "ggo/graph2et.h"
 #define CLI_UNSHOWN "prefix", "layout",
 #include "main.h"

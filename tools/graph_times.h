@@ -1,5 +1,5 @@
-/* --allow-zero, of all tools that include "graph_times" among theirs: those that decide by the
- * times of ops. */
+/* --allow-zero, of all tools that include "graph_times" among theirs: those that decide
+ * by the times of ops. */
 #ifndef RAMPIPE_GRAPH_TIMES_H
 #define RAMPIPE_GRAPH_TIMES_H
 

@@ -49,7 +49,8 @@ make_reducer(struct cli *cli, const struct metrics_family *family,
     return NULL;
 }
 
-/* A reducer of each family, behind the last one NULL, and room for one more; NULL: cli->err. */
+/* A reducer of each family, behind the last one NULL, and room for one more; NULL:
+ * cli->err. */
 static struct metrics **
 make_reducers(struct cli *cli, const struct metrics_args *args,
               const struct wanted *wanted)

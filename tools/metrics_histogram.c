@@ -99,8 +99,8 @@ put_table(struct cli *cli, struct json *json, enum metrics_format format,
     }
 }
 
-/* As in other tables, the total stands last; elsewhere, first. A group without values, such
- * as a stage, has no histogram. */
+/* As in other tables, the total stands last; elsewhere, first. A group without values,
+ * such as a stage, has no histogram. */
 static bool
 put_groups(struct cli *cli, struct metrics *m, size_t bins, struct json *json,
            enum metrics_format format)

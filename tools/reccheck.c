@@ -219,8 +219,8 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
                                                              &event, reader, err));
 }
 
-/* "ok: 3 records, 1 graph, 2 op", on standard error: a file or pipe that a stream is checked
- * into never gets it. */
+/* "ok: 3 records, 1 graph, 2 op", on standard error: a file or pipe that a stream is
+ * checked into never gets it. */
 static bool
 say_verdict(struct cli *cli, const uint64_t count[REC_NTYPES], uint64_t total)
 {

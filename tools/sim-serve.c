@@ -146,7 +146,8 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* The first run has --seed, the others those that follow, so each can be made again alone. */
+/* The first run has --seed, the others those that follow, so each can be made again
+ * alone. */
 static bool
 begin(struct serving *s)
 {

@@ -24,7 +24,8 @@ put_server(const struct timeline *t, uint32_t op)
     rec_text_field(t->writer, name);
 }
 
-/* The op records are not in what sim writes, so pictures have its layer's name from here. */
+/* The op records are not in what sim writes, so pictures have its layer's name from
+ * here. */
 static void
 pass_op_key(struct rec_writer *writer, const struct graph_op *op, const char *key)
 {

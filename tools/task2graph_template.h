@@ -11,8 +11,8 @@ struct template_options {
     unsigned nset;
 };
 
-/** Reads the template and the values of its parameters: those of options, and rows of CSV, if
- * there are files or a parameter has no value otherwise. NULL: cli->err. */
+/** Reads the template and the values of its parameters: those of options, and rows of
+ * CSV, if there are files or a parameter has no value otherwise. NULL: cli->err. */
 struct task_template *template_open(
     struct cli *cli, const struct template_options *options) REC_MUST_CHECK;
 

@@ -1,4 +1,5 @@
-/* timeline [OPTION]... [FILE]... - what happened when, for Perfetto, a browser, a paper. */
+/* timeline [OPTION]... [FILE]... - what happened when, for Perfetto, a browser, a
+ * paper. */
 #include "ggo/timeline.h"
 #include "main.h"
 

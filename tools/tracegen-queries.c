@@ -24,7 +24,8 @@ struct drawing {
 
 /* ---- options ------------------------------------------------------------- */
 
-/* One of --rate, --piecewise, --interarrival, --deltas, and no option that would do nothing. */
+/* One of --rate, --piecewise, --interarrival, --deltas, and no option that would do
+ * nothing. */
 static bool
 check_process(struct drawing *d, const struct tracegen_queries_args *args)
 {

@@ -121,11 +121,11 @@ struct alloc_placement {
 };
 
 /**
- * Places a plan on an empty job, on servers that are free; nothing of `vacancy` is changed.
- * Each server is checked for memory. Tasks are placed by list scheduling, whatever the
- * heuristic: whenever a server is free, the task that is ready and has the longest path
- * behind it goes there (Graham 1966, with ranks of the critical path); so many servers are
- * the job's as that uses. False: out of memory.
+ * Places a plan on an empty job, on servers that are free; nothing of `vacancy` is
+ * changed. Each server is checked for memory. Tasks are placed by list scheduling,
+ * whatever the heuristic: whenever a server is free, the task that is ready and has the
+ * longest path behind it goes there (Graham 1966, with ranks of the critical path); so
+ * many servers are the job's as that uses. False: out of memory.
  */
 bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
                  const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
@@ -173,7 +173,8 @@ extern const struct alloc_policy alloc_policies[];
 
 /* ---- which alternative --------------------------------------------------- */
 
-/** An alternative of a job, tried on the servers that are free; valid during the decision. */
+/** An alternative of a job, tried on the servers that are free; valid during the
+ * decision. */
 struct alloc_alternative {
     uint32_t graph;    /* its number in the store */
     const char *cause; /* why it cannot start; NULL: it can, and then: */
@@ -183,28 +184,30 @@ struct alloc_alternative {
     double finish;           /* when it would complete, seconds */
 };
 
-/** A job at hand, and the alternatives that it came with: asked for one by one, for trying
- * one takes time. */
+/** A job at hand, and the alternatives that it came with: asked for one by one, for
+ * trying one takes time. */
 struct alloc_question;
 
 /** How many alternatives there are, at least 1. */
 uint32_t alloc_question_count(const struct alloc_question *question);
 uint32_t alloc_question_free_servers(const struct alloc_question *question);
-/** The degree of an alternative's graph: its degree=, or the most parts that an op has. */
+/** The degree of an alternative's graph: its degree=, or the most parts that an op
+ * has. */
 bool alloc_question_degree(struct alloc_question *question, uint32_t i, uint32_t *degree,
                            struct rec_error *err) REC_MUST_CHECK;
-/** Tries an alternative; one that was tried in this decision is remembered. NULL: *err. */
+/** Tries an alternative; one that was tried in this decision is remembered. NULL:
+ * *err. */
 const struct alloc_alternative *alloc_question_try(struct alloc_question *question,
                                                    uint32_t i,
                                                    struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * What a learned scorer and an agent see of an alternative, without units. Of the cluster: N
- * servers, f of them free; of the arrivals so far, this one included: W the mean of
- * sequential time times steps, ia the mean time between them, kept within W/N e^-5 to
- * W/N e^5 (of the first: W/N); load l = ln(W / (ia N)) / 2. Of the alternative: n servers,
- * t from arrival to completion. h(d) = log2(1 + d) / log2(1 + N). A job needs a speed-up of
- * sequential time times steps / deadline, here at most N.
+ * What a learned scorer and an agent see of an alternative, without units. Of the
+ * cluster: N servers, f of them free; of the arrivals so far, this one included: W the
+ * mean of sequential time times steps, ia the mean time between them, kept within W/N
+ * e^-5 to W/N e^5 (of the first: W/N); load l = ln(W / (ia N)) / 2. Of the alternative: n
+ * servers, t from arrival to completion. h(d) = log2(1 + d) / log2(1 + N). A job needs a
+ * speed-up of sequential time times steps / deadline, here at most N.
  */
 struct alloc_feature {
     const char *name;    /* NULL ends the table */
@@ -219,8 +222,8 @@ extern const struct alloc_feature alloc_features[];
 #define ALLOC_FEATURES 47
 
 /**
- * The regime: those features that say how jobs come (load, need, spread, variation), the same
- * for all alternatives of a job.
+ * The regime: those features that say how jobs come (load, need, spread, variation), the
+ * same for all alternatives of a job.
  */
 struct alloc_regime {
     int feature; /* its number in the table */
@@ -234,16 +237,17 @@ bool alloc_question_features(struct alloc_question *question, uint32_t i,
                              double value[ALLOC_FEATURES],
                              struct rec_error *err) REC_MUST_CHECK;
 
-/** Answers that are no alternative's number: none can start; the job is not wanted. Its block
- * has the cause policy if it could have started or waited, else that of the last alternative. */
+/** Answers that are no alternative's number: none can start; the job is not wanted. Its
+ * block has the cause policy if it could have started or waited, else that of the last
+ * alternative. */
 #define ALLOC_NONE UINT32_MAX
 #define ALLOC_REFUSED (UINT32_MAX - 1)
 
 #define ALLOC_UNITS_MAX 1000
 
 /**
- * An expert: the weighted sum of an alternative's features, and of the outputs of hidden units,
- * each tanh of a weighted sum of the features.
+ * An expert: the weighted sum of an alternative's features, and of the outputs of hidden
+ * units, each tanh of a weighted sum of the features.
  */
 struct alloc_expert {
     double center[ALLOC_REGIME]; /* the regime in which it is at home */
@@ -251,11 +255,11 @@ struct alloc_expert {
 };
 
 /**
- * A learned scorer: experts, of which that one gives the scores whose center is nearest, in
- * the units of the regime (of equally near ones the first; a mixture of experts with the hard
- * gate of a nearest prototype, after Jacobs, Jordan, Nowlan and Hinton, "Adaptive
- * Mixtures of Local Experts", 1991). The alternative with the highest score is chosen, if that
- * is at least 0; else the job is refused.
+ * A learned scorer: experts, of which that one gives the scores whose center is nearest,
+ * in the units of the regime (of equally near ones the first; a mixture of experts with
+ * the hard gate of a nearest prototype, after Jacobs, Jordan, Nowlan and Hinton,
+ * "Adaptive Mixtures of Local Experts", 1991). The alternative with the highest score is
+ * chosen, if that is at least 0; else the job is refused.
  */
 struct alloc_scorer {
     const struct alloc_heuristic
@@ -303,22 +307,23 @@ struct alloc_chooser {
     /* Makes its self; `free` is given it in the end. NULL: it has none. */
     void *(*open)(const struct alloc_choice *choice, struct rec_error *err);
     void (*free)(void *self);
-    /* *choice: an alternative that was tried and can start, ALLOC_NONE (the job waits, or is
-     * blocked by what kept the last one from starting) or ALLOC_REFUSED. False: *err. */
+    /* *choice: an alternative that was tried and can start, ALLOC_NONE (the job waits, or
+     * is blocked by what kept the last one from starting) or ALLOC_REFUSED. False:
+     * *err. */
     bool (*decide)(void *self, struct alloc_question *question, uint32_t *choice,
                    struct rec_error *err);
 };
 
 /**
- * first: the first that can be placed and meets the deadline; first-degree: the first whose
- * degree is at most the number of free servers; if that fails, none (the published
+ * first: the first that can be placed and meets the deadline; first-degree: the first
+ * whose degree is at most the number of free servers; if that fails, none (the published
  * simulator); fastest: of those that can start, the one that completes first;
  * fewest-servers: the one with the fewest servers; learned:FILE: by the scorer of a file;
- * rollout:N: what another chooser, the base, would take, unless with another alternative, or
- * none, more jobs are accepted in N sampled futures in which the base decides, by more than
- * the standard error of the mean difference: jobs and times between them are drawn from those
- * that came, the same for all alternatives (one step of policy improvement; Bertsekas,
- * "Rollout, Policy Iteration, and Distributed Reinforcement Learning", 2020).
+ * rollout:N: what another chooser, the base, would take, unless with another alternative,
+ * or none, more jobs are accepted in N sampled futures in which the base decides, by more
+ * than the standard error of the mean difference: jobs and times between them are drawn
+ * from those that came, the same for all alternatives (one step of policy improvement;
+ * Bertsekas, "Rollout, Policy Iteration, and Distributed Reinforcement Learning", 2020).
  */
 extern const struct alloc_chooser alloc_choosers[];
 
@@ -338,8 +343,8 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
-/** The heuristic that a learned chooser was trained with. NULL: it is no learned one, or its
- * file does not say. */
+/** The heuristic that a learned chooser was trained with. NULL: it is no learned one, or
+ * its file does not say. */
 const struct alloc_heuristic *alloc_choosing_trained(
     const struct alloc_choosing *choosing);
 
@@ -448,13 +453,14 @@ void alloc_admission_free(struct alloc_admission *admission);
  *         at each arrival, over the jobs that may run then, sum of n[a] x[j,a] <= servers
  *
  * over the alternatives that can be placed and meet the deadline. A job may run at t if
- * arrival <= t < arrival + steps * step[a]. It knows all jobs in advance, may start half a
- * job, and asks how many servers are free, not which: what an allocator starts is a solution,
- * if each x is 0 or 1, so the optimum is not less.
+ * arrival <= t < arrival + steps * step[a]. It knows all jobs in advance, may start half
+ * a job, and asks how many servers are free, not which: what an allocator starts is a
+ * solution, if each x is 0 or 1, so the optimum is not less.
  *
- * n[a] and step[a] are at most what the alternative has in any placement that the heuristic
- * makes, on whichever servers are free: of a heuristic whose placements are all alike, what it
- * has on the empty cluster; else a lower bound, which ramp-alloc-bound(1) proves.
+ * n[a] and step[a] are at most what the alternative has in any placement that the
+ * heuristic makes, on whichever servers are free: of a heuristic whose placements are all
+ * alike, what it has on the empty cluster; else a lower bound, which ramp-alloc-bound(1)
+ * proves.
  */
 struct alloc_relaxation;
 
@@ -462,8 +468,8 @@ struct alloc_relaxation_options {
     struct alloc_placer_options placer;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
-    /* On the alternatives of all jobs, but for those that another of the job beats in both
-     * servers and time; solving takes time with its square. */
+    /* On the alternatives of all jobs, but for those that another of the job beats in
+     * both servers and time; solving takes time with its square. */
     struct rec_limit limit;
 };
 

@@ -60,12 +60,13 @@ void chakra_traces_free(struct chakra_traces *traces);
 bool chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
                  struct rec_error *err) REC_MUST_CHECK;
 /**
- * Makes the graph of all that was read (closed) and its layout, which points into `traces`.
- * Called once. `name` is what they are called if the files do not say it, as those do that
- * chakra_write() made. Op R.N is node N of rank R. Members of a collective start together:
- * a join op waits for what they wait for. If none of them has a duration, each sends the
- * next in the group what a ring algorithm sends: comm_size is what one member puts in.
- * REC_DATA: members of such a collective put in different sizes (all-to-all and scatter may).
+ * Makes the graph of all that was read (closed) and its layout, which points into
+ * `traces`. Called once. `name` is what they are called if the files do not say it, as
+ * those do that chakra_write() made. Op R.N is node N of rank R. Members of a collective
+ * start together: a join op waits for what they wait for. If none of them has a duration,
+ * each sends the next in the group what a ring algorithm sends: comm_size is what one
+ * member puts in. REC_DATA: members of such a collective put in different sizes
+ * (all-to-all and scatter may).
  */
 bool chakra_build(struct chakra_traces *traces, const char *name,
                   enum chakra_server server, struct graph *graph,
@@ -87,9 +88,9 @@ void chakra_plan_free(struct chakra_plan *plan);
 
 /**
  * Writes the trace of one slot: a node for every op on it, and, for every dep to or from
- * another slot, a send or a receive. What the format has no place for stands in attributes
- * "rampipe.*", so that chakra_build() makes the same graph and layout of all files.
- * `writer` is of plain text.
+ * another slot, a send or a receive. What the format has no place for stands in
+ * attributes "rampipe.*", so that chakra_build() makes the same graph and layout of all
+ * files. `writer` is of plain text.
  */
 bool chakra_write(const struct chakra_plan *plan, uint32_t slot,
                   struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;

@@ -152,18 +152,19 @@ int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
 
 /**
  * Progress is shown by itself when standard error is a terminal and the work takes over a
- * second, by the first tool of a pipeline that still works: how much of its input files it
- * has read, or how many records if there are pipes, how fast, and that it works on when all
- * has been read. For loops that do not read: `done` of `all` (0: unknown) are counted, `what`
- * they are called. Cheap: it leaves numbers behind for those who show them.
+ * second, by the first tool of a pipeline that still works: how much of its input files
+ * it has read, or how many records if there are pipes, how fast, and that it works on
+ * when all has been read. For loops that do not read: `done` of `all` (0: unknown) are
+ * counted, `what` they are called. Cheap: it leaves numbers behind for those who show
+ * them.
  */
 void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what);
-/** The same with the share, 0 to 1, of all that is to be done; < 0: unknown, so the rate is
- * shown; NAN: neither is. A share that is less than before is that of other work. */
+/** The same with the share, 0 to 1, of all that is to be done; < 0: unknown, so the rate
+ * is shown; NAN: neither is. A share that is less than before is that of other work. */
 void cli_progress_share(struct cli *cli, double share, uint64_t done, const char *what);
 
-/** No more progress is shown, and the line that is there is taken off the terminal: another
- * program tells. cli_finish() does it, too. */
+/** No more progress is shown, and the line that is there is taken off the terminal:
+ * another program tells. cli_finish() does it, too. */
 void cli_end_progress(void);
 
 /** A clock that only goes on, seconds. */

@@ -5,11 +5,12 @@
  *     done    stream, job, graph, arrival, ..., other      a row a record
  *     block   stream, job, time, cause, ..., other
  *
- * The columns of a type are the fields and known keys of its row in the table of records (of all
- * its kinds), in lower case: numbers are REAL, counts INTEGER, all else TEXT; a key that is
- * called as a field has _key behind its name. What a record does not have is NULL. `other` is
- * a JSON object of the keys that the table does not know, texts all. Rows stand in the order of
- * their records. A stream is a transaction. SQLite is known here and nowhere else.
+ * The columns of a type are the fields and known keys of its row in the table of records
+ * (of all its kinds), in lower case: numbers are REAL, counts INTEGER, all else TEXT; a
+ * key that is called as a field has _key behind its name. What a record does not have is
+ * NULL. `other` is a JSON object of the keys that the table does not know, texts all.
+ * Rows stand in the order of their records. A stream is a transaction. SQLite is known
+ * here and nowhere else.
  */
 #ifndef RAMPIPE_DATABASE_H
 #define RAMPIPE_DATABASE_H
@@ -20,9 +21,9 @@ REC_BEGIN_DECLS
 
 struct database;
 
-/** A new database for the types of which wanted[type] is true. It is in a file of TMPDIR (or
- * /tmp) that has no name; database_write() has its bytes. `name` is what messages call it;
- * borrowed. NULL: *err. */
+/** A new database for the types of which wanted[type] is true. It is in a file of TMPDIR
+ * (or /tmp) that has no name; database_write() has its bytes. `name` is what messages
+ * call it; borrowed. NULL: *err. */
 struct database *database_new(const char *name, const bool wanted[REC_NTYPES],
                               struct rec_error *err) REC_MUST_CHECK;
 /** A database to add to: it, and tables and columns that it lacks, are made. */

@@ -125,17 +125,17 @@ struct device_fill {
 
 /**
  * Passes a record on; those of a graph, with what stands among them, when it ends. Of
- * graph records device=, peak= and, as asked, batch= and precision= are set; of op records
- * COMPUTE, if they have work: flops= or moved=, 0 included. If others, but for
+ * graph records device=, peak= and, as asked, batch= and precision= are set; of op
+ * records COMPUTE, if they have work: flops= or moved=, 0 included. If others, but for
  * communication (coll=), have none, *err says how many (REC_NO), and nothing of the graph
- * is written. With keep_times it is, but it loses device= and peak=, for its times are of several
- * devices; if no op has work, it keeps those that it came with. With another batch,
- * flops=, activation= and bytes of deps grow in proportion; MEMORY and moved= in what is
- * more than param= (of a backward op's moved= more than twice that: parameters and their
- * gradients); gemm= in BATCH, or M. With another precision than a graph says, all bytes
- * do as the bytes of its elements. Graphs of parts are refused then, for partition gives
- * parts and their deps sizes by rules of its own; and so are ops that take time but have
- * no work.
+ * is written. With keep_times it is, but it loses device= and peak=, for its times are of
+ * several devices; if no op has work, it keeps those that it came with. With another
+ * batch, flops=, activation= and bytes of deps grow in proportion; MEMORY and moved= in
+ * what is more than param= (of a backward op's moved= more than twice that: parameters
+ * and their gradients); gemm= in BATCH, or M. With another precision than a graph says,
+ * all bytes do as the bytes of its elements. Graphs of parts are refused then, for
+ * partition gives parts and their deps sizes by rules of its own; and so are ops that
+ * take time but have no work.
  */
 bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
@@ -206,13 +206,13 @@ struct device_fit {
 };
 
 /**
- * Takes the records of graphs and jobs, and passes others on. When a graph ends, a comment
- * and a fit record say with which batch, at most, training it fits into the memory of one
- * server, where all its ops are: with the MEMORY that device_footprint_take() gives them,
- * an op and its twin sharing theirs, if activation= grows in proportion to the batch and
- * param= does not. False, *err: REC_NO if not even a batch of 1 fits, or any batch does;
- * REC_DATA if that cannot be known (no batch, parts of ops, ops that have MEMORY but neither
- * param= nor activation=).
+ * Takes the records of graphs and jobs, and passes others on. When a graph ends, a
+ * comment and a fit record say with which batch, at most, training it fits into the
+ * memory of one server, where all its ops are: with the MEMORY that
+ * device_footprint_take() gives them, an op and its twin sharing theirs, if activation=
+ * grows in proportion to the batch and param= does not. False, *err: REC_NO if not even a
+ * batch of 1 fits, or any batch does; REC_DATA if that cannot be known (no batch, parts
+ * of ops, ops that have MEMORY but neither param= nor activation=).
  */
 bool device_fit_take(struct device_fit *fit, const struct rec_reader *reader,
                      const struct rec *rec, struct rec_writer *writer,

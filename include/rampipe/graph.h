@@ -98,8 +98,8 @@ bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
                    struct rec_error *err) REC_MUST_CHECK;
 /**
  * Closes the graph: resolves names, checks that every op is defined once, deps join
- * defined ops, are not repeated and have no cycle (sync deps left out), parts are complete;
- * builds the indexes.
+ * defined ops, are not repeated and have no cycle (sync deps left out), parts are
+ * complete; builds the indexes.
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
@@ -128,13 +128,14 @@ void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes the job that trains a graph at once, for so many steps, as long as it takes. */
 void graph_write_job(const struct graph *graph, uint64_t steps,
                      struct rec_writer *writer);
-/** Writes the graph in Graphviz's language: ops with their label=, type=, work and time, deps with
- * their bytes, in three digits; twins are side by side. */
+/** Writes the graph in Graphviz's language: ops with their label=, type=, work and time,
+ * deps with their bytes, in three digits; twins are side by side. */
 void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
 /* ---- graphs that jobs refer to ------------------------------------------- */
 
-/** All graphs of a stream, by id. Starts as {0}, but for the advice. Graphs stay where they are. */
+/** All graphs of a stream, by id. Starts as {0}, but for the advice. Graphs stay where
+ * they are. */
 struct graph_store {
     const char
         *advice; /* graphs must pass graph_check_times(), with this; NULL: any may come */
@@ -147,7 +148,8 @@ struct graph_store {
 /** Takes a graph, op or dep record. */
 bool graph_store_read(struct graph_store *store, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Closes the graph that is being read, if any, and checks its times if that is asked for. */
+/** Closes the graph that is being read, if any, and checks its times if that is asked
+ * for. */
 bool graph_store_end(struct graph_store *store, struct rec_error *err) REC_MUST_CHECK;
 /** The graph's index, or REC_NONE. */
 uint32_t graph_store_find(const struct graph_store *store, struct rec_str id);
@@ -176,9 +178,9 @@ struct graph_jobs {
     double last; /* arrival, seconds */
 };
 
-/** Reads the next job of a stream: jobs come in order of arrival, each name comes once (as
- * far as struct rec_ids remembers), and all alternatives are in `store` (NULL: whoever
- * calls looks). The texts are views. */
+/** Reads the next job of a stream: jobs come in order of arrival, each name comes once
+ * (as far as struct rec_ids remembers), and all alternatives are in `store` (NULL:
+ * whoever calls looks). The texts are views. */
 bool graph_jobs_read(struct graph_jobs *jobs, const struct graph_store *store,
                      const struct rec_reader *reader, const struct rec *rec,
                      struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
@@ -204,11 +206,12 @@ struct graph_said {
 };
 
 /**
- * Checks a stream of graphs, jobs, layouts, allocs, and of results: what refers to something
- * comes after it, nothing comes twice, time does not run backwards, every op of a graph is
- * placed once, a job starts or is turned away once. It knows servers as names only; what
- * they are is the cluster's business. Memory grows with graphs and layouts, and with the
- * jobs that wait; of others it keeps struct rec_ids. Starts as {0}, but for the options.
+ * Checks a stream of graphs, jobs, layouts, allocs, and of results: what refers to
+ * something comes after it, nothing comes twice, time does not run backwards, every op of
+ * a graph is placed once, a job starts or is turned away once. It knows servers as names
+ * only; what they are is the cluster's business. Memory grows with graphs and layouts,
+ * and with the jobs that wait; of others it keeps struct rec_ids. Starts as {0}, but for
+ * the options.
  */
 struct graph_stream {
     bool await;   /* jobs wait for an alloc or block even if no cluster came */
@@ -252,7 +255,8 @@ bool graph_stream_decided(const struct graph_stream *stream,
                           struct rec_error *err) REC_MUST_CHECK;
 void graph_stream_free(struct graph_stream *stream);
 
-/** Checks that a layout (named in the message) has a slot for every op: REC_NONE is none. */
+/** Checks that a layout (named in the message) has a slot for every op: REC_NONE is
+ * none. */
 bool graph_check_placed(const struct graph *graph, const char *layout,
                         const uint32_t *slot, struct rec_error *err) REC_MUST_CHECK;
 
@@ -264,7 +268,8 @@ bool graph_check_placed(const struct graph *graph, const char *layout,
  */
 bool graph_order(const struct graph *graph, uint32_t *order,
                  struct rec_error *err) REC_MUST_CHECK;
-/** Of a closed graph: sum of the ops' compute, the time of a step on one server, seconds. */
+/** Of a closed graph: sum of the ops' compute, the time of a step on one server,
+ * seconds. */
 double graph_sequential(const struct graph *graph);
 /** Of a closed graph: sum of MEMORY over all ops, forward and backward each, bytes. */
 double graph_memory_sum(const struct graph *graph);
@@ -276,11 +281,12 @@ double graph_memory_held(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
 
 /**
- * Do the ops of a closed graph say how long they take? For who decides by times: what a time of
- * 0 that only means "not known" leads to looks like a result. False, *err with `advice` at
- * its end: an op that is no communication (coll=) does work (flops= or moved= above 0) in no
- * time; or there are ops of a training step (no tasks, no communication), and the graph takes no
- * time at all. Tasks that take none are fine: a list of commands says what they do, not how long.
+ * Do the ops of a closed graph say how long they take? For who decides by times: what a
+ * time of 0 that only means "not known" leads to looks like a result. False, *err with
+ * `advice` at its end: an op that is no communication (coll=) does work (flops= or moved=
+ * above 0) in no time; or there are ops of a training step (no tasks, no communication),
+ * and the graph takes no time at all. Tasks that take none are fine: a list of commands
+ * says what they do, not how long.
  */
 bool graph_check_times(const struct graph *graph, const char *advice,
                        struct rec_error *err) REC_MUST_CHECK;
@@ -290,9 +296,9 @@ bool graph_check_times(const struct graph *graph, const char *advice,
  * FLOPs utilization (Chowdhery et al., "PaLM", 2022, appendix B). They are flops= of its
  * ops, but a backward op counts at most twice its twin: a product of the forward pass has
  * two in the backward pass, for the gradients of both operands, and what is beyond is
- * computed again (fused attention its scores). Communication (coll=) counts none. NAN: not
- * known, for an op has neither flops= nor moved=, or none has any. False: a flops= is no
- * number >= 0, *err (REC_DATA).
+ * computed again (fused attention its scores). Communication (coll=) counts none. NAN:
+ * not known, for an op has neither flops= nor moved=, or none has any. False: a flops= is
+ * no number >= 0, *err (REC_DATA).
  */
 bool graph_model_flops(const struct graph *graph, double *flops,
                        struct rec_error *err) REC_MUST_CHECK;
@@ -347,8 +353,9 @@ struct graph_partition {
     enum graph_sizes sizes;
 };
 
-/** Adds the ops and deps that graph_partition() would make to *made. A few bytes can ask for very
- * many, so call it before, and rec_limit() with the sum over all graphs of a stream. */
+/** Adds the ops and deps that graph_partition() would make to *made. A few bytes can ask
+ * for very many, so call it before, and rec_limit() with the sum over all graphs of a
+ * stream. */
 bool graph_partition_count(const struct graph *from, const struct graph_partition *how,
                            double *made, struct rec_error *err) REC_MUST_CHECK;
 

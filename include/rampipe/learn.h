@@ -15,9 +15,9 @@ REC_BEGIN_DECLS
 
 /**
  * A minimiser by the CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016, with
- * positive weights), whose covariance is kept as its Cholesky factor: the evolution path of
- * the step size uses the mean of the standard normal draws (Krause, Arbones and Igel, "CMA-ES
- * with Optimal Covariance Update and Storage Complexity", 2016). For the first
+ * positive weights), whose covariance is kept as its Cholesky factor: the evolution path
+ * of the step size uses the mean of the standard normal draws (Krause, Arbones and Igel,
+ * "CMA-ES with Optimal Covariance Update and Storage Complexity", 2016). For the first
  * 100 n / sqrt(population) generations it learns variances only, at (n + 2) / 3 times the
  * rates (Ros and Hansen, "A Simple Modification in CMA-ES Achieving Linear Time and Space
  * Complexity", 2008).
@@ -33,7 +33,8 @@ struct learn_cma *learn_cma_new(const double *start, uint32_t n, double sigma,
 void learn_cma_free(struct learn_cma *cma);
 /** How many points are proposed at a time. */
 uint32_t learn_cma_population(const struct learn_cma *cma);
-/** Proposes points: n numbers each, one after the other; the cma's, until the next call. */
+/** Proposes points: n numbers each, one after the other; the cma's, until the next
+ * call. */
 const double *learn_cma_ask(struct learn_cma *cma);
 /** What those points were worth; less is better, of equal ones the first. */
 void learn_cma_tell(struct learn_cma *cma, const double *value);
@@ -62,7 +63,8 @@ struct learn_course_options {
     uint64_t jobs;     /* an episode */
     const struct learn_template *templates; /* borrowed */
     uint32_t ntemplates;
-    /* Asked before each job, by any thread: true ends the episode. NULL: it never does. */
+    /* Asked before each job, by any thread: true ends the episode. NULL: it never
+     * does. */
     bool (*stop)(void);
 };
 
@@ -74,8 +76,8 @@ struct learn_course *learn_course_new(const struct learn_course_options *options
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `course` may be NULL. */
 void learn_course_free(struct learn_course *course);
-/** The share of the jobs of an episode that are blocked. The same seed draws the same jobs
- * for every course. False: *err; its code is REC_OK if the episode was stopped. */
+/** The share of the jobs of an episode that are blocked. The same seed draws the same
+ * jobs for every course. False: *err; its code is REC_OK if the episode was stopped. */
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
                       uint32_t seed, double *blocking,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -112,35 +114,37 @@ struct learn_options {
 
 /**
  * Trains a scorer, all its experts at the same time. A point's value is the mean over the
- * expert's settings of its blocking in one episode, the same for all points of a generation,
- * divided by the root of 0.001 and the mean blocking of the generation's points in that
- * setting: so neither the loads under which most is blocked count alone, nor those under which
- * hardly anything is. Steps are taken in units of 1 / the spread of each feature (struct
- * alloc_feature).
+ * expert's settings of its blocking in one episode, the same for all points of a
+ * generation, divided by the root of 0.001 and the mean blocking of the generation's
+ * points in that setting: so neither the loads under which most is blocked count alone,
+ * nor those under which hardly anything is. Steps are taken in units of 1 / the spread of
+ * each feature (struct alloc_feature).
  *
  * What an expert starts from is that which is worth most over 4 episodes of each of its
- * settings: of the experts of `start` (its own, if there are as many as settings and no other
- * is better), or if that is NULL, of weights (of `units` hidden units) that are 2 sigma times:
- * nothing; for d = 1, 2, 4, ..., r - 20 ln((1 + n) / (1 + d))^2 for n servers, where r is 1,
- * which takes d or none (the one degree of SiP-ML), or block-1 / h(d) - size, which takes only
- * short jobs where no d would be free for the next; and, for m = 0, 1/2, 1, 2 height - work -
- * overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2 free-3 - m, which packs. Weights of features
- * of the regime stay 0 if each setting has its expert, unless `start` has some. After 40, 80,
- * 160, ... generations an expert starts anew from the best of the others if that does better
- * in its setting, by more than two standard errors; if it does no better than what it first
- * started from, then from that, with steps of sigma / 10; and if it is then worse, it rests.
- * In the end it becomes what is worth most, over 12 episodes, and of the best three over `final`
- * more, of: the mean of the strategy's means over the last third of the generations, over each
- * sixth but the first, and what it started from, at first and last. In all episodes the other
- * experts decide, too, where they are at home; an expert's center is the regime of an episode
- * of its setting.
+ * settings: of the experts of `start` (its own, if there are as many as settings and no
+ * other is better), or if that is NULL, of weights (of `units` hidden units) that are 2
+ * sigma times: nothing; for d = 1, 2, 4, ..., r - 20 ln((1 + n) / (1 + d))^2 for n
+ * servers, where r is 1, which takes d or none (the one degree of SiP-ML), or block-1 /
+ * h(d) - size, which takes only short jobs where no d would be free for the next; and,
+ * for m = 0, 1/2, 1, 2 height - work - overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2
+ * free-3 - m, which packs. Weights of features of the regime stay 0 if each setting has
+ * its expert, unless `start` has some. After 40, 80, 160, ... generations an expert
+ * starts anew from the best of the others if that does better in its setting, by more
+ * than two standard errors; if it does no better than what it first started from, then
+ * from that, with steps of sigma / 10; and if it is then worse, it rests. In the end it
+ * becomes what is worth most, over 12 episodes, and of the best three over `final` more,
+ * of: the mean of the strategy's means over the last third of the generations, over each
+ * sixth but the first, and what it started from, at first and last. In all episodes the
+ * other experts decide, too, where they are at home; an expert's center is the regime of
+ * an episode of its setting.
  *
- * If `final` is 0 it becomes the first of these without being compared, and so it does if the
- * course is stopped; *stopped says so. A generation that was not whole does not count.
+ * If `final` is 0 it becomes the first of these without being compared, and so it does if
+ * the course is stopped; *stopped says so. A generation that was not whole does not
+ * count.
  *
- * *generations: how many there were, at least one; the same number, and `final` 0 if it was
- * stopped, gives the same scorer, whatever `threads`. NULL: *err; its code is REC_OK if it was
- * stopped before the first generation was whole.
+ * *generations: how many there were, at least one; the same number, and `final` 0 if it
+ * was stopped, gives the same scorer, whatever `threads`. NULL: *err; its code is REC_OK
+ * if it was stopped before the first generation was whole.
  */
 struct alloc_scorer *learn_train(const struct learn_options *options,
                                  struct graph_store *store,

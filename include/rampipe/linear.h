@@ -1,6 +1,6 @@
 /*
- * rampipe/linear.h - linear programs, solved by GLPK's simplex, which is known here and nowhere
- * else.
+ * rampipe/linear.h - linear programs, solved by GLPK's simplex, which is known here and
+ * nowhere else.
  *
  *     most of  sum value[j] x[j]   with   0 <= x[j] <= most[j]
  *                                  and    least[i] <= sum factor[i,j] x[j] <= most[i]
@@ -21,9 +21,9 @@ struct linear_column {
 
 struct linear_row {
     double least, most; /* least may be -INFINITY; equal: an equation */
-    /* Where the search starts: each row has a column that makes up for what the others are,
-     * another one for each, or LINEAR_OWN; all others are 0. From a start that is feasible it
-     * is much faster. */
+    /* Where the search starts: each row has a column that makes up for what the others
+     * are, another one for each, or LINEAR_OWN; all others are 0. From a start that is
+     * feasible it is much faster. */
     uint32_t start;
 };
 
@@ -42,11 +42,11 @@ struct linear_program {
 };
 
 /**
- * *optimum is not less than the true one, and at most 1e-6 of it (and of 1) more, whatever
- * rounding did to the simplex: what is given is the value of its prices (the dual program),
- * which bounds that of any x, summed here, and held against that of its x. REC_BUG: they do
- * not agree, or there is no x. GLPK's environment of the calling thread is made for it and
- * freed.
+ * *optimum is not less than the true one, and at most 1e-6 of it (and of 1) more,
+ * whatever rounding did to the simplex: what is given is the value of its prices (the
+ * dual program), which bounds that of any x, summed here, and held against that of its x.
+ * REC_BUG: they do not agree, or there is no x. GLPK's environment of the calling thread
+ * is made for it and freed.
  */
 bool linear_solve(const struct linear_program *program, double *optimum,
                   struct rec_error *err) REC_MUST_CHECK;

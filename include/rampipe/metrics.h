@@ -7,15 +7,16 @@
  *                              intervals (series)
  *
  * A family of results is a row of a table: the records it takes, what one case (a job, a
- * training run, a query) says, and the figures that many have. A reducer takes one family's records
- * and keeps, for all cases and for each group of them, sums and distributions. Every figure
- * of the family is always there, in the same order: 0 is 0, and what has no value (the mean
- * of nothing, a key that no record has) is NAN.
+ * training run, a query) says, and the figures that many have. A reducer takes one
+ * family's records and keeps, for all cases and for each group of them, sums and
+ * distributions. Every figure of the family is always there, in the same order: 0 is 0,
+ * and what has no value (the mean of nothing, a key that no record has) is NAN.
  *
  * Memory does not grow with the number of cases: a distribution keeps its values, and
  * percentiles are exact (linear interpolation, type 7 of Hyndman and Fan), up to
- * METRICS_EXACT of them; beyond, it keeps counts in buckets of METRICS_ERROR relative width
- * (Masson et al., "DDSketch", 2019), while count, mean, deviation, least and most stay exact.
+ * METRICS_EXACT of them; beyond, it keeps counts in buckets of METRICS_ERROR relative
+ * width (Masson et al., "DDSketch", 2019), while count, mean, deviation, least and most
+ * stay exact.
  */
 #ifndef RAMPIPE_METRICS_H
 #define RAMPIPE_METRICS_H
@@ -51,16 +52,18 @@ double metrics_dist_deviation(const struct metrics_dist *dist);
 /** The p-quantile, 0 <= p <= 1; NAN if there are no values. */
 double metrics_dist_quantile(struct metrics_dist *dist, double p);
 
-/** A bin of a histogram: n values above lower, or equal if it is the first, up to upper. */
+/** A bin of a histogram: n values above lower, or equal if it is the first, up to
+ * upper. */
 struct metrics_bin {
     double lower, upper;
     uint64_t n;
 };
 
 /**
- * Divides the values into up to n > 0 bins whose edges have the same ratio, from the least
- * value above 0 to the most; a bin before them, from 0 to 0, has the zeros, if there are any.
- * Counts are exact as quantiles are. *bin is the caller's to free; *nbins 0: no values.
+ * Divides the values into up to n > 0 bins whose edges have the same ratio, from the
+ * least value above 0 to the most; a bin before them, from 0 to 0, has the zeros, if
+ * there are any. Counts are exact as quantiles are. *bin is the caller's to free; *nbins
+ * 0: no values.
  */
 bool metrics_dist_bins(struct metrics_dist *dist, size_t n, struct metrics_bin **bin,
                        size_t *nbins, struct rec_error *err) REC_MUST_CHECK;
@@ -87,15 +90,15 @@ struct metrics_accounts {
     bool some, none; /* a run had them, had none */
 };
 
-/** Takes an account record, or a trained record, which ends its run: a run has an account at
- * most once, and of several runs all have some or none has. *state is the number of an account's state, in
- * the order of its row's text. Others: true. */
+/** Takes an account record, or a trained record, which ends its run: a run has an account
+ * at most once, and of several runs all have some or none has. *state is the number of an
+ * account's state, in the order of its row's text. Others: true. */
 bool metrics_accounts_take(struct metrics_accounts *accounts,
                            const struct rec_reader *reader, const struct rec *rec,
                            size_t *state, struct rec_error *err) REC_MUST_CHECK;
 
-/** Reads a bound record, of which no more jobs are accepted than arrive. Others: true, and both
- * are 0. */
+/** Reads a bound record, of which no more jobs are accepted than arrive. Others: true,
+ * and both are 0. */
 bool metrics_bound_read(const struct rec_reader *reader, const struct rec *rec,
                         uint64_t *jobs, double *accepted,
                         struct rec_error *err) REC_MUST_CHECK;
@@ -104,12 +107,12 @@ struct metrics;
 
 /**
  * An empty reducer. `by`: cases with the same value of this key are a group, where the
- * family may know more (jobs: graph, cause, deadline as a fraction; training: model; queries:
- * stage); NULL: only the total. Borrowed. `seconds` > 0: the width of the intervals of a series, if the
- * family has one. Jobs of several streams (of a concatenation, or files) must be of one
- * cluster, end once, and not before those of the streams before; with `runs` each stream is
- * a run of its own, and what comes out are the distributions of its figures over the runs
- * (of those that have the group).
+ * family may know more (jobs: graph, cause, deadline as a fraction; training: model;
+ * queries: stage); NULL: only the total. Borrowed. `seconds` > 0: the width of the
+ * intervals of a series, if the family has one. Jobs of several streams (of a
+ * concatenation, or files) must be of one cluster, end once, and not before those of the
+ * streams before; with `runs` each stream is a run of its own, and what comes out are the
+ * distributions of its figures over the runs (of those that have the group).
  */
 struct metrics *metrics_new(const struct metrics_family *family, const char *by,
                             double seconds, bool runs,
@@ -118,20 +121,20 @@ struct metrics *metrics_new(const struct metrics_family *family, const char *by,
 bool metrics_has_runs(const struct metrics *metrics);
 /** Did metrics_take() fail because the streams are not of one run? */
 bool metrics_mixed(const struct metrics *metrics);
-/** Before records are taken: within so many seconds a case should be done (queries: latency);
- * without this call, or with NAN, figures of how many are, are NAN. */
+/** Before records are taken: within so many seconds a case should be done (queries:
+ * latency); without this call, or with NAN, figures of how many are, are NAN. */
 void metrics_set_objective(struct metrics *metrics, double seconds);
 /** A limit on the intervals of the series; without this call it is a million. */
 void metrics_limit(struct metrics *metrics, struct rec_limit limit);
-/** Before records are taken: the stream is a prediction of what the family's cases are, not
- * they. False: of this family nothing but results predicts them. */
+/** Before records are taken: the stream is a prediction of what the family's cases are,
+ * not they. False: of this family nothing but results predicts them. */
 bool metrics_predict(struct metrics *metrics);
 /** Before records are taken: the main quantity of the family, its first, is kept for each
- * case, by the name in the record's first field, for metrics_pair(); of cases that are drawn
- * alike, which have no names, nothing. */
+ * case, by the name in the record's first field, for metrics_pair(); of cases that are
+ * drawn alike, which have no names, nothing. */
 bool metrics_keep(struct metrics *metrics, struct rec_error *err) REC_MUST_CHECK;
-/** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err. REC_USAGE:
- * there would be too many intervals. */
+/** Takes a record: 1 it is a case, 0 it is none, or none of the family's, -1 *err.
+ * REC_USAGE: there would be too many intervals. */
 int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
 /** All records are taken: puts the groups in order of name, numbers by value and before
@@ -142,7 +145,8 @@ void metrics_free(struct metrics *metrics);
 /* ---- what comes out, after metrics_end() --------------------------------- */
 
 const struct metrics_family *metrics_family_of(const struct metrics *metrics);
-/** Did a record come that says that what other families took too, all of it, is of this one? */
+/** Did a record come that says that what other families took too, all of it, is of this
+ * one? */
 bool metrics_covers(const struct metrics *metrics, const struct metrics *other);
 /** How many cases, or runs, it took; 0: the stream has no results of its family. */
 uint64_t metrics_cases(const struct metrics *metrics);
@@ -150,8 +154,8 @@ uint64_t metrics_cases(const struct metrics *metrics);
 size_t metrics_ngroups(const struct metrics *metrics);
 const char *metrics_group_name(const struct metrics *metrics, size_t group);
 
-/** Rows of labels that the family does not know (causes of blocking): each has figures in each
- * group, so that they may be many more than the cases. */
+/** Rows of labels that the family does not know (causes of blocking): each has figures in
+ * each group, so that they may be many more than the cases. */
 double metrics_label_rows(const struct metrics *metrics);
 
 /** A number with its name and unit: "", "s", "B", "B/s", "/s", "%" (the value is the
@@ -191,8 +195,8 @@ bool metrics_histogram(struct metrics *metrics, size_t group, size_t bins,
                        struct metrics_histogram *histogram,
                        struct rec_error *err) REC_MUST_CHECK;
 
-/** Cases of the same name in two reducers that were told metrics_keep(), of the same family. A
- * name that comes again has its last value. */
+/** Cases of the same name in two reducers that were told metrics_keep(), of the same
+ * family. A name that comes again has its last value. */
 struct metrics_pairs {
     uint64_t both, first,
         second;                /* names in both, in the first only, in the second only */

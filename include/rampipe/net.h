@@ -93,8 +93,8 @@ bool net_read(const struct rec_reader *reader, const struct rec *rec,
 void net_write(const struct net_cluster *cluster, struct rec_writer *writer);
 
 /**
- * How n servers lie to each other, as net_geometry_numbers() numbers: lists of servers with
- * equal numbers cost the same, whatever is laid out on them.
+ * How n servers lie to each other, as net_geometry_numbers() numbers: lists of servers
+ * with equal numbers cost the same, whatever is laid out on them.
  */
 bool net_geometry(const struct net_cluster *cluster, const uint32_t *server, uint32_t n,
                   uint32_t *numbers, struct rec_error *err) REC_MUST_CHECK;
@@ -121,11 +121,11 @@ bool net_next_shape(struct net_shapes *shapes);
 /** True if a block of `parts` servers has a legal shape on an empty cluster (without the
  * two fallback shapes, diagonal and column), the simulator's test of a valid degree. */
 bool net_has_block(const uint32_t shape[3], uint32_t parts);
-/** The same with the fallback shapes, which have up to C servers: whether an op of so many
- * parts can be placed on an empty cluster. */
+/** The same with the fallback shapes, which have up to C servers: whether an op of so
+ * many parts can be placed on an empty cluster. */
 bool net_is_legal(const uint32_t shape[3], uint32_t parts);
-/** All numbers for which net_is_legal(), as text: "1 to 4, 6, 8"; "..." if there is no room
- * for more. */
+/** All numbers for which net_is_legal(), as text: "1 to 4, 6, 8"; "..." if there is no
+ * room for more. */
 void net_format_legal_parts(const uint32_t shape[3], char *text, size_t room);
 /* ---- communication ------------------------------------------------------- */
 
@@ -134,8 +134,8 @@ void net_format_legal_parts(const uint32_t shape[3], char *text, size_t room);
  * server positions, with `bytes` in all, seconds: up to four sub-steps over [g, min(g,s),
  * r, ceil(s/C)], each propagation + 2 io + bytes/rate, there and back, and the reduction
  * in between at min(2e12 AI, 130e12) FLOP/s. The rate is that of the transceivers in use,
- * each by cluster->collective_rate. Servers that differ only in their position in the rack
- * cost nothing, as published.
+ * each by cluster->collective_rate. Servers that differ only in their position in the
+ * rack cost nothing, as published.
  */
 double net_ramp_collective_seconds(const struct net_cluster *cluster, uint32_t g,
                                    uint32_t r, uint32_t s, double bytes);

@@ -4,8 +4,8 @@
  *     node Conv, Relu, Gemm, ...      +  shapes of      ->   layers: operations, elements
  *     initialisers: parameters           inputs              read and written, parameters
  *
- * Weights need not be in the file, only how large they are. Shapes are inferred, or the file's
- * (value_info). Source: the protobuf schema and the operators of onnx.ai.
+ * Weights need not be in the file, only how large they are. Shapes are inferred, or the
+ * file's (value_info). Source: the protobuf schema and the operators of onnx.ai.
  */
 #ifndef RAMPIPE_ONNX_H
 #define RAMPIPE_ONNX_H
@@ -39,13 +39,14 @@ struct onnx_inputs {
 };
 
 /**
- * Reads a model, plain or gzip, as the network of its forward pass. The first dimension of the
- * inputs is the batch: the layers are those of the file's, and for another all work and outputs
- * grow in proportion. What is computed of constants alone and what only gives a tensor another
- * shape are no layers. Inputs that are weights, as a file without them has, are parameters
- * as initialisers are: *inputs says how many. More outputs than one come together in a last layer. REC_DATA: it is no
- * such model, an operator is not known, or a shape cannot be inferred. Free *network with
- * input_network_free() after true.
+ * Reads a model, plain or gzip, as the network of its forward pass. The first dimension
+ * of the inputs is the batch: the layers are those of the file's, and for another all
+ * work and outputs grow in proportion. What is computed of constants alone and what only
+ * gives a tensor another shape are no layers. Inputs that are weights, as a file without
+ * them has, are parameters as initialisers are: *inputs says how many. More outputs than
+ * one come together in a last layer. REC_DATA: it is no such model, an operator is not
+ * known, or a shape cannot be inferred. Free *network with input_network_free() after
+ * true.
  */
 bool onnx_read(const char *path, const struct onnx_options *options,
                struct input_network *network, struct onnx_inputs *inputs,

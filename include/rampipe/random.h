@@ -43,10 +43,10 @@ double rng_weibull(struct rng *rng, double scale, double shape);
 /* ---- functions ----------------------------------------------------------- */
 
 /**
- * As log(), log1p(), exp() and pow() for x >= 0, but the same bits on every machine with IEEE
- * doubles, and within 0.501 units in the last place (rng_pow: 0.6, rng_log1p: 1). The C library's
- * differ with its version and the processor: what is drawn, fitted and printed goes
- * through these.
+ * As log(), log1p(), exp() and pow() for x >= 0, but the same bits on every machine with
+ * IEEE doubles, and within 0.501 units in the last place (rng_pow: 0.6, rng_log1p: 1).
+ * The C library's differ with its version and the processor: what is drawn, fitted and
+ * printed goes through these.
  */
 double rng_log(double x);
 double rng_log1p(double x);
@@ -90,13 +90,13 @@ void rng_dist_free(struct rng_dist *dist);
 /* ---- arrivals ------------------------------------------------------------ */
 
 /**
- * When jobs or queries arrive: the first at 0 (as published), each other a spacing after the
- * one before it.
+ * When jobs or queries arrive: the first at 0 (as published), each other a spacing after
+ * the one before it.
  *
- * With a rate that changes in time, L(t) its integral, arrival i is where L reaches the sum of
- * the first i spacings, whose mean is 1: a change of time (Cinlar 1975), exact for any
- * spacings; with exponential ones it is the Poisson process of that rate. The first arrives
- * when the rate is first above 0. Rates by `change`:
+ * With a rate that changes in time, L(t) its integral, arrival i is where L reaches the
+ * sum of the first i spacings, whose mean is 1: a change of time (Cinlar 1975), exact for
+ * any spacings; with exponential ones it is the Poisson process of that rate. The first
+ * arrives when the rate is first above 0. Rates by `change`:
  *
  *     NULL                                  `rate` for ever
  *     "on-off"     ON:OFF[:RATE_OFF]        `rate` and RATE_OFF (0) in turn, for exponential
@@ -128,9 +128,9 @@ struct rng_arrivals_options {
 struct rng_arrivals *rng_arrivals_new(const struct rng_arrivals_options *options,
                                       struct rec_error *err) REC_MUST_CHECK;
 /**
- * The next arrival, in seconds, never before the last one. 1: *time; 0: there are no more,
- * for the file ends, the rate stays 0, or time is beyond what a number holds; -1: *err, the
- * file is wrong. Memory does not grow.
+ * The next arrival, in seconds, never before the last one. 1: *time; 0: there are no
+ * more, for the file ends, the rate stays 0, or time is beyond what a number holds; -1:
+ * *err, the file is wrong. Memory does not grow.
  */
 int rng_arrivals_next(struct rng_arrivals *arrivals, double *time,
                       struct rec_error *err) REC_MUST_CHECK;

@@ -185,9 +185,9 @@ enum rec_quantity { REC_SECONDS, REC_BYTES, REC_FLOPS };
 /** Room for any quantity, with its NUL. */
 #define REC_QUANTITY_MAX 32
 /**
- * Writes a number for people: so many significant digits and the unit that suits its size,
- * "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s" with 3. Records are written with
- * rec_format_num().
+ * Writes a number for people: so many significant digits and the unit that suits its
+ * size, "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s" with 3. Records are written
+ * with rec_format_num().
  */
 void rec_format_quantity(char text[REC_QUANTITY_MAX], double value,
                          enum rec_quantity quantity, int digits);
@@ -414,8 +414,8 @@ bool rec_reader_headed(const struct rec_reader *reader);
 /** How many bytes were read so far, before decompression. */
 uint64_t rec_reader_bytes(const struct rec_reader *reader);
 
-/** For progress: about how many of them the records make up that were returned. A signal's
- * handler may ask, too. */
+/** For progress: about how many of them the records make up that were returned. A
+ * signal's handler may ask, too. */
 double rec_reader_used(const struct rec_reader *reader);
 
 /** The provenance of the stream being read: its #@ lines, each with LF; "" if none. */

@@ -94,7 +94,8 @@ double sim_stepping_next(struct sim_stepping *stepping);
 /** Lets everything happen up to and at `time`. */
 bool sim_stepping_advance(struct sim_stepping *stepping, double time,
                           struct rec_error *err) REC_MUST_CHECK;
-/** The result, once nothing is left to happen; false: a deadlock, as sim_step() says it. */
+/** The result, once nothing is left to happen; false: a deadlock, as sim_step() says
+ * it. */
 bool sim_stepping_end(struct sim_stepping *stepping, struct sim_step *step,
                       struct rec_error *err) REC_MUST_CHECK;
 /** `stepping` may be NULL. */
@@ -141,8 +142,8 @@ bool sim_clock_reach(struct sim_clock *clock, double time,
 /** Gives a record to all models: 1 it was one's, 0 it was no one's, -1 *err. */
 int sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
                    const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** No more records come: lets everything happen up to and at `time`, or to the model's own
- * end where that is earlier, then ends the models. */
+/** No more records come: lets everything happen up to and at `time`, or to the model's
+ * own end where that is earlier, then ends the models. */
 bool sim_clock_end(struct sim_clock *clock, double time,
                    struct rec_error *err) REC_MUST_CHECK;
 void sim_clock_free(struct sim_clock *clock);
@@ -184,10 +185,11 @@ struct sim_layout {
 };
 
 /**
- * A pool of layouts, which bounds what they need: those that no job holds go, the one first
- * that has been idle longest, once all together need more than `limit` bytes; and all costs
- * are forgotten, to be simulated anew, once they need more than SIM_COSTS_MAX. Bytes are
- * counted alike on every machine, by the number of ops. Starts as {.limit = ...}.
+ * A pool of layouts, which bounds what they need: those that no job holds go, the one
+ * first that has been idle longest, once all together need more than `limit` bytes; and
+ * all costs are forgotten, to be simulated anew, once they need more than SIM_COSTS_MAX.
+ * Bytes are counted alike on every machine, by the number of ops. Starts as {.limit =
+ * ...}.
  */
 struct sim_layouts {
     struct sim_layout_list {

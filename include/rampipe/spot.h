@@ -46,9 +46,9 @@ struct spot_order {
 int spot_read(struct spot_order *order, const struct rec_reader *reader,
               const struct rec *rec, struct spot_event *event,
               struct rec_error *err) REC_MUST_CHECK;
-/** The instances of a trace that have names, as far as its records alone tell who is there:
- * any may have gone once some went unnamed, and one that was not named may have any name.
- * Starts as {0}. */
+/** The instances of a trace that have names, as far as its records alone tell who is
+ * there: any may have gone once some went unnamed, and one that was not named may have
+ * any name. Starts as {0}. */
 struct spot_names {
     struct rec_map there;
     char **name; /* of those that are there, and gaps */
@@ -57,8 +57,8 @@ struct spot_names {
     bool some_unnamed, some_gone;
 };
 
-/** An event happens, which spot_read() took: nobody comes who is there, or goes who is not.
- * Memory grows with those that are there. */
+/** An event happens, which spot_read() took: nobody comes who is there, or goes who is
+ * not. Memory grows with those that are there. */
 bool spot_names_take(struct spot_names *names, const struct spot_order *order,
                      const struct spot_event *event, const struct rec_reader *reader,
                      struct rec_error *err) REC_MUST_CHECK;
@@ -88,8 +88,8 @@ bool spot_trace_add(struct spot_trace *trace, struct spot_event event,
 void spot_trace_free(struct spot_trace *trace);
 
 /** What the milliseconds of a log count from, and so where its trace starts: from the
- * log's own start, 0; or from 1970, and the trace starts at the first row. AUTO: from 1970
- * if the first time is beyond a year. */
+ * log's own start, 0; or from 1970, and the trace starts at the first row. AUTO: from
+ * 1970 if the first time is beyond a year. */
 enum spot_clock { SPOT_CLOCK_AUTO, SPOT_CLOCK_RELATIVE, SPOT_CLOCK_EPOCH };
 
 /** How a log is read. */
@@ -116,8 +116,8 @@ struct spot_log_options {
  * rise; where they fall they give preemptions, unless a log of terminations came with
  * them. Samples count where the number changes. Times are seconds from the first row,
  * where the trace starts; those of the third kind are the log's own (enum spot_clock).
- * The published statistics of such logs, "relative", start at 0 too: nobody is there until
- * the first row, and the time until then counts.
+ * The published statistics of such logs, "relative", start at 0 too: nobody is there
+ * until the first row, and the time until then counts.
  *
  * False: *err, with file and line. With `repair`, a row that cannot be read or
  * contradicts what came before (a negative count, a node removed twice) is dropped; where

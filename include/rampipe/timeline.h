@@ -1,7 +1,7 @@
 /*
- * rampipe/timeline.h - what happened when, as a picture: records with a start and an end become
- * a trace in the Trace Event Format, which Perfetto and chrome://tracing open, SVG, or a page that
- * shows itself in a browser.
+ * rampipe/timeline.h - what happened when, as a picture: records with a start and an end
+ * become a trace in the Trace Event Format, which Perfetto and chrome://tracing open,
+ * SVG, or a page that shows itself in a browser.
  *
  *     attempt, run, visit --- slices on tracks of a process (host, job, stage)   X
  *     state, train ---------- phases, iterations                                 X
@@ -10,9 +10,9 @@
  *     block, train ---------- marks                                              i
  *                             counters: what is busy, bytes in flight, instances C
  *
- * What overlaps on a track, or has none, goes to the lowest lane that is free. Source: Perfetto's
- * importer (json_trace_parser_impl.cc); times are microseconds, in whole nanoseconds, so that
- * slices which follow each other do not overlap by rounding.
+ * What overlaps on a track, or has none, goes to the lowest lane that is free. Source:
+ * Perfetto's importer (json_trace_parser_impl.cc); times are microseconds, in whole
+ * nanoseconds, so that slices which follow each other do not overlap by rounding.
  */
 #ifndef RAMPIPE_TIMELINE_H
 #define RAMPIPE_TIMELINE_H
@@ -49,8 +49,8 @@ bool timeline_write(struct timeline *timeline, struct rec_writer *writer,
 /** Instead: a Gantt chart as SVG, a row a track, a bar a slice, a line a transfer. */
 bool timeline_draw(struct timeline *timeline, struct rec_writer *writer,
                    struct rec_error *err) REC_MUST_CHECK;
-/** Instead: a page of HTML that shows it, with all that it needs inside, no network. `provenance`
- * is the caller's own line, below those of the streams. Time O(n log n). */
+/** Instead: a page of HTML that shows it, with all that it needs inside, no network.
+ * `provenance` is the caller's own line, below those of the streams. Time O(n log n). */
 bool timeline_write_page(struct timeline *timeline, const char *provenance,
                          struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 

@@ -19,8 +19,8 @@ enum train_state { TRAIN_ACTIVE, TRAIN_STANDBY, TRAIN_PREPARING, TRAIN_NSTATES }
 enum train_victims { TRAIN_RANDOM, TRAIN_OLDEST, TRAIN_NEWEST, TRAIN_LOWEST };
 
 /** Instances, in the order in which they came; more than TRAIN_FLEET_MAX at once are
- * REC_DATA. What is done to one of n costs O(log n), whoever it is. Of two fleets to which
- * the same is done, the same leave. */
+ * REC_DATA. What is done to one of n costs O(log n), whoever it is. Of two fleets to
+ * which the same is done, the same leave. */
 struct train_fleet;
 
 enum { TRAIN_FLEET_MAX = 1 << 20 };
@@ -33,7 +33,8 @@ struct train_instance {
     double ready; /* when it is or was prepared, in the model's unit of time */
 };
 
-/** `seed` and `stream` (rampipe/random.h) are of random victims. Free it with train_fleet_free(). NULL: out of memory. */
+/** `seed` and `stream` (rampipe/random.h) are of random victims. Free it with
+ * train_fleet_free(). NULL: out of memory. */
 struct train_fleet *train_fleet_new(enum train_victims victims, uint32_t seed,
                                     uint32_t stream,
                                     struct rec_error *err) REC_MUST_CHECK;

@@ -226,9 +226,9 @@ has_choice(const struct alloc_admission *a)
     return q->may_wait && a->options.queue > 0 && a->ends.n > 0;
 }
 
-/* Puts the question; starts the job on the alternative that is chosen. A refusal is the cause
- * of a block only if there was something to refuse: else it is what kept the last alternative
- * from starting, whoever chooses. */
+/* Puts the question; starts the job on the alternative that is chosen. A refusal is the
+ * cause of a block only if there was something to refuse: else it is what kept the last
+ * alternative from starting, whoever chooses. */
 static bool
 try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         struct rec_error *err)
@@ -256,9 +256,9 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
 /* ---- jobs that are without hope ------------------------------------------ */
 
 /*
- * When a job must start at the latest: its fastest alternative would just meet the deadline
- * if the cluster were empty. *cause: not even then would one be placed. Where placements
- * are drawn nothing is certain.
+ * When a job must start at the latest: its fastest alternative would just meet the
+ * deadline if the cluster were empty. *cause: not even then would one be placed. Where
+ * placements are drawn nothing is certain.
  */
 static bool
 find_last_chance(struct alloc_admission *a, const struct graph_job *job, double *time,

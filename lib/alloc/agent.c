@@ -1,7 +1,7 @@
 /*
  * Agents: processes that decide. One is offered the alternatives of a job and asked, on
- * one pipe, and answers on another; nothing that it does or does not do may hold us up for
- * longer than its time, or make us wait for each other.
+ * one pipe, and answers on another; nothing that it does or does not do may hold us up
+ * for longer than its time, or make us wait for each other.
  */
 #include "agent.h"
 #include "question.h"
@@ -170,7 +170,8 @@ hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *e
 
 /* ---- what it is told ----------------------------------------------------- */
 
-/* A write to a pipe that nobody reads is an error, no signal: that is for our own output. */
+/* A write to a pipe that nobody reads is an error, no signal: that is for our own
+ * output. */
 static ssize_t
 write_quietly(int fd, const char *bytes, size_t len)
 {

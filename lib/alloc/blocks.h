@@ -6,8 +6,8 @@
 
 enum { BLOCKS_DEGREES = 24, BLOCKS_SERVERS = 65536 };
 
-/* Of each degree the positions of blocks of all its shapes, without wrapping around; if they
- * have more than BLOCKS_SERVERS servers together, every so many, evenly spaced. */
+/* Of each degree the positions of blocks of all its shapes, without wrapping around; if
+ * they have more than BLOCKS_SERVERS servers together, every so many, evenly spaced. */
 struct blocks {
     uint32_t nservers;
     uint32_t ndegrees, degree[BLOCKS_DEGREES]; /* ascending; valid ones */
@@ -27,7 +27,8 @@ bool blocks_init(struct blocks *blocks, const uint32_t shape[3],
 void blocks_free(struct blocks *blocks);
 /* Fills when[] and open[]; `when` is that of each server. */
 void blocks_set(struct blocks *blocks, const double *when);
-/* A time, seconds from now, and a bit for each server that is not free by then; of the first
+/* A time, seconds from now, and a bit for each server that is not free by then; of the
+ * first
  * 64. */
 struct horizon {
     double within;
@@ -42,8 +43,8 @@ struct taken {
 };
 /* How many positions of degree[d] are free now, taken ones not. */
 uint32_t blocks_count(const struct blocks *blocks, uint32_t d, const struct taken *taken);
-/* 1 + the index of the largest degree with a position that is free by then, 0: none has one.
- * NULL: now. */
+/* 1 + the index of the largest degree with a position that is free by then, 0: none has
+ * one. NULL: now. */
 uint32_t blocks_largest(const struct blocks *blocks, const struct horizon *horizon,
                         const struct taken *taken);
 

@@ -7,9 +7,9 @@
 
 enum { SHARES = 5, HORIZONS = 3 };
 
-/* So many jobs are imagined to have come first: h() of the speed-up they need is NEED above 1/3,
- * the standard deviation of their fractions is 1/5, and that of the times between them half
- * their mean. */
+/* So many jobs are imagined to have come first: h() of the speed-up they need is NEED
+ * above 1/3, the standard deviation of their fractions is 1/5, and that of the times
+ * between them half their mean. */
 enum { BEFORE = 2 };
 #define NEED 0.12
 

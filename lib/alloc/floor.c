@@ -10,14 +10,15 @@
  *
  * List scheduling is not monotone: a step may take longer with faster deps, so simulating
  * with least times would prove nothing. The bound is made of what holds for any schedule:
- * longest paths, and the time that a machine takes to run all its ops, each not before its
- * head (the path that leads to it) and with its tail (the path behind it) still to come. The
- * preemptive schedule of Jackson is the best one for one machine (Carlier, "The one-machine
- * sequencing problem", 1982). The same is asked of all ops that come before an op with several
- * parents, which makes its head longer.
+ * longest paths, and the time that a machine takes to run all its ops, each not before
+ * its head (the path that leads to it) and with its tail (the path behind it) still to
+ * come. The preemptive schedule of Jackson is the best one for one machine (Carlier, "The
+ * one-machine sequencing problem", 1982). The same is asked of all ops that come before
+ * an op with several parents, which makes its head longer.
  *
- * All is done on units. Only complete edges count, where each part of one unit has a dep to
- * each part of the other, as graph_split() makes them; leaving others out lowers the bound.
+ * All is done on units. Only complete edges count, where each part of one unit has a dep
+ * to each part of the other, as graph_split() makes them; leaving others out lowers the
+ * bound.
  */
 #include "floor.h"
 
@@ -31,8 +32,8 @@ static const double rounding = 1e-9;
  * heads are those of paths. */
 enum { VISITS_MAX = 4000000 };
 
-/* When something is over at the earliest: for each part of a unit, and for all but at most
- * one of its parts, seconds. */
+/* When something is over at the earliest: for each part of a unit, and for all but at
+ * most one of its parts, seconds. */
 struct time {
     double each, most;
 };
@@ -153,11 +154,11 @@ sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
 }
 
 /*
- * How long the collective takes at least that the deps on one side of a unit may be; INFINITY:
- * they are none. It is among the servers of the unit's block, for each part has such a dep if
- * the unit has a complete edge there, and no other edge counts. If all deps are complete
- * edges to units of its kind, and these share its block, each server sends and receives as
- * many as the others: a collective for sure.
+ * How long the collective takes at least that the deps on one side of a unit may be;
+ * INFINITY: they are none. It is among the servers of the unit's block, for each part has
+ * such a dep if the unit has a complete edge there, and no other edge counts. If all deps
+ * are complete edges to units of its kind, and these share its block, each server sends
+ * and receives as many as the others: a collective for sure.
  */
 static void
 find_collective(struct floorer *f, uint32_t unit)
@@ -342,9 +343,10 @@ make_nodes(struct floorer *f, struct rec_error *err)
 /* ---- paths ---------------------------------------------------------------- */
 
 /*
- * One end of an edge is over at *from (its op included), so the other is not before *to. Of
- * the parts at the one end a server of the other has at most one. Where two or more are late,
- * one of these must cross; where one is, to all but the part that stands with it.
+ * One end of an edge is over at *from (its op included), so the other is not before *to.
+ * Of the parts at the one end a server of the other has at most one. Where two or more
+ * are late, one of these must cross; where one is, to all but the part that stands with
+ * it.
  */
 static void
 relax(struct time from, uint32_t from_parts, double cross, struct time *to,
@@ -411,9 +413,9 @@ runs_on(const struct node *node, uint32_t parts)
 }
 
 /*
- * When all is over of what a server runs that has one part of each unit of a kind, of those
- * before a join or all: at each instant the op with the longest tail of those whose heads
- * are over.
+ * When all is over of what a server runs that has one part of each unit of a kind, of
+ * those before a join or all: at each instant the op with the longest tail of those whose
+ * heads are over.
  */
 static bool
 run_machine(struct floorer *f, uint32_t parts, double *over, struct rec_error *err)

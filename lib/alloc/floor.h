@@ -1,6 +1,6 @@
 /*
- * What a graph needs at least of servers and of time, on whichever servers it is placed: the
- * proof is in floor.c, and for users in ramp-alloc-bound(1).
+ * What a graph needs at least of servers and of time, on whichever servers it is placed:
+ * the proof is in floor.c, and for users in ramp-alloc-bound(1).
  */
 #ifndef RAMPIPE_ALLOC_FLOOR_H
 #define RAMPIPE_ALLOC_FLOOR_H
@@ -14,7 +14,8 @@ struct floor {
 
 /*
  * The floor of a plan that alloc_place_units() places, in any order of free servers, on
- * at most `servers` of them; for heuristics that leave placer->notebook false, and for tasks.
+ * at most `servers` of them; for heuristics that leave placer->notebook false, and for
+ * tasks.
  */
 bool floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,
                 uint32_t servers, struct floor *floor,

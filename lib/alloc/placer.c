@@ -1,4 +1,5 @@
-/* The means of all heuristics: a job's servers, parents' servers, blocks of legal shapes. */
+/* The means of all heuristics: a job's servers, parents' servers, blocks of legal
+ * shapes. */
 #include "placer.h"
 
 #include <math.h>
@@ -180,8 +181,8 @@ is_anywhere(const struct alloc_placer *p)
            memcmp(p->limit, p->options.cluster.shape, sizeof p->limit) == 0;
 }
 
-/* The positions s, a bit each, counted from the origin's, at which a block of free servers
- * may start; all, if a rack has more servers than a word has bits. */
+/* The positions s, a bit each, counted from the origin's, at which a block of free
+ * servers may start; all, if a rack has more servers than a word has bits. */
 static inline uint64_t
 starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
 {
@@ -229,8 +230,8 @@ try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_un
     return free && take_block(p, unit, memory);
 }
 
-/* Tries a shape at every origin inside the job's block from at[] on, where it stops. `bound`
- * is set to the first rack where a free block starts; it may be NULL. */
+/* Tries a shape at every origin inside the job's block from at[] on, where it stops.
+ * `bound` is set to the first rack where a free block starts; it may be NULL. */
 static bool
 search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
        double memory, uint32_t at[3], uint32_t *bound)
@@ -345,7 +346,8 @@ alloc_place_units(struct alloc_placer *p, const struct alloc_plan *plan)
     return ALLOC_PLACED;
 }
 
-/* How much room the unit that was not placed would have had: looks at all blocks again. */
+/* How much room the unit that was not placed would have had: looks at all blocks
+ * again. */
 static double
 find_room(struct alloc_placer *p, const struct alloc_plan *plan)
 {
@@ -367,7 +369,8 @@ place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
     }
 }
 
-/* Room for the plan; the whole cluster is the job's block, unless a heuristic says other. */
+/* Room for the plan; the whole cluster is the job's block, unless a heuristic says
+ * other. */
 static bool
 start_job(struct alloc_placer *p, const struct alloc_plan *plan,
           const struct alloc_vacancy *vacancy, struct rec_error *err)

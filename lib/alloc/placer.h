@@ -22,8 +22,8 @@ struct alloc_vacancy {
     struct alloc_bound *bound; /* of shapes last looked for; NULL: not kept */
 };
 
-/* How far a job has filled its servers: no block of this shape that starts before `at` has
- * room for `memory` bytes a server. */
+/* How far a job has filled its servers: no block of this shape that starts before `at`
+ * has room for `memory` bytes a server. */
 struct alloc_fill {
     uint64_t job; /* placer->jobs, when it was */
     uint32_t shape[3], at[3];
@@ -49,7 +49,8 @@ struct alloc_placer {
     uint32_t origin[3], limit[3]; /* where it may lie: the whole cluster */
     uint32_t within[3];           /* its blocks have a legal shape within this one: the
                                      cluster's */
-    /* The notebook's order of shapes, and a unit may go to the servers of a parent that has
+    /* The notebook's order of shapes, and a unit may go to the servers of a parent that
+     * has
        a divisor of its parts; else as many, and the simulator's order. */
     bool notebook;
     /* and how it stands: */
@@ -71,20 +72,20 @@ struct alloc_placer {
 };
 
 /*
- * Places all units, after forgetting what stood before: each on the servers of a parent if
- * that is allowed and there is memory, else in the first free block of a legal shape inside
- * origin and limit.
+ * Places all units, after forgetting what stood before: each on the servers of a parent
+ * if that is allowed and there is memory, else in the first free block of a legal shape
+ * inside origin and limit.
  */
 enum alloc_outcome alloc_place_units(struct alloc_placer *placer,
                                      const struct alloc_plan *plan);
 /*
- * Memory never binds: no server could be given too much, and the heuristic is first fit. So all
- * units of as many parts go to the first free block for so many, or to their parents', which
- * is the same; a placement is known by these blocks.
+ * Memory never binds: no server could be given too much, and the heuristic is first fit.
+ * So all units of as many parts go to the first free block for so many, or to their
+ * parents', which is the same; a placement is known by these blocks.
  */
 bool alloc_is_light(const struct alloc_placer *placer, const struct alloc_plan *plan);
-/* Places the first unit of each number of parts of such a plan; what placement->server says of
- * other units is void. False: out of memory. */
+/* Places the first unit of each number of parts of such a plan; what placement->server
+ * says of other units is void. False: out of memory. */
 bool alloc_place_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
                        const struct alloc_vacancy *vacancy,
                        struct alloc_placement *placement,

@@ -1,4 +1,5 @@
-/* What placing a graph would give: on the servers that are free, and on an empty cluster. */
+/* What placing a graph would give: on the servers that are free, and on an empty
+ * cluster. */
 #include "price.h"
 
 #include "placer.h"
@@ -157,8 +158,9 @@ pricer_degree(struct pricer *p, uint32_t index, uint32_t *degree, struct rec_err
     return known != NULL;
 }
 
-/* What a layout is known by is p->key, the slots of the first unit of each number of parts of a
- * light plan. `slot` is per op, or if there is `server`, which is per member, per server. */
+/* What a layout is known by is p->key, the slots of the first unit of each number of
+ * parts of a light plan. `slot` is per op, or if there is `server`, which is per member,
+ * per server. */
 static bool
 set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
         const uint32_t *server, struct rec_error *err)
@@ -247,7 +249,8 @@ set_turns(struct sim_layout *layout, struct rec_error *err)
     return true;
 }
 
-/* A new layout that puts each op on its slot. `order` is that of steps, NULL: the plan's. */
+/* A new layout that puts each op on its slot. `order` is that of steps, NULL: the
+ * plan's. */
 static bool
 make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32_t *order,
             uint32_t *place, struct rec_error *err)
@@ -277,7 +280,8 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
     return false;
 }
 
-/* The slot of each op. Of light plans what p->key says of the first unit of as many parts. */
+/* The slot of each op. Of light plans what p->key says of the first unit of as many
+ * parts. */
 static bool
 set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server,
              struct rec_error *err)
@@ -388,7 +392,8 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
     return true;
 }
 
-/* Each unit has a free block on the empty cluster, and a server has room for a part of it. */
+/* Each unit has a free block on the empty cluster, and a server has room for a part of
+ * it. */
 static bool
 may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
               struct rec_error *err)

@@ -1,6 +1,6 @@
 /*
- * What placing a graph would give, on the servers that are free now and on a cluster that it
- * has for itself. What a pure heuristic gave in a state is remembered (trial.h).
+ * What placing a graph would give, on the servers that are free now and on a cluster that
+ * it has for itself. What a pure heuristic gave in a state is remembered (trial.h).
  */
 #ifndef RAMPIPE_ALLOC_PRICE_H
 #define RAMPIPE_ALLOC_PRICE_H
@@ -31,12 +31,12 @@ bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
 /* The graph on the servers that are free; valid until the next call. NULL: *err. */
 const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
                                struct rec_error *err) REC_MUST_CHECK;
-/* The graph on an empty cluster: *step is the time of a step, seconds, INFINITY if it could
- * not be placed. */
+/* The graph on an empty cluster: *step is the time of a step, seconds, INFINITY if it
+ * could not be placed. */
 bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum alloc_outcome *outcome,
                       double *step, struct rec_error *err) REC_MUST_CHECK;
-/* What the graph needs at least, whatever is free. floor->servers is 0 if it cannot be placed
- * even on an empty cluster, nor on any other. */
+/* What the graph needs at least, whatever is free. floor->servers is 0 if it cannot be
+ * placed even on an empty cluster, nor on any other. */
 bool pricer_floor(struct pricer *pricer, uint32_t index, struct floor *floor,
                   struct rec_error *err) REC_MUST_CHECK;
 

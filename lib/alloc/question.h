@@ -1,4 +1,5 @@
-/* A job at hand and its alternatives, for admission.c; what choosers see is in alloc.h. */
+/* A job at hand and its alternatives, for admission.c; what choosers see is in
+ * alloc.h. */
 #ifndef RAMPIPE_ALLOC_QUESTION_H
 #define RAMPIPE_ALLOC_QUESTION_H
 

@@ -167,12 +167,12 @@ end_of(const struct alloc_relaxation *r, const struct choice *choice)
 }
 
 /*
- * Written down as it stands, a column has an entry for each arrival while its job runs. What
- * is free after the instants is a column of its own here, and the row of an instant is the
- * difference to the one before,
+ * Written down as it stands, a column has an entry for each arrival while its job runs.
+ * What is free after the instants is a column of its own here, and the row of an instant
+ * is the difference to the one before,
  *     free[t] - free[t - 1] + servers taken at t - servers given back by t = 0,
- * free[-1] being all: three entries a column, the matrix of a network but for the rows of the
- * jobs. Where no job is started, all is free, which is where the search starts.
+ * free[-1] being all: three entries a column, the matrix of a network but for the rows of
+ * the jobs. Where no job is started, all is free, which is where the search starts.
  */
 static void
 fill_program(const struct alloc_relaxation *r, struct linear_row *row,

@@ -1,4 +1,5 @@
-/* Rollouts: each alternative is tried on sampled futures, in an admission of their own. */
+/* Rollouts: each alternative is tried on sampled futures, in an admission of their
+ * own. */
 #include "private.h"
 #include "question.h"
 

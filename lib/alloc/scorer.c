@@ -1,4 +1,5 @@
-/* A learned chooser: one score an alternative, the highest wins; nothing if all are below 0. */
+/* A learned chooser: one score an alternative, the highest wins; nothing if all are below
+ * 0. */
 #include "private.h"
 
 #include <math.h>

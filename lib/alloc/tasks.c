@@ -1,8 +1,8 @@
 /*
- * Where tasks go: list scheduling. Whenever a server is free, the task that is ready and has
- * the longest way to the end, by compute, starts on it: what runtasks does with processors.
- * Simulated here with the times that the step will take there, so that each task's server and
- * turn make the simulator do the same.
+ * Where tasks go: list scheduling. Whenever a server is free, the task that is ready and
+ * has the longest way to the end, by compute, starts on it: what runtasks does with
+ * processors. Simulated here with the times that the step will take there, so that each
+ * task's server and turn make the simulator do the same.
  */
 #include "placer.h"
 
@@ -148,7 +148,8 @@ run(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
     return ok;
 }
 
-/* The first task that no server has the memory for; the number of steps if there is none. */
+/* The first task that no server has the memory for; the number of steps if there is
+ * none. */
 static uint32_t
 find_too_large(const struct alloc_placer *p, const struct alloc_plan *plan)
 {

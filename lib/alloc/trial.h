@@ -1,7 +1,8 @@
 /*
  * What placing a graph on a cluster in a certain state gave, remembered: a placement by a
- * pure heuristic depends on the graph and on which servers are taken, and on nothing else. A cache of
- * bounded size, in which a new trial displaces the one whose place it takes.
+ * pure heuristic depends on the graph and on which servers are taken, and on nothing
+ * else. A cache of bounded size, in which a new trial displaces the one whose place it
+ * takes.
  */
 #ifndef RAMPIPE_ALLOC_TRIAL_H
 #define RAMPIPE_ALLOC_TRIAL_H

@@ -21,8 +21,8 @@ first_of(const struct waiters *w, struct sim_queue *queue)
     return queue->n ? &queue->event[0] : NULL;
 }
 
-/* Throws out the events of jobs that went, if they are many; they keep their order, for no
- * two events are equal. */
+/* Throws out the events of jobs that went, if they are many; they keep their order, for
+ * no two events are equal. */
 static bool
 tidy(const struct waiters *w, struct sim_queue *queue, struct rec_error *err)
 {

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-/* ASTRA-sim's algorithms send these bytes for the kinds that it has: all-reduce, all-gather,
- * all-to-all and reduce-scatter. The others are those of a pipelined ring; whoever scatters
- * puts in the parts of all. */
+/* ASTRA-sim's algorithms send these bytes for the kinds that it has: all-reduce,
+ * all-gather, all-to-all and reduce-scatter. The others are those of a pipelined ring;
+ * whoever scatters puts in the parts of all. */
 const struct chakra_collective chakra_collectives[] = {
     {"all-reduce", CHAKRA_RING_TWICE, false},
     {"reduce", CHAKRA_RING_WHOLE, false},
@@ -143,8 +143,8 @@ match_messages(struct chakra_traces *t, struct rec_error *err)
 
 /* ---- collectives ----------------------------------------------------------- */
 
-/* Which collective a node is of: of our files the one that they say, of others the n-th of
- * its group on each rank. */
+/* Which collective a node is of: of our files the one that they say, of others the n-th
+ * of its group on each rank. */
 struct call {
     uint64_t join, nth;
     const char *group;

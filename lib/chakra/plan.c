@@ -1,5 +1,5 @@
-/* How a graph becomes traces: which deps need a send and a receive, and what a collective's
- * members wait for. */
+/* How a graph becomes traces: which deps need a send and a receive, and what a
+ * collective's members wait for. */
 #include "plan.h"
 
 #include <stdlib.h>
@@ -67,8 +67,8 @@ find_message(const struct chakra_plan *plan, uint32_t op)
 
 /* ---- collectives ----------------------------------------------------------- */
 
-/* The member that a dep of a join leads to, at once or by a ring; GRAPH_NONE: it is not as
- * chakra_build() makes them. */
+/* The member that a dep of a join leads to, at once or by a ring; GRAPH_NONE: it is not
+ * as chakra_build() makes them. */
 static uint32_t
 find_member(const struct graph *graph, const struct graph_dep *dep)
 {
@@ -101,7 +101,8 @@ is_join(const struct graph *graph, uint32_t op)
     return true;
 }
 
-/* What the join waits for its members wait for: the one on the same slot, or the first. */
+/* What the join waits for its members wait for: the one on the same slot, or the
+ * first. */
 static void
 fold_join(struct chakra_plan *plan, uint32_t join, uint32_t *member_of_slot)
 {

@@ -19,9 +19,9 @@ enum chakra_type {
     CHAKRA_NTYPES
 };
 
-/* What a member of a ring of n sends to the next in all, for the S bytes of comm_size. These
- * are what one member puts into the collective: its share of an all-gather, its whole vector
- * of a reduce-scatter. */
+/* What a member of a ring of n sends to the next in all, for the S bytes of comm_size.
+ * These are what one member puts into the collective: its share of an all-gather, its
+ * whole vector of a reduce-scatter. */
 enum chakra_ring {
     CHAKRA_RING_NONE,   /* nothing */
     CHAKRA_RING_WHOLE,  /* S */

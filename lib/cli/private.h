@@ -9,15 +9,16 @@
 /* The bytes of the input files; 0 if one of them is no file, or standard input is not. */
 uint64_t cli_input_bytes(const struct cli *cli);
 
-/* Shows a line of progress from time to time, if that was asked for or standard error is a
- * terminal; the tool and its inputs are known. */
+/* Shows a line of progress from time to time, if that was asked for or standard error is
+ * a terminal; the tool and its inputs are known. */
 void cli_start_progress(struct cli *cli);
-/* This process is the one that tells, if none of its pipeline or job on this terminal does
- * so. */
+/* This process is the one that tells, if none of its pipeline or job on this terminal
+ * does so. */
 void cli_ask_floor(void);
 /* The same before anything is read, unless an input is a pipe. */
 void cli_ask_floor_at_once(const struct cli *cli);
-/* Around what is written to standard error: takes the line off, and shows none meanwhile. */
+/* Around what is written to standard error: takes the line off, and shows none
+ * meanwhile. */
 void cli_begin_message(sigset_t *before);
 void cli_end_message(const sigset_t *before);
 

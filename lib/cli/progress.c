@@ -1,10 +1,10 @@
 /*
  * Progress: one line for a whole pipeline, on a terminal by itself.
  *
- * A timer's signal writes it, so that a tool which computes for long without reading says how
- * far it is, too, and so that nothing looks at a clock for each record. The handler formats by
- * hand, for printf() may not be called there. It only reads: numbers that cli_next(), the
- * reader and cli_progress() leave behind.
+ * A timer's signal writes it, so that a tool which computes for long without reading says
+ * how far it is, too, and so that nothing looks at a clock for each record. The handler
+ * formats by hand, for printf() may not be called there. It only reads: numbers that
+ * cli_next(), the reader and cli_progress() leave behind.
  */
 #include "private.h"
 
@@ -82,9 +82,9 @@ is_no_pipe(void *context, const struct stat *status)
 /*
  * Of the processes of a job on a terminal one has the floor: a lock on the byte of the
  * terminal whose number is that of the process group. The system takes it back when the
- * process ends. A stage that reads a pipe asks for it when its first record has come, which is
- * after the stage upstream has had its own: so the first stage of ours gets it, whatever fills
- * its pipe.
+ * process ends. A stage that reads a pipe asks for it when its first record has come,
+ * which is after the stage upstream has had its own: so the first stage of ours gets it,
+ * whatever fills its pipe.
  */
 void
 cli_ask_floor(void)
@@ -183,8 +183,8 @@ speed_of(double share, double seconds)
     return speed;
 }
 
-/* Records: which share of the input they are says how long it takes only if the work is done
- * while reading, and not while one record is at work. */
+/* Records: which share of the input they are says how long it takes only if the work is
+ * done while reading, and not while one record is at work. */
 static void
 put_reading(struct line *line, const struct cli *cli, double seconds)
 {
@@ -260,8 +260,8 @@ show(const struct cli *cli)
 
 /* ---- the timer ----------------------------------------------------------- */
 
-/* Who has had the floor may have ended. A tool that reads a pipe then waits for another, until
- * all has been read. */
+/* Who has had the floor may have ended. A tool that reads a pipe then waits for another,
+ * until all has been read. */
 static bool
 may_ask(const struct cli *cli)
 {

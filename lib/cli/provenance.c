@@ -119,8 +119,8 @@ cli_make_provenance(const struct cli *cli, const char *dump)
     return rec_text_close(&text, NULL);
 }
 
-/* The tool's own line with another value of an option, which comes first if it is not there;
- * the caller's, NULL: cli->err. */
+/* The tool's own line with another value of an option, which comes first if it is not
+ * there; the caller's, NULL: cli->err. */
 static char *
 change_value(struct cli *cli, const char *option, uint64_t value)
 {

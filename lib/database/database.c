@@ -164,8 +164,8 @@ database_open(const char *path, const bool wanted[REC_NTYPES], struct rec_error 
     int status;
     if (!d)
         return NULL;
-    /* One that is not there is made in its place: by a transaction, as all that comes, so that
-     * of several programs that begin at a time none has a database of its own. */
+    /* One that is not there is made in its place: by a transaction, as all that comes, so
+     * that of several programs that begin at a time none has a database of its own. */
     status = sqlite3_open_v2(
         path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
         NULL);

@@ -198,8 +198,8 @@ find_need(const struct device_fit *fit, double batch)
     return need;
 }
 
-/* The need grows with the batch: doubles until it is too much, then halves the gap. 0: none
- * fits; DEVICE_BATCH_MAX: there may be no largest. */
+/* The need grows with the batch: doubles until it is too much, then halves the gap. 0:
+ * none fits; DEVICE_BATCH_MAX: there may be no largest. */
 static double
 find_largest(const struct device_fit *fit)
 {

@@ -12,8 +12,9 @@ bool device_key_precision(const struct rec_reader *reader, const struct rec *rec
                           enum device_precision *precision,
                           struct rec_error *err) REC_MUST_CHECK;
 
-/* Bytes that training holds a byte of param=, of a graph record's precision=, or `precision`
- * if it does not say its own; 1 without optimizer, which is the published rule. */
+/* Bytes that training holds a byte of param=, of a graph record's precision=, or
+ * `precision` if it does not say its own; 1 without optimizer, which is the published
+ * rule. */
 bool device_read_parameter(const struct device_optimizer *optimizer,
                            enum device_precision precision,
                            const struct rec_reader *reader, const struct rec *rec,

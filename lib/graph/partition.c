@@ -32,8 +32,8 @@ plan_op(const struct graph *graph, uint32_t op, uint32_t k, uint32_t position,
     }
 }
 
-/* Nobody splits a task, which is a command; a backward op that has a twin follows its forward
- * op. */
+/* Nobody splits a task, which is a command; a backward op that has a twin follows its
+ * forward op. */
 static bool
 is_split(const struct graph_op *op)
 {
@@ -135,7 +135,8 @@ make_plan(const struct graph *from, const struct graph_partition *how, uint32_t 
                       : plan_degree(from, how, *parts, *rank));
 }
 
-/* Ops and deps of the new graph: the number of deps grows with the square of that of parts. */
+/* Ops and deps of the new graph: the number of deps grows with the square of that of
+ * parts. */
 static double
 count_made(const struct graph *from, const uint32_t *parts)
 {

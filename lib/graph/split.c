@@ -77,7 +77,8 @@ part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM
         graph_part_letters(j, name + strlen(name));
 }
 
-/* The keys of a part of an op: as the op's, but its work is divided. NULL: *err; free() it. */
+/* The keys of a part of an op: as the op's, but its work is divided. NULL: *err; free()
+ * it. */
 static char *
 part_extra(const struct splitter *s, const struct graph_op *op, uint32_t k,
            struct rec_error *err)

@@ -141,8 +141,8 @@ put_dot_op(const struct graph_op *op, struct rec_writer *writer)
     put(writer, "];\n");
 }
 
-/* Twins are side by side, the backward pass runs up beside the forward pass: one below the other they
- * would make a picture twice as high. */
+/* Twins are side by side, the backward pass runs up beside the forward pass: one below
+ * the other they would make a picture twice as high. */
 static void
 put_dot_twins(const struct graph *graph, struct rec_writer *writer)
 {

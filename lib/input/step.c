@@ -21,8 +21,8 @@ input_forward_work(const struct input_layer *layer, double bytes)
     return work_of(layer, bytes, 1, 1);
 }
 
-/* Two products for one; fused attention, which has not kept its scores, makes them again: five
- * for two (Dao, FlashAttention-2, 2023, section 4.1). */
+/* Two products for one; fused attention, which has not kept its scores, makes them again:
+ * five for two (Dao, FlashAttention-2, 2023, section 4.1). */
 struct device_work
 input_backward_work(const struct input_layer *layer, double bytes)
 {
@@ -32,8 +32,8 @@ input_backward_work(const struct input_layer *layer, double bytes)
     return work_of(layer, bytes, fused ? 2.5 : times, times);
 }
 
-/* Is the output of the layer that of a softmax, which at most `far` layers of few inputs have
- * only moved or masked since? */
+/* Is the output of the layer that of a softmax, which at most `far` layers of few inputs
+ * have only moved or masked since? */
 static bool
 weighs(const struct input_network *network, const struct input_layer *layer, int far)
 {

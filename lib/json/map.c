@@ -8,8 +8,9 @@
 
 enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24, ITEMS_MAX = 1 << 20 };
 
-/* yajl does not look whether it got its memory. It needs so much at most: what it decodes into
- * doubles until a text fits, its stack of states grows by steps. So it gets all before. */
+/* yajl does not look whether it got its memory. It needs so much at most: what it decodes
+ * into doubles until a text fits, its stack of states grows by steps. So it gets all
+ * before. */
 struct pool {
     char *bytes;
     size_t used, size;
@@ -113,7 +114,8 @@ put(struct parse *p, enum json_kind kind, bool truth, struct rec_str text)
         p->failed = true;
         return 0;
     }
-    /* To count lines for each value of a long list would take the square of its length. */
+    /* To count lines for each value of a long list would take the square of its
+     * length. */
     *member = (struct json_member){
         .key = inside ? "" : p->key,
         .kind = kind,

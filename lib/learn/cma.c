@@ -162,7 +162,8 @@ sort(struct learn_cma *c, const double *value)
     }
 }
 
-/* The factor of the covariance; one that rounding has made indefinite keeps the old one. */
+/* The factor of the covariance; one that rounding has made indefinite keeps the old
+ * one. */
 static void
 factorise(struct learn_cma *c)
 {

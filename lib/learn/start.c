@@ -17,8 +17,8 @@ set(double *weight, double size, const struct term *term, size_t nterms)
     }
 }
 
-/* Takes jobs on d servers and no others. With a reserve, only short ones (of less than the
- * mean work) where no block of d servers would be free when the next is due. */
+/* Takes jobs on d servers and no others. With a reserve, only short ones (of less than
+ * the mean work) where no block of d servers would be free when the next is due. */
 static void
 prefer(uint32_t servers, uint32_t d, bool reserve, double size, double *weight)
 {
@@ -32,8 +32,8 @@ prefer(uint32_t servers, uint32_t d, bool reserve, double size, double *weight)
     set(weight, size, terms, sizeof terms / sizeof *terms);
 }
 
-/* Takes many servers for little work, so that free ones are in large blocks soon; refuses what
- * is worth less than `least`. */
+/* Takes many servers for little work, so that free ones are in large blocks soon; refuses
+ * what is worth less than `least`. */
 static void
 pack(double least, double size, double *weight)
 {

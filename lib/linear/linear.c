@@ -6,8 +6,8 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-/* GLPK ends the process when it runs out of memory or is misused, unless what it calls then
- * does not come back. */
+/* GLPK ends the process when it runs out of memory or is misused, unless what it calls
+ * then does not come back. */
 struct solver {
     const struct linear_program *program;
     jmp_buf out;

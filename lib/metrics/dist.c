@@ -139,8 +139,8 @@ metrics_dist_quantile(struct metrics_dist *dist, double p)
 
 /* ---- bins ---------------------------------------------------------------- */
 
-/* The values in order, those that are equal or in one bucket at once: the i-th of them, and how
- * many. False: there are no more. */
+/* The values in order, those that are equal or in one bucket at once: the i-th of them,
+ * and how many. False: there are no more. */
 static bool
 next_values(const struct metrics_dist *dist, size_t *i, double *value, uint64_t *n)
 {
@@ -160,8 +160,8 @@ next_values(const struct metrics_dist *dist, size_t *i, double *value, uint64_t 
     return true;
 }
 
-/* The upper edges of up to n bins from `least` on; how many there are: edges that rounding
- * joins are one. */
+/* The upper edges of up to n bins from `least` on; how many there are: edges that
+ * rounding joins are one. */
 static size_t
 set_edges(struct metrics_bin *bin, size_t n, double least, double most)
 {

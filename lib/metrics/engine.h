@@ -29,8 +29,8 @@ struct labelled {
     uint32_t group, label;
 };
 
-/* Intervals are joined in pairs, those in pairs, ...: node i of level k has the sums of what
- * lasted for all of the intervals from i * 2^k on, up to (i + 1) * 2^k. */
+/* Intervals are joined in pairs, those in pairs, ...: node i of level k has the sums of
+ * what lasted for all of the intervals from i * 2^k on, up to (i + 1) * 2^k. */
 struct level {
     double *sum;
     size_t n, room; /* nodes */
@@ -109,8 +109,8 @@ void metrics_kept_free(struct metrics_kept *kept);
 
 /* ---- figures.c ---- */
 
-/* All cases are counted, of a run or of the stream: finds out which of the family's optional
- * figures and quantities a group has a value of. */
+/* All cases are counted, of a run or of the stream: finds out which of the family's
+ * optional figures and quantities a group has a value of. */
 void metrics_find_present(struct metrics *m);
 /* The statistics of a distribution; with the mean's standard error if `independent`. */
 void metrics_describe(bool independent, struct metrics_dist *dist,
@@ -146,8 +146,8 @@ bool metrics_runs_figure(struct metrics_runs *runs, size_t group, size_t i,
 bool metrics_runs_mean(const struct metrics_runs *runs, size_t group,
                        const struct metrics_show *show, struct metrics_value *value);
 
-/* Which figure, counted from 0 (quantities behind the others), and which statistic of it a
- * column shows. False: there is none. */
+/* Which figure, counted from 0 (quantities behind the others), and which statistic of it
+ * a column shows. False: there is none. */
 bool metrics_find_shown(const struct metrics_family *family,
                         const struct metrics_show *show, size_t *figure,
                         size_t *statistic);

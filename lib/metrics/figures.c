@@ -1,4 +1,5 @@
-/* What comes out of a reducer: figures, which are quotients of sums, and distributions. */
+/* What comes out of a reducer: figures, which are quotients of sums, and
+ * distributions. */
 #include "engine.h"
 
 #include <math.h>
@@ -44,7 +45,8 @@ metrics_describe(bool independent, struct metrics_dist *dist,
 
 /* ---- terms --------------------------------------------------------------- */
 
-/* The terms of a group, or of an interval whose sums these are: then group is the total. */
+/* The terms of a group, or of an interval whose sums these are: then group is the
+ * total. */
 static void
 fill_terms(const struct metrics *m, const struct group *group, const double *sum,
            double seconds, double term[])

@@ -16,8 +16,8 @@
     X(PEAK_MEMORY, "peak_memory") X(BATCH, "batch") X(SEQUENCE, "sequence")              \
     X(FLOPS, "flops") X(PEAK, "peak")
 
-/* What a job adds, when, and whether so much a second. A job that is unfinished has started
- * and runs until it is blocked; any other that is blocked never started. */
+/* What a job adds, when, and whether so much a second. A job that is unfinished has
+ * started and runs until it is blocked; any other that is blocked never started. */
 enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
 #define SUMS(X)                                                                          \
     X(ARRIVED, AT_ARRIVAL, false)                                                        \

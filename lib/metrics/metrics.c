@@ -275,8 +275,9 @@ metrics_mixed(const struct metrics *m)
 
 /* ---- one case ------------------------------------------------------------ */
 
-/* The index of a key that is read, nkeys if it is none. Records of a stream have their keys
- * in one order, so the search starts at the one that stands behind the last one found. */
+/* The index of a key that is read, nkeys if it is none. Records of a stream have their
+ * keys in one order, so the search starts at the one that stands behind the last one
+ * found. */
 static size_t
 find_key(const struct metrics *m, struct rec_str name, size_t from)
 {
@@ -343,7 +344,8 @@ metrics_labelled(const struct metrics *m, uint32_t group, uint32_t label)
     return i == REC_NONE ? NULL : &m->count[i];
 }
 
-/* Groups have few of the labels that the family does not know, of which there may be many. */
+/* Groups have few of the labels that the family does not know, of which there may be
+ * many. */
 static bool
 count_label(struct metrics *m, struct group *group, uint32_t label, struct rec_error *err)
 {
@@ -481,7 +483,8 @@ share(const struct metrics *m, struct metrics_span at, size_t i)
            fmax(at.from, (double)i * m->seconds);
 }
 
-/* Adds to the intervals from..to - 1, which a case lasts for, by as few nodes as there are. */
+/* Adds to the intervals from..to - 1, which a case lasts for, by as few nodes as there
+ * are. */
 static bool
 spread_long(struct metrics *m, size_t sum, size_t from, size_t to, double amount,
             struct rec_error *err)

@@ -22,8 +22,8 @@
         METRICS_COUNT(list) * sizeof(char[METRICS_COUNT(list) <= METRICS_MOST ? 1 : -1])
 #define METRICS_NONE NULL, 0
 
-/* A record that is a case, and what its first field names: of those that name the same, such
- * as a job, each is there once. NULL: there may be more. */
+/* A record that is a case, and what its first field names: of those that name the same,
+ * such as a job, each is there once. NULL: there may be more. */
 struct metrics_record {
     enum rec_type type;
     const char *what;
@@ -72,8 +72,8 @@ struct metrics_family {
     const char *name;
     const struct metrics_record *cases; /* keys are read of them */
     size_t ncases;
-    /* Until a record of this type has come, there is no case; then what is a case of another
-     * family, too, is one of this. REC_OTHER: any is a case. */
+    /* Until a record of this type has come, there is no case; then what is a case of
+     * another family, too, is one of this. REC_OTHER: any is a case. */
     enum rec_type lead;
     enum rec_type
         predicted; /* the same for a stream that predicts; REC_OTHER: as above */
@@ -88,8 +88,8 @@ struct metrics_family {
     size_t nquantities;
     const struct metrics_quotient *figures;
     size_t nfigures;
-    /* So many of the last figures and of the last quantities come out only if a group has a
-     * value: what most results say nothing of. Columns of such a figure do likewise. */
+    /* So many of the last figures and of the last quantities come out only if a group has
+     * a value: what most results say nothing of. Columns of such a figure do likewise. */
     size_t noptional_figures, noptional_quantities;
     /* Figures of each label: the amount is the number of cases with it, whose name is put
      * behind the figure's. The labels of the list are always there, in this order. */
@@ -109,12 +109,13 @@ struct metrics_family {
     /* `key`: the values of the keys, NAN where the record has none. */
     bool (*take)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  const double key[], struct metrics_case *one, struct rec_error *err);
-    /* The name of a record's group where it is not simply the value of key `by`; `text` is
-     * for what is made up. False: it is that. *name without ptr: it is in no group. */
+    /* The name of a record's group where it is not simply the value of key `by`; `text`
+     * is for what is made up. False: it is that. *name without ptr: it is in no group. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[REC_NUM_MAX], struct rec_str *name);
     /* The terms behind the sums, of a group or an interval that lasts so many seconds;
-     * `seen`: from the first to the last of each moment; `part`: a group, not the total. */
+     * `seen`: from the first to the last of each moment; `part`: a group, not the
+     * total. */
     void (*derive)(const void *state, const struct metrics_span seen[], double seconds,
                    bool part, double term[]);
 };

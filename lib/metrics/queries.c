@@ -1,4 +1,5 @@
-/* Queries of a serving pipeline: reply and drop records; and what its stages did, served. */
+/* Queries of a serving pipeline: reply and drop records; and what its stages did,
+ * served. */
 #include "private.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
     X(LONGEST, "longest") X(REPLICAS, "replicas") X(PRICE, "price")    \
     X(STATIC_PEAK, "static_peak")
 
-/* A query ends with a reply, or when it is dropped; what a stage did counts at its end. */
+/* A query ends with a reply, or when it is dropped; what a stage did counts at its
+ * end. */
 enum { AT_ARRIVAL, AT_REPLY, AT_DROP, AT_END, IN_FLIGHT, WHILE_SERVED, NMOMENTS };
 #define SUMS(X)                                                                          \
     X(ARRIVED, AT_ARRIVAL, false)                                                        \
@@ -175,8 +177,8 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
                                    : take_query(reader, rec, one, err);
 }
 
-/* What has no such key is in the total alone: a query has no hardware, and goes through many
- * stages. */
+/* What has no such key is in the total alone: a query has no hardware, and goes through
+ * many stages. */
 static bool
 name_group(const struct rec *rec, const double key[], const char *by,
            char text[REC_NUM_MAX], struct rec_str *name)
@@ -190,8 +192,8 @@ name_group(const struct rec *rec, const double key[], const char *by,
     return true;
 }
 
-/* What no record of the group says is not 0, but unknown: a stage has no queries of its own. A
- * part of a cost would look like the whole. */
+/* What no record of the group says is not 0, but unknown: a stage has no queries of its
+ * own. A part of a cost would look like the whole. */
 static void
 forget_unsaid(bool part, double term[])
 {

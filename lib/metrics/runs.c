@@ -1,6 +1,7 @@
 /*
- * Streams of jobs. One follows the other on one time line and one cluster, or, if they are
- * runs, each is reduced alone, and every figure of its groups is a value of a distribution:
+ * Streams of jobs. One follows the other on one time line and one cluster, or, if they
+ * are runs, each is reduced alone, and every figure of its groups is a value of a
+ * distribution:
  *
  *     run 1 --> figures of its groups --+
  *     run 2 --> figures of its groups --+--> per group and figure: count, mean, se, sd, ...
@@ -220,7 +221,8 @@ find_group(struct metrics_runs *runs, const char *name, struct rec_error *err)
     return (uint32_t)runs->ngroups++;
 }
 
-/* Makes distributions up to row `need`. What the runs before did not say is 0, or unknown. */
+/* Makes distributions up to row `need`. What the runs before did not say is 0, or
+ * unknown. */
 static bool
 make_dists(const struct metrics_runs *runs, struct run_group *group, size_t need,
            struct rec_error *err)

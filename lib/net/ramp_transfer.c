@@ -150,7 +150,8 @@ mark_back(struct traffic *t, uint32_t op, bool set)
             t->back[graph->dep[graph->in[i]].src] = set ? graph->in[i] : GRAPH_NONE;
 }
 
-/* A collective of two ops. Most pairs of a graph are of few sizes, one after the other. */
+/* A collective of two ops. Most pairs of a graph are of few sizes, one after the
+ * other. */
 static double
 pair_seconds(struct traffic *t, uint32_t a, uint32_t b, double bytes)
 {

@@ -1,8 +1,8 @@
 /* Attention and RotaryEmbedding, as ONNX has them from version 23 of its operators on. */
 #include "private.h"
 
-/* Heads may be a dimension (samples, heads, length, width), or lie side by side in the last
- * of three (samples, length, heads x width). */
+/* Heads may be a dimension (samples, heads, length, width), or lie side by side in the
+ * last of three (samples, length, heads x width). */
 struct heads {
     int64_t samples, heads, length, width;
 };
@@ -27,7 +27,8 @@ read_heads(struct onnx_node *node, const struct onnx_tensor *x, const char *name
     return true;
 }
 
-/* ---- attention ----------------------------------------------------------------------- */
+/* ---- attention
+ * ----------------------------------------------------------------------- */
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 
@@ -48,8 +49,8 @@ check_past(struct onnx_node *node, const struct onnx_tensor *past,
                            "width of K and V, and of one length");
 }
 
-/* The mask is broadcast to samples, heads, queries and keys. Of keys it may have fewer: those
- * behind it are masked. */
+/* The mask is broadcast to samples, heads, queries and keys. Of keys it may have fewer:
+ * those behind it are masked. */
 static bool
 check_mask(struct onnx_node *node, const struct attention *a)
 {
@@ -104,8 +105,8 @@ read_attention(struct onnx_node *node, struct attention *a)
     return check_mask(node, a);
 }
 
-/* Query i attends to the keys of before, and below a causal mask to those up to its own, of
- * which half counts (as of a named network: half of the square). */
+/* Query i attends to the keys of before, and below a causal mask to those up to its own,
+ * of which half counts (as of a named network: half of the square). */
 static double
 count_pairs(const struct attention *a, bool causal)
 {
@@ -171,7 +172,8 @@ onnx_attention(struct onnx_node *node)
     return true;
 }
 
-/* ---- positions ------------------------------------------------------------------------- */
+/* ---- positions
+ * ------------------------------------------------------------------------- */
 
 /* A pair of elements is turned by an angle: 4 products and 2 sums. */
 bool

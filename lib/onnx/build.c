@@ -253,7 +253,8 @@ onnx_is_parameter(const struct onnx_node *node, size_t i)
            !buffer;
 }
 
-/* The layers that it reads, each once, in node->in's order, at `reads`; and what it reads. */
+/* The layers that it reads, each once, in node->in's order, at `reads`; and what it
+ * reads. */
 static size_t
 find_reads(struct onnx_node *node, uint32_t *reads, struct input_layer *layer)
 {
@@ -308,8 +309,8 @@ add_layer(struct onnx_node *node, struct onnx_value *value, double out)
     return ok;
 }
 
-/* Is it computed of constants alone, before training? *param: of which parameter, if of one
- * and nothing else. */
+/* Is it computed of constants alone, before training? *param: of which parameter, if of
+ * one and nothing else. */
 static bool
 is_constant(const struct onnx_node *node, uint32_t *param)
 {
@@ -461,7 +462,8 @@ take_node(struct onnx_node *node)
     }
 }
 
-/* ---- the network --------------------------------------------------------------------- */
+/* ---- the network
+ * --------------------------------------------------------------------- */
 
 /* Layers that no other reads come together in one. */
 static bool

@@ -34,7 +34,8 @@ letter(char c)
     return c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 
-/* ---- the equation -------------------------------------------------------------------- */
+/* ---- the equation
+ * -------------------------------------------------------------------- */
 
 /* Reads a term, up to ',', "->" or the end. `open`: dimensions that "..." stands for. */
 static bool
@@ -160,7 +161,8 @@ read_equation(struct onnx_node *node, struct sum *s)
     return at == end || onnx_fail(node, "its equation goes on behind its result");
 }
 
-/* ---- extents ------------------------------------------------------------------------ */
+/* ---- extents
+ * ------------------------------------------------------------------------ */
 
 static const char *
 index_name(uint8_t index, char name[4])
@@ -206,10 +208,11 @@ read_extents(struct onnx_node *node, struct sum *s)
     return onnx_count(&node->out) || onnx_fail(node, "its output has too many elements");
 }
 
-/* ---- work --------------------------------------------------------------------------- */
+/* ---- work
+ * --------------------------------------------------------------------------- */
 
-/* Elements of operand k that remain once the indices it has alone are summed; *flops: what
- * summing them took. */
+/* Elements of operand k that remain once the indices it has alone are summed; *flops:
+ * what summing them took. */
 static void
 sum_alone(const struct sum *s, size_t k, double *flops)
 {

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Unpacked it may need so many bytes more than the file has: short messages can say much. */
+/* Unpacked it may need so many bytes more than the file has: short messages can say
+ * much. */
 #define UNPACKED_MORE ((size_t)1 << 30)
 
 struct bytes {

@@ -1,11 +1,12 @@
 /* The table of operators. */
 #include "private.h"
 
-/* Operations an element: as a named network's layers have them, and what a function takes. */
+/* Operations an element: as a named network's layers have them, and what a function
+ * takes. */
 enum { MOVE = 0, ONE = 1, NORM = 4, FUNCTION = 4, SOFTMAX = 5, SERIES = 8 };
 
-/* Running means and variances; the state before the first step, and the lengths of samples;
- * angles and positions. */
+/* Running means and variances; the state before the first step, and the lengths of
+ * samples; angles and positions. */
 enum {
     STATISTICS = ONNX_BUFFER(3) | ONNX_BUFFER(4),
     STATES = ONNX_BUFFER(4) | ONNX_BUFFER(5) | ONNX_BUFFER(6),

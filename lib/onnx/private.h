@@ -123,15 +123,16 @@ const char *onnx_clean(const char *name, char text[ONNX_NAME_MAX]);
 
 /* ---- inputs (build.c, weights.c) --------------------------------------------- */
 
-/* Whose shape a file says. Samples, the first dimension, may have a name, but not a weight's. */
+/* Whose shape a file says. Samples, the first dimension, may have a name, but not a
+ * weight's. */
 enum onnx_shape_of { ONNX_INNER, ONNX_DATA, ONNX_WEIGHT };
 /* False: an input's shape is not known, *err. Others are then not shaped. */
 bool onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
                     enum onnx_shape_of of, struct onnx_tensor *tensor);
 /* Makes initialisers of the inputs that are weights. All values are there. */
 bool onnx_find_weights(struct onnx_building *b);
-/* Says of each value whether a gradient reaches it. Initialisers that none reaches, such as a
- * mask that is compared with 0, are no parameters. */
+/* Says of each value whether a gradient reaches it. Initialisers that none reaches, such
+ * as a mask that is compared with 0, are no parameters. */
 void onnx_mark_trained(struct onnx_building *b);
 
 /* ---- tensors (tensor.c) ------------------------------------------------------- */
@@ -141,8 +142,8 @@ bool onnx_count(struct onnx_tensor *tensor);
 void onnx_scalar(struct onnx_tensor *tensor, int64_t value);
 /* What an initialiser or constant is; false: its dimensions are no shape. */
 bool onnx_take_tensor(const Onnx__Tensor *message, struct onnx_tensor *tensor);
-/* The integers that an input holds or, without one, an attribute. 1: they are in list[*n]; 0:
- * there are none; -1: they are not known. */
+/* The integers that an input holds or, without one, an attribute. 1: they are in
+ * list[*n]; 0: there are none; -1: they are not known. */
 int onnx_list(const struct onnx_node *node, size_t input, const char *attribute,
               int64_t list[ONNX_RANK_MAX], uint32_t *n);
 /* Input i; NULL: it was left out. */

@@ -1,4 +1,5 @@
-/* RNN, GRU and LSTM: a step after the other, each of them a product and what its gates do. */
+/* RNN, GRU and LSTM: a step after the other, each of them a product and what its gates
+ * do. */
 #include "private.h"
 
 #include <stdio.h>
@@ -25,7 +26,8 @@ static const struct cell cells[] = {
     {"LSTM", 4, INPUTS, 3, 4, 3, {"Sigmoid", "Tanh", "Tanh"}, {3, 1, 1}},
 };
 
-/* Operations of the functions that a cell may name; those that are operators, too, as they. */
+/* Operations of the functions that a cell may name; those that are operators, too, as
+ * they. */
 static const struct function {
     const char *name;
     double each;

@@ -149,7 +149,8 @@ onnx_flatten(struct onnx_node *node)
     return reshaped(node, in);
 }
 
-/* Marks the axes that are named, of `rank`. 1; 0: none is named; -1: they are not known; -2: *err. */
+/* Marks the axes that are named, of `rank`. 1; 0: none is named; -1: they are not known;
+ * -2: *err. */
 static int
 mark_axes(struct onnx_node *node, uint32_t rank, bool mark[ONNX_RANK_MAX], uint32_t *n)
 {

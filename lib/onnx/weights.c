@@ -1,11 +1,12 @@
 /*
- * Inputs that are weights: a model that was exported without its values (export_params=False)
- * has them among its inputs, and does not say which are data.
+ * Inputs that are weights: a model that was exported without its values
+ * (export_params=False) has them among its inputs, and does not say which are data.
  *
  *     data -----> [Conv] <---- weight                 an operand that only a weight is
  *     data -----> [Add] <----- [Transpose] <---- ?    beside data: its shape decides
  *
- * What is made of one input alone, by whatever operators, is followed to where it meets others.
+ * What is made of one input alone, by whatever operators, is followed to where it meets
+ * others.
  */
 #include "private.h"
 
@@ -97,8 +98,8 @@ follow_recurrent(struct following *f, const Onnx__Node *node, unsigned buffers)
     return OF_DATA;
 }
 
-/* An operator that takes data and weights alike. What is made of several inputs is taken for
- * made of the largest. */
+/* An operator that takes data and weights alike. What is made of several inputs is taken
+ * for made of the largest. */
 static uint32_t
 follow_any(struct following *f, const Onnx__Node *node)
 {
@@ -121,8 +122,9 @@ follow_any(struct following *f, const Onnx__Node *node)
     return result;
 }
 
-/* Input `origin` is where a weight stands, or data if the file has its weights anyway: features
- * of a graph's nodes are chosen from, too, and multiplied by what is on the left. */
+/* Input `origin` is where a weight stands, or data if the file has its weights anyway:
+ * features of a graph's nodes are chosen from, too, and multiplied by what is on the
+ * left. */
 static void
 use_as_weight(struct following *f, uint32_t origin, bool likely)
 {
@@ -184,7 +186,8 @@ follow(struct following *f, const Onnx__Node *node)
     }
 }
 
-/* ---- the inputs ---------------------------------------------------------------------- */
+/* ---- the inputs
+ * ---------------------------------------------------------------------- */
 
 /* Does an input say all that a weight says: floating point, each dimension a number? */
 static bool
@@ -218,7 +221,8 @@ value_of(const struct onnx_building *b, size_t i)
     return &b->value[at];
 }
 
-/* Is the first dimension of an input the batch of the data? `batch`: 0 if it is not known. */
+/* Is the first dimension of an input the batch of the data? `batch`: 0 if it is not
+ * known. */
 static bool
 has_batch(const struct onnx_value *value, int64_t batch)
 {
@@ -246,8 +250,9 @@ find_batch(const struct following *f)
 }
 
 /* Who exports weights as inputs puts them behind the data. So one that only stands beside
- * data is a weight if it has no batch, or if a sure weight is before it; and only if there is
- * a sure one at all. What is expanded to the samples, a class token, has none of them. */
+ * data is a weight if it has no batch, or if a sure weight is before it; and only if
+ * there is a sure one at all. What is expanded to the samples, a class token, has none of
+ * them. */
 static void
 decide(struct following *f)
 {
@@ -388,7 +393,8 @@ onnx_find_weights(struct onnx_building *b)
     return ok;
 }
 
-/* ---- gradients ------------------------------------------------------------------------ */
+/* ---- gradients
+ * ------------------------------------------------------------------------ */
 
 static void
 mark(struct onnx_building *b, const char *name)

@@ -131,8 +131,9 @@ rng_arrivals_next(struct rng_arrivals *a, double *time, struct rec_error *err)
     return isfinite(a->time);
 }
 
-/* The mean of gamma spacings is known, and that of few is not it: the renewal theorem's second
- * term says how many more come at once. Of others no spacing counts beyond the end, for a few large ones may make the mean of many small. */
+/* The mean of gamma spacings is known, and that of few is not it: the renewal theorem's
+ * second term says how many more come at once. Of others no spacing counts beyond the
+ * end, for a few large ones may make the mean of many small. */
 bool
 rng_arrivals_estimate(const struct rng_arrivals_options *options, double until,
                       double *arrivals, struct rec_error *err)

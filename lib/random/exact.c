@@ -1,10 +1,10 @@
-/* log, exp, pow and sinpi that give the same bits on every machine: made of nothing but IEEE
- * operations in a fixed order, while those of a libm differ with its version and with the
- * instructions that the processor has.
+/* log, exp, pow and sinpi that give the same bits on every machine: made of nothing but
+ * IEEE operations in a fixed order, while those of a libm differ with its version and
+ * with the instructions that the processor has.
  *
  * The larger part of a result is a sum of two doubles, so that errors are below 0.501
- * units in the last place: nearly always what correct rounding gives. Tables and reduction
- * as in Tang, "Table-driven implementation of the logarithm function" (1990).
+ * units in the last place: nearly always what correct rounding gives. Tables and
+ * reduction as in Tang, "Table-driven implementation of the logarithm function" (1990).
  */
 #include "rampipe/random.h"
 

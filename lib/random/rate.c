@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Fewer arrivals in a cycle of on and off, and what is drawn is a process of constant rate,
- * in hundreds of draws each. */
+/* Fewer arrivals in a cycle of on and off, and what is drawn is a process of constant
+ * rate, in hundreds of draws each. */
 static const double CYCLE_LEAST = 0.01;
 
 struct step {
@@ -91,8 +91,8 @@ part_of_cycle(double amplitude, double x)
     return x + amplitude / M_PI * (sine * sine);
 }
 
-/* Which x in [0, 1] has part y: Newton's method, and where it would leave the bounds, as with
- * A = 1 about the bottom, their middle. */
+/* Which x in [0, 1] has part y: Newton's method, and where it would leave the bounds, as
+ * with A = 1 about the bottom, their middle. */
 static double
 invert_cycle(double amplitude, double y)
 {

@@ -10,7 +10,8 @@
 /* Draws that the generator of state 0 is ahead of that of state 4357. */
 enum { AHEAD = 1 << 20 };
 
-/* GSL's own handler of errors aborts; without one its functions return what went wrong. */
+/* GSL's own handler of errors aborts; without one its functions return what went
+ * wrong. */
 __attribute__((constructor)) static void
 let_errors_return(void)
 {
@@ -80,7 +81,8 @@ rng_normal(struct rng *rng, double deviation)
     return deviation * x;
 }
 
-/* Box and Muller's method, as Marsaglia has it: two normal variables, but for a factor. */
+/* Box and Muller's method, as Marsaglia has it: two normal variables, but for a
+ * factor. */
 static double
 draw_pair(struct rng *rng, double pair[2])
 {

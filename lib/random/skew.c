@@ -14,8 +14,8 @@ struct skew {
     double z; /* of the integrand */
 };
 
-/* Owen's T(z, a) = 1/2pi of the integral of exp(-z^2 (1 + x^2) / 2) / (1 + x^2) over x from
- * 0 to a; here x = tan(angle), so that no shape is too large. */
+/* Owen's T(z, a) = 1/2pi of the integral of exp(-z^2 (1 + x^2) / 2) / (1 + x^2) over x
+ * from 0 to a; here x = tan(angle), so that no shape is too large. */
 static double
 integrand(double angle, void *context)
 {

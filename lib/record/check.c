@@ -128,7 +128,8 @@ utf8_length(const unsigned char *p, size_t left)
     return n;
 }
 
-/* Are all bytes printable ASCII or TABs? Those of most lines are, and are seen quickly. */
+/* Are all bytes printable ASCII or TABs? Those of most lines are, and are seen
+ * quickly. */
 static bool
 is_plain(const char *p, size_t n)
 {
@@ -215,8 +216,8 @@ key_prefix(struct rec_str field)
     return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
 }
 
-/* Is there a '=', with a key before it? (Every field of every record is asked: most have it
- * among their first 16 bytes, which may be read, as above.) */
+/* Is there a '=', with a key before it? (Every field of every record is asked: most have
+ * it among their first 16 bytes, which may be read, as above.) */
 static inline bool
 is_key_value(struct rec_str field)
 {
@@ -247,8 +248,8 @@ rec_check_extra(const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-/* No key stands twice. Each has a bit, and keys are compared where a bit is there already,
- * first by the number. */
+/* No key stands twice. Each has a bit, and keys are compared where a bit is there
+ * already, first by the number. */
 static bool
 check_keys(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
@@ -281,8 +282,8 @@ rec_check_line(const struct rec_reader *reader, const struct rec *rec,
            check_keys(reader, rec, err);
 }
 
-/* The field, counted from 1, that a number must not be less (LATER), or more (PAST), than;
- * 0: none. */
+/* The field, counted from 1, that a number must not be less (LATER), or more (PAST),
+ * than; 0: none. */
 static size_t
 bound(const struct rec *rec, const struct rec_field_spec *spec)
 {

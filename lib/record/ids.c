@@ -62,8 +62,8 @@ hash_of(struct rec_str id)
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* Splits an id into a prefix and the number behind it, which has no zero in front: an id is
- * split in one way. False: it has none, or one that is too long. */
+/* Splits an id into a prefix and the number behind it, which has no zero in front: an id
+ * is split in one way. False: it has none, or one that is too long. */
 static bool
 split_number(struct rec_str id, size_t *len, uint64_t *number)
 {

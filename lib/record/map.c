@@ -86,8 +86,8 @@ rec_map_free(struct rec_map *map)
     *map = (struct rec_map){0};
 }
 
-/* The first chunk of an arena is small, for there may be very many arenas; each further one
- * is twice as large as the one before. */
+/* The first chunk of an arena is small, for there may be very many arenas; each further
+ * one is twice as large as the one before. */
 enum { FIRST_CHUNK = 256, LARGEST_CHUNK = 1 << 16 };
 
 struct rec_arena_chunk {

@@ -116,10 +116,10 @@ parse_slow(struct rec_str s, double *value)
 }
 
 /*
- * A mantissa of up to 19 digits times a power of ten whose 128 leading bits are known: the
- * product of the two is so close that its 53 leading bits are right, unless what is left of
- * them is a half (D. Lemire, "Number parsing at a gigabyte per second", 2021; after M.
- * Eisel). False: it may be, or the number is not normal.
+ * A mantissa of up to 19 digits times a power of ten whose 128 leading bits are known:
+ * the product of the two is so close that its 53 leading bits are right, unless what is
+ * left of them is a half (D. Lemire, "Number parsing at a gigabyte per second", 2021;
+ * after M. Eisel). False: it may be, or the number is not normal.
  */
 static bool
 parse_wide(uint64_t mantissa, int exponent, double *value)

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A unit is taken for what is at least `from`, in the quantity's base unit. Minutes and longer
- * begin at ten, so that what has up to three digits before the point stays in the smaller unit. */
+/* A unit is taken for what is at least `from`, in the quantity's base unit. Minutes and
+ * longer begin at ten, so that what has up to three digits before the point stays in the
+ * smaller unit. */
 struct unit {
     const char *name;
     double base, from;

@@ -2,9 +2,9 @@
  * A simulation at work, which only its files see: setup.c makes it and its queries,
  * simulate.c lets things happen, alone.c simulates one stage of it.
  *
- * A query in the pipeline is as many tokens as it has branches; a token is in the queue of a
- * stage, or in a batch of it. An event is a batch that is done, or, after a batching delay,
- * one that is taken.
+ * A query in the pipeline is as many tokens as it has branches; a token is in the queue
+ * of a stage, or in a batch of it. An event is a batch that is done, or, after a batching
+ * delay, one that is taken.
  */
 #ifndef RAMPIPE_SERVE_ENGINE_H
 #define RAMPIPE_SERVE_ENGINE_H

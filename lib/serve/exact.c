@@ -1,10 +1,11 @@
 /*
- * The best plan of all, by branch and bound. Stages that share an ancestor, or are one, form a
- * group; what happens in one group does not depend on another, only whether a query is late
- * does on all. In a group stages are chosen in topological order, each simulated behind those
- * before it. A query that is late there, with the least time behind it added, is late whatever
- * else is chosen: where too many are, the rest need not be tried. What is left of a group are
- * its solutions, less those that another makes superfluous; one of each group make a plan.
+ * The best plan of all, by branch and bound. Stages that share an ancestor, or are one,
+ * form a group; what happens in one group does not depend on another, only whether a
+ * query is late does on all. In a group stages are chosen in topological order, each
+ * simulated behind those before it. A query that is late there, with the least time
+ * behind it added, is late whatever else is chosen: where too many are, the rest need not
+ * be tried. What is left of a group are its solutions, less those that another makes
+ * superfluous; one of each group make a plan.
  */
 #include "search.h"
 
@@ -49,8 +50,8 @@ is_subset(const struct search *search, const struct late *a, const struct late *
 
 /* ---- what cannot be better ----------------------------------------------- */
 
-/* Nothing that costs at least `cost`, and whose slowest stage takes at most `rate`, is better
- * than the best so far. Sums of prices differ by their roundings. */
+/* Nothing that costs at least `cost`, and whose slowest stage takes at most `rate`, is
+ * better than the best so far. Sums of prices differ by their roundings. */
 static bool
 is_hopeless(const struct search *search, double cost, double rate)
 {
@@ -112,8 +113,8 @@ keep_solution(struct search *search, struct group *group, double cost, double ra
     return true;
 }
 
-/* A solution of each group is a plan, if not too many queries are late in one or the other:
- * those of groups before `g` with what was chosen for `g`. */
+/* A solution of each group is a plan, if not too many queries are late in one or the
+ * other: those of groups before `g` with what was chosen for `g`. */
 static bool
 join_groups(struct search *search, size_t g, double cost, double rate)
 {
@@ -190,8 +191,8 @@ take_batch(void *context, const struct serve_token *token, uint32_t n, double ti
     return !watching->late;
 }
 
-/* Simulates a stage as it is chosen; *verdict: whether not too many are late for sure, and
- * whether any query waited. */
+/* Simulates a stage as it is chosen; *verdict: whether not too many are late for sure,
+ * and whether any query waited. */
 static bool
 simulate_stage(struct search *search, size_t depth, uint32_t s, bool *met, bool *waited,
                struct rec_error *err)
@@ -237,7 +238,8 @@ simulate_stage(struct search *search, size_t depth, uint32_t s, bool *met, bool 
 
 /* ---- the search ---------------------------------------------------------- */
 
-/* The least that the groups that are not at hand cost: solutions, or cheapest replicas. */
+/* The least that the groups that are not at hand cost: solutions, or cheapest
+ * replicas. */
 static double
 cost_beside(const struct search *search, size_t g)
 {
@@ -257,7 +259,8 @@ cost_behind(const struct search *search, const struct group *group, size_t depth
     return cost;
 }
 
-/* All queries that come are late by the least times, or some by the stage's throughput. */
+/* All queries that come are late by the least times, or some by the stage's
+ * throughput. */
 static bool
 is_impossible(const struct search *search, uint32_t s)
 {
@@ -325,8 +328,8 @@ search_stage(struct search *search, size_t g, size_t depth, double cost, double 
 
 /* ---- how long it will take ----------------------------------------------- */
 
-/* The number of children of a stage as others are chosen, at most: those that are not hopeless
- * by their cost. */
+/* The number of children of a stage as others are chosen, at most: those that are not
+ * hopeless by their cost. */
 static double
 count_children(const struct search *search, size_t g, size_t depth)
 {
@@ -343,10 +346,11 @@ count_children(const struct search *search, size_t g, size_t depth)
 }
 
 /*
- * Goes down the tree of a group once, at random, simulating all children of each node that it
- * comes to: with m of them alive at a depth the tree has m times as many nodes below. The mean of
- * *simulations over all ways down is what the search takes (Knuth, "Estimating the efficiency of
- * backtrack programs", Mathematics of Computation 29, 1975).
+ * Goes down the tree of a group once, at random, simulating all children of each node
+ * that it comes to: with m of them alive at a depth the tree has m times as many nodes
+ * below. The mean of *simulations over all ways down is what the search takes (Knuth,
+ * "Estimating the efficiency of backtrack programs", Mathematics of Computation 29,
+ * 1975).
  */
 static bool
 dive(struct search *search, size_t g, struct rng *rng, double *simulations,
@@ -397,8 +401,8 @@ compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* A search that is too long is refused before it begins. A few ways down are seldom too many by
- * far, but often too few: the middle one of them must be beyond the limit. */
+/* A search that is too long is refused before it begins. A few ways down are seldom too
+ * many by far, but often too few: the middle one of them must be beyond the limit. */
 static bool
 estimate(struct search *search, size_t g, struct rec_error *err)
 {

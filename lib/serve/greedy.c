@@ -1,5 +1,5 @@
-/* The published planner: from a plan that surely meets the objective to a cheaper one, step by
- * step. */
+/* The published planner: from a plan that surely meets the objective to a cheaper one,
+ * step by step. */
 #include "planner.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@ struct best {
 
 /* ---- moves --------------------------------------------------------------- */
 
-/* The options of a stage of one hardware: that of the next batch; false: there is none. */
+/* The options of a stage of one hardware: that of the next batch; false: there is
+ * none. */
 static bool
 next_batch(const struct serve_menu *menu, uint32_t *option)
 {
@@ -196,7 +197,8 @@ check_alone(struct serve_planner *planner, const struct serve_choice *choice,
 typedef bool action(struct serve_planner *, struct serve_choice *, uint32_t,
                     struct best *, struct rec_error *);
 
-/* What saves most is tried first: what costs more than the best so far is not simulated. */
+/* What saves most is tried first: what costs more than the best so far is not
+ * simulated. */
 static bool
 minimize(struct serve_planner *planner, struct serve_choice *choice,
          struct rec_error *err)
@@ -242,8 +244,8 @@ spend(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
     return true;
 }
 
-/* The next batch, a replica more, dearer hardware: the first that works, of the stage that is
- * slowest, as long as one does. */
+/* The next batch, a replica more, dearer hardware: the first that works, of the stage
+ * that is slowest, as long as one does. */
 static bool
 spend_budget(struct serve_planner *planner, struct serve_choice *choice,
              struct rec_error *err)

@@ -67,7 +67,8 @@ make_menu(struct serve_planner *planner, uint32_t s, struct rec_error *err)
 
 /* ---- the least time before and behind a stage ---------------------------- */
 
-/* Before: a query that comes came along an edge at least, and along each that all take. */
+/* Before: a query that comes came along an edge at least, and along each that all
+ * take. */
 static void
 find_head(struct serve_planner *planner, uint32_t s, const bool certain[], bool *comes)
 {
@@ -287,8 +288,8 @@ serve_bottleneck(const struct serve_planner *planner, const struct serve_choice 
     return rate;
 }
 
-/* By `slo` after the last arrival a stage is done with no more than it can take from the first
- * arrival on: the others are late. */
+/* By `slo` after the last arrival a stage is done with no more than it can take from the
+ * first arrival on: the others are late. */
 bool
 serve_too_slow(const struct serve_planner *planner, uint32_t stage,
                struct serve_choice choice)

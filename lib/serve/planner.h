@@ -89,8 +89,8 @@ bool serve_judge(struct serve_planner *planner, const struct serve_choice *choic
 /* The plan of a choice that meets the objective. */
 bool serve_make_plan(struct serve_planner *planner, const struct serve_choice *choice,
                      struct serve_plan *plan, struct rec_error *err) REC_MUST_CHECK;
-/* REC_NO if the objective cannot be met whatever is chosen: by the least times of a way through
- * the pipeline. */
+/* REC_NO if the objective cannot be met whatever is chosen: by the least times of a way
+ * through the pipeline. */
 bool serve_can_meet(struct serve_planner *planner, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

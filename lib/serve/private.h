@@ -1,6 +1,7 @@
 /*
- * What the planner knows of the simulator: one stage can be simulated alone, behind others
- * whose batches are played back, for no stage depends on one that it gets nothing from.
+ * What the planner knows of the simulator: one stage can be simulated alone, behind
+ * others whose batches are played back, for no stage depends on one that it gets nothing
+ * from.
  */
 #ifndef RAMPIPE_SERVE_PRIVATE_H
 #define RAMPIPE_SERVE_PRIVATE_H
@@ -27,8 +28,8 @@ struct serve_trail {
     size_t nbatches, room, nmembers, member_room;
 };
 
-/* Simulates `stage` alone from now on, before any query came; `watch` hears of each of its
- * batches that is done, false ends the simulation. */
+/* Simulates `stage` alone from now on, before any query came; `watch` hears of each of
+ * its batches that is done, false ends the simulation. */
 void serve_sim_only(struct serve_sim *sim, uint32_t stage,
                     bool (*watch)(void *context, const struct serve_token *token,
                                   uint32_t n, double time, struct rec_error *err));

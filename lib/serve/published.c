@@ -1,11 +1,12 @@
 /* The tuner's published rule: InferLine, section 5. */
 #include "tuning.h"
 
-/* The rate of the recent past: the highest over windows of RECENT, seconds, within HORIZON;
- * how often it is looked at while nothing changes. */
+/* The rate of the recent past: the highest over windows of RECENT, seconds, within
+ * HORIZON; how often it is looked at while nothing changes. */
 enum { RECENT = 5, HORIZON = 30 };
 
-/* Replicas of a stage for `rate` queries/s, with the utilisation that it was planned for, */
+/* Replicas of a stage for `rate` queries/s, with the utilisation that it was planned
+ * for, */
 static uint32_t
 needed(const struct serve_tuner *tuner, const struct tuned *stage, double rate)
 {
@@ -54,8 +55,8 @@ meet(struct serve_tuner *tuner, double rate)
     }
 }
 
-/* The most arrivals in one of the windows of RECENT that end at `time`, RECENT before, and so
- * on through HORIZON. */
+/* The most arrivals in one of the windows of RECENT that end at `time`, RECENT before,
+ * and so on through HORIZON. */
 static uint64_t
 most_recent(const struct serve_tuner *tuner, double time)
 {
@@ -69,8 +70,8 @@ most_recent(const struct serve_tuner *tuner, double time)
 }
 
 /*
- * More comes than there are replicas for. `rate` is above what was planned for, or 0; `recent`
- * is above what replicas were taken away for, or 0.
+ * More comes than there are replicas for. `rate` is above what was planned for, or 0;
+ * `recent` is above what replicas were taken away for, or 0.
  */
 static bool
 scale_up(struct serve_tuner *tuner, double rate, double recent, double time,

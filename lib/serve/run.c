@@ -78,8 +78,8 @@ begin(struct serve_run *run, const struct rec_reader *reader, struct rec_error *
     return run->sim != NULL;
 }
 
-/* When the tuner does something next; once no more queries come, and none is served any more,
- * it does nothing. */
+/* When the tuner does something next; once no more queries come, and none is served any
+ * more, it does nothing. */
 static double
 tuner_next(const struct serve_run *run)
 {
@@ -100,8 +100,8 @@ tune(struct serve_run *run, struct rec_error *err)
     return any >= 0 && (any == 0 || serve_sim_change(run->sim, &change, err));
 }
 
-/* Lets everything happen up to and at `time`; at equal times first what stages do, then what
- * the tuner does. */
+/* Lets everything happen up to and at `time`; at equal times first what stages do, then
+ * what the tuner does. */
 static bool
 happen(struct serve_run *run, double time, struct rec_error *err)
 {

@@ -33,7 +33,8 @@ serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reade
     return true;
 }
 
-/* The first n arrivals: 1; 0: there are fewer, or it is not said how they are drawn; -1 *err. */
+/* The first n arrivals: 1; 0: there are fewer, or it is not said how they are drawn; -1
+ * *err. */
 static int
 draw(const struct rng_arrivals_options *options, double *times, size_t n,
      struct rec_error *err)
@@ -55,8 +56,9 @@ serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t
     *again = NULL;
     if (!drawn->known || (options.spacing && strncmp(options.spacing, "file:", 5) == 0))
         return true;
-    /* One spacing may be as long as any number of turns: a record of a few bytes could ask for
-     * years of them. A gamma's spacings are short, and tracegen bounds their turns. */
+    /* One spacing may be as long as any number of turns: a record of a few bytes could
+     * ask for years of them. A gamma's spacings are short, and tracegen bounds their
+     * turns. */
     if (options.spacing && options.change && strcmp(options.change, "on-off") == 0)
         return true;
     if (!(*again = calloc(n + 1, sizeof **again)))

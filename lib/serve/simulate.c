@@ -103,8 +103,8 @@ is_late(struct serve_sim *sim, const struct station *station, uint32_t index, do
     return true;
 }
 
-/* Something will happen at a station. Times end where sums of them, over replicas or queries,
- * might be more than a number holds. */
+/* Something will happen at a station. Times end where sums of them, over replicas or
+ * queries, might be more than a number holds. */
 static bool
 push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
      uint32_t slot, struct rec_error *err)
@@ -118,8 +118,8 @@ push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
                      station->stage->name, time);
 }
 
-/* A replica takes what waits, up to a batch. It must be counted as busy; with nothing there
- * it becomes idle. */
+/* A replica takes what waits, up to a batch. It must be counted as busy; with nothing
+ * there it becomes idle. */
 static bool
 start_batch(struct serve_sim *sim, struct station *station, double time,
             struct rec_error *err)
@@ -155,8 +155,8 @@ start_batch(struct serve_sim *sim, struct station *station, double time,
     return ok;
 }
 
-/* Idle replicas see `n` queries that came: as many as they need take them, at once or after
- * the batching delay. */
+/* Idle replicas see `n` queries that came: as many as they need take them, at once or
+ * after the batching delay. */
 static bool
 wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
      struct rec_error *err)

@@ -1,7 +1,7 @@
 /*
- * The tuner: more replicas when more comes than was planned for, fewer when less does. What
- * it goes by is in a ring of the arrivals that the widest window holds; what it does is said
- * by a rule.
+ * The tuner: more replicas when more comes than was planned for, fewer when less does.
+ * What it goes by is in a ring of the arrivals that the widest window holds; what it does
+ * is said by a rule.
  */
 #include "tuning.h"
 

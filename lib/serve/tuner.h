@@ -6,8 +6,8 @@
 
 struct serve_tuner;
 
-/* Of a sealed pipeline that is configured, which is borrowed. REC_DATA: it is not said what
- * the pipeline was planned for. */
+/* Of a sealed pipeline that is configured, which is borrowed. REC_DATA: it is not said
+ * what the pipeline was planned for. */
 struct serve_tuner *serve_tuner_new(const struct serve_pipeline *pipeline,
                                     enum serve_service service,
                                     const struct serve_tuning *tuning,
@@ -24,8 +24,8 @@ int serve_tuner_step(struct serve_tuner *tuner, struct serve_change *change,
                      struct rec_error *err) REC_MUST_CHECK;
 /* Takes the next of the replicas that are still starting: false, there is none. */
 bool serve_tuner_starting(struct serve_tuner *tuner, struct serve_change *change);
-/* US$ an hour of a stage in a static plan for the highest rate over half a minute so far; NAN:
- * not known. */
+/* US$ an hour of a stage in a static plan for the highest rate over half a minute so far;
+ * NAN: not known. */
 double serve_tuner_fixed(const struct serve_tuner *tuner, uint32_t stage);
 
 #endif

@@ -36,8 +36,8 @@ first(struct sim_clock *clock, double *time)
     return least;
 }
 
-/* Lets everything happen up to and at `time`. A model that is alone need not be asked each
- * time what is next. */
+/* Lets everything happen up to and at `time`. A model that is alone need not be asked
+ * each time what is next. */
 static bool
 happen(struct sim_clock *clock, double time, struct rec_error *err)
 {

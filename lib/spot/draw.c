@@ -167,8 +167,8 @@ make_source(const struct spot_model *m, enum spot_kind kind)
     return s;
 }
 
-/* Twice as many intervals, or an estimate of the spacings until the end: none counts beyond
- * it, for a few large ones may make the mean of many small. */
+/* Twice as many intervals, or an estimate of the spacings until the end: none counts
+ * beyond it, for a few large ones may make the mean of many small. */
 static bool
 count_draws(const struct spot_drawing *drawing, const struct source source[2],
             double *draws, struct rec_error *err)

@@ -34,8 +34,8 @@ struct log {
     struct rec_arena *arena;
 };
 
-/* A row is wrong: 0 if it may be repaired, with a warning that it was `mended`; else -1 and
- * *err, which says what a repair would do. */
+/* A row is wrong: 0 if it may be repaired, with a warning that it was `mended`; else -1
+ * and *err, which says what a repair would do. */
 REC_PRINTF(6, 7)
 static int
 refuse(struct log *log, const char *file, uint64_t line, const char *mended,

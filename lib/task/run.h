@@ -430,8 +430,8 @@ void run_client_add_tally(const struct run_client *client, struct task_tally *ta
 int run_socket_open(const char *path, struct stat *own, struct rec_error *err);
 /* Closes it, and removes its file if that is still its own. */
 void run_socket_close(int socket, const char *path, const struct stat *own);
-/* Sends of the n bytes, from *sent on, as many as the other end takes now. False: it does not
- * listen any more. */
+/* Sends of the n bytes, from *sent on, as many as the other end takes now. False: it does
+ * not listen any more. */
 bool run_socket_send(int socket, const char *bytes, size_t n,
                      size_t *sent) REC_MUST_CHECK;
 

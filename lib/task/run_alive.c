@@ -1,8 +1,8 @@
 /*
- * Processes that outlived the runner that had started them. They are known by their process
- * group, which is that of the task's process, and by RAMPIPE_TASK in their environment, which
- * one keeps that begins a group or a session of its own. No process is ever signalled: a number may be a
- * stranger's by now.
+ * Processes that outlived the runner that had started them. They are known by their
+ * process group, which is that of the task's process, and by RAMPIPE_TASK in their
+ * environment, which one keeps that begins a group or a session of its own. No process is
+ * ever signalled: a number may be a stranger's by now.
  */
 #include "run.h"
 
@@ -15,7 +15,8 @@
 
 enum { PAUSE = 20 }; /* milliseconds between two looks */
 
-/* The kernel counts starts in hundredths of a second; ours is read just after it; seconds. */
+/* The kernel counts starts in hundredths of a second; ours is read just after it;
+ * seconds. */
 #define NEAR 1.0
 
 void
@@ -31,7 +32,8 @@ run_boot_name(char name[64])
         strcpy(name, "unknown");
 }
 
-/* All of a file of /proc, with a NUL behind; the caller's. NULL: it is gone, or not ours. */
+/* All of a file of /proc, with a NUL behind; the caller's. NULL: it is gone, or not
+ * ours. */
 static char *
 read_all(pid_t pid, const char *kind, size_t *size)
 {

@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a file is, or will be when it is made; the caller's. NULL: nowhere, or no memory. */
+/* Where a file is, or will be when it is made; the caller's. NULL: nowhere, or no
+ * memory. */
 static char *
 resolve(const char *path)
 {
@@ -26,8 +27,8 @@ resolve(const char *path)
     return whole;
 }
 
-/* Is a path the same file as another, or, NULL, as what is open as a descriptor? A device or a
- * pipe is none that could be spoilt. */
+/* Is a path the same file as another, or, NULL, as what is open as a descriptor? A device
+ * or a pipe is none that could be spoilt. */
 static bool
 is_same(const char *path, const char *other, int descriptor)
 {

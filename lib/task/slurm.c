@@ -71,8 +71,8 @@ slurm_free(struct slurm_words *words)
 
 /* ---- running them ------------------------------------------------------------ */
 
-/* In a group of its own, for a terminal's signals are for this process; but only the group
- * of this process may read from the terminal. */
+/* In a group of its own, for a terminal's signals are for this process; but only the
+ * group of this process may read from the terminal. */
 static int
 spawn(const struct slurm_words *words, int input, int output, bool all,
       const sigset_t *mask, pid_t *pid)

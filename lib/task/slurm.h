@@ -22,8 +22,8 @@ bool slurm_split(struct slurm_words *words, const char *text,
 void slurm_cut(struct slurm_words *words, size_t n);
 void slurm_free(struct slurm_words *words);
 
-/* Starts a command; what it prints can be read from *output, what it complains of, too, if
- * `all`. `input` is its standard input; its signals are those of `mask`. */
+/* Starts a command; what it prints can be read from *output, what it complains of, too,
+ * if `all`. `input` is its standard input; its signals are those of `mask`. */
 bool slurm_spawn(const struct slurm_words *words, int input, bool all,
                  const sigset_t *mask, pid_t *pid, int *output,
                  struct rec_error *err) REC_MUST_CHECK;

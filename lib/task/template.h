@@ -1,7 +1,7 @@
 /*
  * What reading a template and expanding it share. Texts of the template are the YAML
- * source's, which lives as long as it does; what lists hold lies in one array a kind, so that
- * a list is where it begins and how many it has.
+ * source's, which lives as long as it does; what lists hold lies in one array a kind, so
+ * that a list is where it begins and how many it has.
  *
  *     documents > steps > executables > patterns > pieces
  *               > parameters > values

@@ -1,4 +1,5 @@
-/* Templates, from YAML: parameters, tasks and their fields, each from a row of a table. */
+/* Templates, from YAML: parameters, tasks and their fields, each from a row of a
+ * table. */
 #include "template.h"
 
 #include <stdlib.h>

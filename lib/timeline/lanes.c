@@ -19,8 +19,8 @@ compare_slices(const void *a, const void *b, void *context)
     return i < k ? -1 : i > k;
 }
 
-/* The lowest lane that is free at a time, which is taken up to another. `tree` is when lanes
- * are free, the earliest of pairs, of pairs of those. */
+/* The lowest lane that is free at a time, which is taken up to another. `tree` is when
+ * lanes are free, the earliest of pairs, of pairs of those. */
 static uint32_t
 take_lane(int64_t *tree, size_t leaves, const struct timeline_slice *slice)
 {

@@ -1,6 +1,6 @@
-/* A page: the viewer, which is a program for a browser, and behind it the data as JSON. What is
- * said of all slices stands in columns, in the order of tracks and of time; a text stands there
- * once. The viewer says which columns it reads (viewer_data.js). */
+/* A page: the viewer, which is a program for a browser, and behind it the data as JSON.
+ * What is said of all slices stands in columns, in the order of tracks and of time; a
+ * text stands there once. The viewer says which columns it reads (viewer_data.js). */
 #include "private.h"
 
 #include "rampipe/json.h"
@@ -140,8 +140,8 @@ is_shown(const struct timeline_row *row, size_t field)
                    field == row->track || field == row->name);
 }
 
-/* The record without what its slice says, in the order and by the names of its row: few records
- * differ then. */
+/* The record without what its slice says, in the order and by the names of its row: few
+ * records differ then. */
 static bool
 describe(struct page *p, enum rec_type type, const struct timeline_row *row,
          const char *line, struct rec_str *detail, struct rec_error *err)

@@ -1,6 +1,6 @@
-/* What the files of lib/timeline share: timeline.c what is kept, take.c which records it comes of,
- * lanes.c where it lies, trace.c the trace, svg.c the picture, page.c the page, whose program
- * is viewer.css, viewer.html, viewer_*.js. */
+/* What the files of lib/timeline share: timeline.c what is kept, take.c which records it
+ * comes of, lanes.c where it lies, trace.c the trace, svg.c the picture, page.c the page,
+ * whose program is viewer.css, viewer.html, viewer_*.js. */
 #ifndef RAMPIPE_TIMELINE_PRIVATE_H
 #define RAMPIPE_TIMELINE_PRIVATE_H
 
@@ -11,8 +11,8 @@ enum timeline_shape {
     TIMELINE_FLIGHT /* may overlap with others */
 };
 
-/* What a slice looks like: its category, and its colour. The phases of training are called as
- * state records call them. */
+/* What a slice looks like: its category, and its colour. The phases of training are
+ * called as state records call them. */
 #define TIMELINE_LOOKS(X)                        \
     X(TASK, "task", "#7fbf9f")                   \
     X(FAILED, "failed", "#d95f4b")               \
@@ -152,8 +152,9 @@ bool timeline_add_mark(struct timeline *t, const struct timeline_mark *mark,
                        struct rec_error *err) REC_MUST_CHECK;
 bool timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
                         struct rec_error *err) REC_MUST_CHECK;
-/* What a slice is called: its name and, if it has one, its layer's, "2a Conv2d". Without a layer,
- * or where both together are longer than `text`, the name alone, and `text` is not used. */
+/* What a slice is called: its name and, if it has one, its layer's, "2a Conv2d". Without
+ * a layer, or where both together are longer than `text`, the name alone, and `text` is
+ * not used. */
 enum { TIMELINE_SLICE_NAME = 300 };
 const char *timeline_name_slice(const struct timeline *t,
                                 const struct timeline_slice *slice,
@@ -162,7 +163,8 @@ const char *timeline_name_slice(const struct timeline *t,
 bool timeline_add_provenance(struct timeline *t, struct rec_str lines,
                              struct rec_error *err) REC_MUST_CHECK;
 
-/* The value of a key among fields KEY=VALUE with a TAB between; false: it is not there. */
+/* The value of a key among fields KEY=VALUE with a TAB between; false: it is not
+ * there. */
 bool timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value);
 /* Finds the first and the last slice of each name, once all slices are there. */
 void timeline_find_ends(struct timeline *t);

@@ -279,8 +279,8 @@ static const struct unit {
     {"d", 86400e9, 5 * 86400.0}, {"h", 3600e9, 7200}, {"min", 60e9, 600}, {"s", 1e9, 1},
     {"ms", 1e6, 1e-3},           {"us", 1e3, 1e-6},   {"ns", 1, 0}};
 
-/* A time in units that are whole numbers, "1 h 17 min 36 s": as one number it would have too many
- * digits to read, and rounded the times at the ticks would be wrong. */
+/* A time in units that are whole numbers, "1 h 17 min 36 s": as one number it would have
+ * too many digits to read, and rounded the times at the ticks would be wrong. */
 static void
 format_start(char *text, size_t size, int64_t at)
 {

@@ -249,8 +249,8 @@ timeline_find_ends(struct timeline *t)
     }
 }
 
-/* From the last slice of the one name to the first of the other. One needs a slice that lasts
- * to bind to, and goes forward. */
+/* From the last slice of the one name to the first of the other. One needs a slice that
+ * lasts to bind to, and goes forward. */
 bool
 timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *arrow,
                     uint32_t *from, uint32_t *to)

@@ -82,8 +82,8 @@ by_size(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* The mean, in whole seconds, of the values of a size, of which the first is at *i; *i goes
- * on to the next size. */
+/* The mean, in whole seconds, of the values of a size, of which the first is at *i; *i
+ * goes on to the next size. */
 static double
 take_mean(const struct column *column, size_t *i)
 {

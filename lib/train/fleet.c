@@ -29,7 +29,8 @@ struct slot {
 enum { SLOTS = 64 }; /* of a block */
 
 /* What the slots of block i are counted as: a bit a slot, the lowest for the first; and
- * how many they are in the last 2^k blocks up to it, the largest 2^k that divides i + 1. */
+ * how many they are in the last 2^k blocks up to it, the largest 2^k that divides i +
+ * 1. */
 struct block {
     uint64_t is[NCOUNTED];
     uint32_t sum[NCOUNTED];

@@ -29,8 +29,8 @@ void train_ledger_move(struct train_ledger *ledger, enum train_account from,
 /* The work since a mark is lost. */
 void train_ledger_roll_back(struct train_ledger *ledger, struct train_mark mark,
                             double now);
-/* True if the phase (a number of the model's) or the fleet's counts are not what they were
- * when this was true last; fills them in. */
+/* True if the phase (a number of the model's) or the fleet's counts are not what they
+ * were when this was true last; fills them in. */
 bool train_ledger_news(struct train_ledger *ledger, const struct train_fleet *fleet,
                        int phase, uint64_t count[TRAIN_NSTATES]);
 /* Copies the sums to a model's result. */

@@ -96,7 +96,8 @@ best_speed(const struct train_redundant *r, uint64_t n)
     return low > 0 ? *r->speed[low - 1] : (struct train_redundant_speed){.pipelines = 0};
 }
 
-/* The first of those that met fill the pipelines, one after the other; the others wait. */
+/* The first of those that met fill the pipelines, one after the other; the others
+ * wait. */
 static bool
 form_pipelines(struct train_redundant *r, struct rec_error *err)
 {
