@@ -16,6 +16,7 @@ make_page() {
             i % 4 ? "forward" : "backward" }' >>in.rec
     timeline --html -o page.html in.rec
 }
+long() { [ -n "${EVERY-}" ] || skip "it takes seconds: EVERY=1 runs it"; }
 need_node() { command -v node >/dev/null || skip "node is not here (scripts/bootstrap page)"; }
 drive() { node "$ROOT/tests/page_drive.js" "$@"; }
 # Prints what differs from standard input.
@@ -57,6 +58,7 @@ T
 }
 
 @test "page: hover, selecting, keys of what is selected, arrows, marks, folding" {
+    long
     need_node
     make_page
     # rows: process 26-48, two counters, s-1 128-150, s-2, s-3, send 194
@@ -123,6 +125,7 @@ T
 }
 
 @test "page: pixels show what share of the time is taken; dark, light, a kind that is left out" {
+    long
     need_node
     # 100 spans a pixel, which take half of the time, a quarter of that backward: of 16 lines 6 and 2
     awk 'BEGIN { for (i = 0; i < 100000; i++)
@@ -168,7 +171,7 @@ T
 }
 
 need_chromium() {
-    [ -n "${EVERY-}" ] || skip "a browser takes seconds: EVERY=1 runs it"
+    long
     browser=$(command -v chromium || command -v chromium-browser) ||
         skip "chromium is not here (scripts/bootstrap page)"
 }
