@@ -47,10 +47,12 @@ agent_start(struct agent_process *process, const char *command, void (*started)(
     int pipes[2][2] = {{-1, -1}, {-1, -1}}; /* its standard input, its standard output */
     pid_t parent = getpid();
     bool ok;
-    /* No signal ends us before whoever kills its group then knows of it. */
+    /* Block all signals until `started` knows the agent's process group: a handler that
+     * ran earlier would leave the agent alive. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &mask);
-    /* Processes that it leaves behind are left to us, so that no zombie is. */
+    /* Become the parent of processes that the agent leaves behind, so that they can be
+     * reaped. */
     ok = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && pipe2(pipes[0], O_CLOEXEC) == 0 &&
          pipe2(pipes[1], O_CLOEXEC) == 0 && (process->pid = fork()) >= 0;
     if (ok && process->pid == 0)

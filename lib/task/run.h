@@ -18,10 +18,10 @@
 #include <time.h>
 
 enum run_state {
-    RUN_WAITS, /* for tasks before it, or in the heap, or to be tried again */
+    RUN_WAITS, /* for other tasks, for free cores, or for its next attempt */
     RUN_RUNS,
     RUN_DONE,
-    RUN_FAILED /* or skipped: nobody can read what it was to write */
+    RUN_FAILED /* or skipped: its outputs do not exist */
 };
 
 /* How a task writes a name. */
@@ -44,26 +44,26 @@ struct run_task {
     const char
         *writes;   /* names that it writes, @NAMEs aside: a letter of enum run_write in
                          * front of each, NUL behind */
-    uint64_t hash; /* of what makes it the same task in a log */
+    uint64_t hash; /* equal for a task in a log and in the list if they are the same */
     double arrival, timeout, memory;
-    double cost, weight; /* weight: of the heaviest way from here to the end */
+    double cost, weight; /* weight: of the costliest path from here to an end */
     uint64_t retries;
     uint32_t cores, nwrites, attempts;
-    uint32_t waits;  /* for so many tasks */
-    uint32_t edge;   /* the first that leads from it */
-    uint32_t cause;  /* the task whose failure is its own; REC_NONE */
+    uint32_t waits;  /* the number of unfinished tasks that it waits for */
+    uint32_t edge;   /* its first outgoing edge */
+    uint32_t cause;  /* the failed task because of which it was skipped; REC_NONE */
     uint32_t logged; /* its number in the log; REC_NONE: it is not there */
     size_t access;   /* where its names begin among those of the run */
     uint8_t state;   /* enum run_state */
     bool ok_any;
-    bool begun;    /* the log says that it was */
-    bool finished; /* the log says so, and it is not run again */
+    bool begun;    /* the log has its begin */
+    bool finished; /* the log has its end, and it need not run again */
 };
 
 /* Edges are in the order in which `dst` came. Ends are numbers of tasks, or TASK_GATHER
  * and the number of a gather. */
 struct run_edge {
-    uint32_t src, dst, next; /* next: that leads from src */
+    uint32_t src, dst, next; /* next: the next outgoing edge of src */
     enum task_hazard hazard;
 };
 
@@ -73,36 +73,36 @@ struct run_edge {
 struct run_graph {
     struct run_task *task, *gather;
     struct run_edge *edge;
-    uint32_t *ready; /* a heap: the heaviest first, then the first */
-    uint32_t *stack; /* of tasks that are not run, and gathers; room for all */
+    uint32_t *ready; /* a heap by weight; of equal weights the task that came first */
+    uint32_t *stack; /* work list of tasks to skip, and of gathers; room for all */
     size_t n, room, ngathers, gather_room, nedges, edge_room, nready, ready_room,
         stack_room;
-    size_t weighed; /* how many were known when weights were computed */
+    size_t weighed; /* the number of tasks when weights were computed last */
 };
 
-/* A process that is given calls through a socket, one after the other. */
+/* A worker: a process that receives calls through a socket, one after the other. */
 struct run_worker {
-    int socket;      /* -1: closed, it is to end */
-    const char *why; /* status of the call that it did not answer; NULL: as it ended */
+    int socket;      /* -1: closed, so that the worker exits */
+    const char *why; /* status of an unanswered call; NULL: that of its exit */
     uint32_t number; /* of the process, for logs */
     double began;    /* seconds since the machine was started, for logs */
-    uint64_t used;   /* the larger, the later it had its last call */
-    int errors;      /* with a folder of logs: what it says on standard error; -1: none */
-    char *text;      /* what of its answer has come */
-    char *unsent;    /* what of a call has not been taken yet */
+    uint64_t used;   /* the number of its last call among those of the pool */
+    int errors;      /* its standard error, if there is a folder of logs; -1: none */
+    char *text;      /* the part of its answer that has come */
+    char *unsent;    /* the call that is being sent */
     size_t ntext, text_room, nunsent, sent;
-    char *kind; /* what makes workers alike: command, cwd, env, NUL behind each */
+    char *kind; /* command, cwd and env, a NUL behind each: equal ones are exchangeable */
 };
 
-/* A process that runs: of a task, or a worker. */
+/* A running process: that of a task, or a worker. */
 struct run_slot {
     struct run *run;        /* whose task it is */
-    uint32_t task;          /* REC_NONE: none, the worker is idle or ends */
+    uint32_t task;          /* REC_NONE: the worker is idle, or exits */
     pid_t pid;              /* 0: the slot is free */
     double start;           /* of the attempt, as run_now() */
-    double deadline;        /* of what comes next, SIGTERM or SIGKILL; CLOCK_MONOTONIC */
+    double deadline;        /* of SIGTERM, then of SIGKILL; CLOCK_MONOTONIC */
     bool timed_out, warned; /* warned: SIGTERM was sent */
-    int output; /* what it says, if nothing else takes it; -1: not there yet */
+    int output; /* the file of its output if the task names none; -1: not open */
     struct run_worker *worker; /* NULL: the process is the task's own */
 };
 
@@ -114,7 +114,7 @@ struct run_attempt {
     /* a call's: as the worker gave them; NULL: it did not. user, system, memory: NAN
      * then */
     const char *result, *standard_output, *standard_error;
-    int output; /* what it said, to be shown if it failed; -1: nothing */
+    int output; /* the file of its output, shown if it failed; -1: none */
     bool ok;
 };
 
@@ -134,7 +134,7 @@ enum run_look_state {
     RUN_OTHER /* a folder, a device */
 };
 
-/* A task that failed and is to be tried again. */
+/* A failed task that waits for its next attempt. */
 struct run_pause {
     uint32_t task;
     double until;
@@ -148,7 +148,7 @@ struct run_pause {
 struct run_turn {
     uint32_t logged, runner; /* runner: under which it was begun */
     bool ended, finished, ok_any;
-    bool same;            /* nobody's: the file was found as it had been before */
+    bool same;            /* no change in fact: the file is as it had been before */
     uint32_t number, pid; /* of its process; 0: not known */
     double started;       /* seconds since the machine was started */
     const char *writes;   /* names, NUL behind each, and one more at the end */
@@ -163,12 +163,12 @@ struct run_list {
 /* Lists, numbered 0, 1, ...; each that is another is kept once. Starts as {0}. */
 struct run_lists {
     struct rec_map known;
-    uint32_t **list;  /* how many, and they */
+    uint32_t **list;  /* each list: its length, then its values */
     uint32_t *number; /* of each: which of these */
     size_t n, room, nlists, list_room;
 };
 
-/* A task that the log names. */
+/* A task of the log. */
 struct run_logged {
     const char *id;
     uint64_t hash;
@@ -180,15 +180,15 @@ struct run_logged {
     bool call;
 };
 
-/* A file that the log says something of. */
+/* A file of the log. */
 struct run_file {
     const char *name;
     struct run_look look; /* the last that is logged, after so many turns */
     uint32_t turn;
     bool seen;  /* ->look is something */
-    bool fresh; /* this run has looked, and need not look again */
-    bool ours;  /* a task wrote it; not: it was there when one began to read it */
-    bool there; /* it was there before any task wrote it, or that is not known */
+    bool fresh; /* this run has looked at it already */
+    bool ours;  /* a task wrote it; false: it was there when a task began to read it */
+    bool there; /* it was there before any task wrote it, or nobody knows */
 };
 
 /* A run that is logged. */
@@ -199,7 +199,7 @@ struct run_runner {
 /* The log of a run: where attempts are appended, what was read of it. */
 struct run_log {
     const char *path;
-    int fd, lock; /* lock: another way to it, which tasks inherit */
+    int fd, lock; /* lock: a second descriptor; tasks inherit it and its lock */
     bool content, durable;
     struct rec_map ids, names; /* of tasks, of files */
     struct run_logged *logged;
@@ -234,9 +234,9 @@ struct run_launch {
     char **argv, **environment, **own; /* own: this process's, and ->mark */
     char **before;                     /* environ, as it was */
     char mark[256]; /* RAMPIPE_TASK=..., by which a process is found again; */
-    size_t marked;  /* so much of it is that of this process */
+    size_t marked;  /* length of the part that is the same for all its processes */
     size_t word_room, variable_room, stack_room, argv_room, environment_room;
-    sigset_t mask; /* that processes start with */
+    sigset_t mask; /* the signal mask that processes start with */
     int null;
 };
 
@@ -253,15 +253,15 @@ struct run_pool {
     uint32_t cores;         /* free */
     double memory;          /* free */
     uint32_t started;       /* processes */
-    uint64_t used;          /* workers, so often */
+    uint64_t used;          /* the number of calls given to workers */
     char name[17];          /* in logs, and in the environment of processes */
     char host[65];
     sigset_t heard;
-    int signal, events; /* events: can be read when one of those heard has come */
-    unsigned signals;   /* so many have come: all that runs is ended */
+    int signal, events; /* events: a signalfd of the signals that end the run */
+    unsigned signals;   /* the number of them that have come */
     bool serves;        /* its runs are those of clients */
-    uint64_t round;     /* of clients that are asked for tasks that fit */
-    uint64_t turns;     /* so often has a client's task been started, or a client come */
+    uint64_t round;     /* counts rounds of asking each client for a task that fits */
+    uint64_t turns;     /* counts starts of clients' tasks and arrivals of clients */
 };
 
 struct run {
@@ -272,7 +272,7 @@ struct run {
     struct rec_error *err;
     struct rec_error first; /* why it failed */
     struct task_tally *tally;
-    double told; /* time of the last block, seconds */
+    double told; /* when the last block record was written, seconds */
     struct task_hazards *hazards;
     struct task_gathers gathers;
     struct run_graph graph;
@@ -283,23 +283,23 @@ struct run {
     struct rec_map ids;
     struct run_pause *pause;
     size_t npauses, pause_room;
-    uint32_t head; /* the first that did not fit, and was overtaken `passed` times */
+    uint32_t head; /* the first ready task without room; `passed` others overtook it */
     uint64_t passed;
-    double origin; /* of times, CLOCK_MONOTONIC */
+    double origin; /* time 0 of the run, CLOCK_MONOTONIC, seconds */
     double began;  /* seconds since 1970 */
     bool ended;    /* no more input */
-    bool unread;   /* there may be more that has come already */
-    bool gone;     /* a client that did not say that it has sent all; ->first says how */
+    bool unread;   /* input may have come that is not read yet */
+    bool gone;     /* the client closed before its #end; ->first is the reason */
     uint64_t turn,
         round;    /* of a client: when its last task was started; when none fitted */
-    bool fenced;  /* none before all that is known has ended */
-    bool stopped; /* nothing is started any more */
-    bool ending;  /* what runs is ended */
-    bool failed;  /* ->first is why */
+    bool fenced;  /* a fence: no task is started until all known ones have ended */
+    bool stopped; /* no more tasks are started */
+    bool ending;  /* running tasks have been told to end */
+    bool failed;  /* ->first is the reason */
     size_t resumed,
         resumed_edges;    /* so many tasks, edges have been looked up in the log */
     uint64_t resumed_end; /* where in the log the last of them had ended */
-    bool verified;        /* files have been compared with what the log says */
+    bool verified;        /* files have been compared with the log */
     bool anew;            /* one of them runs again */
 };
 

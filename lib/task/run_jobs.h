@@ -11,7 +11,7 @@ enum { PATH = 64 };
 struct job {
     const char *id; /* Slurm's number; NULL: not submitted */
     bool lives;
-    uint8_t gone; /* so often it was not there when Slurm was asked */
+    uint8_t gone; /* queries in a row in which Slurm did not list the job */
 };
 
 struct run_jobs {
@@ -20,9 +20,9 @@ struct run_jobs {
     struct rec_map ids; /* of jobs -> tasks */
     struct rec_arena arena;
     struct job *job; /* of each task */
-    size_t n, room;  /* n: so many tasks have been seen to */
-    size_t edge;     /* the first that leads to those that have not */
-    uint32_t *ended; /* tasks whose results are there */
+    size_t n, room;  /* n: the number of tasks that have been submitted or skipped */
+    size_t edge;     /* the first edge to a task that is not submitted */
+    uint32_t *ended; /* tasks whose result files exist */
     size_t nended, ended_room;
     double asked, pause;
     enum which { NONE, PENDING, ALL } cancelled;

@@ -145,8 +145,8 @@ blocks(const struct train_fleet *fleet)
     return (fleet->n + SLOTS - 1) / SLOTS;
 }
 
-/* The n instances of a block that have these bits are, or are no more, of those that are
- * counted as `what`. */
+/* Adds the n instances that `bits` selects in a block to the count `what`, or removes
+ * them if `are` is false. */
 static void
 mark_all(struct train_fleet *fleet, size_t block, uint64_t bits, uint32_t n, int what,
          bool are)
