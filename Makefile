@@ -171,7 +171,7 @@ $(BUILD)/man/rampipe.1: $(FRONT) $(BUILD)/bin/reccheck scripts/make-man Makefile
 	$(call quiet,MAN)scripts/make-man '' $(FRONT) '' '$(VERSION)' $@
 
 COMPLETION := $(BUILD)/completion/$(PROGRAM_PREFIX)rampipe
-$(COMPLETION): scripts/make-completion $(GGO:%=build/ggo/%.c) $(BIN)
+$(COMPLETION): scripts/make-completion $(wildcard scripts/recipes/*) $(GGO:%=build/ggo/%.c) $(BIN)
 	@mkdir -p $(@D)
 	$(call quiet,MAKE)scripts/make-completion '$(PROGRAM_PREFIX)' $(BUILD)/bin $(GGO) >$@
 
@@ -286,6 +286,7 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     $(foreach p,rampipe_env rampipe_link,$(BUILD)/$(p).py=datadir/rampipe/scripts/$(p).py) \
     $(foreach p,rampipe_batch rampipe_record rampipe_shared rampipe_spool rampipe_store rampipe_task rampipe_template rampipe_worker,scripts/$(p).py=datadir/rampipe/scripts/$(p).py) \
     scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
+    $(if $(PROGRAM_PREFIX),->$(PROGRAM_PREFIX)rampipe=datadir/bash-completion/completions/rampipe) \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
 place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' tooldir='$(tooldir)' libdir='$(libdir)' \
     includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \

@@ -132,7 +132,7 @@ PYTHON
 # Each task takes what was there and overwrites what another has read: one that ran again too
 # late, or not at all, or beside a worker that was left, would leave something else.
 @test "a run that is killed at any of its calls, and resumed, gives what it would have given" {
-    local task='task\t%s\tinf\t%s\t%s\t' call="$ROOT/tests/worker.sh\\tcall=" n step killed=0
+    local task='task\t%s\tinf\t%s\t%s\t' call="$ROOT/tests/worker.sh\\tcall=" n killed=0
     { printf "$task${call}echo 1 >x\n" a - x
         printf "$task${call}cat x x >y\n" b x y
         printf "${task}sh -c \"cat y y >x\"\n" c y x

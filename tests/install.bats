@@ -143,7 +143,7 @@ complete_line() {
 @test "install: bash completes options, modes, values and files of each tool" {
     for bin in "$root"/usr/bin/*; do
         tool=$(basename "$bin")
-        [[ $tool == rp-plot-* || $tool == rp-report || $tool == rampipe ]] || # the name by which bash looks for it
+        [[ $tool == rp-plot-* || $tool == rp-report ]] || # the name by which bash looks for it
             source "$root/usr/share/bash-completion/completions/$tool"
     done
     is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }
@@ -151,6 +151,12 @@ complete_line() {
     is "elastic files"
     run complete_line /usr/bin/rp-sim elastic --ru
     is "--rules"
+    run complete_line rampipe sp
+    is "spot"
+    run complete_line rampipe sim elastic --ru
+    is "--rules"
+    run complete_line rampipe spot traces/
+    is "files"
     run complete_line rp-sim --ru # no option of jobs
     is ""
     run complete_line rp-sim elastic --rules ""
