@@ -61,7 +61,7 @@ BIN := $(TOOLS:%=$(BUILD)/bin/%)
 V ?= 0
 quiet = $(if $(filter 0,$(V)),@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@);,)
 # Manual pages carry the date of the release, not of the build.
-export SOURCE_DATE_EPOCH ?= 1795219200
+export SOURCE_DATE_EPOCH ?= 1795392000
 
 .PHONY: all default help accuracy check check-faults check-fresh bench bench-scale demo install uninstall clean format \
     lint check-asan coverage fuzz fuzz-targets man traces
