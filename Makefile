@@ -215,7 +215,7 @@ COVER := $(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage -include tests/c
 coverage: | build/needs/coverage
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || :
 	+$(COVER) all
-	+$(COVER) EVERY=1 FAULT_STEP=1 SKIP='^(golden|house|install|scale|shared|stages|torch)$$' check >build/coverage/check.log 2>&1 || :
+	+$(COVER) EVERY=1 FAULT_STEP=1 SKIP='^(docs|golden|house|install|page|rampipe|report|scale|shared|stages|torch)$$' check >build/coverage/check.log 2>&1 || :
 	+$(COVER) FAULT_STEP=6 FAULTS='memory EIO' check-faults >build/coverage/faults.log 2>&1 || :
 	@python3 tests/coverage.py build/coverage $(COVERED)
 
