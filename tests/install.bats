@@ -193,6 +193,8 @@ complete_line() {
     for ggo in "$ROOT"/tools/*.ggo; do
         name=$(basename "$ggo" .ggo) mode='' operand=
         [[ $name != common && $name != *_* ]] || continue
+        turn=$((${turn-0} + 1)) # every fourth; with EVERY=1, as in CI, each
+        [ -n "${EVERY-}" ] || [ $((turn % 4)) = 1 ] || continue
         [ $name != pdgen ] || operand=vgg16
         tool=$name
         while [ ! -e "$BUILD/bin/$tool" ]; do tool=${tool%-*} mode=${name#"$tool"-}; done

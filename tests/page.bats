@@ -27,6 +27,7 @@ prints() {
 }
 
 @test "page: zoom, move, fit; the address says what is shown, and shows it again" {
+    long
     need_node
     make_page
     prints page.html broken legend status key w status key a status key 0 status wheel 695 200 -300 status <<'T'

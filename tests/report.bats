@@ -73,6 +73,7 @@ PYTHON
 }
 
 @test "report: training and serving with their plots; standard input; without gnuplot it says so" {
+    [ -n "${EVERY-}" ] || skip "it takes seconds: EVERY=1 runs it"
     command -v gnuplot >/dev/null || skip "gnuplot is not here"
     sim elastic --until 20000 "$ROOT/traces/spot.rec" >training.rec
     tracegen queries --rate 100 --queries 200 "$ROOT/traces/serving/image-driver.rec" | sim serve --trace |

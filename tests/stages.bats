@@ -285,10 +285,10 @@ shorten() {
         grep -q -- --tune script || sed -Ei 's/(--(jobs|queries|runs) [0-9]{2,})0\b/\1/; s,traces/\*\.txt,traces/[arv]*.txt,; s/--generations 2/--generations 1/' script
 }
 
-# Of examples every second one; with EVERY=1 each.
+# Of examples every third one; with EVERY=1 each.
 is_turn() {
     turn=$((${turn-0} + 1))
-    [ -n "${EVERY-}" ] || [ $((turn % 2)) = 1 ]
+    [ -n "${EVERY-}" ] || [ $((turn % 3)) = 1 ]
 }
 
 # Runs a script in a folder that has what README assumes: traces/, scripts/ and the tools. What
