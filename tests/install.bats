@@ -53,6 +53,8 @@ flags() {
 
 @test "install: no page makes man warn" {
     for page in "$root"/usr/share/man/man*/*; do
+        turn=$((${turn-0} + 1)) # every third; with EVERY=1, as in CI, each
+        [ -n "${EVERY-}" ] || [ $((turn % 3)) = 1 ] || continue
         LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>>warnings >page
     done
     cat warnings
