@@ -72,7 +72,8 @@ nothing_of() { # OUT NAME...: no file of these names
     bin=$out/tools
     export -f load
     export experiments out bin
-    script -qec 'bash -c "load seen JOBS=5 SEEDS=1 -j2"' /dev/null </dev/null >said &
+    # of the shells only bash hands functions on
+    SHELL=$BASH script -qec 'load seen JOBS=5 SEEDS=1 -j2' /dev/null </dev/null >said &
     load unseen JOBS=5 SEEDS=1 -j2 >log 2>&1
     wait $!
     tr '\r' '\n' <said | grep -qE '^runtasks: [0-9]+ %, ([0-9]+ s left, )?[0-9] of 3 tasks done, [0-9] running'
