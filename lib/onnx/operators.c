@@ -14,22 +14,22 @@ enum {
     MASK_AND_PAST = ONNX_BUFFER(3) | ONNX_BUFFER(4) | ONNX_BUFFER(5)
 };
 
-#define POINTWISE(name, each)                                                   \
-    {                                                                           \
-        name, onnx_pointwise, each, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
+/* Most have work, one output that counts, and no input that is a buffer. */
+#define WORKS(name, rule, each, kind, weights)                    \
+    {                                                             \
+        name, rule, each, kind, ONNX_WORK, weights, ONNX_FIRST, 0 \
     }
+#define POINTWISE(name, each) WORKS(name, onnx_pointwise, each, NULL, ONNX_EITHER)
+#define SAME(name, each) WORKS(name, onnx_same, each, NULL, ONNX_EITHER)
+#define MOVES(name, rule) WORKS(name, rule, MOVE, NULL, ONNX_EITHER)
+#define REDUCE(name) WORKS(name, onnx_reduce, ONE, NULL, ONNX_EITHER)
+#define NORMALIZES(name, each) WORKS(name, onnx_same, each, NULL, ONNX_BEHIND)
+#define MULTIPLIES(name, rule, kind, weights) WORKS(name, rule, ONE, kind, weights)
+#define WORK(name, rule, kind) WORKS(name, rule, ONE, kind, ONNX_EITHER)
 /* No gradient goes through: what is compared with is no parameter. */
 #define COMPARES(name)                                                           \
     {                                                                            \
         name, onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, ~0u \
-    }
-#define SAME(name, each)                                                   \
-    {                                                                      \
-        name, onnx_same, each, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
-    }
-#define MOVES(name, rule)                                             \
-    {                                                                 \
-        name, rule, MOVE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
     }
 #define VIEW(name, rule)                                              \
     {                                                                 \
@@ -39,31 +39,11 @@ enum {
     {                                                                 \
         name, rule, MOVE, NULL, ONNX_FREE, ONNX_EITHER, ONNX_FIRST, 0 \
     }
-#define REDUCE(name)                                                        \
-    {                                                                       \
-        name, onnx_reduce, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
-    }
-#define NORMALIZES(name, each)                                             \
-    {                                                                      \
-        name, onnx_same, each, NULL, ONNX_WORK, ONNX_BEHIND, ONNX_FIRST, 0 \
-    }
-#define MULTIPLIES(name, rule, kind, weights)                    \
-    {                                                            \
-        name, rule, ONE, kind, ONNX_WORK, weights, ONNX_FIRST, 0 \
-    }
-#define RECURRENT(name)                                                                \
-    {                                                                                  \
-        name, onnx_recurrent, ONE, "matmul", ONNX_WORK, ONNX_RECURRENT, ONNX_TOGETHER, \
-            STATES                                                                     \
-    }
 #define ATTENDS(name, rule, kind, weights, buffers)                       \
     {                                                                     \
         name, rule, ONE, kind, ONNX_WORK, weights, ONNX_TOGETHER, buffers \
     }
-#define WORK(name, rule, kind)                                       \
-    {                                                                \
-        name, rule, ONE, kind, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, 0 \
-    }
+#define RECURRENT(name) ATTENDS(name, onnx_recurrent, "matmul", ONNX_RECURRENT, STATES)
 
 const struct onnx_operator onnx_operators[] = {
     MULTIPLIES("Conv", onnx_convolution, "convolution", ONNX_BEHIND),
