@@ -143,8 +143,8 @@ struct input_transformer {
      * second attention. */
     unsigned encoder_layers;
 
-    /* Images: image x image pixels of so many channels, cut into patches, instead of
-     * words. */
+    /* For models of images instead of words: pixels in a row of the square image, pixels in
+     * a row of a patch, and channels of a pixel. */
     unsigned image, patch, channels;
     unsigned labels; /* a classifier of the first token */
 
@@ -224,8 +224,8 @@ double input_network_params(const struct input_network *network);
 const char *input_network_family(const struct input_network *network);
 void input_network_free(struct input_network *network);
 
-/** What a layer does forward, at so many bytes an element: its flops, and in, out and
- * weights are moved. Nothing: it is the input. */
+/** The work of a layer's forward pass: its flops, and the bytes of its inputs, outputs and
+ * weights, which are moved. `bytes`: of an element. All 0 for the input layer. */
 struct device_work input_forward_work(const struct input_layer *layer, double bytes);
 /** Backward: as much for the gradient of its inputs and, where it reads parameters, once
  * more for theirs; a matrix product has two operands in any case. Fused attention makes

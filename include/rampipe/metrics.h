@@ -121,8 +121,8 @@ struct metrics *metrics_new(const struct metrics_family *family, const char *by,
 bool metrics_has_runs(const struct metrics *metrics);
 /** Did metrics_take() fail because the streams are not of one run? */
 bool metrics_mixed(const struct metrics *metrics);
-/** Before records are taken: within so many seconds a case should be done (queries:
- * latency); without this call, or with NAN, figures of how many are, are NAN. */
+/** Sets the time within which a case should be done (a query answered), seconds. To be
+ * called before records are taken. Without it, or with NAN, figures of attainment are NAN. */
 void metrics_set_objective(struct metrics *metrics, double seconds);
 /** A limit on the intervals of the series; without this call it is a million. */
 void metrics_limit(struct metrics *metrics, struct rec_limit limit);
@@ -145,8 +145,8 @@ void metrics_free(struct metrics *metrics);
 /* ---- what comes out, after metrics_end() --------------------------------- */
 
 const struct metrics_family *metrics_family_of(const struct metrics *metrics);
-/** Did a record come that says that what other families took too, all of it, is of this
- * one? */
+/** Has a record come that only this family has, and `other` has taken no record that this
+ * family has not taken, too? Then the stream is of this family. */
 bool metrics_covers(const struct metrics *metrics, const struct metrics *other);
 /** How many cases, or runs, it took; 0: the stream has no results of its family. */
 uint64_t metrics_cases(const struct metrics *metrics);

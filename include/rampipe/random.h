@@ -98,14 +98,14 @@ void rng_dist_free(struct rng_dist *dist);
  * any spacings; with exponential ones it is the Poisson process of that rate. The first
  * arrives when the rate is first above 0. Rates by `change`:
  *
- *     NULL                                  `rate` for ever
- *     "on-off"     ON:OFF[:RATE_OFF]        `rate` and RATE_OFF (0) in turn, for exponential
- *                                           times of means ON and OFF, seconds; on at 0:
- *                                           a Markov-modulated Poisson process of two states
- *     "sinusoid"   AMPLITUDE:PERIOD         rate (1 + AMPLITUDE sin(2 pi t / PERIOD)),
- *                                           AMPLITUDE in [0, 1]
- *     "piecewise"  TIME:RATE,TIME:RATE,...  steps: rate times RATE from TIME on, until the
- *                                           next; the first TIME is 0, the last RATE stays
+ *     NULL                                `rate` for ever
+ *     "on-off"     ON:OFF[:RATE_OFF]      `rate` and RATE_OFF (0) in turn, on at 0, for
+ *                                         exponential times of means ON and OFF, seconds
+ *                                         (a Markov-modulated Poisson process)
+ *     "sinusoid"   AMPLITUDE:PERIOD       rate (1 + AMPLITUDE sin(2 pi t / PERIOD)),
+ *                                         AMPLITUDE in [0, 1]
+ *     "piecewise"  TIME:RATE,TIME:RATE..  rate times RATE from TIME on, until the next;
+ *                                         the first TIME is 0, the last RATE stays
  */
 struct rng_arrivals;
 

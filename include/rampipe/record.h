@@ -508,9 +508,8 @@ struct rec_input;
 
 /** Opens a file; "-" is standard input. `path` is kept, not copied. NULL: *err. */
 struct rec_input *rec_input_open(const char *path, struct rec_error *err) REC_MUST_CHECK;
-/** > 0: so many bytes were put at `to`; 0: the end; -1: *err. `room` >= 2. For the
- * patient: REC_INPUT_WAITS when what is there of a gzip makes no byte, and more is not
- * there yet. */
+/** Reads up to `room` (>= 2) bytes into `to`, and returns how many; 0 at the end; -1: *err.
+ * If `patient`, REC_INPUT_WAITS: what has come of a gzip file makes no byte yet. */
 enum { REC_INPUT_WAITS = -2 };
 ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
                          struct rec_error *err) REC_MUST_CHECK;

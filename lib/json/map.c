@@ -8,9 +8,9 @@
 
 enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24, ITEMS_MAX = 1 << 20 };
 
-/* yajl does not look whether it got its memory. It needs so much at most: what it decodes
- * into doubles until a text fits, its stack of states grows by steps. So it gets all
- * before. */
+/* yajl does not check whether an allocation failed, so it gets a pool that cannot run out.
+ * The pool is as large as yajl's need at most: its buffer for decoded text doubles until the
+ * text fits, and its stack of states grows by steps. */
 struct pool {
     char *bytes;
     size_t used, size;

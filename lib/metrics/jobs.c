@@ -16,8 +16,9 @@
     X(PEAK_MEMORY, "peak_memory") X(BATCH, "batch") X(SEQUENCE, "sequence")              \
     X(FLOPS, "flops") X(PEAK, "peak")
 
-/* What a job adds, when, and whether so much a second. A job that is unfinished has
- * started and runs until it is blocked; any other that is blocked never started. */
+/* The sums of jobs: when in its life a job adds to each, and whether it adds a rate, for as
+ * long as it runs. A job that is blocked as unfinished has run until then; any other blocked
+ * job never started. */
 enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
 #define SUMS(X)                                                                          \
     X(ARRIVED, AT_ARRIVAL, false)                                                        \

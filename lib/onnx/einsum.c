@@ -12,7 +12,7 @@ enum { LETTERS = 52, INDICES = LETTERS + ONNX_RANK_MAX, OPERANDS = 2 };
 
 /* The indices of an operand, or of the result. */
 struct term {
-    uint32_t n, open; /* so many of "..." are among them; */
+    uint32_t n, open; /* open: how many of the n indices "..." stands for */
     uint8_t index[ONNX_RANK_MAX];
     bool dots; /* it has "..." */
 };
