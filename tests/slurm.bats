@@ -210,7 +210,8 @@ setup() {
     [ ! -e out ]
     [ -z "$(squeue --noheader --name=a,b)" ]
     [ -z "$(ls -d .runtasks-* 2>/dev/null)" ]
-    { task a - x 'sh -c "echo bad; false"'; task b - x true; } >tasks.rec
+    # b waits for c, for longer than it takes to hear of a's end
+    { task a - x 'sh -c "echo bad; false"'; task c - y 'sh -c "sleep 1; echo >y"'; task b y - true; } >tasks.rec
     status_is 1 runtasks --engine slurm-jobs --fail-fast --log log tasks.rec
     grep -qx bad err
     [ "$(grep -c '^attempt.a' log)" = 1 ]
@@ -223,12 +224,13 @@ setup() {
     wait_for [ -e begun ]
     kill -INT $!
     wait_for eval '! squeue --noheader --name=stays --states=RUNNING | grep -q .'
+    sleep 0.3
     kill -INT $!
     status=0
     wait $! || status=$?
     state=$(squeue --noheader --name=stays --format=%T)
     echo >end
-    [ "$status $state" = '130 COMPLETING' ]
+    [ "$status $state" = '130 COMPLETING' ] || { echo "$status $state"; return 1; }
 }
 
 @test "slurm-jobs: a job that Slurm ends is a task that failed, and says how" {
