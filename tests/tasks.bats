@@ -327,13 +327,27 @@ C
     env --default-signal runtasks --log log tasks.rec >out 2>err &
     until [ -s pid ]; do sleep 0.01; done
     kill -TERM $!
-    until grep -q "^SigQ" /proc/$!/status && ! grep -q "^ShdPnd:.*[1-9a-f]" /proc/$!/status; do sleep 0.01; done
+    sleep 0.3
     kill -TERM $!
     status=0
     wait $! || status=$?
     [ $status = 143 ]
     [ ! -e "/proc/$(cat pid)" ]
     grep -q '^attempt.a.1.*SIGKILL' log
+}
+
+# timeout(1) sends two, one to its child and one to the group.
+@test "two signals at once are one: a task has its grace time" {
+    task a - - 'sh -c "trap \"sleep 0.1; echo kept >kept; exit\" TERM; echo >begun; while :; do sleep 0.01; done"' >tasks.rec
+    env --default-signal runtasks tasks.rec >out 2>err &
+    until [ -e begun ]; do sleep 0.01; done
+    kill -TERM $!
+    sleep 0.02
+    kill -TERM $!
+    status=0
+    wait $! || status=$?
+    [ $status = 143 ]
+    [ -s kept ]
 }
 
 # It ended in time, while the runner stood still.

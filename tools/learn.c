@@ -37,11 +37,11 @@ struct learning {
 
 static volatile sig_atomic_t interrupted; /* the signal; 0: none */
 
+/* What is learned so far is the result. Later signals change nothing: timeout(1) sends two. */
 static void
 interrupt(int number)
 {
     interrupted = number;
-    signal(number, SIG_DFL); /* again: at once */
 }
 
 static bool

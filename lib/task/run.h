@@ -259,6 +259,7 @@ struct run_pool {
     sigset_t heard;
     int signal, events; /* events: a signalfd of the signals that end the run */
     unsigned signals;   /* the number of them that have come */
+    double signalled;   /* the time of the last, CLOCK_MONOTONIC */
     bool serves;        /* its runs are those of clients */
     uint64_t round;     /* counts rounds of asking each client for a task that fits */
     uint64_t turns;     /* counts starts of clients' tasks and arrivals of clients */

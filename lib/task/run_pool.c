@@ -117,10 +117,14 @@ static void
 take_signals(struct run_pool *pool)
 {
     static const struct timespec none = {0, 0};
+    /* timeout(1) sends its signal twice, to us and to our group, and means one */
+    static const double same = 0.25;
+    double time = run_seconds(CLOCK_MONOTONIC);
     int number;
     while ((number = sigtimedwait(&pool->heard, NULL, &none)) > 0) {
-        if (number == SIGCHLD)
+        if (number == SIGCHLD || (pool->signals > 0 && time < pool->signalled + same))
             continue;
+        pool->signalled = time;
         /* workers end, too; the second time all end at once */
         for (size_t i = 0; i < pool->nslots; i++)
             if (pool->signals > 0 || !pool->slot[i].warned)
