@@ -32,15 +32,18 @@ REC_ROW(GRAPH, "graph",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
     REC_KEY("device", TEXT,
-          "what its compute times are of; without it that is not known, or they are of several")
+          "what its compute times are of; without it that is not known, or they are of "
+          "several")
     REC_KEY("peak", AMOUNT,
           "FLOP/s of that device at most, at the precision that its times are for")
     REC_KEY("batch", COUNT, "samples in a training step")
     REC_KEY("sequence", COUNT,
           "tokens in a sample; of an encoder and a decoder, in each of them")
-    REC_KEY("precision", TEXT, "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
+    REC_KEY("precision", TEXT,
+          "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
     REC_KEY("family", TEXT, "transformer: a network with attention")
-    REC_KEY("optimizer", TEXT, "MEMORY of its ops is what training with it takes, footprint(1)")
+    REC_KEY("optimizer", TEXT,
+          "MEMORY of its ops is what training with it takes, footprint(1)")
     REC_KEY("of", ID, "the graph this one was partitioned from")
     REC_KEY("degree", COUNT, "the number of parts asked for, per op")
     REC_KEY("parts", COUNT, "the largest number of parts an op has")
@@ -60,7 +63,8 @@ REC_ROW(OP, "op",
           "memory it needs, bytes; a forward op and its backward twin on one server "
           "share it"),
     REC_KEY("type", TEXT, "the layer's type")
-    REC_KEY("label", TEXT, "the layer's name, for pictures: there it goes before the type")
+    REC_KEY("label", TEXT,
+          "the layer's name, for pictures: there it goes before the type")
     REC_KEY("param", AMOUNT, "bytes of its parameters")
     REC_KEY("activation", AMOUNT, "bytes of its output")
     REC_KEY("stage", COUNT, "pipeline stage, if the profile gives one")
@@ -78,12 +82,13 @@ REC_ROW(OP, "op",
           "products of M x K by K x N elements; BATCH, or M if that is 1, grows with the "
           "graph's batch")
     REC_KEY("coll", ID,
-          "communication: a member of an all-reduce, reduce, all-gather, gather, scatter, "
-          "broadcast, all-to-all, reduce-scatter, reduce-scatter-block or barrier; a send or "
-          "recv; join and ring are what et2graph(1) adds to collectives")
+          "communication: a member of an all-reduce, reduce, all-gather, gather, "
+          "scatter, broadcast, all-to-all, reduce-scatter, reduce-scatter-block or "
+          "barrier; a send or recv; join and ring are what et2graph(1) adds to "
+          "collectives")
     REC_KEY("bytes", AMOUNT,
-          "size of the message, or what one member puts into the collective: its share of an "
-          "all-gather, its whole vector of a reduce-scatter")
+          "size of the message, or what one member puts into the collective: its share "
+          "of an all-gather, its whole vector of a reduce-scatter")
     REC_KEY("group", TEXT, "the process group of the collective; without it, all"))
 
 REC_ROW(DEP, "dep",
@@ -112,7 +117,8 @@ REC_ROW(JOB, "job",
 
 REC_ROW(DEVICE, "device",
     "What computes: how fast at most. Of two of one name the later one counts.",
-    "device\ta100\t2.039e12\t8e10\tfp32=1.95e13\ttf32=1.56e14\tfp16=3.12e14\tbf16=3.12e14\t"
+    "device\ta100\t2.039e12\t8e10\tfp32=1.95e13\ttf32=1.56e14\tfp16=3.12e14\t"
+    "bf16=3.12e14\t"
     "source=NVIDIA A100 80GB SXM datasheet",
     REC_FIELD("NAME", ID, "its name")
     REC_FIELD("BANDWIDTH", AMOUNT, "of its memory, bytes/s")
@@ -124,9 +130,10 @@ REC_ROW(DEVICE, "device",
     REC_KEY("source", TEXT, "where the numbers come from"))
 
 REC_ROW(REACH, "reach",
-    "What share of a device's peak ops of a class reach (of class memory: of its bandwidth; "
-    "what other ops move reaches that, too). One of this very device goes before one of any, "
-    "then one of this very precision before others, then the later one.",
+    "What share of a device's peak ops of a class reach (of class memory: of its "
+    "bandwidth; what other ops move reaches that, too). One of this very device goes "
+    "before one of any, then one of this very precision before others, then the later "
+    "one.",
     "reach\tany\tmatmul\t0.6\tprecision=fp16\tlatency=5e-6\ttile=128",
     REC_FIELD("DEVICE", ID, "the device, or any")
     REC_FIELD("CLASS", ID, "of the ops: their class=")
@@ -134,18 +141,21 @@ REC_ROW(REACH, "reach",
     REC_KEY("precision", TEXT, "fp32, tf32, fp16 or bf16; without it any")
     REC_KEY("latency", AMOUNT, "what each op takes besides, seconds")
     REC_KEY("tile", COUNT,
-          "M and N of gemm= count as multiples of it, or, where they fit into that, of its "
-          "half, quarter, ...")
+          "M and N of gemm= count as multiples of it, or, where they fit into that, of "
+          "its half, quarter, ...")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
 REC_ROW(FIT, "fit",
     "The largest batch with which training a graph fits into the memory of a server, "
     "footprint(1).",
-    "fit\tgpt2-xl\t18\t77971213312\tlimit=80000000000\tweights=3115222400\tgradients=3115222400\t"
+    "fit\tgpt2-xl\t18\t77971213312\tlimit=80000000000\tweights=3115222400\t"
+    "gradients=3115222400\t"
     "optimizer_state=18691334400\toutputs=53049434112\tnext=80918404096\toptimizer=adam",
     REC_FIELD("GRAPH", ID, "the graph")
     REC_FIELD("BATCH", COUNT, "samples in a step")
-    REC_FIELD("MEMORY", AMOUNT, "that it needs with this batch, bytes: weights, gradients, optimizer_state and outputs"),
+    REC_FIELD("MEMORY", AMOUNT,
+          "that it needs with this batch, bytes: weights, gradients, optimizer_state "
+          "and outputs"),
     REC_KEY("weights", AMOUNT, "bytes")
     REC_KEY("gradients", AMOUNT, "of the weights, bytes")
     REC_KEY("optimizer_state", AMOUNT, "what the optimizer keeps, bytes")
@@ -171,8 +181,8 @@ REC_KIND_ROW(CLUSTER, ramp,
     REC_KEY("propagation", AMOUNT, "propagation latency, seconds")
     REC_KEY("io", AMOUNT, "latency of a node's input or output, seconds")
     REC_KEY("collective_rate", TEXT,
-          "of a transceiver in a collective: published (bandwidth/C/C, the default) or node "
-          "(bandwidth/C)"))
+          "of a transceiver in a collective: published (bandwidth/C/C, the default) or "
+          "node (bandwidth/C)"))
 
 REC_ROW(LAYOUT, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "
@@ -201,15 +211,16 @@ REC_ROW(ALLOC, "alloc",
     REC_FIELD("TIME", AMOUNT, "when it starts, seconds")
     REC_FIELD("SERVERS", IDS, "the server c-r-s of each slot"),
     REC_KEY("degree", COUNT,
-          "the parts an op that were asked for, if the job takes another number of servers"))
+          "the parts an op that were asked for, if the job takes another number of "
+          "servers"))
 
 REC_ROW(BLOCK, "block",
     "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "
     "a legal shape), no_memory (blocks are there, memory is not), deadline (it would "
-    "finish too late), queue_full (too many wait), policy (it could have started or waited, and "
-    "was refused), unfinished (it was running when the "
-    "simulation ended). Of tasks: failed, input_failed (it is not run, for what it reads has "
-    "not come to be), not_started (the run ended before).",
+    "finish too late), queue_full (too many wait), policy (it could have started or "
+    "waited, and was refused), unfinished (it was running when the simulation ended). Of "
+    "tasks: failed, input_failed (it is not run, for what it reads has not come to be), "
+    "not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("TIME", AMOUNT, "when, seconds")
@@ -218,9 +229,11 @@ REC_ROW(BLOCK, "block",
     REC_KEY("op", ID, "no_memory: the op that found no room")
     REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
     REC_KEY("missing", AMOUNT,
-          "no_memory: so much more than the room on the block of free servers with most, bytes")
+          "no_memory: so much more than the room on the block of free servers with most, "
+          "bytes")
     REC_KEY("memory", AMOUNT, "no_memory: what the job needs in all, bytes; as in done")
-    REC_KEY("start", PAST, "unfinished, failed: when it started, seconds; without it, it waited")
+    REC_KEY("start", PAST,
+          "unfinished, failed: when it started, seconds; without it, it waited")
     REC_KEY("servers", COUNT, "unfinished, failed: servers (of a task: cores) it had")
     REC_KEY("busy", FRACTION, "unfinished: as in done")
     REC_KEY("task", ID, "input_failed: the task that failed")
@@ -241,8 +254,8 @@ REC_ROW(POLICY, "policy",
 )
 
 REC_ROW(EXPERT, "expert",
-    "An expert of a learned chooser: the weights that follow are its own; where jobs come as "
-    "near it as at no other, it decides.",
+    "An expert of a learned chooser: the weights that follow are its own; where jobs "
+    "come as near it as at no other, it decides.",
     "expert\t1\tload=0.6\tneed=0.02\tspread=0.06\tvariation=0",
     REC_FIELD("NUMBER", COUNT, "1, 2, ..."),
     REC_KEY("load", NUMBER, "the feature, where it is at home")
@@ -259,21 +272,24 @@ REC_ROW(WEIGHT, "weight",
     REC_KEY("unit", COUNT, "the hidden unit that adds it up; without it, the score"))
 
 REC_ROW(OFFER, "offer",
-    "To an agent: an alternative of the job that it is about to be asked about. If it can "
-    "start it has a key for each feature of a learned chooser; else cause=.",
+    "To an agent: an alternative of the job that it is about to be asked about. If it "
+    "can start it has a key for each feature of a learned chooser; else cause=.",
     "offer\t7\tvgg16/4\t4\t4\t172.77\t9638.7\tone=1\tservers=0.125\tslack=0.93",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("GRAPH", ID, "the alternative")
     REC_FIELD("DEGREE", COUNT, "its degree=, or the most parts that an op has")
     REC_FIELD("SERVERS", COUNT, "how many it would take; 0: it cannot be placed")
     REC_FIELD("STEP", LIMIT, "time of a training step, seconds; inf: it cannot be placed")
-    REC_FIELD("FINISH", LIMIT, "when it would complete, seconds; inf: it cannot be placed"),
-    REC_KEY("cause", ID, "why it cannot start: no_servers, no_block, no_memory or deadline"))
+    REC_FIELD("FINISH", LIMIT,
+          "when it would complete, seconds; inf: it cannot be placed"),
+    REC_KEY("cause", ID,
+          "why it cannot start: no_servers, no_block, no_memory or deadline"))
 
 REC_ROW(ASK, "ask",
-    "To an agent: what becomes of the job? Its alternatives have come before, in order of "
-    "preference.",
-    "ask\t7\t1000\tmodel=vgg16\tarrival=1000\tsteps=50\tsequential=690.5\tdeadline=9321.8\t"
+    "To an agent: what becomes of the job? Its alternatives have come before, in order "
+    "of preference.",
+    "ask\t7\t1000\tmodel=vgg16\tarrival=1000\tsteps=50\tsequential=690.5\t"
+    "deadline=9321.8\t"
     "free=16\trunning=3\twaiting=0",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("TIME", AMOUNT, "now, seconds"),
@@ -291,10 +307,11 @@ REC_ROW(ANSWER, "answer",
     "answer\t7\tvgg16/4",
     REC_FIELD("JOB", ID, "the job that was asked about")
     REC_FIELD("GRAPH", ID,
-          "one of its alternatives; if that cannot start, the job waits or is blocked by its "
-          "cause; or -, which refuses the job"),
+          "one of its alternatives; if that cannot start, the job waits or is blocked by "
+          "its cause; or -, which refuses the job"),
     REC_KEY("cause", ID,
-          "of a refusal: policy (the same as without it), or no_servers: not now, it may wait"))
+          "of a refusal: policy (the same as without it), or no_servers: not now, it may "
+          "wait"))
 
 REC_ROW(DONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
@@ -320,8 +337,9 @@ REC_ROW(DONE, "done",
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("degree", COUNT, "the graph's degree=")
     REC_KEY("memory", AMOUNT,
-          "that it holds on all its servers, bytes: MEMORY of its ops, where an op and its twin "
-          "on one server share theirs, and of the tasks of a server only the largest counts")
+          "that it holds on all its servers, bytes: MEMORY of its ops, where an op and "
+          "its twin on one server share theirs, and of the tasks of a server only the "
+          "largest counts")
     REC_KEY("peak_memory", AMOUNT, "that its fullest server holds, bytes")
     REC_KEY("op_memory", AMOUNT,
           "sum of MEMORY over all its ops, forward and backward each, bytes: what the "
@@ -333,8 +351,8 @@ REC_ROW(DONE, "done",
     REC_KEY("batch", COUNT, "the graph's batch=: samples in a step")
     REC_KEY("sequence", COUNT, "the graph's sequence=: tokens in a sample")
     REC_KEY("flops", AMOUNT,
-          "floating-point operations of the model in a step, without what the backward pass "
-          "computes again, metrics(1); only if the graph says what its ops do")
+          "floating-point operations of the model in a step, without what the backward "
+          "pass computes again, metrics(1); only if the graph says what its ops do")
     REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most"))
 
 REC_ROW(RUN, "run",
@@ -402,7 +420,8 @@ REC_KIND_ROW(MODEL, spot,
     REC_KEY("term_rows", COUNT, "times at which instances were preempted")
     REC_KEY("mttp_mean_s", AMOUNT, "mean time between changes, seconds")
     REC_KEY("mttp_std_s", AMOUNT, "its sample standard deviation")
-    REC_KEY("total_minutes", AMOUNT, "from the start, where the log has one, or the first row to the last")
+    REC_KEY("total_minutes", AMOUNT,
+          "from the start, where the log has one, or the first row to the last")
     REC_KEY("total_preemptions", AMOUNT, "instances")
     REC_KEY("total_additions", AMOUNT, "instances")
     REC_KEY("preemptions_per_minute", AMOUNT, "instances")
@@ -537,8 +556,8 @@ REC_ROW(BOUND, "bound",
 
 REC_ROW(PROFILE, "profile",
     "What one replica of a model does on one kind of hardware with batches of BATCH. A "
-    "model's profiles on a hardware are points of a curve; batches between two points are "
-    "interpolated.",
+    "model's profiles on a hardware are points of a curve; batches between two points "
+    "are interpolated.",
     "profile\tresnet\tv100\t16\t0.1726456\t126.2",
     REC_FIELD("MODEL", ID, "the model")
     REC_FIELD("HARDWARE", ID, "what it runs on")
@@ -563,27 +582,31 @@ REC_ROW(STAGE, "stage",
 )
 
 REC_ROW(EDGE, "edge",
-    "Queries go from stage SRC to stage DST. A stage that no edge leads to is entered from "
-    "source, one that none leaves goes to sink. A stage waits for a query from every stage "
-    "that the query went through and has an edge to it that it took.",
+    "Queries go from stage SRC to stage DST. A stage that no edge leads to is entered "
+    "from source, one that none leaves goes to sink. A stage waits for a query from "
+    "every stage that the query went through and has an edge to it that it took.",
     "edge\tclassify\tnotify\tp=0.3",
     REC_FIELD("SRC", ID, "a stage, or source")
     REC_FIELD("DST", ID, "a stage, or sink"),
-    REC_KEY("p", FRACTION, "probability that a query at SRC takes it; without it, all do"))
+    REC_KEY("p", FRACTION,
+          "probability that a query at SRC takes it; without it, all do"))
 
 REC_ROW(CONFIG, "config",
-    "How a stage is run: REPLICAS of it on HARDWARE, which take up to BATCH waiting queries "
-    "at a time. With time= it changes REPLICAS and BATCH from then on.",
+    "How a stage is run: REPLICAS of it on HARDWARE, which take up to BATCH waiting "
+    "queries at a time. With time= it changes REPLICAS and BATCH from then on.",
     "config\tclassify\tv100\t16\t2",
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("HARDWARE", ID, "what its replicas run on")
-    REC_FIELD("BATCH", COUNT, "queries in a batch, at most; from 1 to the largest profiled")
+    REC_FIELD("BATCH", COUNT,
+          "queries in a batch, at most; from 1 to the largest profiled")
     REC_FIELD("REPLICAS", COUNT, "at least 1"),
-    REC_KEY("delay", AMOUNT, "batching delay: a replica waits so long before it takes a batch, "
+    REC_KEY("delay", AMOUNT,
+          "batching delay: a replica waits so long before it takes a batch, "
           "seconds")
     REC_KEY("load", AMOUNT, "arrivals at the stage that it was planned for, queries/s")
     REC_KEY("time", AMOUNT, "from when on, seconds")
-    REC_KEY("ordered", AMOUNT, "with time=: when those that are new then were ordered, from "
+    REC_KEY("ordered", AMOUNT,
+          "with time=: when those that are new then were ordered, from "
           "when on they are paid for, seconds"))
 
 REC_ROW(ENVELOPE, "envelope",
@@ -591,7 +614,8 @@ REC_ROW(ENVELOPE, "envelope",
     "envelope\t0.25\t41\tresampled=48",
     REC_FIELD("SECONDS", AMOUNT, "width of the window, seconds")
     REC_FIELD("QUERIES", COUNT, "the most that arrived within it"),
-    REC_KEY("resampled", COUNT, "the most within it in a sequence 20 times as long, made of "
+    REC_KEY("resampled", COUNT,
+          "the most within it in a sequence 20 times as long, made of "
           "pieces of the sample in random order"))
 
 REC_ROW(PLANNED, "planned",
@@ -606,43 +630,52 @@ REC_ROW(PLANNED, "planned",
     REC_KEY("rate", AMOUNT, "arrivals in the sample, queries/s")
     REC_KEY("queries", COUNT, "in the sample")
     REC_KEY("late", COUNT, "of them, later than the objective")
-    REC_KEY("lower", AMOUNT, "proved: no configuration that meets the objective costs less, US$ "
+    REC_KEY("lower", AMOUNT,
+          "proved: no configuration that meets the objective costs less, US$ "
           "an hour")
     REC_KEY("upper", AMOUNT, "proved: none within the budget takes more, queries/s")
     REC_KEY("holdout", COUNT, "queries that it was not planned for, and was held against")
-    REC_KEY("redrawn", COUNT, "the seed of these, which were drawn as the sample; without it they "
+    REC_KEY("redrawn", COUNT,
+          "the seed of these, which were drawn as the sample; without it they "
           "are the last of the sample")
     REC_KEY("attained", AMOUNT, "so many of them meet the objective, per cent; with the "
           "confidence interval of 95 per cent:")
     REC_KEY("attained_lower", AMOUNT, "its lower end")
     REC_KEY("attained_upper", AMOUNT, "its upper end")
-    REC_KEY("added", COUNT, "replicas that were added until the lower end met the objective; "
+    REC_KEY("added", COUNT,
+          "replicas that were added until the lower end met the objective; "
           "lower= is of the plan without them")
-    REC_KEY("carried", AMOUNT, "each stage has replicas for this rate, the upper end of the "
+    REC_KEY("carried", AMOUNT,
+          "each stage has replicas for this rate, the upper end of the "
           "confidence interval (95 per cent) of rate=, queries/s")
     REC_KEY("simulations", COUNT, "that it took"))
 
 REC_ROW(ARRIVALS, "arrivals",
-    "How the queries behind it were drawn: whoever has it can draw them again, or others like "
-    "them.",
+    "How the queries behind it were drawn: whoever has it can draw them again, or others "
+    "like them.",
     "arrivals\t1\trate=100\tcv=2",
     REC_FIELD("SEED", COUNT, "of all draws"),
-    REC_KEY("rate", AMOUNT, "queries/s; or what the steps of the shape are multiplied with")
-    REC_KEY("cv", AMOUNT, "standard deviation over mean of the inter-arrival times, a gamma "
+    REC_KEY("rate", AMOUNT,
+          "queries/s; or what the steps of the shape are multiplied with")
+    REC_KEY("cv", AMOUNT,
+          "standard deviation over mean of the inter-arrival times, a gamma "
           "distribution's")
-    REC_KEY("spacing", TEXT, "instead: the distribution of the inter-arrival times, seconds")
+    REC_KEY("spacing", TEXT,
+          "instead: the distribution of the inter-arrival times, seconds")
     REC_KEY("change", TEXT, "how the rate changes: on-off, sinusoid or piecewise")
     REC_KEY("shape", TEXT, "by which numbers, as the option of that name has them"))
 
 REC_ROW(RUNG, "rung",
-    "With RATE queries/s a stage needs so many replicas, with such batches; those of one rate "
-    "are together, rates ascend. A tuner goes by them.",
+    "With RATE queries/s a stage needs so many replicas, with such batches; those of one "
+    "rate are together, rates ascend. A tuner goes by them.",
     "rung\t150\tclassify\t16\t3\tstatic=2.4",
     REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
     REC_FIELD("STAGE", ID, "the stage")
-    REC_FIELD("BATCH", COUNT, "queries in a batch, at most; from 1 to the largest profiled")
+    REC_FIELD("BATCH", COUNT,
+          "queries in a batch, at most; from 1 to the largest profiled")
     REC_FIELD("REPLICAS", COUNT, "at least 1"),
-    REC_KEY("static", AMOUNT, "what the stage costs in a plan that is made for this rate alone, "
+    REC_KEY("static", AMOUNT,
+          "what the stage costs in a plan that is made for this rate alone, "
           "perhaps on other hardware, US$ an hour"))
 
 REC_ROW(QUERY, "query",
@@ -681,7 +714,8 @@ REC_ROW(VISIT, "visit",
 )
 
 REC_ROW(SERVED, "served",
-    "What a stage did in a run, from START (the end of the warm-up, if there is one) to END.",
+    "What a stage did in a run, from START (the end of the warm-up, if there is one) to "
+    "END.",
     "served\tclassify\t0\t503.2\thardware=v100\tbatch=16\tqueries=50001\tbatches=4297\t"
     "busy=396.2\twaiting=3139.1\tlongest=35\treplicas=503.2\tprice=3",
     REC_FIELD("STAGE", ID, "the stage")
@@ -695,16 +729,19 @@ REC_ROW(SERVED, "served",
     REC_KEY("waiting", AMOUNT, "query-seconds in its queue")
     REC_KEY("longest", COUNT, "the most queries that its queue held")
     REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
-    REC_KEY("static_peak", AMOUNT, "with a tuner: what this stage costs in a plan for the highest "
+    REC_KEY("static_peak", AMOUNT,
+          "with a tuner: what this stage costs in a plan for the highest "
           "rate of the run, US$ an hour")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
 
 REC_ROW(TASK, "task",
-    "A command that is run as if those before it had been run one after the other; what it "
-    "reads and writes says which it really waits for. READS and WRITES are names separated "
-    "by commas, - for none: paths, dir/ for all that is below one, or @NAME for anything "
-    "else; in them and in keys %2C stands for a comma, %09 for a TAB, %25 for %.",
-    "task\tclean\t600\traw.csv\tclean.csv\tpython3 clean.py raw.csv clean.csv\tcost=12\tcores=2",
+    "A command that is run as if those before it had been run one after the other; what "
+    "it reads and writes says which it really waits for. READS and WRITES are names "
+    "separated by commas, - for none: paths, dir/ for all that is below one, or @NAME "
+    "for anything else; in them and in keys %2C stands for a comma, %09 for a TAB, %25 "
+    "for %.",
+    "task\tclean\t600\traw.csv\tclean.csv\tpython3 clean.py raw.csv clean.csv\tcost=12\t"
+    "cores=2",
     REC_FIELD("ID", ID, "its name, unique in the stream")
     REC_FIELD("TIMEOUT", LIMIT, "longest time it may run, seconds; inf: any")
     REC_FIELD("READS", TEXT, "what it reads")
@@ -716,12 +753,13 @@ REC_ROW(TASK, "task",
     REC_KEY("memory", AMOUNT, "that it needs, bytes")
     REC_KEY("cwd", TEXT, "working directory")
     REC_KEY("env", TEXT, "NAME=VALUE,NAME=VALUE,... added to its environment")
-    REC_KEY("stdin", TEXT, "file that is its standard input, or @ID.stdout of another task")
+    REC_KEY("stdin", TEXT,
+          "file that is its standard input, or @ID.stdout of another task")
     REC_KEY("stdout", TEXT, "file that its standard output goes to")
     REC_KEY("stderr", TEXT, "file that its standard error goes to")
     REC_KEY("call", TEXT,
-          "what a worker is asked to do: COMMAND is that of the worker, a program that stays "
-          "alive and is given one such text after the other (see runtasks(1))")
+          "what a worker is asked to do: COMMAND is that of the worker, a program that "
+          "stays alive and is given one such text after the other (see runtasks(1))")
     REC_KEY("retries", COUNT, "how often it is tried again when it fails")
     REC_KEY("ok", TEXT, "any: whatever its exit status, it did not fail"))
 
@@ -734,14 +772,17 @@ REC_ROW(ATTEMPT, "attempt",
     REC_FIELD("START", AMOUNT, "seconds")
     REC_FIELD("END", LATER, "seconds")
     REC_FIELD("STATUS", ID,
-          "exit status; or the signal that it died of, SIGSEGV; or timeout, or the error with "
-          "which it could not be started, ENOENT; of a call also no_answer, bad_answer"),
-    REC_KEY("result", TEXT, "of a call: what its worker gave as its result, escaped as in task")
-    REC_KEY("stdout", TEXT, "of a call: what its worker gave as the place of its standard output")
+          "exit status; or the signal that it died of, SIGSEGV; or timeout, or the error "
+          "with which it could not be started, ENOENT; of a call also no_answer, "
+          "bad_answer"),
+    REC_KEY("result", TEXT,
+          "of a call: what its worker gave as its result, escaped as in task")
+    REC_KEY("stdout", TEXT,
+          "of a call: what its worker gave as the place of its standard output")
     REC_KEY("stderr", TEXT, "of a call: and as that of its standard error")
     REC_KEY("user", AMOUNT,
-          "processor time in user mode, of all its processes, seconds; of a call, if its worker "
-          "says it")
+          "processor time in user mode, of all its processes, seconds; of a call, if its "
+          "worker says it")
     REC_KEY("system", AMOUNT, "and in the system, seconds")
     REC_KEY("memory", AMOUNT, "most that one of its processes had, bytes")
     REC_KEY("host", TEXT, "where")
@@ -756,8 +797,8 @@ REC_ROW(RUNNER, "runner",
 )
 
 REC_ROW(PROCESS, "process",
-    "In a log: the process of a task was started. It leads a process group of its own, and it "
-    "and what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
+    "In a log: the process of a task was started. It leads a process group of its own, "
+    "and it and what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
     "process\tclean\t1\t4711\t86400.25",
     REC_FIELD("TASK", ID, "the task")
     REC_FIELD("NUMBER", COUNT, "1 for the first process of the run, ...")
@@ -766,23 +807,28 @@ REC_ROW(PROCESS, "process",
 )
 
 REC_ROW(FILE, "file",
-    "In a log: what a file was like when TASK had written it; or, where TASK is -, when a "
-    "task began (the next record of type task) that reads or overwrites it and no task before "
-    "had written it.",
+    "In a log: what a file was like when TASK had written it; or, where TASK is -, when "
+    "a task began (the next record of type task) that reads or overwrites it and no task "
+    "before had written it.",
     "file\traw.csv\t-\tfile\tsize=1048576\tmtime=1795219200.250000000\tsum=2914839201",
     REC_FIELD("NAME", TEXT, "the file, or all below a folder, dir/; escaped as in task")
     REC_FIELD("TASK", ID, "the task that wrote it; -: none did")
     REC_FIELD("STATE", ID,
-          "file, none (there was none), tree (all below a folder) or other (a folder, a device)"),
+          "file, none (there was none), tree (all below a folder) or other (a folder, a "
+          "device)"),
     REC_KEY("size", COUNT, "file: bytes")
-    REC_KEY("mtime", TEXT, "file: when it was changed, seconds since 1970, to the nanosecond")
+    REC_KEY("mtime", TEXT,
+          "file: when it was changed, seconds since 1970, to the nanosecond")
     REC_KEY("sum", COUNT, "file: the CRC-32 of its bytes (--check-content)")
-    REC_KEY("digest", TEXT, "tree: of the names, sizes and times (--check-content: CRC-32) below")
+    REC_KEY("digest", TEXT,
+          "tree: of the names, sizes and times (--check-content: CRC-32) below")
     REC_KEY("given", COUNT,
-          "1: what tasks had made of it before is from here on taken as if it had always been so"))
+          "1: what tasks had made of it before is from here on taken as if it had always "
+          "been so"))
 
 REC_ROW(FENCE, "fence",
-    "Tasks behind it depend on nothing before it, for all that has ended when they begin.",
+    "Tasks behind it depend on nothing before it, for all that has ended when they "
+    "begin.",
     "fence\tcollected",
     REC_FIELD("ID", ID, "its name"),
 )
@@ -794,8 +840,8 @@ REC_ROW(CLIENT, "client",
 )
 
 REC_ROW(ERROR, "error",
-    "Last of what a client of runtasks --listen is told when its tasks could not all be taken, "
-    "or the service cannot go on with them; no #end follows.",
+    "Last of what a client of runtasks --listen is told when its tasks could not all be "
+    "taken, or the service cannot go on with them; no #end follows.",
     "error\ttraining:7: task 'a' comes twice",
     REC_FIELD("TEXT", TEXT, "what is wrong, and in which line of what the client sent"),
 )
