@@ -31,7 +31,7 @@ def add(*numbers, extra=0):
 
 
 def say(out, err=""):
-    print(out)
+    print(out, flush=True)  # before what the child says
     print(err, end="", file=sys.stderr)
     os.system("echo from a child")
     return len(out)
