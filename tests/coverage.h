@@ -1,5 +1,6 @@
-/* Included into all of build/coverage: gcov counts what ends by exit(), this also what ends by
- * a signal that it has caught. No header of the system may come before the sources' own. */
+/* Included into all of build/coverage: gcov counts what ends by exit(), this also what
+ * ends by a signal that it has caught. No header of the system may come before the
+ * sources' own. */
 #define raise counted_raise
 void __gcov_dump(void);
 int counted_kill(int process, int number) __asm__("kill");

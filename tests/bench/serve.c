@@ -1,8 +1,8 @@
 /*
- * serve PIPELINE - queries and events per second of the image driver, whose records are in
- * the file, with two configurations: batches of up to 16, and many replicas that take one
- * query at a time. 100 queries/s, a million of them, Poisson. With a second argument: so
- * many instead. Nothing is written.
+ * serve PIPELINE - queries and events per second of the image driver, whose records are
+ * in the file, with two configurations: batches of up to 16, and many replicas that take
+ * one query at a time. 100 queries/s, a million of them, Poisson. With a second argument:
+ * so many instead. Nothing is written.
  */
 #include "rampipe/serve.h"
 

@@ -12,15 +12,15 @@
  *                 |     judge() the status, both outputs, the folder; a wrong one is
  *                 |     told, with the stack of the call that failed
  *                 |
- *                 +-- shows the last run, which had no fault, as if it had been the only one
+ *                 +-- shows the last run, which had no fault, as if it were the only one
  *
  * Right is a run that does as the one without a fault, or one with exit status 4 or 70,
  * one line of message more, and no output that looks whole but is not. Kinds:
  *
  *     memory      the n-th malloc(), calloc() or realloc() fails
  *     memory+     and all after it
- *     EIO ENOSPC  the n-th call that opens, reads, writes, waits, closes, syncs or renames
- *                 fails
+ *     EIO ENOSPC  the n-th call that opens, reads, writes, waits, closes, syncs or
+ *                 renames fails
  *     EINTR       it is interrupted; close() has closed then, as Linux does
  *     EAGAIN      the n-th read() or write() finds a descriptor that would block
  *     short       the n-th read() or write() does one byte
@@ -28,11 +28,11 @@
  *     INT TERM    the signal comes as the n-th call ends: the program dies of it, or ends
  *     KILL        it is killed then
  *
- * FAULT_STEP=1 tries every n; with FAULT_STEP=K, 12 without it, n is followed by n + 1 + n/K.
- * FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run that failed
- * it holds what it held before, after any other what is right, and nothing else.
- * FAULT_COUNT=FILE gets a line for each run. FAULT_AT=N: the program runs once, with the fault
- * at call N, and nobody judges it.
+ * FAULT_STEP=1 tries every n; with FAULT_STEP=K, 12 without it, n is followed by n + 1 +
+ * n/K. FAULT_FOLDER=NAME is a folder that holds one file, which -o writes: after a run
+ * that failed it holds what it held before, after any other what is right, and nothing
+ * else. FAULT_COUNT=FILE gets a line for each run. FAULT_AT=N: the program runs once,
+ * with the fault at call N, and nobody judges it.
  *
  * Out of reach is what libc calls itself, such as stdio's write().
  */

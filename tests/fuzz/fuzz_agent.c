@@ -1,6 +1,7 @@
 /*
- * Any bytes as what an agent says: after each ask it says what comes up to the next NUL, and
- * after the last it is gone. It is late, refused with a message, or every job is decided once, as it said.
+ * Any bytes as what an agent says: after each ask it says what comes up to the next NUL,
+ * and after the last it is gone. It is late, refused with a message, or every job is
+ * decided once, as it said.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,8 @@
 /*
- * Any bytes as the execution traces of two ranks, split at a mark: refused with a message, or
- * a graph and a layout come of them that are whole, and what is written of them makes the
- * same again (unless their attributes are already ours, and have been tampered with).
+ * Any bytes as the execution traces of two ranks, split at a mark: refused with a
+ * message, or a graph and a layout come of them that are whole, and what is written of
+ * them makes the same again (unless their attributes are already ours, and have been
+ * tampered with).
  */
 #include "fuzz.h"
 
@@ -59,7 +60,8 @@ records(const struct graph *graph, const struct chakra_layout *layout)
     return text;
 }
 
-/* The records are what reading them back says, so that no text breaks out of its field. */
+/* The records are what reading them back says, so that no text breaks out of its
+ * field. */
 static void
 require_records(const struct text *text)
 {

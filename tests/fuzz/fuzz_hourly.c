@@ -1,5 +1,5 @@
-/* Any chances by hour of day: the trace is in order, who leaves was there, and nobody is too
- * many; the same seed draws the same. */
+/* Any chances by hour of day: the trace is in order, who leaves was there, and nobody is
+ * too many; the same seed draws the same. */
 #include "fuzz.h"
 
 #include "rampipe/spot.h"

@@ -1,6 +1,7 @@
 /*
  * Any stream as results: refused with a message, or reduced to figures that agree: groups
- * add up to the total, quantiles lie in order between least and most, and intervals add up.
+ * add up to the total, quantiles lie in order between least and most, and intervals add
+ * up.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 /*
- * Tables of networks. Any bytes as the table of redundant computation: refused with a message,
- * or what is trained by it accounts for all its time. And the networks of pdgen at any batch,
- * sequence and device: layers in order, times that are none or positive. And any bytes as a
- * transformer's config.json.
+ * Tables of networks. Any bytes as the table of redundant computation: refused with a
+ * message, or what is trained by it accounts for all its time. And the networks of pdgen
+ * at any batch, sequence and device: layers in order, times that are none or positive.
+ * And any bytes as a transformer's config.json.
  */
 #include "fuzz.h"
 
@@ -97,8 +97,8 @@ number(const uint8_t *bytes, double least)
     return floor(least * (1 + bytes[0] * pow(2, bytes[1] % 24)));
 }
 
-/* The bytes as a config.json: refused with a message, or a network is built of it that has
- * parameters, if it is not huge. */
+/* The bytes as a config.json: refused with a message, or a network is built of it that
+ * has parameters, if it is not huge. */
 static void
 read_config(const char *path)
 {

@@ -1,6 +1,7 @@
 /*
- * Any bytes as an ONNX model: refused with a message, or a network comes of it whose numbers are
- * finite and whose layers read earlier ones, and the graph of it is read back as it is.
+ * Any bytes as an ONNX model: refused with a message, or a network comes of it whose
+ * numbers are finite and whose layers read earlier ones, and the graph of it is read back
+ * as it is.
  */
 #include "fuzz.h"
 

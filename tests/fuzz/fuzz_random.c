@@ -1,5 +1,5 @@
-/* Any text as a distribution: refused with a message, or its values are numbers >= 0, the same
- * for the same seed. A line "@" behind it opens the file that it calls @. */
+/* Any text as a distribution: refused with a message, or its values are numbers >= 0, the
+ * same for the same seed. A line "@" behind it opens the file that it calls @. */
 #include "fuzz.h"
 
 #include "rampipe/random.h"

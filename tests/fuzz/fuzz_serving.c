@@ -1,5 +1,5 @@
-/* Any bytes as pipelines and queries: served, and looked at. Whoever may be served is right,
- * who is right is served, if it is all there; nobody is lost. */
+/* Any bytes as pipelines and queries: served, and looked at. Whoever may be served is
+ * right, who is right is served, if it is all there; nobody is lost. */
 #include "fuzz.h"
 
 #include "rampipe/serve.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a task file: refused with a message, or task records that are read back as they
- * are, and a list that can be turned into all forms. */
+/* Any bytes as a task file: refused with a message, or task records that are read back as
+ * they are, and a list that can be turned into all forms. */
 #include "fuzz.h"
 
 #include "rampipe/task.h"

@@ -1,5 +1,6 @@
-/* Any bytes as a template, and behind a line of == as CSV: refused with a message, or task
- * records that are read back as they are, no two of a name, and no more than was said. */
+/* Any bytes as a template, and behind a line of == as CSV: refused with a message, or
+ * task records that are read back as they are, no two of a name, and no more than was
+ * said. */
 #include "fuzz.h"
 
 #include "rampipe/task.h"

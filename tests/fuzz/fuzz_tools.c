@@ -1,13 +1,14 @@
 /*
- * The tools themselves, in this process. The first line of the input is a command, the rest
- * is what it reads; behind a line "==" is a second file, which the command calls @:
+ * The tools themselves, in this process. The first line of the input is a command, the
+ * rest is what it reads; behind a line "==" is a second file, which the command calls @:
  *
  *     sim redundant --steps 9 --profile @
  *     add<TAB>0<TAB>9
  *     ==
  *     stages<TAB>3
  *
- * Behind a "?" the options are any text, and the input is not there: no tool gets to work.
+ * Behind a "?" the options are any text, and the input is not there: no tool gets to
+ * work.
  *
  * A tool ends with a status that is in the table and, if that is not 0, says why; what it
  * writes is whole, reccheck accepts it, and a second run writes the same.

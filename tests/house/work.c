@@ -1,7 +1,7 @@
-/* Counts work, to be preloaded: characters that memcmp(), memmove(), memset(), strcmp() and
- * strverscmp() look at, and calls of snprintf(), fmin() and fmax(). What is in $WORK_COUNT at the end is the
- * sum. Unlike time it is nearly the same each run (tables are
- * seeded anew); what a search, a sort or a copy costs is in it. */
+/* Counts work, to be preloaded: characters that memcmp(), memmove(), memset(), strcmp()
+ * and strverscmp() look at, and calls of snprintf(), fmin() and fmax(). What is in
+ * $WORK_COUNT at the end is the sum. Unlike time it is nearly the same each run (tables
+ * are seeded anew); what a search, a sort or a copy costs is in it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /*
- * Configurations of transformers, and how many parameters were published of them. hub: the total
- * of the safetensors of that model on the Hugging Face hub; card: the model's card; num_parameters():
- * what the model that Hugging Face's transformers builds of its config.json says.
+ * Configurations of transformers, and how many parameters were published of them. hub:
+ * the total of the safetensors of that model on the Hugging Face hub; card: the model's
+ * card; num_parameters(): what the model that Hugging Face's transformers builds of its
+ * config.json says.
  */
 #ifndef TESTS_MODELS_H
 #define TESTS_MODELS_H
@@ -74,7 +75,9 @@ static const struct model {
            256, "intermediate_size": 6912, "vocab_size": 262144,
            "max_position_embeddings": 32768, "sliding_window": 512,
            "sliding_window_pattern": 6})},
-    {"gemma-3-4b", "text_config of the hub's; derived: 262208 * 2560 + 34 * (2 * 2560 * 2048 + 2 * 2560 * 1024 + 2 * 256 + 3 * 2560 * 10240 + 4 * 2560) + 2560", 3880263168, JSON(
+    {"gemma-3-4b",
+     "text_config of the hub's; derived: 262208 * 2560 + 34 * (2 * 2560 * 2048 + 2 * "
+     "2560 * 1024 + 2 * 256 + 3 * 2560 * 10240 + 4 * 2560) + 2560", 3880263168, JSON(
           {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size":
            10240, "num_hidden_layers": 34, "sliding_window": 1024, "rope_scaling":
            {"factor": 8.0, "rope_type": "linear"}})},
@@ -143,16 +146,20 @@ static const struct model {
            "vocab_size": 50432, "use_parallel_residual": true, "hidden_act":
            "gelu", "hidden_size": 6144, "num_hidden_layers": 44,
            "num_attention_heads": 64, "intermediate_size": 24576})},
-    {"falcon-7b", "hub's 7217189760 - 65024 * 4544: the tied head is stored, too", 6921720704, JSON(
+    {"falcon-7b",
+     "hub's 7217189760 - 65024 * 4544: the tied head is stored, too", 6921720704, JSON(
           {"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32,
            "num_attention_heads": 71, "num_kv_heads": 71, "vocab_size": 65024,
            "multi_query": true, "parallel_attn": true, "new_decoder_architecture":
            false, "bias": false})},
-    {"falcon-40b", "hub's 41835970560 - 65024 * 8192: the tied head is stored, too", 41303293952, JSON(
+    {"falcon-40b",
+     "hub's 41835970560 - 65024 * 8192: the tied head is stored, too", 41303293952, JSON(
           {"model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60,
            "num_attention_heads": 128, "num_kv_heads": 8, "vocab_size": 65024,
            "new_decoder_architecture": true, "bias": false})},
-    {"falcon-180b", "hub's 179522565120 - 65024 * 14848: the tied head is stored, too", 178557088768, JSON(
+    {"falcon-180b",
+     "hub's 179522565120 - 65024 * 14848: the tied head is stored, too",
+     178557088768, JSON(
           {"model_type": "falcon", "hidden_size": 14848, "num_hidden_layers": 80,
            "num_attention_heads": 232, "num_kv_heads": 8, "vocab_size": 65024,
            "new_decoder_architecture": true, "bias": false})},
@@ -188,7 +195,8 @@ static const struct model {
            512, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "qk_nope_head_dim":
            128, "v_head_dim": 128, "vocab_size": 129280,
            "max_position_embeddings": 163840})},
-    {"gpt-oss-20b", "general.parameter_count of Ollama's; OpenAI's card: 20.91B", 20914757184, JSON(
+    {"gpt-oss-20b",
+     "general.parameter_count of Ollama's; OpenAI's card: 20.91B", 20914757184, JSON(
           {"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24,
            "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
            "intermediate_size": 2880, "num_local_experts": 32,
@@ -203,7 +211,8 @@ static const struct model {
            "sliding_attention", "full_attention", "sliding_attention",
            "full_attention", "sliding_attention", "full_attention",
            "sliding_attention", "full_attention"]})},
-    {"gpt-oss-120b", "general.parameter_count of Ollama's; OpenAI's card: 116.83B", 116829156672, JSON(
+    {"gpt-oss-120b",
+     "general.parameter_count of Ollama's; OpenAI's card: 116.83B", 116829156672, JSON(
           {"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 36,
            "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
            "intermediate_size": 2880, "num_local_experts": 128,

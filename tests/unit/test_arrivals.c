@@ -1,5 +1,5 @@
-/* Arrivals: spacings, rates that change, files. Draws against closed forms within five standard
- * errors; evenly spaced ones against the integral of the rate itself. */
+/* Arrivals: spacings, rates that change, files. Draws against closed forms within five
+ * standard errors; evenly spaced ones against the integral of the rate itself. */
 #include "unit.h"
 
 #include "rampipe/random.h"
@@ -87,7 +87,8 @@ test_sinusoid(void **state)
     }
 }
 
-/* Evenly spaced: 4 at 10/s from 1 s on, none for a second, then 2/s, then none for ever. */
+/* Evenly spaced: 4 at 10/s from 1 s on, none for a second, then 2/s, then none for
+ * ever. */
 static void
 test_piecewise(void **state)
 {
@@ -111,10 +112,10 @@ test_piecewise(void **state)
 }
 
 /*
- * Means of 1 s on and 3 s off: the share of on is p = 1/4, the mean rate is p R + (1 - p) r.
- * Evenly spaced queries count the integral of the rate, whose variance grows by
- * 2 (R - r)^2 p (1 - p) / (1/1 + 1/3) a second. In a cycle of 4 s there is one time off; at
- * R = 20 and r = 0 a spacing of more than 0.2 s is one, and of them exp(-0.2/3), 94 %, are so
+ * Means of 1 s on and 3 s off: the share of on is p = 1/4, the mean rate is p R + (1 - p)
+ * r. Evenly spaced queries count the integral of the rate, whose variance grows by 2 (R -
+ * r)^2 p (1 - p) / (1/1 + 1/3) a second. In a cycle of 4 s there is one time off; at R =
+ * 20 and r = 0 a spacing of more than 0.2 s is one, and of them exp(-0.2/3), 94 %, are so
  * long, if fewer than 1/20 s of on do not join two: 5 %.
  */
 static void

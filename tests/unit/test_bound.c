@@ -1,9 +1,9 @@
 /*
  * The bound of ramp-alloc bound against what is placed: random clusters, graphs and free
- * servers, and random streams of jobs. What a graph needs at least is never more than what
- * a placement has, and no stream starts more jobs than its bound.
+ * servers, and random streams of jobs. What a graph needs at least is never more than
+ * what a placement has, and no stream starts more jobs than its bound.
  *
- *     BOUND_SETTINGS=100000 build/tests/unit/test_bound      more of them, and how near they come
+ *     BOUND_SETTINGS=100000 build/tests/unit/test_bound   more, and how near they come
  */
 #include "../../lib/alloc/price.h"
 #include "graphs.h"
@@ -22,7 +22,7 @@ pick(const double *value, size_t n)
     pick((const double[]){__VA_ARGS__}, \
          sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
-/* ---- a setting ------------------------------------------------------------------------ */
+/* ---- a setting --------------------------------------------------------------------- */
 
 static struct net_cluster
 random_cluster(void)
@@ -246,7 +246,7 @@ say(const struct setting *s, uint64_t i, const char *what, double bound, double 
              bound, found);
 }
 
-/* ---- placements ----------------------------------------------------------------------- */
+/* ---- placements -------------------------------------------------------------------- */
 
 /* Frees some servers: here and there, or a few blocks that lie anywhere. */
 static void
@@ -344,7 +344,7 @@ test_no_placement_needs_less(void **state)
     assert_true((double)exact > 0.4 * (double)ratios);
 }
 
-/* ---- streams -------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------- */
 
 struct stream {
     struct graph_job job[JOBS];

@@ -57,8 +57,8 @@ static const struct sim_model beat_model = {"beat",       beat_take, beat_next,
                                             beat_advance, beat_end,  NULL};
 
 /*
- * a at 0 2 4 6 8, b at 1 4 7, and a step of two ops of 3 s each from time 1 on, which ends
- * at 7 (its middle, at 4, is an event too). The clock goes
+ * a at 0 2 4 6 8, b at 1 4 7, and a step of two ops of 3 s each from time 1 on, which
+ * ends at 7 (its middle, at 4, is an event too). The clock goes
  *
  *     0a 1b 2a 4a 4b (the step's first op) 6a 7b (its second) 8a
  *

@@ -1,12 +1,12 @@
-/* Databases: the tables of all types of records, streams that stay and that do not, calls that
- * fail. */
+/* Databases: the tables of all types of records, streams that stay and that do not, calls
+ * that fail. */
 #include "../../lib/database/private.h"
 #include "unit.h"
 
 #include <unistd.h>
 
-/* Every type of record becomes a table that SQLite takes, with each field and key in a column
- * of its own. */
+/* Every type of record becomes a table that SQLite takes, with each field and key in a
+ * column of its own. */
 static void
 test_tables(void **state)
 {

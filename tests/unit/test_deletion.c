@@ -1,9 +1,9 @@
 /*
- * The deletion test: from a small stream of every kind a line is removed, doubled, swapped
- * with the next, or has a bit of one byte flipped, everywhere, one at a time. What breaks a
- * rule of the table of records or of the stream is refused. What is not refused is listed
- * below by type of record and change, exactly: it is what rampipe(5) says that only a seal
- * shows. Of the same streams sealed every change is refused.
+ * The deletion test: from a small stream of every kind a line is removed, doubled,
+ * swapped with the next, or has a bit of one byte flipped, everywhere, one at a time.
+ * What breaks a rule of the table of records or of the stream is refused. What is not
+ * refused is listed below by type of record and change, exactly: it is what rampipe(5)
+ * says that only a seal shows. Of the same streams sealed every change is refused.
  */
 #include "graphs.h"
 
@@ -280,7 +280,8 @@ try_change(const char *text, struct rec_str line, enum change change)
         ++*(right ? &count->silent[change] : &count->refused[change]);
 }
 
-/* All changes of line i; `text` has room for one line more. Swapping equal lines is none. */
+/* All changes of line i; `text` has room for one line more. Swapping equal lines is
+ * none. */
 static void
 change_line(struct rec_str line[], size_t n, size_t i, char *text)
 {
@@ -362,8 +363,8 @@ change_all(void **state)
 
 /*
  * By type, the changes that may pass: r a line is removed, d doubled, s swapped with the
- * next, f a bit flipped (in a number, in a name that nothing refers to). Header and trailer
- * are test_record's.
+ * next, f a bit flipped (in a number, in a name that nothing refers to). Header and
+ * trailer are test_record's.
  */
 static const struct {
     const char *name, *passes;

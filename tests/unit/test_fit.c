@@ -9,8 +9,8 @@ struct op {
     unsigned param, activation; /* bytes; of outputs: a sample */
 };
 
-/* What ops i and i + OPS, twins, or an op alone (i = OPS - 1), hold; fp16 and Adam: 16 bytes
- * a parameter of 2, 2 of one that is not trained. */
+/* What ops i and i + OPS, twins, or an op alone (i = OPS - 1), hold; fp16 and Adam: 16
+ * bytes a parameter of 2, 2 of one that is not trained. */
 static double
 held(const struct op op[2 * OPS], double batch)
 {

@@ -457,8 +457,8 @@ test_write(void **state)
     graph_free(&g);
 }
 
-/* A picture: label= before type=, work if it is given, and the time unless it is not known;
- * numbers with units. */
+/* A picture: label= before type=, work if it is given, and the time unless it is not
+ * known; numbers with units. */
 static void
 test_write_dot(void **state)
 {
@@ -499,9 +499,9 @@ flops_of(const char *text)
 
 #define WORK "graph g m\nop g 1 forward 1 1 flops=10 pair=2\n"
 
-/* Forward 10; backward min(flops, 2 * 10); without a twin all that it says. Communication adds
- * nothing, and an op that only moves adds 0. Nothing is known if an op does not say what it
- * does, if nothing is computed, or if the sum is more than a double holds. */
+/* Forward 10; backward min(flops, 2 * 10); without a twin all that it says. Communication
+ * adds nothing, and an op that only moves adds 0. Nothing is known if an op does not say
+ * what it does, if nothing is computed, or if the sum is more than a double holds. */
 static void
 test_model_flops(void **state)
 {

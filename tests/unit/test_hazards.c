@@ -1,5 +1,5 @@
-/* Task lists: names, words, and which task waits for which: the reference's vectors, and random
- * programs against a checker that knows leaves and nothing of trees. */
+/* Task lists: names, words, and which task waits for which: the reference's vectors, and
+ * random programs against a checker that knows leaves and nothing of trees. */
 #include "unit.h"
 
 #include "rampipe/task.h"
@@ -186,8 +186,8 @@ test_vectors(void **state)
 
 /* ---- random programs ------------------------------------------------------ */
 
-/* Names, and the leaves that each stands for: of each folder, itself and a file in it that
- * nobody names are leaves, too. */
+/* Names, and the leaves that each stands for: of each folder, itself and a file in it
+ * that nobody names are leaves, too. */
 static const char *const leaves[] = {"a",   "a/x",   "a/y",  "a/b", "a/b/x", "a/b/y",
                                      "a/?", "a/b/?", "c",    "@a",  "/a",    "../z",
                                      "./?", "/?",    "../?", ".",   ".."};
@@ -224,7 +224,8 @@ touches(const struct task_names *names, const char *leaf)
     return false;
 }
 
-/* All pairs with a leaf that one writes; those where one reads what the other wrote last. */
+/* All pairs with a leaf that one writes; those where one reads what the other wrote
+ * last. */
 static void
 check_program(const struct program *program, size_t fence)
 {
@@ -350,8 +351,8 @@ static const char *const wide[] = {"a/",    "./",    "a/b/",  "a/1",   "a/2",   
                                    "a/b/7", "a",     "a/b"};
 enum { NWIDE = sizeof wide / sizeof *wide };
 
-/* With gathers the same tasks come before each, no more and no fewer. If they are to be exact, raw
- * edges lead from the same tasks, too: those that wrote what a task reads. */
+/* With gathers the same tasks come before each, no more and no fewer. If they are to be
+ * exact, raw edges lead from the same tasks, too: those that wrote what a task reads. */
 static void
 test_gathers_keep_the_order(void **state)
 {
@@ -396,7 +397,8 @@ test_gathers_keep_the_order(void **state)
                     programs); /* asking for it makes a difference */
 }
 
-/* n tasks write below d/ and n read it, in any order: at most 3 n edges, where there were n * n. */
+/* n tasks write below d/ and n read it, in any order: at most 3 n edges, where there were
+ * n * n. */
 static void
 test_edges_of_a_folder(void **state)
 {

@@ -3,8 +3,8 @@
 
 #include "rampipe/record.h"
 
-/* At least the last REC_IDS_KEPT ids are known again, and what is older than twice as many
- * is not. */
+/* At least the last REC_IDS_KEPT ids are known again, and what is older than twice as
+ * many is not. */
 static void
 ids_are_remembered_for_a_while(void **state)
 {

@@ -172,8 +172,8 @@ test_long(void **state)
     finish(json);
 }
 
-/* What is read of a document: its members, the values of lists and maps among them, and nothing
- * deeper. A text in a list has no NUL either. */
+/* What is read of a document: its members, the values of lists and maps among them, and
+ * nothing deeper. A text in a list has no NUL either. */
 static void
 test_read(void **state)
 {

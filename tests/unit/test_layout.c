@@ -88,8 +88,8 @@ test_seal(void **state)
     graph_free(&g);
 }
 
-/* Of layouts that no job holds the one that was idle longest has to go, and costs that are
- * too many are simulated anew. */
+/* Of layouts that no job holds the one that was idle longest has to go, and costs that
+ * are too many are simulated anew. */
 static void
 test_pool(void **state)
 {

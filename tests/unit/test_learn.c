@@ -50,8 +50,8 @@ minimise(double (*f)(const double *, uint32_t), uint32_t n, double found[MOST])
     return calls;
 }
 
-/* Hansen's tutorial has 6e3 calls for the ellipsoid and 8e3 for the valley in 10 dimensions,
- * to 1e-10, about; without a covariance the ellipsoid takes over 1e6. */
+/* Hansen's tutorial has 6e3 calls for the ellipsoid and 8e3 for the valley in 10
+ * dimensions, to 1e-10, about; without a covariance the ellipsoid takes over 1e6. */
 static void
 test_minimiser(void **state)
 {
@@ -110,14 +110,15 @@ feature(const double *x, const char *name)
 }
 
 /*
- * A rack of 4 servers. Graph one: an op of 8 s on one server; graph two: its halves, 4 s on
- * two. Job a comes at 0 (2 steps, 16 s of work, deadline 32) and takes two servers until 8.
- * Job b comes at 4: W = 16, ia = 4, N = 4, so l = ln(16 / (4 * 4)) / 2 = 0. f = 2 are free.
+ * A rack of 4 servers. Graph one: an op of 8 s on one server; graph two: its halves, 4 s
+ * on two. Job a comes at 0 (2 steps, 16 s of work, deadline 32) and takes two servers
+ * until 8. Job b comes at 4: W = 16, ia = 4, N = 4, so l = ln(16 / (4 * 4)) / 2 = 0. f =
+ * 2 are free.
  *   one: n = 1, t = 16: left (2-1)/4, work 16/16, completion ln(1 + 16/4)/2, slack 16/32
  *   two: n = 2, t = 8:  left 0,       work 16/16, completion ln(1 + 8/4)/2,  slack 8/32
  * a ends in 4 = ia: 2 servers within ia; it outlasts neither. Of the three blocks of two
- * servers in a row (0-1, 1-2, 2-3) that which is left, 2-3, is free now: none after two, none
- * after one, which takes server 2. Once a has ended: 0-1 is, of all 4 none.
+ * servers in a row (0-1, 1-2, 2-3) that which is left, 2-3, is free now: none after two,
+ * none after one, which takes server 2. Once a has ended: 0-1 is, of all 4 none.
  */
 static void
 test_features(void **state)
@@ -194,7 +195,8 @@ test_features(void **state)
     assert_same(feature(one, "share-8"), 0); /* of two servers, half of the rack */
     assert_near(feature(two, "height"), log(3) / log(5));
     assert_near(feature(two, "height2"), pow(log(3) / log(5), 2));
-    /* both need a speed-up of 16/32, and differ in nothing; two are imagined before them */
+    /* both need a speed-up of 16/32, and differ in nothing; two are imagined before
+     * them */
     assert_near(feature(two, "need"), (0.24 + 2 * (log(1.5) / log(5) - 1. / 3)) / 4);
     assert_near(feature(two, "need-height"), feature(two, "need") * log(3) / log(5));
     assert_near(feature(two, "spread"), sqrt(0.08 / 4) - 0.2);
@@ -242,8 +244,8 @@ test_scorer(void **state)
 }
 
 /* Two experts, which differ in load by its unit and in need by twice its own: where load
- * is x units and need y of them away from the first, it is nearer by
- * (x - 1)^2 + (y - 2)^2 - x^2 - y^2 = 5 - 2x - 4y > 0; and of equally near ones the first. */
+ * is x units and need y of them away from the first, it is nearer by (x - 1)^2 + (y -
+ * 2)^2 - x^2 - y^2 = 5 - 2x - 4y > 0; and of equally near ones the first. */
 static void
 test_experts(void **state)
 {

@@ -6,8 +6,8 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 #define PROGRAM(r, c, e) (&(struct linear_program){r, c, e, COUNT(r), COUNT(c), COUNT(e)})
 
-/* x + y <= 4, x + 3 y <= 6, 3 x + 2 y: (4, 0) has 12, (3, 1) 11, (0, 2) 4. Were x at most 2.5,
- * y would be 3.5 / 3: 7.5 + 7 / 3. */
+/* x + y <= 4, x + 3 y <= 6, 3 x + 2 y: (4, 0) has 12, (3, 1) 11, (0, 2) 4. Were x at most
+ * 2.5, y would be 3.5 / 3: 7.5 + 7 / 3. */
 static void
 test_two_rows(void **state)
 {
@@ -24,7 +24,8 @@ test_two_rows(void **state)
     assert_near(optimum, 7.5 + 7.0 / 3, 1e-9);
 }
 
-/* Half of each of three, each two of which are at most 1: 1.5, where whole ones have 1. */
+/* Half of each of three, each two of which are at most 1: 1.5, where whole ones have
+ * 1. */
 static void
 test_fraction(void **state)
 {
@@ -44,8 +45,8 @@ test_fraction(void **state)
     assert_near(optimum, 1.5, 1e-9);
 }
 
-/* Equations and rows with a least: x - y = 1, 2 <= x + y <= 3, most of -x: x = 1.5, from a
- * start with x in the first row. Prices below 0 are of the least of a row. */
+/* Equations and rows with a least: x - y = 1, 2 <= x + y <= 3, most of -x: x = 1.5, from
+ * a start with x in the first row. Prices below 0 are of the least of a row. */
 static void
 test_start(void **state)
 {

@@ -30,8 +30,8 @@ test_small(void **state)
     metrics_dist_free(&dist);
 }
 
-/* In 6 bins of equal ratio, those beside each other of values that have equal ratios: zeros in a
- * bin before them, the others by sixths, each within what one bucket holds. */
+/* In 6 bins of equal ratio, those beside each other of values that have equal ratios:
+ * zeros in a bin before them, the others by sixths, each within what one bucket holds. */
 static void
 check_bins(struct metrics_dist *dist, uint64_t zeros, uint64_t others)
 {
@@ -52,7 +52,8 @@ check_bins(struct metrics_dist *dist, uint64_t zeros, uint64_t others)
     free(bin);
 }
 
-/* A value at an edge is in the bin below it; of equal values there is one bin, of none none. */
+/* A value at an edge is in the bin below it; of equal values there is one bin, of none
+ * none. */
 static void
 test_bins(void **state)
 {

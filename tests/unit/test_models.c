@@ -55,12 +55,12 @@ forget(struct input_network *network)
 }
 
 /*
- * To the unit. DeepSeek-V3's is derived, for the hub's total has the weights of a second head,
- * and scales: embedding and head 2 * 129280 * 7168 = 1853358080. Attention: queries 7168 * 1536 +
- * 1536 + 1536 * 128 * 192, keys and values 7168 * (512 + 64) + 512 + 512 * 128 * (128 + 128),
- * output 128 * 128 * 7168; with two norms of 7168: 187121664, 61 times. Three dense MLPs of 3 *
- * 7168 * 18432 = 396361728. 58 mixtures of a router, 7168 * 256, and 256 + 1 experts of 3 * 7168 *
- * 2048: 11320164352. A norm of 7168.
+ * To the unit. DeepSeek-V3's is derived, for the hub's total has the weights of a second
+ * head, and scales: embedding and head 2 * 129280 * 7168 = 1853358080. Attention: queries
+ * 7168 * 1536 + 1536 + 1536 * 128 * 192, keys and values 7168 * (512 + 64) + 512 + 512 *
+ * 128 * (128 + 128), output 128 * 128 * 7168; with two norms of 7168: 187121664, 61
+ * times. Three dense MLPs of 3 * 7168 * 18432 = 396361728. 58 mixtures of a router, 7168
+ * * 256, and 256 + 1 experts of 3 * 7168 * 2048: 11320164352. A norm of 7168.
  */
 static void
 test_published_counts(void **state)
@@ -321,7 +321,8 @@ test_layers(void **state)
         {"\"qwen3_moe\", \"mlp_only_layers\": [0, 4], " QWEN_MOE, "ffffff", "dmmmdm"},
         {"\"qwen3_moe\", \"use_sliding_window\": true, " QWEN_MOE, "wwwwww", "mmmmmm"},
         {"\"deepseek_v2\", \"first_k_dense_replace\": 1, " DEEPSEEK, "ffffff", "dmmmmm"},
-        {"\"deepseek_v3\", \"first_k_dense_replace\": 1, \"moe_layer_freq\": 2, " DEEPSEEK,
+        {"\"deepseek_v3\", \"first_k_dense_replace\": 1, "
+         "\"moe_layer_freq\": 2, " DEEPSEEK,
          "ffffff", "ddmdmd"},
     };
     (void)state;

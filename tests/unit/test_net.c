@@ -72,9 +72,9 @@ test_collective_of_node(void **state)
 }
 
 /*
- * On 4x4x2: up to C = 4 in a column. From the factor pairs p * i with i <= S: square p = 1,
- * 4, 9, 16 (q <= 4), flat p <= 4. So with i = 1: 1 to 4, 9, 16; with i = 2: 2, 4, 6, 8,
- * 18, 32. On 2x2x2: 1, 2, 4; with i = 2: 2, 4, 8.
+ * On 4x4x2: up to C = 4 in a column. From the factor pairs p * i with i <= S: square p =
+ * 1, 4, 9, 16 (q <= 4), flat p <= 4. So with i = 1: 1 to 4, 9, 16; with i = 2: 2, 4, 6,
+ * 8, 18, 32. On 2x2x2: 1, 2, 4; with i = 2: 2, 4, 8.
  */
 static void
 test_legal_parts(void **state)

@@ -1,4 +1,5 @@
-/* Files that are whole or not there: what is synced when, and what killed writers leave. */
+/* Files that are whole or not there: what is synced when, and what killed writers
+ * leave. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -72,7 +73,8 @@ count_files(const char *folder)
     return n;
 }
 
-/* What a writer of a file that was killed leaves: its temporary file, which nobody has open. */
+/* What a writer of a file that was killed leaves: its temporary file, which nobody has
+ * open. */
 static char *
 make_litter(const char *path)
 {
@@ -87,8 +89,8 @@ make_litter(const char *path)
 
 /* ---- tests ------------------------------------------------------------------- */
 
-/* After a power cut the file is there whole, under its name: its bytes are synced before it
- * takes the name, and the folder that has the name behind that. */
+/* After a power cut the file is there whole, under its name: its bytes are synced before
+ * it takes the name, and the folder that has the name behind that. */
 static void
 name_is_synced_behind_bytes(void **state)
 {
@@ -150,7 +152,8 @@ living_writers_keep_their_files(void **state)
     assert_int_equal(count_files("living"), 1);
 }
 
-/* A claimed place: what came to be there meanwhile stays, whether or not there was a file. */
+/* A claimed place: what came to be there meanwhile stays, whether or not there was a
+ * file. */
 static void
 claimed_places_are_taken_once(void **state)
 {

@@ -61,9 +61,10 @@ place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_st
 }
 
 /*
- * Two servers; a (1) -> b (1) -> c (6) is 8 long, so a and then c go before the four that are
- * as early and shorter: a and d at 0, b and e at 1, c at 2, f at 3, g at 5. By order alone c
- * would start at 4 and all be done at 10; here at 8. What is done: 1 + 1 + 6 + 4 * 2 = 16.
+ * Two servers; a (1) -> b (1) -> c (6) is 8 long, so a and then c go before the four that
+ * are as early and shorter: a and d at 0, b and e at 1, c at 2, f at 3, g at 5. By order
+ * alone c would start at 4 and all be done at 10; here at 8. What is done: 1 + 1 + 6 + 4
+ * * 2 = 16.
  */
 static void
 test_critical_path(void **state)
@@ -88,7 +89,8 @@ test_critical_path(void **state)
     graph_free(&graph);
 }
 
-/* Of 10 bytes a server: two tasks of 6 share one, one after the other; 11 are too many. */
+/* Of 10 bytes a server: two tasks of 6 share one, one after the other; 11 are too
+ * many. */
 static void
 test_memory(void **state)
 {
@@ -102,7 +104,7 @@ test_memory(void **state)
     graph_free(&large);
 }
 
-/* ---- against a plain list scheduler -------------------------------------------------- */
+/* ---- against a plain list scheduler ------------------------------------------------ */
 
 struct random_graph {
     struct graph graph;
@@ -177,9 +179,9 @@ schedule(const struct random_graph *r, uint32_t servers, double *end)
 }
 
 /*
- * Each task starts and ends when the plain scheduler says, on 2,000 random graphs; and the
- * whole is between the bounds: the longest path and work / m, work / m + (1 - 1/m) * path
- * (Graham 1966).
+ * Each task starts and ends when the plain scheduler says, on 2,000 random graphs; and
+ * the whole is between the bounds: the longest path and work / m, work / m + (1 - 1/m) *
+ * path (Graham 1966).
  */
 static void
 test_random(void **state)

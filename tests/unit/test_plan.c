@@ -1,5 +1,6 @@
-/* Planners against trying everything: the exact one finds what is best of all configurations
- * of random small pipelines, each simulated whole; the published one never finds better. */
+/* Planners against trying everything: the exact one finds what is best of all
+ * configurations of random small pipelines, each simulated whole; the published one never
+ * finds better. */
 #include "unit.h"
 
 #include "rampipe/serve.h"
@@ -25,8 +26,8 @@ read_pipeline(const char *text)
     return pipeline;
 }
 
-/* Up to four stages, some without a model, edges forward only, some with a probability; two
- * kinds of hardware, batches of 1 and 4. */
+/* Up to four stages, some without a model, edges forward only, some with a probability;
+ * two kinds of hardware, batches of 1 and 4. */
 static void
 draw_pipeline(char *text, size_t room)
 {

@@ -127,10 +127,11 @@ expect_servers(struct net_cluster on, const char *heuristic, const char *meta, i
 }
 
 /*
- * What each heuristic does with four parts on an empty 4x4x2 (meta-block 2x2x2). Shapes in
- * order: i = 1, p = 4 is square (2,2,1), flat (4,1,1); i = 2, p = 2 is flat (2,1,2), (2,2,1).
- * The notebook takes the flat ones first, within its meta-block. Compact needs two groups, for
- * one has room for p = 1 only, i = 4 > S; then (2,1,2) needs one rack of each.
+ * What each heuristic does with four parts on an empty 4x4x2 (meta-block 2x2x2). Shapes
+ * in order: i = 1, p = 4 is square (2,2,1), flat (4,1,1); i = 2, p = 2 is flat (2,1,2),
+ * (2,2,1). The notebook takes the flat ones first, within its meta-block. Compact needs
+ * two groups, for one has room for p = 1 only, i = 4 > S; then (2,1,2) needs one rack of
+ * each.
  */
 static const struct {
     const char *heuristic, *servers;
@@ -437,8 +438,9 @@ check_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
 }
 
 /*
- * What a vacancy remembers of where blocks may start is right, however servers come and go:
- * placing on it gives what placing on a new one of the same servers does, by each heuristic.
+ * What a vacancy remembers of where blocks may start is right, however servers come and
+ * go: placing on it gives what placing on a new one of the same servers does, by each
+ * heuristic.
  */
 static void
 test_remembered(void **state)

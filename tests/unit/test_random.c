@@ -135,7 +135,8 @@ test_skew(void **state)
     for (int i = 0; i < N; i++)
         high += sample[i] > 15;
     assert_true(low > 0.8 * N && high > 0.8 * N);
-    /* in the limit half a normal |z|, of which [0.0012533, 3.2905267] is mapped to [0, 1] */
+    /* in the limit half a normal |z|, of which [0.0012533, 3.2905267] is mapped to [0,
+     * 1] */
     check_moments("skewnormal:1e4:0:1", 0.241594, 0.181342);
     check_moments("skewnormal:1e154:0:1", 0.241594, 0.181342);
 }
@@ -242,7 +243,8 @@ error_of(double y, long double truth)
     return (double)fabsl((y - truth) / ldexpl(1, e - DBL_MANT_DIG));
 }
 
-/* Logarithms from everywhere, and of 1 - tiny; powers that neither vanish nor overflow. */
+/* Logarithms from everywhere, and of 1 - tiny; powers that neither vanish nor
+ * overflow. */
 static void
 test_functions(void **state)
 {

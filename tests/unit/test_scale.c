@@ -29,8 +29,8 @@ arrive(struct alloc_admission *a, const char *id, const char *graphs, double arr
         fail_msg("%s", err.text);
 }
 
-/* Graphs g0, g1, ... of two parts each, after `one` of one part, and their names with commas
- * between. */
+/* Graphs g0, g1, ... of two parts each, after `one` of one part, and their names with
+ * commas between. */
 static char *
 many_graphs(struct graph_store *store, int n)
 {
@@ -64,9 +64,9 @@ many_graphs(struct graph_store *store, int n)
 }
 
 /*
- * Of two servers one is taken. A job that needs both waits at the head of the queue, and is
- * not tried again until a job ends, however many others arrive: of its 20,000 alternatives,
- * more than an allocator remembers trials of, none is placed once more.
+ * Of two servers one is taken. A job that needs both waits at the head of the queue, and
+ * is not tried again until a job ends, however many others arrive: of its 20,000
+ * alternatives, more than an allocator remembers trials of, none is placed once more.
  */
 static void
 test_stuck(void **state)

@@ -25,7 +25,8 @@ read_pipeline(struct serve_pipeline *pipeline, const char *text)
 
 enum { STAGES = 8, QUERIES = 200000 };
 
-/* What was seen of queries that are called 0, 1, 2, ...; of stages, that are called 0, 1, ... */
+/* What was seen of queries that are called 0, 1, 2, ...; of stages, that are called 0, 1,
+ * ... */
 struct seen {
     size_t replies, drops, visits[STAGES];
     double latest, waited[STAGES], busy[STAGES], enqueued[STAGES];
@@ -120,8 +121,8 @@ put_queries(struct serve_sim *sim, size_t n, double rate, bool even)
 
 /* ---- queues of one stage ------------------------------------------------- */
 
-/* The mean wait of all queries is `want`, by 4.5 standard errors, which are those of 50 means
- * of as many queries, one after the other, and are small. */
+/* The mean wait of all queries is `want`, by 4.5 standard errors, which are those of 50
+ * means of as many queries, one after the other, and are small. */
 static void
 check_mean_wait(double want)
 {
@@ -159,13 +160,13 @@ add_shifted(double to[STATES], size_t n, double share, const double chance[STATE
 }
 
 /*
- * Poisson arrivals of rate l, one replica, which takes min(K, b) of K that wait and is busy
- * for s(n) with n. N that wait when it is done are a Markov chain: it waits for the first
- * query, if N = 0, then for the delay d, in which Poisson(l d) come, so K = max(N, 1) + that;
- * N' = K - n + Poisson(l s(n)). In a cycle of [N = 0] / l + d + s(n) seconds the queue holds
- * max(N, 1) d + l d^2 / 2, then (K - n) s + l s^2 / 2 query-seconds. By renewal and Little,
- * the mean wait is the mean of those, by that of the cycle and by l. (Without delay this is
- * Bailey's queue, with b = 1 Pollaczek and Khinchine's.)
+ * Poisson arrivals of rate l, one replica, which takes min(K, b) of K that wait and is
+ * busy for s(n) with n. N that wait when it is done are a Markov chain: it waits for the
+ * first query, if N = 0, then for the delay d, in which Poisson(l d) come, so K = max(N,
+ * 1) + that; N' = K - n + Poisson(l s(n)). In a cycle of [N = 0] / l + d + s(n) seconds
+ * the queue holds max(N, 1) d + l d^2 / 2, then (K - n) s + l s^2 / 2 query-seconds. By
+ * renewal and Little, the mean wait is the mean of those, by that of the cycle and by l.
+ * (Without delay this is Bailey's queue, with b = 1 Pollaczek and Khinchine's.)
  */
 static double
 bulk_wait(double l, size_t b, double d, const double s[])
@@ -200,9 +201,9 @@ bulk_wait(double l, size_t b, double d, const double s[])
 }
 
 /*
- * M/D/c (Crommelin 1932): who is served at t is gone at t + D, who comes meanwhile is not, so
- * those in the system at t + D are max(N - c, 0) + Poisson(l D). Its stationary distribution
- * is that at any time; the queue is what is beyond c, and Little.
+ * M/D/c (Crommelin 1932): who is served at t is gone at t + D, who comes meanwhile is
+ * not, so those in the system at t + D are max(N - c, 0) + Poisson(l D). Its stationary
+ * distribution is that at any time; the queue is what is beyond c, and Little.
  */
 static double
 crommelin_wait(double l, double D, size_t c)
@@ -255,8 +256,8 @@ one_replica_is_m_d_1(void **state)
         check_mean_wait(want);
         assert_near(bulk_wait(rho / 0.1, 1, 0, seconds), want, 1e-9);
         assert_near(crommelin_wait(rho / 0.1, 0.1, 1), want, 1e-9);
-        /* Poisson arrivals see time averages: 1 - rho find it idle. Neighbours agree, so the
-         * error is larger than that of independent ones, less than five times. */
+        /* Poisson arrivals see time averages: 1 - rho find it idle. Neighbours agree, so
+         * the error is larger than that of independent ones, less than five times. */
         for (size_t q = 0; q < QUERIES; q++)
             at_once += seen.wait[q] == 0;
         assert_near(at_once / QUERIES, 1 - rho, 5 * 4 * sqrt(rho * (1 - rho) / QUERIES));
@@ -267,8 +268,8 @@ static void
 replicas_are_m_d_c(void **state)
 {
     (void)state;
-    /* Tables of M/D/2 have a mean wait of 0.177 D at a load of 0.5, 1/2 of M/M/2's 1/3, and
-     * some more. */
+    /* Tables of M/D/2 have a mean wait of 0.177 D at a load of 0.5, 1/2 of M/M/2's 1/3,
+     * and some more. */
     assert_near(crommelin_wait(10, 0.1, 2) / 0.1, 0.177, 0.001);
     serve_one(1, 2, 0, 16, false);
     check_mean_wait(crommelin_wait(16, 0.1, 2));
@@ -306,8 +307,9 @@ even_arrivals_are_d_d_1(void **state)
 
 #define ABC "profile\ta\th\t1\t1\t10\nprofile\tb\th\t1\t1\t8\nprofile\tc\th\t1\t1\t20\n"
 
-/* Friedman 1965: how long a query is in a row of stages with constant times does not depend
- * on their order; behind a stage nobody waits at one that is as fast, or faster. */
+/* Friedman 1965: how long a query is in a row of stages with constant times does not
+ * depend on their order; behind a stage nobody waits at one that is as fast, or
+ * faster. */
 static void
 the_order_of_a_row_does_not_matter(void **state)
 {
@@ -367,9 +369,9 @@ a_join_waits_for_the_slower_branch(void **state)
     serve_pipeline_free(&pipeline);
 }
 
-/* Of n queries a share p takes an edge, by 4 standard errors; those that take another edge
- * do so or not whether they take this one; and which they are does not depend on how stages
- * are run. */
+/* Of n queries a share p takes an edge, by 4 standard errors; those that take another
+ * edge do so or not whether they take this one; and which they are does not depend on how
+ * stages are run. */
 static void
 edges_are_taken_by_their_share(void **state)
 {
@@ -410,9 +412,9 @@ edges_are_taken_by_their_share(void **state)
 
 /* ---- laws ---------------------------------------------------------------- */
 
-/* Whatever is dropped: every query ends once; Little's law, the integral of the queue is the
- * sum of waits (of those who were dropped, too, so here only an inequality); the integral of
- * busy replicas is the sum of service times; never more than there are. */
+/* Whatever is dropped: every query ends once; Little's law, the integral of the queue is
+ * the sum of waits (of those who were dropped, too, so here only an inequality); the
+ * integral of busy replicas is the sum of service times; never more than there are. */
 static void
 nothing_is_lost(void **state)
 {
@@ -454,10 +456,11 @@ change(struct serve_sim *sim, uint32_t replicas, double time)
 }
 
 /*
- * One replica of 0.1 s; queries at 1, 1, 1, 2; a second replica from 0.5 s, before there is
- * anything, to 1.05 s, when it is busy till 1.1 s; four from 3 s, when all is done, on.
- * Replica-seconds from the first query to the end, at 3 s: 2 until 1.1 s, then 1, four for no
- * time. The third query waits 0.1 s. From 1.05 s on: 0.1 - 0.05 s less of each.
+ * One replica of 0.1 s; queries at 1, 1, 1, 2; a second replica from 0.5 s, before there
+ * is anything, to 1.05 s, when it is busy till 1.1 s; four from 3 s, when all is done,
+ * on. Replica-seconds from the first query to the end, at 3 s: 2 until 1.1 s, then 1,
+ * four for no time. The third query waits 0.1 s. From 1.05 s on: 0.1 - 0.05 s less of
+ * each.
  */
 static void
 usage_is_of_the_run(void **state)

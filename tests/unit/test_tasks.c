@@ -219,7 +219,8 @@ list_as(enum task_form form, const char *name, const char *records)
     return result(writer, ok || err.code == REC_NO, &err);
 }
 
-/* Fences behind each other, and nothing between them; tasks that wait for a fence only. */
+/* Fences behind each other, and nothing between them; tasks that wait for a fence
+ * only. */
 static void
 test_graph(void **state)
 {
@@ -263,7 +264,8 @@ test_makefile(void **state)
         ".PHONY: all\nall:\n"
         "all: task-a-.z/AZ09_20_5B\n.PHONY: task-a-.z/AZ09_20_5B\n"
         "task-a-.z/AZ09_20_5B:\n"
-        "\t@( cd 'd, e' && env 'A=1' 'B='\\''' 'C=//' 'echo' '$$x' 'it'\\''s' ) <'i' 2>'e'\n"
+        "\t@( cd 'd, e' && env 'A=1' 'B='\\''' 'C=//' 'echo' '$$x' 'it'\\''s' ) "
+        "<'i' 2>'e'\n"
         ".PHONY: fence-1\nfence-1: task-a-.z/AZ09_20_5B\n"
         ".PHONY: fence-2\nfence-2: fence-1\n"
         "all: task-_7B\n.PHONY: task-_7B\ntask-_7B: fence-2\n\t-@'true'\n");

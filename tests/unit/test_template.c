@@ -46,8 +46,8 @@ give_sets(struct task_template *template, const char *sets, struct rec_error *er
     return true;
 }
 
-/* The task records that a template makes, and "!message" if it ends in an error. `sets` and
- * `csv` may be NULL. */
+/* The task records that a template makes, and "!message" if it ends in an error. `sets`
+ * and `csv` may be NULL. */
 static const char *
 written(const char *text, const char *sets, const char *csv)
 {
@@ -114,7 +114,8 @@ test_fields(void **state)
         "stderr=e.txt\tretries=2\tok=any\n");
     assert_string_equal(written("name: x\nexecutables: [{target: true}]\n", NULL, NULL),
                         "task\tx\tinf\t-\t-\ttrue\n");
-    /* a text for a list of one; a timeout in seconds; a block's last line end is dropped */
+    /* a text for a list of one; a timeout in seconds; a block's last line end is
+     * dropped */
     assert_string_equal(written("name: x\ntimeout: 90\nreads: a\n"
                                 "executables:\n- target: sh\n"
                                 "  arguments:\n  - -c\n  - >\n    a |\n    b\n",
@@ -184,7 +185,8 @@ test_hostile_values(void **state)
 {
     static const char text[] =
         "parameters: [v]\nname: x\n"
-        "executables: [{target: echo, arguments: ['{v}'], env: {E: '{v}'}}]\nreads: ['{v}']\n";
+        "executables: [{target: echo, arguments: ['{v}'], env: {E: '{v}'}}]\n"
+        "reads: ['{v}']\n";
     (void)state;
     assert_string_equal(
         written(text, "v=a%2Cb;$(c)`'", NULL),

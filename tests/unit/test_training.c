@@ -135,10 +135,10 @@ run_models(const char *text, unsigned which, struct heard heard[NMODELS])
 /*
  * Models on one clock hear one trace, and each does what it does alone: none sees the
  * others, however their times interleave (steps of 2 and 4 s, ticks of 5 s, events at
- * thirds of seconds). All time is accounted for: the states' instance-seconds are those of
- * the trace, 6 instances less those that are gone:
- * 6 * 100 1/3 + 5 * 50 1/3 + 6 * 149 1/3 = 1749 2/3; by ticks, 6 * 105 + 5 * 50 + 6 * 145.
- * The last model stops by itself when its 50 steps are done.
+ * thirds of seconds). All time is accounted for: the states' instance-seconds are those
+ * of the trace, 6 instances less those that are gone: 6 * 100 1/3 + 5 * 50 1/3 + 6 * 149
+ * 1/3 = 1749 2/3; by ticks, 6 * 105 + 5 * 50 + 6 * 145. The last model stops by itself
+ * when its 50 steps are done.
  */
 static void
 test_company(void **state)

@@ -93,9 +93,9 @@ write_stream(const double *times, size_t n, double rate, const double *sample,
 }
 
 /*
- * The very sample that was planned for needs no more than was planned, to the bit: no window
- * holds more than the envelope; what goes in quiet times comes back, and no more. With one
- * arrival more in the busiest tenth of a second it does. Every query is done.
+ * The very sample that was planned for needs no more than was planned, to the bit: no
+ * window holds more than the envelope; what goes in quiet times comes back, and no more.
+ * With one arrival more in the busiest tenth of a second it does. Every query is done.
  */
 static void
 test_sample(void **state)
