@@ -19,6 +19,10 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces"
     echo x >bad
     run "$BUILD/bin/rampipe" sim bad
     [ "$status" = 3 ] && [[ $output == "sim: bad:1: "* ]]
+    "$BUILD/bin/rampipe" report --help | grep -q '^Usage: report'
+    "$BUILD/bin/rampipe" help report | grep -q '^Usage: report'
+    run "$BUILD/bin/rampipe" bootstrap
+    [ "$status" = 2 ]
     run "$BUILD/bin/rampipe" simm
     [ "$status" = 2 ] && [[ $output == "rampipe: there is no tool or recipe called 'simm'"* ]]
     run "$BUILD/bin/rampipe" ../sim
