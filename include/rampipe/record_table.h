@@ -32,24 +32,27 @@ REC_ROW(GRAPH, "graph",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
     REC_KEY("device", TEXT,
-          "what its compute times are of; without it that is not known, or they are of "
-          "several")
+          "the device that its compute times hold for; absent if that is not known, or "
+          "if they are of several devices")
     REC_KEY("peak", AMOUNT,
-          "FLOP/s of that device at most, at the precision that its times are for")
+          "peak FLOP/s of that device at the precision that the times hold for")
     REC_KEY("batch", COUNT, "samples in a training step")
     REC_KEY("sequence", COUNT,
-          "tokens in a sample; of an encoder and a decoder, in each of them")
+          "tokens in a sample; in a network with an encoder and a decoder, tokens in "
+          "each of the two")
     REC_KEY("precision", TEXT,
-          "of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2)")
+          "type of its elements: fp32 or tf32 (4 bytes), fp16 or bf16 (2 bytes)")
     REC_KEY("family", TEXT, "transformer: a network with attention")
     REC_KEY("optimizer", TEXT,
-          "MEMORY of its ops is what training with it takes, footprint(1)")
+          "MEMORY of its ops is what training with this optimizer needs, see "
+          "footprint(1)")
     REC_KEY("of", ID, "the graph this one was partitioned from")
-    REC_KEY("degree", COUNT, "the number of parts asked for, per op")
-    REC_KEY("parts", COUNT, "the largest number of parts an op has")
+    REC_KEY("degree", COUNT, "number of parts that each op was to be split into")
+    REC_KEY("parts", COUNT, "largest number of parts that an op has")
     REC_KEY("demand_memory", AMOUNT,
-          "sum of MEMORY over all ops before partitioning, bytes; as op_memory= of done")
-    REC_KEY("demand_bytes", AMOUNT, "bytes of the deps before partitioning"))
+          "sum of MEMORY over all ops before partitioning, bytes (counted as op_memory= "
+          "of done)")
+    REC_KEY("demand_bytes", AMOUNT, "sum of BYTES over all deps before partitioning"))
 
 REC_ROW(OP, "op",
     "An operation: one layer of the network in one direction, or one part of it.",
@@ -64,7 +67,7 @@ REC_ROW(OP, "op",
           "share it"),
     REC_KEY("type", TEXT, "the layer's type")
     REC_KEY("label", TEXT,
-          "the layer's name, for pictures: there it goes before the type")
+          "the layer's name; pictures show it instead of the type")
     REC_KEY("param", AMOUNT, "bytes of its parameters")
     REC_KEY("activation", AMOUNT, "bytes of its output")
     REC_KEY("stage", COUNT, "pipeline stage, if the profile gives one")
@@ -75,21 +78,22 @@ REC_ROW(OP, "op",
           "floating-point operations, of the graph's batch; a multiply-add counts two")
     REC_KEY("moved", AMOUNT, "bytes that it reads from and writes to device memory")
     REC_KEY("class", TEXT,
-          "what kind of work it is, which efficiency depends on: matmul, convolution, "
-          "memory, ...")
+          "kind of its work, on which the efficiency of a device depends: matmul, "
+          "convolution, memory, ...")
     REC_KEY("gemm", PRODUCT,
-          "the matrix products that it is, of a part those of the whole op: BATCH "
-          "products of M x K by K x N elements; BATCH, or M if that is 1, grows with the "
-          "graph's batch")
+          "the matrix products that the op computes: BATCH products of an M x K by a K x "
+          "N matrix. A part of an op has the value of the whole op. BATCH, or M where "
+          "BATCH is 1, grows with the batch of the graph")
     REC_KEY("coll", ID,
-          "communication: a member of an all-reduce, reduce, all-gather, gather, "
-          "scatter, broadcast, all-to-all, reduce-scatter, reduce-scatter-block or "
-          "barrier; a send or recv; join and ring are what et2graph(1) adds to "
-          "collectives")
+          "of an op that communicates: the collective of which it is a member "
+          "(all-reduce, reduce, all-gather, gather, scatter, broadcast, all-to-all, "
+          "reduce-scatter, reduce-scatter-block or barrier), or send or recv; "
+          "et2graph(1) adds ops of kind join and ring to collectives")
     REC_KEY("bytes", AMOUNT,
-          "size of the message, or what one member puts into the collective: its share "
+          "size of the message; in a collective, what one member contributes: its share "
           "of an all-gather, its whole vector of a reduce-scatter")
-    REC_KEY("group", TEXT, "the process group of the collective; without it, all"))
+    REC_KEY("group", TEXT,
+          "the process group of the collective; without it, all processes"))
 
 REC_ROW(DEP, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",
@@ -101,8 +105,8 @@ REC_ROW(DEP, "dep",
     REC_KEY("hazard", TEXT,
           "between tasks: raw (DST reads what SRC wrote), war, waw or fence (order only)")
     REC_KEY("kind", TEXT,
-          "sync: exchange among the parts of a backward op; it gates nothing but the end "
-          "of the step"))
+          "sync: an exchange among the parts of a backward op; only the end of the step "
+          "waits for it"))
 
 REC_ROW(JOB, "job",
     "A request to train: the first of GRAPHs that fits is run for STEPS steps.",
@@ -116,33 +120,35 @@ REC_ROW(JOB, "job",
 )
 
 REC_ROW(DEVICE, "device",
-    "What computes: how fast at most. Of two of one name the later one counts.",
+    "The peak rates of a processor. If two records have one name, the later one counts.",
     "device\ta100\t2.039e12\t8e10\tfp32=1.95e13\ttf32=1.56e14\tfp16=3.12e14\t"
     "bf16=3.12e14\t"
     "source=NVIDIA A100 80GB SXM datasheet",
     REC_FIELD("NAME", ID, "its name")
-    REC_FIELD("BANDWIDTH", AMOUNT, "of its memory, bytes/s")
+    REC_FIELD("BANDWIDTH", AMOUNT, "bandwidth of its memory, bytes/s")
     REC_FIELD("MEMORY", AMOUNT, "bytes"),
-    REC_KEY("fp32", AMOUNT, "peak, FLOP/s without sparsity; without it there is none")
+    REC_KEY("fp32", AMOUNT,
+          "peak FLOP/s without sparsity; without this key there is none for this "
+          "precision")
     REC_KEY("tf32", AMOUNT, "likewise")
     REC_KEY("fp16", AMOUNT, "likewise")
     REC_KEY("bf16", AMOUNT, "likewise")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
 REC_ROW(REACH, "reach",
-    "What share of a device's peak ops of a class reach (of class memory: of its "
-    "bandwidth; what other ops move reaches that, too). One of this very device goes "
-    "before one of any, then one of this very precision before others, then the later "
-    "one.",
+    "Which share of a device's peak the ops of a class reach. For class memory it is a "
+    "share of the bandwidth, which also holds for the bytes that ops of other classes "
+    "move. A record of the very device goes before one of any device, then one of the "
+    "very precision before others, then the later one.",
     "reach\tany\tmatmul\t0.6\tprecision=fp16\tlatency=5e-6\ttile=128",
     REC_FIELD("DEVICE", ID, "the device, or any")
-    REC_FIELD("CLASS", ID, "of the ops: their class=")
+    REC_FIELD("CLASS", ID, "class= of the ops")
     REC_FIELD("SHARE", FRACTION, "of the peak, above 0"),
     REC_KEY("precision", TEXT, "fp32, tf32, fp16 or bf16; without it any")
-    REC_KEY("latency", AMOUNT, "what each op takes besides, seconds")
+    REC_KEY("latency", AMOUNT, "time that each op takes in addition, seconds")
     REC_KEY("tile", COUNT,
-          "M and N of gemm= count as multiples of it, or, where they fit into that, of "
-          "its half, quarter, ...")
+          "M and N of gemm= are rounded up to multiples of it; one that fits into its "
+          "half, quarter, ... is rounded up to that")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
 REC_ROW(FIT, "fit",
@@ -154,15 +160,17 @@ REC_ROW(FIT, "fit",
     REC_FIELD("GRAPH", ID, "the graph")
     REC_FIELD("BATCH", COUNT, "samples in a step")
     REC_FIELD("MEMORY", AMOUNT,
-          "that it needs with this batch, bytes: weights, gradients, optimizer_state "
-          "and outputs"),
+          "memory needed with this batch, bytes: the sum of weights, gradients, "
+          "optimizer_state and outputs"),
     REC_KEY("weights", AMOUNT, "bytes")
-    REC_KEY("gradients", AMOUNT, "of the weights, bytes")
-    REC_KEY("optimizer_state", AMOUNT, "what the optimizer keeps, bytes")
-    REC_KEY("outputs", AMOUNT, "that the backward pass reads, bytes")
+    REC_KEY("gradients", AMOUNT, "gradients of the weights, bytes")
+    REC_KEY("optimizer_state", AMOUNT, "state that the optimizer keeps, bytes")
+    REC_KEY("outputs", AMOUNT, "outputs of layers that the backward pass reads, bytes")
     REC_KEY("limit", AMOUNT, "the memory of the server, bytes")
-    REC_KEY("next", AMOUNT, "that it would need with one sample more, bytes")
-    REC_KEY("optimizer", TEXT, "which; without it, MEMORY is by the published rule"))
+    REC_KEY("next", AMOUNT, "memory needed with one sample more, bytes")
+    REC_KEY("optimizer", TEXT,
+          "the optimizer; without it MEMORY follows the published rule, see "
+          "footprint(1)"))
 
 REC_ROW(CLUSTER, "cluster",
     "The cluster that follows. Its fields depend on KIND.",
@@ -176,13 +184,13 @@ REC_KIND_ROW(CLUSTER, ramp,
     REC_FIELD("C", COUNT, "communication groups")
     REC_FIELD("R", COUNT, "racks per group, at most C")
     REC_FIELD("S", COUNT, "servers per rack")
-    REC_FIELD("BANDWIDTH", AMOUNT, "of a node, bytes/s")
-    REC_FIELD("MEMORY", LIMIT, "of a server, bytes"),
+    REC_FIELD("BANDWIDTH", AMOUNT, "bandwidth of a node, bytes/s")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
     REC_KEY("propagation", AMOUNT, "propagation latency, seconds")
     REC_KEY("io", AMOUNT, "latency of a node's input or output, seconds")
     REC_KEY("collective_rate", TEXT,
-          "of a transceiver in a collective: published (bandwidth/C/C, the default) or "
-          "node (bandwidth/C)"))
+          "bandwidth of a transceiver in a collective: published (bandwidth/C/C, the "
+          "default) or node (bandwidth/C)"))
 
 REC_ROW(LAYOUT, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "
@@ -211,16 +219,16 @@ REC_ROW(ALLOC, "alloc",
     REC_FIELD("TIME", AMOUNT, "when it starts, seconds")
     REC_FIELD("SERVERS", IDS, "the server c-r-s of each slot"),
     REC_KEY("degree", COUNT,
-          "the parts an op that were asked for, if the job takes another number of "
+          "number of parts that each op was to be split into, if it is not the number of "
           "servers"))
 
 REC_ROW(BLOCK, "block",
-    "A job is turned away. CAUSE: no_servers (none is free), no_block (no free block has "
-    "a legal shape), no_memory (blocks are there, memory is not), deadline (it would "
-    "finish too late), queue_full (too many wait), policy (it could have started or "
-    "waited, and was refused), unfinished (it was running when the simulation ended). Of "
-    "tasks: failed, input_failed (it is not run, for what it reads has not come to be), "
-    "not_started (the run ended before).",
+    "A job is turned away. CAUSE: no_servers (no server is free), no_block (no block of "
+    "free servers has a legal shape), no_memory (such blocks have too little memory), "
+    "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
+    "could have started or waited, and was refused), unfinished (it was running when the "
+    "simulation ended). Of tasks: failed, input_failed (it is not run because something "
+    "that it reads was not made), not_started (the run ended before).",
     "block\t8\t2000\tno_servers\tgraph=vgg16/8\tmodel=vgg16",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("TIME", AMOUNT, "when, seconds")
@@ -229,8 +237,8 @@ REC_ROW(BLOCK, "block",
     REC_KEY("op", ID, "no_memory: the op that found no room")
     REC_KEY("needs", AMOUNT, "no_memory: what that op, or each part of it, needs, bytes")
     REC_KEY("missing", AMOUNT,
-          "no_memory: so much more than the room on the block of free servers with most, "
-          "bytes")
+          "no_memory: bytes that are missing on the block of free servers that has the "
+          "most room")
     REC_KEY("memory", AMOUNT, "no_memory: what the job needs in all, bytes; as in done")
     REC_KEY("start", PAST,
           "unfinished, failed: when it started, seconds; without it, it waited")
@@ -248,37 +256,40 @@ REC_ROW(BLOCK, "block",
     REC_KEY("demand_bytes", AMOUNT, "as in done"))
 
 REC_ROW(POLICY, "policy",
-    "What a learned chooser was trained for: the way in which jobs were placed.",
+    "The heuristic by which jobs were placed when a learned chooser was trained.",
     "policy\tcompact",
     REC_FIELD("HEURISTIC", ID, "first-fit, block, compact"),
 )
 
 REC_ROW(EXPERT, "expert",
-    "An expert of a learned chooser: the weights that follow are its own; where jobs "
-    "come as near it as at no other, it decides.",
+    "An expert of a learned chooser. The weights that follow are those of this expert. "
+    "The expert decides whose four features are nearest to those of the jobs so far.",
     "expert\t1\tload=0.6\tneed=0.02\tspread=0.06\tvariation=0",
     REC_FIELD("NUMBER", COUNT, "1, 2, ..."),
-    REC_KEY("load", NUMBER, "the feature, where it is at home")
+    REC_KEY("load", NUMBER, "value of this feature at the expert's centre")
     REC_KEY("need", NUMBER, "the same")
     REC_KEY("spread", NUMBER, "the same")
     REC_KEY("variation", NUMBER, "the same"))
 
 REC_ROW(WEIGHT, "weight",
-    "A weight of a learned chooser, of a feature's value or "
-    "of the output of a hidden unit.",
+    "A weight of a learned chooser: the factor of a feature, or of the output of a "
+    "hidden unit.",
     "weight\tload-left\t-1.25",
     REC_FIELD("INPUT", ID, "a feature, or unit-1, unit-2, ...")
-    REC_FIELD("VALUE", NUMBER, "what it is multiplied with"),
-    REC_KEY("unit", COUNT, "the hidden unit that adds it up; without it, the score"))
+    REC_FIELD("VALUE", NUMBER, "the factor"),
+    REC_KEY("unit", COUNT,
+          "the hidden unit that the product is added to; without it, the product is "
+          "added to the score"))
 
 REC_ROW(OFFER, "offer",
-    "To an agent: an alternative of the job that it is about to be asked about. If it "
-    "can start it has a key for each feature of a learned chooser; else cause=.",
+    "Sent to an agent before ask: an alternative of the job. One that can start has a "
+    "key for each feature of a learned chooser; one that cannot has cause=.",
     "offer\t7\tvgg16/4\t4\t4\t172.77\t9638.7\tone=1\tservers=0.125\tslack=0.93",
     REC_FIELD("JOB", ID, "the job")
     REC_FIELD("GRAPH", ID, "the alternative")
-    REC_FIELD("DEGREE", COUNT, "its degree=, or the most parts that an op has")
-    REC_FIELD("SERVERS", COUNT, "how many it would take; 0: it cannot be placed")
+    REC_FIELD("DEGREE", COUNT,
+          "degree= of the graph, or the largest number of parts that an op has")
+    REC_FIELD("SERVERS", COUNT, "how many servers it would take; 0: it cannot be placed")
     REC_FIELD("STEP", LIMIT, "time of a training step, seconds; inf: it cannot be placed")
     REC_FIELD("FINISH", LIMIT,
           "when it would complete, seconds; inf: it cannot be placed"),
@@ -286,8 +297,8 @@ REC_ROW(OFFER, "offer",
           "why it cannot start: no_servers, no_block, no_memory or deadline"))
 
 REC_ROW(ASK, "ask",
-    "To an agent: what becomes of the job? Its alternatives have come before, in order "
-    "of preference.",
+    "Sent to an agent, which answers what is done with the job. The alternatives (offer) "
+    "come before it, in order of preference.",
     "ask\t7\t1000\tmodel=vgg16\tarrival=1000\tsteps=50\tsequential=690.5\t"
     "deadline=9321.8\t"
     "free=16\trunning=3\twaiting=0",
@@ -307,11 +318,11 @@ REC_ROW(ANSWER, "answer",
     "answer\t7\tvgg16/4",
     REC_FIELD("JOB", ID, "the job that was asked about")
     REC_FIELD("GRAPH", ID,
-          "one of its alternatives; if that cannot start, the job waits or is blocked by "
-          "its cause; or -, which refuses the job"),
+          "one of its alternatives (if that cannot start, the job waits or is blocked by "
+          "its cause); or -, which refuses the job"),
     REC_KEY("cause", ID,
-          "of a refusal: policy (the same as without it), or no_servers: not now, it may "
-          "wait"))
+          "the cause of a refusal: policy (also without this key), or no_servers, with "
+          "which the job may wait"))
 
 REC_ROW(DONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
@@ -337,13 +348,14 @@ REC_ROW(DONE, "done",
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("degree", COUNT, "the graph's degree=")
     REC_KEY("memory", AMOUNT,
-          "that it holds on all its servers, bytes: MEMORY of its ops, where an op and "
-          "its twin on one server share theirs, and of the tasks of a server only the "
-          "largest counts")
-    REC_KEY("peak_memory", AMOUNT, "that its fullest server holds, bytes")
+          "memory that it holds on all its servers, bytes: the sum of MEMORY over its "
+          "ops, in which an op and its twin on one server count once, and of the tasks "
+          "on a server only the largest")
+    REC_KEY("peak_memory", AMOUNT,
+          "memory that it holds on the server on which it holds most, bytes")
     REC_KEY("op_memory", AMOUNT,
-          "sum of MEMORY over all its ops, forward and backward each, bytes: what the "
-          "published compute throughput counts, not what a server holds")
+          "sum of MEMORY over all its ops, forward and backward, bytes: the published "
+          "compute throughput counts these bytes, of which a server holds fewer")
     REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
     REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
     REC_KEY("demand_memory", AMOUNT, "as op_memory, before it was partitioned")
@@ -352,7 +364,8 @@ REC_ROW(DONE, "done",
     REC_KEY("sequence", COUNT, "the graph's sequence=: tokens in a sample")
     REC_KEY("flops", AMOUNT,
           "floating-point operations of the model in a step, without what the backward "
-          "pass computes again, metrics(1); only if the graph says what its ops do")
+          "pass recomputes, see metrics(1); absent if the ops of the graph have no "
+          "flops=")
     REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most"))
 
 REC_ROW(RUN, "run",
@@ -387,7 +400,7 @@ REC_ROW(TRACE, "trace",
     REC_FIELD("START", AMOUNT, "seconds")
     REC_FIELD("END", LATER, "seconds"),
     REC_KEY("instances", COUNT,
-          "how many there were at START; 0: those that are added at START"))
+          "instances at START; 0: there are only those that are added at START"))
 
 REC_ROW(ADD, "add",
     "Instances come. Records of a trace are in order of time.",
@@ -451,11 +464,11 @@ REC_KIND_ROW(MODEL, spot,
     REC_KEY("add_counts", TEXT, "instances in an addition, a list"))
 
 REC_ROW(TRAIN, "train",
-    "Something happened in a training run. EVENT step: ID iterations are done and the "
-    "next starts; reconfig (elastic): the ID-th loss or growth, SIZE are left of those "
-    "that trained. In the redundant model also add, ready, remove, fatal, fallback, "
-    "rendezvous_global, rendezvous_local, redo and config, where ID is the iterations "
-    "done.",
+    "An event of a training run. EVENT step: ID iterations are done and the next starts. "
+    "reconfig (elastic): loss or growth number ID, after which SIZE of the instances "
+    "that trained are left. The redundant model has also add, ready, remove, fatal, "
+    "fallback, rendezvous_global, rendezvous_local, redo and config, where ID is the "
+    "number of iterations done.",
     "train\t240\treconfig\t0\t31\tafter=32\tredo=10",
     REC_FIELD("TIME", AMOUNT, "seconds")
     REC_FIELD("EVENT", ID, "what")
@@ -546,23 +559,25 @@ REC_KIND_ROW(TRAINED, redundant,
     REC_KEY("average_value", AMOUNT, "samples/s for a US$ an hour"))
 
 REC_ROW(BOUND, "bound",
-    "How many jobs of a run can start at most if none waits, whoever chooses among their "
-    "alternatives.",
+    "An upper bound of the number of jobs of a run that can start if no job waits, "
+    "whichever alternatives are chosen.",
     "bound\t1000\t935.396201\table=1000\tservers=32",
-    REC_FIELD("JOBS", COUNT, "that arrive")
-    REC_FIELD("ACCEPTED", AMOUNT, "jobs that can start at most, rounded to 1e-6"),
-    REC_KEY("able", COUNT, "jobs that may be placed and in time if no other runs")
-    REC_KEY("servers", COUNT, "in service"))
+    REC_FIELD("JOBS", COUNT, "jobs that arrive")
+    REC_FIELD("ACCEPTED", AMOUNT,
+          "upper bound of the jobs that can start, rounded to 1e-6"),
+    REC_KEY("able", COUNT,
+          "jobs that may be placed and meet their deadlines if no other job runs")
+    REC_KEY("servers", COUNT, "servers in service"))
 
 REC_ROW(PROFILE, "profile",
-    "What one replica of a model does on one kind of hardware with batches of BATCH. A "
-    "model's profiles on a hardware are points of a curve; batches between two points "
-    "are interpolated.",
+    "Latency and throughput of one replica of a model on one kind of hardware, with "
+    "batches of BATCH queries. The profiles of a model on a hardware are points of a "
+    "curve; batches between two points are interpolated.",
     "profile\tresnet\tv100\t16\t0.1726456\t126.2",
     REC_FIELD("MODEL", ID, "the model")
     REC_FIELD("HARDWARE", ID, "what it runs on")
     REC_FIELD("BATCH", COUNT, "queries in a batch, at least 1")
-    REC_FIELD("P99", AMOUNT, "99th percentile of its latency as measured, seconds")
+    REC_FIELD("P99", AMOUNT, "99th percentile of the measured latency, seconds")
     REC_FIELD("THROUGHPUT", AMOUNT, "queries/s, above 0"),
 )
 
@@ -574,17 +589,18 @@ REC_ROW(PRICE, "price",
 )
 
 REC_ROW(STAGE, "stage",
-    "A stage of a serving pipeline: a model behind a queue. MODEL -: none, what comes "
-    "passes at once (a place where branches fork or join).",
+    "A stage of a serving pipeline: a model behind a queue. If MODEL is -, queries pass "
+    "at once: branches fork or join there.",
     "stage\tclassify\tresnet",
     REC_FIELD("NAME", ID, "its name, unique in the pipeline; not source or sink")
     REC_FIELD("MODEL", ID, "its model, or -"),
 )
 
 REC_ROW(EDGE, "edge",
-    "Queries go from stage SRC to stage DST. A stage that no edge leads to is entered "
-    "from source, one that none leaves goes to sink. A stage waits for a query from "
-    "every stage that the query went through and has an edge to it that it took.",
+    "Queries go from stage SRC to stage DST. A stage without an edge to it is entered "
+    "from source, a stage without an edge from it leads to sink. Where branches join, a "
+    "stage waits until the query has come over all those edges to the stage that it "
+    "takes.",
     "edge\tclassify\tnotify\tp=0.3",
     REC_FIELD("SRC", ID, "a stage, or source")
     REC_FIELD("DST", ID, "a stage, or sink"),
@@ -592,8 +608,9 @@ REC_ROW(EDGE, "edge",
           "probability that a query at SRC takes it; without it, all do"))
 
 REC_ROW(CONFIG, "config",
-    "How a stage is run: REPLICAS of it on HARDWARE, which take up to BATCH waiting "
-    "queries at a time. With time= it changes REPLICAS and BATCH from then on.",
+    "How a stage is run: REPLICAS of it on HARDWARE, each of which takes up to BATCH "
+    "waiting queries at a time. With time= it changes REPLICAS and BATCH from that time "
+    "on.",
     "config\tclassify\tv100\t16\t2",
     REC_FIELD("STAGE", ID, "the stage")
     REC_FIELD("HARDWARE", ID, "what its replicas run on")
@@ -601,16 +618,16 @@ REC_ROW(CONFIG, "config",
           "queries in a batch, at most; from 1 to the largest profiled")
     REC_FIELD("REPLICAS", COUNT, "at least 1"),
     REC_KEY("delay", AMOUNT,
-          "batching delay: a replica waits so long before it takes a batch, "
-          "seconds")
+          "batching delay: time that a replica waits before it takes a batch, seconds")
     REC_KEY("load", AMOUNT, "arrivals at the stage that it was planned for, queries/s")
     REC_KEY("time", AMOUNT, "from when on, seconds")
     REC_KEY("ordered", AMOUNT,
-          "with time=: when those that are new then were ordered, from "
-          "when on they are paid for, seconds"))
+          "with time=: when the replicas that are new at that time were ordered, "
+          "seconds; they are paid for from then on"))
 
 REC_ROW(ENVELOPE, "envelope",
-    "What a pipeline was planned for: at most QUERIES arrive within any SECONDS.",
+    "The arrivals that a pipeline was planned for: at most QUERIES arrive within any "
+    "SECONDS.",
     "envelope\t0.25\t41\tresampled=48",
     REC_FIELD("SECONDS", AMOUNT, "width of the window, seconds")
     REC_FIELD("QUERIES", COUNT, "the most that arrived within it"),
@@ -619,55 +636,60 @@ REC_ROW(ENVELOPE, "envelope",
           "pieces of the sample in random order"))
 
 REC_ROW(PLANNED, "planned",
-    "What a planner found; config records say how.",
+    "The result of a planner; config records have the plan.",
     "planned\tcost\t8\tslo=0.3\tpercentile=99\tlatency=0.273\tthroughput=151.6\tlower=7",
-    REC_FIELD("OBJECTIVE", ID, "cost (least) or throughput (most)")
-    REC_FIELD("COST", AMOUNT, "of all replicas, US$ an hour"),
+    REC_FIELD("OBJECTIVE", ID, "cost (least cost) or throughput (most throughput)")
+    REC_FIELD("COST", AMOUNT, "cost of all replicas, US$ an hour"),
     REC_KEY("slo", AMOUNT, "latency objective, seconds")
-    REC_KEY("percentile", AMOUNT, "which share of the queries meets it, per cent")
+    REC_KEY("percentile", AMOUNT, "share of the queries that has to meet it, per cent")
     REC_KEY("latency", AMOUNT, "that percentile of the latency on the sample, seconds")
-    REC_KEY("throughput", AMOUNT, "what the slowest stage could take of it, queries/s")
+    REC_KEY("throughput", AMOUNT,
+          "throughput of the pipeline, which its slowest stage limits, queries/s")
     REC_KEY("rate", AMOUNT, "arrivals in the sample, queries/s")
-    REC_KEY("queries", COUNT, "in the sample")
-    REC_KEY("late", COUNT, "of them, later than the objective")
+    REC_KEY("queries", COUNT, "queries in the sample")
+    REC_KEY("late", COUNT, "queries of the sample whose latency is above the objective")
     REC_KEY("lower", AMOUNT,
           "proved: no configuration that meets the objective costs less, US$ "
           "an hour")
     REC_KEY("upper", AMOUNT, "proved: none within the budget takes more, queries/s")
-    REC_KEY("holdout", COUNT, "queries that it was not planned for, and was held against")
+    REC_KEY("holdout", COUNT,
+          "queries that were not used for the plan, and on which it was tested")
     REC_KEY("redrawn", COUNT,
-          "the seed of these, which were drawn as the sample; without it they "
-          "are the last of the sample")
-    REC_KEY("attained", AMOUNT, "so many of them meet the objective, per cent; with the "
-          "confidence interval of 95 per cent:")
-    REC_KEY("attained_lower", AMOUNT, "its lower end")
-    REC_KEY("attained_upper", AMOUNT, "its upper end")
+          "seed of the held-out queries, if they were drawn as the sample was; without "
+          "it they are the last queries of the sample")
+    REC_KEY("attained", AMOUNT,
+          "share of the held-out queries that meet the objective, per cent")
+    REC_KEY("attained_lower", AMOUNT,
+          "lower end of the 95 per cent confidence interval of attained=")
+    REC_KEY("attained_upper", AMOUNT, "upper end of that interval")
     REC_KEY("added", COUNT,
-          "replicas that were added until the lower end met the objective; "
-          "lower= is of the plan without them")
+          "replicas that were added until attained_lower= met the objective; lower= "
+          "holds for the plan without them")
     REC_KEY("carried", AMOUNT,
-          "each stage has replicas for this rate, the upper end of the "
-          "confidence interval (95 per cent) of rate=, queries/s")
-    REC_KEY("simulations", COUNT, "that it took"))
+          "rate for which each stage has replicas: the upper end of the 95 per cent "
+          "confidence interval of rate=, queries/s")
+    REC_KEY("simulations", COUNT, "simulations that the search took"))
 
 REC_ROW(ARRIVALS, "arrivals",
-    "How the queries behind it were drawn: whoever has it can draw them again, or others "
-    "like them.",
+    "How the queries that follow were drawn, so that they, or others like them, can be "
+    "drawn again.",
     "arrivals\t1\trate=100\tcv=2",
-    REC_FIELD("SEED", COUNT, "of all draws"),
+    REC_FIELD("SEED", COUNT, "seed of all draws"),
     REC_KEY("rate", AMOUNT,
-          "queries/s; or what the steps of the shape are multiplied with")
+          "queries/s; with change=piecewise, the factor of the rates of its steps")
     REC_KEY("cv", AMOUNT,
-          "standard deviation over mean of the inter-arrival times, a gamma "
-          "distribution's")
+          "coefficient of variation of the inter-arrival times, which have a gamma "
+          "distribution")
     REC_KEY("spacing", TEXT,
-          "instead: the distribution of the inter-arrival times, seconds")
+          "instead of cv=: the distribution of the inter-arrival times, seconds")
     REC_KEY("change", TEXT, "how the rate changes: on-off, sinusoid or piecewise")
-    REC_KEY("shape", TEXT, "by which numbers, as the option of that name has them"))
+    REC_KEY("shape", TEXT,
+          "the numbers of that change, as the option of its name takes them"))
 
 REC_ROW(RUNG, "rung",
-    "With RATE queries/s a stage needs so many replicas, with such batches; those of one "
-    "rate are together, rates ascend. A tuner goes by them.",
+    "The replicas and batches that a stage needs when RATE queries/s arrive at the "
+    "pipeline. A tuner scales by these records. Records of one rate stand together, and "
+    "rates ascend.",
     "rung\t150\tclassify\t16\t3\tstatic=2.4",
     REC_FIELD("RATE", AMOUNT, "arrivals at the pipeline, queries/s")
     REC_FIELD("STAGE", ID, "the stage")
@@ -675,8 +697,8 @@ REC_ROW(RUNG, "rung",
           "queries in a batch, at most; from 1 to the largest profiled")
     REC_FIELD("REPLICAS", COUNT, "at least 1"),
     REC_KEY("static", AMOUNT,
-          "what the stage costs in a plan that is made for this rate alone, "
-          "perhaps on other hardware, US$ an hour"))
+          "cost of the stage in a plan that is made for this rate alone, perhaps on "
+          "other hardware, US$ an hour"))
 
 REC_ROW(QUERY, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
@@ -686,7 +708,7 @@ REC_ROW(QUERY, "query",
 )
 
 REC_ROW(REPLY, "reply",
-    "A query has been through the pipeline.",
+    "A query has passed the pipeline.",
     "reply\tq7\t0.0812\t0.2801",
     REC_FIELD("ID", ID, "the query")
     REC_FIELD("ARRIVAL", AMOUNT, "when it came, seconds")
@@ -694,11 +716,11 @@ REC_ROW(REPLY, "reply",
 )
 
 REC_ROW(DROP, "drop",
-    "A query is given up: it had waited too long when STAGE would have taken it.",
+    "A query is dropped: it had waited too long when STAGE would have taken it.",
     "drop\tq8\t0.0812\t0.5812\tclassify",
     REC_FIELD("ID", ID, "the query")
     REC_FIELD("ARRIVAL", AMOUNT, "when it came, seconds")
-    REC_FIELD("TIME", LATER, "when it was given up, seconds")
+    REC_FIELD("TIME", LATER, "when it was dropped, seconds")
     REC_FIELD("STAGE", ID, "where"),
 )
 
@@ -723,23 +745,24 @@ REC_ROW(SERVED, "served",
     REC_FIELD("END", LATER, "seconds"),
     REC_KEY("hardware", ID, "what its replicas run on")
     REC_KEY("batch", COUNT, "queries in a batch, at most")
-    REC_KEY("queries", COUNT, "that its replicas were done with")
-    REC_KEY("batches", COUNT, "in which they were")
-    REC_KEY("busy", AMOUNT, "replica-seconds with a batch")
-    REC_KEY("waiting", AMOUNT, "query-seconds in its queue")
-    REC_KEY("longest", COUNT, "the most queries that its queue held")
-    REC_KEY("replicas", AMOUNT, "replica-seconds, idle ones and those that start too")
+    REC_KEY("queries", COUNT, "queries that its replicas completed")
+    REC_KEY("batches", COUNT, "batches of these queries")
+    REC_KEY("busy", AMOUNT, "replica-seconds spent on batches")
+    REC_KEY("waiting", AMOUNT, "query-seconds spent in its queue")
+    REC_KEY("longest", COUNT, "largest number of queries in its queue")
+    REC_KEY("replicas", AMOUNT,
+          "replica-seconds in all, also of replicas that are idle or starting")
     REC_KEY("static_peak", AMOUNT,
-          "with a tuner: what this stage costs in a plan for the highest "
-          "rate of the run, US$ an hour")
+          "with a tuner: cost of this stage in a plan for the highest rate of the run, "
+          "US$ an hour")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
 
 REC_ROW(TASK, "task",
-    "A command that is run as if those before it had been run one after the other; what "
-    "it reads and writes says which it really waits for. READS and WRITES are names "
-    "separated by commas, - for none: paths, dir/ for all that is below one, or @NAME "
-    "for anything else; in them and in keys %2C stands for a comma, %09 for a TAB, %25 "
-    "for %.",
+    "A command. The results are as if the tasks were run one after the other; a task "
+    "really waits only for those that it shares names with, as READS and WRITES say. "
+    "These are names separated by commas, or - for none. A name is a path, dir/ for all "
+    "files below a folder, or @NAME for anything else. In names and keys %2C stands for "
+    "a comma, %09 for a TAB, %25 for %.",
     "task\tclean\t600\traw.csv\tclean.csv\tpython3 clean.py raw.csv clean.csv\tcost=12\t"
     "cores=2",
     REC_FIELD("ID", ID, "its name, unique in the stream")
@@ -747,10 +770,10 @@ REC_ROW(TASK, "task",
     REC_FIELD("READS", TEXT, "what it reads")
     REC_FIELD("WRITES", TEXT, "what it writes")
     REC_FIELD("COMMAND", TEXT,
-          "words in the shell's quotes, without its expansions; sh -c '...' for those"),
+          "words, quoted as in the shell; for the shell's expansions write sh -c '...'"),
     REC_KEY("cost", AMOUNT, "time that it is expected to take, seconds")
     REC_KEY("cores", COUNT, "processors that it needs, 1 or more")
-    REC_KEY("memory", AMOUNT, "that it needs, bytes")
+    REC_KEY("memory", AMOUNT, "memory that it needs, bytes")
     REC_KEY("cwd", TEXT, "working directory")
     REC_KEY("env", TEXT, "NAME=VALUE,NAME=VALUE,... added to its environment")
     REC_KEY("stdin", TEXT,
@@ -758,10 +781,10 @@ REC_ROW(TASK, "task",
     REC_KEY("stdout", TEXT, "file that its standard output goes to")
     REC_KEY("stderr", TEXT, "file that its standard error goes to")
     REC_KEY("call", TEXT,
-          "what a worker is asked to do: COMMAND is that of the worker, a program that "
-          "stays alive and is given one such text after the other (see runtasks(1))")
+          "a request to a worker. COMMAND starts the worker, a program that stays alive "
+          "and is given one request after the other, see runtasks(1)")
     REC_KEY("retries", COUNT, "how often it is tried again when it fails")
-    REC_KEY("ok", TEXT, "any: whatever its exit status, it did not fail"))
+    REC_KEY("ok", TEXT, "any: it counts as done whatever its exit status is"))
 
 REC_ROW(ATTEMPT, "attempt",
     "A task was tried. Times count from the beginning of the run.",
@@ -772,27 +795,30 @@ REC_ROW(ATTEMPT, "attempt",
     REC_FIELD("START", AMOUNT, "seconds")
     REC_FIELD("END", LATER, "seconds")
     REC_FIELD("STATUS", ID,
-          "exit status; or the signal that it died of, SIGSEGV; or timeout, or the error "
-          "with which it could not be started, ENOENT; of a call also no_answer, "
-          "bad_answer"),
+          "exit status; or the signal that ended it, such as SIGSEGV; or timeout; or the "
+          "error with which it could not be started, such as ENOENT; of a call also "
+          "no_answer and bad_answer"),
     REC_KEY("result", TEXT,
-          "of a call: what its worker gave as its result, escaped as in task")
+          "of a call: the result that its worker gave, escaped as in task")
     REC_KEY("stdout", TEXT,
-          "of a call: what its worker gave as the place of its standard output")
-    REC_KEY("stderr", TEXT, "of a call: and as that of its standard error")
+          "of a call: where its standard output is, as its worker says")
+    REC_KEY("stderr", TEXT, "of a call: where its standard error is, as its worker says")
     REC_KEY("user", AMOUNT,
-          "processor time in user mode, of all its processes, seconds; of a call, if its "
-          "worker says it")
-    REC_KEY("system", AMOUNT, "and in the system, seconds")
-    REC_KEY("memory", AMOUNT, "most that one of its processes had, bytes")
+          "processor time of all its processes in user mode, seconds; of a call only if "
+          "its worker says it")
+    REC_KEY("system", AMOUNT,
+          "processor time of all its processes in the kernel, seconds")
+    REC_KEY("memory", AMOUNT, "largest resident memory of one of its processes, bytes")
     REC_KEY("host", TEXT, "where")
     REC_KEY("began", AMOUNT, "when the run began, seconds since 1970"))
 
 REC_ROW(RUNNER, "runner",
-    "In a log: runtasks began. What is behind it, up to the next one, was logged by it.",
+    "In a log: a run of runtasks began, which wrote the records up to the next one of "
+    "this type.",
     "runner\t5f0c1d2e3a4b5c6d\t8a6a4ad5-7d5e-4a0b-9d6e-0c1f2a3b4c5d\ta",
-    REC_FIELD("RUN", ID, "its name, another for each run")
-    REC_FIELD("BOOT", ID, "the kernel's name for the time since the machine was started")
+    REC_FIELD("RUN", ID, "name of the run, different for each")
+    REC_FIELD("BOOT", ID,
+          "the kernel's boot id, different each time that the machine is started")
     REC_FIELD("HOST", TEXT, "the machine"),
 )
 
@@ -802,14 +828,14 @@ REC_ROW(PROCESS, "process",
     "process\tclean\t1\t4711\t86400.25",
     REC_FIELD("TASK", ID, "the task")
     REC_FIELD("NUMBER", COUNT, "1 for the first process of the run, ...")
-    REC_FIELD("PID", COUNT, "of the process, and of its group")
+    REC_FIELD("PID", COUNT, "id of the process, and of its group")
     REC_FIELD("STARTED", AMOUNT, "seconds since the machine was started"),
 )
 
 REC_ROW(FILE, "file",
-    "In a log: what a file was like when TASK had written it; or, where TASK is -, when "
-    "a task began (the next record of type task) that reads or overwrites it and no task "
-    "before had written it.",
+    "In a log: the state of a file when TASK had written it. If TASK is -, no task had "
+    "written it before, and it is the state when a task began that reads or overwrites "
+    "it (the next task record).",
     "file\traw.csv\t-\tfile\tsize=1048576\tmtime=1795219200.250000000\tsum=2914839201",
     REC_FIELD("NAME", TEXT, "the file, or all below a folder, dir/; escaped as in task")
     REC_FIELD("TASK", ID, "the task that wrote it; -: none did")
@@ -823,12 +849,10 @@ REC_ROW(FILE, "file",
     REC_KEY("digest", TEXT,
           "tree: of the names, sizes and times (--check-content: CRC-32) below")
     REC_KEY("given", COUNT,
-          "1: what tasks had made of it before is from here on taken as if it had always "
-          "been so"))
+          "1: from here on this state counts as found, not as written by tasks"))
 
 REC_ROW(FENCE, "fence",
-    "Tasks behind it depend on nothing before it, for all that has ended when they "
-    "begin.",
+    "Tasks after the fence begin when all tasks before it have ended.",
     "fence\tcollected",
     REC_FIELD("ID", ID, "its name"),
 )
