@@ -330,7 +330,7 @@ bool
 metrics_runs_mean(const struct metrics_runs *runs, size_t group,
                   const struct metrics_show *show, struct metrics_value *value)
 {
-    const struct run_group *g = &runs->group[group];
+    const struct run_group *g;
     size_t row = 0;
     *value = (struct metrics_value){show->title, "", NAN};
     while (row < runs->nrows &&
@@ -339,6 +339,9 @@ metrics_runs_mean(const struct metrics_runs *runs, size_t group,
     if (row == runs->nrows)
         return false;
     value->unit = runs->row[row].unit;
+    if (group >= runs->ngroups)
+        return true; /* without a run there is no mean */
+    g = &runs->group[group];
     if (row < g->ndists && g->dist[row].n > 0)
         value->value = g->dist[row].mean;
     return true;
