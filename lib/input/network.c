@@ -1,4 +1,6 @@
-/* Networks layer by layer. Sources: see tools/pdgen.h2m. */
+/* Networks as lists of layers: how layers are added, the convolutional networks, and the
+ * table of named networks. Shapes and their sources: see tools/pdgen.h2m. Texts of layers
+ * are as PyTorch prints them, as in PipeDream's profiles. */
 #include "private.h"
 
 #include <math.h>
@@ -87,12 +89,14 @@ input_classify(struct input_network *a, uint32_t at, const char *kind, double ba
     return at;
 }
 
-/* An image on its way through a convolutional network. */
+/* The output of a layer of a convolutional network: a square image. */
 struct image {
-    uint32_t at; /* the layer that made it */
-    unsigned channels, size;
+    uint32_t at; /* the layer that writes it */
+    unsigned channels;
+    unsigned size; /* width and height, pixels */
 };
 
+/* The elements of the images of a whole batch. */
 static double
 pixels(const struct input_network *a, struct image x)
 {
@@ -106,7 +110,7 @@ conv(struct input_network *a, struct image x, unsigned out, unsigned kernel,
     struct image y = {0, out, (x.size + 2 * pad - kernel) / stride + 1};
     double weights = (double)out * x.channels * kernel * kernel;
     char padding[40] = "";
-    if (pad) /* PyTorch does not print the default */
+    if (pad) /* PyTorch does not print a padding of 0, the default */
         snprintf(padding, sizeof padding, ", padding=(%u, %u)", pad, pad);
     y.at = input_add(a, x.at, INPUT_NONE, weights + (bias ? out : 0),
                      2 * weights * a->batch * y.size * y.size, pixels(a, y),
@@ -124,6 +128,7 @@ relu(struct input_network *a, struct image x)
     return x;
 }
 
+/* Four operations per element: subtract the mean, divide, scale, shift. */
 static struct image
 batch_norm(struct input_network *a, struct image x)
 {
@@ -198,6 +203,7 @@ build_alexnet(struct input_network *a)
 static void
 build_vgg16(struct input_network *a)
 {
+    /* the output channels of the convolutions; 0: a pooling */
     static const unsigned width[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                      0,  512, 512, 512, 0,   512, 512, 512, 0};
     struct image x = input_image(a);
@@ -214,6 +220,9 @@ build_vgg16(struct input_network *a)
     input_linear(a, y, a->batch, 4096, 1000, true);
 }
 
+/* A block of ResNet (He et al., 2016, figure 5): 1x1, 3x3 and 1x1 convolutions beside a
+ * shortcut, which has a convolution of its own if the shapes differ. As in PyTorch, the
+ * 3x3 convolution has the stride. */
 static struct image
 bottleneck(struct input_network *a, struct image x, unsigned width, unsigned stride)
 {
