@@ -1,12 +1,16 @@
-/* Attention and RotaryEmbedding, as ONNX has them from version 23 of its operators on. */
+/* The operators Attention and RotaryEmbedding, which ONNX has since version 23 of its
+ * operators (onnx.ai). Attention is counted as the fused attention of named networks
+ * (lib/input/attention.c), so that a model costs the same in both forms. */
 #include "private.h"
 
-/* Heads may be a dimension (samples, heads, length, width), or lie side by side in the
- * last of three (samples, length, heads x width). */
+/* The shape of an operand. Its heads are a dimension of their own (samples, heads,
+ * length, width), or lie side by side in the last of three (samples, length, heads x
+ * width). */
 struct heads {
     int64_t samples, heads, length, width;
 };
 
+/* `name` is the attribute with the number of heads, which only three dimensions need. */
 static bool
 read_heads(struct onnx_node *node, const struct onnx_tensor *x, const char *name,
            struct heads *h)
@@ -27,17 +31,18 @@ read_heads(struct onnx_node *node, const struct onnx_tensor *x, const char *name
     return true;
 }
 
-/* ---- attention
- * ----------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------ */
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 
 struct attention {
     struct heads q, k, v;
-    int64_t past, total; /* keys that were there before, keys in all */
+    int64_t past;  /* keys of earlier calls (a KV cache) */
+    int64_t total; /* all keys: of earlier calls and of this one */
 };
 
-/* Keys or values of before, with heads as a dimension. */
+/* Checks past_key or past_value: the keys or values of earlier calls, with their heads as
+ * a dimension of their own. */
 static bool
 check_past(struct onnx_node *node, const struct onnx_tensor *past,
            const struct heads *now, int64_t length)
@@ -49,8 +54,8 @@ check_past(struct onnx_node *node, const struct onnx_tensor *past,
                            "width of K and V, and of one length");
 }
 
-/* The mask is broadcast to samples, heads, queries and keys. Of keys it may have fewer:
- * those behind it are masked. */
+/* The mask is broadcast to samples, heads, queries and keys. It may have fewer keys than
+ * K: the keys behind its end are then masked. */
 static bool
 check_mask(struct onnx_node *node, const struct attention *a)
 {
@@ -105,8 +110,10 @@ read_attention(struct onnx_node *node, struct attention *a)
     return check_mask(node, a);
 }
 
-/* Query i attends to the keys of before, and below a causal mask to those up to its own,
- * of which half counts (as of a named network: half of the square). */
+/* The number of pairs of a query and a key to which it attends, in one sample and head.
+ * Every query attends to the keys of earlier calls. With a causal mask it attends to the
+ * new keys up to its own, and the diagonal counts half, as in a named network (half of
+ * the square). A query beyond the last new key attends to all keys. */
 static double
 count_pairs(const struct attention *a, bool causal)
 {
@@ -152,7 +159,8 @@ shape_attention(struct onnx_node *node, const struct attention *a)
 bool
 onnx_attention(struct onnx_node *node)
 {
-    enum { SOFTMAX = 5, CAP = 8 }; /* of a score, as operators of their own take */
+    /* operations per score, as many as the operators Softmax and Tanh take */
+    enum { SOFTMAX = 5, CAP = 8 };
     bool causal = onnx_integer(node->message, "is_causal", 0) != 0;
     struct attention a = {.past = 0};
     double each;
@@ -172,10 +180,10 @@ onnx_attention(struct onnx_node *node)
     return true;
 }
 
-/* ---- positions
- * ------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------ */
 
-/* A pair of elements is turned by an angle: 4 products and 2 sums. */
+/* Turns each pair of elements by an angle, which takes 4 products and 2 sums: 3
+ * operations per element. */
 bool
 onnx_rotary(struct onnx_node *node)
 {

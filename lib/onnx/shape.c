@@ -1,4 +1,7 @@
-/* Operators that make, change and cut shapes. */
+/* Rules of the operators that make shapes, change them, and move elements. A rule that
+ * needs integers whose values are not known leaves the output unshaped and returns true:
+ * the file may give the shape. Integers are computed along (onnx_tensor.value), since
+ * models make shapes with the same operators as data. */
 #include "private.h"
 
 static bool
@@ -39,6 +42,7 @@ onnx_constant(struct onnx_node *node)
     return true;
 }
 
+/* The output's shape is the input's list of integers, its elements are all `value`. */
 bool
 onnx_constant_of_shape(struct onnx_node *node)
 {
@@ -59,6 +63,8 @@ onnx_constant_of_shape(struct onnx_node *node)
     return true;
 }
 
+/* The output is the list of the input's dimensions from `start` to `end`, which count
+ * from the last one if they are negative, and are clamped. */
 bool
 onnx_shape(struct onnx_node *node)
 {
@@ -88,7 +94,7 @@ onnx_size(struct onnx_node *node)
     return true;
 }
 
-/* The same elements in another shape. */
+/* Completes an output that has the input's elements in another shape. */
 static bool
 reshaped(struct onnx_node *node, const struct onnx_tensor *in)
 {
@@ -101,6 +107,9 @@ reshaped(struct onnx_node *node, const struct onnx_tensor *in)
            onnx_fail(node, "%.0f elements do not become %.0f", in->count, out->count);
 }
 
+/* A dimension of -1 takes the elements that the others leave (`rest`); one of 0 is that
+ * of the input, unless `allowzero`. If the rest is no whole number, the dimension becomes
+ * 0 and reshaped() reports the difference. */
 bool
 onnx_reshape(struct onnx_node *node)
 {
@@ -149,8 +158,8 @@ onnx_flatten(struct onnx_node *node)
     return reshaped(node, in);
 }
 
-/* Marks the axes that are named, of `rank`. 1; 0: none is named; -1: they are not known;
- * -2: *err. */
+/* Marks the axes that a node names, of a tensor of `rank`. Returns as onnx_list() does:
+ * 1; 0: it names none; -1: they are not known; and -2: there is no such axis, *err. */
 static int
 mark_axes(struct onnx_node *node, uint32_t rank, bool mark[ONNX_RANK_MAX], uint32_t *n)
 {
@@ -166,6 +175,7 @@ mark_axes(struct onnx_node *node, uint32_t rank, bool mark[ONNX_RANK_MAX], uint3
     return there;
 }
 
+/* Removes the named axes, or all dimensions of length 1. */
 bool
 onnx_squeeze(struct onnx_node *node)
 {
@@ -184,6 +194,8 @@ onnx_squeeze(struct onnx_node *node)
     return reshaped(node, in);
 }
 
+/* The axes count in the output's dimensions, of which there are n more than the
+ * input's. */
 bool
 onnx_unsqueeze(struct onnx_node *node)
 {
@@ -264,7 +276,9 @@ onnx_concat(struct onnx_node *node)
     return onnx_count(out) || too_many(node);
 }
 
-/* Elements from..to by step of an axis, as ONNX clamps them. */
+/* The number of elements that a slice takes of an axis. *from becomes the first of them.
+ * Both ends count from the end of the axis if negative, and are then clamped, as ONNX
+ * says: with a negative step, `to` may lie before the first element, at -1. */
 static int64_t
 slice_axis(int64_t length, int64_t *from, int64_t to, int64_t step)
 {
@@ -313,6 +327,7 @@ onnx_slice(struct onnx_node *node)
     return true;
 }
 
+/* Parts are as long as given; else all are as long, and the last is shorter. */
 bool
 onnx_split(struct onnx_node *node)
 {
@@ -344,7 +359,7 @@ onnx_split(struct onnx_node *node)
     return true;
 }
 
-/* Of one dimension, by indexes that are known. */
+/* Picks integers from a list by a list of indexes, if the values of both are known. */
 static void
 pick(struct onnx_tensor *out, const struct onnx_tensor *in,
      const struct onnx_tensor *index)
@@ -378,7 +393,8 @@ onnx_gather(struct onnx_node *node)
     pick(out, in, index);
     if (!onnx_count(out))
         return too_many(node);
-    node->read = index->count; /* a parameter is read whole */
+    /* Of data, the chosen elements are read; a parameter counts apart, as a whole. */
+    node->read = index->count;
     if (node->b->value[node->in[0]].layer != REC_NONE)
         node->read += out->count;
     return true;
@@ -407,6 +423,7 @@ onnx_expand(struct onnx_node *node)
     return onnx_count(out) || too_many(node);
 }
 
+/* Input 3 names the axes to pad; the file must then give the shape. */
 bool
 onnx_pad(struct onnx_node *node)
 {
@@ -430,6 +447,7 @@ onnx_pad(struct onnx_node *node)
     return onnx_count(&node->out) || too_many(node);
 }
 
+/* Infers nothing: the file must give the shape. */
 bool
 onnx_said(struct onnx_node *node)
 {
