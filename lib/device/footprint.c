@@ -1,4 +1,6 @@
-/* op records: from parameters and outputs to the memory of training. */
+/* Fills in the memory that training holds in op records, from their parameters and
+ * outputs. Mixed precision holds an fp32 copy of the weights, which the optimizer updates
+ * (Micikevicius et al., "Mixed precision training", 2018). */
 #include "private.h"
 
 #include <math.h>
