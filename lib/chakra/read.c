@@ -101,7 +101,7 @@ unpack(struct reading *r, const ProtobufCMessageDescriptor *of, const uint8_t *b
     else if (!message)
         rec_fail(r->err, REC_DATA, "%s: message %llu %s", r->name,
                  (unsigned long long)r->messages,
-                 unpacking.excess ? "says more than fits into 1 GiB"
+                 unpacking.excess ? "needs more than 1 GiB of memory"
                                   : "is damaged: it is no message of protobuf");
     return message;
 }
@@ -148,8 +148,7 @@ static bool
 check_id(struct reading *r, const struct chakra_node *node, const char *text)
 {
     return (rec_is_text(rec_str(text)) && *text && !strpbrk(text, ",=\t")) ||
-           chakra_fail(r->traces, node, r->err,
-                       "an attribute rampipe.* holds what no id may");
+           chakra_fail(r->traces, node, r->err, "an attribute rampipe.* is no valid id");
 }
 
 /* Checks one key of a record of the type of `spec`: *good becomes whether it is there
@@ -490,7 +489,7 @@ take_name(struct reading *r, const Chakra__Attribute *a, const char *name, bool 
                                   : "\t") &&
          (!id || *a->text);
     if (!ok)
-        return rec_fail(r->err, REC_DATA, "%s: %s holds what no name may", r->name, name);
+        return rec_fail(r->err, REC_DATA, "%s: %s is no valid name", r->name, name);
     return (*kept = keep(r, a->text)) != NULL;
 }
 

@@ -29,6 +29,7 @@ struct draft {
 
 /* ---- messages -------------------------------------------------------------- */
 
+/* Writes a message after its length, a varint: seven bits per byte, the lowest first. */
 static bool
 put_message(struct draft *d, const ProtobufCMessage *message)
 {
@@ -51,6 +52,8 @@ loose(const char *text)
     return (char *)(uintptr_t)text;
 }
 
+/* Starts a node without attributes and parents. The lists keep their memory from node to
+ * node. */
 static void
 start_node(struct draft *d, uint64_t id, enum chakra_type type, const char *name)
 {
@@ -63,6 +66,7 @@ start_node(struct draft *d, uint64_t id, enum chakra_type type, const char *name
     d->any_bytes = d->any_keys = false;
 }
 
+/* Names are borrowed until the node is written. */
 static Chakra__Attribute *
 add_attribute(struct draft *d, const char *name, Chakra__Attribute__ValueCase kind)
 {
@@ -144,6 +148,7 @@ slot_of(const struct draft *d, uint32_t op)
     return d->plan->layout->slot[op];
 }
 
+/* The id of the send that carries a dep; its receive has the next id. */
 static uint64_t
 send_id(const struct draft *d, uint32_t dep)
 {
@@ -161,6 +166,8 @@ is_carried(const struct draft *d, uint32_t dep)
            (at->sync || slot_of(d, at->src) != slot_of(d, plan->dst[dep]));
 }
 
+/* Appends a data parent. The four lists are parallel; the lists of bytes and keys are
+ * only written if one of their entries says something. */
 static bool
 add_parent(struct draft *d, uint64_t id, uint64_t order, double bytes, const char *keys)
 {
@@ -360,6 +367,7 @@ put_all(struct draft *d, uint32_t op)
     return ok;
 }
 
+/* The first message of a file. The start of a node serves to collect its attributes. */
 static bool
 put_metadata(struct draft *d)
 {

@@ -191,6 +191,7 @@ put_op(const struct device_fill *fill, const struct rec_reader *reader,
     return status == 0;
 }
 
+/* Counts an op; communication counts as neither filled nor kept. */
 static void
 count_op(struct device_held *held, const struct op *op, const struct rec *rec)
 {
@@ -235,6 +236,7 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
     return put_op(fill, reader, rec, &op, writer, err);
 }
 
+/* Called only if the graph is scaled. Every dep carries data of the batch. */
 static bool
 take_dep(const struct device_fill *fill, const struct rec_reader *reader,
          const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
@@ -412,6 +414,8 @@ device_fill_free(struct device_fill *fill)
     fill->held = NULL;
 }
 
+/* Comments and unknown records among those of a graph are held back with them, to keep
+ * their places. A record of another type ends the graph, as a graph record does. */
 bool
 device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_writer *writer, struct rec_error *err)

@@ -36,6 +36,7 @@ keep(struct device_table *table, struct rec_str text, struct rec_error *err)
     return text.ptr ? rec_arena_copy(&table->arena, text, err) : "";
 }
 
+/* A precision without a peak stays 0: the device does not support it. */
 static bool
 take_device(struct device_table *table, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
@@ -62,6 +63,7 @@ take_device(struct device_table *table, const struct rec_reader *reader,
     return true;
 }
 
+/* A tile of 1, the default, means no padding; a share of 0 would make times infinite. */
 static bool
 take_reach(struct device_table *table, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)

@@ -266,6 +266,7 @@ finish_deepseek(struct input_draft *d)
 
 /* ---- rows ---------------------------------------------------------------- */
 
+/* What many families have in common. */
 #define BIASES .attention_bias = true, .output_bias = true, .mlp_bias = true
 #define PRE .norm_before = true, .norm_final = true
 #define DECODER .causal = true, .head = true

@@ -28,6 +28,8 @@ input_network_add(struct input_network *network, const struct input_layer *layer
     return true;
 }
 
+/* By default a layer reads all that its inputs write; input_reads() sets another
+ * number. */
 uint32_t
 input_add(struct input_network *a, uint32_t x, uint32_t y, double params, double flops,
           double out, const char *format, ...)
@@ -56,6 +58,7 @@ input_add(struct input_network *a, uint32_t x, uint32_t y, double params, double
     return a->failed ? 0 : (uint32_t)a->nlayers - 1;
 }
 
+/* The inputs of a layer are consecutive in ->read, so only the last layer can get one. */
 void
 input_also(struct input_network *a, uint32_t at, uint32_t x)
 {
@@ -103,6 +106,8 @@ pixels(const struct input_network *a, struct image x)
     return a->batch * x.channels * x.size * x.size;
 }
 
+/* A convolution with a square kernel: for each element written, one multiply-add for each
+ * weight of its output channel. */
 static struct image
 conv(struct input_network *a, struct image x, unsigned out, unsigned kernel,
      unsigned stride, unsigned pad, bool bias)
@@ -140,6 +145,7 @@ batch_norm(struct input_network *a, struct image x)
     return x;
 }
 
+/* A pooling counts one operation for each element of its window. */
 static struct image
 pool(struct input_network *a, struct image x, bool max, unsigned kernel, unsigned stride,
      unsigned pad)
@@ -181,6 +187,8 @@ input_image(struct input_network *a)
 
 /* ---- convolutional networks ---------------------------------------------- */
 
+/* The network of Krizhevsky, "One weird trick for parallelizing convolutional neural
+ * networks", 2014, with one tower. */
 static void
 build_alexnet(struct input_network *a)
 {
@@ -200,6 +208,7 @@ build_alexnet(struct input_network *a)
     input_linear(a, y, a->batch, 4096, 1000, true);
 }
 
+/* Configuration D of Simonyan and Zisserman, 2014. */
 static void
 build_vgg16(struct input_network *a)
 {

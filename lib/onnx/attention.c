@@ -50,8 +50,8 @@ check_past(struct onnx_node *node, const struct onnx_tensor *past,
     return (past->rank == 4 && past->dim[0] == now->samples &&
             past->dim[1] == now->heads && past->dim[2] == length &&
             past->dim[3] == now->width) ||
-           onnx_fail(node, "past_key and past_value must be of the samples, heads and "
-                           "width of K and V, and of one length");
+           onnx_fail(node, "past_key and past_value must have the samples, heads and "
+                           "width of K and V, and the same length");
 }
 
 /* The mask is broadcast to samples, heads, queries and keys. It may have fewer keys than
@@ -85,7 +85,7 @@ read_attention(struct onnx_node *node, struct attention *a)
     if (!q || !k || !v)
         return onnx_fail(node, "it needs Q, K and V");
     if (q->rank != k->rank || q->rank != v->rank)
-        return onnx_fail(node, "Q, K and V must have as many dimensions");
+        return onnx_fail(node, "Q, K and V must have the same number of dimensions");
     if (!read_heads(node, q, "q_num_heads", &a->q) ||
         !read_heads(node, k, "kv_num_heads", &a->k) ||
         !read_heads(node, v, "kv_num_heads", &a->v))
@@ -94,8 +94,8 @@ read_attention(struct onnx_node *node, struct attention *a)
         a->k.heads != a->v.heads || a->k.length != a->v.length ||
         a->q.width != a->k.width)
         return onnx_fail(node,
-                         "Q, K and V must be of as many samples, K and V of as many "
-                         "heads and as long, and Q as wide as K");
+                         "Q, K and V must have the same number of samples, K and V the "
+                         "same heads and length, and Q the width of K");
     if (a->k.heads < 1 || a->q.heads % a->k.heads != 0)
         return onnx_fail(node, "%lld heads of Q cannot share %lld of K",
                          (long long)a->q.heads, (long long)a->k.heads);
@@ -165,7 +165,8 @@ onnx_attention(struct onnx_node *node)
     struct attention a = {.past = 0};
     double each;
     if (onnx_in(node, LENGTHS))
-        return onnx_fail(node, "nonpad_kv_seqlen, lengths that data say, is not covered");
+        return onnx_fail(
+            node, "nonpad_kv_seqlen is not covered: its lengths depend on the data");
     if (onnx_integer(node->message, "left_window_size", -1) >= 0 ||
         onnx_integer(node->message, "right_window_size", -1) >= 0)
         return onnx_fail(node, "a window of keys is not covered");
@@ -212,10 +213,11 @@ onnx_rotary(struct onnx_node *node)
                     angles->dim[angles->rank - 1] == turned / 2;
         if (!fits ||
             (!rows && (angles->dim[0] != h.samples || angles->dim[1] != h.length)))
-            return onnx_fail(node,
-                             "cos_cache and sin_cache must be of %s, and %lld angles",
-                             rows ? "positions" : "the samples, their length",
-                             (long long)(turned / 2));
+            return onnx_fail(
+                node,
+                "the dimensions of cos_cache and sin_cache must be %s, and %lld "
+                "angles",
+                rows ? "positions" : "samples, their length", (long long)(turned / 2));
     }
     tokens = (double)h.samples * (double)h.length;
     node->out = *x;

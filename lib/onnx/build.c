@@ -242,7 +242,9 @@ find_inputs(struct onnx_node *node)
             continue;
         onnx_clean(from, name);
         if (at == REC_NONE)
-            return onnx_fail(node, "its input '%s' is made by nobody", name);
+            return onnx_fail(
+                node, "its input '%s' is made by no node, and is no input of the model",
+                name);
         if (!b->value[at].made)
             return onnx_fail(node,
                              "its input '%s' is made by no node before it: nodes must be "
@@ -549,7 +551,7 @@ build(struct onnx_building *b)
     }
     free(node.in);
     if (ok && b->network->nlayers == inputs)
-        ok = rec_fail(b->err, REC_DATA, "%s: nothing is computed of an input", b->name);
+        ok = rec_fail(b->err, REC_DATA, "%s: nothing is computed from an input", b->name);
     return ok && join_ends(b) && scale(b);
 }
 

@@ -192,9 +192,9 @@ read_extents(struct onnx_node *node, struct sum *s)
             if (*extent == -1 || (stretches && *extent == 1))
                 *extent = dim;
             else if (*extent != dim && !(stretches && dim == 1))
-                return onnx_fail(node, "index '%s' is %lld long here and %lld there",
-                                 index_name(index, name), (long long)*extent,
-                                 (long long)dim);
+                return onnx_fail(
+                    node, "index '%s' has length %lld in one place, %lld in another",
+                    index_name(index, name), (long long)*extent, (long long)dim);
         }
     for (size_t k = 0; k < s->noperands; k++)
         for (uint32_t i = 0; i < s->operand[k].n; i++)
@@ -211,7 +211,7 @@ read_extents(struct onnx_node *node, struct sum *s)
     }
     for (uint32_t i = LETTERS; i < INDICES; i++)
         if (s->extent[i] != -1 && !s->in_result[i])
-            return onnx_fail(node, "its result leaves '...' out");
+            return onnx_fail(node, "its result must have '...', too");
     return onnx_count(&node->out) || onnx_fail(node, "its output has too many elements");
 }
 

@@ -117,7 +117,8 @@ unpack(const char *name, const struct bytes *bytes, struct rec_error *err)
     if (unpacking.starved)
         rec_fail_memory(err);
     else if (unpacking.excess)
-        rec_fail(err, REC_DATA, "%s: it says more than fits into memory of 1 GiB", name);
+        rec_fail(err, REC_DATA, "%s: it needs 1 GiB more of memory than it has bytes",
+                 name);
     else if (is_cut(bytes))
         rec_fail(err, REC_IO, "%s: the file is cut, or no ONNX model", name);
     else

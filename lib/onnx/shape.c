@@ -18,6 +18,8 @@ no_input(struct onnx_node *node)
 
 /* ---- constants ------------------------------------------------------------------- */
 
+/* A constant is a tensor, an integer, a list of integers, or a number whose value no
+ * shape needs. Other kinds, such as texts, get their shape from the file. */
 bool
 onnx_constant(struct onnx_node *node)
 {
@@ -104,7 +106,8 @@ reshaped(struct onnx_node *node, const struct onnx_tensor *in)
     if (!onnx_count(out))
         return too_many(node);
     return out->count == in->count ||
-           onnx_fail(node, "%.0f elements do not become %.0f", in->count, out->count);
+           onnx_fail(node, "its input has %.0f elements, its output would have %.0f",
+                     in->count, out->count);
 }
 
 /* A dimension of -1 takes the elements that the others leave (`rest`); one of 0 is that
@@ -138,6 +141,8 @@ onnx_reshape(struct onnx_node *node)
     return reshaped(node, in);
 }
 
+/* Makes a matrix: the dimensions before the axis become its rows, the others its
+ * columns. */
 bool
 onnx_flatten(struct onnx_node *node)
 {
@@ -247,6 +252,7 @@ onnx_transpose(struct onnx_node *node)
     return onnx_count(&node->out);
 }
 
+/* Lists of integers are concatenated, too: models build shapes so. */
 bool
 onnx_concat(struct onnx_node *node)
 {
@@ -294,6 +300,7 @@ slice_axis(int64_t length, int64_t *from, int64_t to, int64_t step)
     return *from > to ? (*from - to - 1) / -step + 1 : 0;
 }
 
+/* Only the elements of the slice are read, not the whole input. */
 bool
 onnx_slice(struct onnx_node *node)
 {
@@ -310,7 +317,7 @@ onnx_slice(struct onnx_node *node)
         onnx_list(node, 2, "ends", to, &nto) <= 0 || has_axes < 0 || has_steps < 0)
         return true;
     if (nto != n || (has_axes && naxes != n) || (has_steps && nsteps != n))
-        return onnx_fail(node, "as many ends, axes and steps as starts are needed");
+        return onnx_fail(node, "starts, ends, axes and steps must be equally long");
     node->out = *in;
     for (uint32_t i = 0; i < n; i++) {
         int64_t by = has_steps ? step[i] : 1;
@@ -343,7 +350,7 @@ onnx_split(struct onnx_node *node)
     if (given && !given->known)
         return true;
     if ((given && given->count != (double)n) || (said && (int64_t)said->n_ints != n))
-        return onnx_fail(node, "as many lengths as outputs are needed");
+        return onnx_fail(node, "split must have one length for each output");
     each = in->dim[at] / n + (in->dim[at] % n != 0);
     part = in->dim[at] - each * (int64_t)node->output;
     part = part < 0 ? 0 : part < each ? part : each;
@@ -372,6 +379,7 @@ pick(struct onnx_tensor *out, const struct onnx_tensor *in,
     }
 }
 
+/* The axis is replaced by the dimensions of the indexes. */
 bool
 onnx_gather(struct onnx_node *node)
 {
@@ -400,6 +408,8 @@ onnx_gather(struct onnx_node *node)
     return true;
 }
 
+/* Broadcasts the input with the shape that is asked for, which may have fewer
+ * dimensions. */
 bool
 onnx_expand(struct onnx_node *node)
 {

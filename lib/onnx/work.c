@@ -59,7 +59,8 @@ read_window(struct onnx_node *node, uint32_t n, const int64_t *kernel, struct wi
         if (kernel)
             w->kernel[i] = kernel[i];
         if (w->kernel[i] < 1 || w->kernel[i] > LENGTH_MAX)
-            return onnx_fail(node, "its kernel is of no size");
+            return onnx_fail(node,
+                             "a dimension of its kernel is 0, negative or too large");
         w->pad[i] = is_said(pad, "VALID") ? 0 : pads[i] + pads[i + n];
     }
     return true;
@@ -179,7 +180,8 @@ onnx_transposed(struct onnx_node *node)
         out->dim[i + 2] = w.stride[i] * (x->dim[i + 2] - 1) + more[i] +
                           w.dilation[i] * (w.kernel[i] - 1) + 1 - w.pad[i];
     }
-    return onnx_count(out) || onnx_fail(node, "its output is of no size");
+    return onnx_count(out) ||
+           onnx_fail(node, "its output has a negative dimension, or too many elements");
 }
 
 bool
@@ -242,7 +244,8 @@ onnx_gemm(struct onnx_node *node)
     if (!a || !b || a->rank != 2 || b->rank != 2)
         return onnx_fail(node, "its operands must be two matrices");
     if (a->dim[1 - ta] != b->dim[tb])
-        return onnx_fail(node, "a matrix of %lld columns by one of %lld rows",
+        return onnx_fail(node,
+                         "a matrix of %lld columns is multiplied by one of %lld rows",
                          (long long)a->dim[1 - ta], (long long)b->dim[tb]);
     node->out.rank = 2;
     node->out.dim[0] = a->dim[ta];
@@ -292,7 +295,8 @@ onnx_matmul(struct onnx_node *node)
     k = a.dim[a.rank - 1];
     n = b.dim[b.rank - 1];
     if (k != b.dim[b.rank - 2])
-        return onnx_fail(node, "a matrix of %lld columns by one of %lld rows",
+        return onnx_fail(node,
+                         "a matrix of %lld columns is multiplied by one of %lld rows",
                          (long long)k, (long long)b.dim[b.rank - 2]);
     if (!batches(node, &a, &b))
         return false;
