@@ -184,9 +184,9 @@ read_key(struct config *c, const struct input_key *first, const struct input_key
     return true;
 }
 
-/* Reads the keys of the family. Only then it checks that needed numbers are there, since
- * another name of the key may have given them. The common keys come last, for a family's
- * own row of such a key goes first. */
+/* Reads the keys of the family, and then checks that the needed numbers are there, which
+ * another name of the key may have given. The common keys come last, since a family's own
+ * row for such a key takes precedence. */
 static bool
 read_keys(struct config *c)
 {
@@ -347,8 +347,8 @@ read_types(struct config *c)
                         "full_attention or sliding_attention");
         if (window && (!d->windowed || d->window == 0))
             return rec_fail_at(c->err, c->file, item->line,
-                               "layer_types says sliding_attention, and sliding_window "
-                               "or use_sliding_window that there is none");
+                               "layer_types has sliding_attention, but by sliding_window "
+                               "or use_sliding_window there is no window");
         d->t.block[i].window = window ? d->window : 0;
     }
     return true;

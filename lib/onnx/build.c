@@ -1,7 +1,8 @@
 /* Makes the layers of a network from the nodes of an ONNX graph. All values are added
- * first; then inputs are told apart into data and weights (weights.c); then each node is
- * read in order, its outputs' shapes inferred, and a layer added unless the node costs
- * nothing. At the end the network is scaled to the batch that was asked for. */
+ * first; then weights.c decides which inputs are data and which are weights; then each
+ * node is read in order: the shapes of its outputs are inferred, and a layer is added
+ * unless the node costs nothing. At the end the network is scaled to the batch that was
+ * asked for. */
 #include "private.h"
 
 #include <stdio.h>
@@ -421,7 +422,7 @@ take_apart(struct onnx_node *node)
 }
 
 /* ONNX_FIRST: outputs behind the first one belong to its layer. Only the file can give
- * their shapes; most of the time no node reads them. */
+ * their shapes, which are needed only if a node reads them. */
 static bool
 take_first(struct onnx_node *node)
 {

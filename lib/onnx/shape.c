@@ -1,7 +1,7 @@
 /* Rules of the operators that make shapes, change them, and move elements. A rule that
  * needs integers whose values are not known leaves the output unshaped and returns true:
- * the file may give the shape. Integers are computed along (onnx_tensor.value), since
- * models make shapes with the same operators as data. */
+ * the file may give the shape. The elements of short lists of integers are
+ * computed, too (onnx_tensor.value), since models compute shapes with these operators. */
 #include "private.h"
 
 static bool
@@ -163,8 +163,8 @@ onnx_flatten(struct onnx_node *node)
     return reshaped(node, in);
 }
 
-/* Marks the axes that a node names, of a tensor of `rank`. Returns as onnx_list() does:
- * 1; 0: it names none; -1: they are not known; and -2: there is no such axis, *err. */
+/* Marks the axes that a node names, of a tensor of `rank`. 1: it names
+ * some; 0: it names none; -1: they are not known; -2: there is no such axis, *err. */
 static int
 mark_axes(struct onnx_node *node, uint32_t rank, bool mark[ONNX_RANK_MAX], uint32_t *n)
 {
@@ -334,7 +334,8 @@ onnx_slice(struct onnx_node *node)
     return true;
 }
 
-/* Parts are as long as given; else all are as long, and the last is shorter. */
+/* The parts have the lengths that are given; else they are equally long, except that the
+ * last one may be shorter. */
 bool
 onnx_split(struct onnx_node *node)
 {
