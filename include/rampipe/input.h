@@ -1,8 +1,9 @@
 /*
  * rampipe/input.h - how graphs come into being: PipeDream profiles, named networks.
  *
- * A profile is what was measured: forward and backward time of each layer, its activation
- * and parameters. It is read as a forward graph and mirrored into forward and backward.
+ * A profile lists the measured values of a network: forward and backward time of each
+ * layer, its activation and parameters. It is read as a forward graph and mirrored into
+ * forward and backward.
  *
  * A network is a list of layers in topological order. Each layer has its parameters, its
  * floating-point operations and the elements that it reads and writes. The model of the

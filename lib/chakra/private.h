@@ -51,7 +51,7 @@ uint32_t chakra_find_collective(struct rec_str name);
 #define CHAKRA_WORD_JOIN "join"
 #define CHAKRA_WORD_RING "ring"
 
-/* The order of what has none: behind everything that has one. */
+/* The order of a dep, op or place record that has none: it comes behind all that have. */
 #define CHAKRA_LAST UINT64_MAX
 
 /* A dependency of a node, or the dep that a send and a receive carry together. */

@@ -72,9 +72,9 @@ is_input(uint32_t origin)
     return origin < OF_CONSTANTS;
 }
 
-/* The follow functions look at one node: they mark what it tells of the inputs from which
- * its operands are made, and return the origin of its output. This one is of operators
- * whose operands from `first` on are weights and whose others are data. */
+/* The functions follow_*() look at one node: they mark what it tells of the inputs from
+ * which its operands are made, and return the origin of its output. This one is of
+ * operators whose operands from `first` on are weights and whose others are data. */
 static uint32_t
 follow_weights(struct following *f, const Onnx__Node *node, size_t first)
 {

@@ -517,8 +517,8 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
 
-/* An instant whose events have been taken ends `now`; the clock calls model_advance()
- * for it once no more events of that time can come. */
+/* While an instant is open, its end is the next thing that happens, at `now`. The clock
+ * asks for it once no more events of this time can come. */
 static double
 model_next(void *self)
 {
