@@ -1,4 +1,5 @@
-/* --device, --precision, --devices, --efficiency, --peak, --bandwidth */
+/* Reads the options that tools/device_options.ggo gives to several tools: --device,
+ * --precision, --devices, --efficiency, --peak, --bandwidth. */
 #include "device_options.h"
 
 #include <strings.h>
@@ -16,6 +17,8 @@ read_table(struct cli *cli, const char *path, struct device_table *table)
     return ok;
 }
 
+/* A name in another case is accepted, too. The list in the message leaves out devices
+ * that a later one of the same name replaces. */
 static bool
 find_device(struct cli *cli, const char *name, const struct device_table *table,
             const struct device **device)
@@ -34,7 +37,7 @@ find_device(struct cli *cli, const char *name, const struct device_table *table,
     return cli_usage(cli, "--device must be one of %s, got '%s'", list, name);
 }
 
-/* What is given instead of the device's own. */
+/* Replaces the device's peak and bandwidth by those that options give. */
 static bool
 read_roofs(struct cli *cli, const struct device_options *options,
            struct device_roofline *roofline)

@@ -1,5 +1,5 @@
-/* et2graph [OPTION]... [FILE]... - execution traces in Chakra's format -> graph,
- * layout. */
+/* et2graph [OPTION]... [FILE]... - read execution traces in Chakra's format, write a
+ * graph and its layout. */
 #include "ggo/et2graph.h"
 #include "main.h"
 
@@ -12,7 +12,7 @@ struct settings {
     size_t server;
     uint64_t steps;
     struct net_cluster cluster;
-    bool shaped; /* the shape is given */
+    bool shaped; /* --shape gives the shape of the cluster */
 };
 
 /* A file and its rank. */
@@ -53,7 +53,8 @@ read_settings(struct cli *cli, const struct et2graph_args *args,
 
 /* ---- names of files ------------------------------------------------------ */
 
-/* a/trace.12.et.gz: trace, and 12 if it has a rank. */
+/* Splits the name of a file: returns trace for a/trace.12.et.gz, and sets *rank to 12. If
+ * the name has no rank, *rank stays as it is. */
 static struct rec_str
 split_name(const char *path, uint32_t *rank)
 {
@@ -99,7 +100,7 @@ sort_sources(struct cli *cli, struct source *source, size_t n)
     return true;
 }
 
-/* What the graph is called: as its files. */
+/* Chooses the name of the graph: that of its first file, or --name. */
 static bool
 choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
             char name[300])
@@ -139,7 +140,7 @@ write_alloc(struct rec_writer *w, const struct graph *graph,
     rec_end(w);
 }
 
-/* Checks it; without a shape it has as many servers as are needed. */
+/* Checks the cluster. Without --shape it gets as many servers as the layout needs. */
 static bool
 fit_cluster(struct cli *cli, struct settings *settings,
             const struct chakra_layout *layout)
@@ -178,6 +179,7 @@ write_all(struct cli *cli, const struct settings *settings, bool job,
 
 /* ---- the tool ------------------------------------------------------------ */
 
+/* Warns of what was left out, and of collectives whose other members are missing. */
 static void
 warn_of(struct cli *cli, const struct chakra_counts *counts)
 {
@@ -201,8 +203,8 @@ warn_of(struct cli *cli, const struct chakra_counts *counts)
     if (counts->alone > 0)
         cli_warn(
             cli,
-            "collectives without a duration and with one member in these files: %llu; they "
-            "take no time: are files of other ranks missing?",
+            "collectives without a duration and with one member in these files: %llu; "
+            "they take no time: are files of other ranks missing?",
             (unsigned long long)counts->alone);
 }
 
@@ -217,7 +219,8 @@ communicates(const struct graph *graph, const struct chakra_layout *layout)
     return false;
 }
 
-/* The cluster says how long these bytes take: what of it nobody gave is said. */
+/* Names the options of the cluster that were not given, and the cluster that results: it
+ * decides how long the messages take. */
 static void
 warn_of_cluster(struct cli *cli, const struct et2graph_args *args,
                 const struct net_cluster *cluster)

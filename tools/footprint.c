@@ -1,5 +1,5 @@
-/* footprint [OPTION]... [FILE]... - ops with what training holds in memory, or the batch
- * that fits. */
+/* footprint [OPTION]... [FILE]... - fill in the memory of ops that training holds, or
+ * find the largest batch that fits. */
 #include "ggo/footprint.h"
 #include "main.h"
 
@@ -29,7 +29,7 @@ fill_all(struct cli *cli, struct device_footprint *footprint)
     return true;
 }
 
-/* The largest batch of each graph, instead. */
+/* --largest-batch: finds the largest batch of each graph. */
 static bool
 fit_all(struct cli *cli, struct device_fit *fit)
 {
@@ -43,7 +43,7 @@ fit_all(struct cli *cli, struct device_fit *fit)
             rec_fail(&cli->err, REC_NO, "no graph came, so there is no batch to find"));
 }
 
-/* --largest-batch and what belongs to it. */
+/* Reads --largest-batch, and the options that are allowed only together with it. */
 static bool
 read_fit(struct cli *cli, const struct footprint_args *args, struct device_fit *fit)
 {
@@ -86,7 +86,9 @@ run(struct cli *cli, const struct footprint_args *args)
     footprint.optimizer = fit.optimizer =
         rule == 0 ? &device_optimizers[optimizer] : NULL;
     footprint.precision = fit.precision = (enum device_precision)precision;
-    cli->cut = true; /* what was not filled must not pass for the memory of training */
+    /* After an error the output has no #end: MEMORY that was not filled in must not be
+     * taken for the memory of training. */
+    cli->cut = true;
     ok = read_fit(cli, args, &fit) && cli_open_filter(cli) &&
          (args->largest_batch_given ? fit_all(cli, &fit) : fill_all(cli, &footprint));
     device_fit_free(&fit);

@@ -1,5 +1,6 @@
-/* graph2et [OPTION]... [FILE]... - graph, layout -> execution traces in Chakra's
- * format. */
+/* graph2et [OPTION]... [FILE]... - write a graph and its layout as execution traces in
+ * Chakra's format. The files are written at the end, when the input is known to be
+ * whole. */
 #include "ggo/graph2et.h"
 #define CLI_UNSHOWN "prefix", "layout",
 #include "main.h"
@@ -10,13 +11,13 @@
 
 struct exporting {
     struct cli *cli;
-    const char *wanted; /* NULL: the only layout */
+    const char *wanted; /* --layout; NULL: the only layout of the input */
     struct graph_stream stream;
-    const struct graph *graph; /* NULL: the layout has not come */
+    const struct graph *graph; /* of the layout; NULL: the layout has not come yet */
     struct chakra_layout layout;
-    char *id;         /* the layout's */
-    uint32_t nplaced; /* so far */
-    bool open;        /* places of it may follow */
+    char *id;         /* of the layout */
+    uint32_t nplaced; /* place records of it so far */
+    bool open;        /* the place records that follow are of this layout */
 };
 
 static bool
@@ -122,7 +123,7 @@ run(struct cli *cli, const struct graph2et_args *args)
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&e, &rec);
     ok = ok && status == 0 && graph_stream_end(&e.stream, &cli->err);
-    if (ok) /* records that cannot be written need no files */
+    if (ok) /* first the records: if they cannot be written, no files are */
         rec_writer_flush(cli->writer);
     ok = ok && rec_writer_ok(cli->writer, &cli->err) && write_files(&e, args->prefix_arg);
     chakra_layout_free(&e.layout);

@@ -1,4 +1,5 @@
-/* onnx2graph [OPTION]... [FILE.onnx] - a model in ONNX's format -> graph, job. */
+/* onnx2graph [OPTION]... [FILE.onnx] - read a model in ONNX's format, write its graph and
+ * a job. */
 #include "ggo/onnx2graph.h"
 #include "main.h"
 
@@ -12,15 +13,16 @@ enum { DIMENSIONS_MAX = 32, INPUTS_MAX = 32 };
 struct settings {
     struct onnx_options options;
     struct onnx_dimension dimension[DIMENSIONS_MAX];
-    char *names;  /* of the dimensions */
-    char *inputs; /* names of the inputs that are data */
+    char *names;  /* owned copy of --dimension, to which `dimension` points */
+    char *inputs; /* owned copy of --input, to which `data` points */
     const char *data[INPUTS_MAX];
     enum device_precision precision;
     uint64_t steps;
     char name[300];
 };
 
-/* NAME=N,NAME=N,... */
+/* Reads --dimension NAME=N,NAME=N,... A name may contain '=': the last one is the
+ * mark. */
 static bool
 read_dimensions(struct cli *cli, const char *list, struct settings *settings)
 {
@@ -49,7 +51,7 @@ read_dimensions(struct cli *cli, const char *list, struct settings *settings)
     return true;
 }
 
-/* NAME,NAME,... */
+/* Reads --input NAME,NAME,... */
 static bool
 read_inputs(struct cli *cli, const char *list, struct settings *settings)
 {
@@ -71,7 +73,7 @@ read_inputs(struct cli *cli, const char *list, struct settings *settings)
     return true;
 }
 
-/* models/resnet50.onnx.gz -> resnet50 */
+/* Chooses the name of the graph: models/resnet50.onnx.gz gives resnet50. */
 static bool
 choose_name(struct cli *cli, const struct onnx2graph_args *args, const char *path,
             char name[300])
@@ -142,6 +144,7 @@ write_graph(struct cli *cli, const struct settings *settings, bool job,
     return ok;
 }
 
+/* Sums the network up for -v. */
 static void
 say(struct cli *cli, const struct input_network *network)
 {
@@ -156,7 +159,7 @@ say(struct cli *cli, const struct input_network *network)
              network->batch);
 }
 
-/* What was guessed of a file without weights. */
+/* Says which inputs were taken for weights, since this was guessed. */
 static void
 warn_of_inputs(struct cli *cli, const struct onnx_inputs *inputs)
 {

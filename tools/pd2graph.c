@@ -1,4 +1,4 @@
-/* pd2graph [OPTION]... [FILE]... - PipeDream profiles -> graphs and jobs. */
+/* pd2graph [OPTION]... [FILE]... - read PipeDream profiles, write graphs and jobs. */
 #include "ggo/pd2graph.h"
 #include "main.h"
 
@@ -43,16 +43,18 @@ read_settings(struct cli *cli, const struct pd2graph_args *args,
     return true;
 }
 
-/* A profile: its head, which is read before anything is written, and its names. */
+/* A profile. The heads of all profiles are read before anything is written, since the
+ * provenance of all of them comes first in the output. */
 struct source {
     const char *path;
-    struct rec_reader *reader; /* NULL: a file, closed since, that can be opened again */
+    struct rec_reader *reader; /* NULL: a regular file, which is opened again later */
     struct input_head head;
     char model[300], id[320];
-    unsigned namesakes; /* that came after it */
+    unsigned namesakes; /* profiles after it whose files have the same name */
 };
 
-/* a/vgg16.txt.gz -> vgg16; a/vgg16/graph.txt -> vgg16 */
+/* The name of a graph follows from its file: a/vgg16.txt.gz and a/vgg16/graph.txt both
+ * give vgg16. */
 static void
 name_of_file(const char *path, char *name, size_t room)
 {
@@ -70,7 +72,7 @@ name_of_file(const char *path, char *name, size_t room)
             folder_end--;
         for (folder = folder_end; folder > path && folder[-1] != '/'; folder--)
             ;
-        if (folder_end > folder && *folder != '.') { /* not of ., .. or / */
+        if (folder_end > folder && *folder != '.') { /* ., .. and / are no names */
             base = folder;
             end = folder_end;
         }
@@ -79,9 +81,10 @@ name_of_file(const char *path, char *name, size_t room)
 }
 
 /*
- * A graph is called as its file, a model as its network if the profile says it; standard
- * input has no better name than that, and --name goes before all. Two graphs of one name
- * are NAME and NAME-2.
+ * Chooses the names of a graph and its model. A graph is named after its file, or after
+ * its network if it comes on standard input. A model is named after its network, or like
+ * the graph if the profile does not name the network. --name replaces both. A second
+ * graph of one name becomes NAME-2.
  */
 static bool
 choose_names(struct source *all, uint32_t i, const char *given, struct rec_map *seen,
@@ -112,8 +115,9 @@ choose_names(struct source *all, uint32_t i, const char *given, struct rec_map *
     return rec_map_add(seen, rec_str(source->id), i, err);
 }
 
-/* Reads the heads. A file is opened again for the rest: there may be more of them than a
- * process may have open; a pipe cannot be. */
+/* Reads the heads of all profiles. A regular file is then closed, and opened again for
+ * the rest, since there may be more files than a process may have open. A pipe cannot be
+ * opened again, and stays open. */
 static bool
 read_heads(struct cli *cli, const struct settings *settings, struct source *all, size_t n)
 {
@@ -136,8 +140,8 @@ read_heads(struct cli *cli, const struct settings *settings, struct source *all,
     return ok;
 }
 
-/* How the profiles were made stands before our own line; once for files that follow each
- * other and were made alike. */
+/* Writes the provenance of the profiles before that of this tool; once for consecutive
+ * files with the same provenance. */
 static bool
 write_provenance(struct cli *cli, const struct source *source, size_t n)
 {

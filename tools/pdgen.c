@@ -1,4 +1,5 @@
-/* pdgen [OPTION]... ARCHITECTURE - the profile of a named network on a named device. */
+/* pdgen [OPTION]... ARCHITECTURE - write the profile of a named network on a named
+ * device. */
 #include "ggo/pdgen.h"
 #define CLI_PATHS "devices", "transformer",
 #include "main.h"
@@ -8,7 +9,7 @@
 
 #include <math.h>
 
-/* As pd2graph's. */
+/* The steps of a job, as many as pd2graph gives it by default. */
 enum { JOB_STEPS = 50 };
 
 static bool
@@ -57,7 +58,8 @@ find_spec(struct cli *cli, const struct input_network_spec **spec)
     return true;
 }
 
-/* models/llama-2-7b.json -> llama-2-7b; .../llama/config.json -> llama */
+/* The name of a network follows from its file: models/llama-2-7b.json gives llama-2-7b,
+ * and .../llama/config.json gives llama. */
 static void
 name_of_config(const char *path, char *name, size_t room)
 {
@@ -73,7 +75,7 @@ name_of_config(const char *path, char *name, size_t room)
     rec_clean_id(name);
 }
 
-/* A network that is not in the table. */
+/* A network that is not in the table: one of --transformer, or a changed copy. */
 struct config {
     struct input_network_spec spec;
     struct input_transformer transformer;
@@ -104,7 +106,8 @@ read_transformer(struct cli *cli, const char *path, struct config *config)
                   cli_usage(cli, "--transformer: the name of the file must be UTF-8"));
 }
 
-/* A profile holds finite times only; pd2graph refuses others. */
+/* Computes the times of all layers, forward and backward, in milliseconds. They must be
+ * finite: pd2graph refuses other profiles. */
 static bool
 find_times(struct cli *cli, const struct input_network *network,
            const struct device_roofline *r, double *times)
@@ -137,7 +140,7 @@ put_number(struct cli *cli, const char *key, double value)
     rec_printf(cli->writer, "%s=%s", key, number);
 }
 
-/* What the profile is of, for people and for pd2graph. */
+/* Writes the comment lines that describe the profile, for people and for pd2graph. */
 static void
 put_head(struct cli *cli, const struct input_network_spec *spec,
          const struct input_network *network, const struct device_roofline *roofline)
@@ -208,7 +211,7 @@ takes_images(const struct input_network_spec *spec)
     return spec->sequence == 0 || spec->transformer->patch > 0;
 }
 
-/* The network that was asked for, for the batch and sequence that were. */
+/* Builds the network that the options describe, for their batch and sequence. */
 static bool
 build(struct cli *cli, const struct pdgen_args *args, double bytes, struct config *config,
       const struct input_network_spec **spec, struct input_network *network)

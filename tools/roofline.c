@@ -1,4 +1,5 @@
-/* roofline [OPTION]... [FILE]... - ops that say what they do, and how long it takes. */
+/* roofline [OPTION]... [FILE]... - fill in the time of ops from their work and a
+ * device. */
 #include "ggo/roofline.h"
 #define CLI_PATHS "devices",
 #include "main.h"
@@ -41,8 +42,9 @@ run(struct cli *cli, const struct roofline_args *args)
               (!args->batch_given ||
                cli_count(cli, "batch", args->batch_arg, 1, 1000000, &batch));
     fill.batch = (double)batch;
-    cli->cut =
-        true; /* a stream that lacks a graph, or whose times are of another device */
+    /* After an error the output has no #end: it lacks a graph, or has times of another
+     * device. */
+    cli->cut = true;
     ok = ok && cli_open_filter(cli) && fill_all(cli, &fill);
     device_fill_free(&fill);
     device_table_free(&table);

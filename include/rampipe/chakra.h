@@ -1,14 +1,16 @@
 /*
- * rampipe/chakra.h - execution traces in Chakra's format, as graphs and from them.
+ * rampipe/chakra.h - execution traces in Chakra's format: read as graphs, and written
+ * from graphs.
  *
  *     trace.0.et  nodes of rank 0 --+
- *     trace.1.et  nodes of rank 1 --+--> graph: an op a node, deps between them
+ *     trace.1.et  nodes of rank 1 --+--> graph: one op for each node, deps between them
  *     ...                                layout: slot i is the rank of file i
  *
- * A file is a sequence of protobuf messages, each after its length as a varint: metadata,
- * then nodes. It has no trailer: a file that was cut between two messages looks whole.
- * Ids are unique in their file. What orders nodes are data dependencies. Times are
- * microseconds, sizes bytes. Source: MLCommons' Chakra, version 0.0.4 of the schema.
+ * A file is a sequence of protobuf messages, one of metadata and then the nodes. The
+ * length of each message, as a varint, precedes it. A file has no trailer, so one that
+ * was cut between two messages looks whole. Ids of nodes are unique in their file. Data
+ * dependencies order the nodes. Times are microseconds, sizes bytes. Source: MLCommons'
+ * Chakra, version 0.0.4 of the schema.
  */
 #ifndef RAMPIPE_CHAKRA_H
 #define RAMPIPE_CHAKRA_H
@@ -18,27 +20,31 @@
 
 REC_BEGIN_DECLS
 
-/** What a slot of the layout is. */
+/** Which ops share a slot of the layout. */
 enum chakra_server {
-    CHAKRA_RANK,   /* all that a rank does */
-    CHAKRA_THREAD, /* a thread of a CPU, or a stream of a GPU, of a rank */
-    CHAKRA_OP      /* one op: there is always a server for it */
+    CHAKRA_RANK,   /* all ops of a rank */
+    CHAKRA_THREAD, /* the ops of one thread of a CPU, or one stream of a GPU, of a rank */
+    CHAKRA_OP      /* each op has a slot of its own, and so never waits for a server */
 };
 
-/** What was left out, or has no other end or no other members. */
+/** The numbers of things in the files that were left out or are incomplete. */
 struct chakra_counts {
-    uint64_t self, dangling; /* dependencies on the node itself, on none of the file */
-    uint64_t sends, receives;
-    uint64_t alone; /* collectives of one member that is here, and of no duration */
+    uint64_t self;     /* dependencies of a node on itself */
+    uint64_t dangling; /* dependencies on a node that is not in the file */
+    uint64_t sends;    /* sends without a receive */
+    uint64_t receives; /* receives without a send */
+    uint64_t alone;    /* collectives without a duration of which one member is here */
 };
 
-/** Where the ops of a graph lie, and which goes first. */
+/** Where the ops of a graph lie, and which of them runs first. Free it with
+ * chakra_layout_free(). */
 struct chakra_layout {
     const char *id; /* borrowed */
     uint32_t nslots;
-    uint32_t *slot;   /* per op; all three owned; chakra_layout_free() */
+    /* owned, with one entry for each op: */
+    uint32_t *slot;
     uint32_t *order;  /* the ops in the order of their place records */
-    double *priority; /* per op, NAN: none */
+    double *priority; /* higher runs first; NAN: it has none */
 };
 
 void chakra_layout_free(struct chakra_layout *layout);
@@ -55,18 +61,20 @@ struct chakra_traces;
 struct chakra_traces *chakra_traces_new(struct rec_error *err) REC_MUST_CHECK;
 void chakra_traces_free(struct chakra_traces *traces);
 
-/** Reads the file of a rank, plain or gzip ("-": standard input); ranks come in ascending
- * order. `path` is kept, not copied. A message that is cut is REC_IO. */
+/** Reads the file of a rank, plain or gzip ("-": standard input). Files must come in
+ * ascending order of ranks. `path` is borrowed as long as `traces` lives. A message that
+ * is cut is REC_IO. */
 bool chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
                  struct rec_error *err) REC_MUST_CHECK;
 /**
- * Makes the graph of all that was read (closed) and its layout, which points into
- * `traces`. Called once. `name` is what they are called if the files do not say it, as
- * those do that chakra_write() made. Op R.N is node N of rank R. Members of a collective
- * start together: a join op waits for what they wait for. If none of them has a duration,
- * each sends the next in the group what a ring algorithm sends: comm_size is what one
- * member puts in. REC_DATA: members of such a collective put in different sizes
- * (all-to-all and scatter may).
+ * Makes one graph (closed) of all files that were read, and its layout, which points into
+ * `traces`. May be called once. `name` is the name of the graph and its model if the
+ * files have none; those of chakra_write() have one. Op R.N is node N of rank R. The
+ * members of a collective start together: a join op waits for all deps of all members. If
+ * no member has a duration, each member sends the next one in the group as many bytes as
+ * in a ring algorithm; comm_size is the size of what one member puts in. REC_DATA: the
+ * members of such a collective put in different sizes (in an all-to-all or scatter they
+ * may).
  */
 bool chakra_build(struct chakra_traces *traces, const char *name,
                   enum chakra_server server, struct graph *graph,
@@ -75,11 +83,11 @@ bool chakra_build(struct chakra_traces *traces, const char *name,
 
 /* ---- writing ------------------------------------------------------------- */
 
-/** How a graph becomes traces. */
+/** A plan of the nodes that the ops and deps of a graph become. */
 struct chakra_plan;
 
-/** The graph is closed, the layout places all its ops; both are borrowed. NULL: out of
- * memory. */
+/** The graph must be closed, and the layout must place all its ops; both are borrowed.
+ * NULL: out of memory. */
 struct chakra_plan *chakra_plan_new(const struct graph *graph,
                                     const struct chakra_layout *layout,
                                     struct rec_error *err) REC_MUST_CHECK;
@@ -87,10 +95,10 @@ struct chakra_plan *chakra_plan_new(const struct graph *graph,
 void chakra_plan_free(struct chakra_plan *plan);
 
 /**
- * Writes the trace of one slot: a node for every op on it, and, for every dep to or from
- * another slot, a send or a receive. What the format has no place for stands in
- * attributes "rampipe.*", so that chakra_build() makes the same graph and layout of all
- * files. `writer` is of plain text.
+ * Writes the trace of one slot: a node for each op on it, and a send or a receive for
+ * each dep to or from another slot. What the format cannot express is written in
+ * attributes "rampipe.*", so that chakra_build() makes the same graph and layout again of
+ * all files. `writer` is one of plain text.
  */
 bool chakra_write(const struct chakra_plan *plan, uint32_t slot,
                   struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;

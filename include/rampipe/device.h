@@ -1,19 +1,22 @@
 /*
- * rampipe/device.h - what a device makes of work: a roofline whose roofs are not reached.
+ * rampipe/device.h - the time and memory that work takes on a device: a roofline model in
+ * which ops reach only a share of the peaks.
  *
  *     op records                 device and reach records
- *     flops= moved=          +   peaks, bandwidth, what share     ->  COMPUTE, seconds
- *     class= gemm=               of them a class of ops reaches
+ *     flops= moved=          +   peaks, bandwidth, the share      ->  COMPUTE, seconds
+ *     class= gemm=               that a class of ops reaches
  *
- * An op takes as long as the slower of computing and moving (Williams, Waterman and
- * Patterson, "Roofline", 2009), each at the share of the device's peak that its class
- * reaches, and its class's latency:
+ * An op takes the longer of the times for computing and for moving bytes (Williams,
+ * Waterman and Patterson, "Roofline", 2009), and the latency of its class in addition.
+ * Computing reaches the share of the peak that the op's class reaches; moving reaches the
+ * share of the bandwidth that class memory reaches:
  *
  *     max(flops * padding / (peak * share(class)), moved / (bandwidth * share(memory)))
  *         + latency(class)
  *
- * So small ops reach less of the peak than large ones. Padding is what a matrix product
- * does in vain, whose M and N are no multiples of the tile.
+ * Because of the latency, small ops reach less of the peak than large ones. Padding is
+ * the factor by which a matrix product computes more than it needs if its M and N are no
+ * multiples of the tile.
  */
 #ifndef RAMPIPE_DEVICE_H
 #define RAMPIPE_DEVICE_H
@@ -31,9 +34,9 @@ enum device_precision {
     DEVICE_BF16,
     DEVICE_NPRECISIONS
 };
-/** Their names; NULL ends them. */
+/** The names of the precisions; the list ends with NULL. */
 extern const char *const device_precisions[];
-/** Bytes an element. */
+/** Bytes per element. */
 double device_element(enum device_precision precision);
 
 struct device {
@@ -41,18 +44,21 @@ struct device {
     double peak[DEVICE_NPRECISIONS]; /* FLOP/s without sparsity; 0: not supported */
     double bandwidth;                /* of its memory, bytes/s */
     double memory;                   /* bytes */
-    const char *source;              /* "": not said */
+    const char *source;              /* of these numbers; "": unknown */
 };
 
-/** What share of the peak a class of ops reaches. */
+/** The share of the peak that a class of ops reaches. */
 struct device_reach {
-    const char *device;              /* "any": any */
-    const char *kind;                /* the class */
-    enum device_precision precision; /* DEVICE_NPRECISIONS: any */
-    double share, latency, tile;
+    const char *device;              /* "any": every device */
+    const char *kind;                /* the class of ops */
+    enum device_precision precision; /* DEVICE_NPRECISIONS: every precision */
+    double share;                    /* of the peak; of class memory: of the bandwidth */
+    double latency;                  /* seconds that each op takes in addition */
+    double tile;                     /* rows and columns of a tile; 1: no padding */
 };
 
-/** Devices and reaches, in order. Starts as {0}. */
+/** Devices and reaches, in the order of their records; later ones replace earlier ones.
+ * Starts as {0}. */
 struct device_table {
     struct device *device;
     size_t ndevices, device_room;
@@ -61,48 +67,48 @@ struct device_table {
     struct rec_arena arena;
 };
 
-/** Adds a device or reach record; of other types does nothing. */
+/** Adds a device or reach record; records of other types are ignored. */
 bool device_table_take(struct device_table *table, const struct rec_reader *reader,
                        const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Adds the records of a reader, device and reach; others are refused. */
+/** Adds all records of a reader. Other types than device and reach are refused. */
 bool device_table_read(struct device_table *table, struct rec_reader *reader,
                        struct rec_error *err) REC_MUST_CHECK;
-/** Adds those that come with rampipe: traces/devices.rec. */
+/** Adds the records that come with rampipe: traces/devices.rec. */
 bool device_table_read_shipped(struct device_table *table,
                                struct rec_error *err) REC_MUST_CHECK;
-/** The last of that name; NULL: none. */
+/** The last device of this name; NULL: there is none. */
 const struct device *device_find(const struct device_table *table, const char *name);
 void device_table_free(struct device_table *table);
 
 /* ---- the roofline -------------------------------------------------------- */
 
-/** What an op does. */
+/** The work of an op. */
 struct device_work {
     double flops; /* a multiply-add counts two */
     double moved; /* bytes */
-    /* Its class; "": matmul if there is gemm, memory if flops is 0, else other. */
+    /* The class of the op. "": matmul if gemm is given, else memory if flops is 0, else
+     * other. */
     struct rec_str kind;
-    double gemm[4]; /* BATCH, M, N, K; 0: not given */
+    double gemm[4]; /* BATCH, M, N, K of matrix products; 0: not given */
 };
 
-/** A device at work. */
+/** A device and the precision at which it works. */
 struct device_roofline {
     const struct device_table *table; /* borrowed */
     const char *device;
     enum device_precision precision;
     double peak, bandwidth; /* FLOP/s, bytes/s */
-    double
-        flat; /* not 0: the share of both that any op reaches, instead of the table's */
+    double flat; /* not 0: the share of both that every op reaches, without the table */
 };
 
-/** Time, seconds; nothing to do takes none. False: the table does not know the op's
- * class, or the time, which is then inf, is no finite number (REC_DATA, *err names no
- * op). */
+/** Sets *seconds to the time that the work takes; no work takes 0 s. REC_DATA: the table
+ * does not have the op's class, or the time is not finite (*seconds is then inf). *err
+ * does not name the op: the caller knows it. */
 bool device_seconds(const struct device_roofline *roofline,
                     const struct device_work *work, double *seconds,
                     struct rec_error *err) REC_MUST_CHECK;
 
-/** Writes the keys of an op that does this work, each with its TAB in front. */
+/** Writes the keys of an op that does this work, each after a TAB. */
 enum { DEVICE_KEYS_MAX = 400 };
 void device_work_keys(const struct device_work *work, char text[DEVICE_KEYS_MAX]);
 
@@ -110,114 +116,125 @@ void device_work_keys(const struct device_work *work, char text[DEVICE_KEYS_MAX]
 
 struct device_held;
 
-/** Fills COMPUTE of op records. Starts with what is asked for, else zero. */
+/** Fills in COMPUTE of op records. The caller sets what it wants, the rest starts as
+ * 0. */
 struct device_fill {
     const struct device_roofline *roofline; /* borrowed */
-    double batch; /* that the graphs are to be of; 0: as they are */
-    bool
-        keep_times; /* ops without work keep their COMPUTE, else their graph is refused */
-    const char *option;    /* what sets keep_times, for messages; NULL: nothing does */
-    uint64_t filled, kept; /* ops of ended graphs: with work; with none */
-    /* Of the graph at hand: */
+    double batch; /* to which graphs are scaled; 0: they are not */
+    /* ops without work keep their COMPUTE; else a graph with such ops is refused */
+    bool keep_times;
+    const char *option; /* the option that sets keep_times, for messages; NULL: none */
+    uint64_t filled;    /* ops with work in the graphs that have ended */
+    uint64_t kept;      /* ops without work in these graphs */
+    /* of the graph at hand: */
     struct device_held *held;
-    double samples, elements; /* what grows with the batch, what with the precision */
+    double samples;  /* factor by which its batch grows */
+    double elements; /* factor by which the bytes of an element grow */
 };
 
 /**
- * Passes a record on; those of a graph, with what stands among them, when it ends. Of
- * graph records device=, peak= and, as asked, batch= and precision= are set; of op
- * records COMPUTE, if they have work: flops= or moved=, 0 included. If others, but for
- * communication (coll=), have none, *err says how many (REC_NO), and nothing of the graph
- * is written. With keep_times it is, but it loses device= and peak=, for its times are of
- * several devices; if no op has work, it keeps those that it came with. With another
- * batch, flops=, activation= and bytes of deps grow in proportion; MEMORY and moved= in
- * what is more than param= (of a backward op's moved= more than twice that: parameters
- * and their gradients); gemm= in BATCH, or M. With another precision than a graph says,
- * all bytes do as the bytes of its elements. Graphs of parts are refused then, for
- * partition gives parts and their deps sizes by rules of its own; and so are ops that
- * take time but have no work.
+ * Passes a record on. The records of a graph, and comments and unknown records among
+ * them, are held back until the graph ends. A graph record gets device=, peak= and, if
+ * asked for, batch= and precision=. An op record gets its COMPUTE if it has work: flops=
+ * or moved=, which may be 0.
+ *
+ * A graph with ops that have no work is refused (REC_NO, *err counts them), and nothing
+ * of it is written; communication (coll=) needs no work. With keep_times it is written,
+ * but loses device= and peak=, since its times are of several devices; if no op of it has
+ * work, it keeps the keys that it came with.
+ *
+ * With another batch, flops=, activation= and the bytes of deps are scaled in proportion.
+ * Of MEMORY and moved=, the parameters do not grow: param= is subtracted first, and twice
+ * param= from moved= of a backward op (parameters and their gradients). gemm= is scaled
+ * in BATCH, or in M if BATCH is 1. With another precision than the graph's, all bytes are
+ * scaled by the size of an element. Graphs of parts cannot be scaled and are refused
+ * then, since partition gives parts and their deps sizes by rules of its own; so are ops
+ * that take time but have no work.
  */
 bool device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,
                       struct rec_error *err) REC_MUST_CHECK;
-/** Ends the graph at hand, if there is one: it is written, or refused (REC_DATA: it has
- * no op). */
+/** Ends the graph at hand, if there is one: it is written, or refused as above (REC_DATA:
+ * it has no op). */
 bool device_fill_end(struct device_fill *fill, struct rec_writer *writer,
                      struct rec_error *err) REC_MUST_CHECK;
 void device_fill_free(struct device_fill *fill);
 
 /* ---- memory of training -------------------------------------------------- */
 
-/** How parameters are updated, and the fp32 numbers a parameter that this takes. */
+/** An optimizer, and how many fp32 numbers it holds for each parameter. */
 struct device_optimizer {
-    const char *name; /* NULL ends the table */
+    const char *name; /* the table ends with NULL */
     double state;     /* moments */
-    double master;    /* copies of the weight, if the weights have 2 bytes */
+    double master;    /* fp32 copies of the weight, needed if weights have 2 bytes */
 };
 extern const struct device_optimizer device_optimizers[];
 
-/** Bytes that training holds a parameter: the weight, its gradient, the optimizer's. */
+/** Bytes that training holds for each parameter: the weight, its gradient, and what the
+ * optimizer holds. */
 double device_parameter_bytes(const struct device_optimizer *optimizer,
                               enum device_precision precision);
 
-/** Fills MEMORY of op records. Starts with what is asked for, else zero. */
+/** Fills in MEMORY of op records. The caller sets what it wants, the rest starts as 0. */
 struct device_footprint {
     const struct device_optimizer *optimizer; /* NULL: the published rule */
-    enum device_precision precision;          /* of graphs that do not say theirs; or
-                                                 DEVICE_NPRECISIONS */
-    uint64_t filled,
-        kept;         /* ops: with param= or activation=; with neither, that keep their
-                              MEMORY */
-    double parameter; /* of the graph at hand: bytes of MEMORY a byte of param= */
-    const char *file; /* where the graph at hand begins, until its first op; NULL */
-    uint64_t line;
-    char graph[64]; /* its name, which may be cut */
+    enum device_precision precision; /* of graphs without precision=; DEVICE_NPRECISIONS:
+                                        such graphs are refused */
+    uint64_t filled;                 /* ops with param= or activation= */
+    uint64_t kept;                   /* ops with neither, which keep their MEMORY */
+    /* of the graph at hand: */
+    double parameter; /* bytes of MEMORY for each byte of param= */
+    const char *file; /* file of its graph record, until its first op came; else NULL */
+    uint64_t line;    /* of its graph record */
+    char graph[64];   /* its name, which may be cut */
 };
 
 /**
- * Passes a record on. MEMORY of an op with pair= becomes what device_parameter_bytes()
- * says of its parameters, and its activation=, which the backward pass reads: the output
- * of an op is counted once, however many read it. Of an op with no pair=, which nothing
- * trains, and by the published rule, param= and activation=. Graph records get
- * optimizer=, or lose it. False, also if it is not known how many bytes a parameter has,
- * or if a graph ended without an op: *err.
+ * Passes a record on. The MEMORY of an op with pair= becomes device_parameter_bytes() of
+ * its parameters plus its activation=, which is held until the backward pass reads it: an
+ * output is counted once, however many ops read it. The MEMORY of an op without pair=,
+ * which is not trained, and by the published rule that of every op, becomes param= plus
+ * activation=. Graph records get the key optimizer=, or lose it by the published rule.
+ * False: *err; the precision of a graph may be unknown, or a graph has ended without an
+ * op.
  */
 bool device_footprint_take(struct device_footprint *footprint,
                            const struct rec_reader *reader, const struct rec *rec,
                            struct rec_writer *writer,
                            struct rec_error *err) REC_MUST_CHECK;
-/** The stream has ended. False: its last graph has no op (REC_DATA). */
+/** Ends the stream. False: its last graph has no op (REC_DATA). */
 bool device_footprint_end(const struct device_footprint *footprint,
                           struct rec_error *err) REC_MUST_CHECK;
 
 struct device_model;
 
-/** A batch of this many samples, 2^53, has no next one. */
+/** The largest batch, 2^53 samples: adding 1 to it does not change a double. */
 #define DEVICE_BATCH_MAX 9007199254740992.0
 
-/** Finds the largest batch that fits. Starts with what is asked for, else zero. */
+/** Finds the largest batch that fits. The caller sets what it wants, the rest starts as
+ * 0. */
 struct device_fit {
-    const struct device_optimizer *optimizer; /* as in device_footprint */
-    enum device_precision precision;
-    double batch;    /* of graphs that do not say theirs; 0: they are refused */
-    double memory;   /* of a server, bytes */
-    uint64_t graphs; /* answered */
+    const struct device_optimizer *optimizer; /* as in struct device_footprint */
+    enum device_precision precision;          /* likewise */
+    double batch;               /* of graphs without batch=; 0: such graphs are refused */
+    double memory;              /* of a server, bytes */
+    uint64_t graphs;            /* for which an answer was written */
     struct device_model *model; /* the graph at hand; device_fit_free() */
 };
 
 /**
- * Takes the records of graphs and jobs, and passes others on. When a graph ends, a
- * comment and a fit record say with which batch, at most, training it fits into the
- * memory of one server, where all its ops are: with the MEMORY that
- * device_footprint_take() gives them, an op and its twin sharing theirs, if activation=
- * grows in proportion to the batch and param= does not. False, *err: REC_NO if not even a
- * batch of 1 fits, or any batch does; REC_DATA if that cannot be known (no batch, parts
- * of ops, ops that have MEMORY but neither param= nor activation=).
+ * Takes the records of graphs and jobs out of the stream, and passes others on. When a
+ * graph ends, a comment and a fit record give the largest batch with which training it
+ * fits into the memory of one server that holds all its ops. The memory of an op is that
+ * of device_footprint_take(), which an op shares with its twin; activation= is taken to
+ * grow in proportion to the batch, and param= not to grow. REC_NO: not even a batch of 1
+ * fits, or every batch does. REC_DATA: the answer cannot be known (no batch, parts of
+ * ops, ops that have MEMORY but neither param= nor activation=).
  */
 bool device_fit_take(struct device_fit *fit, const struct rec_reader *reader,
                      const struct rec *rec, struct rec_writer *writer,
                      struct rec_error *err) REC_MUST_CHECK;
-/** The stream has ended: answers for its last graph. */
+/** Ends the stream: writes the answer for its last graph. */
 bool device_fit_end(struct device_fit *fit, struct rec_writer *writer,
                     struct rec_error *err) REC_MUST_CHECK;
 void device_fit_free(struct device_fit *fit);

@@ -4,8 +4,9 @@
  *     node Conv, Relu, Gemm, ...      +  shapes of      ->   layers: operations, elements
  *     initialisers: parameters           inputs              read and written, parameters
  *
- * Weights need not be in the file, only how large they are. Shapes are inferred, or the
- * file's (value_info). Source: the protobuf schema and the operators of onnx.ai.
+ * The file need not have the values of weights, only their shapes. The shapes of other
+ * tensors are inferred, or taken from the file (value_info). Source: the protobuf schema
+ * and the operators of onnx.ai.
  */
 #ifndef RAMPIPE_ONNX_H
 #define RAMPIPE_ONNX_H
@@ -15,38 +16,39 @@
 
 REC_BEGIN_DECLS
 
-/** A dimension that the file has a name for. */
+/** The size of a dimension for which the file has a name instead of a number. */
 struct onnx_dimension {
     const char *name;
     int64_t size;
 };
 
 struct onnx_options {
-    double batch; /* samples; 0: as many as the file says, 1 if it has a name for it */
-    const struct onnx_dimension *dimension; /* others that have names */
+    double batch; /* samples; 0: the number in the file, or 1 if it has a name instead */
+    const struct onnx_dimension *dimension; /* sizes of other dimensions with names */
     size_t ndimensions;
-    const char *const
-        *data;    /* names of the inputs that are data: all others are weights */
-    size_t ndata; /* 0: what reads an input tells */
+    const char *const *data; /* names of the inputs that are data; others are weights */
+    size_t ndata; /* 0: the operators that read an input tell whether it is a weight */
 };
 
-/** What the inputs without values, those that a node reads, were taken for. */
+/** Whether the inputs without values were taken for weights or for data. Inputs that no
+ * node reads are neither. The lists of names are for a message; they end with "..." if
+ * not all names have room. */
 struct onnx_inputs {
-    size_t weights;
-    /* Names for a message; "..." stands for those that have no room. */
-    char unsure[200]; /* of weights whose shape alone says that they are no data */
-    char data[300];
+    size_t weights;   /* the number of inputs taken for weights */
+    char unsure[200]; /* weights of which only the shape says that they are no data */
+    char data[300];   /* inputs taken for data */
 };
 
 /**
  * Reads a model, plain or gzip, as the network of its forward pass. The first dimension
- * of the inputs is the batch: the layers are those of the file's, and for another all
- * work and outputs grow in proportion. What is computed of constants alone and what only
- * gives a tensor another shape are no layers. Inputs that are weights, as a file without
- * them has, are parameters as initialisers are: *inputs says how many. More outputs than
- * one come together in a last layer. REC_DATA: it is no such model, an operator is not
- * known, or a shape cannot be inferred. Free *network with input_network_free() after
- * true.
+ * of the inputs is the batch. If options->batch differs from the file's batch, the work
+ * and the outputs of all layers are scaled in proportion. Nodes that are computed from
+ * constants alone, and nodes that only give a tensor another shape, become no layers. A
+ * file without values has its weights among the inputs; these are parameters, as
+ * initialisers are, and *inputs counts them. If the model has several outputs, one last
+ * layer reads them all. REC_DATA: the file is no such model, an operator is not known, or
+ * a shape cannot be inferred. If this returns true, free *network with
+ * input_network_free().
  */
 bool onnx_read(const char *path, const struct onnx_options *options,
                struct input_network *network, struct onnx_inputs *inputs,

@@ -1,4 +1,7 @@
-/* Nodes -> a graph and its layout. */
+/* Makes a graph and its layout of the nodes of all files. Links, the deps between nodes,
+ * are collected first, then sorted into the order that the graph had when it was written,
+ * so that reading what chakra_write() wrote gives the same records. Foreign traces keep
+ * the order of their files. */
 #include "private.h"
 
 #include <stdio.h>
@@ -36,15 +39,15 @@ chakra_layout_write(const struct chakra_layout *layout, const struct graph *grap
 
 /* ---- dependencies ---------------------------------------------------------- */
 
-/* One graph being built. */
+/* The graph that is being built. */
 struct building {
     struct chakra_traces *t;
     struct graph *graph;
     struct chakra_layout *layout;
     enum chakra_server server;
-    struct rec_map ids; /* of the nodes of a file: the bytes of the id -> node */
-    uint32_t *seen;     /* per node: the last node, counted from 1, that depends on it */
-    uint32_t *slot;     /* per node */
+    struct rec_map ids; /* of the file at hand: the bytes of an id -> node */
+    uint32_t *seen;     /* of each node: the last node, counted from 1, linked to it */
+    uint32_t *slot;     /* of each node */
     struct rec_error *err;
 };
 
@@ -68,8 +71,8 @@ index_file(struct building *b, uint32_t first, uint32_t end)
     return true;
 }
 
-/* The node that an id names in the file at hand, REC_NONE if it is the node itself or
- * nobody, which is counted. */
+/* The node that an id names in the file at hand. REC_NONE: it names the node itself, or
+ * no node; both are counted, for a warning. */
 static uint32_t
 find_parent(struct building *b, const struct chakra_node *node, const uint64_t *id)
 {
@@ -81,7 +84,7 @@ find_parent(struct building *b, const struct chakra_node *node, const uint64_t *
     return parent;
 }
 
-/* The op whose data a node that carries a dep takes along. */
+/* The node of the source of the dep that a receive carries; REC_NONE: it is unknown. */
 static uint32_t
 find_sender(const struct building *b, uint32_t receive)
 {
@@ -89,6 +92,9 @@ find_sender(const struct building *b, uint32_t receive)
     return node->matched ? b->t->node[node->peer].sender : REC_NONE;
 }
 
+/* Adds a link from a parent of node dst. If the parent is a receive that carries a dep,
+ * the link comes from the dep's source. A second dependency on the same node is
+ * dropped. */
 static bool
 link_parent(struct building *b, uint32_t dst, uint32_t parent,
             const struct chakra_parent *as)
@@ -105,6 +111,8 @@ link_parent(struct building *b, uint32_t dst, uint32_t parent,
     return chakra_add_link(b->t, parent, dst, as, b->err);
 }
 
+/* Adds the links to a node. Control parents are only counted. A receive that carries a
+ * sync dep names the op that waits for it, which has no data parent for it. */
 static bool
 link_node(struct building *b, uint32_t i)
 {
@@ -126,7 +134,7 @@ link_node(struct building *b, uint32_t i)
     return true;
 }
 
-/* What the nodes that carry deps out of a file depend on. */
+/* Finds, for each send of a file that carries a dep, the node of the dep's source. */
 static void
 find_senders(struct building *b, uint32_t first, uint32_t end)
 {
@@ -141,6 +149,8 @@ find_senders(struct building *b, uint32_t first, uint32_t end)
     }
 }
 
+/* Two passes, since a receive needs the source of its send, which may be in a later
+ * file. */
 static bool
 link_all(struct building *b)
 {
@@ -195,7 +205,8 @@ by_thread(const void *x, const void *y, void *context)
     return a->index < b->index ? -1 : 1;
 }
 
-/* The server of each node; ops[nops] are those that are ops. */
+/* Chooses the slot of each of the nops nodes that become ops. For threads it sorts `ops`,
+ * so that a change of file or thread from one op to the next starts a new slot. */
 static void
 choose_slots(struct building *b, uint32_t *ops, size_t nops)
 {
@@ -215,7 +226,7 @@ choose_slots(struct building *b, uint32_t *ops, size_t nops)
     b->layout->nslots = b->server == CHAKRA_RANK ? (uint32_t)b->t->nfiles : n + 1;
 }
 
-/* A task that et2graph adds: it takes no time. */
+/* Adds an op that no node has, a join or a ring. It takes no time. */
 static bool
 add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
 {
@@ -237,8 +248,9 @@ add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
     return graph_add_op(b->graph, &op, NULL, b->err);
 }
 
-/* Whether a ring says how long the collective takes. Members that put in other sizes than
- * each other are no collective of a kind that needs one size. */
+/* Decides whether rings replace a collective: they do if no member has a duration and
+ * there are bytes to send. Its members must then put in equal sizes, unless its kind
+ * allows others. */
 static bool
 settle_gate(struct building *b, struct chakra_gate *gate)
 {
@@ -262,12 +274,13 @@ settle_gate(struct building *b, struct chakra_gate *gate)
     return true;
 }
 
-/* What a member of a ring sends to the next in all. */
+/* The bytes that a member of a ring sends to the next one (enum chakra_ring). */
 static double
 ring_bytes(const struct chakra_gate *gate, const struct chakra_node *member)
 {
     double n = gate->members;
-    /* each has its own parts for the others; what is scattered is the root's */
+    /* In an all-to-all each member has its own size. In a scatter only the root's size
+     * counts, and it is the largest. */
     double bytes = member->collective == CHAKRA_ALL_TO_ALL ? member->bytes : gate->most;
     switch (chakra_collectives[member->collective].ring) {
     case CHAKRA_RING_WHOLE: return bytes;
@@ -285,8 +298,7 @@ add_dep(struct building *b, const char *src, const char *dst, double bytes)
                          b->err);
 }
 
-/* Room for the name of a join or ring. */
-enum { HELPER_MAX = 48 };
+enum { HELPER_MAX = 48 }; /* bytes for the name of a join or ring */
 
 static void
 name_join(char name[HELPER_MAX], uint32_t gate)
@@ -300,6 +312,7 @@ name_ring(char name[HELPER_MAX], uint32_t gate, uint32_t i)
     snprintf(name, HELPER_MAX, "ring.%u.%u", gate, i);
 }
 
+/* Adds the join of a collective and, if rings replace it, one ring op for each member. */
 static bool
 add_helpers(struct building *b, uint32_t g)
 {
@@ -317,7 +330,9 @@ add_helpers(struct building *b, uint32_t g)
     return true;
 }
 
-/* join -> members; or join -> rings, each of which sends to the next member. */
+/* Adds the deps of a collective: from the join to the members; or from the join to the
+ * ring of each member, and from there to the next member, with the bytes that are
+ * sent. */
 static bool
 add_gate_deps(struct building *b, uint32_t g)
 {
@@ -347,8 +362,9 @@ count_helpers(const struct chakra_traces *t)
     return n;
 }
 
-/* Ops of foreign nodes run in the order of their files, communication without a duration
- * at once. */
+/* The priority of an op. Foreign nodes run in the order of their files, as they did when
+ * they were traced; communication without a duration comes before all others, since it
+ * occupies the server for no time. */
 static double
 priority_of(const struct chakra_node *node, size_t nops)
 {
@@ -407,12 +423,14 @@ set_priorities(struct building *b, const uint32_t *ops, size_t nops)
 
 /* ---- deps ------------------------------------------------------------------ */
 
-/* In their order; those into collectives last, each together, by what they come from. */
+/* Sorts links by their order. Links into collectives come last, those of one collective
+ * together and sorted by their sources, so that add_links() sees equal sources side by
+ * side. */
 static int
 by_turn(const void *x, const void *y)
 {
     const struct chakra_link *a = x, *b = y;
-    uint32_t g = a->gate + 1, h = b->gate + 1; /* REC_NONE is first */
+    uint32_t g = a->gate + 1, h = b->gate + 1; /* REC_NONE becomes 0, the first */
     if (g != h)
         return g < h ? -1 : 1;
     if (a->order != b->order)
@@ -432,7 +450,8 @@ add_link(struct building *b, const struct chakra_link *link)
                          link->keys + (is_sync ? sizeof sync - 1 : 0), 0, b->err);
 }
 
-/* What members of a collective wait for its join waits for. */
+/* Adds the deps of the graph. A link into a member of a collective becomes a dep into its
+ * join, once for each source. */
 static bool
 add_links(struct building *b)
 {

@@ -1,11 +1,14 @@
-/* What belongs together on several ranks: sends and receives, members of collectives. */
+/* Finds what belongs together on several ranks: pairs of a send and a receive, and the
+ * members of a collective. Files do not name the other end. As in MPI and NCCL, the n-th
+ * send from one rank to another with a tag meets the n-th receive, and the n-th
+ * collective of a group on one rank is the n-th on all of its ranks. */
 #include "private.h"
 
 #include <stdlib.h>
 
-/* ASTRA-sim's algorithms send these bytes for the kinds that it has: all-reduce,
- * all-gather, all-to-all and reduce-scatter. The others are those of a pipelined ring;
- * whoever scatters puts in the parts of all. */
+/* For all-reduce, all-gather, all-to-all and reduce-scatter, the bytes are those that
+ * ASTRA-sim's ring algorithms send. For the other kinds they are those of a pipelined
+ * ring. The root of a scatter puts in the parts of all members. */
 const struct chakra_collective chakra_collectives[] = {
     {"all-reduce", CHAKRA_RING_TWICE, false},
     {"reduce", CHAKRA_RING_WHOLE, false},
@@ -49,7 +52,7 @@ compare(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-/* Ends of one channel together, in order. */
+/* A channel is a source, a destination and a tag. */
 static int
 by_channel(const struct chakra_node *a, const struct chakra_node *b)
 {
@@ -67,6 +70,9 @@ by_channel_and_turn(const void *x, const void *y, void *context)
     return order ? order : a < b ? -1 : 1;
 }
 
+/* Joins a send and its receive. The time that a foreign trace measured for them includes
+ * waiting for the message, so it is dropped if both ends are here: the network takes its
+ * time instead. */
 static bool
 join_ends(struct chakra_traces *t, uint32_t send, uint32_t receive, struct rec_error *err)
 {
@@ -87,13 +93,14 @@ join_ends(struct chakra_traces *t, uint32_t send, uint32_t receive, struct rec_e
         return true;
     }
     if (!a->ours)
-        a->op.compute = 0; /* the message takes its time on the network */
+        a->op.compute = 0;
     if (!b->ours)
         b->op.compute = 0;
     return chakra_add_link(t, send, receive, &b->carried, err);
 }
 
-/* The first n are sends, the others receives. */
+/* Joins the ends in end[0], ..., end[all - 1], of which the first n are sends and the
+ * others receives: both are sorted by channel, and then merged. */
 static bool
 match_ends(struct chakra_traces *t, uint32_t *end, size_t n, size_t all,
            struct rec_error *err)
@@ -143,10 +150,11 @@ match_messages(struct chakra_traces *t, struct rec_error *err)
 
 /* ---- collectives ----------------------------------------------------------- */
 
-/* Which collective a node is of: of our files the one that they say, of others the n-th
- * of its group on each rank. */
+/* A node that is a member of a collective. In files of chakra_write() `join` says which
+ * collective it is; in others (CHAKRA_LAST) the group and its turn on the rank tell. */
 struct call {
-    uint64_t join, nth;
+    uint64_t join;
+    uint64_t nth; /* collectives of this group before it on its rank */
     const char *group;
     uint32_t rank, node;
 };
@@ -177,6 +185,7 @@ by_instance(const void *x, const void *y)
     return a->node < b->node ? -1 : 1;
 }
 
+/* Makes a gate of the n calls of one collective, which must be of one kind. */
 static bool
 add_gate(struct chakra_traces *t, const struct call *call, size_t n,
          struct rec_error *err)
@@ -206,7 +215,8 @@ add_gate(struct chakra_traces *t, const struct call *call, size_t n,
     return true;
 }
 
-/* A collective whose other members are not here, although they would take time. */
+/* Does a collective without a duration take no time here although it sends bytes, because
+ * its other members are missing? This is counted, for a warning. */
 static bool
 lasts_nothing(const struct chakra_node *node)
 {
@@ -214,6 +224,7 @@ lasts_nothing(const struct chakra_node *node)
            chakra_collectives[node->collective].ring != CHAKRA_RING_NONE;
 }
 
+/* Sorts the calls by rank to number them, and then by number to group them. */
 static bool
 match_calls(struct chakra_traces *t, struct call *call, size_t n, struct rec_error *err)
 {

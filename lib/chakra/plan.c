@@ -1,5 +1,7 @@
-/* How a graph becomes traces: which deps need a send and a receive, and what a
- * collective's members wait for. */
+/* Plans how a graph becomes traces. chakra_build() puts joins and rings around the
+ * members of a collective; here they are recognised and taken out again (folded), so that
+ * reading and writing a trace gives the same trace. A pair of ops send and recv becomes
+ * one message of the format. */
 #include "plan.h"
 
 #include <stdlib.h>
@@ -36,6 +38,7 @@ dep_out(const struct graph *graph, uint32_t op, uint32_t i)
     return &graph->dep[graph->out[graph->out_start[op] + i]];
 }
 
+/* Has a dep no properties that a message or a join could not express? */
 static bool
 is_plain(const struct graph_dep *dep)
 {
@@ -44,7 +47,8 @@ is_plain(const struct graph_dep *dep)
 
 /* ---- messages -------------------------------------------------------------- */
 
-/* The only dep of a send, if it leads to a receive that has no other such. */
+/* The dep from a send to its receive on another slot, if it is the only one of both; else
+ * GRAPH_NONE. */
 static uint32_t
 find_message(const struct chakra_plan *plan, uint32_t op)
 {
@@ -67,8 +71,8 @@ find_message(const struct chakra_plan *plan, uint32_t op)
 
 /* ---- collectives ----------------------------------------------------------- */
 
-/* The member that a dep of a join leads to, at once or by a ring; GRAPH_NONE: it is not
- * as chakra_build() makes them. */
+/* The member to which a dep of a join leads, directly or through a ring. GRAPH_NONE: the
+ * graph differs from those of chakra_build(), so the join must stay an op. */
 static uint32_t
 find_member(const struct graph *graph, const struct graph_dep *dep)
 {
@@ -86,6 +90,7 @@ find_member(const struct graph *graph, const struct graph_dep *dep)
                : GRAPH_NONE;
 }
 
+/* Is the op a join with members, as chakra_build() makes them? */
 static bool
 is_join(const struct graph *graph, uint32_t op)
 {
@@ -101,8 +106,10 @@ is_join(const struct graph *graph, uint32_t op)
     return true;
 }
 
-/* What the join waits for its members wait for: the one on the same slot, or the
- * first. */
+/* Takes a join and its rings out: each dep into the join becomes a dep into the member on
+ * the slot of its source or, if no member is there, into the first member.
+ * `member_of_slot` is GRAPH_NONE for each slot, before and after; so the cost does not
+ * depend on the number of slots. */
 static void
 fold_join(struct chakra_plan *plan, uint32_t join, uint32_t *member_of_slot)
 {
@@ -132,7 +139,9 @@ fold_join(struct chakra_plan *plan, uint32_t join, uint32_t *member_of_slot)
 
 /* ---- all ------------------------------------------------------------------- */
 
-/* Lists of the deps that enter each op, of the ops on each slot, ascending. */
+/* Makes the lists of the deps that each op waits for and of the ops on each slot, in
+ * ascending order. Counting sort: counts go two entries further, so that the start of a
+ * list, one entry further, can move while it is filled, and ends where it belongs. */
 static void
 make_lists(struct chakra_plan *plan)
 {

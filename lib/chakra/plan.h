@@ -1,4 +1,4 @@
-/* How a graph becomes traces; of lib/chakra alone. */
+/* The plan by which a graph becomes traces, for plan.c and write.c. */
 #ifndef RAMPIPE_CHAKRA_PLAN_H
 #define RAMPIPE_CHAKRA_PLAN_H
 
@@ -7,16 +7,20 @@
 struct chakra_plan {
     const struct graph *graph;
     const struct chakra_layout *layout;
-    uint32_t *dst; /* per dep: the op whose node waits for it; GRAPH_NONE: none */
-    uint32_t *in, *in_start; /* deps in[in_start[i]..in_start[i + 1]) are op i's by dst */
-    uint32_t *slot_op, *slot_start; /* ops on slot s, likewise */
-    uint32_t *placed;               /* per op: its turn among the places */
-    uint32_t *join;    /* per op: the join that its deps come from, or GRAPH_NONE */
-    uint32_t *message; /* per op, a send or receive: its dep, or GRAPH_NONE */
-    bool *folded;      /* per op: a join or ring, which has no node */
+    uint32_t *dst; /* of each dep: the op whose node waits for it, or GRAPH_NONE */
+    /* The deps that op i waits for are in[k] for in_start[i] <= k < in_start[i + 1]; the
+     * ops on slot s are slot_op[k] for slot_start[s] <= k < slot_start[s + 1]. */
+    uint32_t *in, *in_start;
+    uint32_t *slot_op, *slot_start;
+    /* of each op: */
+    uint32_t *placed;  /* its position in layout->order */
+    uint32_t *join;    /* a member of a collective: its join, or GRAPH_NONE */
+    uint32_t *message; /* a send or receive: the dep between both, or GRAPH_NONE */
+    bool *folded;      /* it is a join or ring, and becomes no node */
 };
 
-/* The collective operation that the op is a member of; REC_NONE: none. */
+/* The kind of collective of which the op is a member, an index of chakra_collectives[];
+ * REC_NONE: it is no member. */
 uint32_t chakra_collective_of(const struct graph_op *op);
 
 #endif

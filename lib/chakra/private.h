@@ -1,4 +1,6 @@
-/* What the files of lib/chakra share with each other and with nobody else. */
+/* How the files of lib/chakra work together. read.c makes nodes of files; match.c finds
+ * the pairs of sends and receives and the members of collectives; build.c makes the
+ * graph. plan.c and write.c go the other way. */
 #ifndef RAMPIPE_CHAKRA_PRIVATE_H
 #define RAMPIPE_CHAKRA_PRIVATE_H
 
@@ -6,7 +8,7 @@
 
 #include <math.h>
 
-/* Type of a node, as in the files. */
+/* The type of a node, by its number in the schema. */
 enum chakra_type {
     CHAKRA_INVALID,
     CHAKRA_METADATA,
@@ -19,18 +21,18 @@ enum chakra_type {
     CHAKRA_NTYPES
 };
 
-/* What a member of a ring of n sends to the next in all, for the S bytes of comm_size.
- * These are what one member puts into the collective: its share of an all-gather, its
- * whole vector of a reduce-scatter. */
+/* The bytes that each of n members sends to the next one in a ring algorithm, from start
+ * to end. S is comm_size, the bytes that one member puts into the collective: its share
+ * of an all-gather, its whole vector of a reduce-scatter. */
 enum chakra_ring {
     CHAKRA_RING_NONE,   /* nothing */
     CHAKRA_RING_WHOLE,  /* S */
-    CHAKRA_RING_SHARES, /* (n - 1) S/n: each n-th part but one */
-    CHAKRA_RING_TWICE,  /* 2 (n - 1) S/n: parts are reduced, then gathered */
-    CHAKRA_RING_OTHERS  /* (n - 1) S: what each other member puts in */
+    CHAKRA_RING_SHARES, /* (n - 1) S/n: all of the n parts but one */
+    CHAKRA_RING_TWICE,  /* 2 (n - 1) S/n: the parts are reduced, then gathered */
+    CHAKRA_RING_OTHERS  /* (n - 1) S: what each of the other members puts in */
 };
 
-/* A collective operation; the index is its comm_type. */
+/* A kind of collective operation. Its index in the table is its comm_type. */
 struct chakra_collective {
     const char *name;
     enum chakra_ring ring;
@@ -38,68 +40,73 @@ struct chakra_collective {
 };
 #define CHAKRA_ALL_TO_ALL 6
 #define CHAKRA_BARRIER 9
-/* NULL name ends. */
+/* The table ends with a NULL name. */
 extern const struct chakra_collective chakra_collectives[];
-/* Index of the one of that name; REC_NONE: none. */
+/* The index of the collective of this name; REC_NONE: there is none. */
 uint32_t chakra_find_collective(struct rec_str name);
 
-/* Words of coll= of ops that are no members of a collective. */
+/* Values of the key coll= of ops that are no members of a collective. */
 #define CHAKRA_WORD_SEND "send"
 #define CHAKRA_WORD_RECV "recv"
 #define CHAKRA_WORD_JOIN "join"
 #define CHAKRA_WORD_RING "ring"
 
-#define CHAKRA_LAST UINT64_MAX /* an order: behind all that have one */
+/* The order of a dep, op or place record that has none: it comes behind all that have. */
+#define CHAKRA_LAST UINT64_MAX
 
-/* A dependency of a node, or the dep that a pair of nodes carries. */
+/* A dependency of a node, or the dep that a send and a receive carry together. */
 struct chakra_parent {
     uint64_t id;    /* of a node of the same file */
-    uint64_t order; /* among the deps, or CHAKRA_LAST */
+    uint64_t order; /* position among the deps of the graph, or CHAKRA_LAST */
     double bytes;
-    const char *keys; /* as in the record */
+    const char *keys; /* of the dep record, each after a TAB */
 };
 
-/* A node, as an op. Texts are in the arena of the traces. */
+/* A node of a file. Its texts are in the arena of the traces. "Carries" below means: the
+ * node is a send or receive that chakra_write() made of a dep between two slots, and so
+ * becomes a dep again, and no op. */
 struct chakra_node {
     uint64_t id;
     struct graph_op op;
     const char *pair;
     uint32_t rank, file;
-    enum chakra_type type; /* COMP: whatever is none of the last three */
-    bool ours;             /* an op that chakra_write() wrote */
-    bool carries;          /* SEND or RECV: it carries a dep, and is no op */
-    bool sync;             /* the dep is one, to node carried.id */
-    bool matched;          /* SEND and RECV: the other end is there, */
-    uint32_t peer;         /* of a RECV that carries: which node it is */
-    uint32_t sender; /* of a SEND that carries: the op that it is for, or REC_NONE */
-    double thread;   /* NAN: not said */
-    uint64_t order, placed;
-    double priority;
-    size_t first, nparents, ncontrol; /* parent[first]...: data parents, then control */
-    struct chakra_parent carried;     /* of SEND and RECV */
-    /* Of communication: */
-    uint32_t collective;
+    enum chakra_type type; /* SEND, RECV, COLL; all others are COMP */
+    bool ours;             /* chakra_write() wrote it, from an op */
+    bool carries;
+    bool sync;       /* the dep that it carries is a sync dep, to node carried.id */
+    bool matched;    /* SEND and RECV: the other end has been found */
+    uint32_t peer;   /* of a RECV that carries and is matched: its SEND */
+    uint32_t sender; /* of a SEND that carries: node of the dep's source, or REC_NONE */
+    double thread;   /* NAN: the file does not say */
+    uint64_t order;  /* position among the ops of the graph, or CHAKRA_LAST */
+    uint64_t placed; /* position among the place records, or CHAKRA_LAST */
+    double priority; /* NAN: it has none */
+    /* parent[first], ... are its data parents, followed by its control parents */
+    size_t first, nparents, ncontrol;
+    struct chakra_parent carried; /* of SEND and RECV: the dep between them */
+    /* of communication: */
+    uint32_t collective; /* index of chakra_collectives[] */
     double bytes, src, dst, tag;
-    uint64_t join;     /* of ours: which collective; CHAKRA_LAST: none */
-    const char *group; /* "": all */
-    uint32_t index;    /* the op's in the graph */
-    uint32_t gate;     /* the collective that it is a member of, or REC_NONE */
+    uint64_t join;     /* if ours: the number of its collective; CHAKRA_LAST: none */
+    const char *group; /* "": all ranks */
+    uint32_t index;    /* of the op in the graph */
+    uint32_t gate;     /* the collective of which it is a member, or REC_NONE */
 };
 
-/* A dep of the graph to be, between nodes. */
+/* A dep that the graph will have, between two nodes. */
 struct chakra_link {
     uint32_t src, dst; /* nodes */
     uint64_t order;
     double bytes;
     const char *keys;
-    size_t turn;   /* among equal orders */
-    uint32_t gate; /* the collective that dst is a member of, or REC_NONE */
+    size_t turn;   /* decides between equal orders: the link that was found first */
+    uint32_t gate; /* the collective of which dst is a member, or REC_NONE */
 };
 
-/* A collective with more members than one: nodes member[first], ... in order of rank. */
+/* A collective of two or more members: nodes member[first], ... in order of rank. */
 struct chakra_gate {
     uint32_t first, members;
-    bool ring;   /* nobody measured it: the network says how long it takes */
+    bool ring;   /* no member has a duration, so that rings on the network replace it */
     double most; /* the largest comm_size of a member */
 };
 
@@ -108,7 +115,7 @@ struct chakra_traces {
     struct {
         const char *path;
         uint32_t rank;
-        uint32_t first, end; /* its nodes */
+        uint32_t first, end; /* its nodes are first, ..., end - 1 */
     } * file;
     struct chakra_node *node;
     struct chakra_parent *parent;
@@ -117,11 +124,11 @@ struct chakra_traces {
     uint32_t *member;
     size_t nfiles, file_room, nnodes, node_room, nparents, parent_room, nlinks, link_room,
         ngates, gate_room, member_room;
-    const char *graph, *model, *keys, *layout; /* as a file says; NULL: none does */
+    const char *graph, *model, *keys, *layout; /* from metadata; NULL: no file has it */
     struct chakra_counts counts;
 };
 
-/* "FILE: node N: what". Returns false. */
+/* Sets *err to "FILE: node N: ..." with REC_DATA. Returns false. */
 bool chakra_fail(const struct chakra_traces *traces, const struct chakra_node *node,
                  struct rec_error *err, const char *format, ...) REC_PRINTF(4, 5);
 
@@ -129,6 +136,7 @@ bool chakra_fail(const struct chakra_traces *traces, const struct chakra_node *n
 
 struct chakra_wire;
 
+/* NULL: *err. */
 struct chakra_wire *chakra_wire_open(const char *path, struct rec_error *err);
 /* 1: the bytes of the next message, valid until the next call; 0: the end; -1: *err. */
 int chakra_wire_next(struct chakra_wire *wire, const uint8_t **bytes, size_t *size,
@@ -137,15 +145,18 @@ void chakra_wire_close(struct chakra_wire *wire);
 
 /* ---- the collectives of all ranks (match.c) -------------------------------- */
 
-/* Finds the other ends of sends, as links, and the members of collectives, as gates. */
+/* Finds the receive of each send and adds a link between them, or sets `peer` if they
+ * carry a dep; and finds the members of each collective, which become gates. */
 bool chakra_match(struct chakra_traces *traces, struct rec_error *err);
+/* Adds a dep from node src to node dst with the order, bytes and keys of *as. */
 bool chakra_add_link(struct chakra_traces *traces, uint32_t src, uint32_t dst,
                      const struct chakra_parent *as, struct rec_error *err);
 
 /* ---- numbers that a file has as integers ----------------------------------- */
 
-/* Microseconds of a time, bytes of a message. */
+/* A time in whole microseconds. */
 uint64_t chakra_micros(double seconds);
+/* A size in whole bytes, at least 1. */
 int64_t chakra_size(double bytes);
 
 #endif

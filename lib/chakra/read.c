@@ -1,10 +1,14 @@
-/* Files of ranks -> nodes. */
+/* Reads the files of ranks into nodes. A node that chakra_write() wrote ("ours") has
+ * attributes rampipe.*, from which its op is restored exactly; the op of a foreign node
+ * is made of the standard attributes. Nothing in a file is trusted: texts become parts of
+ * records, so they are checked or cleaned. */
 #include "said.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* So many bytes a message may need unpacked: short ones can say much. */
+/* The bytes that one message may take when unpacked: a short message can ask for very
+ * many. */
 #define UNPACKED_MAX ((size_t)1 << 30)
 
 struct chakra_traces *
@@ -47,10 +51,11 @@ chakra_fail(const struct chakra_traces *traces, const struct chakra_node *node,
 
 /* ---- unpacking ------------------------------------------------------------- */
 
-/* Memory of one message. */
+/* The memory of one message, and why getting more failed. */
 struct unpacking {
-    size_t used;
-    bool starved, excess;
+    size_t used;  /* bytes */
+    bool starved; /* malloc() failed */
+    bool excess;  /* more than UNPACKED_MAX was asked for */
 };
 
 static void *
@@ -75,7 +80,7 @@ give_back(void *context, void *memory)
     free(memory);
 }
 
-/* One file at work. */
+/* The file that is being read. */
 struct reading {
     struct chakra_traces *traces;
     const char *name;
@@ -96,20 +101,21 @@ unpack(struct reading *r, const ProtobufCMessageDescriptor *of, const uint8_t *b
     else if (!message)
         rec_fail(r->err, REC_DATA, "%s: message %llu %s", r->name,
                  (unsigned long long)r->messages,
-                 unpacking.excess ? "says more than fits into 1 GiB"
+                 unpacking.excess ? "needs more than 1 GiB of memory"
                                   : "is damaged: it is no message of protobuf");
     return message;
 }
 
 /* ---- texts ----------------------------------------------------------------- */
 
+/* Copies a text to the arena of the traces. NULL: *err. */
 static const char *
 keep(struct reading *r, const char *text)
 {
     return rec_arena_copy(&r->traces->arena, rec_str(text), r->err);
 }
 
-/* What was written becomes *kept. */
+/* Closes a text and copies it to the arena, as *kept. */
 static bool
 keep_written(struct reading *r, struct rec_text *text, const char **kept)
 {
@@ -119,7 +125,8 @@ keep_written(struct reading *r, struct rec_text *text, const char **kept)
     return *kept != NULL;
 }
 
-/* A foreign name, as text of a record: what no field may hold becomes _. */
+/* Writes a foreign name as text of a record: bytes that no field may hold, such as
+ * control characters and damaged UTF-8, become _. */
 static void
 put_clean(FILE *out, const char *text)
 {
@@ -135,21 +142,22 @@ put_clean(FILE *out, const char *text)
     }
 }
 
-/* Ids that chakra_write() left must be as it left them. */
+/* Refuses an id in an attribute rampipe.* that no record may hold: such a file was
+ * changed after chakra_write() wrote it. */
 static bool
 check_id(struct reading *r, const struct chakra_node *node, const char *text)
 {
     return (rec_is_text(rec_str(text)) && *text && !strpbrk(text, ",=\t")) ||
-           chakra_fail(r->traces, node, r->err,
-                       "an attribute rampipe.* holds what no id may");
+           chakra_fail(r->traces, node, r->err, "an attribute rampipe.* is no valid id");
 }
 
-/* One key of a record of that type: not there before, a value of its kind. */
+/* Checks one key of a record of the type of `spec`: *good becomes whether it is there
+ * once and has a value of its kind. False: *err. */
 static bool
 check_key(const struct rec_spec *spec, struct rec_str text, struct rec_map *seen,
           bool *good, struct rec_error *err)
 {
-    /* the graph has them elsewhere */
+    /* keys that struct graph_op has as members, and that have attributes of their own */
     static const char *const taken[] = {"pair", "of", "part", "param", "activation"};
     struct rec_str name, value = text;
     *good = rec_str_split(&value, '=', &name) && value.ptr && name.len > 0 &&
@@ -158,14 +166,14 @@ check_key(const struct rec_spec *spec, struct rec_str text, struct rec_map *seen
          i++)
         *good = !rec_str_is(name, taken[i]);
     if (spec->type == REC_DEP && seen->used > 0 && rec_str_is(name, "kind"))
-        *good = false; /* it stands first */
+        *good = false; /* kind= must be the first key of a dep */
     for (const struct rec_field_spec *key = spec->keys; *good && key->name; key++)
         if (rec_str_is(name, key->name))
             *good = rec_is_kind(value, key->kind);
     return !*good || rec_map_add(seen, name, 0, err);
 }
 
-/* Keys that chakra_write() left, each with its TAB in front. */
+/* Checks a list of keys in an attribute rampipe.*, each of which follows a TAB. */
 static bool
 check_keys(struct reading *r, enum rec_type type, const char *keys)
 {
@@ -206,14 +214,16 @@ is_amount(double value)
     return value >= 0 && isfinite(value);
 }
 
-/* A count, or what stands for none. */
+/* A number as a count; `none` if it is no count, such as NAN. */
 static uint64_t
 count_of(double value, uint64_t none)
 {
     return value >= 0 && value < 0x1p53 ? (uint64_t)value : none;
 }
 
-/* The size of a message: as it was, if the integer is of it. */
+/* Reads the size of a message. comm_size is an integer; rampipe.bytes has the exact
+ * number, which holds if it rounds to comm_size: another program may have changed
+ * comm_size. */
 static bool
 read_size(struct reading *r, struct chakra_node *node, const struct said *said)
 {
@@ -243,7 +253,7 @@ read_parents(struct reading *r, struct chakra_node *node, const Chakra__Node *me
     for (size_t i = 0; i < n; i++) {
         struct chakra_parent *parent = &t->parent[node->first + i];
         *parent = (struct chakra_parent){message->data_parent[i], CHAKRA_LAST, 0, ""};
-        if (said->deps && i < said->deps->n_value) /* as chakra_write() left it */
+        if (said->deps && i < said->deps->n_value) /* chakra_write() wrote it */
             parent->order = said->deps->value[i];
         if (said->dep_bytes && i < said->dep_bytes->n_value &&
             is_amount(said->dep_bytes->value[i]))
@@ -265,7 +275,8 @@ put_number(FILE *out, const char *key, double value)
     fprintf(out, "\t%s=%s", key, text);
 }
 
-/* What the node says of its size holds, whatever the key bytes= said. */
+/* Makes the key bytes= of an op say the size of its message. They differ if another
+ * program has changed comm_size, which then holds. */
 static bool
 set_bytes(struct reading *r, struct chakra_node *node)
 {
@@ -289,7 +300,7 @@ set_bytes(struct reading *r, struct chakra_node *node)
     return keep_written(r, &text, &node->op.extra);
 }
 
-/* An op as chakra_write() had it. */
+/* Restores the op from which chakra_write() made a node. */
 static bool
 read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
 {
@@ -329,7 +340,7 @@ read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
     return true;
 }
 
-/* The keys of a foreign op. */
+/* Makes the keys of a foreign node's op. */
 static bool
 write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
            const struct said *said)
@@ -360,6 +371,7 @@ write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *mess
     return keep_written(r, &text, &node->op.extra);
 }
 
+/* Makes the op of a foreign node. */
 static bool
 read_foreign(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
              const struct said *said)
@@ -377,7 +389,9 @@ read_foreign(struct reading *r, struct chakra_node *node, const Chakra__Node *me
     return (node->op.id = keep(r, id)) && write_keys(r, node, message, said);
 }
 
-/* Communication is what says how many bytes: on a CPU it is a call that waits. */
+/* Reads the type of a node and the attributes of communication. A node of a type of
+ * communication without comm_size is a call on a CPU, which starts or awaits it: it
+ * counts as computation. Barriers have no size. */
 static bool
 read_type(struct reading *r, struct chakra_node *node, uint32_t type,
           const struct said *said)
@@ -408,6 +422,8 @@ read_type(struct reading *r, struct chakra_node *node, uint32_t type,
     return node->group != NULL;
 }
 
+/* Reads the dep between a send and its receive. Such a node carries a dep, and is no op,
+ * if it has the attribute rampipe.dep and not rampipe.op. */
 static bool
 read_carried(struct reading *r, struct chakra_node *node, const struct said *said)
 {
@@ -453,7 +469,8 @@ add_node(struct reading *r, const Chakra__Node *message)
 
 /* ---- files ----------------------------------------------------------------- */
 
-/* The text of a metadata attribute, or what there was. All files must say the same. */
+/* Keeps the text of attribute *a as *kept if its name is `name`. All files must have the
+ * same text. `id`: it must be fit for an id. */
 static bool
 take_name(struct reading *r, const Chakra__Attribute *a, const char *name, bool id,
           const char **kept)
@@ -472,7 +489,7 @@ take_name(struct reading *r, const Chakra__Attribute *a, const char *name, bool 
                                   : "\t") &&
          (!id || *a->text);
     if (!ok)
-        return rec_fail(r->err, REC_DATA, "%s: %s holds what no name may", r->name, name);
+        return rec_fail(r->err, REC_DATA, "%s: %s is no valid name", r->name, name);
     return (*kept = keep(r, a->text)) != NULL;
 }
 

@@ -1,4 +1,4 @@
-/* The attributes of a node. */
+/* Reads the attributes of a node into a struct, by a table of their names. */
 #include "said.h"
 
 #define NUMBER(name, field)                             \
@@ -54,7 +54,8 @@ static const struct {
     LIST("rampipe.dep_keys", deps_keys, SAID_TEXTS),
 };
 
-/* Any kind of number; writers differ. */
+/* The value of an attribute of any type of number, since the writers of traces use
+ * different types for the same attribute. */
 static double
 number_of(const Chakra__Attribute *a)
 {

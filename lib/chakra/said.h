@@ -1,4 +1,4 @@
-/* What the attributes of a node say; of lib/chakra alone. */
+/* The attributes of a node, for read.c. */
 #ifndef RAMPIPE_CHAKRA_SAID_H
 #define RAMPIPE_CHAKRA_SAID_H
 
@@ -6,12 +6,12 @@
 
 #include <proto/chakra.pb-c.h>
 
-/* What a node's attributes may say; NAN, NULL: they do not. */
+/* The values of a node's attributes; NAN or NULL: it does not have the attribute. */
 struct said {
     double is_cpu_op, num_ops, tensor_size, comm_type, comm_size, comm_src, comm_dst,
         comm_tag, tid;
     const char *pg_name;
-    /* chakra_write()'s: */
+    /* attributes "rampipe.*", which chakra_write() writes: */
     const char *op, *pass, *keys, *pair, *of, *dep_keys;
     double part, parts, param, activation, memory, compute, bytes, placed, priority, join,
         dep, sync;
@@ -20,7 +20,7 @@ struct said {
     const Chakra__Texts *deps_keys;
 };
 
-/* Texts and lists are the message's. */
+/* Collects the attributes of a node. Texts and lists are borrowed from the message. */
 struct said chakra_hear(const Chakra__Node *message);
 
 #endif

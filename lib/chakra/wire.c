@@ -1,9 +1,10 @@
-/* The messages of a file, one after the other. */
+/* Splits a file into its messages, each of which follows its length (a varint), without
+ * reading the whole file into memory. */
 #include "private.h"
 
 #include <stdlib.h>
 
-/* No message is longer: what protobuf's own libraries take by default. */
+/* The longest message, 64 MiB: the default limit of protobuf's own libraries. */
 #define MESSAGE_MAX ((uint64_t)64 << 20)
 enum { CHUNK = 1 << 16 };
 
@@ -11,7 +12,7 @@ struct chakra_wire {
     const char *name;
     struct rec_input *input;
     char chunk[CHUNK];
-    size_t at, end; /* of the chunk: what has not been taken */
+    size_t at, end; /* chunk[at], ..., chunk[end - 1] have not been taken yet */
     uint8_t *message;
     size_t room;
     uint64_t messages;
@@ -44,7 +45,8 @@ chakra_wire_close(struct chakra_wire *wire)
     free(wire);
 }
 
-/* Bytes that are there: 1; the end: 0; -1: *err. */
+/* Makes bytes available in the chunk. 1: there are some; 0: the end of the file; -1:
+ * *err. */
 static int
 fill(struct chakra_wire *wire, struct rec_error *err)
 {
@@ -65,7 +67,9 @@ fail_cut(const struct chakra_wire *wire, struct rec_error *err)
     return -1;
 }
 
-/* The length of the next message: 1; the end, or a length of 0, which ends reading: 0. */
+/* Reads the length of the next message. 1: *length is set; 0: the end of the file, or a
+ * length of 0, which ends reading, too; -1: *err. A varint of more than ten bytes becomes
+ * a length that is refused. */
 static int
 take_length(struct chakra_wire *wire, uint64_t *length, struct rec_error *err)
 {
@@ -101,7 +105,8 @@ chakra_wire_next(struct chakra_wire *wire, const uint8_t **bytes, size_t *size,
                  (unsigned long long)MESSAGE_MAX);
         return -1;
     }
-    while (have < length) { /* memory is for what is there, not for what is said */
+    /* memory grows with the bytes read, since the length may be wrong */
+    while (have < length) {
         size_t n;
         if ((status = fill(wire, err)) <= 0)
             return status < 0 ? -1 : fail_cut(wire, err);

@@ -1,14 +1,15 @@
-/* The trace of a slot. */
+/* Writes the trace of a slot. Node ids: op i is node i, and dep k has nodes nops + 2k
+ * (send) and nops + 2k + 1 (receive), so that all slots can be written on their own. */
 #include "plan.h"
 
 #include <proto/chakra.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* More attributes no node has. */
+/* More than any node has attributes: standard ones and rampipe.*. */
 enum { ATTRIBUTES_MAX = 32 };
 
-/* A node being written, and what its message points to. */
+/* The node that is being written, and the memory to which its message points. */
 struct draft {
     const struct chakra_plan *plan;
     struct rec_writer *writer;
@@ -18,16 +19,17 @@ struct draft {
     Chakra__Doubles bytes;
     Chakra__Texts keys;
     bool any_bytes, any_keys;
-    size_t room[4]; /* of the four lists */
+    size_t room[4]; /* entries of parents, deps, bytes and keys */
     uint8_t *packed;
     size_t packed_room;
-    char *text; /* of one node */
+    char *text; /* remember() keeps it until the node is written */
     size_t text_room;
     struct rec_error *err;
 };
 
 /* ---- messages -------------------------------------------------------------- */
 
+/* Writes a message after its length, a varint: seven bits per byte, the lowest first. */
 static bool
 put_message(struct draft *d, const ProtobufCMessage *message)
 {
@@ -43,13 +45,15 @@ put_message(struct draft *d, const ProtobufCMessage *message)
     return rec_writer_ok(d->writer, d->err);
 }
 
-/* protobuf-c's texts are not const. */
+/* protobuf-c's texts are not const, although packing does not change them. */
 static char *
 loose(const char *text)
 {
     return (char *)(uintptr_t)text;
 }
 
+/* Starts a node without attributes and parents. The lists keep their memory from node to
+ * node. */
 static void
 start_node(struct draft *d, uint64_t id, enum chakra_type type, const char *name)
 {
@@ -62,6 +66,7 @@ start_node(struct draft *d, uint64_t id, enum chakra_type type, const char *name
     d->any_bytes = d->any_keys = false;
 }
 
+/* Names are borrowed until the node is written. */
 static Chakra__Attribute *
 add_attribute(struct draft *d, const char *name, Chakra__Attribute__ValueCase kind)
 {
@@ -105,7 +110,7 @@ add_int32(struct draft *d, const char *name, uint32_t value)
         (int32_t)(value & INT32_MAX);
 }
 
-/* comm_size, and the bytes that it does not tell. */
+/* Adds comm_size, an integer from 1, and the exact bytes if they are another number. */
 static void
 add_size(struct draft *d, double bytes)
 {
@@ -115,13 +120,14 @@ add_size(struct draft *d, double bytes)
         add_double(d, "rampipe.bytes", bytes);
 }
 
+/* Says that the node does not run on a CPU. */
 static void
 add_runs_on(struct draft *d)
 {
     add_attribute(d, "is_cpu_op", CHAKRA__ATTRIBUTE__VALUE_BOOL_VALUE)->bool_value = 0;
 }
 
-/* A text that holds until the node is written. NULL: *err. */
+/* Joins two texts to one that stays until the next call. NULL: *err. */
 static const char *
 remember(struct draft *d, const char *before, const char *text, size_t len)
 {
@@ -142,13 +148,15 @@ slot_of(const struct draft *d, uint32_t op)
     return d->plan->layout->slot[op];
 }
 
+/* The id of the send that carries a dep; its receive has the next id. */
 static uint64_t
 send_id(const struct draft *d, uint32_t dep)
 {
     return d->plan->graph->nops + 2 * (uint64_t)dep;
 }
 
-/* Does it need a send and a receive? */
+/* Does a dep need a send and a receive? It does if its ends are on two slots. A sync dep
+ * always does: as a data dependency it would make the op wait. */
 static bool
 is_carried(const struct draft *d, uint32_t dep)
 {
@@ -158,6 +166,8 @@ is_carried(const struct draft *d, uint32_t dep)
            (at->sync || slot_of(d, at->src) != slot_of(d, plan->dst[dep]));
 }
 
+/* Appends a data parent. The four lists are parallel; the lists of bytes and keys are
+ * only written if one of their entries says something. */
 static bool
 add_parent(struct draft *d, uint64_t id, uint64_t order, double bytes, const char *keys)
 {
@@ -177,7 +187,8 @@ add_parent(struct draft *d, uint64_t id, uint64_t order, double bytes, const cha
     return true;
 }
 
-/* What an op waits for, as data dependencies. */
+/* Adds the deps that an op waits for as data dependencies, on nodes of the same file: on
+ * the source itself, or on the receive that carries the dep. */
 static bool
 add_parents(struct draft *d, uint32_t op)
 {
@@ -206,7 +217,7 @@ add_parents(struct draft *d, uint32_t op)
     return true;
 }
 
-/* The send or the receive that carries a dep. */
+/* Writes the send or the receive that carries a dep. */
 static bool
 put_carrier(struct draft *d, uint32_t dep, bool send)
 {
@@ -239,7 +250,7 @@ put_carrier(struct draft *d, uint32_t dep, bool send)
 
 /* ---- ops ------------------------------------------------------------------- */
 
-/* A key that is a number; 0 if it is none. */
+/* The value of a key that is a number >= 0; 0 if the op has no such key. */
 static double
 key_number(const struct graph_op *op, const char *key)
 {
@@ -251,7 +262,7 @@ key_number(const struct graph_op *op, const char *key)
                : 0;
 }
 
-/* What ASTRA-sim's roofline asks for. */
+/* Adds the operations and bytes that ASTRA-sim's roofline needs. */
 static void
 add_work(struct draft *d, const struct graph_op *op)
 {
@@ -262,6 +273,7 @@ add_work(struct draft *d, const struct graph_op *op)
         add_count(d, "tensor_size", (uint64_t)chakra_size(moved));
 }
 
+/* Makes the node a send, a receive or a collective if its op is one. */
 static bool
 add_communication(struct draft *d, uint32_t op)
 {
@@ -292,7 +304,8 @@ add_communication(struct draft *d, uint32_t op)
     return true;
 }
 
-/* What the format has no place for. */
+/* Adds, as attributes rampipe.*, what the format cannot express, unless it is the value
+ * that reading assumes. */
 static void
 add_rest(struct draft *d, uint32_t op)
 {
@@ -338,7 +351,7 @@ put_op(struct draft *d, uint32_t op)
     return add_parents(d, op) && put_message(d, &d->node.base);
 }
 
-/* An op, the receives before it, the sends behind it. */
+/* Writes an op, before it the receives of its deps, and after it the sends. */
 static bool
 put_all(struct draft *d, uint32_t op)
 {
@@ -354,6 +367,7 @@ put_all(struct draft *d, uint32_t op)
     return ok;
 }
 
+/* The first message of a file. The start of a node serves to collect its attributes. */
 static bool
 put_metadata(struct draft *d)
 {

@@ -1,4 +1,6 @@
-/* op records: from work to time. */
+/* Fills in the time of op records from their work, and scales graphs to another batch or
+ * precision. The records of a graph are written into memory first, since it is known only
+ * at its end whether all its times are of the device. */
 #include "private.h"
 
 #include <errno.h>
@@ -7,25 +9,26 @@
 #include <stdlib.h>
 
 /*
- * The records of the graph at hand, as they will be written. They wait for the verdict,
- * which needs all ops: whether the graph's times are of the device, so that it may claim
- * it.
+ * The text of the graph at hand, as it will be written, except that its graph record has
+ * both versions of the keys device= and peak=: those of this device, which hold if all
+ * times are of it, and those with which it came. The end of the graph decides.
  */
 struct device_held {
     struct rec_writer *writer; /* into text */
     char *text;
     size_t len, room;
-    /* text[claim, before): device= and peak= of this device; text[before, rest): both as
-     * they came */
+    /* text[claim, before) are device= and peak= of this device; text[before, rest) are
+     * these keys as they came */
     size_t claim, before, rest;
-    bool empty; /* it has a graph record, and no op yet */
-    uint64_t filled, kept;
-    const char *file; /* where the graph record stands */
+    bool empty;            /* it has a graph record, and no op yet */
+    uint64_t filled, kept; /* as in struct device_fill */
+    const char *file;      /* file and line of its graph record; NULL: no graph is open */
     uint64_t line;
-    char graph[64],
-        op[64]; /* names, which may be cut: the graph, its first op without work */
+    char graph[64]; /* name of the graph, which may be cut */
+    char op[64];    /* name of its first op without work, which may be cut */
 };
 
+/* The sink of held->writer. */
 static int
 append(void *context, const char *bytes, size_t len)
 {
@@ -38,6 +41,7 @@ append(void *context, const char *bytes, size_t len)
     return 0;
 }
 
+/* The bytes of text so far. */
 static size_t
 length(struct device_held *held)
 {
@@ -51,12 +55,13 @@ copy_name(char name[64], struct rec_str s)
     snprintf(name, 64, "%.*s", (int)(s.len < 60 ? s.len : 60), s.ptr);
 }
 
-/* An op as it was read. */
+/* The numbers of an op record. */
 struct op {
-    double compute, memory, param, activation; /* NAN: no such key */
+    double compute, memory;
+    double param, activation; /* NAN: the op does not have the key */
     struct device_work work;
     bool has_work, backward, has_part;
-    bool sends; /* communication, whose time no device decides */
+    bool sends; /* communication, whose time does not depend on a device */
 };
 
 static bool
@@ -74,7 +79,8 @@ read_gemm(const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-/* A part has a share of N, as it has of parameters and output. */
+/* A part I/N of an op has an N-th of the columns of its product, as partition gives it an
+ * N-th of the parameters and the output. gemm= is still that of the whole op. */
 static bool
 read_part(const struct rec_reader *reader, const struct rec *rec, struct op *op,
           struct rec_error *err)
@@ -113,7 +119,8 @@ read_op(const struct rec_reader *reader, const struct rec *rec, struct op *op,
     return true;
 }
 
-/* What grows in proportion but for `fixed` of it, which there may be less of. */
+/* Scales a value of which the part `fixed` does not grow; NAN: all of it grows. A fixed
+ * part larger than the value is taken to be all of it. */
 static double
 grow(double value, double fixed, double factor)
 {
@@ -121,7 +128,7 @@ grow(double value, double fixed, double factor)
     return fixed + (value - fixed) * factor;
 }
 
-/* To another batch and precision. */
+/* Scales an op to another batch and precision (device_fill_take()). */
 static void
 rescale(const struct device_fill *fill, struct op *op)
 {
@@ -136,7 +143,7 @@ rescale(const struct device_fill *fill, struct op *op)
     op->param *= fill->elements;
 }
 
-/* A key of an op that grew. */
+/* Writes a key of an op that was scaled. */
 static void
 put_op_key(const struct op *op, struct rec_str key, struct rec_str value,
            struct rec_writer *writer)
@@ -171,7 +178,7 @@ put_op(const struct device_fill *fill, const struct rec_reader *reader,
     for (size_t i = 1; i <= 3; i++)
         rec_str_field(writer, rec->field[i]);
     rec_num_field(writer, op->compute);
-    if (same) { /* what is not changed is passed on byte for byte */
+    if (same) { /* the other fields are passed on byte for byte */
         for (size_t i = 5; i < rec->nfields; i++)
             rec_str_field(writer, rec->field[i]);
         rec_end(writer);
@@ -184,6 +191,7 @@ put_op(const struct device_fill *fill, const struct rec_reader *reader,
     return status == 0;
 }
 
+/* Counts an op; communication counts as neither filled nor kept. */
 static void
 count_op(struct device_held *held, const struct op *op, const struct rec *rec)
 {
@@ -228,6 +236,7 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
     return put_op(fill, reader, rec, &op, writer, err);
 }
 
+/* Called only if the graph is scaled. Every dep carries data of the batch. */
 static bool
 take_dep(const struct device_fill *fill, const struct rec_reader *reader,
          const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
@@ -248,7 +257,7 @@ take_dep(const struct device_fill *fill, const struct rec_reader *reader,
     return true;
 }
 
-/* Finds out what is to grow. */
+/* Finds the factors by which the graph is scaled, and refuses those that cannot be. */
 static bool
 read_graph(struct device_fill *fill, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
@@ -318,7 +327,7 @@ take_graph(struct device_fill *fill, const struct rec_reader *reader,
     return status == 0;
 }
 
-/* Before the graph record there is one that stands for it, for ops that have none. */
+/* Makes the room for graphs. Ops without a graph record are taken for one graph. */
 static bool
 open_held(struct device_fill *fill, struct rec_error *err)
 {
@@ -378,7 +387,8 @@ device_fill_end(struct device_fill *fill, struct rec_writer *writer,
                         held->graph, held->op, fill->roofline->device,
                         fill->option ? " (" : "", fill->option ? fill->option : "",
                         fill->option ? " lets them keep their times)" : "");
-    /* All times are the device's, or none is, or there are both. */
+    /* The keys device= and peak= are this device's if all times are, those that came with
+     * the graph if no time was filled in, and left out if there are both. */
     from = held->kept == 0 ? held->before : held->claim;
     to = held->filled == 0 && held->kept > 0 ? held->before : held->rest;
     rec_put_bytes(writer, held->text, from);
@@ -394,7 +404,7 @@ device_fill_end(struct device_fill *fill, struct rec_writer *writer,
 void
 device_fill_free(struct device_fill *fill)
 {
-    struct rec_error late; /* what is held was wanted or was not */
+    struct rec_error late; /* not reported: what is still held is not wanted any more */
     if (!fill->held)
         return;
     if (fill->held->writer && !rec_writer_close(fill->held->writer, false, &late))
@@ -404,6 +414,8 @@ device_fill_free(struct device_fill *fill)
     fill->held = NULL;
 }
 
+/* Comments and unknown records among those of a graph are held back with them, to keep
+ * their places. A record of another type ends the graph, as a graph record does. */
 bool
 device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_writer *writer, struct rec_error *err)

@@ -1,4 +1,6 @@
-/* The largest batch with which training fits into the memory of a server. */
+/* Finds the largest batch with which training a graph fits into the memory of one server.
+ * The model: need(B) = weights, gradients and optimizer, which do not depend on B, plus B
+ * times the outputs of one sample. An op and its twin share their memory. */
 #include "private.h"
 
 #include <inttypes.h>
@@ -6,28 +8,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What an op holds. */
+/* The memory that an op holds. */
 struct holder {
-    const char *id, *pair; /* pair: NULL if it has none */
+    const char *id, *pair; /* pair: NULL if the op has none */
     double weights;        /* bytes */
-    double outputs;        /* bytes a sample */
-    uint32_t twin;         /* REC_NONE: none */
-    uint64_t line;         /* where it stands */
+    double outputs;        /* bytes per sample */
+    uint32_t twin;         /* index of its twin; REC_NONE: it has none */
+    uint64_t line;         /* of its record */
 };
 
 /* The graph at hand. */
 struct device_model {
     const char *id, *file;
     uint64_t line;
-    double batch;     /* that its activation= is of */
-    double parameter; /* bytes of training a byte of weights */
+    double batch;     /* of its activation= */
+    double parameter; /* bytes that training holds for each byte of weights */
     struct holder *op;
     size_t nops, room;
     struct rec_map index; /* op -> index */
     struct rec_arena arena;
 };
 
-/* What a model needs with some batch, bytes. */
+/* The bytes that a model needs with some batch. */
 struct need {
     double weights, gradients, state, outputs, all;
 };
@@ -89,7 +91,8 @@ take_graph(struct device_fit *fit, const struct rec_reader *reader, const struct
                                  &model->parameter, err);
 }
 
-/* What can be said of no batch but its own. */
+/* Refuses an op whose memory with another batch is not known. `fills`: it has param= or
+ * activation=. */
 static bool
 check_op(const struct device_model *model, const struct rec_reader *reader,
          const struct rec *rec, bool fills, struct rec_error *err)
@@ -140,7 +143,8 @@ take_op(struct device_fit *fit, const struct rec_reader *reader, const struct re
     return true;
 }
 
-/* One of two twins may name the other alone, as lib/graph has it. */
+/* Pairs ops with their twins. As in lib/graph, it suffices if one of the two names the
+ * other. */
 static bool
 find_twins(struct device_model *model, struct rec_error *err)
 {
@@ -163,7 +167,7 @@ find_twins(struct device_model *model, struct rec_error *err)
     return true;
 }
 
-/* ---- what it needs -------------------------------------------------------- */
+/* ---- the need of memory ---------------------------------------------------- */
 
 static double
 bytes_of(const struct device_model *model, const struct holder *op, double batch)
@@ -171,7 +175,8 @@ bytes_of(const struct device_model *model, const struct holder *op, double batch
     return op->weights * (op->pair ? model->parameter : 1) + op->outputs * batch;
 }
 
-/* Of an op and its twin, which share what they hold, the one that needs more. */
+/* Sums up the ops. Of an op and its twin, which share what they hold, only the one that
+ * needs more is counted, and of equals the first. */
 static struct need
 find_need(const struct device_fit *fit, double batch)
 {
@@ -192,14 +197,15 @@ find_need(const struct device_fit *fit, double batch)
     }
     if (fit->optimizer) {
         need.gradients = trained;
-        need.state = trained * (model->parameter - 2);
+        need.state = trained * (model->parameter - 2); /* without weight and gradient */
     }
     need.all = need.weights + need.gradients + need.state + need.outputs;
     return need;
 }
 
-/* The need grows with the batch: doubles until it is too much, then halves the gap. 0:
- * none fits; DEVICE_BATCH_MAX: there may be no largest. */
+/* The largest batch that fits. Since the need grows with the batch, this doubles the
+ * batch until it does not fit, and then halves the gap. 0: no batch fits;
+ * DEVICE_BATCH_MAX: the largest may be larger than can be told. */
 static double
 find_largest(const struct device_fit *fit)
 {

@@ -1,4 +1,6 @@
-/* op records: from parameters and outputs to the memory of training. */
+/* Fills in the memory that training holds in op records, from their parameters and
+ * outputs. Mixed precision holds an fp32 copy of the weights, which the optimizer updates
+ * (Micikevicius et al., "Mixed precision training", 2018). */
 #include "private.h"
 
 #include <math.h>
@@ -7,6 +9,7 @@
 const struct device_optimizer device_optimizers[] = {
     {"adam", 2, 1}, {"momentum", 1, 1}, {"sgd", 0, 1}, {"none", 0, 0}, {NULL, 0, 0}};
 
+/* Weight and gradient have the size of an element; the optimizer's numbers are fp32. */
 double
 device_parameter_bytes(const struct device_optimizer *optimizer,
                        enum device_precision precision)
@@ -37,6 +40,7 @@ device_read_parameter(const struct device_optimizer *optimizer,
     return true;
 }
 
+/* An old optimizer= is replaced, so that a stream may pass footprint twice. */
 static bool
 take_graph(struct device_footprint *footprint, const struct rec_reader *reader,
            const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
@@ -64,6 +68,8 @@ take_graph(struct device_footprint *footprint, const struct rec_reader *reader,
     return status == 0;
 }
 
+/* MEMORY is computed from param= and activation= alone, whatever it was before, so that
+ * passing footprint twice changes nothing. An op with neither key keeps its MEMORY. */
 static bool
 take_op(struct device_footprint *footprint, const struct rec_reader *reader,
         const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
@@ -108,6 +114,8 @@ device_footprint_end(const struct device_footprint *footprint, struct rec_error 
            device_fail_no_ops(footprint->file, footprint->line, footprint->graph, err);
 }
 
+/* Deps, comments and unknown records may stand between a graph record and its ops; any
+ * other record ends the graph. */
 bool
 device_footprint_take(struct device_footprint *footprint, const struct rec_reader *reader,
                       const struct rec *rec, struct rec_writer *writer,

@@ -1,10 +1,12 @@
-/* How long work takes. */
+/* The time of work on a device. rampipe/device.h has the formula and its source. */
 #include "rampipe/device.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* The row that says most of this device and precision; of equals the last. NULL: none. */
+/* Finds the row of a class that is most specific: one for this device beats one for any
+ * device, then one for this precision beats one for any, then the last one holds. NULL:
+ * there is none. */
 static const struct device_reach *
 find_reach(const struct device_roofline *roofline, struct rec_str kind)
 {
@@ -24,6 +26,7 @@ find_reach(const struct device_roofline *roofline, struct rec_str kind)
     return best;
 }
 
+/* The class of an op that does not name its own follows from its work. */
 static struct rec_str
 class_of(const struct device_work *work)
 {
@@ -32,7 +35,9 @@ class_of(const struct device_work *work)
     return rec_str(work->gemm[0] > 0 ? "matmul" : work->flops > 0 ? "other" : "memory");
 }
 
-/* How much of n is computed in vain: the last tile is not full. */
+/* The factor by which n rows or columns grow when they are rounded up to whole tiles. If
+ * n fits into half a tile, kernels use smaller tiles: half of it, a quarter, and so
+ * on. */
 static double
 padding(double n, double tile)
 {

@@ -1,4 +1,6 @@
-/* traces/devices.rec, as it is, inside the library: found wherever that is installed. */
+/* Puts the file traces/devices.rec into the library as it is, so that it is found
+ * wherever the library is installed. The assembler reads it (.incbin), and appends a zero
+ * byte. */
 #include "private.h"
 
 __asm__(".pushsection .rodata\n"

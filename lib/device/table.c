@@ -1,4 +1,4 @@
-/* Devices, and what share of their peaks is reached. */
+/* The table of devices and of the shares of their peaks that ops reach. */
 #include "private.h"
 
 #include <stdlib.h>
@@ -28,13 +28,15 @@ device_key_precision(const struct rec_reader *reader, const struct rec *rec,
                            (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
-/* A copy of a field; of a key, "" if it is not there. NULL: *err. */
+/* Copies a field, or the value of a key; "" if the record does not have the key. NULL:
+ * *err. */
 static const char *
 keep(struct device_table *table, struct rec_str text, struct rec_error *err)
 {
     return text.ptr ? rec_arena_copy(&table->arena, text, err) : "";
 }
 
+/* A precision without a peak stays 0: the device does not support it. */
 static bool
 take_device(struct device_table *table, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
@@ -61,6 +63,7 @@ take_device(struct device_table *table, const struct rec_reader *reader,
     return true;
 }
 
+/* A tile of 1, the default, means no padding; a share of 0 would make times infinite. */
 static bool
 take_reach(struct device_table *table, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
@@ -118,7 +121,7 @@ device_table_read(struct device_table *table, struct rec_reader *reader,
 const struct device *
 device_find(const struct device_table *table, const char *name)
 {
-    for (size_t i = table->ndevices; i-- > 0;)
+    for (size_t i = table->ndevices; i-- > 0;) /* a later device replaces earlier ones */
         if (strcmp(table->device[i].name, name) == 0)
             return &table->device[i];
     return NULL;

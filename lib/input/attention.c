@@ -1,4 +1,8 @@
-/* Attention, as it is in transformers: its products, and what it reads. */
+/* The attention of transformers: its flops, and the elements that it reads and writes.
+ * Queries, keys and values come from one product (grouped()) or from short vectors
+ * (latent(), DeepSeek-V2, 2024, section 2.1). The attention itself is one fused layer, as
+ * in FlashAttention (Dao et al., 2022), or three layers that keep all scores in
+ * memory. */
 #include "transformer.h"
 
 #include <stdio.h>
@@ -9,13 +13,16 @@ input_score_passes(double bytes)
     return (bytes < 4 ? 37 : 33) / bytes;
 }
 
-/* One attention of queries over keys; elements are those of the whole batch. */
+/* One attention of queries over keys. Numbers of elements are those of the whole
+ * batch. */
 struct scores {
-    uint32_t q, kv, more; /* layers that it reads; INPUT_NONE: no other than q */
-    double nkeys;         /* keys of a sample */
-    double keys, values;  /* elements of all keys, of all values */
-    double bias;          /* elements of the bias that is added to scores; 0: none */
-    unsigned window;      /* the most keys that a query attends to; 0: all */
+    uint32_t q;          /* the layer that makes the queries */
+    uint32_t kv;         /* the layer that makes keys and values; INPUT_NONE: q does */
+    uint32_t more;       /* another layer that is read, or INPUT_NONE */
+    double nkeys;        /* keys of one sample */
+    double keys, values; /* elements of all keys, of all values */
+    double bias;         /* elements of the bias that is added to scores; 0: none */
+    unsigned window;     /* a query attends to at most this number of keys; 0: all */
     bool causal;
 };
 
@@ -25,16 +32,17 @@ value_width(const struct input_transformer *t)
     return t->value_width > 0 ? t->value_width : t->head_width;
 }
 
-/* Of a score, between the products: softmax, a bias, the tanh that bounds it. */
+/* The operations on one score between the two products: 5 for the softmax, 1 for a bias,
+ * 8 for the tanh that bounds it. */
 static double
 score_flops(const struct scores *s, const struct input_transformer *t)
 {
     return 5 + (s->bias > 0 || t->alibi ? 1 : 0) + (t->cap_scores ? 8 : 0);
 }
 
-/* Pairs of a query and a key that it attends to, in a sample. Below a causal mask it
- * is half of the square: a query attends to all keys before it and to half of its own.
- * With a window of w keys the first w queries have w^2/2, the others w each. */
+/* The number of pairs of a query and a key to which it attends, in a sample of n queries.
+ * A causal mask leaves half of the square, n^2/2: the diagonal counts half, as is usual.
+ * With a window of w keys, the first w queries have w^2/2 pairs and the others w each. */
 static double
 pairs(const struct scores *s, double n)
 {
@@ -44,6 +52,7 @@ pairs(const struct scores *s, double n)
     return w > 0 && w < n ? w * w / 2 + (n - w) * w : n * n / 2;
 }
 
+/* Lets the layer that was just added read ->more, too. */
 static uint32_t
 also_reads(struct input_network *a, uint32_t layer, const struct scores *s)
 {
@@ -52,7 +61,8 @@ also_reads(struct input_network *a, uint32_t layer, const struct scores *s)
     return layer;
 }
 
-/* A product of n x k by k x m for each head of each sample. */
+/* Classifies a layer as products of a sequence x k and a k x m matrix, one for each head
+ * of each sample. */
 static uint32_t
 each_head(struct input_network *a, uint32_t layer, const struct input_transformer *t,
           double m, double k)
@@ -60,16 +70,17 @@ each_head(struct input_network *a, uint32_t layer, const struct input_transforme
     return input_classify(a, layer, "matmul", a->batch * t->heads, a->sequence, m, k);
 }
 
-/* Two products, of the full square whatever the mask, and what is done to scores
- * between. */
+/* Attention that is not fused: a product that makes scores, the softmax with all
+ * operations on scores, and a product with the values. A mask saves no work here, since
+ * the products compute all scores. */
 static uint32_t
 unfused(struct input_network *a, const struct scores *s,
         const struct input_transformer *t)
 {
     unsigned width = t->heads * t->head_width, out = t->heads * value_width(t);
     double tokens = a->batch * a->sequence, scores = tokens * s->nkeys * t->heads;
-    /* Three more operations bound a score: quotient, tanh, product. Each reads and
-     * writes. */
+    /* Bounding a score takes three more operations (quotient, tanh, product), each of
+     * which reads and writes it. */
     double passes = t->score_passes + (t->cap_scores ? 6 : 0);
     uint32_t x, y;
     x = input_add(a, s->q, s->kv, t->sinks ? t->heads : 0, 2 * scores * t->head_width,
@@ -77,6 +88,7 @@ unfused(struct input_network *a, const struct scores *s,
     input_reads(a, x, tokens * width + s->keys + s->bias);
     each_head(a, also_reads(a, x, s), t, s->nkeys, t->head_width);
     y = input_add(a, x, INPUT_NONE, 0, score_flops(s, t) * scores, scores, "Softmax()");
+    /* of the elements moved for a score, one is the layer's output */
     input_reads(a, y, scores * (passes - 1));
     x = input_add(a, y, s->kv == INPUT_NONE ? s->q : s->kv, 0,
                   2 * scores * value_width(t), tokens * out, "Values(heads=%u, width=%u)",
@@ -85,8 +97,8 @@ unfused(struct input_network *a, const struct scores *s,
                      s->nkeys);
 }
 
-/* Scores, softmax and their weighted sum as one: only queries, keys, values, a bias
- * and results are moved. */
+/* Fused attention, one layer: scores stay on the chip, and only queries, keys, values, a
+ * bias and the result are moved. A mask saves work. */
 static uint32_t
 fused(struct input_network *a, const struct scores *s, const struct input_transformer *t)
 {
@@ -115,8 +127,8 @@ attend(struct input_network *a, const struct scores *s, const struct input_trans
     return t->score_passes > 0 ? unfused(a, s, t) : fused(a, s, t);
 }
 
-/* Queries, keys and values out of one product; queries and keys may have a norm, whose
- * weights are those of one head for all of them, or of each. */
+/* Attention whose queries, keys and values come from one product. Queries and keys may be
+ * normalized, with weights that all heads share or with weights of each head. */
 static uint32_t
 grouped(struct input_network *a, uint32_t x, const struct input_transformer *t,
         struct scores *s)
@@ -136,7 +148,8 @@ grouped(struct input_network *a, uint32_t x, const struct input_transformer *t,
     return attend(a, s, t);
 }
 
-/* Queries, keys and values each out of a short vector, which has a norm. */
+/* Latent attention: the input is projected down to short vectors, which are normalized
+ * and projected up to queries, and to keys and values. */
 static uint32_t
 latent(struct input_network *a, uint32_t x, const struct input_transformer *t,
        struct scores *s)
@@ -156,13 +169,14 @@ latent(struct input_network *a, uint32_t x, const struct input_transformer *t,
     s->kv =
         input_linear(a, y, tokens, t->kv_rank,
                      t->heads * (t->head_width - t->rope_width + value_width(t)), false);
-    s->more = down; /* where the part of the keys is that all heads share */
+    s->more = down; /* has the part of the keys that all heads share (rope_width) */
     s->keys =
         tokens * (t->heads * (t->head_width - t->rope_width) + (double)t->rope_width);
     s->values = tokens * t->heads * value_width(t);
     return attend(a, s, t);
 }
 
+/* The product behind attention, which makes the layer's width of the heads' results. */
 static uint32_t
 project(struct input_network *a, uint32_t x, const struct input_transformer *t)
 {

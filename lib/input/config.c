@@ -1,5 +1,7 @@
-/* config.json of Hugging Face: the numbers of a transformer, by the rows of its
- * family. */
+/* Reads a transformer from the config.json of Hugging Face. The row of its family
+ * (family.c) says which keys are read and what the defaults are. A key that may change
+ * the work but that no row has is reported to the caller: an answer that ignores it would
+ * be wrong and look right. */
 #include "family.h"
 #include "rampipe/json.h"
 
@@ -7,16 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Limits of what a file may ask for: any number; layers; patches in a row of an image.
+ * They keep sums exact and networks small enough to build. */
 enum { COUNT_MAX = 16777216, LAYERS_MAX = 10000, PATCHES_MAX = 4000 };
 
 struct config {
     struct json_map map;
-    bool *used; /* of each member: something has read it */
+    bool *used; /* for each member: it has been read */
     const char *file;
     const struct input_family *family;
     struct input_draft draft;
-    const struct json_member *types,
-        *dense; /* the lists of layers; NULL: there is none */
+    const struct json_member *types; /* the list layer_types; NULL: there is none */
+    const struct json_member *dense; /* the list mlp_only_layers; NULL: there is none */
     struct rec_error *err;
 };
 
@@ -29,7 +33,8 @@ fail(const struct config *c, const struct json_member *member, const char *key,
                        want, member ? member->text : "");
 }
 
-/* Whether it is there or null, it is known from now on. */
+/* Finds a key and marks it as used, so that list_left() does not report it. NULL: the
+ * file does not have it. */
 static const struct json_member *
 look_up(const struct config *c, const char *key)
 {
@@ -39,7 +44,7 @@ look_up(const struct config *c, const char *key)
     return member;
 }
 
-/* null is as good as nothing. */
+/* As look_up(), but a key whose value is null counts as missing. */
 static const struct json_member *
 find(const struct config *c, const char *key)
 {
@@ -80,7 +85,8 @@ read_flag(const struct config *c, const struct json_member *member, const char *
     return true;
 }
 
-/* T5 says of a gated MLP that its activation is. */
+/* An activation is known by its prefix: "gelu_new" and "gelu_pytorch_tanh" take the same
+ * work as "gelu". T5 writes "gated-gelu" for an MLP that is gated. */
 static bool
 read_activation(struct config *c, const struct json_member *member, const char *key,
                 enum input_activation *value)
@@ -111,7 +117,9 @@ check_must(const struct config *c, const struct json_member *member,
                        member->nitems > 0 ? "..." : is);
 }
 
-/* Two names of one number must not contradict each other. */
+/* Families have two keys for one number, such as n_layer and num_hidden_layers. If a file
+ * has both, they must be equal. Compares `key` with the keys before it in the list that
+ * starts at `first`. */
 static bool
 check_other_name(const struct config *c, const struct input_key *first,
                  const struct input_key *key, unsigned value)
@@ -176,6 +184,9 @@ read_key(struct config *c, const struct input_key *first, const struct input_key
     return true;
 }
 
+/* Reads the keys of the family, and then checks that the needed numbers are there, which
+ * another name of the key may have given. The common keys come last, since a family's own
+ * row for such a key takes precedence. */
 static bool
 read_keys(struct config *c)
 {
@@ -195,6 +206,7 @@ read_keys(struct config *c)
     return true;
 }
 
+/* Can a key that was not read be ignored? Empty values say nothing. */
 static bool
 is_harmless(const struct json_member *member)
 {
@@ -207,7 +219,8 @@ is_harmless(const struct json_member *member)
     return false;
 }
 
-/* The keys that nothing has read, and that may change the work. */
+/* Lists the keys that have not been read and that may change the work. Control characters
+ * in their names are replaced, since the list is shown on a terminal. */
 static void
 list_left(const struct config *c, char left[INPUT_LEFT_MAX])
 {
@@ -246,6 +259,7 @@ find_family(struct config *c)
     return fail(c, member, "model_type", want);
 }
 
+/* Refuses numbers that contradict each other, or that are too large to build. */
 static bool
 check(const struct config *c)
 {
@@ -279,7 +293,7 @@ check(const struct config *c)
                        t->experts_used, t->experts);
 }
 
-/* What follows from other numbers, where no key said it. */
+/* Derives the numbers that no key gave from other numbers, as the families' code does. */
 static bool
 derive(struct config *c)
 {
@@ -305,7 +319,7 @@ derive(struct config *c)
     return check(c);
 }
 
-/* Which layers have a window by the numbers of the configuration. */
+/* Does layer i have a window, by the numbers of the configuration? */
 static bool
 has_window(const struct input_draft *d, unsigned i)
 {
@@ -314,7 +328,7 @@ has_window(const struct input_draft *d, unsigned i)
            (d->window_period == 0 || (i + 1) % d->window_period != 0);
 }
 
-/* By the list. */
+/* The list layer_types says which layers have a window, and overrides has_window(). */
 static bool
 read_types(struct config *c)
 {
@@ -333,13 +347,14 @@ read_types(struct config *c)
                         "full_attention or sliding_attention");
         if (window && (!d->windowed || d->window == 0))
             return rec_fail_at(c->err, c->file, item->line,
-                               "layer_types says sliding_attention, and sliding_window "
-                               "or use_sliding_window that there is none");
+                               "layer_types has sliding_attention, but by sliding_window "
+                               "or use_sliding_window there is no window");
         d->t.block[i].window = window ? d->window : 0;
     }
     return true;
 }
 
+/* The list mlp_only_layers names layers that are no mixtures of experts. */
 static bool
 read_dense(struct config *c)
 {
@@ -354,7 +369,7 @@ read_dense(struct config *c)
     return true;
 }
 
-/* What each layer has of its own. */
+/* Says of each layer whether it has a window, and whether it is a mixture. */
 static bool
 make_blocks(struct config *c)
 {

@@ -1,11 +1,14 @@
 /*
- * The families of transformers. Shapes are those of Hugging Face's transformers,
- * src/transformers/models/FAMILY/modeling_*.py; defaults those of configuration_*.py.
+ * The table of families of transformers: which keys the config.json of each family has,
+ * and what they set. Shapes are those of Hugging Face's transformers,
+ * src/transformers/models/FAMILY/modeling_*.py; defaults are those of configuration_*.py.
  */
 #include "family.h"
 
 /* ---- keys ---------------------------------------------------------------- */
 
+/* Keys by kind; `member` is a member of struct input_draft. A NEED is a COUNT that must
+ * be given, by this key or by another one with the same member. */
 #define AT(member) offsetof(struct input_draft, member)
 #define NEED(key, member)                                \
     {                                                    \
@@ -48,6 +51,7 @@
         .name = NULL \
     }
 
+/* Lists of keys; a family has one or more of them. */
 typedef const struct input_key keys[];
 typedef const struct input_key *const lists[];
 
@@ -204,10 +208,11 @@ static keys deepseek = {AMOUNT("q_lora_rank", t.q_rank),
                         UNUSED("head_dim"),
                         END};
 
-/* ---- what no key says by itself ------------------------------------------ */
+/* ---- values that depend on several keys ---------------------------------- */
 
-/* One pair of keys and values, or groups of heads, or as many as queries; the newer
- * models have two norms in a layer, older parallel ones one. */
+/* In the new architecture (`grouped`), the file says how many heads have keys and values;
+ * in the old one it is one head, or as many as have queries. Attention and MLP of a new
+ * layer have a norm each unless the file says one; an old parallel layer has one norm. */
 static void
 finish_falcon(struct input_draft *d)
 {
@@ -217,6 +222,7 @@ finish_falcon(struct input_draft *d)
     d->t.one_norm = d->grouped ? d->parallel_norms == 1 : d->parallel;
 }
 
+/* OPT-350m has its norms behind attention and MLP, and none at the end. */
 static void
 finish_opt(struct input_draft *d)
 {
@@ -224,7 +230,7 @@ finish_opt(struct input_draft *d)
     d->t.norm_final = d->t.norm_before && !d->last_norm_removed;
 }
 
-/* The first two positions are those of padding. */
+/* The position embedding has two rows for padding, which no token uses. */
 static void
 finish_roberta(struct input_draft *d)
 {
@@ -232,6 +238,7 @@ finish_roberta(struct input_draft *d)
     d->sequence = d->sequence > 2 ? d->sequence - 2 : 1;
 }
 
+/* A file without a number of decoder layers means as many as the encoder has. */
 static void
 finish_t5(struct input_draft *d)
 {
@@ -239,6 +246,8 @@ finish_t5(struct input_draft *d)
         d->t.layers = d->t.encoder_layers;
 }
 
+/* Without labels the file is of the bare model, which ends with a pooler. The class token
+ * is a position, too. */
 static void
 finish_vit(struct input_draft *d)
 {
@@ -247,6 +256,7 @@ finish_vit(struct input_draft *d)
     d->sequence = row * row + 1;
 }
 
+/* The shared experts are computed as one MLP of their joint width. */
 static void
 finish_deepseek(struct input_draft *d)
 {
@@ -256,6 +266,7 @@ finish_deepseek(struct input_draft *d)
 
 /* ---- rows ---------------------------------------------------------------- */
 
+/* What many families have in common. */
 #define BIASES .attention_bias = true, .output_bias = true, .mlp_bias = true
 #define PRE .norm_before = true, .norm_final = true
 #define DECODER .causal = true, .head = true
@@ -382,14 +393,14 @@ const struct input_family input_families[] = {
      finish_vit},
     {.type = NULL}};
 
-/* In any config.json, unless the family has a row for the key. */
 const struct input_key input_common_keys[] = {
     MUST("add_cross_attention", "false"), MUST("chunk_size_feed_forward", "0"),
     MUST("is_encoder_decoder", "false"),  MUST("pruned_heads", ""),
     MUST("tie_encoder_decoder", "false"), END};
 
-/* Names, tokens, initial values, dropout (which transformers have none of here),
- * epsilons, how positions rotate, how routers choose, what generation and training do. */
+/* Keys that change neither work nor parameters: names, special tokens, initial values,
+ * dropout (the transformers of this room have none), epsilons, the rotation of positions,
+ * the choice of routers, the settings of generation and training. */
 const char *const input_harmless_keys[] = {"_attn_implementation",
                                            "_attn_implementation_autoset",
                                            "_name_or_path",

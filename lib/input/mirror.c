@@ -1,10 +1,11 @@
-/* A forward graph becomes one training step: forward and backward. */
+/* Mirrors a forward graph into one training step of forward and backward ops. The numbers
+ * of the backward ops and the order of the deps are those of the reference simulator. */
 #include "rampipe/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The reference's number of op i's twin: 2n - i + 1, n the largest id. */
+/* Writes the id of the backward twin of op i: 2n - i + 1, where n is the largest id. */
 static void
 twin_id(const char *id, unsigned long largest, char *text, size_t room)
 {
@@ -43,7 +44,8 @@ mirror_ops(const struct graph *forward, const struct input_twin *backward,
     return true;
 }
 
-/* For each op the deps to its successors, in file order; `last` joins the passes. */
+/* Adds the deps of the forward pass, op by op, in the order of the file. Behind those of
+ * op `last` (NULL: no op) comes the dep that joins it to its twin. */
 static bool
 forward_deps(const struct graph *forward, const struct graph_op *last,
              unsigned long largest, struct graph *to, struct rec_error *err)
@@ -67,7 +69,8 @@ forward_deps(const struct graph *forward, const struct graph_op *last,
     return true;
 }
 
-/* For each op v the deps b(v) -> b(u) to the twins of its predecessors u. */
+/* Adds, for each op v, the deps b(v) -> b(u) to the twins of its predecessors u, in the
+ * order of the ops u. */
 static bool
 backward_deps(const struct graph *forward, unsigned long largest, struct graph *to,
               struct rec_error *err)

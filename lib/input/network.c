@@ -1,4 +1,6 @@
-/* Networks layer by layer. Sources: see tools/pdgen.h2m. */
+/* Networks as lists of layers: how layers are added, the convolutional networks, and the
+ * table of named networks. Shapes and their sources: see tools/pdgen.h2m. Texts of layers
+ * are as PyTorch prints them, as in PipeDream's profiles. */
 #include "private.h"
 
 #include <math.h>
@@ -26,6 +28,8 @@ input_network_add(struct input_network *network, const struct input_layer *layer
     return true;
 }
 
+/* By default a layer reads all that its inputs write; input_reads() sets another
+ * number. */
 uint32_t
 input_add(struct input_network *a, uint32_t x, uint32_t y, double params, double flops,
           double out, const char *format, ...)
@@ -54,6 +58,7 @@ input_add(struct input_network *a, uint32_t x, uint32_t y, double params, double
     return a->failed ? 0 : (uint32_t)a->nlayers - 1;
 }
 
+/* The inputs of a layer are consecutive in ->read, so only the last layer can get one. */
 void
 input_also(struct input_network *a, uint32_t at, uint32_t x)
 {
@@ -87,18 +92,22 @@ input_classify(struct input_network *a, uint32_t at, const char *kind, double ba
     return at;
 }
 
-/* An image on its way through a convolutional network. */
+/* The output of a layer of a convolutional network: a square image. */
 struct image {
-    uint32_t at; /* the layer that made it */
-    unsigned channels, size;
+    uint32_t at; /* the layer that writes it */
+    unsigned channels;
+    unsigned size; /* width and height, pixels */
 };
 
+/* The elements of the images of a whole batch. */
 static double
 pixels(const struct input_network *a, struct image x)
 {
     return a->batch * x.channels * x.size * x.size;
 }
 
+/* A convolution with a square kernel: for each element written, one multiply-add for each
+ * weight of its output channel. */
 static struct image
 conv(struct input_network *a, struct image x, unsigned out, unsigned kernel,
      unsigned stride, unsigned pad, bool bias)
@@ -106,7 +115,7 @@ conv(struct input_network *a, struct image x, unsigned out, unsigned kernel,
     struct image y = {0, out, (x.size + 2 * pad - kernel) / stride + 1};
     double weights = (double)out * x.channels * kernel * kernel;
     char padding[40] = "";
-    if (pad) /* PyTorch does not print the default */
+    if (pad) /* PyTorch does not print a padding of 0, the default */
         snprintf(padding, sizeof padding, ", padding=(%u, %u)", pad, pad);
     y.at = input_add(a, x.at, INPUT_NONE, weights + (bias ? out : 0),
                      2 * weights * a->batch * y.size * y.size, pixels(a, y),
@@ -124,6 +133,7 @@ relu(struct input_network *a, struct image x)
     return x;
 }
 
+/* Four operations per element: subtract the mean, divide, scale, shift. */
 static struct image
 batch_norm(struct input_network *a, struct image x)
 {
@@ -135,6 +145,7 @@ batch_norm(struct input_network *a, struct image x)
     return x;
 }
 
+/* A pooling counts one operation for each element of its window. */
 static struct image
 pool(struct input_network *a, struct image x, bool max, unsigned kernel, unsigned stride,
      unsigned pad)
@@ -176,6 +187,8 @@ input_image(struct input_network *a)
 
 /* ---- convolutional networks ---------------------------------------------- */
 
+/* The network of Krizhevsky, "One weird trick for parallelizing convolutional neural
+ * networks", 2014, with one tower. */
 static void
 build_alexnet(struct input_network *a)
 {
@@ -195,9 +208,11 @@ build_alexnet(struct input_network *a)
     input_linear(a, y, a->batch, 4096, 1000, true);
 }
 
+/* Configuration D of Simonyan and Zisserman, 2014. */
 static void
 build_vgg16(struct input_network *a)
 {
+    /* the output channels of the convolutions; 0: a pooling */
     static const unsigned width[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                      0,  512, 512, 512, 0,   512, 512, 512, 0};
     struct image x = input_image(a);
@@ -214,6 +229,9 @@ build_vgg16(struct input_network *a)
     input_linear(a, y, a->batch, 4096, 1000, true);
 }
 
+/* A block of ResNet (He et al., 2016, figure 5): 1x1, 3x3 and 1x1 convolutions beside a
+ * shortcut, which has a convolution of its own if the shapes differ. As in PyTorch, the
+ * 3x3 convolution has the stride. */
 static struct image
 bottleneck(struct input_network *a, struct image x, unsigned width, unsigned stride)
 {

@@ -1,4 +1,11 @@
-/* PipeDream profile text -> graph. */
+/* Reads a PipeDream profile, the text that its profiler writes, into a graph. Two lines
+ * of a profile, and what they become:
+ *
+ *     node1 -- Conv2d(3, 64) -- forward_compute_time=0.5, ...      an op
+ *     \tnode1 -- node2                                             a dep
+ *
+ * The type of a node may itself hold commas and dashes, so a node's line is cut at its
+ * first and at its last " -- ". */
 #include "rampipe/input.h"
 
 #include <math.h>
@@ -10,8 +17,8 @@ static const struct rec_str dashes = {" -- ", 4};
 struct profile {
     struct rec_reader *reader;
     const struct input_profile_options *options;
-    struct graph graph; /* forward ops */
-    struct input_twin *backward;
+    struct graph graph;          /* forward ops */
+    struct input_twin *backward; /* backward[i] is the twin of graph.op[i] */
     size_t backward_room;
 };
 
@@ -27,7 +34,8 @@ trim(struct rec_str s)
     return s;
 }
 
-/* Splits *rest at the last " -- " (or the first); false if there is none. */
+/* Splits *rest at the last " -- ": *last becomes what follows it, and *rest what is
+ * before it. False: there is none. */
 static bool
 cut_last(struct rec_str *rest, struct rec_str *last)
 {
@@ -40,6 +48,8 @@ cut_last(struct rec_str *rest, struct rec_str *last)
     return false;
 }
 
+/* Splits *rest at the first " -- ": *first becomes what is before it, and *rest what
+ * follows it. False: there is none. */
 static bool
 cut_first(struct rec_str *rest, struct rec_str *first)
 {
@@ -140,8 +150,8 @@ read_figures(const struct profile *p, struct rec_str s, const char *id,
     return true;
 }
 
-/* Text that a record may hold: control characters become blanks, what is no UTF-8 is
- * refused. */
+/* Makes a text fit for a field of a record: control characters become blanks, and text
+ * that is not UTF-8 is refused. */
 static bool
 make_clean(const struct rec_reader *reader, char *text, struct rec_error *err)
 {
@@ -152,7 +162,8 @@ make_clean(const struct rec_reader *reader, char *text, struct rec_error *err)
            rec_reader_fail(reader, err, "a name must be UTF-8, got '%.60s'", text);
 }
 
-/* At most so many bytes of a text, and no part of a character. */
+/* The length of a text cut to at most `most` bytes, without splitting a UTF-8
+ * character. */
 static int
 cut(struct rec_str text, size_t most)
 {
@@ -165,7 +176,8 @@ cut(struct rec_str text, size_t most)
 
 /* ---- the head ------------------------------------------------------------ */
 
-/* "# network: vgg16" -> network and vgg16; false: another comment. */
+/* Splits "# network: vgg16" into network and vgg16. False: the comment has another
+ * form. */
 static bool
 split_comment(struct rec_str line, struct rec_str *key, struct rec_str *value)
 {
@@ -177,6 +189,7 @@ split_comment(struct rec_str line, struct rec_str *key, struct rec_str *value)
     return value->len > 0;
 }
 
+/* Keeps the value of a comment whose key is known; other comments are skipped. */
 static bool
 take_comment(struct rec_reader *reader, struct input_head *head, struct rec_str line,
              struct rec_error *err)
@@ -239,7 +252,8 @@ input_head_free(struct input_head *head)
 
 /* ---- nodes and edges ----------------------------------------------------- */
 
-/* Keys of the op: "Conv2d(3, 64)" -> "\ttype=Conv2d", and the stage if there is one. */
+/* Makes the keys of an op: "Conv2d(3, 64)" becomes "\ttype=Conv2d"; the stage is a key if
+ * the node has one. */
 static bool
 make_extra(const struct rec_reader *reader, struct rec_str type, struct rec_str stage,
            char *text, size_t room, struct rec_error *err)
@@ -257,6 +271,8 @@ make_extra(const struct rec_reader *reader, struct rec_str type, struct rec_str 
     return true;
 }
 
+/* The stage may follow the figures as a part of its own, " -- stage_id=N", as PipeDream's
+ * optimizer writes it, or be one of the figures. */
 static bool
 read_node(struct profile *p, struct rec_str line, struct rec_error *err)
 {
@@ -300,7 +316,8 @@ read_node(struct profile *p, struct rec_str line, struct rec_error *err)
     return graph_add_op(&p->graph, &op, NULL, err);
 }
 
-/* Edges may name nodes that come later, so they wait until all nodes are known. */
+/* An edge. Edges may name nodes of later lines, so they are kept until all nodes are
+ * known. */
 struct edge {
     char src[16], dst[16];
     uint32_t line;
@@ -318,7 +335,7 @@ read_edge(const struct profile *p, struct rec_str line, struct edge *edge,
     return read_node_id(p, src, edge->src, err) && read_node_id(p, line, edge->dst, err);
 }
 
-/* Two " -- " make a node, one makes an edge. */
+/* A line with two or more " -- " is a node, a line with one is an edge. */
 static bool
 is_node(struct rec_str line)
 {

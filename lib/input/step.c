@@ -1,9 +1,12 @@
-/* What the layers of a network do in a training step. */
+/* The work of the layers of a network in a training step, and the graph that is made of
+ * them. */
 #include "rampipe/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The work of a layer, with its flops and its bytes multiplied by two factors. A layer
+ * without inputs is the input itself: it takes no work. */
 static struct device_work
 work_of(const struct input_layer *layer, double bytes, double flops, double moved)
 {
@@ -21,8 +24,9 @@ input_forward_work(const struct input_layer *layer, double bytes)
     return work_of(layer, bytes, 1, 1);
 }
 
-/* Two products for one; fused attention, which has not kept its scores, makes them again:
- * five for two (Dao, FlashAttention-2, 2023, section 4.1). */
+/* The gradient of a product takes two products: one for each operand. Fused attention
+ * does not keep its scores, and so computes them again: five products instead of the two
+ * of the forward pass (Dao, FlashAttention-2, 2023, section 4.1). */
 struct device_work
 input_backward_work(const struct input_layer *layer, double bytes)
 {
@@ -32,8 +36,8 @@ input_backward_work(const struct input_layer *layer, double bytes)
     return work_of(layer, bytes, fused ? 2.5 : times, times);
 }
 
-/* Is the output of the layer that of a softmax, which at most `far` layers of few inputs
- * have only moved or masked since? */
+/* Is the layer a softmax, or one of at most `far` layers behind a softmax that only move
+ * or mask its output? Such layers are of class memory and have at most three inputs. */
 static bool
 weighs(const struct input_network *network, const struct input_layer *layer, int far)
 {
@@ -50,7 +54,9 @@ weighs(const struct input_network *network, const struct input_layer *layer, int
 const char *
 input_network_family(const struct input_network *network)
 {
-    enum { BETWEEN = 3 }; /* dropout, a mask, a conversion */
+    /* The most layers between a softmax and the product with the values: dropout, a mask
+     * and a conversion. */
+    enum { BETWEEN = 3 };
     for (size_t i = 0; i < network->nlayers; i++) {
         const struct input_layer *layer = &network->layer[i];
         bool product = strcmp(layer->kind, "matmul") == 0 && layer->weights == 0;
@@ -64,12 +70,12 @@ input_network_family(const struct input_network *network)
     return "";
 }
 
-/* Room for what one op has. */
+/* Buffers for the texts of one op. */
 struct texts {
     char id[24], src[24], type[100], keys[DEVICE_KEYS_MAX], extra[DEVICE_KEYS_MAX + 120];
 };
 
-/* Its keys, and its time. */
+/* Makes the keys of an op, t->extra, and its time on the device; 0 s without a device. */
 static bool
 make_op(struct texts *t, const struct input_layer *layer, struct device_work work,
         const struct device_roofline *roofline, double *seconds, struct rec_error *err)
@@ -83,6 +89,8 @@ make_op(struct texts *t, const struct input_layer *layer, struct device_work wor
            rec_fail(err, why.code, "node%s: %s", t->id, why.text);
 }
 
+/* Adds an op and its deps for each layer, and fills in the backward twins' times and
+ * keys, which live in the arena of `forward`. */
 static bool
 add_layers(const struct input_network *network, const struct device_roofline *roofline,
            struct graph *forward, struct input_twin *twin, struct rec_error *err)
@@ -114,9 +122,9 @@ add_layers(const struct input_network *network, const struct device_roofline *ro
     return graph_close(forward, err);
 }
 
-enum { KEYS_ROOM = 400 };
+enum { KEYS_ROOM = 400 }; /* bytes */
 
-/* The keys of the graph record. */
+/* Writes the keys of the graph record. */
 static void
 make_keys(const struct input_network *network, const struct device_roofline *roofline,
           char keys[KEYS_ROOM])

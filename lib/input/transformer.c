@@ -1,4 +1,6 @@
-/* Transformers layer by layer. Sources: see tools/pdgen.h2m. */
+/* Makes the layers of a transformer from its numbers (struct input_transformer), without
+ * any knowledge of families. attention.c makes those of attention. Shapes and their
+ * sources: see tools/pdgen.h2m. */
 #include "transformer.h"
 
 #include <stdlib.h>
@@ -18,7 +20,7 @@ input_norm(struct input_network *a, uint32_t x, bool rms, unsigned weights,
     uint32_t y =
         input_add(a, x, INPUT_NONE, (rms ? 1.0 : 2.0) * weights, (rms ? 4 : 8) * elements,
                   elements, "%s(%u)", rms ? "RMSNorm" : "LayerNorm", weights);
-    return input_reads(a, y, elements); /* which may be a part of x */
+    return input_reads(a, y, elements); /* `elements` may be fewer than x has */
 }
 
 static uint32_t
@@ -48,13 +50,16 @@ activation(struct input_network *a, uint32_t x, const struct input_transformer *
 
 /* ---- MLPs ---------------------------------------------------------------- */
 
-/* One MLP, or those of all experts, among which the rows are divided evenly. */
+/* One dense MLP, or the MLPs of all experts. The rows are taken to be divided evenly
+ * among the experts, since how a router chooses depends on the data. */
 struct mlp {
     unsigned experts; /* 0: one dense MLP */
-    unsigned inner;
-    double rows;
+    unsigned inner;   /* width between its products */
+    double rows;      /* tokens, counted once for each expert that they go through */
 };
 
+/* One product of an MLP. That of experts is a batch of products, one for each expert, of
+ * at least one row. */
 static uint32_t
 mlp_linear(struct input_network *a, uint32_t x, const struct mlp *m, unsigned in,
            unsigned out, bool bias)
@@ -88,7 +93,7 @@ mlp(struct input_network *a, uint32_t x, const struct mlp *m,
     return mlp_linear(a, y, m, m->inner, t->width, t->mlp_bias);
 }
 
-/* The MLP that all tokens take besides their experts. */
+/* The MLP that all tokens go through, in addition to their experts. */
 static uint32_t
 shared_mlp(struct input_network *a, uint32_t x, const struct input_transformer *t)
 {
@@ -100,6 +105,8 @@ shared_mlp(struct input_network *a, uint32_t x, const struct input_transformer *
     return product(a, y, input_pointwise(a, gate, 4, "Sigmoid()"));
 }
 
+/* A mixture of experts: a router scores the experts, the rows of tokens are copied to the
+ * chosen ones, and the results are summed with the router's weights. */
 static uint32_t
 mixture(struct input_network *a, uint32_t x, const struct input_transformer *t)
 {
@@ -117,11 +124,11 @@ mixture(struct input_network *a, uint32_t x, const struct input_transformer *t)
 
 /* ---- a layer ------------------------------------------------------------- */
 
-/* The stack that a layer is in. */
+/* What the layers of one stack, encoder or decoder, have in common. */
 struct stack {
     bool causal;
-    uint32_t bias;   /* the layer that makes a bias for its scores, or INPUT_NONE */
-    uint32_t memory; /* what the encoder has made of its tokens, or INPUT_NONE */
+    uint32_t bias;   /* the layer that makes a bias for the scores, or INPUT_NONE */
+    uint32_t memory; /* the encoder's output, which its layers read, or INPUT_NONE */
 };
 
 static uint32_t
@@ -130,7 +137,8 @@ norm_before(struct input_network *a, uint32_t x, const struct input_transformer 
     return t->norm_before ? norm(a, x, t) : x;
 }
 
-/* What a part of a layer has made of x, y, is added to it. */
+/* Adds y, the result of attention or MLP on x, to x, with the norms around the
+ * addition. */
 static uint32_t
 join(struct input_network *a, uint32_t x, uint32_t y, const struct input_transformer *t)
 {
@@ -146,6 +154,8 @@ feed(struct input_network *a, uint32_t x, const struct input_block *block,
     return block->mixture ? mixture(a, x, t) : mlp(a, x, &dense, t);
 }
 
+/* Appends one layer of a stack. If it is parallel, the MLP reads the layer's input
+ * instead of attention's result. */
 static uint32_t
 add_block(struct input_network *a, uint32_t x, const struct stack *stack,
           const struct input_block *block, const struct input_transformer *t)
@@ -165,7 +175,7 @@ add_block(struct input_network *a, uint32_t x, const struct stack *stack,
     return join(a, x, feed(a, norm_before(a, x, t), block, t), t);
 }
 
-/* ---- the ends ------------------------------------------------------------ */
+/* ---- the first and the last layers --------------------------------------- */
 
 static uint32_t
 embed_words(struct input_network *a, uint32_t tokens, const struct input_transformer *t)
@@ -181,7 +191,8 @@ embed_words(struct input_network *a, uint32_t tokens, const struct input_transfo
     return t->norm_embedding ? norm(a, x, t) : x;
 }
 
-/* Patches through a convolution, a learned token before them, learned positions. */
+/* The embedding of an image (ViT): a convolution makes a vector of each patch; a learned
+ * token is put before them, and learned positions are added. */
 static uint32_t
 embed_patches(struct input_network *a, const struct input_transformer *t)
 {
@@ -200,7 +211,8 @@ embed_patches(struct input_network *a, const struct input_transformer *t)
                      "Positions(%.0f, %u)", a->sequence, t->width);
 }
 
-/* A weight that another layer owns: read here, and counted there. */
+/* Marks the weights of a layer as owned by another: this layer reads them, but they are
+ * not counted as its parameters. */
 static uint32_t
 owned_elsewhere(struct input_network *a, uint32_t layer)
 {
@@ -209,7 +221,8 @@ owned_elsewhere(struct input_network *a, uint32_t layer)
     return layer;
 }
 
-/* The layers of a stack, and what stands around them. */
+/* Appends a stack: the bias of its scores, if it has one, its layers, and the last norm.
+ * As in T5, the layers of a stack share the bias. `block` NULL: all layers are alike. */
 static uint32_t
 add_stack(struct input_network *a, uint32_t tokens, uint32_t x, struct stack stack,
           const struct input_block *block, unsigned layers,
@@ -228,6 +241,8 @@ add_stack(struct input_network *a, uint32_t tokens, uint32_t x, struct stack sta
     return t->norm_final ? norm(a, x, t) : x;
 }
 
+/* Appends what the model makes of the last layer's tokens: a pooler, a classifier, or the
+ * scores of words. */
 static void
 add_outputs(struct input_network *a, uint32_t x, const struct input_transformer *t)
 {

@@ -1,12 +1,16 @@
-/* Attention and RotaryEmbedding, as ONNX has them from version 23 of its operators on. */
+/* The operators Attention and RotaryEmbedding, which ONNX has since version 23 of its
+ * operators (onnx.ai). Attention is counted as the fused attention of named networks
+ * (lib/input/attention.c), so that a model costs the same in both forms. */
 #include "private.h"
 
-/* Heads may be a dimension (samples, heads, length, width), or lie side by side in the
- * last of three (samples, length, heads x width). */
+/* The shape of an operand. Its heads are a dimension of their own (samples, heads,
+ * length, width), or lie side by side in the last of three (samples, length, heads x
+ * width). */
 struct heads {
     int64_t samples, heads, length, width;
 };
 
+/* `name` is the attribute with the number of heads, which only three dimensions need. */
 static bool
 read_heads(struct onnx_node *node, const struct onnx_tensor *x, const char *name,
            struct heads *h)
@@ -27,17 +31,18 @@ read_heads(struct onnx_node *node, const struct onnx_tensor *x, const char *name
     return true;
 }
 
-/* ---- attention
- * ----------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------ */
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 
 struct attention {
     struct heads q, k, v;
-    int64_t past, total; /* keys that were there before, keys in all */
+    int64_t past;  /* keys of earlier calls (a KV cache) */
+    int64_t total; /* all keys: of earlier calls and of this one */
 };
 
-/* Keys or values of before, with heads as a dimension. */
+/* Checks past_key or past_value: the keys or values of earlier calls, with their heads as
+ * a dimension of their own. */
 static bool
 check_past(struct onnx_node *node, const struct onnx_tensor *past,
            const struct heads *now, int64_t length)
@@ -45,12 +50,12 @@ check_past(struct onnx_node *node, const struct onnx_tensor *past,
     return (past->rank == 4 && past->dim[0] == now->samples &&
             past->dim[1] == now->heads && past->dim[2] == length &&
             past->dim[3] == now->width) ||
-           onnx_fail(node, "past_key and past_value must be of the samples, heads and "
-                           "width of K and V, and of one length");
+           onnx_fail(node, "past_key and past_value must have the samples, heads and "
+                           "width of K and V, and the same length");
 }
 
-/* The mask is broadcast to samples, heads, queries and keys. Of keys it may have fewer:
- * those behind it are masked. */
+/* The mask is broadcast to samples, heads, queries and keys. It may have fewer keys than
+ * K: the keys behind its end are then masked. */
 static bool
 check_mask(struct onnx_node *node, const struct attention *a)
 {
@@ -80,7 +85,7 @@ read_attention(struct onnx_node *node, struct attention *a)
     if (!q || !k || !v)
         return onnx_fail(node, "it needs Q, K and V");
     if (q->rank != k->rank || q->rank != v->rank)
-        return onnx_fail(node, "Q, K and V must have as many dimensions");
+        return onnx_fail(node, "Q, K and V must have the same number of dimensions");
     if (!read_heads(node, q, "q_num_heads", &a->q) ||
         !read_heads(node, k, "kv_num_heads", &a->k) ||
         !read_heads(node, v, "kv_num_heads", &a->v))
@@ -89,8 +94,8 @@ read_attention(struct onnx_node *node, struct attention *a)
         a->k.heads != a->v.heads || a->k.length != a->v.length ||
         a->q.width != a->k.width)
         return onnx_fail(node,
-                         "Q, K and V must be of as many samples, K and V of as many "
-                         "heads and as long, and Q as wide as K");
+                         "Q, K and V must have the same number of samples, K and V the "
+                         "same heads and length, and Q the width of K");
     if (a->k.heads < 1 || a->q.heads % a->k.heads != 0)
         return onnx_fail(node, "%lld heads of Q cannot share %lld of K",
                          (long long)a->q.heads, (long long)a->k.heads);
@@ -105,8 +110,10 @@ read_attention(struct onnx_node *node, struct attention *a)
     return check_mask(node, a);
 }
 
-/* Query i attends to the keys of before, and below a causal mask to those up to its own,
- * of which half counts (as of a named network: half of the square). */
+/* The number of pairs of a query and a key to which it attends, in one sample and head.
+ * Every query attends to the keys of earlier calls. With a causal mask it attends to the
+ * new keys up to its own, and the diagonal counts half, as in a named network (half of
+ * the square). A query beyond the last new key attends to all keys. */
 static double
 count_pairs(const struct attention *a, bool causal)
 {
@@ -152,12 +159,14 @@ shape_attention(struct onnx_node *node, const struct attention *a)
 bool
 onnx_attention(struct onnx_node *node)
 {
-    enum { SOFTMAX = 5, CAP = 8 }; /* of a score, as operators of their own take */
+    /* operations per score, as many as the operators Softmax and Tanh take */
+    enum { SOFTMAX = 5, CAP = 8 };
     bool causal = onnx_integer(node->message, "is_causal", 0) != 0;
     struct attention a = {.past = 0};
     double each;
     if (onnx_in(node, LENGTHS))
-        return onnx_fail(node, "nonpad_kv_seqlen, lengths that data say, is not covered");
+        return onnx_fail(
+            node, "nonpad_kv_seqlen is not covered: its lengths depend on the data");
     if (onnx_integer(node->message, "left_window_size", -1) >= 0 ||
         onnx_integer(node->message, "right_window_size", -1) >= 0)
         return onnx_fail(node, "a window of keys is not covered");
@@ -172,10 +181,10 @@ onnx_attention(struct onnx_node *node)
     return true;
 }
 
-/* ---- positions
- * ------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------ */
 
-/* A pair of elements is turned by an angle: 4 products and 2 sums. */
+/* Turns each pair of elements by an angle, which takes 4 products and 2 sums: 3
+ * operations per element. */
 bool
 onnx_rotary(struct onnx_node *node)
 {
@@ -204,10 +213,11 @@ onnx_rotary(struct onnx_node *node)
                     angles->dim[angles->rank - 1] == turned / 2;
         if (!fits ||
             (!rows && (angles->dim[0] != h.samples || angles->dim[1] != h.length)))
-            return onnx_fail(node,
-                             "cos_cache and sin_cache must be of %s, and %lld angles",
-                             rows ? "positions" : "the samples, their length",
-                             (long long)(turned / 2));
+            return onnx_fail(
+                node,
+                "the dimensions of cos_cache and sin_cache must be %s, and %lld "
+                "angles",
+                rows ? "positions" : "samples, their length", (long long)(turned / 2));
     }
     tokens = (double)h.samples * (double)h.length;
     node->out = *x;

@@ -1,10 +1,15 @@
-/* Nodes -> layers. */
+/* Makes the layers of a network from the nodes of an ONNX graph. All values are added
+ * first; then weights.c decides which inputs are data and which are weights; then each
+ * node is read in order: the shapes of its outputs are inferred, and a layer is added
+ * unless the node costs nothing. At the end the network is scaled to the batch that was
+ * asked for. */
 #include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Inputs of a node are compared with each other. */
+/* The most inputs of a node. find_reads() compares each of them with all others, so the
+ * limit keeps a damaged file from taking hours. */
 enum { INPUTS_MAX = 4096 };
 
 static bool
@@ -15,9 +20,11 @@ fail(const struct onnx_building *b, const char *what, const char *name, const ch
                     onnx_clean(name, text), more);
 }
 
-/* ---- shapes that the file says --------------------------------------------------- */
+/* ---- shapes given by the file ---------------------------------------------------- */
 
-/* 1: *size; 0: it is not known. `leads`: it is the batch of an input. */
+/* Reads the size of a dimension: a number, or a name whose size the options give. 1:
+ * *size is set; 0: it is not known. If `leads`, the dimension is the samples of an input;
+ * without a number it is 1 sample, which scale() multiplies. */
 static int
 take_dimension(const struct onnx_building *b, const Onnx__Dimension *dim, bool leads,
                int64_t *size)
@@ -69,6 +76,7 @@ onnx_take_info(const struct onnx_building *b, const Onnx__ValueInfo *info,
                 "has a negative dimension, or more elements than can be counted");
 }
 
+/* A value may be in both lists: the first one holds. */
 static bool
 index_infos(struct onnx_building *b)
 {
@@ -84,7 +92,7 @@ index_infos(struct onnx_building *b)
     return true;
 }
 
-/* What the file says of a value; not shaped if it says nothing. */
+/* The shape that the file gives for a value; not shaped if it gives none. */
 static struct onnx_tensor
 said_of(struct onnx_building *b, const char *name)
 {
@@ -102,7 +110,7 @@ said_of(struct onnx_building *b, const char *name)
 
 /* ---- values ------------------------------------------------------------------------ */
 
-/* A value that is there only once. */
+/* Adds a value. Its name must be new: each value is made once. */
 static struct onnx_value *
 add_value(struct onnx_building *b, const char *name)
 {
@@ -138,7 +146,8 @@ add_initializers(struct onnx_building *b)
     return true;
 }
 
-/* One layer, which reads nothing, for each input that is no initialiser and is read. */
+/* Adds a value for each input that is no initialiser: older files list the initialisers
+ * among their inputs, too. */
 static bool
 add_inputs(struct onnx_building *b)
 {
@@ -176,7 +185,8 @@ mark_reads(struct onnx_building *b)
         }
 }
 
-/* The data that a node reads become layers. */
+/* Adds a layer, which reads nothing, for each input that is data and that a node reads.
+ * The first of them gives the file's batch. */
 static bool
 start_inputs(struct onnx_building *b)
 {
@@ -233,7 +243,9 @@ find_inputs(struct onnx_node *node)
             continue;
         onnx_clean(from, name);
         if (at == REC_NONE)
-            return onnx_fail(node, "its input '%s' is made by nobody", name);
+            return onnx_fail(
+                node, "its input '%s' is made by no node, and is no input of the model",
+                name);
         if (!b->value[at].made)
             return onnx_fail(node,
                              "its input '%s' is made by no node before it: nodes must be "
@@ -253,8 +265,9 @@ onnx_is_parameter(const struct onnx_node *node, size_t i)
            !buffer;
 }
 
-/* The layers that it reads, each once, in node->in's order, at `reads`; and what it
- * reads. */
+/* Writes the layers that a node reads to `reads`, each once, in the order of its inputs,
+ * and returns their number. Sums up the elements and parameters that it reads. A
+ * parameter is owned by the first layer that reads it; later ones are tied to it. */
 static size_t
 find_reads(struct onnx_node *node, uint32_t *reads, struct input_layer *layer)
 {
@@ -287,7 +300,7 @@ find_reads(struct onnx_node *node, uint32_t *reads, struct input_layer *layer)
     return n;
 }
 
-/* The layer of a node, which writes `out` elements, and of `value`. */
+/* Adds the layer of a node, which writes `out` elements and among them `value`. */
 static bool
 add_layer(struct onnx_node *node, struct onnx_value *value, double out)
 {
@@ -309,8 +322,11 @@ add_layer(struct onnx_node *node, struct onnx_value *value, double out)
     return ok;
 }
 
-/* Is it computed of constants alone, before training? *param: of which parameter, if of
- * one and nothing else. */
+/* Is the output of a node computed from constants alone, so that it costs nothing in
+ * training? *param becomes the parameter from which it is made, if it is one; REC_NONE
+ * otherwise. A node that combines several parameters is work in each step. A node of at
+ * most two inputs, one of them a parameter, is taken for the parameter itself, such as
+ * its transposition. */
 static bool
 is_constant(const struct onnx_node *node, uint32_t *param)
 {
@@ -329,7 +345,8 @@ is_constant(const struct onnx_node *node, uint32_t *param)
     return params == 0 || (params == 1 && node->nin <= 2) || node->op->cost != ONNX_WORK;
 }
 
-/* Light models have their weights made up, of initialisers that say their shapes. */
+/* Is the node a stand-in for a weight? Light models, from which the values were removed,
+ * make a weight with ConstantOfShape from an initialiser that has its shape. */
 static bool
 stands_for_parameter(const struct onnx_node *node)
 {
@@ -340,6 +357,8 @@ stands_for_parameter(const struct onnx_node *node)
            (!value || !value->t || onnx_is_float(value->t->element));
 }
 
+/* Infers the shape of output node->output by the operator's rule; if the rule cannot, the
+ * file must give the shape. */
 static bool
 run_rule(struct onnx_node *node, const char *output)
 {
@@ -359,7 +378,7 @@ run_rule(struct onnx_node *node, const char *output)
                      onnx_clean(output, name));
 }
 
-/* Output i, by the rule; *value becomes it. */
+/* Infers the shape of output i, whose value *value becomes. */
 static bool
 shape_output(struct onnx_node *node, size_t i, struct onnx_value **value)
 {
@@ -373,7 +392,8 @@ shape_output(struct onnx_node *node, size_t i, struct onnx_value **value)
     return true;
 }
 
-/* What the value is made of, and the layer that writes it and what else there is. */
+/* Finds the layer or parameter of which a value is made, and adds the node's layer if it
+ * needs one. `written` are the elements that this layer writes. */
 static bool
 place_output(struct onnx_node *node, struct onnx_value *value, double written)
 {
@@ -389,6 +409,7 @@ place_output(struct onnx_node *node, struct onnx_value *value, double written)
     return true;
 }
 
+/* ONNX_APART: each output has a layer of its own, or none if it has no name. */
 static bool
 take_apart(struct onnx_node *node)
 {
@@ -400,7 +421,8 @@ take_apart(struct onnx_node *node)
     return true;
 }
 
-/* Outputs behind the first one are of its layer; only the file knows their shapes. */
+/* ONNX_FIRST: outputs behind the first one belong to its layer. Only the file can give
+ * their shapes, which are needed only if a node reads them. */
 static bool
 take_first(struct onnx_node *node)
 {
@@ -422,6 +444,8 @@ take_first(struct onnx_node *node)
     return true;
 }
 
+/* ONNX_TOGETHER: one layer writes all outputs that have names. It has the work that the
+ * rule sets for the last of them, which is that of the whole node. */
 static bool
 take_together(struct onnx_node *node)
 {
@@ -462,10 +486,10 @@ take_node(struct onnx_node *node)
     }
 }
 
-/* ---- the network
- * --------------------------------------------------------------------- */
+/* ---- the network ---------------------------------------------------------- */
 
-/* Layers that no other reads come together in one. */
+/* A network has one last layer. If several layers are read by no other, adds one that
+ * reads them all. */
 static bool
 join_ends(struct onnx_building *b)
 {
@@ -487,6 +511,8 @@ join_ends(struct onnx_building *b)
     return ok;
 }
 
+/* Scales all layers from the file's batch to the one that was asked for. Of a matrix
+ * product, the number of products grows if there are several, else their rows M. */
 static bool
 scale(struct onnx_building *b)
 {
@@ -526,7 +552,7 @@ build(struct onnx_building *b)
     }
     free(node.in);
     if (ok && b->network->nlayers == inputs)
-        ok = rec_fail(b->err, REC_DATA, "%s: nothing is computed of an input", b->name);
+        ok = rec_fail(b->err, REC_DATA, "%s: nothing is computed from an input", b->name);
     return ok && join_ends(b) && scale(b);
 }
 

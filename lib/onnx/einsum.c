@@ -1,10 +1,13 @@
 /*
- * Einsum: "bhqd,bhkd->bhqk", a sum over the indices that the result does not have.
+ * The operator Einsum: a sum of products over the indices that the result does not have,
+ * such as "bhqd,bhkd->bhqk". An index of two operands belongs to one of four classes,
+ * which make it a batch of matrix products:
  *
- *     in both operands and the result   BATCH        in one and the result   M, N
- *     in both, but not in the result    K            in one alone            summed before
+ *     in both operands and the result   BATCH     in one operand and the result   M, N
+ *     in both, but not in the result    K         in one operand alone      summed before
  *
- * An index is a letter, or a dimension of "...", counted from its last one.
+ * An index is a letter, or a dimension of "...", counted from its last one, since "..."
+ * of operands of different ranks are aligned at the end.
  */
 #include "private.h"
 
@@ -12,9 +15,10 @@ enum { LETTERS = 52, INDICES = LETTERS + ONNX_RANK_MAX, OPERANDS = 2 };
 
 /* The indices of an operand, or of the result. */
 struct term {
-    uint32_t n, open; /* open: how many of the n indices "..." stands for */
-    uint8_t index[ONNX_RANK_MAX];
-    bool dots; /* it has "..." */
+    uint32_t n;                   /* indices */
+    uint32_t open;                /* of these, the indices for which "..." stands */
+    uint8_t index[ONNX_RANK_MAX]; /* below LETTERS: a letter */
+    bool dots;                    /* it has "..." */
 };
 
 struct sum {
@@ -22,10 +26,11 @@ struct sum {
     struct term operand[OPERANDS], result;
     const struct onnx_tensor *in[OPERANDS];
     bool has_result;         /* the equation says it */
-    int64_t extent[INDICES]; /* -1: nobody has it */
+    int64_t extent[INDICES]; /* length of an index; -1: no operand has it */
     bool in_operand[OPERANDS][INDICES], in_result[INDICES];
 };
 
+/* The index of a letter, from 0: capitals first, as ONNX orders them; -1: no letter. */
 static int
 letter(char c)
 {
@@ -34,10 +39,10 @@ letter(char c)
     return c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 
-/* ---- the equation
- * -------------------------------------------------------------------- */
+/* ---- the equation --------------------------------------------------------- */
 
-/* Reads a term, up to ',', "->" or the end. `open`: dimensions that "..." stands for. */
+/* Reads a term, up to ',', "->" or the end. `open` is the number of dimensions for which
+ * "..." stands. */
 static bool
 read_term(struct onnx_node *node, const char **at, const char *end, uint32_t open,
           struct term *term)
@@ -68,7 +73,7 @@ read_term(struct onnx_node *node, const char **at, const char *end, uint32_t ope
     return true;
 }
 
-/* Letters of the term that begins at `at`. */
+/* Counts the letters of the term that begins at `at`. */
 static uint32_t
 count_letters(const char *at, const char *end)
 {
@@ -117,7 +122,8 @@ most_open(const struct sum *s)
     return most;
 }
 
-/* Without "->": "...", then the letters that are there once, A to z. */
+/* Makes the result of an equation without "->": the dimensions of "...", then the letters
+ * that occur once, from A to z. */
 static bool
 make_result(struct onnx_node *node, struct sum *s)
 {
@@ -161,8 +167,7 @@ read_equation(struct onnx_node *node, struct sum *s)
     return at == end || onnx_fail(node, "its equation goes on behind its result");
 }
 
-/* ---- extents
- * ------------------------------------------------------------------------ */
+/* ---- extents -------------------------------------------------------------- */
 
 static const char *
 index_name(uint8_t index, char name[4])
@@ -171,6 +176,8 @@ index_name(uint8_t index, char name[4])
     return strcpy(name, index < LETTERS ? text : "...");
 }
 
+/* Finds the length of each index, and which operands have it. An operand whose dimension
+ * is broadcast from 1 counts as not having the index. */
 static bool
 read_extents(struct onnx_node *node, struct sum *s)
 {
@@ -181,13 +188,13 @@ read_extents(struct onnx_node *node, struct sum *s)
         for (uint32_t i = 0; i < s->operand[k].n; i++) {
             uint8_t index = s->operand[k].index[i];
             int64_t *extent = &s->extent[index], dim = s->in[k]->dim[i];
-            bool stretches = index >= LETTERS; /* those of "..." are broadcast */
+            bool stretches = index >= LETTERS; /* dimensions of "..." are broadcast */
             if (*extent == -1 || (stretches && *extent == 1))
                 *extent = dim;
             else if (*extent != dim && !(stretches && dim == 1))
-                return onnx_fail(node, "index '%s' is %lld long here and %lld there",
-                                 index_name(index, name), (long long)*extent,
-                                 (long long)dim);
+                return onnx_fail(
+                    node, "index '%s' has length %lld in one place, %lld in another",
+                    index_name(index, name), (long long)*extent, (long long)dim);
         }
     for (size_t k = 0; k < s->noperands; k++)
         for (uint32_t i = 0; i < s->operand[k].n; i++)
@@ -204,15 +211,14 @@ read_extents(struct onnx_node *node, struct sum *s)
     }
     for (uint32_t i = LETTERS; i < INDICES; i++)
         if (s->extent[i] != -1 && !s->in_result[i])
-            return onnx_fail(node, "its result leaves '...' out");
+            return onnx_fail(node, "its result must have '...', too");
     return onnx_count(&node->out) || onnx_fail(node, "its output has too many elements");
 }
 
-/* ---- work
- * --------------------------------------------------------------------------- */
+/* ---- work ----------------------------------------------------------------- */
 
-/* Elements of operand k that remain once the indices it has alone are summed; *flops:
- * what summing them took. */
+/* Adds to *flops the operations for summing operand k over the indices that it has alone:
+ * one for each of its elements, if there is such an index. */
 static void
 sum_alone(const struct sum *s, size_t k, double *flops)
 {
@@ -228,7 +234,9 @@ sum_alone(const struct sum *s, size_t k, double *flops)
     *flops += any ? elements : 0;
 }
 
-/* The product of what is left: a matrix product if an index of both is summed. */
+/* Counts the product of two operands, from which the indices of one operand alone have
+ * been summed. It is a matrix product if an index of both is summed, else element by
+ * element. */
 static void
 multiply(struct onnx_node *node, const struct sum *s)
 {
@@ -242,7 +250,7 @@ multiply(struct onnx_node *node, const struct sum *s)
             gemm[3] *= (double)s->extent[i];
             contracts = true;
         } else if ((a || b) && s->in_result[i])
-            /* rows are those of the data, as a weight's are the columns */
+            /* M are the rows of the data, N the columns of the weight, on either side */
             gemm[a != (left && !onnx_is_parameter(node, 1)) ? 1 : 2] *=
                 (double)s->extent[i];
     }

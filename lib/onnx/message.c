@@ -1,10 +1,12 @@
-/* A file -> its message. */
+/* Reads a file into the message of the protobuf schema (onnx.proto), and reads attributes
+ * of nodes. protobuf-c does the unpacking; here are its limit of memory, and the
+ * difference between a file that is cut and one that is damaged. */
 #include "private.h"
 
 #include <stdlib.h>
 
-/* Unpacked it may need so many bytes more than the file has: short messages can say
- * much. */
+/* The bytes that an unpacked message may take in addition to the file's size: a few bytes
+ * of a damaged file can ask for very many. */
 #define UNPACKED_MORE ((size_t)1 << 30)
 
 struct bytes {
@@ -29,7 +31,8 @@ read_bytes(const char *path, struct bytes *bytes, struct rec_error *err)
     return n == 0;
 }
 
-/* A varint; false: it goes on behind the end. */
+/* Reads a varint of the protobuf format. False: it does not end before the file does, or
+ * has more than ten bytes. */
 static bool
 take_varint(const struct bytes *bytes, size_t *at, uint64_t *value)
 {
@@ -43,7 +46,9 @@ take_varint(const struct bytes *bytes, size_t *at, uint64_t *value)
     return false;
 }
 
-/* Does the last field end behind the bytes, as one of a file that is cut does? */
+/* Does the last field of the outermost message end beyond the end of the file? Then the
+ * file was cut; a file that is damaged elsewhere looks different. The number behind `key`
+ * is the wire type: 0 varint, 1 and 5 fixed sizes, 2 length and bytes. */
 static bool
 is_cut(const struct bytes *bytes)
 {
@@ -72,10 +77,11 @@ is_cut(const struct bytes *bytes)
     return false;
 }
 
-/* Memory of the message. */
+/* The memory of a message, and why getting more failed. */
 struct unpacking {
-    size_t left;
-    bool starved, excess;
+    size_t left;  /* bytes that may still be used */
+    bool starved; /* malloc() failed */
+    bool excess;  /* more than `left` was asked for */
 };
 
 static void *
@@ -111,7 +117,8 @@ unpack(const char *name, const struct bytes *bytes, struct rec_error *err)
     if (unpacking.starved)
         rec_fail_memory(err);
     else if (unpacking.excess)
-        rec_fail(err, REC_DATA, "%s: it says more than fits into memory of 1 GiB", name);
+        rec_fail(err, REC_DATA, "%s: it needs 1 GiB more of memory than it has bytes",
+                 name);
     else if (is_cut(bytes))
         rec_fail(err, REC_IO, "%s: the file is cut, or no ONNX model", name);
     else

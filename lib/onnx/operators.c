@@ -1,20 +1,25 @@
-/* The table of operators. */
+/* The table of operators: the rule, the work and the operands of each. */
 #include "private.h"
 
-/* Operations an element: as a named network's layers have them, and what a function
- * takes. */
+/* Operations per element. They are those of the layers of named networks (lib/input), so
+ * that a network costs the same in both forms. FUNCTION is an exponential and what goes
+ * with it; SERIES is a function of several such parts, as Tanh or Gelu. */
 enum { MOVE = 0, ONE = 1, NORM = 4, FUNCTION = 4, SOFTMAX = 5, SERIES = 8 };
 
-/* Running means and variances; the state before the first step, and the lengths of
- * samples; angles and positions. */
+/* Operands that are not trained. */
 enum {
+    /* BatchNormalization: running mean and variance */
     STATISTICS = ONNX_BUFFER(3) | ONNX_BUFFER(4),
+    /* RNN, GRU, LSTM: lengths of the samples, states before the first step */
     STATES = ONNX_BUFFER(4) | ONNX_BUFFER(5) | ONNX_BUFFER(6),
+    /* RotaryEmbedding: cosines, sines and positions */
     ANGLES = ONNX_BUFFER(1) | ONNX_BUFFER(2) | ONNX_BUFFER(3),
+    /* Attention: mask, keys and values of earlier calls */
     MASK_AND_PAST = ONNX_BUFFER(3) | ONNX_BUFFER(4) | ONNX_BUFFER(5)
 };
 
-/* Most have work, one output that counts, and no input that is a buffer. */
+/* Rows of one sort. Most operators have work, a first output that alone costs something,
+ * and no buffers. */
 #define WORKS(name, rule, each, kind, weights)                    \
     {                                                             \
         name, rule, each, kind, ONNX_WORK, weights, ONNX_FIRST, 0 \
@@ -26,7 +31,7 @@ enum {
 #define NORMALIZES(name, each) WORKS(name, onnx_same, each, NULL, ONNX_BEHIND)
 #define MULTIPLIES(name, rule, kind, weights) WORKS(name, rule, ONE, kind, weights)
 #define WORK(name, rule, kind) WORKS(name, rule, ONE, kind, ONNX_EITHER)
-/* No gradient goes through: what is compared with is no parameter. */
+/* No gradient passes a comparison, so all its operands are buffers. */
 #define COMPARES(name)                                                           \
     {                                                                            \
         name, onnx_pointwise, ONE, NULL, ONNX_WORK, ONNX_EITHER, ONNX_FIRST, ~0u \

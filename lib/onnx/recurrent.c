@@ -1,5 +1,6 @@
-/* RNN, GRU and LSTM: a step after the other, each of them a product and what its gates
- * do. */
+/* The operators RNN, GRU and LSTM. Each of their steps is a product of input and state
+ * with the weights of all gates, followed by the gates' functions, element by element.
+ * The cells are as onnx.ai defines them. */
 #include "private.h"
 
 #include <stdio.h>
@@ -7,15 +8,15 @@
 
 enum { X, W, R, B, LENGTHS, STATE_H, STATE_C, PEEPHOLES, INPUTS };
 
-/* A cell by its numbers. Operations are those of an element of its state, in a step. */
+/* A kind of cell. Operations are counted per element of its state and per step. */
 struct cell {
     const char *name;
     int64_t gates;
-    size_t inputs, outputs;
-    double sums; /* products and sums, beside those with weights */
+    size_t inputs, outputs; /* the most that its operator has */
+    double sums;            /* products and sums, except those with weights */
     size_t nfunctions;
-    const char *function[3]; /* of which each is applied */
-    double times[3];         /* so often */
+    const char *function[3]; /* the functions if the node names no others */
+    double times[3];         /* how many gates apply each function */
 };
 
 static const struct cell cells[] = {
@@ -26,8 +27,8 @@ static const struct cell cells[] = {
     {"LSTM", 4, INPUTS, 3, 4, 3, {"Sigmoid", "Tanh", "Tanh"}, {3, 1, 1}},
 };
 
-/* Operations of the functions that a cell may name; those that are operators, too, as
- * they. */
+/* Operations per element of the functions that a node may name. Functions that are also
+ * operators take as many as those do (operators.c). */
 static const struct function {
     const char *name;
     double each;
@@ -71,7 +72,8 @@ read_directions(struct onnx_node *node, struct recurrence *r)
            onnx_fail(node, "direction must be forward, reverse or bidirectional");
 }
 
-/* An input that may be left out; `there`: one that must be as is said. */
+/* Checks the shape of an input, unless the node leaves it out. `shape` has `rank` sizes
+ * that count. */
 static bool
 check_input(struct onnx_node *node, size_t i, const char *name, uint32_t rank,
             const int64_t shape[3])
@@ -114,9 +116,8 @@ check_inputs(struct onnx_node *node, const struct recurrence *r)
 static bool
 read_recurrence(struct onnx_node *node, struct recurrence *r)
 {
-    enum {
-        STATE_MAX = 1 << 30
-    }; /* so that the gates of both directions can be counted */
+    /* the largest state, so that products of it and of small numbers do not overflow */
+    enum { STATE_MAX = 1 << 30 };
     const struct onnx_tensor *x = onnx_in(node, X), *w = onnx_in(node, W),
                              *back = onnx_in(node, R);
     while (strcmp(r->cell->name, node->op->name) != 0)
@@ -137,7 +138,8 @@ read_recurrence(struct onnx_node *node, struct recurrence *r)
     return read_directions(node, r) && check_inputs(node, r);
 }
 
-/* Y has the state after each step, Y_h and Y_c that after the last one. */
+/* The first output, Y, has the states after all steps; Y_h and Y_c have the state after
+ * the last one. */
 static bool
 shape_states(struct onnx_node *node, const struct recurrence *r)
 {
@@ -156,7 +158,8 @@ shape_states(struct onnx_node *node, const struct recurrence *r)
     return onnx_count(out) || onnx_fail(node, "its output has too many elements");
 }
 
-/* Operations of function i of a direction; false: it is not known, said. */
+/* Finds the operations per element of function i. The list of names is that of the first
+ * direction, followed by that of the second. False: the function is not known, *err. */
 static bool
 read_function(struct onnx_node *node, const struct recurrence *r, size_t i, double *each)
 {
@@ -182,7 +185,8 @@ read_function(struct onnx_node *node, const struct recurrence *r, size_t i, doub
     return onnx_fail(node, "the activation '%s' is not known", onnx_clean(text, clean));
 }
 
-/* Of all elements of the state in a step of one sample, in all directions. */
+/* Sums up the operations of the functions on the whole state of one sample, in one step,
+ * in all directions. */
 static bool
 count_functions(struct onnx_node *node, const struct recurrence *r, double *sum)
 {
@@ -196,7 +200,9 @@ count_functions(struct onnx_node *node, const struct recurrence *r, double *sum)
     return true;
 }
 
-/* As everywhere, a bias rides with its product. Every sample takes every step. */
+/* As in all layers, adding a bias to a product costs nothing. Every sample is taken to
+ * have all steps, since the data say how long each is. The six operations of peepholes
+ * are a product and a sum for each of three gates. */
 bool
 onnx_recurrent(struct onnx_node *node)
 {

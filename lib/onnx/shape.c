@@ -1,4 +1,7 @@
-/* Operators that make, change and cut shapes. */
+/* Rules of the operators that make shapes, change them, and move elements. A rule that
+ * needs integers whose values are not known leaves the output unshaped and returns true:
+ * the file may give the shape. The elements of short lists of integers are
+ * computed, too (onnx_tensor.value), since models compute shapes with these operators. */
 #include "private.h"
 
 static bool
@@ -15,6 +18,8 @@ no_input(struct onnx_node *node)
 
 /* ---- constants ------------------------------------------------------------------- */
 
+/* A constant is a tensor, an integer, a list of integers, or a number whose value no
+ * shape needs. Other kinds, such as texts, get their shape from the file. */
 bool
 onnx_constant(struct onnx_node *node)
 {
@@ -39,6 +44,7 @@ onnx_constant(struct onnx_node *node)
     return true;
 }
 
+/* The output's shape is the input's list of integers, its elements are all `value`. */
 bool
 onnx_constant_of_shape(struct onnx_node *node)
 {
@@ -59,6 +65,8 @@ onnx_constant_of_shape(struct onnx_node *node)
     return true;
 }
 
+/* The output is the list of the input's dimensions from `start` to `end`, which count
+ * from the last one if they are negative, and are clamped. */
 bool
 onnx_shape(struct onnx_node *node)
 {
@@ -88,7 +96,7 @@ onnx_size(struct onnx_node *node)
     return true;
 }
 
-/* The same elements in another shape. */
+/* Completes an output that has the input's elements in another shape. */
 static bool
 reshaped(struct onnx_node *node, const struct onnx_tensor *in)
 {
@@ -98,9 +106,13 @@ reshaped(struct onnx_node *node, const struct onnx_tensor *in)
     if (!onnx_count(out))
         return too_many(node);
     return out->count == in->count ||
-           onnx_fail(node, "%.0f elements do not become %.0f", in->count, out->count);
+           onnx_fail(node, "its input has %.0f elements, its output would have %.0f",
+                     in->count, out->count);
 }
 
+/* A dimension of -1 takes the elements that the others leave (`rest`); one of 0 is that
+ * of the input, unless `allowzero`. If the rest is no whole number, the dimension becomes
+ * 0 and reshaped() reports the difference. */
 bool
 onnx_reshape(struct onnx_node *node)
 {
@@ -129,6 +141,8 @@ onnx_reshape(struct onnx_node *node)
     return reshaped(node, in);
 }
 
+/* Makes a matrix: the dimensions before the axis become its rows, the others its
+ * columns. */
 bool
 onnx_flatten(struct onnx_node *node)
 {
@@ -149,8 +163,8 @@ onnx_flatten(struct onnx_node *node)
     return reshaped(node, in);
 }
 
-/* Marks the axes that are named, of `rank`. 1; 0: none is named; -1: they are not known;
- * -2: *err. */
+/* Marks the axes that a node names, of a tensor of `rank`. 1: it names
+ * some; 0: it names none; -1: they are not known; -2: there is no such axis, *err. */
 static int
 mark_axes(struct onnx_node *node, uint32_t rank, bool mark[ONNX_RANK_MAX], uint32_t *n)
 {
@@ -166,6 +180,7 @@ mark_axes(struct onnx_node *node, uint32_t rank, bool mark[ONNX_RANK_MAX], uint3
     return there;
 }
 
+/* Removes the named axes, or all dimensions of length 1. */
 bool
 onnx_squeeze(struct onnx_node *node)
 {
@@ -184,6 +199,8 @@ onnx_squeeze(struct onnx_node *node)
     return reshaped(node, in);
 }
 
+/* The axes count in the output's dimensions, of which there are n more than the
+ * input's. */
 bool
 onnx_unsqueeze(struct onnx_node *node)
 {
@@ -235,6 +252,7 @@ onnx_transpose(struct onnx_node *node)
     return onnx_count(&node->out);
 }
 
+/* Lists of integers are concatenated, too: models build shapes so. */
 bool
 onnx_concat(struct onnx_node *node)
 {
@@ -264,7 +282,9 @@ onnx_concat(struct onnx_node *node)
     return onnx_count(out) || too_many(node);
 }
 
-/* Elements from..to by step of an axis, as ONNX clamps them. */
+/* The number of elements that a slice takes of an axis. *from becomes the first of them.
+ * Both ends count from the end of the axis if negative, and are then clamped, as ONNX
+ * says: with a negative step, `to` may lie before the first element, at -1. */
 static int64_t
 slice_axis(int64_t length, int64_t *from, int64_t to, int64_t step)
 {
@@ -280,6 +300,7 @@ slice_axis(int64_t length, int64_t *from, int64_t to, int64_t step)
     return *from > to ? (*from - to - 1) / -step + 1 : 0;
 }
 
+/* Only the elements of the slice are read, not the whole input. */
 bool
 onnx_slice(struct onnx_node *node)
 {
@@ -296,7 +317,7 @@ onnx_slice(struct onnx_node *node)
         onnx_list(node, 2, "ends", to, &nto) <= 0 || has_axes < 0 || has_steps < 0)
         return true;
     if (nto != n || (has_axes && naxes != n) || (has_steps && nsteps != n))
-        return onnx_fail(node, "as many ends, axes and steps as starts are needed");
+        return onnx_fail(node, "starts, ends, axes and steps must be equally long");
     node->out = *in;
     for (uint32_t i = 0; i < n; i++) {
         int64_t by = has_steps ? step[i] : 1;
@@ -313,6 +334,8 @@ onnx_slice(struct onnx_node *node)
     return true;
 }
 
+/* The parts have the lengths that are given; else they are equally long, except that the
+ * last one may be shorter. */
 bool
 onnx_split(struct onnx_node *node)
 {
@@ -328,7 +351,7 @@ onnx_split(struct onnx_node *node)
     if (given && !given->known)
         return true;
     if ((given && given->count != (double)n) || (said && (int64_t)said->n_ints != n))
-        return onnx_fail(node, "as many lengths as outputs are needed");
+        return onnx_fail(node, "split must have one length for each output");
     each = in->dim[at] / n + (in->dim[at] % n != 0);
     part = in->dim[at] - each * (int64_t)node->output;
     part = part < 0 ? 0 : part < each ? part : each;
@@ -344,7 +367,7 @@ onnx_split(struct onnx_node *node)
     return true;
 }
 
-/* Of one dimension, by indexes that are known. */
+/* Picks integers from a list by a list of indexes, if the values of both are known. */
 static void
 pick(struct onnx_tensor *out, const struct onnx_tensor *in,
      const struct onnx_tensor *index)
@@ -357,6 +380,7 @@ pick(struct onnx_tensor *out, const struct onnx_tensor *in,
     }
 }
 
+/* The axis is replaced by the dimensions of the indexes. */
 bool
 onnx_gather(struct onnx_node *node)
 {
@@ -378,12 +402,15 @@ onnx_gather(struct onnx_node *node)
     pick(out, in, index);
     if (!onnx_count(out))
         return too_many(node);
-    node->read = index->count; /* a parameter is read whole */
+    /* Of data, the chosen elements are read; a parameter counts apart, as a whole. */
+    node->read = index->count;
     if (node->b->value[node->in[0]].layer != REC_NONE)
         node->read += out->count;
     return true;
 }
 
+/* Broadcasts the input with the shape that is asked for, which may have fewer
+ * dimensions. */
 bool
 onnx_expand(struct onnx_node *node)
 {
@@ -407,6 +434,7 @@ onnx_expand(struct onnx_node *node)
     return onnx_count(out) || too_many(node);
 }
 
+/* Input 3 names the axes to pad; the file must then give the shape. */
 bool
 onnx_pad(struct onnx_node *node)
 {
@@ -430,6 +458,7 @@ onnx_pad(struct onnx_node *node)
     return onnx_count(&node->out) || too_many(node);
 }
 
+/* Infers nothing: the file must give the shape. */
 bool
 onnx_said(struct onnx_node *node)
 {

@@ -1,9 +1,10 @@
-/* Shapes, integers, and operators that work element by element. */
+/* Tensors: their shapes, their integers, and the rules of operators that work element by
+ * element. */
 #include "private.h"
 
 #include <stdio.h>
 
-/* More elements than this are none: not every integer beyond it is a double. */
+/* The most elements of a tensor, 2^53: beyond it not every integer is a double. */
 #define COUNT_MAX 9007199254740992.0
 
 bool
@@ -45,7 +46,8 @@ onnx_scalar(struct onnx_tensor *tensor, int64_t value)
     tensor->value[0] = value;
 }
 
-/* Integer i as it is in the file; false: there are not so many. */
+/* Reads integer i of a tensor in the file, where it is in raw_data or in a list of its
+ * type. False: the tensor has fewer integers, or elements of another type. */
 static bool
 take_integer(const Onnx__Tensor *message, size_t i, int64_t *value)
 {
@@ -138,7 +140,8 @@ onnx_axis(struct onnx_node *node, int64_t axis, uint32_t rank, uint32_t *at)
 
 /* ---- element by element ------------------------------------------------------- */
 
-/* What shapes make together: the last dimensions are paired, 1 goes with any. */
+/* Broadcasts an input's shape with the output's shape so far, by numpy's rules:
+ * dimensions are paired from the last one, and 1 fits any length. */
 static bool
 broadcast(struct onnx_node *node, const struct onnx_tensor *in)
 {
@@ -166,7 +169,8 @@ is_operator(const struct onnx_node *node, const char *name)
     return strcmp(node->op->name, name) == 0;
 }
 
-/* Of integers; false: it is not known. */
+/* Computes an operator on single integers; false: the result is not known. Only operators
+ * that models use on shapes are computed. */
 static bool
 calculate(const struct onnx_node *node, const int64_t x[3], int64_t *y)
 {
@@ -189,6 +193,8 @@ calculate(const struct onnx_node *node, const int64_t x[3], int64_t *y)
     return is_operator(node, "Equal") || is_operator(node, "Where");
 }
 
+/* Computes the integers of the output, if it is short and the inputs' are known (constant
+ * folding). */
 static void
 fold(struct onnx_node *node)
 {
@@ -228,7 +234,7 @@ onnx_pointwise(struct onnx_node *node)
     return true;
 }
 
-/* As the first input is, whatever the others are. */
+/* The output has the shape of the first input, whatever the other inputs are. */
 bool
 onnx_same(struct onnx_node *node)
 {

@@ -1,37 +1,39 @@
 /*
- * Inputs that are weights: a model that was exported without its values
- * (export_params=False) has them among its inputs, and does not say which are data.
+ * Tells which inputs of a model are weights, and which parameters are trained. A model
+ * that was exported without its values (export_params=False) has its weights among its
+ * inputs, and does not say which inputs are data. The operators that read an input tell:
  *
- *     data -----> [Conv] <---- weight                 an operand that only a weight is
- *     data -----> [Add] <----- [Transpose] <---- ?    beside data: its shape decides
+ *     data -----> [Conv] <---- weight                 only a weight can be this operand
+ *     data -----> [Add] <----- [Transpose] <---- ?    either can: its shape decides
  *
- * What is made of one input alone, by whatever operators, is followed to where it meets
- * others.
+ * A value that is made from one input alone, by any operators, is followed to the
+ * operator where it meets other values: that operator tells what the input is.
  */
 #include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a value is made of: the index of an input, or one of these. */
+/* The origin of a value: the index of the one input from which it is made, or one of
+ * these. */
 #define OF_DATA REC_NONE
 #define OF_CONSTANTS (REC_NONE - 1)
 
-/* What is known of a value that is an input. */
+/* What the operators tell of an input. */
 struct use {
-    bool open;     /* it may be a weight */
-    bool data;     /* it is an operand that only data are */
-    bool weight;   /* it is an operand that only a weight is */
-    bool beside;   /* it meets data in an operator that takes either */
+    bool open;     /* the file says nothing that a weight cannot be */
+    bool data;     /* it is an operand that only data can be */
+    bool weight;   /* it is an operand that only a weight can be */
+    bool beside;   /* it meets data in an operator that takes both */
     bool expanded; /* it is copied along a dimension, such as the samples */
-    bool unsure;   /* a weight, as far as its shape says, in front of all sure ones */
+    bool unsure;   /* taken for a weight by its shape alone, before all sure weights */
 };
 
 struct following {
     struct onnx_building *b;
-    struct use *use;  /* per value */
-    uint32_t *origin; /* per value */
-    bool has_weights; /* the file has some */
+    struct use *use;  /* for each value */
+    uint32_t *origin; /* for each value */
+    bool has_weights; /* the file has the values of some weights */
 };
 
 static uint32_t
@@ -40,7 +42,7 @@ find(const struct onnx_building *b, const char *name)
     return *name ? rec_map_get(&b->values, rec_str(name)) : REC_NONE;
 }
 
-/* The last row, of no name, if the operator is not known. */
+/* The row of a node's operator; the last row, without a name, if it is not known. */
 static const struct onnx_operator *
 row_of(const Onnx__Node *node)
 {
@@ -52,7 +54,8 @@ row_of(const Onnx__Node *node)
 
 /* ---- one node ---------------------------------------------------------------------- */
 
-/* What operand i is made of. What is left out, or of an unknown name, is a constant. */
+/* The origin of operand i. An operand that is left out or has an unknown name counts as a
+ * constant; an input that is surely data counts as data. */
 static uint32_t
 origin_of(const struct following *f, const Onnx__Node *node, size_t i)
 {
@@ -69,7 +72,9 @@ is_input(uint32_t origin)
     return origin < OF_CONSTANTS;
 }
 
-/* The operands from `first` on are weights, those before it are data. */
+/* The functions follow_*() look at one node: they mark what it tells of the inputs from
+ * which its operands are made, and return the origin of its output. This one is of
+ * operators whose operands from `first` on are weights and whose others are data. */
 static uint32_t
 follow_weights(struct following *f, const Onnx__Node *node, size_t first)
 {
@@ -83,7 +88,7 @@ follow_weights(struct following *f, const Onnx__Node *node, size_t first)
     return OF_DATA;
 }
 
-/* So are all but the first one and those that hold data of samples. */
+/* Recurrent operators: the first operand and the buffers are data, the others weights. */
 static uint32_t
 follow_recurrent(struct following *f, const Onnx__Node *node, unsigned buffers)
 {
@@ -98,8 +103,8 @@ follow_recurrent(struct following *f, const Onnx__Node *node, unsigned buffers)
     return OF_DATA;
 }
 
-/* An operator that takes data and weights alike. What is made of several inputs is taken
- * for made of the largest. */
+/* Operators that take data and weights alike. If several inputs meet, the result is taken
+ * to be made from the largest, and the others to stand beside data. */
 static uint32_t
 follow_any(struct following *f, const Onnx__Node *node)
 {
@@ -122,9 +127,9 @@ follow_any(struct following *f, const Onnx__Node *node)
     return result;
 }
 
-/* Input `origin` is where a weight stands, or data if the file has its weights anyway:
- * features of a graph's nodes are chosen from, too, and multiplied by what is on the
- * left. */
+/* Marks input `origin`, whose operand is `likely` a weight. It is one if the file has no
+ * weights of its own; if it has, the input may be data, such as features of the nodes of
+ * a graph, which are rows to choose from, or right factors. */
 static void
 use_as_weight(struct following *f, uint32_t origin, bool likely)
 {
@@ -134,7 +139,8 @@ use_as_weight(struct following *f, uint32_t origin, bool likely)
         f->use[origin].beside = true;
 }
 
-/* Matrices by matrices: the right one is the weight; stacks of matrices may be data. */
+/* Matrix products: the right operand is a weight. If it has more than two dimensions, a
+ * stack of matrices, it may be data, as in attention. Operand 2 is what Gemm adds. */
 static uint32_t
 follow_product(struct following *f, const Onnx__Node *node)
 {
@@ -153,7 +159,7 @@ follow_product(struct following *f, const Onnx__Node *node)
     return OF_DATA;
 }
 
-/* A table of rows, which data choose from. */
+/* Gather along the first axis: a table of rows, of which data choose some. */
 static uint32_t
 follow_table(struct following *f, const Onnx__Node *node)
 {
@@ -167,6 +173,8 @@ follow_table(struct following *f, const Onnx__Node *node)
     return OF_DATA;
 }
 
+/* A shape is known before anything runs, so the outputs of free operators are
+ * constants. */
 static uint32_t
 follow(struct following *f, const Onnx__Node *node)
 {
@@ -186,10 +194,10 @@ follow(struct following *f, const Onnx__Node *node)
     }
 }
 
-/* ---- the inputs
- * ---------------------------------------------------------------------- */
+/* ---- the inputs ----------------------------------------------------------- */
 
-/* Does an input say all that a weight says: floating point, each dimension a number? */
+/* Can an input be a weight? A weight has elements of floating point, and numbers for all
+ * its dimensions. */
 static bool
 may_be_weight(const Onnx__ValueInfo *info)
 {
@@ -229,7 +237,8 @@ has_batch(const struct onnx_value *value, int64_t batch)
     return value->tensor.rank > 0 && batch > 0 && value->tensor.dim[0] == batch;
 }
 
-/* Samples in the first input that is surely data; 0: there is none, or it has a name. */
+/* The number of samples of the first input that is surely data. 0: there is no such
+ * input, or the file has a name instead of the number. */
 static int64_t
 find_batch(const struct following *f)
 {
@@ -249,10 +258,11 @@ find_batch(const struct following *f)
     return 0;
 }
 
-/* Who exports weights as inputs puts them behind the data. So one that only stands beside
- * data is a weight if it has no batch, or if a sure weight is before it; and only if
- * there is a sure one at all. What is expanded to the samples, a class token, has none of
- * them. */
+/* Decides on the inputs that are not surely data. Exporters put weights behind the data.
+ * So an input that only stands beside data is a weight if its first dimension is not the
+ * batch, or if a sure weight comes before it, provided that the model has a sure weight
+ * at all. An input that is expanded to the samples, such as a class token, has no samples
+ * itself, and so is a weight. */
 static void
 decide(struct following *f)
 {
@@ -293,7 +303,9 @@ check_names(const struct onnx_building *b)
     return true;
 }
 
-/* Matrices or more among the initialisers, or what stands for them in a light model. */
+/* Does the file have weights of its own: initialisers of two or more dimensions that are
+ * read, or the stand-ins for them in a light model (stands_for_parameter() in
+ * build.c)? */
 static bool
 find_initializers(const struct onnx_building *b)
 {
@@ -310,7 +322,7 @@ find_initializers(const struct onnx_building *b)
     return false;
 }
 
-/* Tells weights from data by what reads them. */
+/* Tells weights from data by the operators that read them. */
 static void
 guess(struct following *f)
 {
@@ -327,7 +339,8 @@ guess(struct following *f)
         f->use[at].open = may_be_weight(b->graph->input[i]) && value->tensor.shaped;
         f->origin[at] = f->use[at].open ? at : OF_DATA;
     }
-    /* twice: that an input is data may be known only behind where it met others */
+    /* Twice: a later node may tell that an input is data, which changes what it means
+     * that another input stands beside it. */
     for (int turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < b->graph->n_node; i++) {
             const Onnx__Node *node = b->graph->node[i];
@@ -339,7 +352,7 @@ guess(struct following *f)
     decide(f);
 }
 
-/* From now on it is as an initialiser without its values. */
+/* Makes an input a weight: an initialiser whose values are not known. */
 static bool
 take_weight(struct onnx_building *b, const Onnx__ValueInfo *info,
             struct onnx_value *value)
@@ -353,6 +366,8 @@ take_weight(struct onnx_building *b, const Onnx__ValueInfo *info,
     return true;
 }
 
+/* Makes the inputs found to be weights initialisers, and lists the others. If the
+ * user names the data, all other inputs are weights. */
 static bool
 take(struct following *f)
 {
@@ -393,8 +408,7 @@ onnx_find_weights(struct onnx_building *b)
     return ok;
 }
 
-/* ---- gradients
- * ------------------------------------------------------------------------ */
+/* ---- gradients ------------------------------------------------------------ */
 
 static void
 mark(struct onnx_building *b, const char *name)
@@ -404,7 +418,8 @@ mark(struct onnx_building *b, const char *name)
         b->value[at].trained = true;
 }
 
-/* From the end to the start: what has a gradient gives one to what it is made of. */
+/* If a gradient reaches an output of the node, it reaches the operands, too, except
+ * buffers. The nodes are visited from the last to the first. */
 static void
 follow_back(struct onnx_building *b, const Onnx__Node *node)
 {
@@ -419,6 +434,8 @@ follow_back(struct onnx_building *b, const Onnx__Node *node)
             mark(b, node->input[i]);
 }
 
+/* A value that no node reads is an end of the graph, from which gradients start, as the
+ * graph's outputs are. */
 void
 onnx_mark_trained(struct onnx_building *b)
 {

@@ -1,18 +1,21 @@
-/* Operators that compute: convolutions, matrix products, pools, reductions. */
+/* Rules of the operators that compute: convolutions, pools, matrix products, reductions.
+ * A multiply-add counts as two operations, as in all of rampipe. */
 #include "private.h"
 
 /* A window that slides over the dimensions of an image. */
 struct window {
-    uint32_t n; /* dimensions, behind samples and channels */
+    uint32_t n; /* dimensions, without samples and channels */
     int64_t kernel[ONNX_RANK_MAX], stride[ONNX_RANK_MAX], dilation[ONNX_RANK_MAX];
-    int64_t pad[ONNX_RANK_MAX]; /* on both sides together */
-    bool same, up;              /* pads as needed; rounds up */
+    int64_t pad[ONNX_RANK_MAX]; /* sum of both sides */
+    bool same; /* auto_pad: padded so that the output has length / stride elements */
+    bool up;   /* ceil_mode: a window that only fits in part counts */
 };
 
-/* No length of an attribute may exceed this: products then fit. */
+/* The largest length in an attribute, so that products of two lengths do not overflow. */
 #define LENGTH_MAX ((int64_t)1 << 30)
 
-/* The integers of an attribute, `otherwise` if it is not there. */
+/* Reads the n integers of an attribute; without it, all are `otherwise`. They must not be
+ * less than `least`. */
 static bool
 read_lengths(struct onnx_node *node, const char *name, uint32_t n, int64_t least,
              int64_t otherwise, int64_t *list)
@@ -36,7 +39,8 @@ is_said(const Onnx__Attribute *attribute, const char *word)
            memcmp(attribute->s.data, word, attribute->s.len) == 0;
 }
 
-/* `kernel`: that of the weights; NULL: the attribute says it. */
+/* Reads the attributes of a window. `kernel` is its size as the weights give it; NULL:
+ * the attribute kernel_shape gives it. */
 static bool
 read_window(struct onnx_node *node, uint32_t n, const int64_t *kernel, struct window *w)
 {
@@ -55,7 +59,8 @@ read_window(struct onnx_node *node, uint32_t n, const int64_t *kernel, struct wi
         if (kernel)
             w->kernel[i] = kernel[i];
         if (w->kernel[i] < 1 || w->kernel[i] > LENGTH_MAX)
-            return onnx_fail(node, "its kernel is of no size");
+            return onnx_fail(node,
+                             "a dimension of its kernel is 0, negative or too large");
         w->pad[i] = is_said(pad, "VALID") ? 0 : pads[i] + pads[i + n];
     }
     return true;
@@ -70,7 +75,7 @@ window_count(const struct window *w)
     return count;
 }
 
-/* How often the window fits into dimension i of length x. */
+/* The number of places of the window in dimension i of length x; -1: it does not fit. */
 static int64_t
 slide(const struct window *w, uint32_t i, int64_t x)
 {
@@ -86,7 +91,8 @@ slide(const struct window *w, uint32_t i, int64_t x)
     return (w->up ? rest + s - 1 : rest) / s + 1;
 }
 
-/* Samples, channels and a dimension at least. */
+/* The first input, which must have samples, channels and at least one more dimension;
+ * NULL: *err. */
 static const struct onnx_tensor *
 image(struct onnx_node *node)
 {
@@ -97,7 +103,7 @@ image(struct onnx_node *node)
     return NULL;
 }
 
-/* node->out, of so many channels. */
+/* Makes node->out the shape that results when the window slides over x. */
 static bool
 slide_over(struct onnx_node *node, const struct onnx_tensor *x, const struct window *w,
            int64_t channels)
@@ -112,6 +118,7 @@ slide_over(struct onnx_node *node, const struct onnx_tensor *x, const struct win
     return onnx_count(out) || onnx_fail(node, "its output has too many elements");
 }
 
+/* The second input, the weights, which must have as many dimensions as x; NULL: *err. */
 static const struct onnx_tensor *
 weights_of(struct onnx_node *node, const struct onnx_tensor *x)
 {
@@ -163,7 +170,7 @@ onnx_transposed(struct onnx_node *node)
         return false;
     node->flops = 2 * x->count * (double)weights->dim[1] * window_count(&w);
     if (w.same || onnx_attribute(node->message, "output_shape"))
-        return true; /* the file must say the shape */
+        return true; /* the file must give the shape */
     out->rank = x->rank;
     out->dim[0] = x->dim[0];
     out->dim[1] = weights->dim[1] * group;
@@ -173,7 +180,8 @@ onnx_transposed(struct onnx_node *node)
         out->dim[i + 2] = w.stride[i] * (x->dim[i + 2] - 1) + more[i] +
                           w.dilation[i] * (w.kernel[i] - 1) + 1 - w.pad[i];
     }
-    return onnx_count(out) || onnx_fail(node, "its output is of no size");
+    return onnx_count(out) ||
+           onnx_fail(node, "its output has a negative dimension, or too many elements");
 }
 
 bool
@@ -213,7 +221,7 @@ onnx_window(struct onnx_node *node)
 
 /* ---- matrix products ------------------------------------------------------------ */
 
-/* BATCH products of M x K by K x N. */
+/* Completes a node that computes `batch` products of an M x K and a K x N matrix. */
 static bool
 multiply(struct onnx_node *node, double batch, double m, int64_t k, int64_t n)
 {
@@ -236,7 +244,8 @@ onnx_gemm(struct onnx_node *node)
     if (!a || !b || a->rank != 2 || b->rank != 2)
         return onnx_fail(node, "its operands must be two matrices");
     if (a->dim[1 - ta] != b->dim[tb])
-        return onnx_fail(node, "a matrix of %lld columns by one of %lld rows",
+        return onnx_fail(node,
+                         "a matrix of %lld columns is multiplied by one of %lld rows",
                          (long long)a->dim[1 - ta], (long long)b->dim[tb]);
     node->out.rank = 2;
     node->out.dim[0] = a->dim[ta];
@@ -261,7 +270,8 @@ batches(struct onnx_node *node, const struct onnx_tensor *a, const struct onnx_t
     return onnx_count(out) || onnx_fail(node, "its output has too many elements");
 }
 
-/* numpy's rules: a vector on the left is a row, on the right a column. */
+/* Follows numpy's rules: a vector on the left is a row, a vector on the right a column,
+ * and the output does not have the dimension that was added. */
 bool
 onnx_matmul(struct onnx_node *node)
 {
@@ -285,11 +295,14 @@ onnx_matmul(struct onnx_node *node)
     k = a.dim[a.rank - 1];
     n = b.dim[b.rank - 1];
     if (k != b.dim[b.rank - 2])
-        return onnx_fail(node, "a matrix of %lld columns by one of %lld rows",
+        return onnx_fail(node,
+                         "a matrix of %lld columns is multiplied by one of %lld rows",
                          (long long)k, (long long)b.dim[b.rank - 2]);
     if (!batches(node, &a, &b))
         return false;
-    rows = b.rank == 2; /* one matrix on the right: all rows go in one product */
+    /* If the right operand is one matrix, the rows of all matrices of the left one are
+     * multiplied by it in one product. */
+    rows = b.rank == 2;
     batch = rows ? 1 : out->count;
     if (rows)
         m *= out->count;
@@ -302,6 +315,8 @@ onnx_matmul(struct onnx_node *node)
 
 /* ---- reductions ------------------------------------------------------------------ */
 
+/* Without axes, all dimensions are reduced. ArgMax and ArgMin have an attribute `axis`
+ * instead. One operation per element of the input. */
 bool
 onnx_reduce(struct onnx_node *node)
 {
@@ -333,7 +348,8 @@ onnx_reduce(struct onnx_node *node)
     return onnx_count(&node->out);
 }
 
-/* TopK: each element is looked at; how a device finds the largest is its own affair. */
+/* TopK counts one operation per element of the input: how a device finds the largest
+ * elements is not modelled. */
 bool
 onnx_top(struct onnx_node *node)
 {

@@ -1,11 +1,16 @@
-/* Elastic training on spot instances: the rules that are exact in time, and what they
- * share with the published ones (elastic_tick.c). */
+/* Elastic training on spot instances by the sane rules, an event simulation that is exact
+ * in time, and the functions that the published rules (elastic_tick.c) use too.
+ * rampipe/train.h says what is simulated and from which source.
+ *
+ * Between two events of the trace, only iterations, checkpoints, reconfigurations and
+ * preparations end; complete() and advance() let them end in order of time. At an event,
+ * all losses of the instant are taken first; close_instant() then regroups once. */
 #include "elastic_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- time that passes, and what is told ---------------------------------- */
+/* ---- accounting, and calls of the sink ----------------------------------- */
 
 void
 train_elastic_spend(struct train_elastic *e, double time)
@@ -24,7 +29,8 @@ train_elastic_tell_state(struct train_elastic *e, double time)
         e->sink.state(e->sink.context, time, e->phase, count);
 }
 
-/* A time up to now, since which the population has not changed. */
+/* The instance-time spent until `time` follows from that spent until now, since the
+ * number of instances did not change in between. */
 struct train_mark
 train_elastic_mark(const struct train_elastic *e, double time)
 {
@@ -32,6 +38,8 @@ train_elastic_mark(const struct train_elastic *e, double time)
                                e->ledger.all - (e->now - time) * (double)e->population};
 }
 
+/* The first iteration after a roll-back moves the safe mark: the work that could be lost
+ * begins here, not at the checkpoint, which was before the reconfiguration. */
 void
 train_elastic_tell_step(struct train_elastic *e, double time, uint64_t size)
 {
@@ -44,7 +52,7 @@ train_elastic_tell_step(struct train_elastic *e, double time, uint64_t size)
     }
 }
 
-/* The work since the last checkpoint is lost, if any was done. Returns since when. */
+/* In another phase than training, the roll-back has been done already. */
 double
 train_elastic_roll_back(struct train_elastic *e)
 {
@@ -71,7 +79,7 @@ train_elastic_tell_reconfig(struct train_elastic *e, uint64_t size, double since
         e->sink.train(e->sink.context, &row);
 }
 
-/* ---- what ends by itself ------------------------------------------------- */
+/* ---- iterations, checkpoints and reconfigurations end --------------------- */
 
 static void
 start_iteration(struct train_elastic *e, double time)
@@ -81,6 +89,7 @@ start_iteration(struct train_elastic *e, double time)
     e->step_end = time + train_elastic_iteration(e->options.profile, (double)size);
 }
 
+/* A checkpoint starts with the end of an iteration, if none is being written. */
 static void
 end_iteration(struct train_elastic *e)
 {
@@ -113,6 +122,9 @@ resume(struct train_elastic *e)
     train_elastic_tell_state(e, e->now);
 }
 
+/* Forms as many pipelines as the active and standby instances allow, if active instances
+ * were lost or if there are enough on standby for one more pipeline. The checkpoint that
+ * is being written is given up, for its pipelines no longer exist. */
 static void
 regroup(struct train_elastic *e, uint64_t lost)
 {
@@ -135,7 +147,8 @@ regroup(struct train_elastic *e, uint64_t lost)
     e->reconfig_end = e->now + e->options.profile->reconfigure + e->options.load;
 }
 
-/* What would be done until `time`, if nobody comes or goes until then. */
+/* Refuses, before any is simulated, more work until `time` than the limit allows. The
+ * estimate assumes that the fleet does not change until then. */
 static bool
 check_work(const struct train_elastic *e, double time, struct rec_error *err)
 {
@@ -149,7 +162,7 @@ check_work(const struct train_elastic *e, double time, struct rec_error *err)
     return rec_limit(&o->limit, done, "iterations", err);
 }
 
-/* When something ends by itself: an iteration, a checkpoint, a reconfiguration. */
+/* The time when the next iteration, checkpoint or reconfiguration ends. */
 static double
 next_end(const struct train_elastic *e)
 {
@@ -158,7 +171,9 @@ next_end(const struct train_elastic *e)
     return e->phase == TRAIN_ELASTIC_RECONFIGURING ? e->reconfig_end : INFINITY;
 }
 
-/* Completes whatever ends up to `time`; ties: resume, checkpoint, iteration. */
+/* Completes what ends up to and at `time`. Of what ends at the same time,
+ * reconfigurations are first, then checkpoints, then iterations: an iteration that ends
+ * together with a checkpoint may start the next checkpoint. */
 static void
 complete(struct train_elastic *e, double time)
 {
@@ -177,7 +192,7 @@ complete(struct train_elastic *e, double time)
             end_checkpoint(e);
             if (e->options.grow_saved &&
                 train_fleet_count(e->fleet, TRAIN_STANDBY) >= e->options.depth) {
-                if (e->step_end <= next) /* it ends with the checkpoint: it counts */
+                if (e->step_end <= next) /* it ends with the checkpoint: not lost */
                     end_iteration(e);
                 regroup(e, 0);
                 train_elastic_tell_state(e, next);
@@ -188,7 +203,9 @@ complete(struct train_elastic *e, double time)
 
 /* ---- one instant --------------------------------------------------------- */
 
-/* The rest of an instant, after its losses. */
+/* Does what follows the losses of an instant: preparations end, and the pipelines form
+ * anew. With `grow_saved`, growth alone waits for the end of the running checkpoint, at
+ * which complete() regroups. */
 static void
 close_instant(struct train_elastic *e)
 {
@@ -201,6 +218,9 @@ close_instant(struct train_elastic *e)
     train_elastic_tell_state(e, e->now);
 }
 
+/* Goes on to `time`. Preparations that end before it may form a pipeline; those that end
+ * at `time` belong to the instant of the coming event, and close_instant() settles
+ * them. */
 static void
 advance(struct train_elastic *e, double time)
 {
@@ -214,6 +234,7 @@ advance(struct train_elastic *e, double time)
     train_elastic_spend(e, time);
 }
 
+/* The tick at which an event of `time` is seen: the next one, or the one at `time`. */
 static double
 to_tick(const struct train_elastic *e, double time)
 {
@@ -221,6 +242,8 @@ to_tick(const struct train_elastic *e, double time)
     return tick > 0 ? begin + ceil((time - begin) / tick) * tick : time;
 }
 
+/* Counts refused instances. A trace may add 2^64 - 1 at once, so that the sum may not
+ * fit. */
 static bool
 refuse(struct train_elastic *e, uint64_t count, struct rec_error *err)
 {
@@ -251,11 +274,12 @@ train_elastic_add(struct train_elastic *e, struct rec_error *err)
             return false;
     }
     e->nadds = 0;
-    rec_map_free(&e->arriving); /* clearing costs as much as the most there ever were */
+    /* freed, not cleared: clearing costs time for the largest size it ever had */
+    rec_map_free(&e->arriving);
     return true;
 }
 
-/* Ends the instant whose events were taken. */
+/* Ends the instant whose events were taken, if one is open. */
 static bool
 end_instant(struct train_elastic *e, struct rec_error *err)
 {
@@ -270,6 +294,8 @@ end_instant(struct train_elastic *e, struct rec_error *err)
     return true;
 }
 
+/* Additions are carried out after the losses of their instant, so they are copied; a
+ * wrong name is reported here, where the reader still knows the line. */
 static bool
 keep_addition(struct train_elastic *e, const struct spot_event *event,
               struct rec_error *err)
@@ -291,7 +317,8 @@ keep_addition(struct train_elastic *e, const struct spot_event *event,
     return true;
 }
 
-/* A preemption may name an instance that came at the same instant. */
+/* Does a preemption name an instance that is added at the same instant? Then the
+ * additions must be carried out before it. */
 static bool
 names_newcomer(const struct train_elastic *e, struct rec_str ids)
 {
@@ -302,7 +329,8 @@ names_newcomer(const struct train_elastic *e, struct rec_str ids)
     return false;
 }
 
-/* The first instances are there: they form pipelines at once. */
+/* Starts training: the first instances form pipelines at once, without a
+ * reconfiguration. */
 static void
 begin(struct train_elastic *e)
 {
@@ -318,7 +346,8 @@ begin(struct train_elastic *e)
     train_elastic_tell_state(e, e->now);
 }
 
-/* Where none are at the start, those that come at that time were there. */
+/* If no instances are there at the start, those that are added at that time are counted
+ * as instances of the start: they need no preparation. */
 static bool
 is_first(const struct train_elastic *e, const struct spot_event *event)
 {
@@ -326,6 +355,8 @@ is_first(const struct train_elastic *e, const struct spot_event *event)
            event->time == e->options.begin;
 }
 
+/* Takes the victims of a preemption away. Losses of one instant add up in ->lost, so that
+ * they cause one reconfiguration. */
 static bool
 lose(struct train_elastic *e, const struct spot_event *event, struct rec_error *err)
 {
@@ -341,7 +372,8 @@ lose(struct train_elastic *e, const struct spot_event *event, struct rec_error *
     return true;
 }
 
-/* The run begins as the options, or a trace record, say. */
+/* Fixes when the run begins and with how many instances, from the options and the trace
+ * record. Called at the first event, since the trace record comes before the events. */
 static bool
 open_run(struct train_elastic *e, struct rec_error *err)
 {
@@ -485,6 +517,8 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
 
+/* While an instant is open, its end is the next thing that happens, at `now`. The clock
+ * asks for it once no more events of this time can come. */
 static double
 model_next(void *self)
 {

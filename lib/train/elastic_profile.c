@@ -1,4 +1,5 @@
-/* How fast elastic training is: points, and the measured CSVs they come from. */
+/* The profile of elastic training: measured iteration times as points (size, seconds),
+ * linear interpolation between them, and the reader of the published CSV files. */
 #include "elastic_private.h"
 #include "rampipe/csv.h"
 
@@ -18,7 +19,7 @@ bool
 train_elastic_profile_add(struct train_elastic_profile *p, double size, double seconds,
                           struct rec_error *err)
 {
-    size_t i = p->n;
+    size_t i = p->n; /* insertion sort: a profile has few points */
     if (!rec_grow(&p->size, &p->room, p->n + 1, sizeof *p->size, err) ||
         !rec_grow(&p->seconds, &p->seconds_room, p->n + 1, sizeof *p->seconds, err))
         return false;
@@ -63,11 +64,13 @@ train_elastic_iteration(const struct train_elastic_profile *p, double size)
 
 /* ---- measured CSVs ------------------------------------------------------- */
 
-/* The values of a column, and the sizes in another if there is one; 0 if not. */
+/* One measured value. */
 struct measured {
-    double size, value;
-    size_t row;
+    double size;  /* of the cluster, from the row's first field; 0: the file has none */
+    double value; /* seconds */
+    size_t row;   /* number of the row, which keeps the order of sorting stable */
 };
+
 struct column {
     struct measured *at;
     size_t n, room;
@@ -82,8 +85,9 @@ by_size(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* The mean, in whole seconds, of the values of a size, of which the first is at *i; *i
- * goes on to the next size. */
+/* Returns the mean, rounded to whole seconds, of the values whose size is that of the
+ * value at *i, and moves *i behind them. Values are sorted by size, and
+ * summed in the order of the file. */
 static double
 take_mean(const struct column *column, size_t *i)
 {
@@ -93,7 +97,8 @@ take_mean(const struct column *column, size_t *i)
     return rint(sum / n);
 }
 
-/* Reads `column`, of rows of `columns` fields, after the first `skip` rows. */
+/* Reads field number `column` of a file whose rows have `columns` fields, and the size in
+ * the first field if `sized`. The first `skip` rows are skipped. */
 static bool
 read_column(const char *directory, const char *name, size_t columns, size_t column,
             bool sized, size_t skip, struct column *values, struct rec_error *err)
@@ -153,6 +158,7 @@ train_elastic_profile_read(struct train_elastic_profile *p, const char *director
 {
     struct column column = {0};
     size_t i = 0;
+    /* the published statistics leave out the first reconfiguration: the start */
     bool ok = read_column(directory, "reconfig.csv", 4, 3, false, 1, &column, err);
     if (ok)
         p->reconfigure = take_mean(&column, &i);

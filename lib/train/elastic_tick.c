@@ -1,5 +1,7 @@
-/* Elastic training by the published rules, tick by tick, faults included. What is done in
- * a tick, and in which order, is theirs; see train.h for the source. */
+/* Elastic training by the published rules ("published" and "later"), tick by tick. The
+ * steps of a tick, their order and their faults are those of the original simulator, so
+ * that its results are reproduced exactly; do not mend them here. The sane rules of
+ * elastic.c are free of these faults. rampipe/train.h names the source. */
 #include "elastic_private.h"
 
 #include <math.h>
@@ -15,14 +17,16 @@ train_elastic_tick_start(struct train_elastic *e)
     train_elastic_tell_step(e, e->now, e->last_size);
 }
 
-/* "Later" sees what ends on a tick at that tick, "published" at the next. */
+/* Is `end` seen at this tick? "Later" sees what ends exactly on a tick at that tick,
+ * "published" at the next one. */
 static bool
 passed(const struct train_elastic *e, double end)
 {
     return e->options.rules == TRAIN_ELASTIC_LATER ? e->now >= end : e->now > end;
 }
 
-/* Sizes that were not measured never end (the original raises KeyError). */
+/* The seconds of an iteration. The original looks the size up in its table, and stops
+ * with KeyError if the size was not measured; here such an iteration never ends. */
 static double
 iteration(const struct train_elastic *e, uint64_t size)
 {
@@ -42,7 +46,8 @@ end_checkpoint(struct train_elastic *e)
     e->result.checkpoints++;
 }
 
-/* At most one iteration ends in a tick. */
+/* As in the original, at most one iteration ends in a tick, even if iterations are
+ * shorter than ticks. The next one starts at its exact end, not at the tick. */
 static void
 end_iteration(struct train_elastic *e)
 {
@@ -61,6 +66,8 @@ end_iteration(struct train_elastic *e)
     train_elastic_tell_step(e, end, e->last_size);
 }
 
+/* A disturbance during a reconfiguration prolongs it: by "published", by one more
+ * reconfiguration time; by "later", the reconfiguration starts again at this tick. */
 static void
 end_reconfiguration(struct train_elastic *e, bool disturbed)
 {
@@ -71,14 +78,17 @@ end_reconfiguration(struct train_elastic *e, bool disturbed)
             e->options.profile->reconfigure;
     if (!passed(e, e->reconfig_end))
         return;
-    e->result.lost += e->step - (e->last_saved + 1); /* -1 if it never trained before */
+    /* -1 if no iteration was done: last_saved starts at 0, so that training resumes at
+     * 1 */
+    e->result.lost += e->step - (e->last_saved + 1);
     e->step = e->last_saved + 1;
     e->last_is_step = true;
     e->last_time = e->reconfig_end;
     e->last_size = train_fleet_count(e->fleet, TRAIN_ACTIVE);
     e->reconfig_end = NAN;
     e->phase = e->last_size > 0 ? TRAIN_ELASTIC_TRAINING : TRAIN_ELASTIC_STALLED;
-    /* it ended before this tick: what was spent since is of the phase that follows */
+    /* the reconfiguration ended before this tick: the time since its end belongs to the
+     * account of the phase that follows */
     late = e->now - e->last_time;
     train_ledger_move(&e->ledger, TRAIN_RECONFIGURE,
                       e->last_size > 0 ? TRAIN_USEFUL : TRAIN_STALL, late,
@@ -86,6 +96,11 @@ end_reconfiguration(struct train_elastic *e, bool disturbed)
     train_elastic_tell_step(e, e->last_time, e->last_size);
 }
 
+/* Moves instances so that the active ones form whole pipelines again. `over` are the
+ * active instances that are left over after the losses. With `grown`, standby instances
+ * fill the broken pipeline and form new ones. Without, standby instances fill the broken
+ * pipeline if they suffice ("published" asks for one more than needed); else it is
+ * dissolved, and its instances go to standby. */
 static void
 regroup(struct train_elastic *e, bool lost, bool grown)
 {
@@ -105,6 +120,7 @@ regroup(struct train_elastic *e, bool lost, bool grown)
         train_fleet_move(e->fleet, TRAIN_ACTIVE, TRAIN_STANDBY, over);
 }
 
+/* The row that is told has the size before regrouping, as in the original. */
 static void
 reconfigure(struct train_elastic *e, bool lost, bool grown)
 {
@@ -124,7 +140,8 @@ train_elastic_tick(struct train_elastic *e, struct rec_error *err)
 {
     bool lost = e->lost > 0, grown;
 
-    /* the losses were taken; room is counted from the population before them */
+    /* The losses of this tick have been taken, but as in the original the capacity is
+     * compared with the number of instances before them. */
     train_fleet_settle(e->fleet, e->now);
     e->limit = train_fleet_size(e->fleet) +
                (e->options.capacity > e->before ? e->options.capacity - e->before : 0);

@@ -1,13 +1,16 @@
-/* Instances of a spot cluster: who is there, in which state, and who goes.
+/* The instances of a spot cluster, their states, and the choice of a preemption's
+ * victims.
  *
- *     slot    0   1   2   3   4   5       in the order in which they came
- *     name    a1  a2      a4      a6      2 and 4 are gone
+ *     slot    0   1   2   3   4   5       slots are in the order in which instances came
+ *     name    a1  a2      a4      a6      the instances of slots 2 and 4 are gone
  *     state   A   A       S       P       active, standby, preparing
  *
- * Those that go leave gaps, which are closed when room is short and half of it is gaps.
- * A map finds an instance by its name; bits of 64 slots each, and sums over ranges of
- * them (Fenwick, "A new data structure for cumulative frequency tables", 1994) find the
- * k-th of a state, or of those that stay.
+ * An instance that goes leaves a gap. The gaps are closed when there is no free slot and
+ * at least half of the slots are gaps, so that closing them costs O(1) per instance on
+ * average. A map finds an instance by its name. To find the k-th instance of a state, or
+ * the k-th staying one, in O(log n), there is a bit for each slot, in blocks of 64, and a
+ * binary indexed tree of the numbers of bits (Fenwick, "A new data structure for
+ * cumulative frequency tables", 1994) over the blocks.
  */
 #include "rampipe/train.h"
 #include "rampipe/random.h"
@@ -15,22 +18,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Counted by state, and those that do not leave. */
+/* There is one count for each state, and one for the instances that are not leaving. */
 enum { STAYING = TRAIN_NSTATES, NCOUNTED };
 
-/* Slot i has instance i, and entry i of the tables that need one for every slot. */
+/* Slot i holds instance i. It also holds entry i of three arrays of the same length,
+ * which have nothing to do with instance i but for `at`. */
 struct slot {
     struct train_instance instance; /* name NULL: a gap */
-    uint32_t drawn; /* what a drawing put in place i; i between drawings */
-    uint32_t heap;  /* lowest names first: the slot whose name is the i-th, */
-    uint32_t at;    /* and where the name of this slot is */
+    uint32_t drawn; /* entry i of the permutation that draw() shuffles; i between draws */
+    uint32_t heap;  /* node i of the heap of names: a slot */
+    uint32_t at;    /* the node of the heap that holds this slot */
 };
 
-enum { SLOTS = 64 }; /* of a block */
+enum { SLOTS = 64 }; /* slots per block */
 
-/* What the slots of block i are counted as: a bit a slot, the lowest for the first; and
- * how many they are in the last 2^k blocks up to it, the largest 2^k that divides i +
- * 1. */
+/* Block i. `is` has a bit for each slot of the block, the lowest for the first. `sum` is
+ * a node of the binary indexed tree: the number of bits in the last 2^k blocks up to and
+ * with this one, where 2^k is the largest power of two that divides i + 1. */
 struct block {
     uint64_t is[NCOUNTED];
     uint32_t sum[NCOUNTED];
@@ -41,14 +45,14 @@ struct train_fleet {
     struct block *block;
     size_t n, room, block_room;
     uint32_t count[NCOUNTED];
-    uint64_t numbers; /* given so far to instances without a name */
+    uint64_t numbers; /* the next number for an instance without a name */
     enum train_victims victims;
-    struct rng *rng;   /* of random victims */
-    uint32_t *leaving; /* slots of those that leave, first to last */
+    struct rng *rng;   /* draws random victims; else NULL */
+    uint32_t *leaving; /* [first, end): slots of leaving instances, in order of choice */
     size_t first, end, leaving_room;
-    struct rec_map there;   /* names of those that stay -> slots */
-    struct rec_map refused; /* names that found no room */
-    struct rec_arena names; /* of the refused */
+    struct rec_map there;   /* name of a staying instance -> its slot */
+    struct rec_map refused; /* names of instances that were refused for want of room */
+    struct rec_arena names; /* owns the names in `refused` */
 };
 
 struct train_fleet *
@@ -164,7 +168,9 @@ mark(struct train_fleet *fleet, size_t slot, int what, bool is)
     mark_all(fleet, slot / SLOTS, UINT64_C(1) << slot % SLOTS, 1, what, is);
 }
 
-/* The slot of the k-th (0, 1, ...) of those that are counted as `what`. */
+/* The slot of the k-th (0, 1, ...) instance that is counted as `what`; there must be one.
+ * Descends the binary indexed tree: `at` is the number of blocks that lie before the
+ * result, and k becomes the number of instances still to skip. */
 static size_t
 find(const struct train_fleet *fleet, int what, uint64_t k)
 {
@@ -182,8 +188,9 @@ find(const struct train_fleet *fleet, int what, uint64_t k)
     return at * SLOTS + (size_t)__builtin_ctzll(bits);
 }
 
-/* ---- the lowest name: a heap --------------------------------------------- */
+/* ---- a binary heap of the staying instances, the lowest name at its root ------ */
 
+/* strverscmp(3) compares numbers within names as numbers. */
 static bool
 is_lower(const struct train_fleet *fleet, uint32_t a, uint32_t b)
 {
@@ -197,7 +204,8 @@ put(struct train_fleet *fleet, size_t at, uint32_t slot)
     fleet->slot[slot].at = (uint32_t)at;
 }
 
-/* Puts a slot where it belongs in a heap of n, from place `at`, which is free. */
+/* Puts a slot into a heap of n nodes, of which node `at` is free: moves the free node up
+ * or down until the slot belongs there. */
 static void
 sift(struct train_fleet *fleet, size_t at, size_t n, uint32_t slot)
 {
@@ -215,9 +223,10 @@ sift(struct train_fleet *fleet, size_t at, size_t n, uint32_t slot)
     put(fleet, at, slot);
 }
 
-/* ---- those that come ----------------------------------------------------- */
+/* ---- instances come ------------------------------------------------------ */
 
-/* An empty block behind the others; there is room. */
+/* Appends an empty block; ->block has room for it. Its sums take in those of the earlier
+ * blocks in its range. */
 static void
 add_block(struct train_fleet *fleet)
 {
@@ -229,7 +238,7 @@ add_block(struct train_fleet *fleet)
     fleet->block[n] = block;
 }
 
-/* Takes the next slot. */
+/* Puts an instance into the next free slot; ->slot and ->block have room for it. */
 static bool
 enter(struct train_fleet *fleet, struct train_instance instance, struct rec_error *err)
 {
@@ -248,7 +257,9 @@ enter(struct train_fleet *fleet, struct train_instance instance, struct rec_erro
     return true;
 }
 
-/* Closes the gaps; nobody is leaving. */
+/* Closes the gaps. No instance may be leaving, for ->leaving holds slot numbers. Entering
+ * the instances again rebuilds all tables; no slot is overwritten before it was read,
+ * since instances only move down. */
 static bool
 close_gaps(struct train_fleet *fleet, struct rec_error *err)
 {
@@ -281,6 +292,8 @@ make_room(struct train_fleet *fleet, struct rec_error *err)
                     sizeof *fleet->block, err);
 }
 
+/* Adds one instance. Without a name (id.len 0) it gets the next number that is not a name
+ * already. */
 static bool
 add_one(struct train_fleet *fleet, struct rec_str id, enum train_state state,
         double ready, struct rec_error *err)
@@ -303,6 +316,7 @@ add_one(struct train_fleet *fleet, struct rec_str id, enum train_state state,
     return false;
 }
 
+/* Remembers the name of an instance that was refused: the trace may preempt it later. */
 static bool
 refuse(struct train_fleet *fleet, struct rec_str id, struct rec_error *err)
 {
@@ -332,16 +346,17 @@ train_fleet_add(struct train_fleet *fleet, uint64_t count, struct rec_str ids,
                 return false;
             ++*added;
         } else if (!ids.ptr && id.len == 0) {
-            break; /* the others have no names to remember */
+            break; /* the rest is refused too, and has no names to remember */
         } else if (!refuse(fleet, id, err))
             return false;
     }
     return true;
 }
 
-/* ---- those that go ------------------------------------------------------- */
+/* ---- instances go -------------------------------------------------------- */
 
-/* There is room in ->leaving. */
+/* Marks one instance as leaving; ->leaving has room for it. In the heap, the last node
+ * takes the place of the one that is removed. */
 static void
 leave(struct train_fleet *fleet, uint32_t slot)
 {
@@ -376,8 +391,10 @@ train_fleet_leave(struct train_fleet *fleet, struct rec_str ids, struct rec_erro
     return true;
 }
 
-/* Draws n of those that stay, one after the other: place i of their order and one of
- * those from i on change places. */
+/* Draws n of the staying instances without replacement: the first n steps of a
+ * Fisher-Yates shuffle of the numbers 0, 1, ..., of which number k stands for the k-th
+ * staying instance. ->drawn is the identity before and after, so that drawing does
+ * not cost time for the size of the fleet. */
 static void
 draw(struct train_fleet *fleet, uint32_t n)
 {
@@ -390,7 +407,8 @@ draw(struct train_fleet *fleet, uint32_t n)
         s[i].drawn = other;
         slot[i] = (uint32_t)find(fleet, STAYING, other);
     }
-    /* what changed are the first n places, and those whose numbers came to them */
+    /* Restore the identity. Besides the first n entries, entry k >= n has changed only
+     * if its number k was drawn, and so is now among the first n. */
     for (uint32_t i = 0; i < n; i++) {
         if (s[i].drawn >= n)
             s[s[i].drawn].drawn = s[i].drawn;
@@ -400,7 +418,7 @@ draw(struct train_fleet *fleet, uint32_t n)
         leave(fleet, slot[i]);
 }
 
-/* The next that is chosen without drawing. */
+/* The slot of the next victim, if victims are not drawn. */
 static uint32_t
 next_victim(const struct train_fleet *fleet)
 {
@@ -446,6 +464,7 @@ train_fleet_take(struct train_fleet *fleet, bool last, struct train_instance *go
 
 /* ---- states -------------------------------------------------------------- */
 
+/* Works block by block, and so updates the tree once for up to 64 instances. */
 void
 train_fleet_move(struct train_fleet *fleet, enum train_state from, enum train_state to,
                  uint64_t n)
@@ -465,6 +484,8 @@ train_fleet_move(struct train_fleet *fleet, enum train_state from, enum train_st
     }
 }
 
+/* The first preparing instance is the next to be ready: none is ready before one that
+ * came earlier (a condition of train_fleet_add()). */
 double
 train_fleet_next_ready(const struct train_fleet *fleet)
 {

@@ -1,4 +1,5 @@
-/* Where the time of a training went. */
+/* The accounts of a run: how much time, and instance-time (time multiplied by the number
+ * of instances), was useful, wasted, spent on reconfigurations, or stalled. */
 #include "ledger.h"
 
 void

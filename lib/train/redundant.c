@@ -1,10 +1,14 @@
-/* Training with redundant computation: the event simulation. */
+/* Training with redundant computation: the event simulation. The model and its source are
+ * described in rampipe/train.h. The order in which simultaneous events happen, truncated
+ * milliseconds and the averages are those of the original, so that its results are
+ * reproduced; where this file says "as published", do not mend. Times are milliseconds,
+ * except in what the sink and the clock see: seconds. */
 #include "redundant_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- telling ------------------------------------------------------------- */
+/* ---- calls of the sink, and accounting ------------------------------------ */
 
 void
 train_redundant_tell(struct train_redundant *r, const char *event)
@@ -26,7 +30,7 @@ tell_state(struct train_redundant *r)
         r->sink.state(r->sink.context, r->now / 1000, r->status, degraded, count);
 }
 
-/* Time goes on to `time`. */
+/* Accounts for the time from now until `time`, and moves the clock there. */
 static void
 spend(struct train_redundant *r, double time)
 {
@@ -35,7 +39,7 @@ spend(struct train_redundant *r, double time)
     double ms = time - r->now;
     if (ms == 0)
         return;
-    tell_state(r); /* once an instant, when all of it has happened */
+    tell_state(r); /* here, so that an instant is told once, with all of its events */
     train_ledger_spend(&r->ledger, r->fleet, accounts[r->status], ms);
     if (r->status == TRAIN_REDUNDANT_RUNNING && r->fallback)
         r->result.degraded += ms / 1000;
@@ -44,7 +48,9 @@ spend(struct train_redundant *r, double time)
 
 /* ---- rendezvous ---------------------------------------------------------- */
 
-/* All that are ready or run meet, and those that get ready meanwhile. */
+/* Starts a rendezvous, at which all ready and running instances meet, and those that get
+ * ready before its end. It replaces a rendezvous that is going on. A global one follows a
+ * fatal failure or a stop; a local one, at the end of a step, takes less time. */
 void
 train_redundant_start_rendezvous(struct train_redundant *r, bool global,
                                  const char *event)
@@ -63,10 +69,13 @@ by_pipelines(const void *a, const void *b)
     const struct train_redundant_speed *const *x = a, *const *y = b;
     if ((*x)->pipelines != (*y)->pipelines)
         return (*x)->pipelines < (*y)->pipelines ? -1 : 1;
-    return *x > *y ? -1 : *x < *y; /* of two lines of a table the first holds */
+    /* Of lines with equal numbers the first one in the table must be the last here, where
+     * best_speed() finds it. */
+    return *x > *y ? -1 : *x < *y;
 }
 
-/* Sorts the lines of the table that are of pipelines of so many stages. */
+/* Collects the lines of the table whose pipelines have the profile's number of stages,
+ * and sorts them by the number of pipelines for best_speed(). */
 static bool
 sort_speeds(struct train_redundant *r, struct rec_error *err)
 {
@@ -80,7 +89,8 @@ sort_speeds(struct train_redundant *r, struct rec_error *err)
     return true;
 }
 
-/* The most pipelines that n instances can form and the table has. */
+/* The line of the table with the most pipelines that n instances can form; .pipelines is
+ * 0 if there is none. */
 static struct train_redundant_speed
 best_speed(const struct train_redundant *r, uint64_t n)
 {
@@ -96,8 +106,8 @@ best_speed(const struct train_redundant *r, uint64_t n)
     return low > 0 ? *r->speed[low - 1] : (struct train_redundant_speed){.pipelines = 0};
 }
 
-/* The first of those that met fill the pipelines, one after the other; the others
- * wait. */
+/* Puts the first instances that met, in the order in which they came, into the pipelines,
+ * one pipeline after the other. The other instances wait. */
 static bool
 form_pipelines(struct train_redundant *r, struct rec_error *err)
 {
@@ -115,11 +125,14 @@ form_pipelines(struct train_redundant *r, struct rec_error *err)
         return false;
     for (uint64_t i = 0; i < n; i++)
         r->place[i] = (struct place){.there = true};
+    /* all to standby first: the second move then numbers the n from 0 in ->place */
     train_fleet_move(r->fleet, TRAIN_ACTIVE, TRAIN_STANDBY, UINT64_MAX);
     train_fleet_move(r->fleet, TRAIN_STANDBY, TRAIN_ACTIVE, n);
     return true;
 }
 
+/* The rendezvous succeeded: training goes on in a new configuration, or stops if there
+ * are too few instances for one pipeline. */
 static bool
 configure(struct train_redundant *r, struct rec_error *err)
 {
@@ -142,6 +155,7 @@ configure(struct train_redundant *r, struct rec_error *err)
     return true;
 }
 
+/* A rendezvous starts again if an instance that took part has gone meanwhile. */
 static bool
 end_rendezvous(struct train_redundant *r, struct rec_error *err)
 {
@@ -153,6 +167,10 @@ end_rendezvous(struct train_redundant *r, struct rec_error *err)
 
 /* ---- steps --------------------------------------------------------------- */
 
+/* The published rule, asked after each step: reconfigure if waiting instances can replace
+ * all lost ones, if more than 5 % of the running instances are neighbours in a fallback
+ * (the one that does two stages and the one whose stage it does), or if there are enough
+ * for one more pipeline. */
 static bool
 should_reconfigure(const struct train_redundant *r)
 {
@@ -162,16 +180,17 @@ should_reconfigure(const struct train_redundant *r)
         return true;
     if (r->doubled > 0 && 2 * doubled / (double)running > 0.05)
         return true;
-    /* every step asks: most have no instances for one more */
+    /* the cheap comparison first, since this is asked after each step */
     return n >= (r->pipelines + 1) * r->stages &&
            best_speed(r, n).pipelines > r->pipelines;
 }
 
+/* The step that was running when the fallback began takes longer, too. As published, its
+ * end is put off when it comes, by the time since the loss multiplied by slowdown - 1. */
 static void
 end_step(struct train_redundant *r)
 {
     if (r->fallback && !r->handled && r->fallback_steps == r->steps) {
-        /* the rest of the step that runs is slower too */
         r->handled = true;
         r->next_step =
             r->now + trunc((r->now - r->fallback_time) * (r->profile->slowdown - 1));
@@ -189,6 +208,8 @@ end_step(struct train_redundant *r)
         train_redundant_start_rendezvous(r, false, "rendezvous_local");
 }
 
+/* An instance is prepared: it starts a rendezvous if nothing runs, takes part in one that
+ * is going on, or waits for the next one. */
 static void
 get_ready(struct train_redundant *r)
 {
@@ -200,8 +221,8 @@ get_ready(struct train_redundant *r)
     train_redundant_tell(r, "ready");
 }
 
-/* When something happens by itself next, if `ready` is when an instance gets ready;
- * INFINITY: never. */
+/* The time of the next event that the trace does not bring: the end of a rendezvous or of
+ * a step, or `ready`, when the next instance gets ready. INFINITY: there is none. */
 static double
 next_event(const struct train_redundant *r, double ready)
 {
@@ -209,7 +230,8 @@ next_event(const struct train_redundant *r, double ready)
     return ready < next ? ready : next;
 }
 
-/* What happens by itself next, at `next`; ties: ready, rendezvous, step. */
+/* Lets one event of next_event() happen, at `next`. Of simultaneous ones, an instance
+ * gets ready first, then a rendezvous ends, then a step. */
 static bool
 happen(struct train_redundant *r, double next, double ready, struct rec_error *err)
 {
@@ -225,7 +247,8 @@ happen(struct train_redundant *r, double next, double ready, struct rec_error *e
     return true;
 }
 
-/* The steps until `time`, if nobody comes or goes until then. */
+/* Refuses, before any is simulated, more steps until `time` than the limit allows. The
+ * estimate assumes that the fleet does not change until then. */
 static bool
 check_work(const struct train_redundant *r, double time, struct rec_error *err)
 {
@@ -238,7 +261,7 @@ check_work(const struct train_redundant *r, double time, struct rec_error *err)
     return rec_limit(&r->options.limit, steps, "steps", err);
 }
 
-/* Everything that happens by itself before `time`. */
+/* Lets all events of next_event() happen that come before `time`. */
 static bool
 advance(struct train_redundant *r, double time, struct rec_error *err)
 {
@@ -254,7 +277,7 @@ advance(struct train_redundant *r, double time, struct rec_error *err)
     return true;
 }
 
-/* ---- what comes from outside ---------------------------------------- */
+/* ---- events of the trace -------------------------------------------------- */
 
 static bool
 add_instance(struct train_redundant *r, struct rec_str id, struct rec_error *err)
@@ -274,6 +297,8 @@ add_instance(struct train_redundant *r, struct rec_str id, struct rec_error *err
     return true;
 }
 
+/* Additions happen at once; removals of an instant are kept until all of its additions
+ * are known, because the original handles additions first. */
 static bool
 take(struct train_redundant *r, const struct spot_event *event, struct rec_error *err)
 {
@@ -304,7 +329,8 @@ take(struct train_redundant *r, const struct spot_event *event, struct rec_error
     return true;
 }
 
-/* The run begins as the options, or a trace record, say. */
+/* Fixes when the run begins and with how many instances, from the options and the trace
+ * record. */
 static bool
 open_run(struct train_redundant *r, struct rec_error *err)
 {
@@ -360,7 +386,8 @@ train_redundant_new(const struct train_redundant_options *options,
     return NULL;
 }
 
-/* Mean, median and sample deviation, in seconds; NAN where there is no value. */
+/* The mean, median and sample deviation of a distribution of milliseconds, in seconds;
+ * NAN if it has no value. */
 static void
 describe(struct metrics_dist *dist, double *mean, double *median, double *stdev)
 {
@@ -372,6 +399,8 @@ describe(struct metrics_dist *dist, double *mean, double *median, double *stdev)
     *stdev = metrics_dist_deviation(dist) / 1000;
 }
 
+/* The averages of the result, by the published formulas. Instance-time is in instance-ms
+ * here: dividing it by a time in ms gives a mean number of instances. */
 static void
 average(struct train_redundant *r)
 {
@@ -384,13 +413,14 @@ average(struct train_redundant *r)
         return;
     r->result.first = r->first / 1000;
     r->result.last = r->last.time / 1000;
-    /* as published: if the number changed after the last step, the time back to that step
-     * is taken off with the later number */
+    /* As published: if the number of instances changed after the last step, the time from
+     * the last step to that change is subtracted with the number after the change. */
     nodes = r->changed.time > r->last.time
                 ? r->changed.all - (r->changed.time - r->last.time) *
                                        (double)train_fleet_size(r->fleet)
                 : r->last.all;
-    /* and before the first came, as many are counted as came */
+    /* As published: the number of the first instances is counted from the begin on, even
+     * if they came later. */
     if (r->first_came > begin)
         nodes += (r->first_came - begin) * r->first_number;
     r->result.instances = nodes / until;
@@ -413,7 +443,8 @@ train_redundant_finish(struct train_redundant *r, double end,
         (!r->done && (!train_redundant_end_instant(r, err) || !advance(r, last, err))))
         return false;
     tell_state(r);
-    /* as published: the lives that go on end with the last event, if none is to come */
+    /* As published, the lives of the remaining instances end at `end` if another event
+     * would follow, else with the last event. */
     happened = r->now;
     if (!r->done && !isinf(last)) {
         spend(r, last - 1);

@@ -1,4 +1,6 @@
-/* Training with redundant computation: what the loss of an instance does. */
+/* Training with redundant computation: the effect of losses. The instance before a lost
+ * one in its pipeline has the lost stage's parameters and takes over its work (fallback);
+ * if it is gone, or does two stages already, the failure is fatal. */
 #include "redundant_private.h"
 
 #include <math.h>
@@ -11,14 +13,17 @@ train_redundant_end_life(struct train_redundant *r, const struct train_instance 
     return metrics_dist_add(&r->lifetime, time - came, err);
 }
 
-/* The place of the stage before, in the same pipeline; stage 0 follows the last. */
+/* The place of the previous stage in the same pipeline; the last stage is before stage
+ * 0. */
 static uint64_t
 before(const struct train_redundant *r, uint64_t place)
 {
     return place % r->stages > 0 ? place - 1 : place + r->stages - 1;
 }
 
-/* Training goes on if the stage before can take over; else the failure is fatal. */
+/* Marks the place of a lost instance, and returns whether the failure is fatal. It is
+ * fatal if the instance did two stages, or if the one before cannot take over. The loss
+ * of an instance that is in no pipeline never is. */
 static bool
 is_fatal(struct train_redundant *r, const struct train_instance *gone)
 {
@@ -32,7 +37,9 @@ is_fatal(struct train_redundant *r, const struct train_instance *gone)
         r->doubled--;
         return true;
     }
-    if (!neighbour->there) { /* its work is done by the stage before it, or by nobody */
+    if (!neighbour->there) {
+        /* The neighbour went before. If the stage before it does its work, that stage
+         * would have to do three; else the neighbour's loss was fatal already. */
         neighbour = &r->place[before(r, before(r, gone->place))];
         return neighbour->there && neighbour->doubled;
     }
@@ -43,6 +50,7 @@ is_fatal(struct train_redundant *r, const struct train_instance *gone)
     return false;
 }
 
+/* A fallback slows down all later steps once; end_step() prolongs the running one. */
 static void
 slow_down(struct train_redundant *r)
 {
@@ -54,6 +62,8 @@ slow_down(struct train_redundant *r)
     train_redundant_tell(r, "fallback");
 }
 
+/* One instance is lost. Statistics first; then the failure is fatal, slows training down,
+ * or changes nothing. */
 static bool
 lose(struct train_redundant *r, const struct train_instance *gone, struct rec_error *err)
 {
@@ -80,7 +90,9 @@ lose(struct train_redundant *r, const struct train_instance *gone, struct rec_er
     return true;
 }
 
-/* Those that are not named are chosen one after the other, of those that are not. */
+/* Carries out one preemption. Named victims were marked as leaving when it was kept, in
+ * order, and are taken from the front. Unnamed victims are chosen one by one, among the
+ * instances that no preemption of this instant names, and are taken from the back. */
 static bool
 carry_out(struct train_redundant *r, struct removal removal, struct rec_error *err)
 {
@@ -94,7 +106,7 @@ carry_out(struct train_redundant *r, struct removal removal, struct rec_error *e
     return true;
 }
 
-/* The removals of an instant come after its additions. */
+/* Carries out the removals that were kept, after all additions of their instant. */
 bool
 train_redundant_end_instant(struct train_redundant *r, struct rec_error *err)
 {

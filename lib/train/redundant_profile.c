@@ -1,4 +1,5 @@
-/* The table of a network that trains with redundant computation: its file. */
+/* Reads the profile of a network that trains with redundant computation: a file of lines
+ * KEY TAB VALUE, and of lines step TAB stages TAB pipelines TAB seconds. */
 #include "rampipe/train.h"
 
 #include <math.h>
@@ -12,14 +13,14 @@ train_redundant_profile_free(struct train_redundant_profile *p)
     *p = (struct train_redundant_profile){0};
 }
 
-/* A line's number: what it must be, and where it goes: one of `number` (as it is), `ms`
- * (seconds -> ms) and `count`. */
+/* A key: its name and kind, where its value goes, and its limits. Exactly one of
+ * `number`, `ms` and `count` is not NULL. */
 struct key {
     struct rec_field_spec spec;
-    double *number;
-    int64_t *ms;
-    uint64_t *count;
-    double least, most;
+    double *number;     /* the value as it is */
+    int64_t *ms;        /* the value, in seconds, as milliseconds */
+    uint64_t *count;    /* the value is a whole number, without limits */
+    double least, most; /* limits of the value as it is written */
 };
 
 static bool
@@ -118,6 +119,8 @@ take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
     return rec_reader_fail(reader, err, "unknown key '%.*s'", (int)name.len, name.ptr);
 }
 
+/* A step line of one pipeline is necessary: without it, small clusters would never
+ * run. */
 static bool
 is_complete(const struct train_redundant_profile *p, const char *path,
             struct rec_error *err)
@@ -128,8 +131,8 @@ is_complete(const struct train_redundant_profile *p, const char *path,
     if (p->samples > 0 && p->stages > 0 && speed)
         return true;
     return rec_fail(err, REC_DATA,
-                    "%s: a profile needs samples, stages, and a step line of one "
-                    "pipeline of so many stages",
+                    "%s: a profile needs samples, stages, and a step line for one "
+                    "pipeline of that number of stages",
                     path);
 }
 
