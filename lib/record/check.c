@@ -411,7 +411,8 @@ check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     const struct rec_spec *spec = rec->spec, *kind;
     char list[200] = "";
     size_t used = 0;
-    /* A row of a kind was found, or the type has no kinds: then its row has an example. */
+    /* A row of a kind was found, or the type has no kinds: then its row has an
+     * example. */
     if (spec->kind || spec->example)
         return true;
     for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)) && used < sizeof list; i++)

@@ -1,4 +1,7 @@
-/* The last line of a stream. */
+/*
+ * The last line of a stream: "#end", or a seal with the number of records and a CRC-32.
+ * The seal finds records that were lost, added or changed after the stream was written.
+ */
 #include "private.h"
 
 #include <stdio.h>
@@ -24,6 +27,7 @@ rec_read_trailer(struct rec_str line, bool *sealed, struct rec_seal *seal)
     if (!rec_str_split(&line, '\t', &word) || !rec_parse_uint(word, &seal->records) ||
         line.len != 8)
         return false;
+    /* Only the form that rec_format_seal() writes is a seal: 8 lower-case digits. */
     for (size_t i = 0; i < 8; i++) {
         const char *digit = memchr("0123456789abcdef", line.ptr[i], 16);
         if (!digit)
