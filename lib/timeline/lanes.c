@@ -1,9 +1,15 @@
-/* Where slices lie: what overlaps on a track goes to the lowest lane that is free. */
+/*
+ * Assigns slices to lanes: slices that overlap are on different lanes, each on the lowest
+ * lane that is free when it starts (interval partitioning, which needs no more lanes than
+ * slices overlap at one time). O(n log n) for n slices.
+ */
 #include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* By shape, group, start; ties by index, so that the result is the same on all
+ * machines. */
 static int
 compare_slices(const void *a, const void *b, void *context)
 {
@@ -19,8 +25,10 @@ compare_slices(const void *a, const void *b, void *context)
     return i < k ? -1 : i > k;
 }
 
-/* The lowest lane that is free at a time, which is taken up to another. `tree` is when
- * lanes are free, the earliest of pairs, of pairs of those. */
+/* Finds the lowest lane that is free when a slice starts, and takes it until the slice
+ * ends. `tree` is a tournament tree: the leaves, tree[leaves + lane], are the times from
+ * which lanes are free, and an inner node is the minimum of its children. So a node holds
+ * a free lane if its value is not after the start, and the search goes left if it can. */
 static uint32_t
 take_lane(int64_t *tree, size_t leaves, const struct timeline_slice *slice)
 {
@@ -59,7 +67,7 @@ lay_group(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
     return true;
 }
 
-/* Of the slices in order[0..n), sorted. */
+/* Gives the slices order[0..n), which are sorted by group, their tracks. */
 static bool
 lay_groups(struct timeline *t, struct timeline_lanes *lanes, bool flights, int64_t *tree,
            const uint32_t *order, size_t n, struct rec_error *err)
@@ -109,7 +117,8 @@ struct sorting {
     const struct timeline_lanes *lanes;
 };
 
-/* Servers in the order of their numbers, flights behind them. */
+/* The order of tracks: by process, slices before flights; servers by their numbers
+ * (server 2 before server 10), lanes by theirs. */
 static int
 compare_tracks(const void *a, const void *b, void *context)
 {
