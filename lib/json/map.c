@@ -191,6 +191,8 @@ put_key(void *context, const unsigned char *text, size_t len)
     return 1;
 }
 
+/* Takes the beginning of a map or list. The depth is bounded, because yajl's stack is in
+ * the pool. */
 static int
 enter(struct parse *p, enum json_kind kind)
 {
@@ -221,6 +223,7 @@ leave(void *context)
 
 /* ---- the document -------------------------------------------------------- */
 
+/* Reads all lines into p->text. */
 static bool
 read_text(struct parse *p)
 {

@@ -168,6 +168,8 @@ clear_group(const struct metrics *m, struct group *group)
     *group = (struct group){.name = group->name, .dist = group->dist, .id = group->id};
 }
 
+/* Keeps the labels, so that each run has figures of all labels that came in the runs
+ * before; and the total's distributions, which are always needed. */
 void
 metrics_clear(struct metrics *m)
 {

@@ -182,7 +182,8 @@ is_called(const char *name, const char *figure, const char *statistic)
     return strncmp(name, ", ", 2) == 0 && strcmp(name + 2, statistic) == 0;
 }
 
-/* The index of a row, which is added if it is new; REC_NONE: *err. */
+/* Finds the row of the k-th statistic of a figure, and adds it if it is new. Returns its
+ * index; REC_NONE: *err. */
 static uint32_t
 find_row(struct metrics_runs *runs, const struct metrics_figure *figure, size_t k,
          bool padded, struct rec_error *err)
@@ -268,6 +269,8 @@ add_group(struct metrics *m, size_t g, struct rec_error *err)
     return true;
 }
 
+/* A stream without a case is no run: a comment or a cluster record alone would otherwise
+ * count as a run of zeros. */
 bool
 metrics_end_run(struct metrics *m, struct rec_error *err)
 {

@@ -46,6 +46,7 @@ fail_need(const struct rec_reader *reader, const struct rec *rec, struct rec_err
                            spec->nfields, word, names, rec->nfields - 1);
 }
 
+/* Records without a row have no fixed fields, so any number of fields will do. */
 bool
 rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
@@ -193,6 +194,7 @@ rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
     return 1;
 }
 
+/* A linear search: records have few keys, and most callers ask for one or two of them. */
 bool
 rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
 {

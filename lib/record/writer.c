@@ -115,6 +115,7 @@ rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
             : strerror(writer->failed));
 }
 
+/* After the first failure, all further bytes are dropped. */
 static void
 write_out(struct rec_writer *writer, const char *bytes, size_t len)
 {
@@ -206,6 +207,7 @@ put_text(struct rec_writer *writer, const char *text)
     rec_put_bytes(writer, text, strlen(text));
 }
 
+/* Writes "#end", or a seal of all bytes since the header. */
 static void
 put_trailer(struct rec_writer *writer)
 {
@@ -221,6 +223,9 @@ put_trailer(struct rec_writer *writer)
     put_text(writer, text);
 }
 
+/* The first header is written when the writer is opened. When the reader then finds the
+ * header of its first stream, `fresh` says that nothing is to be done. Each further
+ * header ends the stream before it: concatenated inputs make concatenated outputs. */
 void
 rec_writer_header(struct rec_writer *writer)
 {
@@ -297,12 +302,14 @@ rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
     writer->own_written = true;
 }
 
+/* The output is closed in any case, since it owns a descriptor and a temporary file; it
+ * keeps the file only if nothing has failed until then. */
 bool
 rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 {
     int late;
     bool ok;
-    if (whole) {
+    if (whole) { /* also a stream without a record has this stage's provenance */
         rec_writer_begin(writer);
         if (writer->provenance)
             put_trailer(writer);
@@ -321,11 +328,13 @@ rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 
 /* ---- records ------------------------------------------------------------- */
 
+/* Comments before the first record are held back until this stage's own provenance is
+ * written; a record writes it. */
 void
 rec_put_line(struct rec_writer *writer, struct rec_str line)
 {
     if (!line.ptr)
-        return; /* a mark */
+        return; /* a REC_MARK has no line */
     if (!writer->own_written) {
         if (writer->provenance && (line.len == 0 || *line.ptr == '#')) {
             hold(writer, line);

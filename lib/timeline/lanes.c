@@ -58,6 +58,7 @@ lay_group(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
         slice->track = (uint32_t)(first + lane);
         if (slice->track < lanes->ntracks)
             continue;
+        /* A lane is used only after all lower ones, so a new lane is the next track. */
         if (!rec_grow(&lanes->track, &lanes->track_room, lanes->ntracks + 1,
                       sizeof *lanes->track, err))
             return false;
@@ -93,6 +94,8 @@ timeline_lay(struct timeline *t, struct timeline_lanes *lanes, bool flights,
 {
     size_t n = t->nslices;
     uint32_t *order = malloc((n + 1) * sizeof *order);
+    /* One tree serves all groups. It has a leaf for each slice of a group, rounded up to
+     * a power of two, and as many inner nodes: fewer than 4 n. */
     int64_t *tree = malloc(4 * (n + 1) * sizeof *tree);
     bool ok = (order && tree) || rec_fail_memory(err);
     if (ok) {
@@ -131,6 +134,7 @@ compare_tracks(const void *a, const void *b, void *context)
         return p < q ? -1 : 1;
     if (x.shape != y.shape)
         return x.shape < y.shape ? -1 : 1;
+    /* strverscmp() compares digits within names as numbers */
     if (x.shape == TIMELINE_SLICE && s->t->group[x.group].name &&
         s->t->group[y.group].name)
         order = strverscmp(s->t->group[x.group].name, s->t->group[y.group].name);

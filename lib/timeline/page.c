@@ -61,6 +61,7 @@ struct page {
 
 /* ---- order --------------------------------------------------------------- */
 
+/* The order of the page: by track, as tracks are shown, then by start. */
 static int
 compare_slices(const void *a, const void *b, void *context)
 {
@@ -239,6 +240,8 @@ kind_of(struct page *p, size_t i)
     return (double)k;
 }
 
+/* Writes the list of names, and then the column that gives each slice the number of its
+ * name. The numbers are known only when the list is written: hence the order. */
 static bool
 put_names(struct page *p, struct rec_error *err)
 {
@@ -257,6 +260,7 @@ put_names(struct page *p, struct rec_error *err)
     return ok;
 }
 
+/* As put_names(), for the details of records. */
 static bool
 put_details(struct page *p, struct rec_error *err)
 {
@@ -403,6 +407,8 @@ put_data(struct page *p, const char *own, struct rec_error *err)
     return ok;
 }
 
+/* The data stand in a script element of a type that no browser runs. start() follows them
+ * at the very end, so that a page that was cut off never starts. */
 static bool
 put_page(struct page *p, struct rec_writer *writer, const char *own,
          struct rec_error *err)

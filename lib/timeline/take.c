@@ -178,7 +178,7 @@ scope_of(const struct timeline_row *row, const struct rec *rec)
 }
 
 /* Names a slice by its field; a flight between two ops "SRC > DST", a batch of several
- * queries "N queries". */
+ * queries (field 6 of a visit is BATCH, their number) "N queries". */
 static bool
 name_slice(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
            uint32_t *name, struct rec_error *err)
@@ -264,7 +264,9 @@ keep_slice(struct timeline *t, const struct timeline_row *row,
            (!row->bytes || add_send_arrow(t, row, rec, err));
 }
 
-/* Takes a record with a start and an end. */
+/* Takes a record with a start and an end. It is checked even if it is not shown. Only
+ * rows with a process_key, the attempts of tasks, have began= and so a place on a time
+ * line of several runs. */
 static bool
 take_slice(struct timeline *t, const struct timeline_row *row,
            const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)

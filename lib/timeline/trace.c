@@ -58,6 +58,8 @@ compare_events(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* A slice without length has no end event: the event of its beginning writes all of
+ * it. */
 static bool
 add_slice(struct picture *p, size_t i, struct rec_error *err)
 {
@@ -113,6 +115,8 @@ put_number(struct picture *p, const char *key, double value)
     json_num(p->json, value);
 }
 
+/* Opens an event of a phase ("X", "b", ...) in a process. In the trace, processes and
+ * tracks are numbered from 1. */
 static void
 open_event(struct picture *p, const char *phase, uint32_t process)
 {
@@ -222,6 +226,8 @@ put_slice(struct picture *p, const struct timeline_slice *slice)
     json_close_map(p->json);
 }
 
+/* Writes the begin (b) or the end (e) of a flight. Both have the same id, the number of
+ * the slice, by which viewers match them. */
 static void
 put_flight(struct picture *p, const struct timeline_slice *slice, const char *phase,
            int64_t at)
@@ -251,6 +257,9 @@ put_mark(struct picture *p, const struct timeline_mark *mark)
     json_close_map(p->json);
 }
 
+/* Writes the tail (s) or the head (f) of an arrow. bp=e binds the head to the slice
+ * that encloses its time, as the tail is bound; without it, viewers bind it to the
+ * next slice. */
 static void
 put_arrow(struct picture *p, const struct event *event)
 {

@@ -287,6 +287,8 @@ yaml_source_new(struct rec_reader *reader, struct rec_error *err)
     return source;
 }
 
+/* Skips the events between documents, then the start of the document, and reads its
+ * value. The end of the document is skipped by the next call. */
 int
 yaml_source_next(struct yaml_source *source, const struct yaml_value **value,
                  struct rec_error *err)
