@@ -432,8 +432,8 @@ bool rec_reader_headed(const struct rec_reader *reader);
 /** How many bytes were read so far, before decompression. */
 uint64_t rec_reader_bytes(const struct rec_reader *reader);
 
-/** For progress: an estimate of how many of those bytes belong to the records returned so
- * far. A signal handler may call it. */
+/** For progress: an estimate of how many of the bytes read belong to the records returned
+ * so far. A signal handler may call it. */
 double rec_reader_used(const struct rec_reader *reader);
 
 /** The provenance of the stream being read: its #@ lines, each with LF; "" if none. */

@@ -28,7 +28,7 @@ struct database {
     sqlite3_stmt *stream;                     /* inserts into the table of streams */
     bool made;                                /* the tables exist */
     bool open;                                /* a stream has begun */
-    sqlite3_int64 id;                         /* the id of that stream */
+    sqlite3_int64 id;                         /* the id of the open stream */
     uint64_t streams, rows;                   /* committed so far */
     uint64_t pending;                         /* rows of the stream that is open */
     struct rec_writer *text;                  /* writes JSON to `other` */

@@ -98,20 +98,20 @@ struct timeline_name {
 /* A training run: the phase and the iteration that have begun. They become slices when
  * the next record says that they have ended. */
 struct timeline_training {
-    bool stateful;               /* a phase has begun: */
-    struct timeline_slice state; /* the slice that it will be */
+    bool stateful;               /* a phase has begun: see state, phase */
+    bool iterating;              /* an iteration has begun: see iteration */
+    struct timeline_slice state; /* the slice that the phase will be */
     const char *phase;           /* its name */
-    bool iterating;              /* an iteration has begun, */
-    int64_t iteration;           /* at this time */
+    int64_t iteration;           /* when the iteration began */
 };
 
 struct timeline {
     int64_t from, to; /* the span that is shown */
     const char *job;  /* NULL: all */
     bool sends, any;
+    bool some;     /* `began` is known */
     uint64_t run;  /* streams that have ended */
-    bool some;     /* it is known when the first run began: */
-    double began;  /* seconds since 1970 */
+    double began;  /* when the first run began, seconds since 1970 */
     int64_t later; /* by how much the present run began later */
     struct timeline_training training;
     struct timeline_slice batch; /* the last batch of queries */
