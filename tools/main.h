@@ -1,10 +1,10 @@
 /*
  * The main() of every tool and mode. Include it once, after the header that
- * scripts/make-options made of the .ggo, which says TOOL, TOOL_NAME and the modes; it
- * needs run(). Before it a tool may define
+ * scripts/make-options makes from the .ggo, which defines TOOL, TOOL_NAME and the modes.
+ * The tool must define run(). Before the include it may define
  *
- *     CLI_SEED      a condition on *args: when it holds, the seed in effect is in the
- *                   provenance, given or not
+ *     CLI_SEED      a condition on *args: if it holds, the provenance names the seed in
+ *                   effect, even if --seed was not given
  *     CLI_UNSHOWN   options that do not change the records: "map", "brief",
  *     CLI_PATHS     options whose value is a path: "profile",
  */
@@ -30,11 +30,14 @@
 #define CLI_TEXT(what) CLI_JOIN(TOOL, _args##what) /* gengetopt's texts */
 #define CLI_PARSE(what) CLI_JOIN(parse_, CLI_JOIN(TOOL, what))
 
-/* The tool: opens its ends, does its job. False: cli->err says why. */
+/* The tool: opens its input and output, does its job. False: cli->err says why. */
 static bool run(struct cli *cli, const CLI_ARGS *args);
 
 static const struct cli_mode cli_modes[] = {TOOL_MODES{NULL, NULL, NULL}};
 
+/* Parses a command line, or words that were made from a --config file. `initialize` sets
+ * *args to defaults first; otherwise options that *args has already keep their values.
+ * Nonzero: an option is wrong, and a message was written. */
 static int
 cli_parse_words(int argc, char **argv, CLI_ARGS *args, int initialize)
 {
@@ -58,7 +61,8 @@ cli_parse_words(int argc, char **argv, CLI_ARGS *args, int initialize)
     return status;
 }
 
-/* Would the parser take this line? If not it says why, and where. */
+/* Tries to parse one line of a --config file. False: a message names the line. Each line
+ * is tried by itself, because the parser cannot say which of many words is wrong. */
 static bool
 cli_try_line(const char *name, const char *path, const struct cli_option *option)
 {
@@ -77,7 +81,8 @@ cli_try_line(const char *name, const char *path, const struct cli_option *option
     return ok;
 }
 
-/* The options that the command line does not give. Returns the exit status. */
+/* Takes from a --config file the options that the command line does not give. Returns the
+ * exit status. */
 static int
 cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
 {
@@ -97,7 +102,7 @@ cli_parse_config(const char *name, const char *path, CLI_ARGS *args)
     if (ok) {
         words[0] = where;
         ok = cli_parse_words((int)config.n + 1, words, args, 0) == 0;
-        args->inputs = inputs; /* they are of the command line alone */
+        args->inputs = inputs; /* input files come from the command line only */
         args->inputs_num = ninputs;
     }
     free(words);
@@ -109,12 +114,12 @@ static int
 cli_parse(int argc, char **argv, CLI_ARGS *args)
 {
     if (cli_parse_words(argc, argv, args, 1) != 0)
-        return REC_USAGE; /* the parser says why */
+        return REC_USAGE; /* the parser has said why */
     return args->config_given ? cli_parse_config(argv[0], args->config_arg, args)
                               : REC_OK;
 }
 
-/* A full disk behind --help and --version shows only here. */
+/* Prints --help or --version. Flushing here reports a full disk or a closed output. */
 static int
 cli_say(const CLI_ARGS *args, const struct cli_program *program, const char *prefix)
 {
@@ -130,7 +135,7 @@ cli_say(const CLI_ARGS *args, const struct cli_program *program, const char *pre
     return REC_IO;
 }
 
-/* Fills *cli from the options of all tools, runs, finishes. */
+/* Fills *cli from the options that all tools have, runs the tool, and finishes. */
 static int
 cli_run(const struct cli_program *program, const CLI_ARGS *args, const char *prefix)
 {
@@ -180,7 +185,7 @@ cli_tool_main(int argc, char **argv, const char *prefix)
 
     snprintf(name, sizeof name, "%s%s", prefix, TOOL_NAME);
     if (argc > 0)
-        argv[0] = name; /* its messages start with the tool's name */
+        argv[0] = name; /* the option parser begins its messages with it */
     status = cli_parse(argc, argv, &args);
     if (status == REC_OK) {
 #ifdef CLI_SEED

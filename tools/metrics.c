@@ -8,13 +8,14 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { BINS_MOST = 1000000000 };
+enum { BINS_MOST = 1000000000 /* bins that --histogram takes */ };
 
-/* What is asked for. */
+/* The options, read. */
 struct wanted {
     size_t format;
-    double seconds, slo; /* of an interval, 0: no series; NAN: none */
-    uint64_t bins;       /* 0: no histogram */
+    double seconds; /* width of the intervals of --series; 0: no series */
+    double slo;     /* seconds; NAN: none */
+    uint64_t bins;  /* 0: no histogram */
     struct rec_limit limit;
 };
 
@@ -49,8 +50,8 @@ make_reducer(struct cli *cli, const struct metrics_family *family,
     return NULL;
 }
 
-/* A reducer of each family, behind the last one NULL, and room for one more; NULL:
- * cli->err. */
+/* Makes a reducer for each family: the stream shows only at its end which family it
+ * belongs to. The array ends with NULL, and has room for one more. NULL: cli->err. */
 static struct metrics **
 make_reducers(struct cli *cli, const struct metrics_args *args,
               const struct wanted *wanted)
@@ -70,7 +71,7 @@ make_reducers(struct cli *cli, const struct metrics_args *args,
     return reducer;
 }
 
-/* Are its cases those of another family? */
+/* Do the cases of a reducer belong to another family? */
 static bool
 is_covered(struct metrics *const reducer[], size_t which)
 {
@@ -80,7 +81,8 @@ is_covered(struct metrics *const reducer[], size_t which)
     return false;
 }
 
-/* A record was refused: says which option is to blame, or would help. */
+/* Completes the message about a record that was refused with the option that caused it,
+ * or that would help. Returns false. */
 static bool
 explain(struct cli *cli, const struct metrics *reducer, const struct metrics_args *args)
 {
@@ -93,7 +95,8 @@ explain(struct cli *cli, const struct metrics *reducer, const struct metrics_arg
     return false;
 }
 
-/* What a reducer whose cases are those of another family refuses, the other one takes. */
+/* Gives a record to all reducers. One that refuses it matters only if its cases do not
+ * belong to another family, which takes the record. */
 static bool
 take_record(struct cli *cli, struct rec_reader *reader, const struct rec *rec,
             struct metrics *const reducer[], const struct metrics_args *args)
@@ -105,7 +108,7 @@ take_record(struct cli *cli, struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-/* `reader`: of another stream than the input; NULL: the input. */
+/* Gives all records of a stream to the reducers. `reader` NULL: those of the input. */
 static bool
 read_all(struct cli *cli, struct rec_reader *reader, struct metrics *const reducer[],
          const struct metrics_args *args)
@@ -120,7 +123,7 @@ read_all(struct cli *cli, struct rec_reader *reader, struct metrics *const reduc
     return status == 0;
 }
 
-/* What should have come: the records of all families. */
+/* Fills cli->err: the input has no results. Lists the records that would be some. */
 static void
 say_none(struct cli *cli)
 {
@@ -140,7 +143,7 @@ name_of(const struct metrics *reducer)
     return metrics_family_name(metrics_family_of(reducer));
 }
 
-/* The reducer whose results the stream has; NULL: cli->err. */
+/* The reducer of the family that the stream belongs to. NULL: cli->err. */
 static struct metrics *
 choose(struct cli *cli, struct metrics *const reducer[])
 {
@@ -176,16 +179,16 @@ read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wa
            (!args->histogram_given || cli_count(cli, "histogram", args->histogram_arg, 1,
                                                 BINS_MOST, &wanted->bins)) &&
            (!args->by_given || !args->series_given ||
-            cli_usage(cli, "--series is of all cases: give no --by")) &&
+            cli_usage(cli, "--series counts all cases together: give no --by")) &&
            (!args->runs_given || !args->series_given ||
-            cli_usage(cli, "--series is of one run: give no --runs")) &&
+            cli_usage(cli, "--series is for one run: give no --runs")) &&
            (!args->runs_given || !args->histogram_given ||
-            cli_usage(cli, "--histogram is of one run: give no --runs")) &&
+            cli_usage(cli, "--histogram is for one run: give no --runs")) &&
            (!args->series_given || !args->histogram_given ||
-            cli_usage(cli, "--histogram or --series: give one")) &&
+            cli_usage(cli, "give --histogram or --series, not both")) &&
            (!args->compare_given ||
             (!args->runs_given && !args->series_given && !args->histogram_given) ||
-            cli_usage(cli, "--compare is of the figures of one run: give no --%s",
+            cli_usage(cli, "--compare is for the figures of one run: give no --%s",
                       args->runs_given     ? "runs"
                       : args->series_given ? "series"
                                            : "histogram")) &&
@@ -196,24 +199,25 @@ read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wa
             cli_usage(cli, "--by must be UTF-8"));
 }
 
-/* What there is of some families only. */
+/* Checks the options that only some families have. */
 static bool
 suits(struct cli *cli, const struct metrics *reducer, const struct metrics_args *args)
 {
     if (args->series_given && metrics_nintervals(reducer) == 0)
-        return cli_usage(cli, "--series: there is none of %s", name_of(reducer));
+        return cli_usage(cli, "--series: %s have no series", name_of(reducer));
     if (args->slo_given && !metrics_has_objective(metrics_family_of(reducer)))
         return cli_usage(cli, "--slo: %s have no latency", name_of(reducer));
     if (args->runs_given && !metrics_has_runs(reducer))
         return cli_usage(
             cli,
-            "--runs is of jobs, queries and tasks: statistics of %s are of many "
-            "anyway",
+            "--runs is for jobs, queries and tasks: statistics of %s are over many "
+            "runs anyway",
             name_of(reducer));
     return true;
 }
 
-/* Are the rows of labels, of which a few bytes may make many, within the limit? */
+/* Checks the limit on rows of labels: each group has rows for each label, so a small
+ * input may ask for very many. */
 static bool
 has_room(struct cli *cli, const struct metrics *reducer, const struct wanted *wanted)
 {
@@ -262,7 +266,9 @@ read_predicted(struct cli *cli, struct metrics *const reducer[],
     return ok;
 }
 
-/* What the predicted stream has that is of the actual one's kind; NULL: cli->err. */
+/* The reducer of the predicted stream that can be compared with the actual one: one of
+ * the same family, or `prediction`, which reads the stream as a prediction of that
+ * family. NULL: cli->err. */
 static struct metrics *
 match(struct cli *cli, struct metrics *const reducer[], struct metrics *prediction,
       const struct metrics *actual, const char *path)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WIDTH = 40 }; /* of names in a table */
+enum { WIDTH = 40 }; /* columns of a name in a table */
 
 /* A figure, or a statistic of one, in both streams. */
 struct row {
@@ -32,7 +32,7 @@ add_row(struct table *t, const struct row *row)
     return &t->row[t->n++];
 }
 
-/* The row of a figure, which is added if it is not there yet. */
+/* Finds the row of a figure, and adds it if it is new. NULL: cli->err. */
 static struct row *
 find_row(struct table *t, const struct row *row)
 {
@@ -55,7 +55,7 @@ find_row(struct table *t, const struct row *row)
                : NULL;
 }
 
-/* In proportion to the actual value. */
+/* The relative error; NAN if a value that is not 0 is compared with 0. */
 static double
 error_of(double predicted, double actual)
 {
@@ -191,7 +191,8 @@ put_json(const struct table *t)
     return json_close(json, &t->cli->err);
 }
 
-/* "all" stands for the total alone, "value" for a figure alone. */
+/* Prints "GROUP: METRIC, STATISTIC", without the group if it is the total, and without
+ * the statistic if the metric is a single value. */
 static void
 put_name(const struct table *t, const struct row *row)
 {
@@ -207,7 +208,7 @@ put_name(const struct table *t, const struct row *row)
     rec_printf(t->cli->writer, "%*s", width < WIDTH ? WIDTH - (int)width : 0, "");
 }
 
-/* Statistics that one side does not have are no comparison. */
+/* A figure is shown if one side has it, a statistic only if both have. */
 static bool
 is_shown(const struct row *row)
 {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BAR = 40 };
+enum { BAR = 40 /* columns of the longest bar */ };
 
-/* What prints the histogram of a group. */
+/* A function that prints the histogram of a group. */
 typedef void put_group(struct cli *, struct json *, enum metrics_format, const char *name,
                        const struct metrics_histogram *);
 
@@ -65,7 +65,8 @@ put_json(struct cli *cli, struct json *json, enum metrics_format format, const c
     json_close_map(json);
 }
 
-/* A bar is as long as its bin is full, the fullest BAR; what is not empty has one. */
+/* Prints a bar whose length is in proportion to the values in its bin. The fullest bin
+ * has BAR columns, and a bin that is not empty has at least one. */
 static void
 put_bar(struct cli *cli, uint64_t n, uint64_t most)
 {
@@ -99,8 +100,8 @@ put_table(struct cli *cli, struct json *json, enum metrics_format format,
     }
 }
 
-/* As in other tables, the total stands last; elsewhere, first. A group without values,
- * such as a stage, has no histogram. */
+/* In tables the total comes last, as in other tables; elsewhere it comes first. A group
+ * without values, such as a stage, has no histogram. */
 static bool
 put_groups(struct cli *cli, struct metrics *m, size_t bins, struct json *json,
            enum metrics_format format)

@@ -140,7 +140,8 @@ put_series_json(struct cli *cli, const struct metrics *m)
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* Units that stand with their number and take prefixes, down to which. */
+/* The units that are printed with the number and with a prefix, and the smallest prefix
+ * of each: an index of prefix[] in format_scaled(). */
 enum { ONES = 5, NANO = 8 };
 static const struct {
     const char *name;
@@ -211,7 +212,8 @@ put_value(struct cli *cli, const char *name, const char *unit, double value)
     rec_printf(cli->writer, "%-34s %16s%s%s\n", name, text, *unit ? " " : "", unit);
 }
 
-/* A line of statistics, the first of which counts. */
+/* Prints a line of statistics, of which the first is the count; before the first line,
+ * their names. */
 static void
 put_distribution(struct cli *cli, const struct metrics_figure *figure, int width,
                  bool first)
@@ -232,7 +234,8 @@ put_distribution(struct cli *cli, const struct metrics_figure *figure, int width
     rec_printf(cli->writer, "%s%s\n", *unit ? " " : "", unit);
 }
 
-/* The total. A single case has values, not distributions: their means. */
+/* Prints the total. The distributions of a single case are shown as values: their
+ * means. */
 static void
 put_total(struct cli *cli, struct metrics *m)
 {
@@ -267,7 +270,8 @@ put_cell(struct cli *cli, const struct metrics_value *value)
     rec_printf(cli->writer, " %*s", width_of(value), text);
 }
 
-/* One line a group, the total last; units above, where they are not in the cells. */
+/* Prints one line for each group, the total last. Units that are not in the cells stand
+ * above the columns. */
 static void
 put_groups(struct cli *cli, struct metrics *m, const char *by)
 {

@@ -25,7 +25,8 @@ read_types(struct cli *cli, const char *text, bool wanted[REC_NTYPES])
     return true;
 }
 
-/* Adds to the database, stream by stream, or makes a new one. */
+/* With --append, opens the database to add streams to; otherwise makes a new one, which
+ * take_all() writes when it is whole. NULL: cli->err. */
 static struct database *
 open_database(struct cli *cli, bool append, const bool wanted[REC_NTYPES])
 {
@@ -42,7 +43,8 @@ open_database(struct cli *cli, bool append, const bool wanted[REC_NTYPES])
     }
     if (!cli_open_writer(cli, false) || !rec_writer_claim(cli->writer, &cli->err))
         return NULL;
-    /* (looked at behind the claim: what comes to be there later is not replaced) */
+    /* This check follows rec_writer_claim(): a database that another program puts there
+     * after the check is not replaced either. */
     if (cli->output && database_is_there(cli->output)) {
         (void)!cli_usage(cli,
                          "%s: a database is there: --append adds to it, else remove it",
@@ -80,9 +82,9 @@ run(struct cli *cli, const struct rec2sqlite_args *args)
             cli_note(cli, "records: %llu, streams: %llu", (unsigned long long)rows,
                      (unsigned long long)streams);
         if (ok && rows == 0)
-            cli_warn(cli, "no record of --types %s came", args->types_arg);
+            cli_warn(cli, "the input has no record of --types %s", args->types_arg);
         if (!ok && !cli->writer && streams > 0)
-            cli_warn(cli, "streams that stay, those before: %llu",
+            cli_warn(cli, "streams before the error, which stay in the database: %llu",
                      (unsigned long long)streams);
     }
     database_free(database);

@@ -1,5 +1,5 @@
-/* timeline [OPTION]... [FILE]... - what happened when, for Perfetto, a browser, a
- * paper. */
+/* timeline [OPTION]... [FILE]... - shows what happened when: a trace for Perfetto, a page
+ * for a browser, a picture for a paper. */
 #include "ggo/timeline.h"
 #include "main.h"
 
@@ -16,7 +16,7 @@ read_all(struct cli *cli, struct timeline *timeline)
     return status == 0;
 }
 
-/* An empty picture has a reason. */
+/* If there is nothing to show, fills cli->err with the reason. */
 static bool
 check_any(struct cli *cli, const struct timeline *timeline)
 {
@@ -26,12 +26,12 @@ check_any(struct cli *cli, const struct timeline *timeline)
         return true;
     if (timeline_any(timeline))
         return rec_fail(&cli->err, REC_NO,
-                        "nothing is left of what came by --job, --from, --to");
+                        "--job, --from and --to leave nothing to show");
     for (size_t i = 0; (name = timeline_record(i)); i++)
         rec_list_name(list, sizeof list, name);
     return rec_fail(
         &cli->err, REC_NO,
-        "nothing to show came (%s records): put %stimeline behind %sruntasks, "
+        "the input has no records to show (%s): put %stimeline behind %sruntasks, "
         "%ssim --timeline, %ssim serve --trace or %ssim elastic",
         list, cli->prefix, cli->prefix, cli->prefix, cli->prefix, cli->prefix);
 }
@@ -55,7 +55,7 @@ run(struct cli *cli, const struct timeline_args *args)
               cli_seconds(cli, "to", args->to_arg, true, &show.to) &&
               (show.from <= show.to || cli_usage(cli, "--from is after --to")) &&
               (!args->svg_given || !args->html_given ||
-               cli_usage(cli, "--svg and --html are two pictures: give one of them")) &&
+               cli_usage(cli, "give --svg or --html, not both")) &&
               cli_open_reader(cli) && (timeline = timeline_new(&show, &cli->err)) &&
               read_all(cli, timeline) && check_any(cli, timeline) &&
               cli_open_writer(cli, false) && write_all(cli, args, timeline);

@@ -20,7 +20,7 @@ REC_BEGIN_DECLS
 
 /* ---- programs ------------------------------------------------------------ */
 
-/** What a tool, or a mode of one, says of itself; texts are gengetopt's. */
+/** The description of a tool, or of a mode of a tool. Its texts are made by gengetopt. */
 struct cli_program {
     const char *name; /* "partition", "sim elastic" */
     const char *version;
@@ -38,34 +38,36 @@ struct cli_mode {
 };
 
 /**
- * The main() of a tool called `name`: runs the mode that argv[1] names, else the tool's
- * own `entry`. Somebody may have installed the tool as PREFIXname: the prefix is found in
- * argv[0], and goes into messages and help. Descriptors 0, 1 and 2 that are closed are
- * kept from being given to files. Returns the exit status.
+ * The main() of a tool called `name`: runs the mode that argv[1] names, or else the
+ * tool's own `entry`. If the tools were installed with a prefix (PREFIXname), the prefix
+ * is taken from argv[0], and goes into messages and help. If descriptor 0, 1 or 2 is
+ * closed, it is opened on /dev/null, so that no file gets its number. Returns the exit
+ * status.
  */
 int cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
              int (*entry)(int argc, char **argv, const char *prefix));
 
 /**
- * Prints --help: texts wrapped at 79 columns, examples (lines that start with two blanks,
- * 0x1f for the others) one command a line, continued with a backslash. ^ before the name
+ * Prints --help. Text is wrapped at 79 columns. An example is a line that starts with two
+ * blanks; its other blanks are 0x1f (by scripts/make-options). If it is too long for one
+ * line, it is printed one command a line, continued with a backslash. ^ before the name
  * of a tool stands for the prefix. `modes` may be NULL. False: out of memory.
  */
 bool cli_help(const struct cli_program *program, const struct cli_mode *modes,
               const char *prefix) REC_MUST_CHECK;
 
-/** False: an abbreviation stands for several options, of which getopt_long() would take
- * the first; it is said on standard error. */
+/** Checks the abbreviated options of a command line. False, with a message on standard
+ * error: one may stand for several options (getopt_long() would take the first). */
 bool cli_check_options(const char *name, const struct cli_program *program, int argc,
                        char *const *argv) REC_MUST_CHECK;
 
-/** The parser of options sets it when getopt_long() has refused one, without a
- * message. */
+/** Set by the option parser when getopt_long() has refused an option. No message was
+ * written then: call cli_explain_option(). */
 extern bool cli_option_refused;
 
-/** Says on standard error what is wrong with an option that getopt_long() refused: the
- * word of the command line, and the letter if it was a short one. `name` is who says
- * it. */
+/** Explains on standard error why getopt_long() refused an option. `word` is the word of
+ * the command line, `letter` the option's letter if it is a short one. `name` begins the
+ * message. */
 void cli_explain_option(const char *name, const struct cli_program *program,
                         const char *word, int letter);
 
@@ -73,13 +75,14 @@ void cli_explain_option(const char *name, const struct cli_program *program,
 struct cli_config {
     struct cli_option {
         char *word;    /* "--name=value", or "--name" */
-        uint64_t line; /* where it stands */
+        uint64_t line; /* its line in the file */
     } * option;
     size_t n, room;
 };
 
-/** Reads a file of options: one name="value" a line (name=value, name value, name), empty
- * lines and # comments. False: *err; free it all the same. */
+/** Reads a file of options: one name="value" a line (also name=value, name value, name);
+ * empty lines and # comments are skipped. False: *err is filled; call cli_config_free()
+ * in that case, too. */
 bool cli_config_read(struct cli_config *config, const char *path,
                      struct rec_error *err) REC_MUST_CHECK;
 void cli_config_free(struct cli_config *config);
@@ -93,29 +96,31 @@ struct cli {
     const char *output; /* -o; NULL: standard output */
     char *provenance;   /* own #@ line; owned */
     bool quiet, verbose, partial;
-    bool progress; /* asked for: report whatever the input is */
-    /* On a "no" (REC_NO) the output gets no end, and no file takes its place: what is
-     * there of it is no result. */
+    bool progress; /* --progress: report even without a terminal */
+    /* Set by the tool: on a "no" (REC_NO) what was written so far is not a result. The
+     * stream then gets no trailer, and a file is removed. */
     bool cut;
     struct rec_reader *reader; /* opened by cli_open_*; closed by cli_finish */
     struct rec_writer *writer;
     struct rec_error err; /* why run() failed */
     uint64_t records;     /* counted by cli_next */
-    uint64_t bytes;       /* of the input files; 0: not all are files */
+    uint64_t bytes;       /* size of the input files; 0: not all are regular files */
     double started;       /* seconds, CLOCK_MONOTONIC */
     /* Progress: */
     bool ended;   /* cli_next has come to the end */
-    bool gathers; /* the tool's: most is done when all has been read */
-    double share; /* cli_progress_share's, and what it was at the time `since` */
-    double base, since;
+    bool gathers; /* set by the tool: most of its work begins when all has been read */
+    double share; /* share, done and what: the last arguments of cli_progress_share() */
+    double base;  /* the share when this work began */
+    double since; /* when this work began: seconds, CLOCK_MONOTONIC */
     uint64_t done;
     char what[128];
 };
 
 /**
- * Fills the common part. `dump` lists the options in effect, one name="value" a line, as
- * gengetopt's dump does; it is reordered into the provenance line, without options that
- * do not change the result and without directories.
+ * Starts a run: progress and provenance. `dump` lists the options in effect, one
+ * name="value" a line, as gengetopt's dump does. The provenance line is made from it,
+ * without options that do not change the result, and without the directories of paths.
+ * False: cli->err.
  */
 bool cli_start(struct cli *cli, const char *dump) REC_MUST_CHECK;
 
@@ -124,21 +129,23 @@ int cli_finish(struct cli *cli, bool ok);
 
 /* ---- the two ends -------------------------------------------------------- */
 
-/** Opens the writer: a record stream with provenance, or plain text. A signal that ends
- * the program takes away the file that is not whole. */
+/** Opens the writer: a record stream with provenance, or plain text. If a signal ends the
+ * program, the unfinished file is removed. */
 bool cli_open_writer(struct cli *cli, bool stream) REC_MUST_CHECK;
-/** A signal that ends the program kills this process group, too; 0: none any more. */
+/** Registers a process group that is killed if a signal ends the program; 0 removes
+ * it. */
 void cli_guard_group(pid_t group);
 /** Opens reader and writer as the ends of a filter: header and provenance forwarded. */
 bool cli_open_filter(struct cli *cli) REC_MUST_CHECK;
-/** Before the writer is opened: its provenance says that this option had this value. */
+/** Puts this value of an option into the provenance line. Call it before the writer is
+ * opened. */
 bool cli_set_provenance(struct cli *cli, const char *option,
                         uint64_t value) REC_MUST_CHECK;
-/** Ends the output stream and starts another, which is what `value` of this option
- * instead of the one on the command line would have made. */
+/** Ends the output stream and starts another, whose provenance has this value of the
+ * option: the command line that would have made the stream alone. */
 bool cli_next_stream(struct cli *cli, const char *option, uint64_t value) REC_MUST_CHECK;
-/** The streams of a filter that begin from now on are what `value` of this option would
- * have made. */
+/** Puts this value of the option into the provenance of all streams of a filter that
+ * begin from now on. */
 bool cli_change_provenance(struct cli *cli, const char *option,
                            uint64_t value) REC_MUST_CHECK;
 /** Opens only the reader; nothing of the stream is forwarded. */
@@ -147,32 +154,36 @@ bool cli_open_reader(struct cli *cli) REC_MUST_CHECK;
 /** Is standard input one of the inputs? */
 bool cli_is_standard(const struct cli *cli);
 
-/** rec_next() on cli->reader, with progress, and -1 as soon as the output has failed. */
+/** rec_next() on cli->reader, with progress; returns -1 also if the output has failed. */
 int cli_next(struct cli *cli, struct rec *rec) REC_MUST_CHECK;
 
 /**
- * Progress is shown by itself when standard error is a terminal and the work takes over a
- * second, by the first tool of a pipeline that still works: how much of its input files
- * it has read, or how many records if there are pipes, how fast, and that it works on
- * when all has been read. For loops that do not read: `done` of `all` (0: unknown) are
- * counted, `what` they are called. Cheap: it leaves numbers behind for those who show
- * them.
+ * Reports progress of a loop that does not read records: `done` of `all` (0: unknown)
+ * things are done; `what` is their name, in the plural. Cheap: it only stores the numbers
+ * that a timer shows.
+ *
+ * Tools need not call it while they read: if standard error is a terminal and the work
+ * takes more than a second, the first tool of a pipeline that is still working shows how
+ * much of its input files it has read (or how many records, if the input is a pipe), and
+ * how fast.
  */
 void cli_progress(struct cli *cli, uint64_t done, uint64_t all, const char *what);
-/** The same with the share, 0 to 1, of all that is to be done; < 0: unknown, so the rate
- * is shown; NAN: neither is. A share that is less than before is that of other work. */
+/** As cli_progress(), with the share of the work that is done, from 0 to 1. < 0: unknown,
+ * and the rate is shown instead. NAN: unknown, and no rate is shown. A share that is less
+ * than the one before begins another piece of work, with its own estimate of time. */
 void cli_progress_share(struct cli *cli, double share, uint64_t done, const char *what);
 
-/** No more progress is shown, and the line that is there is taken off the terminal:
- * another program tells. cli_finish() does it, too. */
+/** Stops showing progress and erases its line, so that another program can use the
+ * terminal. cli_finish() calls it, too. */
 void cli_end_progress(void);
 
-/** A clock that only goes on, seconds. */
+/** Seconds on a clock that is never set back (CLOCK_MONOTONIC). */
 double cli_now(void);
 
 /* ---- messages ------------------------------------------------------------ */
 
-/** "tool: text" on stderr; warnings and what is said obey -q, notes need -v. */
+/** Write "tool: text" on standard error: a warning or a plain message unless -q, a note
+ * only with -v. */
 void cli_warn(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_tell(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
 void cli_note(const struct cli *cli, const char *format, ...) REC_PRINTF(2, 3);
@@ -190,11 +201,12 @@ bool cli_seconds(struct cli *cli, const char *option, const char *text, bool all
 /** A size in bytes, or with a unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB. */
 bool cli_bytes(struct cli *cli, const char *option, const char *text, bool allow_inf,
                double *value) REC_MUST_CHECK;
-/** A rate in bytes/s, or a size with a unit and /s: 1.6TB/s; or in bits: 400Gbit/s,
- * 400Gb/s, 400Gbps. Units are taken in upper or lower case, behind blanks, too, but b and
- * B where both are units. */
+/** A rate in bytes/s, or with a unit: 1.6TB/s, or in bits, 400Gbit/s, 400Gb/s, 400Gbps.
+ * In all these functions blanks may precede the unit, and its case does not matter,
+ * except where it tells bits (b) from bytes (B). */
 bool cli_rate(struct cli *cli, const char *option, const char *text, bool allow_inf,
               double *value) REC_MUST_CHECK;
+/** An integer from `least` to `most`. */
 bool cli_count(struct cli *cli, const char *option, const char *text, uint64_t least,
                uint64_t most, uint64_t *value) REC_MUST_CHECK;
 /** --limit: a number >= 1, or inf. */

@@ -19,14 +19,15 @@ struct csv_source;
 struct csv_row {
     const struct rec_str *field;
     size_t nfields;
-    uint64_t line; /* where the row starts, from 1 */
+    uint64_t line; /* the line on which the row starts, from 1 */
 };
 
-/** Rows of the files of a reader, one file after the other. `reader` is borrowed. NULL:
- * out of memory. */
+/** Opens a source of the rows of a reader's files, one file after the other. The caller
+ * keeps `reader`. NULL: out of memory, *err is filled. */
 struct csv_source *csv_source_new(struct rec_reader *reader,
                                   struct rec_error *err) REC_MUST_CHECK;
-/** 1: *row filled; 0: the end; -1: *err, with file and line. */
+/** Reads the next row. 1: *row is filled; 0: the end of all files; -1: *err is filled,
+ * with file and line. */
 int csv_source_next(struct csv_source *source, struct csv_row *row,
                     struct rec_error *err) REC_MUST_CHECK;
 void csv_source_free(struct csv_source *source);

@@ -1,16 +1,17 @@
 /*
  * rampipe/database.h - record streams as tables of an SQLite database.
  *
- *     stream  id, file, provenance                         a row a stream
- *     done    stream, job, graph, arrival, ..., other      a row a record
+ *     stream  id, file, provenance                         one row for each stream
+ *     done    stream, job, graph, arrival, ..., other      one row for each record
  *     block   stream, job, time, cause, ..., other
  *
  * The columns of a type are the fields and known keys of its row in the table of records
- * (of all its kinds), in lower case: numbers are REAL, counts INTEGER, all else TEXT; a
- * key that is called as a field has _key behind its name. What a record does not have is
- * NULL. `other` is a JSON object of the keys that the table does not know, texts all.
- * Rows stand in the order of their records. A stream is a transaction. SQLite is known
- * here and nowhere else.
+ * (of the rows of all its kinds, if it has kinds), in lower case. Numbers are REAL,
+ * counts INTEGER, everything else TEXT. If a key has the name of a field, its column is
+ * NAME_key. A field or key that a record does not have is NULL. `other` is a JSON object
+ * of the keys that the table of records does not know; its values are texts. Rows are in
+ * the order of their records. Each stream is one transaction. Only this room includes
+ * SQLite.
  */
 #ifndef RAMPIPE_DATABASE_H
 #define RAMPIPE_DATABASE_H
@@ -21,29 +22,33 @@ REC_BEGIN_DECLS
 
 struct database;
 
-/** A new database for the types of which wanted[type] is true. It is in a file of TMPDIR
- * (or /tmp) that has no name; database_write() has its bytes. `name` is what messages
- * call it; borrowed. NULL: *err. */
+/** Makes a new database for the types whose wanted[type] is true. It is in a file without
+ * a name in TMPDIR (or /tmp); database_write() copies it out. `name` stands for its file
+ * name in messages; the caller keeps it. NULL: *err is filled. */
 struct database *database_new(const char *name, const bool wanted[REC_NTYPES],
                               struct rec_error *err) REC_MUST_CHECK;
-/** A database to add to: it, and tables and columns that it lacks, are made. */
+/** Opens a database to add streams to. A missing file, tables and columns are made. The
+ * caller keeps `path`. NULL: *err is filled. */
 struct database *database_open(const char *path, const bool wanted[REC_NTYPES],
                                struct rec_error *err) REC_MUST_CHECK;
-/** Takes any record. A mark ends the stream, and what came of it stays. */
+/** Takes the next record of any type. A mark ends the stream and commits its rows. */
 bool database_take(struct database *database, const struct rec_reader *reader,
                    const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** The end of all input: ends the stream without header that is open, if there is one. */
+/** Call it at the end of all input. Commits the stream that is still open, which is one
+ * without header, and makes the tables even if there was no record. */
 bool database_finish(struct database *database, struct rec_error *err) REC_MUST_CHECK;
-/** Writes a new database that is finished, and closes it. */
+/** Writes the bytes of a new database, after database_finish(). Then it can only be
+ * freed. */
 bool database_write(struct database *database, struct rec_writer *writer,
                     struct rec_error *err) REC_MUST_CHECK;
-/** Of the streams that have ended. */
+/** The number of committed streams, and of the rows in them. */
 uint64_t database_streams(const struct database *database);
 uint64_t database_rows(const struct database *database);
-/** Closes it; of a stream that has not ended nothing stays. `database` may be NULL. */
+/** Closes the database, and rolls back a stream that has not ended. `database` may be
+ * NULL. */
 void database_free(struct database *database);
 
-/** Does the file begin as an SQLite database does? False, too, if it is not there. */
+/** Does the file begin as an SQLite database does? False also if there is no file. */
 bool database_is_there(const char *path);
 
 REC_END_DECLS

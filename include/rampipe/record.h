@@ -73,23 +73,23 @@ bool rec_fail(struct rec_error *err, enum rec_code code, const char *format, ...
 bool rec_fail_at(struct rec_error *err, const char *file, uint64_t line,
                  const char *format, ...) REC_PRINTF(4, 5);
 
-/** How much work a few bytes may ask for: `most` of what it is counted in, 0 or INFINITY
- * for any. `option` says in messages what raises it, such as "--limit"; NULL: nothing
- * does. */
+/** The largest amount of work that a small input may ask for. `most` is in the unit of
+ * the estimate (operations, events, bytes); 0 or INFINITY means no limit. `option` is the
+ * option that raises the limit, for messages ("--limit"); NULL if none does. */
 struct rec_limit {
     double most;
     const char *option;
 };
-/** Before the work: an estimate of more than the limit is REC_USAGE, "it would be about
- * 1e+11 WHAT, more than ...". */
+/** Checks an estimate before the work begins. False if it exceeds the limit: REC_USAGE,
+ * "it would be about 1e+11 WHAT, more than ...". `what` is the unit of the estimate. */
 bool rec_limit(const struct rec_limit *limit, double estimate, const char *what,
                struct rec_error *err) REC_MUST_CHECK;
 
 /** REC_IO "out of memory". Returns false. */
 bool rec_fail_memory(struct rec_error *err);
 
-/** Appends a name to a list for a message, "a, b, c". False: it has no room, and "..."
- * stands for it and all that follow. */
+/** Appends a name to a list for a message: "a, b, c". `room` is the size of `list` in
+ * bytes. False: the name does not fit; the list now ends in "...", and stays so. */
 bool rec_list_name(char *list, size_t room, const char *name);
 
 /**
@@ -100,9 +100,9 @@ bool rec_list_name(char *list, size_t room, const char *name);
 bool rec_grow(void *array, size_t *capacity, size_t need, size_t size,
               struct rec_error *err) REC_MUST_CHECK;
 
-/** Text that grows: a stream to memory, as open_memstream() is, that tells when memory
- * ran out (glibc's loses what had no room and reports nothing). Opened and closed
- * once. */
+/** A stream that writes to memory, as open_memstream() makes one. Unlike glibc's, which
+ * drops bytes without an error when memory runs out, it reports that. Open and close it
+ * once each. */
 struct rec_text {
     FILE *out; /* write here */
     char *bytes;
@@ -143,15 +143,17 @@ rec_str_is(struct rec_str a, const char *b)
     return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
 }
 
-/** The CRC-32 of bytes that follow those whose CRC-32 is `crc` (0: none), as gzip has
- * it. */
+/** Continues a CRC-32 (gzip's polynomial): `crc` is the CRC-32 of the bytes before these,
+ * 0 if there are none. */
 uint32_t rec_crc32(uint32_t crc, const void *bytes, size_t n);
 
-/** A 64-bit hash of the bytes (wyhash's mixing step), another in each process, so that
- * nobody can make ids that collide: no result may come of it. */
+/** A 64-bit hash of the bytes (wyhash's mixing step). Its seed differs between processes,
+ * so that nobody can construct ids that collide. Therefore no result may depend on it. */
 uint64_t rec_hash(struct rec_str s);
 
-/** Splits off *rest up to the next `mark`; false when *rest is used up (ptr == NULL). */
+/** Cuts the text before the next `mark` off the front of *rest, and puts it into *part.
+ * Without a mark, *part is all that is left, and rest->ptr becomes NULL. False if
+ * rest->ptr was NULL already. */
 bool rec_str_split(struct rec_str *rest, char mark, struct rec_str *part);
 
 /**
@@ -180,14 +182,14 @@ bool rec_parse_product(struct rec_str s, uint64_t shape[4]) REC_MUST_CHECK;
  */
 size_t rec_format_num(char text[REC_NUM_MAX], double value);
 
-/** What a number is of: seconds, bytes, floating-point operations. */
+/** The unit of a number: seconds, bytes, or floating-point operations. */
 enum rec_quantity { REC_SECONDS, REC_BYTES, REC_FLOPS };
 /** Room for any quantity, with its NUL. */
 #define REC_QUANTITY_MAX 32
 /**
- * Writes a number for people: so many significant digits and the unit that suits its
- * size, "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s" with 3. Records are written
- * with rec_format_num().
+ * Writes a number for people, with `digits` significant digits and the unit that suits
+ * its size. With 3 digits: "367 us", "38.5 MB", "29.6 GFLOP", "10 min", "0 s". Use
+ * rec_format_num() for numbers in records.
  */
 void rec_format_quantity(char text[REC_QUANTITY_MAX], double value,
                          enum rec_quantity quantity, int digits);
@@ -223,51 +225,60 @@ void rec_map_remove(struct rec_map *map, struct rec_str key);
 void rec_map_clear(struct rec_map *map);
 void rec_map_free(struct rec_map *map);
 
-/** How many ids a memory of ids keeps at least. */
+/** The number of hashed ids that a struct rec_ids knows for certain: the latest ones. */
 #define REC_IDS_KEPT 1048576
 
-enum { REC_IDS_RUNS = 16, REC_IDS_PREFIX = 32, REC_IDS_AHEAD = 1 << 16 };
+enum {
+    REC_IDS_RUNS = 16,      /* runs in one struct rec_ids */
+    REC_IDS_PREFIX = 32,    /* bytes: the longest prefix of a run */
+    REC_IDS_AHEAD = 1 << 16 /* numbers behind a run that may come out of order */
+};
 
-/** Ids that differ in a number at their end: PREFIX and from, from + 1, ... to, and of
- * the REC_IDS_AHEAD numbers behind that those whose bit is set. */
+/** A set of ids that share a prefix and differ in the number at their end: all numbers
+ * from `from` to `to`, and those of the next REC_IDS_AHEAD numbers whose bit is set. */
 struct rec_ids_run {
     uint64_t from, to;
-    uint64_t *ahead;
-    size_t len;
+    uint64_t *ahead; /* bit number % REC_IDS_AHEAD: the number has come already */
+    size_t len;      /* bytes of the prefix */
     char prefix[REC_IDS_PREFIX];
 };
 
 /**
- * A bounded memory of ids, of streams that have more of them than a machine has memory.
- * Ids that count on, j1, j3, j2, are remembered for good, as up to REC_IDS_RUNS runs.
- * Others are hashes of 64 bits in two generations: an id goes into the newer one; when
- * that holds REC_IDS_KEPT, the older one is forgotten and an empty one begun. So of those
- * at least the last REC_IDS_KEPT are known again, at most twice as many, in 32 MB; two
- * that are different are taken for one with a chance of less than 2^21 / 2^64 an id.
+ * A set of ids in bounded memory, which finds an id that a stream uses twice, even if the
+ * stream has more ids than memory could hold.
+ *
+ * Ids that count up (j1, j3, j2 ...) are kept exactly and for ever, as up to REC_IDS_RUNS
+ * runs. Any other id is kept as a 64-bit hash in one of two generations. New hashes go
+ * into the newer generation. When it holds REC_IDS_KEPT of them, the older generation is
+ * dropped, and an empty one becomes the newer. So the set always knows the latest
+ * REC_IDS_KEPT hashed ids, and never more than twice that many, in 32 MB. The chance that
+ * a new id is taken for a known one is less than 2^21 / 2^64.
+ *
  * Starts as {0}.
  */
 struct rec_ids {
     struct rec_ids_run run[REC_IDS_RUNS];
     size_t nruns;
-    uint64_t *hash[2]; /* open addressing, 0: free; the newer generation, the older one */
-    size_t size[2];    /* slots: a power of two, or 0 */
-    size_t n;          /* in the newer one */
+    uint64_t *hash[2]; /* hash tables of the newer, the older generation; 0: free slot */
+    size_t size[2];    /* slots of each table: a power of two, or 0 */
+    size_t n;          /* hashes in the newer generation */
 };
 
-/** Adds an id. 1: it is new; 0: it was there already; -1: *err. */
+/** Adds an id. 1: the id is new; 0: it was in the set already; -1: *err is filled. */
 int rec_ids_add(struct rec_ids *ids, struct rec_str id,
                 struct rec_error *err) REC_MUST_CHECK;
 void rec_ids_free(struct rec_ids *ids);
 
 struct rec_arena_chunk;
 
-/** Memory that is given back all at once. Starts as {0}. */
+/** An arena for texts: all its memory is freed at once. Starts as {0}. */
 struct rec_arena {
     struct rec_arena_chunk *chunk;
     size_t left;
 };
 
-/** A NUL-terminated copy that stays where it is until rec_arena_free(). NULL: *err. */
+/** Copies a text into the arena. The copy is NUL-terminated, and its address stays valid
+ * until rec_arena_free(). NULL: out of memory, *err is filled. */
 const char *rec_arena_copy(struct rec_arena *arena, struct rec_str text,
                            struct rec_error *err);
 void rec_arena_free(struct rec_arena *arena);
@@ -276,9 +287,9 @@ void rec_arena_free(struct rec_arena *arena);
 
 /**
  * The known record types: those of record_table.h. REC_OTHER is any other lower-case
- * word, REC_COMMENT a # line or an empty one, REC_MARK the end of one of several
- * concatenated streams: it has no line (rec_put_line() of it writes nothing), it only
- * says that what is open must be closed.
+ * word. REC_COMMENT is a line that begins with #, or an empty line. REC_MARK is the end
+ * of a stream (#end): it tells a stage to close the graph or run that is open. It has no
+ * line, and rec_put_line() writes nothing for it.
  */
 enum rec_type {
     REC_OTHER,
@@ -304,7 +315,7 @@ enum rec_kind {
     REC_KIND_ACCOUNT,  /* useful, wasted, reconfiguring or stalled */
     REC_KIND_NAMES,    /* ids separated by commas, as many as the field COUNT says */
     REC_KIND_TEXT,     /* anything */
-    /* numbers that look at a neighbour: */
+    /* numbers that are compared with another field of the record: */
     REC_KIND_LATER, /* an AMOUNT that is not less than the field before it */
     REC_KIND_PAST   /* an AMOUNT that is not more than the field TIME */
 };
@@ -318,7 +329,7 @@ struct rec_field_spec {
 /** One row of the table that rampipe(5), reccheck and the tests share. */
 struct rec_spec {
     const char *name;    /* "op"; NULL in the row of a kind */
-    const char *kind;    /* the first field that it is for; NULL: any */
+    const char *kind;    /* the value of the first field that the row is for; NULL: any */
     const char *about;   /* one or two sentences, with units */
     const char *example; /* a valid record; NULL if the rows of its kinds have them */
     enum rec_type type;
@@ -329,12 +340,13 @@ struct rec_spec {
 
 /** The row of a type; NULL for REC_OTHER, REC_COMMENT and REC_MARK. */
 const struct rec_spec *rec_spec(enum rec_type type);
-/** The rows of a type's kinds, i = 0, 1, ...; NULL: there are no more. */
+/** The i-th row of a type that has kinds, from i = 0; NULL if i is past the last row. */
 const struct rec_spec *rec_spec_of_kind(enum rec_type type, size_t i);
 
-/** Is the text what a kind demands, as far as no neighbour is asked? */
+/** Is the text valid for this kind of field? Checks that need other fields of the record
+ * (LATER, PAST, NAMES) are not made here; rec_check_text() makes them. */
 bool rec_is_kind(struct rec_str text, enum rec_kind kind);
-/** What a kind demands, in words: "a number >= 0". */
+/** What a field of this kind must be, in words: "a number >= 0". */
 const char *rec_kind_text(enum rec_kind kind);
 
 /* ---- reading ------------------------------------------------------------- */
@@ -345,10 +357,10 @@ struct rec_writer;
 /** One record, valid until the next rec_next() on the same reader. */
 struct rec {
     enum rec_type type;
-    const struct rec_spec
-        *spec;           /* its row: that of its kind, if its type has kinds; NULL:
-                                    it has none */
-    struct rec_str line; /* the whole line without its end */
+    /* The row of the record's type, or of its kind if the type has kinds. NULL for
+     * REC_OTHER, REC_COMMENT and REC_MARK. */
+    const struct rec_spec *spec;
+    struct rec_str line;         /* the whole line without its end */
     const struct rec_str *field; /* field[0] is the type */
     size_t nfields;
 };
@@ -356,9 +368,9 @@ struct rec {
 /** How a reader treats its input. */
 struct rec_reader_options {
     bool partial; /* accept a cut stream, with a warning */
-    bool
-        log; /* without header, its last line may be cut, which is dropped with a warning,
-                 and there may be none */
+    /* The input is a log that another program may still be writing. If it has no header,
+     * it may be empty, and a last line without LF is dropped with a warning. */
+    bool log;
     struct rec_writer *tie; /* header, provenance and trailer go there; may be NULL */
     void (*warn)(void *context, const char *text); /* may be NULL */
     void *context;
@@ -373,34 +385,40 @@ struct rec_reader *rec_reader_open(const char *const *files, size_t count,
                                    const struct rec_reader_options *options,
                                    struct rec_error *err) REC_MUST_CHECK;
 
-/** Opens a reader over text that is in memory, and stays there, which messages call
- * `name`. */
+/** Opens a reader over text in memory. Neither the text nor `name`, which stands for a
+ * file name in messages, is copied: both must outlive the reader. NULL: *err is
+ * filled. */
 struct rec_reader *rec_reader_open_text(const char *name, struct rec_str text,
                                         struct rec_error *err) REC_MUST_CHECK;
 
-/** Opens a reader over what comes through a descriptor, a socket or pipe, that messages
- * call `name`. Both stay the caller's, until after rec_reader_close(). No gzip. */
+/** Opens a reader over a descriptor (a socket or a pipe). `name` stands for a file name
+ * in messages. The caller owns both, and keeps them until after rec_reader_close(), which
+ * does not close the descriptor. gzip is not recognised. NULL: *err is filled. */
 struct rec_reader *rec_reader_open_descriptor(const char *name, int descriptor,
                                               const struct rec_reader_options *options,
                                               struct rec_error *err) REC_MUST_CHECK;
 
-/** Reads the next record or comment. 1: *rec filled; 0: the end, all whole; -1: *err. */
+/** Reads the next record or comment. 1: *rec is filled; 0: the end of all files, and no
+ * stream was cut; -1: *err is filled. */
 int rec_next(struct rec_reader *reader, struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;
 
-/** rec_next() for who has something else to wait for, too: 2 when the next record is not
- * there yet. Then poll() rec_reader_descriptor() for reading before the next try. */
+/** As rec_next(), for a caller that waits for other events, too. Returns 2 instead of
+ * blocking when the next record has not arrived yet; then poll() rec_reader_descriptor()
+ * for input before the next call. */
 int rec_try_next(struct rec_reader *reader, struct rec *rec,
                  struct rec_error *err) REC_MUST_CHECK;
-/** The descriptor of the file being read; -1: none is. */
+/** The descriptor of the file being read; -1 between files. */
 int rec_reader_descriptor(const struct rec_reader *reader);
 
-/** The next line as it is (no header, comment or field rules); for foreign text. */
+/** Reads the next line of foreign text: headers, comments and fields mean nothing here.
+ * 1: *line is valid until the next read; 0: the end of all files; -1: *err is filled. */
 int rec_next_line(struct rec_reader *reader, struct rec_str *line,
                   struct rec_error *err) REC_MUST_CHECK;
 
-/** The line that the next rec_next() or rec_next_line() of the first file starts with,
- * which it leaves unread. 1, 0 when there is none, -1: *err. */
+/** Shows the next line of the current file (at the beginning: of the first file) without
+ * consuming it: the next rec_next() or rec_next_line() reads it again. 1; 0: the file has
+ * no more lines; -1: *err is filled. */
 int rec_peek_line(struct rec_reader *reader, struct rec_str *line,
                   struct rec_error *err) REC_MUST_CHECK;
 
@@ -408,14 +426,14 @@ int rec_peek_line(struct rec_reader *reader, struct rec_str *line,
 const char *rec_reader_file(const struct rec_reader *reader);
 uint64_t rec_reader_line(const struct rec_reader *reader);
 
-/** Has the stream that the last record is of a header? */
+/** Is the reader inside a stream that began with a #rampipe header? */
 bool rec_reader_headed(const struct rec_reader *reader);
 
 /** How many bytes were read so far, before decompression. */
 uint64_t rec_reader_bytes(const struct rec_reader *reader);
 
-/** For progress: about how many of them the records make up that were returned. A
- * signal's handler may ask, too. */
+/** For progress: an estimate of how many of the bytes read belong to the records returned
+ * so far. A signal handler may call it. */
 double rec_reader_used(const struct rec_reader *reader);
 
 /** The provenance of the stream being read: its #@ lines, each with LF; "" if none. */
@@ -427,48 +445,50 @@ void rec_reader_close(struct rec_reader *reader);
 bool rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
                      const char *format, ...) REC_PRINTF(3, 4);
 
-/** Puts file and line before an error in the data that names none. Returns false. */
+/** Adds the reader's file and line to an error of REC_DATA that does not name them yet.
+ * Returns false. */
 bool rec_locate(const struct rec_reader *reader, struct rec_error *err);
 
 /*
- * Fields and keys. `index` counts from 1 (0 is the type). What a field is called, which
- * numbers it may hold and whether inf is one of them is said by the record's row. All
- * fill *err with file and line.
+ * Fields and keys. `index` counts from 1 (0 is the type). The record's row says what a
+ * field is called and which numbers it may hold, inf included. All these functions
+ * return false (or -1) with *err filled, file and line included.
  */
 
-/** The row of one of its keys; NULL: not a known key. */
+/** The specification of a key of the record; NULL if its row does not have the key. */
 const struct rec_field_spec *rec_key_spec(const struct rec *rec, struct rec_str key);
 
-/** Checks that the record has its row's fixed fields, is UTF-8 and has no key twice: what
- * whoever reads a record asks first. */
+/** Checks that the record has all fixed fields of its row, that its line is UTF-8, and
+ * that no key occurs twice. Call it before any other function reads a field. */
 bool rec_need(const struct rec_reader *reader, const struct rec *rec,
               struct rec_error *err) REC_MUST_CHECK;
-/** A field that is a number. */
+/** Reads a field that is a number. */
 bool rec_get_number(const struct rec_reader *reader, const struct rec *rec, size_t index,
                     double *value, struct rec_error *err) REC_MUST_CHECK;
-/** A field that is LATER than the one before it, a number that was read already. */
+/** Reads a field of kind LATER: it must not be less than `before`, the value of the field
+ * before it, which the caller has read already. */
 bool rec_get_later(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    double before, double *value, struct rec_error *err) REC_MUST_CHECK;
-/** A field that is a COUNT. */
+/** Reads a field that is a COUNT. */
 bool rec_get_count(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    uint64_t *value, struct rec_error *err) REC_MUST_CHECK;
-/** A field that is an ID: *id is a view of it. */
+/** Reads a field that is an ID: *id is a view of it. */
 bool rec_get_id(const struct rec_reader *reader, const struct rec *rec, size_t index,
                 struct rec_str *id, struct rec_error *err) REC_MUST_CHECK;
-/** A field is not what its row demands: says so. Returns false. */
+/** Fills *err: the field is not what its row demands. Returns false. */
 bool rec_bad_field(const struct rec_reader *reader, const struct rec *rec, size_t index,
                    struct rec_error *err);
 
 /** True if the text is UTF-8 without control characters other than TAB. */
 bool rec_is_text(struct rec_str s);
-/** Puts '_' for what no id holds: commas, '=', control characters. */
+/** Replaces by '_' what an id must not hold: commas, '=' and control characters. */
 void rec_clean_id(char *text);
-/** Text is what a field or key of the record must be. */
+/** Checks a text as the value of a field or key of the record, which `spec` describes. */
 bool rec_check_text(const struct rec_reader *reader, const struct rec *rec,
                     const struct rec_field_spec *spec, struct rec_str text,
                     struct rec_error *err) REC_MUST_CHECK;
-/** Checks a record against the table: rec_need(), every field, every known key. Of other
- * types it checks UTF-8 alone. */
+/** Checks a record against the table: rec_need(), every field, every known key. Of a
+ * record of unknown type it checks only that it is UTF-8. */
 bool rec_check(const struct rec_reader *reader, const struct rec *rec,
                struct rec_error *err) REC_MUST_CHECK;
 
@@ -481,39 +501,42 @@ int rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t 
                  struct rec_error *err) REC_MUST_CHECK;
 /** The value of one key; false when the record does not have it. */
 bool rec_find_key(const struct rec *rec, const char *key, struct rec_str *value);
-/** A key whose value is a number. Absent: *value is left, true. */
+/** Reads a key whose value is a number. True, and *value unchanged, if it is absent. */
 bool rec_key_number(const struct rec_reader *reader, const struct rec *rec,
                     const char *key, double *value, struct rec_error *err) REC_MUST_CHECK;
-/** A key whose value is a COUNT. Absent: *value is left, true. */
+/** Reads a key whose value is a COUNT. True, and *value unchanged, if it is absent. */
 bool rec_key_count(const struct rec_reader *reader, const struct rec *rec,
                    const char *key, uint64_t *value,
                    struct rec_error *err) REC_MUST_CHECK;
-/** A key whose value is NAMES: ids, COUNT of them; a view. Absent: ptr is NULL, true. */
+/** Reads a key whose value is NAMES, as many ids as the field COUNT says: *ids is a view
+ * of it. True, and ids->ptr NULL, if the key is absent. */
 bool rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *key,
                  struct rec_str *ids, struct rec_error *err) REC_MUST_CHECK;
-/** Text as the number that a field or key of the record must be. */
+/** Reads a text as the number that a field or key of the record must be. */
 bool rec_read_number(const struct rec_reader *reader, const struct rec *rec,
                      const struct rec_field_spec *spec, struct rec_str text,
                      double *value, struct rec_error *err) REC_MUST_CHECK;
-/** Text is not what a field or key of the record must be: says so. Returns false. */
+/** Fills *err: the text is not what a field or key of the record must be. Returns
+ * false. */
 bool rec_bad_text(const struct rec_reader *reader, const struct rec *rec,
                   const struct rec_field_spec *spec, struct rec_str text,
                   struct rec_error *err);
 
 /* ---- foreign bytes -------------------------------------------------------- */
 
-/** A source of bytes that are no text: a file or standard input, inflated if it is
- * gzip. */
+/** A source of bytes that need not be text: a file or standard input, decompressed if it
+ * is gzip. */
 struct rec_input;
 
 /** Opens a file; "-" is standard input. `path` is kept, not copied. NULL: *err. */
 struct rec_input *rec_input_open(const char *path, struct rec_error *err) REC_MUST_CHECK;
-/** Reads up to `room` (>= 2) bytes into `to`, and returns how many; 0 at the end; -1: *err.
- * If `patient`, REC_INPUT_WAITS: what has come of a gzip file makes no byte yet. */
+/** Reads up to `room` (>= 2) bytes into `to`, and returns how many; 0 at the end; -1:
+ * *err is filled. If `patient`, it returns REC_INPUT_WAITS instead of blocking when the
+ * part of a gzip file that has arrived does not yield a byte yet. */
 enum { REC_INPUT_WAITS = -2 };
 ptrdiff_t rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
                          struct rec_error *err) REC_MUST_CHECK;
-/** What messages call it: "<stdin>" for standard input. */
+/** The name of an input in messages: the path, "<stdin>" for "-". */
 const char *rec_input_name(const char *path);
 /** `input` may be NULL. */
 void rec_input_close(struct rec_input *input);
@@ -521,62 +544,71 @@ void rec_input_close(struct rec_input *input);
 /* ---- writing ------------------------------------------------------------- */
 
 /**
- * Opens a writer on standard output (path NULL or "-") or on a file, which is written
- * beside its place and takes it, synced, when rec_writer_close() is told that it is
- * whole: until then, and if anything fails, what was there stands. So a file may be
- * written while it is read. What a writer of this file on this host has left that was
- * killed is removed. What is no regular file (a device, a FIFO) is written directly. A
- * path that ends in .gz is compressed. `provenance` is this stage's own line without its
- * end ("#@ TAB tool version TAB command"); NULL makes a plain text file without header
- * and trailer. It is copied. Writing fails late: rec_writer_close() reports what went
- * wrong.
+ * Opens a writer on standard output (path NULL or "-") or on a file.
+ *
+ * A regular file is written under a temporary name in the same directory. It is synced
+ * and renamed only when rec_writer_close() is told that it is whole; until then, and
+ * after any failure, the old file stays. So a stage may write the file that it reads.
+ * Temporary files that killed writers of the same file left on this host are removed.
+ * Anything else (a device, a FIFO) is written directly. If the path ends in .gz, the
+ * output is compressed.
+ *
+ * `provenance` is this stage's own line without its end ("#@ TAB tool version TAB
+ * command"), and is copied; NULL makes plain text without header and trailer. The
+ * functions that write do not report errors: rec_writer_ok() and rec_writer_close() do.
+ * NULL: *err is filled.
  */
 struct rec_writer *rec_writer_open(const char *path, const char *provenance,
                                    struct rec_error *err) REC_MUST_CHECK;
 
-/** Where a writer's bytes go that is on no file: `put` takes them all, or returns an
- * errno. */
+/** A destination of bytes that is no file. `put` takes all bytes and returns 0, or
+ * returns an errno. */
 struct rec_sink {
     int (*put)(void *context, const char *bytes, size_t len);
     void *context;
 };
 
-/** Opens a writer on a sink, which messages call `name`. Else as rec_writer_open(). */
+/** Opens a writer on a sink; `name` stands for a file name in messages, and is copied.
+ * Otherwise as rec_writer_open(). */
 struct rec_writer *rec_writer_open_sink(const struct rec_sink *sink, const char *name,
                                         const char *provenance,
                                         struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * Starts a stream, behind the one that has begun, if any, with the provenance of the
- * stages before (whole lines, "" for none) and this stage's own line. Not of plain text.
+ * Ends the current stream, if there is one, and starts another. `before` holds the
+ * provenance lines of the stages before (whole lines; "" if there are none), `own` is
+ * this stage's own line. Not for writers of plain text.
  */
 void rec_writer_next(struct rec_writer *writer, const char *before, const char *own);
-/** This stage's own line is another one in the streams that begin from now on. */
+/** Replaces this stage's own provenance line in all streams that begin from now on. */
 bool rec_writer_own(struct rec_writer *writer, const char *own,
                     struct rec_error *err) REC_MUST_CHECK;
 
-/** Lets trailers be seals: `#end`, the number of records and the CRC-32 (ISO 3309, as
- * zlib's) of the bytes between header and trailer. Call it before anything is written. */
+/** Makes the writer seal its streams: a trailer then holds `#end`, the number of records
+ * and the CRC-32 (ISO 3309, as zlib's) of the bytes between header and trailer. Call it
+ * before anything is written. */
 void rec_writer_seal(struct rec_writer *writer);
 
-/** Lets the file replace no other than the one that is there now, if any: if another
- * process puts one there meanwhile, that stays, and closing fails (REC_IO). */
+/** Protects a file that another process may write at the same time: this writer replaces
+ * only the file that is at its path now (or none, if none is). If another file is there
+ * when the writer is closed, that file stays, and closing fails (REC_IO). */
 bool rec_writer_claim(struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
-/** What the file is called until it is whole, for who must remove it in a signal
- * handler; NULL: it is no file. The writer's. */
+/** The temporary name of the file, for a signal handler that must remove it; NULL: the
+ * output is written directly. The writer owns it. */
 const char *rec_writer_temporary(const struct rec_writer *writer);
 
-/** False once a write has failed, *err says what (REC_IO): a stage may stop early, for
- * the result is lost. */
+/** False after a write has failed: *err says why (REC_IO). The result is lost then, so a
+ * stage may stop early. */
 bool rec_writer_ok(const struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 
-/** Pushes what is buffered to the operating system. */
+/** Passes the buffered bytes to the operating system. */
 void rec_writer_flush(struct rec_writer *writer);
 
 /**
- * Closes and frees the writer. `whole` writes the trailer; false leaves the stream cut,
- * and of a file nothing. False: *err says what failed (REC_IO).
+ * Closes and frees the writer. If `whole`, it writes the trailer and gives a file its
+ * name. Otherwise the stream stays cut, and a temporary file is removed. False: *err says
+ * what failed (REC_IO).
  */
 bool rec_writer_close(struct rec_writer *writer, bool whole,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -596,7 +628,7 @@ void rec_num_key(struct rec_writer *writer, const char *key, double value);
 void rec_uint_key(struct rec_writer *writer, const char *key, uint64_t value);
 /** Raw bytes inside the current field or line (lists, tables); no TAB is added. */
 void rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len);
-/** An integer, likewise. */
+/** An integer inside the current field or line; no TAB is added. */
 void rec_put_uint(struct rec_writer *writer, uint64_t value);
 void rec_end(struct rec_writer *writer);
 /** Formatted text as it is, for tables; up to 1999 bytes a call. */

@@ -10,9 +10,10 @@
  *     block, train ---------- marks                                              i
  *                             counters: what is busy, bytes in flight, instances C
  *
- * What overlaps on a track, or has none, goes to the lowest lane that is free. Source:
- * Perfetto's importer (json_trace_parser_impl.cc); times are microseconds, in whole
- * nanoseconds, so that slices which follow each other do not overlap by rounding.
+ * Slices that overlap on a track, or that have no track, are put on lanes: each on the
+ * lowest lane that is free. Source: Perfetto's importer (json_trace_parser_impl.cc).
+ * Times in the trace are microseconds with three decimals, that is whole nanoseconds, so
+ * that slices which follow each other do not overlap by rounding.
  */
 #ifndef RAMPIPE_TIMELINE_H
 #define RAMPIPE_TIMELINE_H
@@ -23,34 +24,38 @@ REC_BEGIN_DECLS
 
 struct timeline;
 
-/** What is shown. */
+/** Which records are shown. */
 struct timeline_options {
-    double from, to; /* what overlaps with the time between, seconds */
-    const char *job; /* only what is of this job; NULL: all. Borrowed */
+    double from, to; /* only records that overlap with this span, seconds */
+    const char *job; /* only records of this job; NULL: of all. The caller keeps it */
     bool sends;      /* transfers and their arrows, too */
 };
 
-/** NULL: *err. */
+/** Makes an empty timeline. `options` is copied. NULL: out of memory, *err is filled. */
 struct timeline *timeline_new(const struct timeline_options *options,
                               struct rec_error *err) REC_MUST_CHECK;
 void timeline_free(struct timeline *timeline);
-/** Takes any record; what is shown is kept. */
+/** Takes the next record of any type, and keeps it if it is shown. */
 bool timeline_take(struct timeline *timeline, const struct rec_reader *reader,
                    const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** The records that it shows, i = 0, 1, ...; NULL: there are no more. */
+/** The i-th type of record that a timeline shows, from i = 0; NULL if i is past the last
+ * one. */
 const char *timeline_record(size_t i);
-/** How many slices there are, those that are not shown not counted. */
+/** The number of slices that are shown. */
 uint64_t timeline_count(const struct timeline *timeline);
-/** Did any come, of those too? */
+/** Did any record come that could be shown, whether the options leave it out or not? */
 bool timeline_any(const struct timeline *timeline);
-/** All records are taken: writes the trace, in order of time. Time O(n log n). */
+/** When all records are taken: writes the trace, in order of time. Time O(n log n) in the
+ * number of slices. */
 bool timeline_write(struct timeline *timeline, struct rec_writer *writer,
                     struct rec_error *err) REC_MUST_CHECK;
-/** Instead: a Gantt chart as SVG, a row a track, a bar a slice, a line a transfer. */
+/** As timeline_write(), but draws a Gantt chart as SVG: a row for each track, a bar for
+ * each slice, a line for each transfer. */
 bool timeline_draw(struct timeline *timeline, struct rec_writer *writer,
                    struct rec_error *err) REC_MUST_CHECK;
-/** Instead: a page of HTML that shows it, with all that it needs inside, no network.
- * `provenance` is the caller's own line, below those of the streams. Time O(n log n). */
+/** As timeline_write(), but writes a page of HTML that shows the timeline in a browser,
+ * without a network. `provenance` is the caller's own #@ line, which the page shows below
+ * those of the streams. */
 bool timeline_write_page(struct timeline *timeline, const char *provenance,
                          struct rec_writer *writer, struct rec_error *err) REC_MUST_CHECK;
 

@@ -1,4 +1,10 @@
-/* The frame of every tool: start, open, next, finish; and its messages. */
+/*
+ * The frame of every tool: start, open, next, finish; and its messages.
+ *
+ * It holds what must be the same in all tools: which failure gives which exit status, in
+ * which order the ends are closed, and that a result which is not whole never looks
+ * whole.
+ */
 #include "private.h"
 
 #include <signal.h>
@@ -10,7 +16,8 @@
 bool
 cli_start(struct cli *cli, const char *dump)
 {
-    /* A reader that goes away ends a filter; whoever started us may have ignored that. */
+    /* A filter ends quietly when its reader has gone away (as before `| head`), even if
+     * the parent process ignores SIGPIPE, which a child inherits. */
     signal(SIGPIPE, SIG_DFL);
     cli->started = cli_now();
     cli_start_progress(cli);
@@ -18,7 +25,7 @@ cli_start(struct cli *cli, const char *dump)
     return cli->provenance || rec_fail_memory(&cli->err);
 }
 
-/* The message, with a way out if the input is a file of another kind. */
+/* Prints cli->err, and if the input is a file of another kind, which tool reads it. */
 static void
 print_error(const struct cli *cli, int status)
 {
@@ -35,6 +42,9 @@ print_error(const struct cli *cli, int status)
     fputc('\n', stderr);
 }
 
+/* A well-formed "no" ends the stream as success does, unless the tool has set cli->cut.
+ * An error while closing the output counts only if nothing failed before: the first error
+ * is the cause. */
 int
 cli_finish(struct cli *cli, bool ok)
 {
@@ -70,7 +80,8 @@ open_writer(struct cli *cli, bool stream)
     sigset_t all, before;
     bool ok;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* until the file is guarded */
+    /* A signal between creating the temporary file and registering it would leave it. */
+    sigprocmask(SIG_SETMASK, &all, &before);
     cli->writer =
         rec_writer_open(cli->output, stream ? cli->provenance : NULL, &cli->err);
     ok = cli->writer && cli_guard_file(rec_writer_temporary(cli->writer), &cli->err);
@@ -117,6 +128,8 @@ cli_is_standard(const struct cli *cli)
     return cli->nfiles == 0;
 }
 
+/* The writer is asked first: after a failed write, the work on the rest of the input
+ * would be in vain. */
 int
 cli_next(struct cli *cli, struct rec *rec)
 {

@@ -1,12 +1,17 @@
-/* Options from a file: one name=value a line. */
+/*
+ * Reads --config files: one name=value a line. Each line becomes a word of a command line
+ * ("--name=value"), so that the option parser checks it as if a user had typed it, and
+ * messages can name the line.
+ */
 #include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* More lines than any tool has options: the file is something else. */
+/* A file of more options, far more than any tool has, is not a --config file. */
 enum { LINES_MAX = 1000 };
 
+/* Without blanks and TABs at both ends. */
 static struct rec_str
 trim(struct rec_str text)
 {
@@ -17,7 +22,8 @@ trim(struct rec_str text)
     return text;
 }
 
-/* name, name=value, name value, with or without quotes -> --name=value. NULL: *err. */
+/* Makes "--name=value" of a line that says name=value or name value, with or without
+ * quotes, and "--name" of a name alone. The caller frees it. NULL: *err. */
 static char *
 read_option(const struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * What a file that could not be read may be instead, so that a message can name the tool
- * that reads it. It is looked at again after the error: readers need not know of each
- * other.
+ * Guesses what kind of file an input is that a tool could not read, so that the message
+ * can name the tool that reads it. This happens after the error, on the beginning of the
+ * file, so that no reader needs to know the formats of the others.
  */
 #include "private.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* So many bytes of the beginning are looked at. */
+/* Bytes of the beginning of a file that the guess is made from. */
 enum { LOOKED_AT = 1 << 16 };
 
 /* ---- text ---------------------------------------------------------------- */
@@ -29,7 +29,7 @@ starts(struct rec_str text, const char *word)
     return text.len >= n && memcmp(text.ptr, word, n) == 0;
 }
 
-/* Does a line begin so, in its first column? */
+/* Does a line begin with this word? */
 static bool
 has_line(struct rec_str text, const char *word)
 {
@@ -57,6 +57,7 @@ is_stream(struct rec_str text)
     return starts(text, "#rampipe\t");
 }
 
+/* A profile of PipeDream has lines "node4 -- Conv2d(...) -- ...". */
 static bool
 is_profile(struct rec_str text)
 {
@@ -67,8 +68,9 @@ is_profile(struct rec_str text)
     return false;
 }
 
-/* An ONNX model begins with its field 1, a small number (the version of the format), and
- * one of the texts and messages of fields 2 to 8. */
+/* An ONNX model is a protobuf message. It begins with field 1 (byte 0x08), a small
+ * number, which is the version of the format. The tag of one of the fields 2 to 8
+ * follows. */
 static bool
 is_onnx(struct rec_str text)
 {
@@ -76,7 +78,8 @@ is_onnx(struct rec_str text)
            memchr("\x12\x1a\x22\x28\x32\x3a\x42", text.ptr[2], 7);
 }
 
-/* An execution trace begins with a short message whose first field is a version,
+/* An execution trace of Chakra is a sequence of protobuf messages, each behind its
+ * length. The first is short, and its field 1 (byte 0x0a) is a version, such as
  * "0.0.4". */
 static bool
 is_execution_trace(struct rec_str text)
@@ -114,7 +117,7 @@ is_template(struct rec_str text)
     return has_line(text, "parameters:") || has_line(text, "tasks:");
 }
 
-/* NAME: READS -> WRITES | COMMAND */
+/* A task file has lines "NAME: READS -> WRITES | COMMAND". */
 static bool
 is_task_file(struct rec_str text)
 {
@@ -126,7 +129,8 @@ is_task_file(struct rec_str text)
     return false;
 }
 
-/* Two lines or more, each with as many commas, and no TAB. */
+/* CSV: the first two lines have the same number of commas, at least one, and the first
+ * has no TAB, as a record would. */
 static bool
 is_csv(struct rec_str text)
 {
@@ -143,13 +147,13 @@ is_database(struct rec_str text)
     return starts(text, "SQLite format 3");
 }
 
-/* What a file is, who reads it, and what a user is told; ^ stands for the prefix that
- * tools are installed with. The first that fits counts. */
+/* The kinds of files. The first whose fits() is true counts, so those that are certain
+ * come first. In the texts, ^ stands for the prefix that tools are installed with. */
 static const struct kind {
     bool (*fits)(struct rec_str text);
-    const char
-        *readers; /* tools and modes, a comma around each; NULL: all that read records */
-    const char *says;
+    const char *readers; /* tools and modes that read it, ",a,b,"; NULL: all that read
+                          * records */
+    const char *says;    /* continues the message: "...; the file is" */
 } kinds[] = {
     {is_database, "", "a SQLite database: sqlite3 reads it"},
     {is_stream, NULL, "a stream of records: ^reccheck looks into it"},
@@ -158,18 +162,19 @@ static const struct kind {
     {is_execution_trace, ",et2graph,",
      "an execution trace of Chakra: ^et2graph reads it"},
     {is_kineto, "",
-     "a trace of PyTorch's profiler (Kineto): no tool here reads it; Chakra's converter makes an "
-     "execution trace of it, which ^et2graph reads"},
+     "a trace of PyTorch's profiler (Kineto): no tool here reads it; Chakra's converter "
+     "makes an execution trace of it, which ^et2graph reads"},
     {is_transformer, ",pdgen,",
      "the configuration of a transformer: ^pdgen --transformer reads it"},
     {is_task_file, ",task2graph,",
      "a task file: ^task2graph reads it, and passes tasks on"},
     {is_template, "", "a template of tasks: ^task2graph --template reads it"},
     {is_csv, ",tracegen fit,task2graph,",
-     "CSV: ^tracegen fit reads logs of instances, ^task2graph --template rows of parameters"},
+     "CSV: ^tracegen fit reads logs of instances, ^task2graph --template rows of "
+     "parameters"},
     {NULL, NULL, NULL}};
 
-/* These read no records. */
+/* The tools that do not read records. */
 static const char foreign[] = ",pd2graph,onnx2graph,et2graph,pdgen,";
 
 static bool
@@ -182,8 +187,9 @@ is_among(const char *tools, const char *name)
 
 /* ---- files --------------------------------------------------------------- */
 
-/* The input that a text is about, which begins with its name; NULL: none. Standard input
- * is looked at only if it is a file: of a pipe, what was read is gone. */
+/* The path of the input whose name begins the message cli->err; NULL: none. It must be a
+ * regular file, also behind standard input: the beginning of a pipe cannot be read
+ * again. */
 static const char *
 find_input(const struct cli *cli)
 {
@@ -200,7 +206,8 @@ find_input(const struct cli *cli)
     return NULL;
 }
 
-/* The first bytes of a file; how many. */
+/* Reads up to LOOKED_AT bytes of a file, and returns how many it got. Errors do not
+ * matter: there is no guess then, and the first error is reported. */
 static size_t
 read_beginning(const char *name, char *bytes)
 {

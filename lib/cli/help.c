@@ -1,4 +1,9 @@
-/* --help, and which program is run. */
+/*
+ * Chooses the mode of a tool to run, and prints --help.
+ *
+ * The texts are gengetopt's, made from the .ggo. Printing them here adds what gengetopt
+ * does not have: modes, the prefix, and examples that stay command lines.
+ */
 #include "private.h"
 
 #include <signal.h>
@@ -6,9 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { WIDTH = 79 };
+enum { WIDTH = 79 /* columns of a line of help */ };
 
-/* The mode that a slip may have meant; NULL: none is so near. */
+/* The mode whose name is most similar to the word that a user wrote; NULL: none is
+ * similar enough to be meant. */
 static const char *
 find_nearest(const struct cli_mode *modes, const char *meant)
 {
@@ -30,7 +36,10 @@ cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
     size_t len;
 
     cli_guard_descriptors();
-    signal(SIGXFSZ, SIG_IGN); /* a limit of size is an error of write(), as a full disk */
+    /* Then a limit on the size of files (ulimit -f) makes write() fail, as a full disk
+     * does, and is reported like one. */
+    signal(SIGXFSZ, SIG_IGN);
+    /* The prefix is what precedes the tool's name in the last part of argv[0]. */
     called = called ? called + 1 : argc > 0 ? argv[0] : name;
     len = strlen(called);
     if (len >= strlen(name) && len - strlen(name) < sizeof prefix &&
@@ -41,6 +50,8 @@ cli_main(int argc, char **argv, const char *name, const struct cli_mode *modes,
     for (const struct cli_mode *mode = modes; argc > 1 && mode->name; mode++)
         if (strcmp(argv[1], mode->name) == 0)
             return mode->main(argc - 1, argv + 1, prefix);
+    /* The first operand may be a file instead of a mode. If there is no such file, it may
+     * be a misspelt mode. */
     nearest = argc > 1 && modes->name && access(argv[1], F_OK) != 0
                   ? find_nearest(modes, argv[1])
                   : NULL;
@@ -72,6 +83,7 @@ put_word(struct rec_str word, const char *prefix)
     return width;
 }
 
+/* The width that put_word() will return. */
 static size_t
 width_of(struct rec_str word, const char *prefix)
 {
@@ -82,7 +94,7 @@ width_of(struct rec_str word, const char *prefix)
     return width;
 }
 
-/* A paragraph, filled. */
+/* Prints a paragraph in lines of up to WIDTH columns. */
 static void
 put_paragraph(struct rec_str text, const char *prefix)
 {
@@ -103,7 +115,7 @@ put_paragraph(struct rec_str text, const char *prefix)
     fputc('\n', stdout);
 }
 
-/* Splits off the next word of a command; what is in quotes is no end of it. */
+/* Splits the next word off a command. Blanks inside quotes do not end it. */
 static bool
 next_word(struct rec_str *text, struct rec_str *word)
 {
@@ -122,7 +134,8 @@ next_word(struct rec_str *text, struct rec_str *word)
     return word->len > 0;
 }
 
-/* Columns from here up to where a line may end: behind a |, or before an option. */
+/* The columns from here to the next place where a line may be broken: behind a |, or
+ * before an option. */
 static size_t
 width_up_to_break(struct rec_str text, const char *prefix)
 {
@@ -136,7 +149,9 @@ width_up_to_break(struct rec_str text, const char *prefix)
     return width;
 }
 
-/* An example: on one line if it fits, else one command a line, continued with a \. */
+/* Prints an example: on one line if it fits, else broken behind each | and, where a
+ * command is still too long, before an option. A broken line ends in a backslash, so that
+ * a user can paste the example into a shell. */
 static void
 put_example(struct rec_str text, const char *prefix)
 {
@@ -159,17 +174,19 @@ put_example(struct rec_str text, const char *prefix)
     fputc('\n', stdout);
 }
 
-/* gengetopt wrapped the text: a line that follows another goes on with it, unless one of
- * them is empty or an example. False: out of memory. */
+/* Prints a description. gengetopt has wrapped its text, so successive lines are joined to
+ * paragraphs again; empty lines and examples end a paragraph. Empty lines before an
+ * example are dropped. False: out of memory. */
 static bool
 put_description(const char *description, const char *prefix)
 {
     struct rec_str rest = rec_str(description), line;
     char *paragraph = malloc(rest.len + 2), *text = strdup(description);
     size_t open = 0;  /* bytes of the paragraph that is being joined */
-    size_t empty = 0; /* lines, told when it is known that no example follows */
+    size_t empty = 0; /* empty lines, printed when a line of text follows */
     bool ok;
 
+    /* 0x1f stands for a blank in an example, so that gengetopt does not wrap there. */
     for (size_t i = 0; text && i < rest.len; i++)
         if (text[i] == '\x1f')
             text[i] = ' ';

@@ -1,4 +1,10 @@
-/* Options that the parser refuses: what a user may have meant. */
+/*
+ * Explains options that the parser refuses: names the option that a user may have meant,
+ * or the tools that have it.
+ *
+ * What options a tool has is read from its lines of help, which gengetopt makes from the
+ * same .ggo as the parser: no second list can be wrong.
+ */
 #include "private.h"
 
 #include <ctype.h>
@@ -10,7 +16,10 @@ bool cli_option_refused;
 
 /* ---- the nearest name ---------------------------------------------------- */
 
-enum { LONGEST_NAME = 40, MOST_TOOLS = 5 };
+enum {
+    LONGEST_NAME = 40, /* bytes of an option's name */
+    MOST_TOOLS = 5     /* tools that a message lists */
+};
 
 static size_t
 min(size_t a, size_t b)
@@ -18,9 +27,10 @@ min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many letters must be put in, left out, replaced or exchanged with their neighbour
- * (Damerau and Levenshtein's distance, each place changed once). Names of up to
- * LONGEST_NAME. */
+/* The edit distance of Damerau and Levenshtein, restricted so that no part is edited
+ * twice: how many letters must be inserted, deleted, replaced or exchanged with their
+ * neighbour. Dynamic programming over prefixes of a (rows, of which three are kept) and
+ * of b. SIZE_MAX if a name is longer than LONGEST_NAME. */
 static size_t
 distance(const char *a, const char *b)
 {
@@ -46,6 +56,7 @@ bool
 cli_is_nearer(const char *meant, const char *name, size_t *least)
 {
     size_t far = distance(meant, name);
+    /* One slip in a short name, one more for each four letters. */
     if (far >= *least || far > 1 + strlen(name) / 4)
         return false;
     *least = far;
@@ -54,8 +65,8 @@ cli_is_nearer(const char *meant, const char *name, size_t *least)
 
 /* ---- the options of a tool ----------------------------------------------- */
 
-/* The name of an option from its line of help, "  -o, --output=FILE  ..."; *valued: it
- * has a value. False: the line begins none. */
+/* Reads the name of an option from its line of help, "  -o, --output=FILE  ...". *valued:
+ * the option takes a value. False: the line does not begin the help of an option. */
 static bool
 read_option(const char *line, char name[LONGEST_NAME + 1], bool *valued)
 {
@@ -71,9 +82,9 @@ read_option(const char *line, char name[LONGEST_NAME + 1], bool *valued)
     return true;
 }
 
-/* How a tool's options answer to a name: how many begin with it, but one if it is the
- * whole name of one; *valued: the last of them has a value. Their names go to `list` if
- * there is one. */
+/* Counts the options of a tool that `given` may stand for: those whose names begin with
+ * it, or one if it is a whole name, as getopt_long() does. *valued: the last of them
+ * takes a value. Their names are added to `list`, unless it is NULL. */
 static size_t
 count_options(const struct cli_program *program, const char *given, bool *valued,
               char *list, size_t room)
@@ -95,7 +106,8 @@ count_options(const struct cli_program *program, const char *given, bool *valued
     return n;
 }
 
-/* Is it the letter of an option, "  -o, --output=FILE"? *valued: which has a value. */
+/* Is there a short option with this letter, "  -o, --output=FILE"? *valued: it takes a
+ * value. */
 static bool
 has_letter(const struct cli_program *program, int letter, bool *valued)
 {
@@ -121,7 +133,8 @@ list_tools_with(const char *option, char *list, size_t room)
         *list = '\0';
 }
 
-/* An option that the tool does not have. */
+/* Explains an option that the tool does not have: other tools that have it, or else the
+ * most similar option of this tool. */
 static void
 explain_unknown(const char *name, const struct cli_program *program, const char *given)
 {
@@ -143,7 +156,7 @@ explain_unknown(const char *name, const struct cli_program *program, const char 
         fprintf(stderr, "%s: there is no option --%s (--help lists them)\n", name, given);
 }
 
-/* The name in --NAME or --NAME=VALUE; false: the word is none of those. */
+/* Copies the name out of --NAME or --NAME=VALUE. False: the word is neither. */
 static bool
 cut_name(const char *word, char name[LONGEST_NAME + 1])
 {
@@ -172,6 +185,8 @@ cli_explain_option(const char *name, const struct cli_program *program, const ch
                 isgraph(letter) ? letter : '?');
 }
 
+/* Goes through the command line as getopt_long() will: it must know which words are
+ * values of options, so that a value which begins with -- is not taken for an option. */
 bool
 cli_check_options(const char *name, const struct cli_program *program, int argc,
                   char *const *argv)
@@ -188,13 +203,14 @@ cli_check_options(const char *name, const struct cli_program *program, int argc,
             }
             valued = valued && !strchr(word, '=');
         } else if (*word == '-') {
-            const char *at =
-                word + 1; /* -qj4, -qj 4: what is behind the j is its value */
+            /* In -qj4 and -qj 4, the value of j is what follows it: in the same word, or,
+             * if j is the last letter, the next word. */
+            const char *at = word + 1;
             while (*at && !(has_letter(program, *at, &valued) && valued))
                 at++;
             valued = *at && !at[1];
         }
-        i += valued; /* the next word is its value */
+        i += valued; /* skip the next word: it is the option's value */
     }
     return true;
 }

@@ -1,4 +1,7 @@
-/* What a tool asks of its process: descriptors 0 to 2, and no litter behind a signal. */
+/*
+ * The process of a tool: descriptors 0 to 2 are open, and a deadly signal leaves neither
+ * an unfinished file nor processes that the tool has started.
+ */
 #include "private.h"
 
 #include <errno.h>
@@ -11,18 +14,22 @@
 void
 cli_guard_descriptors(void)
 {
-    /* Opened the wrong way round: reading input that is closed fails, as does writing. */
+    /* Standard input is opened for writing and standard output for reading, so that using
+     * them fails, as it would on a closed descriptor. Messages are dropped. */
     static const int mode[] = {O_WRONLY, O_RDONLY, O_WRONLY};
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode[fd]) != fd)
-            _exit(REC_IO); /* nowhere to say why */
+            _exit(REC_IO); /* no message: there may be no standard error */
 }
 
-/* The unfinished file, the processes that were started; read by the handler. */
-static char *volatile litter;
-static struct stat litter_is; /* (its name may be that of another writer's file by now) */
-static volatile pid_t group;
+/* What the signal handler reads: */
+static char *volatile litter; /* the path of the unfinished file; NULL: none */
+static struct stat litter_is; /* its identity: its path may be another's by now */
+static volatile pid_t group;  /* the process group to kill; 0: none */
 
+/* The signal handler: it calls only functions that are safe there (signal-safety(7)).
+ * SA_RESETHAND has restored the default action, so that raise() ends the process with
+ * this signal, as the parent expects to see it. */
 static void
 remove_litter(int signal_number)
 {
@@ -32,7 +39,7 @@ remove_litter(int signal_number)
         unlink(litter);
     if (group)
         kill(-group, SIGKILL);
-    raise(signal_number); /* as it is without a handler, see SA_RESETHAND */
+    raise(signal_number);
 }
 
 static void
@@ -44,8 +51,10 @@ catch_signals(void)
                                .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
         struct sigaction old;
+        /* A signal that the parent ignores (nohup) stays ignored, and a handler that the
+         * tool has installed stays in place. */
         if (sigaction(deadly[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(deadly[i], &action, NULL); /* not what nohup ignores */
+            sigaction(deadly[i], &action, NULL);
     }
 }
 
@@ -74,6 +83,6 @@ void
 cli_release_file(void)
 {
     char *path = litter;
-    litter = NULL;
+    litter = NULL; /* first: a handler between the two must not read freed memory */
     free(path);
 }

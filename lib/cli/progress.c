@@ -1,10 +1,10 @@
 /*
- * Progress: one line for a whole pipeline, on a terminal by itself.
+ * Shows progress: one line for a whole pipeline, without being asked on a terminal.
  *
- * A timer's signal writes it, so that a tool which computes for long without reading says
- * how far it is, too, and so that nothing looks at a clock for each record. The handler
- * formats by hand, for printf() may not be called there. It only reads: numbers that
- * cli_next(), the reader and cli_progress() leave behind.
+ * A handler of a timer's signal writes the line. So a tool that computes for long without
+ * reading shows progress, too, and no code looks at a clock for each record. The handler
+ * formats numbers by hand, because printf() must not be called in a handler. It only
+ * reads what cli_next(), the reader and cli_progress() store.
  */
 #include "private.h"
 
@@ -19,12 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST = 1000000, NEXT = 500000 }; /* microseconds */
+enum { FIRST_LINE_US = 1000000, NEXT_LINES_US = 500000 }; /* timer, in microseconds */
 
-/* Of the tool that runs; NULL: no timer goes. Read by the handler. */
-static struct cli *volatile told;
-static volatile sig_atomic_t shown, has_floor,
-    busy; /* busy: what it reads is being written */
+/* Shared with the handler. */
+static struct cli *volatile told;       /* the tool that runs; NULL: the timer is off */
+static volatile sig_atomic_t shown;     /* a line is on the terminal */
+static volatile sig_atomic_t has_floor; /* this process may show progress */
+static volatile sig_atomic_t busy;      /* the share in *told is being changed */
 
 double
 cli_now(void)
@@ -36,7 +37,8 @@ cli_now(void)
 
 /* ---- the inputs ---------------------------------------------------------- */
 
-/* Calls see() on the status of each input, until it returns false. */
+/* Calls see() on the status of each input (NULL if there is none) until it returns false.
+ * Returns false in that case. */
 static bool
 see_inputs(const struct cli *cli, bool (*see)(void *context, const struct stat *status),
            void *context)
@@ -77,14 +79,16 @@ is_no_pipe(void *context, const struct stat *status)
     return !status || !(S_ISFIFO(status->st_mode) || S_ISSOCK(status->st_mode));
 }
 
-/* ---- who tells ----------------------------------------------------------- */
+/* ---- the floor: which process of a pipeline shows progress ---------------------- */
 
 /*
- * Of the processes of a job on a terminal one has the floor: a lock on the byte of the
- * terminal whose number is that of the process group. The system takes it back when the
- * process ends. A stage that reads a pipe asks for it when its first record has come,
- * which is after the stage upstream has had its own: so the first stage of ours gets it,
- * whatever fills its pipe.
+ * All processes of a pipeline belong to one process group and share the terminal. The one
+ * that has the floor holds a lock on a byte of the terminal; the byte's offset is the
+ * number of the process group. The kernel releases the lock when the process ends.
+ *
+ * A stage that reads a pipe asks for the floor when its first record has arrived. By then
+ * the stage before it, if it is one of ours, has asked already. So the first of our
+ * stages gets the floor, whatever program feeds it.
  */
 void
 cli_ask_floor(void)
@@ -106,9 +110,10 @@ cli_ask_floor_at_once(const struct cli *cli)
 
 struct line {
     char text[400];
-    size_t n;
+    size_t n; /* bytes used */
 };
 
+/* Appends a text, as much as there is room for. */
 static void
 put(struct line *line, const char *text)
 {
@@ -116,7 +121,7 @@ put(struct line *line, const char *text)
         line->text[line->n++] = *text++;
 }
 
-/* 1,200,000 */
+/* Appends a count: 1,200,000. */
 static void
 put_count(struct line *line, double x)
 {
@@ -131,12 +136,12 @@ put_count(struct line *line, double x)
     put(line, p);
 }
 
-/* 20 s, 1 min 20 s, 2 h 5 min */
+/* Appends a time in seconds: 20 s, 1 min 20 s, 2 h 5 min. */
 static void
 put_time(struct line *line, double seconds)
 {
     double unit = seconds < 3600 ? 60 : 3600, part = unit / 60;
-    seconds = part * floor(seconds / part + 0.5);
+    seconds = part * floor(seconds / part + 0.5); /* rounded to whole parts */
     if (seconds >= unit) {
         put_count(line, floor(seconds / unit));
         put(line, unit > 60 ? " h " : " min ");
@@ -145,7 +150,7 @@ put_time(struct line *line, double seconds)
     put(line, unit > 60 ? " min" : " s");
 }
 
-/* What has not ended is at 99 % at most. */
+/* Appends a share in per cent: at most 99, because the work has not ended. */
 static void
 put_share(struct line *line, double share, const char *of)
 {
@@ -153,7 +158,7 @@ put_share(struct line *line, double share, const char *of)
     put(line, of);
 }
 
-/* At `speed`, shares a second. */
+/* Appends the time left at `speed`, in shares a second; nothing if it is not known. */
 static void
 put_left(struct line *line, double share, double speed)
 {
@@ -171,7 +176,9 @@ put_rate(struct line *line, double n, double seconds)
     put(line, "/s");
 }
 
-/* Graphs are read fast, and the jobs behind them are slow: what was of late counts. */
+/* The recent speed in shares a second: a moving average over the ticks of the timer.
+ * The average since the start would mislead, because graphs are read fast and the jobs
+ * behind them slowly. */
 static double
 speed_of(double share, double seconds)
 {
@@ -183,8 +190,10 @@ speed_of(double share, double seconds)
     return speed;
 }
 
-/* Records: which share of the input they are says how long it takes only if the work is
- * done while reading, and not while one record is at work. */
+/* Appends the progress of a tool that reads records. The share of the input that was read
+ * is the share of the work that is done only if the tool works while it reads (not
+ * `gathers`), and not during ticks in which it is still busy with one record (not
+ * `goes_on`). Otherwise the line says "read", and no time left. */
 static void
 put_reading(struct line *line, const struct cli *cli, double seconds)
 {
@@ -213,6 +222,7 @@ put_reading(struct line *line, const struct cli *cli, double seconds)
         put(line, cli->records > 0 ? ", working" : "working");
 }
 
+/* Appends the progress that the tool has reported by cli_progress(). */
 static void
 put_told(struct line *line, const struct cli *cli, double now)
 {
@@ -230,7 +240,7 @@ put_told(struct line *line, const struct cli *cli, double now)
 static void
 show(const struct cli *cli)
 {
-    static const char erase[] = "\033[K"; /* what is left of a longer line */
+    static const char erase[] = "\033[K"; /* erases the rest of a longer line before */
     double now = cli_now(), seconds = now - cli->started;
     struct winsize size = {.ws_col = 0};
     struct line line = {.n = 0};
@@ -246,7 +256,8 @@ show(const struct cli *cli)
         put_reading(&line, cli, seconds);
     put(&line, ", ");
     put_time(&line, seconds);
-    /* a line that is broken in two could not be written over */
+    /* A line longer than the terminal is wide would wrap, and \r could not overwrite
+     * it. */
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
         line.n > size.ws_col)
         line.n = size.ws_col;
@@ -260,8 +271,9 @@ show(const struct cli *cli)
 
 /* ---- the timer ----------------------------------------------------------- */
 
-/* Who has had the floor may have ended. A tool that reads a pipe then waits for another,
- * until all has been read. */
+/* At each tick, a process without the floor asks again, for the one that had it may have
+ * ended. A tool that reads a pipe does not, until it has read everything: an upstream
+ * stage that is still working should get the floor. */
 static bool
 may_ask(const struct cli *cli)
 {
@@ -284,7 +296,8 @@ tick(int signal_number)
 void
 cli_start_progress(struct cli *cli)
 {
-    const struct itimerval timer = {{0, NEXT}, {FIRST / 1000000, FIRST % 1000000}};
+    const struct itimerval timer = {{0, NEXT_LINES_US},
+                                    {FIRST_LINE_US / 1000000, FIRST_LINE_US % 1000000}};
     struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
     if (!cli->progress && (cli->quiet || !isatty(STDERR_FILENO)))
         return;
@@ -295,7 +308,7 @@ cli_start_progress(struct cli *cli)
         told = NULL;
 }
 
-/* Takes the line off the terminal, if there is one. */
+/* Erases the line of progress from the terminal, if there is one. */
 static void
 clear(void)
 {
@@ -336,9 +349,9 @@ cli_progress_share(struct cli *cli, double share, uint64_t done, const char *wha
     if (cli != told)
         return;
     if (!*cli->what)
-        cli_ask_floor(); /* who waits for others has nothing to tell */
+        cli_ask_floor(); /* this tool works now, and no longer waits for its input */
     busy = 1;
-    if (!*cli->what || !(share >= cli->share)) { /* something else begins */
+    if (!*cli->what || !(share >= cli->share)) { /* another piece of work begins */
         cli->base = share;
         cli->since = cli_now();
     }

@@ -1,11 +1,15 @@
-/* Provenance: the command that made a stream, as one line that can be run again. */
+/*
+ * Makes this stage's line of provenance: a command that can be run again to make the same
+ * stream. It is made from the parsed options, not from argv, so that equal settings give
+ * equal bytes, whether they came from the command line or from a --config file.
+ */
 #include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Options of all tools that do not change the records, so that the same experiment has
- * the same bytes; the program names its own. */
+/* The options of all tools that do not change the records. They are left out, so that the
+ * same experiment gives the same bytes. A program adds its own (cli_program.unshown). */
 static const char *const unshown[] = {"output", "quiet", "verbose", "progress",
                                       "config", "help",  "version", NULL};
 
@@ -18,7 +22,8 @@ is_listed(const char *const *list, struct rec_str name)
     return false;
 }
 
-/* Appends a word, quoted for a shell if need be; no TAB, CR or LF gets into the line. */
+/* Appends a word, quoted for a shell if necessary. Control characters become blanks: a
+ * TAB or LF would break the line. */
 static void
 put_word(FILE *out, struct rec_str word)
 {
@@ -40,8 +45,8 @@ put_word(FILE *out, struct rec_str word)
 }
 
 /*
- * Splits the next option off a dump: name, or name="value". A value may hold line ends,
- * so it goes up to a quote that ends a line.
+ * Splits the next option off a dump: name, or name="value". gengetopt does not quote line
+ * ends in values, so a value goes up to a quote at the end of a line.
  */
 static bool
 next_option(const char **dump, struct rec_str *name, struct rec_str *value)
@@ -63,7 +68,7 @@ next_option(const char **dump, struct rec_str *name, struct rec_str *value)
     return true;
 }
 
-/* What follows the last slash; a slash at the very end does not count. */
+/* The last part of a path; slashes at its end do not count. */
 static struct rec_str
 base_name(struct rec_str path)
 {
@@ -74,7 +79,8 @@ base_name(struct rec_str path)
     return path;
 }
 
-/* Paths lose their directories: the whole value, or what follows "file:". */
+/* Appends "=value". A path loses its directories, which differ between machines: the
+ * whole value if the option is one of program->paths, or the part behind "file:". */
 static void
 put_value(FILE *out, const struct cli_program *program, struct rec_str name,
           struct rec_str value)
@@ -119,8 +125,8 @@ cli_make_provenance(const struct cli *cli, const char *dump)
     return rec_text_close(&text, NULL);
 }
 
-/* The tool's own line with another value of an option, which comes first if it is not
- * there; the caller's, NULL: cli->err. */
+/* The tool's own line with another value of an option. If the line does not have the
+ * option, it becomes the first one. The caller frees the result. NULL: cli->err. */
 static char *
 change_value(struct cli *cli, const char *option, uint64_t value)
 {

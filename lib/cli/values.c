@@ -1,4 +1,7 @@
-/* Option values: strict numbers, with units where they have one. */
+/*
+ * Option values: strict numbers, with units where they have one, and words from a list.
+ * Options are strings for gengetopt, which would clamp wrong numbers without a message.
+ */
 #include "rampipe/cli.h"
 
 #include <ctype.h>
@@ -19,7 +22,8 @@ cli_usage(struct cli *cli, const char *format, ...)
 
 /* ---- units --------------------------------------------------------------- */
 
-/* So much: factor * 10^power. */
+/* A unit is factor * 10^power of the base unit. The power is kept apart because it can be
+ * appended to the digits, which avoids a second rounding. */
 struct unit {
     const char *name;
     int power;
@@ -45,7 +49,8 @@ static const struct unit rates[] = {
     {"Mbps", 6, 1 / 8.0},   {"Gbps", 9, 1 / 8.0},   {"Tbps", 12, 1 / 8.0},
     {"GBps", 9, 1},         {"TBps", 12, 1},        {NULL, 0, 0}};
 
-/* Reads digits * 10^power, rounded once: 0.1us is the 1e-7 that a user would write. */
+/* Reads digits * 10^power, rounded once: 0.1us is exactly the double that 1e-7 is.
+ * Multiplying 0.1 by 1e-6 would round twice. */
 static bool
 parse_scaled(struct rec_str digits, int power, double *value)
 {
@@ -64,9 +69,10 @@ parse_scaled(struct rec_str digits, int power, double *value)
     return digits.len < 60 && rec_parse_num((struct rec_str){text, (size_t)n}, value);
 }
 
-/* The unit of this name, or the only one of this name in other upper and lower case. gb/s
- * may be GB/s or Gb/s, of which one is eight times the other; Gb is no GB. NULL: none, or
- * two. */
+/* The unit with this name; if there is none, the only unit with this name in other upper
+ * and lower case. NULL: none, or several: gb/s may be GB/s or Gb/s, which differ by a
+ * factor of 8. Where only a unit in bytes exists, a name with an upper-case prefix and a
+ * b (Gb) is not taken for it: it means bits. */
 static const struct unit *
 find_unit(const struct unit *units, const char *name)
 {
@@ -84,6 +90,7 @@ find_unit(const struct unit *units, const char *name)
     return found;
 }
 
+/* Reads a number >= 0 with an optional unit. False: it is not one. */
 static bool
 parse(const char *text, const struct unit *units, bool allow_inf, double *value)
 {
@@ -182,7 +189,7 @@ cli_choose_row(struct cli *cli, const char *option, const char *text, const void
         }
         rec_list_name(list, sizeof list, name);
     }
-    /* Operands are named in capitals, and have no dashes. */
+    /* A name in capitals is an operand's, and gets no dashes. */
     return cli_usage(cli, "%s%s must be one of %s, got '%s'",
                      *option >= 'A' && *option <= 'Z' ? "" : "--", option, list, text);
 }

@@ -1,4 +1,8 @@
-/* Foreign CSV through libcsv, fed a line at a time so that lines can be counted. */
+/*
+ * Reads foreign CSV with libcsv. libcsv does not count lines, so it gets one line at a
+ * time: each row then knows the line on which it starts, also if a quoted field spans
+ * several lines.
+ */
 #include "rampipe/csv.h"
 
 #include <csv.h>
@@ -9,16 +13,16 @@ struct csv_source {
     struct csv_parser parser;
     char *text; /* the fields of the row, each with its NUL */
     size_t ntext, text_room;
-    size_t *end; /* of each field in text, behind its NUL */
+    size_t *end; /* where each field ends in text: the offset behind its NUL */
     size_t nfields, end_room;
-    struct rec_str *field; /* what a row shows */
+    struct rec_str *field; /* views of text, made when the row is complete */
     size_t field_room;
-    const char *file; /* the row starts here, */
-    uint64_t line;    /* and on this line */
-    bool row_ended;   /* libcsv saw the end of the row */
-    bool open;        /* a line of the row was read */
-    struct rec_error *err;
-    bool failed; /* inside a callback: *err is filled */
+    const char *file; /* the file and the line where the row starts */
+    uint64_t line;
+    bool row_ended;        /* libcsv has seen the end of the row */
+    bool open;             /* at least one line of the row was read */
+    struct rec_error *err; /* for the callbacks */
+    bool failed;           /* a callback has filled *err */
 };
 
 struct csv_source *
@@ -49,6 +53,8 @@ csv_source_free(struct csv_source *source)
     free(source);
 }
 
+/* libcsv's callback for a field. `text` may move when it grows, so offsets are kept, not
+ * pointers. */
 static void
 take_field(void *bytes, size_t len, void *context)
 {
@@ -68,6 +74,7 @@ take_field(void *bytes, size_t len, void *context)
     source->end[source->nfields++] = source->ntext;
 }
 
+/* libcsv's callback for the end of a row. */
 static void
 take_row(int mark, void *context)
 {
@@ -99,7 +106,9 @@ is_blank(struct rec_str line)
     return true;
 }
 
-/* Feeds one line, with its LF. */
+/* Gives one line to libcsv, with an LF. Numbers of lines start again with each file: if
+ * the number has not grown, the row began in the file before, with a quote that was never
+ * closed. */
 static bool
 feed(struct csv_source *source, struct rec_str line, struct rec_error *err)
 {
@@ -110,10 +119,12 @@ feed(struct csv_source *source, struct rec_str line, struct rec_error *err)
     } else if (number <= source->line)
         return rec_fail_at(err, source->file, source->line, "a quoted field never ends");
     if (number == 1 && line.len >= 3 && memcmp(line.ptr, "\xef\xbb\xbf", 3) == 0) {
+        /* the byte order mark, U+FEFF, that spreadsheets write */
         line.ptr += 3;
         line.len -= 3;
     }
     source->open = true;
+    /* libcsv would take a CR for the end of a row: two rows would come of one line. */
     if (memchr(line.ptr, '\r', line.len))
         return rec_fail_at(err, source->file, source->line, "a CR stands inside a line");
     return parse(source, line.ptr, line.len, err) && parse(source, "\n", 1, err);

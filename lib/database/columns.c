@@ -1,4 +1,8 @@
-/* The tables: which columns a type of record has, and how SQL says so. */
+/*
+ * The tables of a database: which columns a type of record has, and the SQL statements
+ * that make a table and add a row. All comes from the table of records, so a new key
+ * becomes a column without a change here.
+ */
 #include "private.h"
 
 #include <ctype.h>
@@ -35,7 +39,8 @@ database_find_column(const struct database_table *table, bool field, struct rec_
                      size_t hint)
 {
     size_t n = table->ncolumns;
-    /* records have their keys in one order, most often */
+    /* Most records have their keys in the order of the table, so the column behind the
+     * last one found is nearly always the right one. */
     for (size_t i = 0; i < n; i++) {
         size_t at = hint + i < n ? hint + i : hint + i - n;
         const struct database_column *column = &table->column[at];
@@ -55,7 +60,9 @@ is_taken(const struct database_table *table, const char *name)
     return false;
 }
 
-/* What several kinds of a type have is one column. */
+/* Adds a column for each field or key of a list, unless the table has it already: several
+ * kinds of a type may have the same field or key. A key with the name of a field gets
+ * _key behind its name. */
 static void
 add_columns(struct database_table *table, const struct rec_field_spec *specs, bool field)
 {
@@ -91,7 +98,7 @@ database_fill_table(struct database_table *table, enum rec_type type)
 
 /* ---- statements ---------------------------------------------------------- */
 
-/* Names are quoted: group, from, to are words of SQL. */
+/* Names are quoted, because some are words of SQL: group, from, to. */
 char *
 database_create_text(const struct database_table *table, enum rec_type type,
                      struct rec_error *err)

@@ -1,4 +1,11 @@
-/* Streams become transactions, records rows. */
+/*
+ * Writes record streams into an SQLite database: each stream is a transaction, each
+ * record a row. So a stream that is cut or wrong leaves nothing behind, and several
+ * programs can add to one database at a time.
+ *
+ * A new database is made in a file without a name and copied out when it is whole,
+ * because a database may be written to a pipe, or compressed, as any other output.
+ */
 #include "private.h"
 
 #include "rampipe/json.h"
@@ -10,26 +17,29 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* How long another process may have the database, milliseconds. */
+/* How long to wait while another process has the database locked, in milliseconds. */
 #define PATIENCE 600000
 
 struct database {
-    const char *name;
+    const char *name; /* for messages */
     sqlite3 *db;
-    int fd;                                   /* of a new one; -1 */
-    struct database_table *table[REC_NTYPES]; /* NULL: not wanted */
-    sqlite3_stmt *stream;
-    bool made, open; /* the tables are there; a stream has begun */
-    sqlite3_int64 id;
-    uint64_t streams, rows, pending; /* rows of the stream that is open */
-    struct rec_writer *text;         /* of `other` */
-    char *other;
+    int fd;                                   /* file of a new database; or -1 */
+    struct database_table *table[REC_NTYPES]; /* NULL: the type is not wanted */
+    sqlite3_stmt *stream;                     /* inserts into the table of streams */
+    bool made;                                /* the tables exist */
+    bool open;                                /* a stream has begun */
+    sqlite3_int64 id;                         /* the id of the open stream */
+    uint64_t streams, rows;                   /* committed so far */
+    uint64_t pending;                         /* rows of the stream that is open */
+    struct rec_writer *text;                  /* writes JSON to `other` */
+    char *other;                              /* the text of the column `other` */
     size_t other_len, other_room;
 };
 
 /* ---- errors -------------------------------------------------------------- */
 
-/* What SQLite says of its last call. */
+/* Fills *err from the status of SQLite's last call: the operating system's reason, if
+ * there is one, says more than SQLite's. Returns false. */
 static bool
 fail(const struct database *d, int status, struct rec_error *err)
 {
@@ -73,6 +83,7 @@ prepare(struct database *d, const char *sql, sqlite3_stmt **statement,
 
 /* ---- opening and closing ------------------------------------------------- */
 
+/* The sink of d->text: appends to d->other. */
 static int
 put_other(void *context, const char *bytes, size_t len)
 {
@@ -84,6 +95,7 @@ put_other(void *context, const char *bytes, size_t len)
     return 0;
 }
 
+/* Makes the object and its tables' columns, without opening a file. NULL: *err. */
 static struct database *
 make(const char *name, const bool wanted[REC_NTYPES], struct rec_error *err)
 {
@@ -113,7 +125,9 @@ make(const char *name, const bool wanted[REC_NTYPES], struct rec_error *err)
     return NULL;
 }
 
-/* A database in a file that has no name any more. */
+/* Opens a database in a temporary file, and removes the file's name: the kernel frees its
+ * space when the process ends, however that happens. "unix-none" is SQLite's way to open
+ * a file without locks, which nobody else could use. */
 static bool
 open_nameless(struct database *d, struct rec_error *err)
 {
@@ -135,7 +149,8 @@ open_nameless(struct database *d, struct rec_error *err)
     return status == SQLITE_OK || fail(d, status, err);
 }
 
-/* Nothing of it is read before it is whole: it needs no journal. */
+/* Nobody can see the file before it is whole, and a failure drops all of it. So it needs
+ * neither a journal nor syncing, which makes it much faster to write. */
 struct database *
 database_new(const char *name, const bool wanted[REC_NTYPES], struct rec_error *err)
 {
@@ -145,7 +160,8 @@ database_new(const char *name, const bool wanted[REC_NTYPES], struct rec_error *
     if (!d)
         return NULL;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* while the file has a name */
+    /* A signal while the file has a name would leave it behind. */
+    sigprocmask(SIG_SETMASK, &all, &before);
     ok = open_nameless(d, err);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (ok && run(d,
@@ -164,8 +180,9 @@ database_open(const char *path, const bool wanted[REC_NTYPES], struct rec_error 
     int status;
     if (!d)
         return NULL;
-    /* One that is not there is made in its place: by a transaction, as all that comes, so
-     * that of several programs that begin at a time none has a database of its own. */
+    /* A database that does not exist is created at its path, not beside it. If several
+     * programs begin at the same time, they all open the same file, and each adds to it
+     * in transactions. */
     status = sqlite3_open_v2(
         path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
         NULL);
@@ -178,7 +195,7 @@ database_open(const char *path, const bool wanted[REC_NTYPES], struct rec_error 
     return NULL;
 }
 
-/* Rolls back what is open. */
+/* Closes the connection to SQLite, which rolls back an open transaction. */
 static void
 close_database(struct database *d)
 {
@@ -236,7 +253,8 @@ database_rows(const struct database *d)
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* A database of another version may lack columns. */
+/* Adds the columns that an existing table lacks: an older version of rampipe, whose table
+ * of records had fewer keys, may have made it. */
 static bool
 add_columns(struct database *d, const struct database_table *table, const char *name,
             struct rec_error *err)
@@ -265,6 +283,7 @@ add_columns(struct database *d, const struct database_table *table, const char *
     return true;
 }
 
+/* Makes the table of a type if it does not exist, and the statement that adds a row. */
 static bool
 make_table(struct database *d, enum rec_type type, struct rec_error *err)
 {
@@ -296,7 +315,7 @@ make_tables(struct database *d, struct rec_error *err)
 
 /* ---- streams ------------------------------------------------------------- */
 
-/* The values that are bound become a row. */
+/* Adds a row of the values that are bound to the statement. */
 static bool
 insert(struct database *d, sqlite3_stmt *statement, struct rec_error *err)
 {
@@ -305,6 +324,9 @@ insert(struct database *d, sqlite3_stmt *statement, struct rec_error *err)
     return status == SQLITE_DONE || fail(d, status, err);
 }
 
+/* Begins a transaction; the first one also makes the tables. IMMEDIATE takes the lock for
+ * writing at once, where waiting is possible: a transaction that has read already would
+ * fail when another program writes. */
 static bool
 begin(struct database *d, struct rec_error *err)
 {
@@ -313,6 +335,8 @@ begin(struct database *d, struct rec_error *err)
     return d->made = true;
 }
 
+/* Begins a stream with its first record, unless one is open: its row in the table of
+ * streams has the file and the provenance. */
 static bool
 begin_stream(struct database *d, const struct rec_reader *reader, struct rec_error *err)
 {
@@ -335,6 +359,7 @@ begin_stream(struct database *d, const struct rec_reader *reader, struct rec_err
     return d->open = true;
 }
 
+/* Commits the open transaction, and counts the stream, if it is one. */
 static bool
 end_stream(struct database *d, struct rec_error *err)
 {
@@ -355,7 +380,8 @@ database_finish(struct database *d, struct rec_error *err)
 
 /* ---- records ------------------------------------------------------------- */
 
-/* Checks a value, and binds it to its column. */
+/* Checks a value, and binds it to its column. SQL counts parameters from 1, and the first
+ * one is the stream's id: hence column + 2. */
 static bool
 bind(struct database *d, const struct rec_reader *reader, const struct rec *rec,
      size_t column, const struct rec_field_spec *spec, struct rec_str text,
@@ -389,7 +415,7 @@ bind(struct database *d, const struct rec_reader *reader, const struct rec *rec,
     return status == SQLITE_OK || fail(d, status, err);
 }
 
-/* The keys that the table does not know, as a JSON object. */
+/* Binds the keys that have no column to `other`, as a JSON object. */
 static bool
 bind_other(struct database *d, const struct rec_reader *reader, const struct rec *rec,
            struct rec_error *err)
@@ -422,7 +448,7 @@ bind_other(struct database *d, const struct rec_reader *reader, const struct rec
     return status == SQLITE_OK || fail(d, status, err);
 }
 
-/* Binds all that a record says. */
+/* Binds all fields and keys of a record to their columns. */
 static bool
 bind_all(struct database *d, const struct rec_reader *reader, const struct rec *rec,
          struct rec_error *err)
@@ -456,7 +482,8 @@ take_record(struct database *d, const struct rec_reader *reader, const struct re
 {
     sqlite3_stmt *statement = d->table[rec->type]->insert;
     int status;
-    /* (rec_check() says of which kinds a type is, bind() checks the rest) */
+    /* bind() checks the values. Only a record whose kind has no row is checked here: then
+     * rec_check() fails, and its message lists the kinds. */
     if (!rec_need(reader, rec, err) ||
         (!rec->spec->kind && !rec->spec->example && !rec_check(reader, rec, err)))
         return false;

@@ -6,17 +6,21 @@
 
 #include <sqlite3.h>
 
-enum { DATABASE_COLUMNS = 100, DATABASE_NAME = 40 };
+enum {
+    DATABASE_COLUMNS = 100, /* columns of a table, at most */
+    DATABASE_NAME = 40      /* bytes of a column's name, with its NUL */
+};
 
 struct database_column {
     char name[DATABASE_NAME];
-    const struct rec_field_spec *spec; /* of the field or key */
-    size_t len;                        /* of its name */
-    char affinity;                     /* REAL, INTEGER or TEXT: R, I, T */
-    bool field;
+    const struct rec_field_spec *spec; /* the field or key that the column holds */
+    size_t len;                        /* bytes of spec->name */
+    char affinity;                     /* SQLite's type: 'R'EAL, 'I'NTEGER or 'T'EXT */
+    bool field;                        /* spec is a field, not a key */
 };
 
-/* The table of a type of record. */
+/* The table of a type of record. Its columns leave out the first one, the id of the
+ * stream, and the last one, `other`. */
 struct database_table {
     struct database_column column[DATABASE_COLUMNS];
     size_t ncolumns;
@@ -25,16 +29,17 @@ struct database_table {
 
 /* Fills the columns of a type. */
 void database_fill_table(struct database_table *table, enum rec_type type);
-/* The number of a column, looked for from `hint` on; ncolumns: there is none. */
+/* The index of the column of a field or key; ncolumns: there is none. The search begins
+ * at the column `hint`, and goes round. */
 size_t database_find_column(const struct database_table *table, bool field,
                             struct rec_str label, size_t hint);
 
-/* Statements as text, to free() by the caller. NULL: *err. */
+/* The text of an SQL statement, which the caller frees. NULL: *err. */
 char *database_create_text(const struct database_table *table, enum rec_type type,
                            struct rec_error *err);
 char *database_insert_text(const struct database_table *table, enum rec_type type,
                            struct rec_error *err);
-/* What SQLite calls the values of a column. */
+/* The SQL type of a column: "REAL", "INTEGER" or "TEXT". */
 const char *database_affinity(const struct database_column *column);
 
 #endif

@@ -1,4 +1,7 @@
-/* JSON through yajl's generator, whose output goes to the writer as it is made. */
+/*
+ * Writes JSON with yajl's generator, which passes each piece to the writer at once. yajl
+ * escapes texts, and refuses pieces that do not fit together.
+ */
 #include "rampipe/json.h"
 
 #include <math.h>
@@ -9,17 +12,19 @@
 struct json {
     yajl_gen gen;
     struct rec_writer *writer; /* borrowed */
-    int lines, depth;
+    int lines;                 /* the depth up to which members get a line each */
+    int depth;                 /* open maps and lists */
     bool html;
-    bool opening; /* a map or list that stands on one line */
-    char *text;   /* repaired */
+    bool opening; /* yajl is opening a map or list that stands on a single line */
+    char *text;   /* buffer for texts that are repaired */
     size_t room;
-    struct rec_error err; /* the first one */
-    bool starved;
-    max_align_t spare[8];
+    struct rec_error err; /* the first error; code REC_OK: none */
+    bool starved;         /* memory ran out inside yajl */
+    max_align_t spare[8]; /* what yajl got instead */
 };
 
-/* yajl does not look whether it got its second, small piece of memory. */
+/* yajl_gen_alloc() makes two allocations, and uses the second, small one without a check.
+ * If that fails, it gets `spare`, and json_new() sees that `starved` is set. */
 static void *
 get_memory(void *context, size_t size)
 {
@@ -45,19 +50,21 @@ give_back(void *context, void *memory)
         free(memory);
 }
 
+/* yajl's callback for output. */
 static void
 put(void *context, const char *bytes, size_t len)
 {
     struct json *json = context;
     const char *next = bytes, *end = bytes + len, *less;
-    /* only texts have it */
+    /* A '<' can only be part of a text, so it may be escaped anywhere. */
     while (json->html && (less = memchr(next, '<', (size_t)(end - next)))) {
         rec_put_bytes(json->writer, next, (size_t)(less - next));
         rec_put_bytes(json->writer, "\\u003c", 6);
         next = less + 1;
     }
     rec_put_bytes(json->writer, next, (size_t)(end - next));
-    /* What stands before a bracket is of the lines around it, what follows is inside. */
+    /* Line breaks are switched off just behind the opening bracket: the break before it
+     * belongs to the map or list around, the one behind it would be inside. */
     if (json->opening && (*bytes == '{' || *bytes == '['))
         yajl_gen_config(json->gen, yajl_gen_beautify, 0);
 }
@@ -112,6 +119,7 @@ check(struct json *json, yajl_gen_status status)
                  (int)status);
 }
 
+/* Opens a map or list. put() switches line breaks off if it is deeper than `lines`. */
 static void
 enter(struct json *json, yajl_gen_status (*generate)(yajl_gen))
 {
@@ -120,6 +128,7 @@ enter(struct json *json, yajl_gen_status (*generate)(yajl_gen))
     json->opening = false;
 }
 
+/* Closes a map or list, and restores the line breaks of the one around it. */
 static void
 leave(struct json *json, yajl_gen_status (*generate)(yajl_gen))
 {
@@ -153,8 +162,8 @@ json_close_list(struct json *json)
 
 /* ---- text and numbers ---------------------------------------------------- */
 
-/* The bytes of the character at the start of a text; 0: it is none. yajl escapes control
- * characters. */
+/* The length in bytes of the character at the start of a text; 0: it is not UTF-8.
+ * Control characters are valid here, because yajl escapes them. */
 static size_t
 character(struct rec_str text)
 {
@@ -166,7 +175,7 @@ character(struct rec_str text)
     return 0;
 }
 
-/* The text with U+FFFD for each byte that belongs to no character. */
+/* Replaces *text by a copy in which U+FFFD stands for each byte that is not UTF-8. */
 static bool
 repair(struct json *json, struct rec_str *text)
 {

@@ -1,4 +1,9 @@
-/* Small documents through yajl's parser, all of them at once. */
+/*
+ * Reads a small JSON document with yajl's parser. The whole document is read into memory
+ * first, so that yajl's demand for memory has a known bound, and errors can name a line.
+ * yajl calls put_*(), enter_*() and leave() in the order of the text; they keep the two
+ * outermost levels.
+ */
 #include "rampipe/json.h"
 
 #include <stddef.h>
@@ -6,11 +11,13 @@
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
+/* Bounds of a document: nesting, bytes, items that are kept. */
 enum { DEPTH_MAX = 64, SIZE_MAX_READ = 1 << 24, ITEMS_MAX = 1 << 20 };
 
-/* yajl does not check whether an allocation failed, so it gets a pool that cannot run out.
- * The pool is as large as yajl's need at most: its buffer for decoded text doubles until the
- * text fits, and its stack of states grows by steps. */
+/* yajl does not check whether an allocation failed, so it gets a pool that cannot run
+ * out. The pool is as large as yajl's need at most: its buffer for decoded text doubles
+ * until the text fits, and its stack of states grows by steps. Nothing is returned to the
+ * pool. */
 struct pool {
     char *bytes;
     size_t used, size;
@@ -23,12 +30,13 @@ struct parse {
     char *text; /* the whole document */
     size_t len, room;
     struct pool pool;
-    const char *key; /* at the outermost level */
-    int depth;
+    const char *key; /* the last key of the outermost map */
+    int depth;       /* open maps and lists */
     struct rec_error *err;
-    bool failed; /* inside a callback: *err is filled */
+    bool failed; /* a callback has filled *err */
 };
 
+/* Bytes before each piece of the pool, which hold its size for get_more(). */
 enum { HEAD = sizeof(max_align_t) };
 
 static void *
@@ -65,6 +73,8 @@ give_back(void *context, void *memory)
 
 /* ---- what yajl found ----------------------------------------------------- */
 
+/* The line that yajl has come to. Counted anew each time, so only members and errors ask
+ * for it. */
 static uint64_t
 line_of(const struct parse *p)
 {
@@ -75,6 +85,7 @@ line_of(const struct parse *p)
     return line > 1 && at > 0 && p->text[at - 1] == '\n' ? line - 1 : line;
 }
 
+/* Fills *err. Returns 0, with which a callback stops yajl. */
 static int
 fail(struct parse *p, const char *what)
 {
@@ -83,7 +94,7 @@ fail(struct parse *p, const char *what)
     return 0;
 }
 
-/* Room for the next value that a list or map of the outermost level holds. */
+/* Makes room for the next item of the last member. NULL: *err. */
 static struct json_member *
 add_item(struct parse *p)
 {
@@ -99,7 +110,7 @@ add_item(struct parse *p)
     return &map->item[map->nitems++];
 }
 
-/* A value; of lists and maps their beginning. */
+/* Takes a value, or the beginning of a list or map, at the current depth. */
 static int
 put(struct parse *p, enum json_kind kind, bool truth, struct rec_str text)
 {
@@ -114,8 +125,8 @@ put(struct parse *p, enum json_kind kind, bool truth, struct rec_str text)
         p->failed = true;
         return 0;
     }
-    /* To count lines for each value of a long list would take the square of its
-     * length. */
+    /* An item gets the line of its member: line_of() for each value of a long list would
+     * take time that grows with the square of its length. */
     *member = (struct json_member){
         .key = inside ? "" : p->key,
         .kind = kind,
@@ -180,6 +191,8 @@ put_key(void *context, const unsigned char *text, size_t len)
     return 1;
 }
 
+/* Takes the beginning of a map or list. The depth is bounded, because yajl's stack is in
+ * the pool. */
 static int
 enter(struct parse *p, enum json_kind kind)
 {
@@ -210,6 +223,7 @@ leave(void *context)
 
 /* ---- the document -------------------------------------------------------- */
 
+/* Reads all lines into p->text. */
 static bool
 read_text(struct parse *p)
 {
@@ -228,7 +242,8 @@ read_text(struct parse *p)
     return status == 0;
 }
 
-/* yajl's message, of which the first line says what is wrong. */
+/* Fills *err after yajl has failed: with its message, of which only the first line says
+ * what is wrong, unless a callback has failed. Returns false. */
 static bool
 explain(struct parse *p)
 {
@@ -250,6 +265,7 @@ parse(struct parse *p)
     yajl_alloc_funcs memory = {get_memory, get_more, give_back, &p->pool};
     const unsigned char *bytes = (const unsigned char *)p->text;
 
+    /* The bound that struct pool explains. Pages that yajl never touches cost nothing. */
     p->pool.size = 16 * p->len + (1 << 20);
     if (!(p->pool.bytes = malloc(p->pool.size)))
         return rec_fail_memory(p->err);

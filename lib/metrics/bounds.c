@@ -1,4 +1,7 @@
-/* Bounds on blocking: bound records, one a run. */
+/*
+ * The family of bounds on blocking: each bound record is a case, and a run of
+ * its own.
+ */
 #include "private.h"
 
 #include <math.h>

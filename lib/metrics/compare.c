@@ -1,4 +1,7 @@
-/* What two reducers have to do with each other: whose cases they are, cases by name. */
+/*
+ * Two reducers together: which family a stream belongs to, and the error of a prediction,
+ * from cases of the same name.
+ */
 #include "engine.h"
 
 #include <math.h>
@@ -21,9 +24,11 @@ metrics_predict(struct metrics *m)
     return m->lead != REC_OTHER;
 }
 
+/* ---- values of cases, kept by name ------------------------------------------ */
+
 struct kept_case {
     const char *id;
-    double value;
+    double value; /* the family's main quantity; NAN: unknown */
 };
 
 struct metrics_kept {
@@ -71,6 +76,8 @@ metrics_keep_case(struct metrics_kept *kept, struct rec_str id, double value,
 
 /* ---- pairs ------------------------------------------------------------------ */
 
+/* Compares the two values of a case. sum[]: the absolute differences, the second values.
+ * Where a value is unknown the names are counted as a pair, but nothing is compared. */
 static bool
 add_pair(struct metrics_pairs *pairs, const struct kept_case *first, double second,
          double sum[2], struct rec_error *err)

@@ -1,4 +1,10 @@
-/* Distributions: exact while they are small, counts in logarithmic buckets beyond. */
+/*
+ * Distributions. Up to METRICS_EXACT values are kept, and quantiles are exact. Beyond,
+ * only counts are kept, in buckets whose edges have the ratio 1 + METRICS_ERROR, so that
+ * memory does not grow with the number of values (C. Masson, J. Rim, H. Lee, "DDSketch",
+ * VLDB 2019). Count, sum, mean, deviation (Welford's), least and most are exact in both
+ * cases.
+ */
 #include "rampipe/metrics.h"
 #include "rampipe/random.h"
 
@@ -6,10 +12,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double width =
-    0x1.a363724822b31p-13; /* of a bucket: ln(1 + METRICS_ERROR) */
+/* The width of a bucket on a logarithmic scale: ln(1 + METRICS_ERROR), as a constant so
+ * that it is the same on all machines. */
+static const double width = 0x1.a363724822b31p-13;
 
-/* The last digits of the C library's logarithm, which differ, decide nothing. */
+/* The bucket of a value. The C library's log() is fast, but its last digits differ
+ * between machines. Where they could decide (close to an edge), rng_log() does, which is
+ * the same everywhere. */
 static int64_t
 bucket_of(double value)
 {
@@ -19,13 +28,15 @@ bucket_of(double value)
     return (int64_t)floor(at);
 }
 
-/* The middle of a bucket. */
+/* The value that stands for a bucket: its middle. */
 static double
 value_of(int64_t bucket)
 {
     return rng_exp(((double)bucket + 0.5) * width);
 }
 
+/* Counts a value in its bucket, and makes the array of buckets longer, at its front or at
+ * its end, if the bucket is not in it. */
 static bool
 count_value(struct metrics_dist *dist, double value, struct rec_error *err)
 {
@@ -37,10 +48,11 @@ count_value(struct metrics_dist *dist, double value, struct rec_error *err)
     index = bucket_of(value);
     if (dist->nbuckets == 0)
         dist->first = index;
-    if (index < dist->first) { /* make room in front */
+    if (index < dist->first) {
         size_t more = (size_t)(dist->first - index);
-        if (more <
-            dist->nbuckets) /* an eighth as much again: values may go down and down */
+        /* An eighth more than needed: if values keep falling, the array would otherwise
+         * be moved for each of them. */
+        if (more < dist->nbuckets)
             more += dist->nbuckets / 8;
         if (!rec_grow(&dist->bucket, &dist->bucket_room, dist->nbuckets + more,
                       sizeof *dist->bucket, err))
@@ -83,6 +95,7 @@ metrics_dist_add(struct metrics_dist *dist, double value, struct rec_error *err)
         dist->sorted = false;
         return true;
     }
+    /* The first value beyond METRICS_EXACT: move all values into buckets. */
     for (size_t i = 0; dist->value && i < METRICS_EXACT; i++)
         if (!count_value(dist, dist->value[i], err))
             return false;
@@ -124,7 +137,7 @@ metrics_dist_quantile(struct metrics_dist *dist, double p)
         sort_values(dist);
         return gsl_stats_quantile_from_sorted_data(dist->value, 1, (size_t)dist->n, p);
     }
-    rank = p * (double)(dist->n - 1);
+    rank = p * (double)(dist->n - 1); /* of the value that is sought, from 0 */
     if (rank < (double)seen)
         return 0;
     for (size_t i = 0; i < dist->nbuckets; i++) {
@@ -139,8 +152,9 @@ metrics_dist_quantile(struct metrics_dist *dist, double p)
 
 /* ---- bins ---------------------------------------------------------------- */
 
-/* The values in order, those that are equal or in one bucket at once: the i-th of them,
- * and how many. False: there are no more. */
+/* Iterates over the values in ascending order: a single value, or all values of a bucket
+ * at once. *value is the value, *n how many there are of it, *i the position (0 at the
+ * beginning). False: there are no more. */
 static bool
 next_values(const struct metrics_dist *dist, size_t *i, double *value, uint64_t *n)
 {
@@ -160,8 +174,8 @@ next_values(const struct metrics_dist *dist, size_t *i, double *value, uint64_t 
     return true;
 }
 
-/* The upper edges of up to n bins from `least` on; how many there are: edges that
- * rounding joins are one. */
+/* Sets the edges of up to n bins from `least` to `most`, and returns the number of bins.
+ * A bin that rounding would leave without width is left out. */
 static size_t
 set_edges(struct metrics_bin *bin, size_t n, double least, double most)
 {

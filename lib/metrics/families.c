@@ -22,6 +22,8 @@ metrics_has_objective(const struct metrics_family *family)
     return family->objective;
 }
 
+/* A family with a leading record is named by it alone: its other records may belong to
+ * other families. */
 const char *
 metrics_family_record(const struct metrics_family *family, size_t i)
 {

@@ -1,5 +1,8 @@
-/* What comes out of a reducer: figures, which are quotients of sums, and
- * distributions. */
+/*
+ * Computes the results of a reducer: figures, which are quotients of sums, and statistics
+ * of distributions. Figures are computed anew each time that they are asked for; nothing
+ * here changes what was reduced.
+ */
 #include "engine.h"
 
 #include <math.h>
@@ -43,10 +46,10 @@ metrics_describe(bool independent, struct metrics_dist *dist,
     }
 }
 
-/* ---- terms --------------------------------------------------------------- */
+/* ---- terms: the sums of a family, and numbers derived from them --------------- */
 
-/* The terms of a group, or of an interval whose sums these are: then group is the
- * total. */
+/* Fills the terms from the sums of a group, or of an interval; then `group` is the total.
+ * A sum is unknown if no case of the group has its amount, and some case lacks it. */
 static void
 fill_terms(const struct metrics *m, const struct group *group, const double *sum,
            double seconds, double term[])
@@ -58,6 +61,8 @@ fill_terms(const struct metrics *m, const struct group *group, const double *sum
     m->family->derive(m->state, m->seen, seconds, group->id != 0, term);
 }
 
+/* The time of a group is that of all cases, from the first moment to the last: rates of
+ * groups then add up to the rate of the total. */
 static void
 fill_group_terms(const struct metrics *m, const struct group *group, double term[])
 {
@@ -113,7 +118,7 @@ set_quotient(struct metrics_figure *figure, const struct metrics_quotient *quoti
         .value = {ratio(term[quotient->amount], term[quotient->per])}};
 }
 
-/* Figure k of a label. */
+/* Computes the k-th figure of a label in a group. */
 static void
 set_labelled(const struct metrics *m, const struct group *group,
              const struct label *label, size_t k, const double term[],
@@ -138,6 +143,7 @@ metrics_figure(struct metrics *m, size_t group, size_t i, struct metrics_figure 
                    : metrics_run_figure(m, group, i, figure);
 }
 
+/* Figures come in this order: the family's, those of each label, and distributions. */
 bool
 metrics_run_figure(struct metrics *m, size_t group, size_t i,
                    struct metrics_figure *figure)
@@ -231,7 +237,7 @@ metrics_column(struct metrics *m, size_t group, size_t i, struct metrics_value *
     return true;
 }
 
-/* ---- what comes out ------------------------------------------------------ */
+/* ---- which figures are shown --------------------------------------------- */
 
 /* Has any group a value of figure or quantity i, counted as metrics_find_shown() does? */
 static bool
@@ -250,6 +256,8 @@ has_value(const struct metrics *m, size_t i)
     return false;
 }
 
+/* Is figure or quantity i, counted as metrics_find_shown() does, one of the optional ones
+ * at the end of its list? */
 static bool
 is_optional(const struct metrics_family *family, size_t i)
 {
@@ -258,6 +266,7 @@ is_optional(const struct metrics_family *family, size_t i)
                                       family->nquantities;
 }
 
+/* Is a column shown? */
 static bool
 is_shown(const struct metrics *m, const struct metrics_show *show)
 {
@@ -308,7 +317,7 @@ metrics_nintervals(const struct metrics *m)
     return m->nintervals;
 }
 
-/* The sums of an interval, and of all that it is joined to; `room` is for them. */
+/* The sums of an interval: those of its node in each level, added up in room[]. */
 static const double *
 sums_of(const struct metrics *m, size_t interval, double room[])
 {

@@ -1,4 +1,8 @@
-/* Jobs: done and block records, and the cluster they ran on. */
+/*
+ * The family of jobs: each done or block record is a case, and a cluster record says how
+ * many servers there are. What a job does not say (a key is missing) is NAN, not 0, in
+ * every sum and quantity made of it.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -6,7 +10,8 @@
 
 /* clang-format off */
 
-/* In the order in which sim writes them. */
+/* The keys, in the order in which sim writes them: so they are found without
+ * searching. */
 #define KEYS(X)                                                                          \
     X(DEGREE, "degree") X(STEPS, "steps") X(STEP, "step") X(COMM, "comm")                \
     X(COMP, "comp") X(SERVERS, "servers") X(BUSY, "busy") X(SEQUENTIAL, "sequential")    \
@@ -16,9 +21,9 @@
     X(PEAK_MEMORY, "peak_memory") X(BATCH, "batch") X(SEQUENCE, "sequence")              \
     X(FLOPS, "flops") X(PEAK, "peak")
 
-/* The sums of jobs: when in its life a job adds to each, and whether it adds a rate, for as
- * long as it runs. A job that is blocked as unfinished has run until then; any other blocked
- * job never started. */
+/* The sums of jobs: when in its life a job adds to each, and whether it adds a rate, for
+ * as long as it runs. A job that is blocked as unfinished has run until then; any other
+ * blocked job never started. */
 enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
 #define SUMS(X)                                                                          \
     X(ARRIVED, AT_ARRIVAL, false)                                                        \
@@ -27,8 +32,8 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(BLOCKED, AT_BLOCK, false)                                                          \
     X(JOB_SECONDS, WHILE_RUNNING, true)                                                  \
     X(SERVER_SECONDS, WHILE_RUNNING, true)                                               \
-    X(MOUNTED_SECONDS, WHILE_RUNNING, true) /* of servers whose busy share is known */   \
-    X(BUSY_SECONDS, WHILE_RUNNING, true)    /* of servers while an op runs */            \
+    X(MOUNTED_SECONDS, WHILE_RUNNING, true) /* server-seconds of jobs that say busy= */  \
+    X(BUSY_SECONDS, WHILE_RUNNING, true)    /* server-seconds in which an op runs */     \
     X(COMPLETION_SECONDS, AT_DONE, false)                                                \
     X(DONE_SECONDS, AT_DONE, false)         /* from start to finish */                   \
     X(COMM_SECONDS, AT_DONE, false)                                                      \
@@ -36,17 +41,17 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(COMPUTED, AT_DONE, false)             /* bytes of memory, deps, flows */           \
     X(DEPS, AT_DONE, false)                                                              \
     X(FLOWS, AT_DONE, false)                                                             \
-    X(DEMANDED, AT_DONE, false)             /* bytes of memory, deps, unpartitioned */   \
-    X(DEMANDED_DEPS, AT_DONE, false)                                                     \
-    X(OFFERED, AT_ARRIVAL, false)           /* both, of all jobs */                      \
-    X(SAMPLES, AT_DONE, false)              /* of all steps */                           \
-    X(TOKENS, AT_DONE, false)                                                            \
-    X(MODEL_FLOPS, AT_DONE, false)                                                       \
-    X(NO_SAMPLES, AT_DONE, false)           /* jobs that do not say how many */          \
-    X(NO_TOKENS, AT_DONE, false)                                                         \
-    X(NO_FLOPS, AT_DONE, false)                                                          \
-    X(USED_FLOPS, AT_DONE, false)           /* of jobs whose peak is known, too, */      \
-    X(PEAK_FLOPS, AT_DONE, false)           /* and what their servers could do */
+    X(DEMANDED, AT_DONE, false)             /* bytes of memory before partitioning */    \
+    X(DEMANDED_DEPS, AT_DONE, false)        /* bytes of deps before partitioning */      \
+    X(OFFERED, AT_ARRIVAL, false)           /* both, also of jobs that are blocked */    \
+    X(SAMPLES, AT_DONE, false)              /* in all steps of a job */                  \
+    X(TOKENS, AT_DONE, false)               /* in all steps of a job */                  \
+    X(MODEL_FLOPS, AT_DONE, false)          /* in all steps of a job */                  \
+    X(NO_SAMPLES, AT_DONE, false)           /* jobs whose samples are unknown */         \
+    X(NO_TOKENS, AT_DONE, false)            /* jobs whose tokens are unknown */          \
+    X(NO_FLOPS, AT_DONE, false)             /* jobs whose FLOPs are unknown */           \
+    X(USED_FLOPS, AT_DONE, false)           /* FLOPs of jobs whose peak is known */      \
+    X(PEAK_FLOPS, AT_DONE, false)           /* FLOPs that their servers could do */
 
 #define QUANTITIES(X)                                                                    \
     X(COMPLETION, "completion time", "s", NULL)                                          \
@@ -66,7 +71,8 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(BLOCKED_FRACTION, "deadline fraction of blocked", "", NULL)                        \
     OPTIONAL_QUANTITIES(X)
 
-/* Only if a job has them. Rates are what they are called, for TSV has no units. */
+/* Quantities that are shown only if a job has them. The names of rates are their units,
+ * because TSV shows no units. */
 #define OPTIONAL_QUANTITIES(X)                                                           \
     X(SAMPLE_RATE, "samples/s", "", NULL)                                                \
     X(TOKEN_RATE, "tokens/s", "", NULL)                                                  \
@@ -94,7 +100,7 @@ enum {
     CLUSTER_SECONDS, /* of all its servers */
     GAPS,            /* between two arrivals */
     GAP_SECONDS,
-    ALL_SAMPLES, /* unknown if those of one job are */
+    ALL_SAMPLES,     /* NAN if the samples of one job are unknown; likewise below */
     ALL_TOKENS,
     ALL_FLOPS,
     NTERMS
@@ -183,10 +189,12 @@ _Static_assert(NTERMS <= METRICS_MOST && NMOMENTS <= METRICS_MOMENTS, "room for 
 /* ---- the cluster --------------------------------------------------------- */
 
 struct state {
-    double servers; /* of the cluster; 0: not known */
-    double memory;  /* of a server, bytes; 0 or infinity: it has no share */
+    double servers; /* servers of the cluster; 0: unknown */
+    double memory;  /* bytes of a server; 0: unknown, infinity: unlimited */
 };
 
+/* Takes the cluster. The number of servers and their memory are read from clusters of
+ * kind ramp only; figures that need them are NAN for other kinds. */
 static bool
 note(void *kept, const struct rec_reader *reader, const struct rec *rec,
      struct rec_error *err)
@@ -214,14 +222,15 @@ set_moment(struct metrics_case *one, int moment, double from, double to)
     one->at[moment] = (struct metrics_span){from, to};
 }
 
-/* a + b, as far as they are known. */
+/* a + b; if one of them is unknown, the other. */
 static double
 plus(double a, double b)
 {
     return isnan(a) ? b : isnan(b) ? a : a + b;
 }
 
-/* Sequential time, deadline and fraction: three quantities from `first` on. */
+/* Sets three quantities, from the index `first` on: the time of a job on one server, its
+ * deadline, and the quotient of the two. */
 static void
 set_demand(struct metrics_case *one, size_t first, const double key[])
 {
@@ -231,8 +240,9 @@ set_demand(struct metrics_case *one, size_t first, const double key[])
     one->quantity[first + 2] = key[KEY_DEADLINE] / sequential;
 }
 
-/* What a job computes, and of what its servers could. What is not known stays NAN, and
- * infinity, of a job that takes no time, does not count. */
+/* Sets what a job computes, and which share that is of the peak of its servers. A number
+ * of which a part is unknown is NAN. A job that takes no time has infinite rates, which
+ * do not count. */
 static void
 set_training(const struct state *state, const double key[], struct metrics_case *one)
 {
@@ -255,6 +265,7 @@ set_training(const struct state *state, const double key[], struct metrics_case 
     one->quantity[QUANTITY_MEMORY_SHARE] = isinf(state->memory) ? (double)NAN : share;
 }
 
+/* A job that has finished. */
 static bool
 take_done(const struct rec_reader *reader, const struct rec *rec, const double key[],
           struct metrics_case *one, struct rec_error *err)
@@ -287,6 +298,8 @@ take_done(const struct rec_reader *reader, const struct rec *rec, const double k
     return true;
 }
 
+/* A job that was blocked: before it started, or, with start=, while it ran. Without
+ * arrival=, it arrived at the earliest time that its record has. */
 static bool
 take_block(const struct rec_reader *reader, const struct rec *rec, const double key[],
            struct metrics_case *one, struct rec_error *err)
@@ -313,7 +326,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
                                 : take_block(reader, rec, key, one, err)))
         return false;
     end = fmax(one->at[AT_DONE].to, one->at[AT_BLOCK].to);
-    start = fmin(one->at[AT_START].from, end); /* end, if it never started */
+    start = fmin(one->at[AT_START].from, end); /* fmin() ignores NAN: it never started */
     if (one->at[AT_ARRIVAL].from > start || one->at[AT_START].from > end)
         return rec_reader_fail(reader, err,
                                "a job arrives, starts and finishes in this order");
@@ -349,7 +362,7 @@ name_group(const struct rec *rec, const double key[], const char *by,
     return true;
 }
 
-/* A sum over the jobs that are done, if they all say theirs. */
+/* A sum over the jobs that are done; NAN if `unknown` of them do not have the amount. */
 static double
 known(double sum, double unknown, double done)
 {

@@ -1,4 +1,9 @@
-/* The reducer: records in, sums and distributions of groups and intervals kept. */
+/*
+ * The reducer: takes records one by one, and adds each case to the sums and distributions
+ * of the total, of its group, and of the intervals of time that it belongs to. No case is
+ * kept (unless by metrics_keep()), so memory grows only with the groups, the labels and
+ * the intervals.
+ */
 #include "engine.h"
 
 #include <math.h>
@@ -7,7 +12,7 @@
 
 /* ---- start and end ------------------------------------------------------- */
 
-/* The row of a key of the cases' records; NULL: none has it. */
+/* The specification of a key in the records of the family's cases; NULL: none has it. */
 static const struct rec_field_spec *
 find_row(const struct metrics_family *family, const char *key)
 {
@@ -21,7 +26,7 @@ find_row(const struct metrics_family *family, const char *key)
     return NULL;
 }
 
-/* The index of a key, which is added if it is not there yet. */
+/* Finds the index of a key among those to be read, and adds the key if it is new. */
 static bool
 add_key(struct metrics *m, const char *key, size_t *index, struct rec_error *err)
 {
@@ -36,7 +41,8 @@ add_key(struct metrics *m, const char *key, size_t *index, struct rec_error *err
     return true;
 }
 
-/* Finds what the rows of a family name: keys of records, figures that columns show. */
+/* Looks up what a family's row names: types and keys of records, figures of columns. An
+ * error here is a mistake in the row. */
 static bool
 resolve(struct metrics *m, struct rec_error *err)
 {
@@ -49,6 +55,7 @@ resolve(struct metrics *m, struct rec_error *err)
         const struct metrics_record *one = &family->cases[i];
         m->role[one->type] = CASE;
         m->what[one->type] = one->what;
+        /* the first type with the same word: these share one set of names */
         while (m->named[one->type] < i &&
                (!one->what || !family->cases[m->named[one->type]].what ||
                 strcmp(family->cases[m->named[one->type]].what, one->what) != 0))
@@ -70,7 +77,7 @@ resolve(struct metrics *m, struct rec_error *err)
     return true;
 }
 
-/* Appends an empty group; its index, or REC_NONE. */
+/* Appends an empty group. Returns its index; REC_NONE: *err. */
 static uint32_t
 add_group(struct metrics *m, struct rec_str name, struct rec_error *err)
 {
@@ -88,7 +95,8 @@ add_group(struct metrics *m, struct rec_str name, struct rec_error *err)
     return (uint32_t)m->ngroups++;
 }
 
-/* The index of a label, which is added with the names of its figures if it is new. */
+/* Finds the index of a label. A new label is added, with the names of its figures.
+ * REC_NONE: *err. */
 static uint32_t
 find_label(struct metrics *m, struct rec_str name, struct rec_error *err)
 {
@@ -120,7 +128,7 @@ find_label(struct metrics *m, struct rec_str name, struct rec_error *err)
     return index;
 }
 
-enum { INTERVALS_MAX = 1000000 };
+enum { INTERVALS_MAX = 1000000 /* intervals of a series, unless --limit says more */ };
 
 struct metrics *
 metrics_new(const struct metrics_family *family, const char *by, double seconds,
@@ -160,6 +168,8 @@ clear_group(const struct metrics *m, struct group *group)
     *group = (struct group){.name = group->name, .dist = group->dist, .id = group->id};
 }
 
+/* Keeps the labels, so that each run has figures of all labels that came in the runs
+ * before; and the total's distributions, which are always needed. */
 void
 metrics_clear(struct metrics *m)
 {
@@ -275,8 +285,8 @@ metrics_mixed(const struct metrics *m)
 
 /* ---- one case ------------------------------------------------------------ */
 
-/* The index of a key that is read, nkeys if it is none. Records of a stream have their
- * keys in one order, so the search starts at the one that stands behind the last one
+/* The index of a key among those to be read; nkeys: it is not one. All records of a
+ * stream have their keys in the same order, so the search starts behind the last key
  * found. */
 static size_t
 find_key(const struct metrics *m, struct rec_str name, size_t from)
@@ -289,6 +299,7 @@ find_key(const struct metrics *m, struct rec_str name, size_t from)
     return m->nkeys;
 }
 
+/* Reads the values of all keys that the family needs; NAN where the record has no key. */
 static bool
 read_keys(const struct metrics *m, const struct rec_reader *reader, const struct rec *rec,
           double value[], struct rec_error *err)
@@ -310,7 +321,7 @@ read_keys(const struct metrics *m, const struct rec_reader *reader, const struct
     return status == 0;
 }
 
-/* A case before its family fills it. */
+/* Sets the initial values of a case, before its family fills it. */
 static void
 start_case(const struct metrics *m, const struct rec *rec, const double key[],
            struct metrics_case *one)
@@ -344,8 +355,9 @@ metrics_labelled(const struct metrics *m, uint32_t group, uint32_t label)
     return i == REC_NONE ? NULL : &m->count[i];
 }
 
-/* Groups have few of the labels that the family does not know, of which there may be
- * many. */
+/* Counts a label of a case in a group. There may be many labels that are not in the
+ * family's list, but a group has only few of them: they are counted in a map, not in an
+ * array for each group. */
 static bool
 count_label(struct metrics *m, struct group *group, uint32_t label, struct rec_error *err)
 {
@@ -365,7 +377,8 @@ count_label(struct metrics *m, struct group *group, uint32_t label, struct rec_e
     return true;
 }
 
-/* Adds a case to a group; `label` is REC_NONE if it has none. */
+/* Adds a case to the sums and distributions of a group. `label`: REC_NONE if it has
+ * none. */
 static bool
 count_case(struct metrics *m, struct group *group, const struct metrics_case *one,
            uint32_t label, struct rec_error *err)
@@ -389,8 +402,9 @@ count_case(struct metrics *m, struct group *group, const struct metrics_case *on
     return label == REC_NONE || count_label(m, group, label, err);
 }
 
-/* A group that is called as the total, "all", is called "KEY=all"; so that none is called
- * as another, one that is called that is "KEY=KEY=all", and so on. False: *err. */
+/* Renames a group that would have the name of the total, "all", to "KEY=all". So that no
+ * two groups share a name, a group called "KEY=all" becomes "KEY=KEY=all", and so on: the
+ * function puts "KEY=" before every name of the form [KEY=]...all. False: *err. */
 static bool
 set_apart(struct metrics *m, struct rec_str *name, struct rec_error *err)
 {
@@ -415,7 +429,8 @@ set_apart(struct metrics *m, struct rec_str *name, struct rec_error *err)
     return name->ptr != NULL;
 }
 
-/* The group of a record, other than the total; 0, the total's, if it is in no other. */
+/* Finds or makes the group of a record. *group is 0, the total's index, if the record is
+ * in no other group. False: *err. */
 static bool
 find_group(struct metrics *m, const struct rec *rec, const double key[], uint32_t *group,
            struct rec_error *err)
@@ -442,10 +457,12 @@ find_group(struct metrics *m, const struct rec *rec, const double key[], uint32_
 
 /* ---- intervals of time --------------------------------------------------- */
 
-/* A case that lasts for more is added to joined intervals: bytes of shorter ones stay. */
+/* A case that covers more intervals than this is added to nodes of higher levels. Shorter
+ * cases are added to each interval: another order of adding would change the last digits
+ * of their results. */
 enum { LONG = 1024 };
 
-/* The sums of a node, with all before it in its level; NULL: *err. */
+/* The sums of a node. All nodes before it in its level are made, too. NULL: *err. */
 static double *
 make_node(struct metrics *m, size_t level, size_t node, struct rec_error *err)
 {
@@ -461,7 +478,7 @@ make_node(struct metrics *m, size_t level, size_t node, struct rec_error *err)
     return at->sum + node * n;
 }
 
-/* Makes all intervals up to a time. */
+/* Makes all intervals from 0 up to a time in seconds. */
 static bool
 make_intervals(struct metrics *m, double time, struct rec_error *err)
 {
@@ -475,7 +492,7 @@ make_intervals(struct metrics *m, double time, struct rec_error *err)
     return make_node(m, 0, (size_t)need - 1, err) != NULL;
 }
 
-/* The part of a span that is in interval i. */
+/* The seconds of a span that lie in interval i. */
 static double
 share(const struct metrics *m, struct metrics_span at, size_t i)
 {
@@ -483,8 +500,9 @@ share(const struct metrics *m, struct metrics_span at, size_t i)
            fmax(at.from, (double)i * m->seconds);
 }
 
-/* Adds to the intervals from..to - 1, which a case lasts for, by as few nodes as there
- * are. */
+/* Adds an amount to each of the intervals from, ..., to - 1, with as few nodes as
+ * possible. In each level, the nodes at the two ends that have no partner in the range
+ * get the amount; the parents of the others go on. */
 static bool
 spread_long(struct metrics *m, size_t sum, size_t from, size_t to, double amount,
             struct rec_error *err)
@@ -505,7 +523,7 @@ spread_long(struct metrics *m, size_t sum, size_t from, size_t to, double amount
     return true;
 }
 
-/* Adds to the intervals what count_case() adds to a group. */
+/* Adds the amounts of a case to the intervals, as count_case() adds them to a group. */
 static bool
 spread_case(struct metrics *m, const struct metrics_case *one, struct rec_error *err)
 {
@@ -543,6 +561,7 @@ spread_case(struct metrics *m, const struct metrics_case *one, struct rec_error 
 
 /* ---- records ------------------------------------------------------------- */
 
+/* Adds a case to all that it belongs to. */
 static bool
 take_case(struct metrics *m, const struct metrics_case *one, const struct rec *rec,
           const double key[], struct rec_error *err)

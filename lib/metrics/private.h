@@ -1,12 +1,13 @@
 /*
- * The families of results. A family is a file that says what one case is, and a row
- * `const struct metrics_family metrics_NAME` with a line in the table in families.c.
- * Its fields are given in order, so that a row without one of them does not build; counts
- * come with METRICS_LIST, which does not build if a list is longer than a reducer holds.
+ * The families of results. A family is a file with a row `const struct metrics_family
+ * metrics_NAME`, which is listed in families.c. The fields of the row are given in order,
+ * so that a row without one of them does not build. METRICS_LIST gives a list with its
+ * length, and does not build if a list is longer than a reducer can hold.
  *
- * What a case adds to a sum it adds at a moment, or at a rate from one moment to another:
- * the figures of a group, which are quotients of sums, and those of an interval of time
- * come from the same amounts, so they agree.
+ * A case adds an amount to a sum at a moment (a job that ends), or at a rate from one
+ * moment to another (servers in use while it runs). All figures are quotients of sums.
+ * Figures of a group and figures of an interval of time come from the same amounts, so
+ * that they agree.
  */
 #ifndef RAMPIPE_METRICS_PRIVATE_H
 #define RAMPIPE_METRICS_PRIVATE_H
@@ -22,64 +23,69 @@
         METRICS_COUNT(list) * sizeof(char[METRICS_COUNT(list) <= METRICS_MOST ? 1 : -1])
 #define METRICS_NONE NULL, 0
 
-/* A record that is a case, and what its first field names: of those that name the same,
- * such as a job, each is there once. NULL: there may be more. */
+/* A type of record whose records are cases. `what` is the word for what its first field
+ * names ("job"): among all records with the same word, each name may occur once. NULL:
+ * names may repeat. */
 struct metrics_record {
     enum rec_type type;
     const char *what;
 };
 
-/* From when to when, seconds; equal: an instant. from is NAN: it never came. */
+/* A span of time in seconds. from == to: an instant. from is NAN: it never came. */
 struct metrics_span {
     double from, to;
 };
 
-/* A case: what a family makes of a record. */
+/* A case: what a family reads from a record. */
 struct metrics_case {
-    struct metrics_span at[METRICS_MOMENTS]; /* starts as never */
-    double amount[METRICS_MOST];             /* NAN: unknown. Starts as 1 */
-    double quantity[METRICS_MOST];           /* NAN: none. Starts so, or as its key */
-    double objective;                        /* that was set; NAN: none was */
-    bool predicted;                          /* it is one of a prediction */
-    bool named; /* by the first field, for metrics_keep(). Starts as: its record is the
-                   family's first, or names the same */
+    struct metrics_span at[METRICS_MOMENTS]; /* initially NAN: never */
+    double amount[METRICS_MOST];             /* NAN: unknown. Initially 1 */
+    double quantity[METRICS_MOST]; /* NAN: none. Initially the value of its key, or NAN */
+    double objective;              /* the one that was set, seconds; NAN: none was */
+    bool predicted;                /* the stream is a prediction */
+    /* The first field names the case, for metrics_keep(). Initially true if the record is
+     * of the family's first type, or of one that names the same. */
+    bool named;
     struct rec_str label; /* ptr NULL: none */
 };
 
 struct metrics_sum {
-    unsigned char at; /* which moment */
-    bool rate;        /* the amount is per second, from its start to its end */
+    unsigned char at; /* the moment at which the amount is added */
+    bool rate;        /* it is an amount per second, added over the span of the moment */
 };
 
-/* The distribution of a quantity over the cases of a group. */
+/* A quantity whose distribution over the cases of a group is a result. */
 struct metrics_quantity {
     const char *name, *unit;
-    const char *key; /* of the first type of record, which has the value; NULL: derived */
+    const char *key; /* the key that holds it, in records of the family's first type;
+                      * NULL: `take` computes it */
 };
 
-/* A quotient of two terms, NAN if the second is not > 0. */
+/* A quotient of two terms, `amount` / `per`; NAN unless `per` is > 0. */
 struct metrics_quotient {
     const char *name, *unit;
     unsigned char amount, per;
 };
 
-/* A column of the line that is shown of a group. */
+/* A column of the table that shows each group in one line. */
 struct metrics_show {
     const char *title, *figure, *statistic;
 };
 
 struct metrics_family {
     const char *name;
-    const struct metrics_record *cases; /* keys are read of them */
+    const struct metrics_record *cases; /* keys are read from these records */
     size_t ncases;
-    /* Until a record of this type has come, there is no case; then what is a case of
-     * another family, too, is one of this. REC_OTHER: any is a case. */
+    /* Records that other families know, too, are cases of this one only behind a record
+     * of this type. REC_OTHER: all records of `cases` are cases. */
     enum rec_type lead;
-    enum rec_type
-        predicted; /* the same for a stream that predicts; REC_OTHER: as above */
-    const enum rec_type *others; /* records that say something about the cases to come */
+    /* As `lead`, for a stream that is a prediction. REC_OTHER: the family has no records
+     * for predictions. */
+    enum rec_type predicted;
+    const enum rec_type *others; /* records that say something about later cases */
     size_t nothers;
-    /* Numbers that a case is made of, as `take` gets them; sought in this order first. */
+    /* The keys whose values `take` gets, in this order. List them in the order in which
+     * records have them, which makes them fast to find. */
     const char *const *keys;
     size_t nkeys;
     const struct metrics_sum *sums;
@@ -88,33 +94,40 @@ struct metrics_family {
     size_t nquantities;
     const struct metrics_quotient *figures;
     size_t nfigures;
-    /* So many of the last figures and of the last quantities come out only if a group has
-     * a value: what most results say nothing of. Columns of such a figure do likewise. */
+    /* The last figures and the last quantities of the lists, as many as these say, are
+     * optional: they are shown only if a group has a value, and so are their columns. */
     size_t noptional_figures, noptional_quantities;
-    /* Figures of each label: the amount is the number of cases with it, whose name is put
-     * behind the figure's. The labels of the list are always there, in this order. */
+    /* Figures of each label. Their amount is the number of cases with the label, and the
+     * label's name is put behind the figure's. The labels of the list are always shown,
+     * in this order; others follow if they occur. */
     const struct metrics_quotient *label_figures;
     size_t nlabel_figures;
     const char *const *labels;
     size_t nlabels;
     const struct metrics_show *shown;
     size_t nshown;
-    const struct metrics_quotient *series; /* of an interval of time */
+    const struct metrics_quotient *series; /* the figures of an interval of time */
     size_t nseries;
-    bool independent;  /* cases are drawn alike: the mean has a standard error */
-    bool objective;    /* there may be one, seconds */
-    size_t state_size; /* of what `note` and `take` keep; starts as zeros */
+    /* Cases are independent samples of one distribution: then a mean has a standard
+     * error, each case is a run, and cases share no time line. */
+    bool independent;
+    bool objective;    /* the family has figures that need an objective, seconds */
+    size_t state_size; /* bytes that `note` and `take` keep; zeros at the beginning */
+    /* Takes a record of `others`. */
     bool (*note)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  struct rec_error *err);
-    /* `key`: the values of the keys, NAN where the record has none. */
+    /* Takes a record of `cases`. `key`: the values of the keys; NAN where the record does
+     * not have the key. */
     bool (*take)(void *state, const struct rec_reader *reader, const struct rec *rec,
                  const double key[], struct metrics_case *one, struct rec_error *err);
-    /* The name of a record's group where it is not simply the value of key `by`; `text`
-     * is for what is made up. False: it is that. *name without ptr: it is in no group. */
+    /* Names the group of a record. False: the value of the key `by` is its name. True
+     * with name->ptr NULL: the record is in no group but the total. `text` is room for a
+     * name that is made. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
                        char text[REC_NUM_MAX], struct rec_str *name);
-    /* The terms behind the sums, of a group or an interval that lasts so many seconds;
-     * `seen`: from the first to the last of each moment; `part`: a group, not the
+    /* Computes the terms that follow the sums in term[], and may change the sums. The
+     * sums are those of a group, or of an interval, that lasts `seconds`. `seen` has the
+     * first and the last instant of each moment. `part`: they are of a group, not the
      * total. */
     void (*derive)(const void *state, const struct metrics_span seen[], double seconds,
                    bool part, double term[]);

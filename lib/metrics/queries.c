@@ -1,5 +1,9 @@
-/* Queries of a serving pipeline: reply and drop records; and what its stages did,
- * served. */
+/*
+ * The family of queries of a serving pipeline. Cases are queries (reply and drop records)
+ * and stages (served records, which say what a stage did in a whole run). Figures of
+ * queries and of stages share one table; where a group has no cases of one sort, figures
+ * of that sort are NAN.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -11,8 +15,8 @@
     X(LONGEST, "longest") X(REPLICAS, "replicas") X(PRICE, "price")    \
     X(STATIC_PEAK, "static_peak")
 
-/* A query ends with a reply, or when it is dropped; what a stage did counts at its
- * end. */
+/* A query ends with a reply, or when it is dropped. What a stage did is added when it
+ * ends. */
 enum { AT_ARRIVAL, AT_REPLY, AT_DROP, AT_END, IN_FLIGHT, WHILE_SERVED, NMOMENTS };
 #define SUMS(X)                                                                          \
     X(ARRIVED, AT_ARRIVAL, false)                                                        \
@@ -29,7 +33,7 @@ enum { AT_ARRIVAL, AT_REPLY, AT_DROP, AT_END, IN_FLIGHT, WHILE_SERVED, NMOMENTS 
     X(QUEUED_SECONDS, WHILE_SERVED, false)    /* of queries */                           \
     X(BUSY_SECONDS, WHILE_SERVED, false)      /* of replicas */                          \
     X(REPLICA_SECONDS, WHILE_SERVED, false)                                              \
-    X(COST, WHILE_SERVED, false)              /* US$ */                                    \
+    X(COST, WHILE_SERVED, false)              /* US$ */                                  \
     X(PEAK_COST, WHILE_SERVED, false)         /* of a static plan for the peak */
 
 #define QUANTITIES(X)                                                                    \
@@ -48,7 +52,7 @@ enum {
     SUMS(SUM)
     /* the terms that are derived */
     ONE,
-    QUERIES,         /* are there? 1 */
+    QUERIES,         /* 1 if the group has queries, else NAN */
     HORIZON,         /* seconds */
     GAPS,            /* between two arrivals */
     GAP_SECONDS,
@@ -93,7 +97,7 @@ static const struct metrics_quotient stage_figures[] = {
     {"drop rate: ", "%", ONE, ARRIVED},
 };
 
-/* Of stages: it is by them that queries are grouped. */
+/* Columns are about stages, because --by stage is the usual way to group. */
 static const struct metrics_show shown[] = {
     {"visits", "visits", "value"},
     {"batch size", "batch size", "value"},
@@ -177,8 +181,8 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
                                    : take_query(reader, rec, one, err);
 }
 
-/* What has no such key is in the total alone: a query has no hardware, and goes through
- * many stages. */
+/* A record without the key is in the total only: a query has no hardware, and passes
+ * through several stages. */
 static bool
 name_group(const struct rec *rec, const double key[], const char *by,
            char text[REC_NUM_MAX], struct rec_str *name)
@@ -192,8 +196,9 @@ name_group(const struct rec *rec, const double key[], const char *by,
     return true;
 }
 
-/* What no record of the group says is not 0, but unknown: a stage has no queries of its
- * own. A part of a cost would look like the whole. */
+/* Makes sums unknown that no record of the group speaks of: a group of stages has no
+ * queries of its own, and 0 would be wrong. The cost is unknown if the price of one stage
+ * is, since a part of a cost would look like the whole. */
 static void
 forget_unsaid(bool part, double term[])
 {

@@ -1,10 +1,10 @@
 /*
- * Streams of jobs. One follows the other on one time line and one cluster, or, if they
- * are runs, each is reduced alone, and every figure of its groups is a value of a
- * distribution:
+ * Several streams. Either they follow each other on one time line and one cluster; this
+ * file checks that. Or each of them is a run: it is reduced by itself, and each figure of
+ * each group is a value in a distribution over the runs:
  *
- *     run 1 --> figures of its groups --+
- *     run 2 --> figures of its groups --+--> per group and figure: count, mean, se, sd, ...
+ * run 1 --> figures of its groups --+ run 2 --> figures of its groups --+--> per group
+ * and figure: count, mean, se, sd, ...
  */
 #include "engine.h"
 
@@ -22,7 +22,7 @@ fail_mixed(struct metrics *m, const struct rec_reader *reader, struct rec_error 
     return rec_reader_fail(reader, err, "%s", what);
 }
 
-/* A number may be written in two ways. */
+/* Fields are equal if their numbers are: 1 and 1.0 are the same cluster. */
 static bool
 same_field(struct rec_str a, struct rec_str b)
 {
@@ -59,7 +59,8 @@ metrics_same_note(struct metrics *m, const struct rec_reader *reader,
     return fail_mixed(m, reader, err, text);
 }
 
-/* Cases of a stream may end in any order, but not before those of the streams before. */
+/* Within a stream, cases may end in any order. A case that ends before the streams before
+ * shows that the streams are of different runs: adding them up would be wrong. */
 bool
 metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct rec *rec,
                 const struct metrics_case *one, struct rec_error *err)
@@ -105,15 +106,16 @@ metrics_next_stream(struct metrics *m, const struct rec_reader *reader,
 
 /* ---- runs ---------------------------------------------------------------- */
 
+/* A figure, or a statistic of a quantity, of the runs. */
 struct run_row {
     const char *name, *unit;
-    bool padded; /* a run that does not say counts as 0 */
+    bool padded; /* the figure of a label: a run without the label has a 0 */
 };
 
 struct run_group {
     const char *name;
-    uint64_t runs;
-    struct metrics_dist *dist; /* per row */
+    uint64_t runs;             /* runs that have the group */
+    struct metrics_dist *dist; /* over these runs, one for each row */
     size_t ndists, room;
 };
 
@@ -155,7 +157,8 @@ metrics_runs_free(struct metrics_runs *runs)
     free(runs);
 }
 
-/* What a statistic of a figure is called: "horizon", "completion time, mean". */
+/* The name of a row: "horizon", "completion time, mean". The caller frees it. NULL: out
+ * of memory. */
 static char *
 name_row(const char *figure, const char *statistic)
 {
@@ -165,7 +168,8 @@ name_row(const char *figure, const char *statistic)
     return asprintf(&name, "%s, %s", figure, statistic) < 0 ? NULL : name;
 }
 
-/* Is this the name that name_row() would give? Asks for no memory. */
+/* Is this the name that name_row() would make? (It does not make it, so it cannot run out
+ * of memory.) */
 static bool
 is_called(const char *name, const char *figure, const char *statistic)
 {
@@ -178,7 +182,8 @@ is_called(const char *name, const char *figure, const char *statistic)
     return strncmp(name, ", ", 2) == 0 && strcmp(name + 2, statistic) == 0;
 }
 
-/* The index of a row, which is added if it is new; REC_NONE: *err. */
+/* Finds the row of the k-th statistic of a figure, and adds it if it is new. Returns its
+ * index; REC_NONE: *err. */
 static uint32_t
 find_row(struct metrics_runs *runs, const struct metrics_figure *figure, size_t k,
          bool padded, struct rec_error *err)
@@ -221,8 +226,8 @@ find_group(struct metrics_runs *runs, const char *name, struct rec_error *err)
     return (uint32_t)runs->ngroups++;
 }
 
-/* Makes distributions up to row `need`. What the runs before did not say is 0, or
- * unknown. */
+/* Makes the distributions of a group for the first `need` rows. A new row of the sort
+ * that is padded gets a 0 for each run before this one. */
 static bool
 make_dists(const struct metrics_runs *runs, struct run_group *group, size_t need,
            struct rec_error *err)
@@ -239,6 +244,7 @@ make_dists(const struct metrics_runs *runs, struct run_group *group, size_t need
     return true;
 }
 
+/* Adds all figures of group g of the run that has ended to the distributions. */
 static bool
 add_group(struct metrics *m, size_t g, struct rec_error *err)
 {
@@ -250,6 +256,7 @@ add_group(struct metrics *m, size_t g, struct rec_error *err)
         return false;
     for (size_t i = 0; metrics_run_figure(m, g, i, &figure); i++)
         for (size_t k = 0; k < figure.n; k++) {
+            /* A single value behind the family's own figures is the figure of a label. */
             bool padded = i >= m->nfigures && figure.n == 1;
             uint32_t row = find_row(runs, &figure, k, padded, err);
             if (row == REC_NONE || !make_dists(runs, &runs->group[index], row + 1, err))
@@ -262,6 +269,8 @@ add_group(struct metrics *m, size_t g, struct rec_error *err)
     return true;
 }
 
+/* A stream without a case is no run: a comment or a cluster record alone would otherwise
+ * count as a run of zeros. */
 bool
 metrics_end_run(struct metrics *m, struct rec_error *err)
 {

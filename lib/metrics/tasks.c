@@ -1,5 +1,12 @@
-/* Tasks that were run: attempt records, and the done and block records beside them. Of a
- * prediction of them: the cost= of task records, and the done record of their graph. */
+/*
+ * The family of tasks. A log of tasks that were run has attempt records (one for each
+ * time that a task was started), and a done or block record when a task has ended. A
+ * prediction has task records, whose cost= is the time of a task, and one done record, of
+ * the whole graph of tasks.
+ *
+ * An attempt with status 0 counts as a task that is done. The done record counts only
+ * behind an attempt with another status, which some tasks may have and still be done.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -7,16 +14,16 @@
 /* clang-format off */
 
 enum { KEY_USER, KEY_SYSTEM, KEY_BEGAN, KEY_COST, KEY_STEPS, KEY_SEQUENTIAL, KEY_MEMORY };
-static const char *const keys[] = {"user", "system", "began", "cost", "steps", "sequential",
-                                   "memory"};
+static const char *const keys[] = {"user", "system", "began", "cost", "steps",
+                                   "sequential", "memory"};
 
 enum { AT_DONE, AT_FAILED, AT_SKIPPED, AT_END, WHILE_RUNNING, NMOMENTS };
 enum {
     DONE, FAILED, SKIPPED,
     ATTEMPTS,
     TASK_SECONDS,      /* of attempts that did not fail */
-    RUN_SECONDS,       /* of all */
-    PROCESSOR_SECONDS, /* of all */
+    RUN_SECONDS,       /* of all attempts */
+    PROCESSOR_SECONDS, /* of all attempts */
     /* the terms that are derived */
     ONE, TASKS, MAKESPAN, HORIZON,
     NTERMS
@@ -72,11 +79,15 @@ static const struct metrics_quotient series[] = {
 
 _Static_assert(NTERMS <= METRICS_MOST && NMOMENTS <= METRICS_MOMENTS, "room for all");
 
-/* Runs that follow each other in a log are on the time line of the first. */
+/* A log may have several runs. Times in it count from the beginning of their run; they
+ * are put on the time line of the first run. */
 struct state {
-    bool some;
-    double began, later; /* the first run, 1970; the last one, since then; seconds */
-    bool doubtful; /* the last attempt's status was not 0: done says if it was good */
+    bool some;    /* the beginning of the first run is known: */
+    double began; /* seconds since 1970 */
+    double later; /* seconds by which the present run began later */
+    /* The last attempt's status was not 0. If the task may end with any status, a done
+     * record follows. */
+    bool doubtful;
 };
 
 static void
@@ -121,7 +132,8 @@ take_attempt(struct state *state, const struct rec_reader *reader, const struct 
     return true;
 }
 
-/* With ok=any a task may be done, whatever the status of its last attempt. */
+/* A done record counts only behind an attempt with a status other than 0, of a task that
+ * may end so (ok=any); any other task was counted with its attempt. */
 static bool
 take_done(struct state *state, const struct rec_reader *reader, const struct rec *rec,
           struct metrics_case *one, struct rec_error *err)
@@ -156,9 +168,9 @@ take_predicted(const struct rec_reader *reader, const struct rec *rec, const dou
                struct metrics_case *one, struct rec_error *err)
 {
     double start, end, seconds = key[KEY_STEPS] * key[KEY_SEQUENTIAL];
-    if (rec->type == REC_TASK) { /* the graph's record has the sum of what they take */
+    if (rec->type == REC_TASK) {
         set_done(one, 0, key[KEY_COST]);
-        one->amount[TASK_SECONDS] = 0;
+        one->amount[TASK_SECONDS] = 0; /* the done record of the graph has the sum */
         return true;
     }
     if (rec->type != REC_DONE)
@@ -188,7 +200,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
     case REC_ATTEMPT: return take_attempt(state, reader, rec, key, one, err);
     case REC_DONE: return take_done(state, reader, rec, one, err);
     case REC_BLOCK: return take_block(state, reader, rec, one, err);
-    default: return true; /* a task, in a log, before its attempt */
+    default: return true; /* a task record in a log, before its attempts */
     }
 }
 

@@ -1,4 +1,9 @@
-/* Training runs: account and trained records. Shares of time, goodput, cost, value. */
+/*
+ * The family of training runs on instances that may be preempted: each trained record is
+ * a case, and the account records before it say how its time was spent. Value is
+ * throughput per cost rate; "on-demand" figures are those of instances that are never
+ * preempted.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -43,7 +48,8 @@
     X(LIFETIME, "lifetime of an instance", "s", "lifetime_mean")                         \
     X(SPACING, "time between preemptions", "s", "preemption_mean")                       \
     X(PUBLISHED_INSTANCES, "published instances", "", "average_instances")               \
-    X(PUBLISHED_PERFORMANCE, "published performance", "samples/s", "average_performance") \
+    X(PUBLISHED_PERFORMANCE, "published performance", "samples/s",                       \
+      "average_performance")                                                             \
     X(PUBLISHED_COST, "published cost", "US$/h", "average_cost")                         \
     X(PUBLISHED_VALUE, "published value", "samples/s/(US$/h)", "average_value")
 
@@ -111,7 +117,8 @@ metrics_accounts_take(struct metrics_accounts *accounts, const struct rec_reader
     return true;
 }
 
-/* The accounts of the run being read, in the order of the quantities. */
+/* The accounts of the run being read, in the order of the quantities USEFUL ...
+ * STALLED. */
 struct state {
     double seconds[NSTATES], instance_seconds[NSTATES];
     struct metrics_accounts accounts;
@@ -128,13 +135,14 @@ note(void *kept, const struct rec_reader *reader, const struct rec *rec,
            rec_get_number(reader, rec, 3, &state->instance_seconds[i], err);
 }
 
-/* a / b; unknown where b is 0. */
+/* a / b; NAN unless b > 0. */
 static double
 ratio(double a, double b)
 {
     return b > 0 ? a / b : (double)NAN;
 }
 
+/* Computes the quantities of a run. Each one of which a part is unknown becomes NAN. */
 static void
 derive_values(const struct state *state, double steps, double seconds, const double key[],
               double value[])
@@ -179,7 +187,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
         !rec_get_count(reader, rec, 4, &steps, err))
         return false;
     one->at[AT_END] = (struct metrics_span){end, end};
-    one->amount[SHORT] = (double)steps < key[KEY_TARGET]; /* not without one */
+    one->amount[SHORT] = (double)steps < key[KEY_TARGET]; /* 0 without target=, NAN */
     derive_values(state, (double)steps, end - start, key, one->quantity);
     return true;
 }

@@ -1,5 +1,11 @@
-/* Validates one record against the table. What needs no more than the line and its row is
- * checked wherever a record is read (rec_need, rec_get_*), the rest by rec_check(). */
+/*
+ * Validates one record against the table of records.
+ *
+ * Every tool makes the cheap checks when it reads a record (rec_need, rec_get_*): they
+ * need only the line and its row. rec_check() makes all checks, of fields that the caller
+ * does not read, too. The checks of a whole line run on every record of every tool, so
+ * they look at 8 or 16 bytes at a time.
+ */
 #include "private.h"
 
 #include <endian.h>
@@ -35,7 +41,8 @@ rec_kind_text(enum rec_kind kind)
 bool
 rec_is_id(struct rec_str s)
 {
-    for (size_t i = 0; i < s.len; i++) /* most are short */
+    /* A plain loop: most ids are too short for memchr() to be faster. */
+    for (size_t i = 0; i < s.len; i++)
         if (s.ptr[i] == ',' || s.ptr[i] == '=')
             return false;
     return s.len > 0;
@@ -107,7 +114,9 @@ rec_is_kind(struct rec_str s, enum rec_kind kind)
     return false;
 }
 
-/* The length of one well-formed UTF-8 character that is no control character; 0: none. */
+/* The length in bytes of the UTF-8 character at `p`; 0 if it is malformed or a control
+ * character. Overlong forms, surrogates and code points above U+10FFFF are malformed
+ * (RFC 3629). */
 static size_t
 utf8_length(const unsigned char *p, size_t left)
 {
@@ -128,8 +137,8 @@ utf8_length(const unsigned char *p, size_t left)
     return n;
 }
 
-/* Are all bytes printable ASCII or TABs? Those of most lines are, and are seen
- * quickly. */
+/* Are all bytes printable ASCII or TABs? This is the quick test that most lines pass; the
+ * others are decoded as UTF-8. */
 static bool
 is_plain(const char *p, size_t n)
 {
@@ -165,7 +174,7 @@ rec_is_text(struct rec_str s)
     return true;
 }
 
-/* ---- what a record says twice, or of itself ------------------------------ */
+/* ---- rules for a whole record: its keys, and fields that depend on others ------- */
 
 /* Do two key=value fields have the same key? */
 static bool
@@ -185,6 +194,8 @@ fail_twice(const struct rec_reader *reader, struct rec_str field, struct rec_err
                            (int)(key.len < 60 ? key.len : 60), key.ptr);
 }
 
+/* As check_keys(), for records with many keys: comparing all pairs would let one long
+ * line take quadratic time. */
 static bool
 check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t first,
                 struct rec_error *err)
@@ -194,7 +205,7 @@ check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t f
     for (size_t i = first; ok && i < rec->nfields; i++) {
         struct rec_str rest = rec->field[i], key;
         if (!rec_str_split(&rest, '=', &key) || !rest.ptr)
-            continue; /* no key; whoever reads keys says so */
+            continue; /* not key=value: rec_next_key() reports it */
         ok = rec_map_get(&seen, key) == REC_NONE ? rec_map_add(&seen, key, 0, err)
                                                  : fail_twice(reader, rec->field[i], err);
     }
@@ -202,8 +213,9 @@ check_many_keys(const struct rec_reader *reader, const struct rec *rec, size_t f
     return ok;
 }
 
-/* The first 8 bytes of a key as a number, 0 for those it does not have: bytes behind a
- * field are read, which a reader has (its PAD). */
+/* The first 8 bytes of a key as a number, with 0 for the bytes of '=' and behind it. The
+ * function always reads 8 bytes, which may lie behind the field: the reader keeps PAD
+ * readable bytes behind its data. */
 static uint64_t
 key_prefix(struct rec_str field)
 {
@@ -211,13 +223,17 @@ key_prefix(struct rec_str field)
     uint64_t bytes, equal;
     memcpy(&bytes, field.ptr, 8);
     bytes = le64toh(bytes);
+    /* Bytes that are '=' become zero bytes; the usual test for zero bytes then sets the
+     * top bit of each. Only the lowest of these bits is reliable, and it is all we need:
+     * it belongs to the first '='. */
     equal = bytes ^ ones * '=';
-    equal = (equal - ones) & ~equal & tops; /* the lowest bit is of the first '=' */
+    equal = (equal - ones) & ~equal & tops;
     return equal ? bytes & (((equal & -equal) >> 7) - 1) : bytes;
 }
 
-/* Is there a '=', with a key before it? (Every field of every record is asked: most have
- * it among their first 16 bytes, which may be read, as above.) */
+/* Does the field hold a '=' with a key before it? This runs on every key of every record,
+ * and most keys are shorter than 16 bytes, so the first 16 bytes are compared at once
+ * (they may be read, see key_prefix()). */
 static inline bool
 is_key_value(struct rec_str field)
 {
@@ -248,8 +264,9 @@ rec_check_extra(const struct rec_reader *reader, const struct rec *rec,
     return true;
 }
 
-/* No key stands twice. Each has a bit, and keys are compared where a bit is there
- * already, first by the number. */
+/* Checks that no key occurs twice. `seen` is a filter of 64 bits: each key sets the bit
+ * that its first 8 bytes hash to. A key is compared with those before it only if its bit
+ * is set already, and by its first 8 bytes before all of it. */
 static bool
 check_keys(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
@@ -282,8 +299,8 @@ rec_check_line(const struct rec_reader *reader, const struct rec *rec,
            check_keys(reader, rec, err);
 }
 
-/* The field, counted from 1, that a number must not be less (LATER), or more (PAST),
- * than; 0: none. */
+/* The index, from 1, of the field that bounds a number: a LATER number must not be less
+ * than it, a PAST number must not be more. 0: no field does. */
 static size_t
 bound(const struct rec *rec, const struct rec_field_spec *spec)
 {
@@ -329,7 +346,7 @@ rec_get_later(const struct rec_reader *reader, const struct rec *rec, size_t ind
     return *value >= before || fail_order(reader, rec, spec, *value, before, err);
 }
 
-/* How many ids a list must have: the record's COUNT. */
+/* Checks that a list of NAMES has as many ids as the record's field COUNT says. */
 static bool
 check_names(const struct rec_reader *reader, const struct rec *rec,
             const struct rec_field_spec *spec, struct rec_str text, struct rec_error *err)
@@ -386,13 +403,16 @@ rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *
            rec_check_text(reader, rec, rec_key_spec(rec, rec_str(key)), *ids, err);
 }
 
-/* The kinds of a type, "ramp or ring"; its first field must be one of them. */
+/* If the record's type has kinds, its first field must name one of them. The message
+ * lists the kinds: "ramp or ring". */
 static bool
 check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     const struct rec_spec *spec = rec->spec, *kind;
     char list[200] = "";
     size_t used = 0;
+    /* A row of a kind was found, or the type has no kinds: then its row has an
+     * example. */
     if (spec->kind || spec->example)
         return true;
     for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)) && used < sizeof list; i++)

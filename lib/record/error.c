@@ -1,10 +1,11 @@
-/* Errors, growth of arrays, hashing: what every room needs before it can say anything. */
+/* Errors, growth of arrays, hashing of texts: the base of all other files. */
 #include "rampipe/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
+/* Fills *err. `file` NULL: the message has no place. */
 static void
 set_error(struct rec_error *err, enum rec_code code, const char *file, uint64_t line,
           const char *format, va_list args)
@@ -22,7 +23,8 @@ set_error(struct rec_error *err, enum rec_code code, const char *file, uint64_t 
             used = sizeof err->text - 1;
     }
     vsnprintf(err->text + used, sizeof err->text - used, format, args);
-    /* An error is one line, whatever bytes a hostile input put into it. */
+    /* A message repeats parts of the input. Without control characters it stays one line,
+     * and cannot send escape sequences to the user's terminal. */
     for (unsigned char *p = (unsigned char *)err->text; *p; p++)
         if (*p < 0x20 || *p == 0x7f)
             *p = '?';
@@ -67,6 +69,8 @@ rec_fail_memory(struct rec_error *err)
     return rec_fail(err, REC_IO, "out of memory");
 }
 
+/* Always keeps room for ", ...", so that a list that is cut says so. A last character '.'
+ * means that it was cut: names that end in a dot are not expected. */
 bool
 rec_list_name(char *list, size_t room, const char *name)
 {
@@ -97,6 +101,8 @@ rec_grow(void *array, size_t *capacity, size_t need, size_t size, struct rec_err
     }
     if (room > SIZE_MAX / size)
         return rec_fail_memory(err);
+    /* `array` points to a pointer of any type; memcpy() reads it without breaking C's
+     * aliasing rules. */
     memcpy(&old, array, sizeof old);
     grown = realloc(old, room * size);
     if (!grown)
@@ -106,6 +112,10 @@ rec_grow(void *array, size_t *capacity, size_t need, size_t size, struct rec_err
     return true;
 }
 
+/* ---- hashing: the mixing step of wyhash (Wang Yi, 2019) ------------------------- */
+
+/* Multiplies to 128 bits and folds the halves, so that every bit of a and b has an
+ * influence on the result. */
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -131,9 +141,12 @@ load(const unsigned char *p, size_t n)
     return value;
 }
 
-/* What nobody can know who makes up ids that are to collide. */
+/* The secret of this process: somebody who does not know it cannot construct ids that
+ * collide, which would make hash tables take quadratic time. The constants stand in if
+ * the kernel has no random bytes yet. */
 static uint64_t seed[2] = {0x9e3779b97f4a7c15u, 0x2d358dccaa6c78a5u};
 
+/* A constructor runs before main() and before any thread, so that no lock is needed. */
 __attribute__((constructor)) static void
 draw_seed(void)
 {
@@ -149,7 +162,8 @@ rec_hash(struct rec_str s)
     size_t left = s.len;
     uint64_t hash = seed[0] ^ s.len, other = seed[1];
 
-    for (; left >= 16; p += 16, left -= 16) { /* two chains, which run side by side */
+    /* Two independent chains, which the processor computes in parallel. */
+    for (; left >= 16; p += 16, left -= 16) {
         hash = mix(hash ^ load8(p), 0xa0761d6478bd642fu);
         other = mix(other ^ load8(p + 8), 0x8bb84b93962eacc9u);
     }

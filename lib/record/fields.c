@@ -1,10 +1,13 @@
-/* Fields and keys of a record, with messages that name file, line and field. */
+/*
+ * Reads fields and keys of a record as numbers, ids and lists. Every error names the
+ * file, the line, the record's id and the field.
+ */
 #include "private.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* How much of a hostile field a message repeats. */
+/* Bytes of a wrong field that a message repeats: a field may have millions of bytes. */
 enum { SHOWN = 60 };
 
 static int
@@ -27,6 +30,7 @@ rec_reader_fail(const struct rec_reader *reader, struct rec_error *err,
     return rec_fail_at(err, rec_reader_file(reader), line ? line : 1, "%s", text);
 }
 
+/* "op needs 5 fields (op GRAPH ID ...), got 3" */
 static bool
 fail_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
@@ -42,6 +46,7 @@ fail_need(const struct rec_reader *reader, const struct rec *rec, struct rec_err
                            spec->nfields, word, names, rec->nfields - 1);
 }
 
+/* Records without a row have no fixed fields, so any number of fields will do. */
 bool
 rec_need(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
@@ -59,8 +64,8 @@ rec_locate(const struct rec_reader *reader, struct rec_error *err)
                : false;
 }
 
-/* "op '12': ", so that a person finds the record; "" if its row names none, or if the
- * name itself is wrong. */
+/* Writes "op '12': " for a message, so that a person finds the record. Writes "" if the
+ * record has no field ID or JOB, or if that field is the wrong one. */
 static void
 name_record(const struct rec *rec, const struct rec_field_spec *wrong, char text[100])
 {
@@ -127,6 +132,7 @@ rec_read_number(const struct rec_reader *reader, const struct rec *rec,
     double number;
     if (!rec_parse_number(text, spec->kind, &number))
         return rec_bad_text(reader, rec, spec, text, err);
+    /* LATER and PAST, the last kinds of the enum, are compared with another field. */
     if (spec->kind >= REC_KIND_LATER && !rec_check_order(reader, rec, spec, number, err))
         return false;
     *value = number;
@@ -178,7 +184,8 @@ rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
         return 0;
     field = rec->field[(*at)++];
     equal = field.len ? memchr(field.ptr, '=', field.len) : NULL;
-    if (!equal || equal == field.ptr) { /* of a kind that has no row */
+    if (!equal || equal == field.ptr) {
+        /* rec_next() refuses such fields, unless the record's type or kind has no row. */
         rec_fail_extra(reader, rec, field, err);
         return -1;
     }
@@ -187,6 +194,7 @@ rec_next_key(const struct rec_reader *reader, const struct rec *rec, size_t *at,
     return 1;
 }
 
+/* A linear search: records have few keys, and most callers ask for one or two of them. */
 bool
 rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
 {
@@ -203,8 +211,9 @@ rec_find_key(const struct rec *rec, const char *key, struct rec_str *value)
 }
 
 /*
- * A key that a caller asks for by name, and its row. 1: it is there; 0: it is not, or is
- * a key of other kinds of this type, which here means nothing; -1: *err, no row has it.
+ * Finds a key by name, and its specification. 1: found; 0: the record does not have the
+ * key, or only other kinds of its type know it, so that it has no meaning here; -1: no
+ * row of the type knows the key, which is a bug of the caller (*err is filled).
  */
 static int
 find_own_key(const struct rec *rec, const char *key, const struct rec_field_spec **spec,

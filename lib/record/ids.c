@@ -1,9 +1,18 @@
-/* A bounded memory of ids: runs of numbers, and two generations of hash tables. */
+/*
+ * A set of ids in bounded memory. struct rec_ids in record.h says how long it knows an
+ * id.
+ *
+ * Most streams count their jobs or queries (j1, j2, j3 ...), a little out of order where
+ * several arrive together. A run keeps all of these in 8 kB, exactly. Only other ids go
+ * into the hash tables, of which the older one is dropped when the newer one is full.
+ */
 #include "rampipe/record.h"
 
 #include <stdlib.h>
 
-/* The slot of a hash, or the free one where it goes. */
+/* ---- hash tables: open addressing with linear probing ---------------------------- */
+
+/* The slot of a hash, or the free slot where it belongs. */
 static uint64_t *
 find(uint64_t *table, size_t size, uint64_t hash)
 {
@@ -13,6 +22,7 @@ find(uint64_t *table, size_t size, uint64_t hash)
     return &table[i];
 }
 
+/* Doubles the table of the newer generation. */
 static bool
 grow(struct rec_ids *ids, struct rec_error *err)
 {
@@ -29,7 +39,8 @@ grow(struct rec_ids *ids, struct rec_error *err)
     return true;
 }
 
-/* The newer generation is full: it becomes the older one. */
+/* Called when the newer generation is full: it becomes the older one. The table of the
+ * generation that is dropped is cleared and used again, so nothing is allocated. */
 static void
 turn(struct rec_ids *ids)
 {
@@ -53,6 +64,7 @@ is_known(const struct rec_ids *ids, uint64_t hash)
     return false;
 }
 
+/* Never 0, which marks a free slot. */
 static uint64_t
 hash_of(struct rec_str id)
 {
@@ -62,8 +74,10 @@ hash_of(struct rec_str id)
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* Splits an id into a prefix and the number behind it, which has no zero in front: an id
- * is split in one way. False: it has none, or one that is too long. */
+/* Splits an id into a prefix of *len bytes and the number behind it, of at most 18 digits
+ * (which fit into 64 bits). Leading zeros belong to the prefix, so that j7 and j07 stay
+ * different ids. False if the id does not end in a digit, or if the prefix is longer than
+ * REC_IDS_PREFIX. */
 static bool
 split_number(struct rec_str id, size_t *len, uint64_t *number)
 {
@@ -89,7 +103,8 @@ has_prefix(const struct rec_ids_run *run, struct rec_str id, size_t len)
     return run->len == len && memcmp(run->prefix, id.ptr, len) == 0;
 }
 
-/* The word of a number in `ahead`, and its bit there. */
+/* The word of `ahead` that holds the bit of a number. The bitmap is used as a ring: its
+ * bits stand for the REC_IDS_AHEAD numbers behind run->to. */
 static uint64_t *
 word_of(const struct rec_ids_run *run, uint64_t number)
 {
@@ -102,7 +117,8 @@ bit_of(uint64_t number)
     return (uint64_t)1 << number % 64;
 }
 
-/* Is the number in the run or ahead of it, or (*goes_on) may it be put there? */
+/* Has the number, which is not less than run->from, come already? *goes_on says whether
+ * it lies in the window behind the run, so that put_in_run() could add it. */
 static bool
 is_in_run(const struct rec_ids_run *run, uint64_t number, bool *goes_on)
 {
@@ -114,6 +130,8 @@ static void
 put_in_run(struct rec_ids_run *run, uint64_t number)
 {
     *word_of(run, number) |= bit_of(number);
+    /* If the gap behind the run is closed now, the run grows over all numbers that had
+     * come early. Their bits are cleared, for the ring will use them again. */
     for (uint64_t next = run->to + 1; *word_of(run, next) & bit_of(next); next++) {
         *word_of(run, next) &= ~bit_of(next);
         run->to = next;
@@ -137,13 +155,16 @@ begin_run(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number,
 
 enum { NOT_BY_RUNS = 2 };
 
-/* As rec_ids_add(), by the runs alone; NOT_BY_RUNS: they do not know. */
+/* Adds an id to the runs: returns as rec_ids_add(), or NOT_BY_RUNS if the id fits no run
+ * and there are REC_IDS_RUNS of them already. */
 static int
 add_to_runs(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number,
             struct rec_error *err)
 {
     struct rec_ids_run *on = NULL;
 
+    /* Several runs may have the prefix, for example after a gap in the numbers. All are
+     * searched before the id is added to one. */
     for (size_t i = 0; i < ids->nruns; i++) {
         struct rec_ids_run *run = &ids->run[i];
         bool goes_on;
@@ -156,6 +177,7 @@ add_to_runs(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number,
     }
     if (!on && ids->nruns == REC_IDS_RUNS)
         return NOT_BY_RUNS;
+    /* The id may have been hashed before a run grew to where it fits in. */
     if (ids->size[0] > 0 && is_known(ids, hash_of(id)))
         return 0;
     if (!on)
@@ -164,7 +186,7 @@ add_to_runs(struct rec_ids *ids, struct rec_str id, size_t len, uint64_t number,
     return 1;
 }
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- the set ------------------------------------------------------------- */
 
 int
 rec_ids_add(struct rec_ids *ids, struct rec_str id, struct rec_error *err)
@@ -181,7 +203,7 @@ rec_ids_add(struct rec_ids *ids, struct rec_str id, struct rec_error *err)
         return 0;
     if (ids->n == REC_IDS_KEPT)
         turn(ids);
-    if (2 * (ids->n + 1) > ids->size[0] && !grow(ids, err))
+    if (2 * (ids->n + 1) > ids->size[0] && !grow(ids, err)) /* at most half full */
         return -1;
     slot = find(ids->hash[0], ids->size[0], hash);
     if (*slot)

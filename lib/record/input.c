@@ -1,7 +1,9 @@
 /*
- * Bytes from a file, a pipe or a gzip of either. zlib's gzFile would do the inflating,
- * but hides whether the end was whole behind gzclose() and drops what follows the last
- * member; its inflate() says both plainly.
+ * Reads bytes from a file, a pipe or a descriptor, and decompresses gzip.
+ *
+ * This file calls zlib's inflate() rather than gzread(), for two reasons: a cut file is
+ * certain only after gzclose(), when the stage has used the records already; and gzread()
+ * ignores garbage behind the last gzip member. inflate() shows both at once.
  */
 #include "private.h"
 
@@ -13,20 +15,20 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { RAW_SIZE = 1 << 16 };
+enum { RAW_SIZE = 1 << 16 /* bytes of compressed input read at a time */ };
 
 struct rec_input {
     const char *name;
-    int fd;              /* -1: none, the bytes are in memory */
-    bool borrowed;       /* ->fd is the caller's */
-    struct rec_str text; /* what is left of those */
-    bool may_block;
+    int fd;              /* -1: the input is `text` */
+    bool borrowed;       /* the caller closes fd */
+    struct rec_str text; /* the bytes in memory that were not read yet */
+    bool may_block;      /* fd is no regular file: a read may wait */
     enum { UNKNOWN, PLAIN, GZIP } format;
-    bool member_open; /* gzip: inside a member */
-    bool file_ended;
-    uint64_t bytes; /* read so far */
-    z_stream z;
-    unsigned char *raw; /* gzip: compressed bytes */
+    bool member_open;   /* gzip: inside a member (a file may have several) */
+    bool file_ended;    /* gzip: read() has returned 0 */
+    uint64_t bytes;     /* read from fd so far */
+    z_stream z;         /* gzip: the decompressor */
+    unsigned char *raw; /* gzip: RAW_SIZE bytes of compressed input */
 };
 
 const char *
@@ -81,7 +83,7 @@ rec_input_open_descriptor(const char *name, int fd, struct rec_error *err)
         return NULL;
     input->fd = fd;
     input->borrowed = input->may_block = true;
-    input->format = PLAIN; /* to find out would be to wait for two bytes */
+    input->format = PLAIN; /* recognising gzip would mean to wait for two bytes */
     return input;
 }
 
@@ -102,12 +104,14 @@ rec_input_ready(const struct rec_input *input)
 {
     struct pollfd in = {input->fd, POLLIN, 0};
     int n;
+    /* A decompressor that still has input, or that filled the last output buffer to its
+     * end and so may hold back more, needs no further read. */
     if (!input->may_block ||
         (input->format == GZIP && (input->z.avail_in > 0 || input->z.avail_out == 0)))
         return true;
     while ((n = poll(&in, 1, 0)) < 0 && errno == EINTR)
         ;
-    return n != 0; /* reading says what failed */
+    return n != 0; /* if poll() failed, read() will say why */
 }
 
 uint64_t
@@ -135,6 +139,8 @@ rec_input_close(struct rec_input *input)
     free(input);
 }
 
+/* Reads up to `room` bytes as they are in the input, and waits for the first of them. 0:
+ * the end; -1: *err. */
 static ptrdiff_t
 read_file(struct rec_input *input, void *to, size_t room, struct rec_error *err)
 {
@@ -161,10 +167,12 @@ read_file(struct rec_input *input, void *to, size_t room, struct rec_error *err)
     return n;
 }
 
+/* Begins to decompress; `bytes` were read to recognise the format. */
 static ptrdiff_t
 start_gzip(struct rec_input *input, const char *bytes, size_t n, struct rec_error *err)
 {
     input->raw = malloc(RAW_SIZE);
+    /* zlib: a window of 2^15 bytes, + 16 for gzip's header and trailer */
     if (!input->raw || inflateInit2(&input->z, 15 + 16) != Z_OK) {
         rec_fail_memory(err);
         return -1;
@@ -177,7 +185,8 @@ start_gzip(struct rec_input *input, const char *bytes, size_t n, struct rec_erro
     return 0;
 }
 
-/* After a member: another one, padding with zero bytes, or something that is neither. */
+/* Called after the end of a member. Skips zero bytes, with which some archivers pad a
+ * file, and begins the next member if there is one. Anything else is an error. */
 static ptrdiff_t
 next_member(struct rec_input *input, struct rec_error *err)
 {
@@ -196,11 +205,17 @@ next_member(struct rec_input *input, struct rec_error *err)
     return 0;
 }
 
+/*
+ * Decompresses until there is at least one byte of output. Input can end well only
+ * between two members. `pending`: the last call filled its output, so inflate() may hold
+ * more bytes, and is called once without new input. If it then reports Z_BUF_ERROR, it
+ * held none.
+ */
 static ptrdiff_t
 read_gzip(struct rec_input *input, char *to, size_t room, bool patient,
           struct rec_error *err)
 {
-    bool pending = input->member_open && input->z.avail_out == 0; /* output held back */
+    bool pending = input->member_open && input->z.avail_out == 0;
     input->z.next_out = (unsigned char *)to;
     input->z.avail_out = (unsigned)(room < 1u << 30 ? room : 1u << 30);
     for (;;) {
@@ -228,7 +243,7 @@ read_gzip(struct rec_input *input, char *to, size_t room, bool patient,
         }
         status = inflate(&input->z, Z_NO_FLUSH);
         if (status == Z_BUF_ERROR && pending) {
-            pending = false; /* there was none */
+            pending = false;
             continue;
         }
         pending = false;
@@ -257,7 +272,8 @@ rec_input_read(struct rec_input *input, char *to, size_t room, bool patient,
             if (more < 0)
                 return -1;
             n += more;
-        } while (n == 1 && more > 0 && to[0] == '\x1f'); /* of gzip: there are two */
+            /* A pipe may deliver the two bytes that mark a gzip one by one. */
+        } while (n == 1 && more > 0 && to[0] == '\x1f');
         if (n == 1 && to[0] == '\x1f') {
             rec_fail(err, REC_IO, "%s: the gzip data are cut", input->name);
             return -1;

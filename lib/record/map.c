@@ -1,8 +1,15 @@
-/* Open addressing with linear probing; deletion moves the followers back. */
+/*
+ * Hash map from texts to 32-bit numbers, and an arena for texts.
+ *
+ * The map uses open addressing with linear probing, at most two thirds full. Removing an
+ * entry moves later entries of its probe chain back (Knuth, TAOCP 3, algorithm 6.4R), so
+ * that there are no tombstones, and lookups stay fast however often entries come and go.
+ */
 #include "rampipe/record.h"
 
 #include <stdlib.h>
 
+/* The slot of a key, or the free slot where it belongs. The map is never full. */
 static size_t
 find(const struct rec_map *map, struct rec_str key)
 {
@@ -63,8 +70,10 @@ rec_map_remove(struct rec_map *map, struct rec_str key)
     for (i = (hole + 1) & mask; map->slot[i].key; i = (i + 1) & mask) {
         struct rec_str other = {map->slot[i].key, map->slot[i].len};
         size_t home = (size_t)rec_hash(other) & mask;
+        /* An entry may move into the hole only if the hole is not before its home slot,
+         * where lookups begin. Distances are taken around the end of the table. */
         if (((i - home) & mask) < ((i - hole) & mask))
-            continue; /* it may not stand before its home */
+            continue;
         map->slot[hole] = map->slot[i];
         hole = i;
     }
@@ -86,8 +95,10 @@ rec_map_free(struct rec_map *map)
     *map = (struct rec_map){0};
 }
 
-/* The first chunk of an arena is small, for there may be very many arenas; each further
- * one is twice as large as the one before. */
+/* Sizes in bytes. The first chunk of an arena is small, because a stage may have very
+ * many arenas. Each further chunk is twice as large as the one before, up to the largest
+ * size, which bounds what a nearly empty chunk wastes. A longer text gets a chunk of its
+ * own. */
 enum { FIRST_CHUNK = 256, LARGEST_CHUNK = 1 << 16 };
 
 struct rec_arena_chunk {

@@ -1,7 +1,11 @@
 /*
- * Numbers as text. Reading is strict and correctly rounded; writing gives the shortest
- * decimal that reads back as the same double (R. Giulietti, "The Schubfach way to render
- * doubles", 2020; the names below are the paper's).
+ * Numbers as text. Reading is strict and rounds correctly. Writing gives the shortest
+ * decimal that reads back as the same double.
+ *
+ * Reading tries three ways, the fastest first: mantissa and power of ten are both exact
+ * doubles (W. Clinger, 1990); 128 bits of the power of ten decide the rounding
+ * (D. Lemire, "Number parsing at a gigabyte per second", 2021); strtod(). Writing follows
+ * R. Giulietti, "The Schubfach way to render doubles" (2020), whose names the code keeps.
  */
 #include "rampipe/record.h"
 
@@ -12,23 +16,27 @@ __extension__ typedef unsigned __int128 wide;
 
 /* ---- powers of ten -------------------------------------------------------- */
 
+/* The exponents that shortest() needs for all doubles. */
 enum { POW10_MIN = -292, POW10_MAX = 324 };
 
+/* The 128 leading bits of a power of ten: hi * 2^64 + lo. */
 struct pow10 {
     uint64_t hi, lo;
 };
 
+/* floor(log2(10^e)), exact in the range used: 1741647 / 2^19 is log2(10). */
 static inline int
 floor_log2_pow10(int e)
 {
     return (e * 1741647) >> 19;
 }
 
-/* The number of 32-bit limbs that hold 10^324, or 2^(127 + 970) for 10^-292. */
+/* 32-bit limbs of a long integer: 40 hold 10^324, and 2^(127 + 970) for 10^-292. */
 enum { LIMBS = 40 };
 
-/* The 128 leading bits of 10^k, rounded up unless exact: by plain long arithmetic, once
- * for each k that is used, so that no table of 617 entries needs to be trusted. */
+/* The 128 leading bits of 10^k, rounded up unless they are exact. Plain long arithmetic
+ * computes each k once, when it is first used: a table of 617 constants in the source
+ * could hold an error that nobody sees. */
 static struct pow10
 compute_pow10(int k)
 {
@@ -74,6 +82,8 @@ compute_pow10(int k)
     return (struct pow10){out[1], out[0]};
 }
 
+/* Each thread has its own cache, so no lock is needed. The leading bit of a computed
+ * entry is 1, so hi == 0 marks an entry that is not computed yet. */
 static struct pow10
 pow10_bits(int k)
 {
@@ -96,8 +106,9 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The slow way, for long mantissas and large exponents: the C library. The tools never
- * call setlocale(), so strtod() reads a point whatever the user's locale. */
+/* The slow way, for long mantissas and large exponents. `s` is well-formed, but need not
+ * end in NUL. The tools never call setlocale(), so strtod() expects a decimal point
+ * whatever the user's locale is. */
 static bool
 parse_slow(struct rec_str s, double *value)
 {
@@ -116,10 +127,12 @@ parse_slow(struct rec_str s, double *value)
 }
 
 /*
- * A mantissa of up to 19 digits times a power of ten whose 128 leading bits are known:
- * the product of the two is so close that its 53 leading bits are right, unless what is
- * left of them is a half (D. Lemire, "Number parsing at a gigabyte per second", 2021;
- * after M. Eisel). False: it may be, or the number is not normal.
+ * mantissa * 10^exponent, for a mantissa of up to 19 digits (D. Lemire, after M. Eisel).
+ * The mantissa is multiplied by the 128 leading bits of the power of ten. The upper 128
+ * bits of the product are off by less than one in their last bit. That is enough to round
+ * to 53 bits, except where the bits below these are exactly a half: the true value may
+ * then lie on either side. False in that case, and for results that are not normal
+ * doubles.
  */
 static bool
 parse_wide(uint64_t mantissa, int exponent, double *value)
@@ -134,7 +147,7 @@ parse_wide(uint64_t mantissa, int exponent, double *value)
     power = pow10_bits(exponent);
     shift = __builtin_clzll(mantissa);
     mantissa <<= shift;
-    /* The upper 128 bits; the exact product is less than 1 above or below. */
+
     high = (wide)mantissa * power.hi + (uint64_t)(((wide)mantissa * power.lo) >> 64);
     drop = high >> 127 ? 128 - 53 : 127 - 53;
     binary = floor_log2_pow10(exponent) + 63 - shift + (drop == 128 - 53);
@@ -142,7 +155,8 @@ parse_wide(uint64_t mantissa, int exponent, double *value)
     rest = high & (2 * half - 1);
     if (rest == half || binary < -1022 || binary > 1022)
         return false;
-    /* Rounded up, 53 ones become 2^53, which carries into the exponent. */
+    /* The leading one of the 53 bits adds 1 to the exponent field, so that its bias is
+     * 1022 here, not 1023. If 53 ones are rounded up to 2^53, the carry adds 1 more. */
     bits = (uint64_t)(high >> drop) + (rest > half) + ((uint64_t)(binary + 1022) << 52);
     memcpy(value, &bits, sizeof bits);
     return true;
@@ -164,6 +178,7 @@ rec_parse_num(struct rec_str s, double *value)
         *value = negative ? -(double)INFINITY : (double)INFINITY;
         return true;
     }
+    /* Up to 19 significant digits fit into 64 bits. With more, the slow way reads all. */
     for (; p < end && is_digit(*p); p++, seen++) {
         if (ndigits || *p != '0')
             ndigits++;
@@ -191,7 +206,7 @@ rec_parse_num(struct rec_str s, double *value)
         if (p < end && (*p == '-' || *p == '+'))
             negative_exponent = *p++ == '-';
         for (first = p; p < end && is_digit(*p); p++)
-            if (exponent < 100000)
+            if (exponent < 100000) /* more digits would overflow, and change nothing */
                 exponent = exponent * 10 + (*p - '0');
         if (p == first)
             return false;
@@ -199,7 +214,7 @@ rec_parse_num(struct rec_str s, double *value)
     if (p != end)
         return false;
     exponent = (negative_exponent ? -exponent : exponent) + scale;
-    /* Both factors are exact doubles here, so one operation rounds once (Clinger). */
+    /* Both factors are exact doubles here, so the one operation rounds once (Clinger). */
     if (ndigits <= 19 && mantissa <= (uint64_t)1 << 53 && exponent >= -22 &&
         exponent <= 22) {
         double x = (double)mantissa;
@@ -232,12 +247,16 @@ rec_parse_uint(struct rec_str s, uint64_t *value)
 
 /* ---- writing ------------------------------------------------------------- */
 
+/* floor(log10(2^e)), exact in the range used: 1262611 / 2^22 is log10(2). */
 static inline int
 floor_log10_pow2(int e)
 {
     return (e * 1262611) >> 22;
 }
 
+/* g * cp / 2^128, with the lowest bit set if anything was cut off. Comparisons with this
+ * value then have the result that the exact product would give. (What is cut off counts
+ * from 2 on, because g is rounded up.) */
 static inline uint64_t
 round_to_odd(struct pow10 g, uint64_t cp)
 {
@@ -246,7 +265,18 @@ round_to_odd(struct pow10 g, uint64_t cp)
     return (uint64_t)(y >> 64) | ((uint64_t)y > 1);
 }
 
-/* The shortest decimal digits d and exponent e with d * 10^e == value. */
+/*
+ * The shortest decimal d * 10^e that reads back as the positive double with these bits;
+ * of several with as many digits, the one closest to it.
+ *
+ * The double is c * 2^q. Every decimal between the midpoints to its two neighbours reads
+ * back as it; the midpoints themselves do if c is even, for reading rounds to even. k is
+ * chosen so that this interval holds at least one multiple of 10^k, and at most one of
+ * 10^(k+1). vbl, vb and vbr are the lower midpoint, the value and the upper midpoint, in
+ * units of 10^k / 4. If one of the two multiples of 10^(k+1) around the value lies in the
+ * interval, it is the answer. If not, it is the multiple of 10^k in the interval that is
+ * closest to the value.
+ */
 static void
 shortest(uint64_t bits, uint64_t *digits, int *exponent)
 {
@@ -260,10 +290,11 @@ shortest(uint64_t bits, uint64_t *digits, int *exponent)
     struct pow10 g;
 
     if (q <= 0 && q > -53 && (c & (((uint64_t)1 << -q) - 1)) == 0) {
-        *digits = c >> -q; /* a small integer */
+        *digits = c >> -q; /* an integer below 2^53 is its own shortest decimal */
         *exponent = 0;
         return;
     }
+    /* Below a power of two, doubles are twice as dense: its lower midpoint is closer. */
     cbl = 4 * c - 2 + lower_is_closer;
     cb = 4 * c;
     cbr = 4 * c + 2;
@@ -304,8 +335,9 @@ count_digits(uint64_t d)
     return n + (d >= 10) + (d >= 100) + (d >= 1000) + (d >= 10000);
 }
 
-/* Writes the digits of d so that they end before `end`: two at a time, in numbers of 8
- * digits, whose quotients do not wait for each other. */
+/* Writes the digits of d so that they end before `end`, two digits a step from a table.
+ * Groups of 8 digits are split by divisions that do not depend on each other, which the
+ * processor computes in parallel. */
 static void
 put_digits(char *end, uint64_t d)
 {
@@ -354,7 +386,7 @@ rec_format_num(char text[REC_NUM_MAX], double value)
     int n, exponent, point;
 
     memcpy(&bits, &value, sizeof bits);
-    if (value == 0) { /* also -0, which nobody means */
+    if (value == 0) { /* -0 is written as 0: no record means the sign */
         memcpy(text, "0", 2);
         return 1;
     }
@@ -365,6 +397,7 @@ rec_format_num(char text[REC_NUM_MAX], double value)
         return (size_t)(p - text) + 3;
     }
     shortest(bits & ~((uint64_t)1 << 63), &digits, &exponent);
+    /* Remove trailing zeros, then choose among 12300, 12.3, 0.0123 and 1.23e-7. */
     for (; digits % 100000000 == 0; digits /= 100000000)
         exponent += 8;
     for (; digits % 10 == 0; digits /= 10)

@@ -1,16 +1,17 @@
 /*
- * Bytes to standard output, to a device or FIFO, or to a file that is whole or is not
- * there: it is written under another name in the same folder, and takes its own name,
- * synced, when all is written.
+ * Writes bytes to standard output, to a device or FIFO, or to a regular file. A regular
+ * file is never seen half written: it is written under a temporary name in the same
+ * directory, synced, and renamed when all is written.
  *
- * That other name is made of the host's name, the file's name and a number: so whoever
- * writes the file next finds what a writer that was killed has left, without reading the
- * folder. A writer holds a lock (flock) on its temporary file, which the kernel releases
- * when it dies, however it dies: what nobody holds a lock on is litter. That needs no
- * process number, which another process may have by now, or which means nothing in
- * another container. Hosts are told apart because some network file systems keep locks to
- * the host. A writer that gets no lock takes a name of another form, which nobody ever
- * removes.
+ * A writer that was killed leaves its temporary file behind. The next writer of the same
+ * file removes it. To find it without reading the directory, temporary names are made of
+ * the host's name, the file's name and a small number. To know that its writer is dead,
+ * each writer holds a lock (flock) on its temporary file, which the kernel releases
+ * however the process ends: a temporary file without a lock is litter. A process number
+ * in the name would not do, since another process may have that number by now, or in
+ * another container. The host's name is in it because some network file systems do not
+ * show locks to other hosts. A writer that cannot lock its file uses a name of another
+ * form, which nobody removes.
  */
 #include "private.h"
 
@@ -26,16 +27,20 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { PACKED_SIZE = 1 << 16, LINKS_MAX = 40, PLACES = 8 };
+enum {
+    PACKED_SIZE = 1 << 16, /* bytes of compressed output per write */
+    LINKS_MAX = 40,        /* symbolic links that may lead to a file, as in Linux */
+    PLACES = 8             /* temporary names that are always searched for litter */
+};
 
 struct rec_output {
-    char *path;           /* what the file will be called; NULL: standard output */
-    char *temporary;      /* what it is called until then; NULL: it is written directly */
+    char *path;           /* the file's final name; NULL: standard output or a sink */
+    char *temporary;      /* its name until it is whole; NULL: it is written directly */
     int fd;               /* -1: none */
-    int old;              /* claimed: the file to be replaced; -1: there was none */
-    bool claimed;         /* no other file but that is replaced */
-    struct rec_sink sink; /* of no file */
-    bool packing;
+    int old;              /* claimed: the file that may be replaced; -1: there was none */
+    bool claimed;         /* rec_output_claim() was called */
+    struct rec_sink sink; /* put != NULL: all bytes go there */
+    bool packing;         /* compress with gzip */
     z_stream z;
     unsigned char packed[PACKED_SIZE];
 };
@@ -49,7 +54,7 @@ join(struct rec_str folder, const char *name)
     return asprintf(&path, "%.*s%s", (int)folder.len, folder.ptr, name) < 0 ? NULL : path;
 }
 
-/* Up to the last slash, and with it. */
+/* The directory of a path, with its last slash; "" if it has none. A view. */
 static struct rec_str
 folder_of(const char *path)
 {
@@ -57,7 +62,8 @@ folder_of(const char *path)
     return (struct rec_str){path, slash ? (size_t)(slash + 1 - path) : 0};
 }
 
-/* Names of descriptors that are open already, which nothing can take the place of. */
+/* Does the path name a descriptor that is open already? Such a name cannot be replaced by
+ * a new file. */
 static bool
 is_descriptor(const char *path)
 {
@@ -65,7 +71,9 @@ is_descriptor(const char *path)
            strncmp(path, "/proc/", 6) == 0;
 }
 
-/* Where links lead: the file, there or not yet, that -o means. NULL: errno. */
+/* Follows symbolic links to the file to be written, which need not exist yet: rename()
+ * would replace a link instead of the file that it leads to. The caller frees the result.
+ * NULL: errno. */
 static char *
 follow(const char *path)
 {
@@ -94,8 +102,8 @@ sum_of(const char *text)
     return libdeflate_crc32(0, text, strlen(text));
 }
 
-/* The n-th temporary name of the file; with a process number, if it is not to be
- * found. */
+/* The n-th temporary name of the file. If `found`, the next writer of the file can find
+ * it by its name; otherwise the name has the process number, which nobody else makes. */
 static char *
 temporary_name(const struct rec_output *output, unsigned n, bool found)
 {
@@ -110,7 +118,7 @@ temporary_name(const struct rec_output *output, unsigned n, bool found)
     return join(folder, name);
 }
 
-/* Is the file that is open the one that has the name? */
+/* Is the open file still the one at this path? */
 static bool
 is_at(int fd, const char *path)
 {
@@ -119,8 +127,9 @@ is_at(int fd, const char *path)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* Removes a temporary file whose writer is gone, if there is one. While its lock is held
- * nothing else takes its name, so that what is removed is what was looked at. */
+/* Removes a temporary file whose writer is gone, if there is one. Whoever removes or
+ * renames such a file holds its lock. So between is_at() and unlink() no other file can
+ * come to have this name. */
 static void
 remove_litter(const char *path)
 {
@@ -132,7 +141,7 @@ remove_litter(const char *path)
     close(fd);
 }
 
-/* Makes a temporary file. 0; EEXIST: another is there; or an errno. */
+/* Creates the temporary file. 0; EEXIST: the name is taken; or another errno. */
 static int
 make_temporary(struct rec_output *output)
 {
@@ -143,24 +152,25 @@ make_temporary(struct rec_output *output)
     return output->fd < 0 ? errno : 0;
 }
 
-/* Locks it. False: it is no more; there are no locks here, or somebody takes it for
- * litter. */
+/* Locks the temporary file. False: it is closed and gone. Either the file system has no
+ * locks, or another writer took the file for litter before it was locked. */
 static bool
 lock_temporary(struct rec_output *output)
 {
     int failed = flock(output->fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     if (!failed && is_at(output->fd, output->temporary))
         return true;
-    if (failed && failed != EWOULDBLOCK) /* (else who holds the lock removes it) */
+    if (failed && failed != EWOULDBLOCK) /* (a writer that holds the lock unlinks it) */
         unlink(output->temporary);
     close(output->fd);
     output->fd = -1;
     return false;
 }
 
-/* Opens a new file beside the one it will replace, with the mode of that one. Several
- * processes may write a file at a time; the first places are looked at always, since a
- * killed writer may have left one behind a free one. */
+/* Creates the temporary file in the directory of the file that it will replace, with the
+ * mode of that file. Several processes may write the same file at a time, each under its
+ * own number. So litter may have a higher number than the first free one, and the first
+ * PLACES names are all searched. */
 static bool
 open_beside(struct rec_output *output, const struct stat *old)
 {
@@ -192,6 +202,8 @@ open_beside(struct rec_output *output, const struct stat *old)
     return !old || fchmod(output->fd, old->st_mode & 0777) == 0;
 }
 
+/* Opens the file at `path`: through a temporary file if it is a regular file or does not
+ * exist, directly otherwise. False: errno. */
 static bool
 open_path(struct rec_output *output, const char *path)
 {
@@ -231,6 +243,8 @@ rec_output_open(const char *path)
         return NULL;
     }
     if (path && ends_with(path, ".gz")) {
+        /* zlib: 15 + 16 writes gzip's header and trailer, 8 is the default memory
+         * level */
         if (deflateInit2(&output->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
                          Z_DEFAULT_STRATEGY) != Z_OK) {
             rec_output_close(output, false);
@@ -261,6 +275,7 @@ rec_output_temporary(const struct rec_output *output)
 
 /* ---- writing ------------------------------------------------------------- */
 
+/* Writes all bytes. 0, or an errno. */
 static int
 write_all(int fd, const char *bytes, size_t len)
 {
@@ -279,7 +294,8 @@ write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-/* Deflates what z.next_in has, and with Z_FINISH the rest and the end. */
+/* Compresses and writes the bytes at z.next_in; with Z_FINISH, also what zlib holds back,
+ * and gzip's trailer. 0, or an errno. */
 static int
 pack(struct rec_output *output, int flush)
 {
@@ -308,18 +324,20 @@ rec_output_write(struct rec_output *output, const char *bytes, size_t len)
     return pack(output, Z_NO_FLUSH);
 }
 
+/* Waits until the file is on the disk. 0, or an errno. */
 static int
 sync_file(int fd)
 {
     while (fsync(fd) != 0)
         if (errno == EINVAL || errno == EROFS)
-            break; /* there is no disk to wait for */
+            break; /* fsync(2): the file is of a kind that cannot be synced */
         else if (errno != EINTR)
             return errno;
     return 0;
 }
 
-/* Gives the file its name. 0, or an errno; EEXIST: claimed, and another file is there. */
+/* Renames the temporary file to its final name. 0, or an errno. EEXIST: the output was
+ * claimed, and another file has come to that name. */
 static int
 take_place(const struct rec_output *output)
 {
@@ -329,7 +347,8 @@ take_place(const struct rec_output *output)
             return 0;
         if (errno != EINVAL && errno != ENOSYS)
             return errno;
-        /* a file system that cannot: two names for a moment */
+        /* The file system does not have RENAME_NOREPLACE. link() does not replace either,
+         * but the file has two names for a moment. */
         if (link(output->temporary, output->path) != 0)
             return errno;
         unlink(output->temporary);
@@ -347,8 +366,9 @@ take_place(const struct rec_output *output)
     return rename(output->temporary, output->path) == 0 ? 0 : errno;
 }
 
-/* So that the name, too, is still there after a power cut. Where that fails the old file
- * or the new one is there, whole, and the new one is now: it is no failure. */
+/* Syncs the directory, so that the new name, too, survives a power cut. Its failure is
+ * not reported: the new file is in place now, and after a power cut either the old or the
+ * new file is there, whole. */
 static void
 sync_folder(const char *path)
 {
@@ -374,7 +394,9 @@ rec_output_close(struct rec_output *output, bool keep)
     keep = keep && !failed;
     if (keep && output->temporary)
         failed = sync_file(output->fd);
-    if (output->temporary) /* the lock is held until the file has another name, or none */
+    /* close() may report a failed write, so it comes before the rename. The duplicate
+     * keeps the lock meanwhile, or another writer would take the file for litter. */
+    if (output->temporary)
         lock = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
     if (output->fd >= 0 && close(output->fd) != 0 && errno != EINTR && !failed)
         failed = errno;

@@ -1,19 +1,19 @@
-/* Numbers for people to read, with a unit. */
+/* Writes numbers for people, with a unit: "38.5 MB". */
 #include "rampipe/record.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* A unit is taken for what is at least `from`, in the quantity's base unit. Minutes and
- * longer begin at ten, so that what has up to three digits before the point stays in the
- * smaller unit. */
+/* A unit, and the least value that is written in it, both in the quantity's base unit.
+ * Minutes, hours and days begin at ten of their kind, because "90 s" reads better than
+ * "1.5 min". The lists run from large to small; the last unit takes all that is left. */
 struct unit {
     const char *name;
     double base, from;
 };
 
-enum { NUNITS = 8 };
+enum { NUNITS = 8 /* units of a quantity, at most */ };
 
 static const struct unit units[][NUNITS] = {
     [REC_SECONDS] = {{"d", 86400, 864000},
@@ -51,7 +51,8 @@ rec_format_quantity(char text[REC_QUANTITY_MAX], double value, enum rec_quantity
         snprintf(text, REC_QUANTITY_MAX, "%g %s", value, base_names[quantity]);
         return;
     }
-    /* Rounded first: 999.9 us are 1 ms, not 1000 us. */
+    /* The value is rounded before its unit is chosen: 999.9 us are 1 ms, not 1000 us.
+     * Rounding up may overflow to inf, which the fmin() undoes. */
     snprintf(text, REC_QUANTITY_MAX, "%.*e", digits - 1, value);
     rounded = fmax(-DBL_MAX, fmin(strtod(text, NULL), DBL_MAX));
     while (fabs(rounded) < unit->from)

@@ -1,4 +1,16 @@
-/* The reader: lines, fields without copying, header, provenance, trailer, cut streams. */
+/*
+ * The reader: splits inputs into lines and fields, and handles what surrounds the records
+ * of a stream: header, provenance, trailer.
+ *
+ * Nothing is copied. Fields are views of one buffer, into which fill() reads; a line is
+ * always whole in it, so the buffer grows with the longest line. The caller may not keep
+ * a record beyond the next rec_next(), because fill() moves the unread bytes to the
+ * front.
+ *
+ * All tools spend much of their time here. So TABs and LFs are found 64 bytes at a time
+ * (with SSE2, part of every x86-64), and a record's type is looked up as a number of 8
+ * bytes.
+ */
 #include "private.h"
 
 #include <endian.h>
@@ -11,9 +23,9 @@
 #endif
 
 enum {
-    BUFFER_SIZE = 1 << 18,
-    PAD = 64,                /* scanning may read so far past the data */
-    LINE_MAX_SIZE = 1 << 28, /* a longer line is no record */
+    BUFFER_SIZE = 1 << 18,   /* bytes, at the beginning */
+    PAD = 64,                /* bytes behind the data that scanning may read */
+    LINE_MAX_SIZE = 1 << 28, /* bytes: a longer line is an error, not a record */
     TYPE_SLOTS = 256,        /* a power of two, several times the number of types */
 };
 
@@ -23,22 +35,23 @@ struct rec_reader {
     const char *const *files;
     size_t nfiles, next_file;
     struct rec_reader_options options;
-    const char *own_name; /* of text in memory, or of a descriptor, its only file */
-    struct rec_str text;
-    int descriptor; /* -1: none */
+    const char *own_name; /* the only "file", if the input is text or a descriptor */
+    struct rec_str text;  /* ptr NULL: the input is no text in memory */
+    int descriptor;       /* -1: the input is no descriptor */
 
     struct rec_input *input; /* NULL between files */
-    const char *name;
-    bool ended;        /* no more bytes in this input */
-    uint64_t line;     /* number of the last line returned */
-    uint64_t bytes;    /* read from the files before this one */
-    uint64_t unpacked; /* of this file, read into the buffer */
+    const char *name;        /* the current file's, for messages */
+    bool ended;              /* no more bytes in this input */
+    uint64_t line;           /* number of the last line returned */
+    uint64_t bytes;          /* read from the files before this one */
+    uint64_t unpacked;       /* bytes of this file that came into the buffer */
 
     char *buffer;
     size_t size, start, end; /* unread bytes are buffer[start..end) */
-    bool patient, waiting;   /* not to wait for bytes; some were not there */
+    bool patient;            /* rec_try_next() is running: do not wait for bytes */
+    bool waiting;            /* fill() stopped because it would have had to wait */
     bool unterminated;       /* the last line ended without LF */
-    bool has_nul;            /* there is a NUL byte in the input: look for it */
+    bool has_nul;            /* the input has a NUL byte: search each line for it */
 
     struct rec_str *field;
     size_t nfields, field_room;
@@ -46,10 +59,10 @@ struct rec_reader {
     enum rec_type type[TYPE_SLOTS];
 
     bool headed;          /* inside a stream that opened with #rampipe */
-    bool exact;           /* its header is what a writer puts, to the byte */
-    bool closed;          /* behind its #end: in this file only a header may follow */
+    bool exact;           /* the header is byte for byte what a writer writes */
+    bool closed;          /* behind #end: only a header may follow in this file */
     bool opening;         /* header and provenance may still come */
-    struct rec_seal seal; /* since the header, its sum up to buffer[summed] */
+    struct rec_seal seal; /* of the bytes since the header, up to buffer[summed] */
     size_t summed;
     char *provenance;
     size_t provenance_len, provenance_room;
@@ -58,15 +71,16 @@ struct rec_reader {
 /* ---- types --------------------------------------------------------------- */
 
 /*
- * A word of at most 8 bytes as a number, 0 for a longer one; no type's name is longer.
- * 8 bytes are read, whatever its length: names have a copy, lines have PAD behind them.
+ * A word of at most 8 bytes as a number; 0 for a longer word, which cannot be a type's
+ * name. Always reads 8 bytes, so there must be 8: fill_types() copies the names, and
+ * lines have PAD bytes behind them.
  */
 static inline uint64_t
 pack_word(struct rec_str word)
 {
     uint64_t packed;
     if (word.len == 0 || word.len > 8 || word.ptr[0] == '\0')
-        return 0; /* (a leading NUL would look like a shorter word) */
+        return 0; /* (a word with leading NULs would have the number of a shorter word) */
     memcpy(&packed, word.ptr, 8);
     return le64toh(packed) << (64 - 8 * word.len);
 }
@@ -183,6 +197,8 @@ rec_reader_bytes(const struct rec_reader *reader)
     return reader->bytes + (reader->input ? rec_input_bytes(reader->input) : 0);
 }
 
+/* A signal handler calls this between any two instructions of the reader, so the numbers
+ * need not fit together. Then the share of the current file is left out. */
 double
 rec_reader_used(const struct rec_reader *reader)
 {
@@ -202,7 +218,8 @@ rec_reader_provenance(const struct rec_reader *reader)
 
 /* ---- lines --------------------------------------------------------------- */
 
-/* Takes the bytes before buffer[to] into the sum that a seal is compared with. */
+/* Adds the bytes before buffer[to] to the CRC-32 that a seal is compared with. Streams
+ * without a seal are summed, too, since the seal is the last line. */
 static void
 sum_up(struct rec_reader *reader, size_t to)
 {
@@ -212,8 +229,8 @@ sum_up(struct rec_reader *reader, size_t to)
     reader->summed = to;
 }
 
-/* Reads more behind the unread bytes. False: ->waiting for them, or *err. At the end of
- * the file: ->ended. */
+/* Reads more bytes behind the unread ones, and sets ->ended at the end of the file.
+ * False: ->waiting if the bytes have not arrived yet, otherwise *err. */
 static bool
 fill(struct rec_reader *reader, struct rec_error *err)
 {
@@ -242,7 +259,8 @@ fill(struct rec_reader *reader, struct rec_error *err)
         reader->buffer = grown;
         reader->size *= 2;
     }
-    /* What was computed so far is shown before waiting for more. */
+    /* Before this stage waits for input, the next one gets all that was written so
+     * far. */
     if (reader->options.tie && rec_input_may_block(reader->input))
         rec_writer_flush(reader->options.tie);
     n = rec_input_read(reader->input, reader->buffer + reader->end,
@@ -280,8 +298,8 @@ match_marks(const char *p)
 }
 
 /*
- * Splits the line at `p` into fields up to the LF, which is there: the caller put one
- * behind the data. NULL: out of memory.
+ * Splits the line at `p` into fields, and returns its LF. There always is one, since the
+ * caller has put one behind the data. NULL: out of memory.
  */
 static const char *
 split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
@@ -292,6 +310,8 @@ split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
     for (;; p += 64) {
         uint64_t marks = match_marks(p);
         struct rec_str *field;
+        /* 64 bytes end at most 64 fields: with room for them, the loop needs no
+         * checks. */
         if (reader->field_room - n <= 64 &&
             !rec_grow(&reader->field, &reader->field_room, n + 65, sizeof *field, err))
             return NULL;
@@ -310,14 +330,15 @@ split_line(struct rec_reader *reader, const char *p, struct rec_error *err)
 }
 
 /*
- * The next line of the current input, without its end. 1, 0 at the end of the input, -1,
- * 2 if it is not there yet and the reader is patient. Fields are split if `split`.
+ * Reads the next line of the current input, without its end, and splits it into fields if
+ * `split`. 1; 0: the end of the input; -1: *err; 2: the reader is patient and the line
+ * has not arrived yet.
  */
 static int
 next_line(struct rec_reader *reader, struct rec_str *line, bool split,
           struct rec_error *err)
 {
-    size_t searched = 0; /* so many bytes of the line are known to hold no LF */
+    size_t searched = 0; /* bytes at the front of the line that are known to hold no LF */
 
     for (;;) {
         char *from = reader->buffer + reader->start;
@@ -326,8 +347,11 @@ next_line(struct rec_reader *reader, struct rec_str *line, bool split,
 
         if (from == stop && reader->ended)
             return 0;
-        *stop = '\n';
-        if (split && searched == 0) /* most often the whole line is there */
+        *stop = '\n'; /* ends the searches; PAD has room for it */
+        /* Most often the whole line is in the buffer, so it is split at once. If it is
+         * not, more is read, and the new bytes are searched for the LF before the line is
+         * split again. */
+        if (split && searched == 0)
             lf = split_line(reader, from, err);
         else
             lf = memchr(from + searched, '\n', (size_t)(stop - from) - searched + 1);
@@ -380,7 +404,8 @@ next_file(struct rec_reader *reader, struct rec_error *err)
     return 1;
 }
 
-/* The input stopped too early. True if that is to be tolerated. */
+/* Called when the input stopped too early; `cut` is the message. If the reader's options
+ * tolerate that, warns and returns true. Otherwise *err is *cut. */
 static bool
 accept(struct rec_reader *reader, const struct rec_error *cut, struct rec_error *err)
 {
@@ -394,7 +419,8 @@ accept(struct rec_reader *reader, const struct rec_error *cut, struct rec_error 
     return true;
 }
 
-/* The end of a file, which no bytes at all are not. */
+/* Closes the current file at its end. False, *err: the file has not a single byte. That
+ * is what a stage upstream leaves that did not start, so it is not a valid input. */
 static bool
 close_file(struct rec_reader *reader, struct rec_error *err)
 {
@@ -402,7 +428,8 @@ close_file(struct rec_reader *reader, struct rec_error *err)
     struct rec_error cut;
     reader->bytes += rec_input_bytes(input);
     reader->input = NULL;
-    atomic_signal_fence(memory_order_seq_cst); /* see rec_reader_used() */
+    /* A signal handler in rec_reader_used() must not see an input that is freed. */
+    atomic_signal_fence(memory_order_seq_cst);
     rec_input_close(input);
     reader->unpacked = 0;
     rec_fail(&cut, REC_IO,
@@ -442,7 +469,7 @@ rec_peek_line(struct rec_reader *reader, struct rec_str *line, struct rec_error 
 
 /* ---- header, provenance, trailer ----------------------------------------- */
 
-/* The stream stopped before its trailer. True if that is to be tolerated. */
+/* Called when a stream stopped before its trailer. True if that is tolerated. */
 static bool
 accept_cut(struct rec_reader *reader, struct rec_error *err)
 {
@@ -457,7 +484,9 @@ accept_cut(struct rec_reader *reader, struct rec_error *err)
     return true;
 }
 
-/* The last line has no LF: of a stream it is half a record, of a log it may be. */
+/* Called when the last line has no LF. In a stream with a header that means that the
+ * stream was cut. In a log, another program may still be writing the line: it is dropped.
+ * True if that is tolerated. */
 static bool
 accept_cut_line(struct rec_reader *reader, struct rec_error *err)
 {
@@ -466,7 +495,7 @@ accept_cut_line(struct rec_reader *reader, struct rec_error *err)
     return reader->headed ? accept_cut(reader, err) : accept(reader, &cut, err);
 }
 
-/* Is the line that was read last, with its end, these very bytes? */
+/* Is the line that was read last, its end included, equal to `bytes`? */
 static bool
 is_line(const struct rec_reader *reader, struct rec_str line, const char *bytes)
 {
@@ -474,6 +503,7 @@ is_line(const struct rec_reader *reader, struct rec_str line, const char *bytes)
     return rec_str_is((struct rec_str){line.ptr, (size_t)(next - line.ptr)}, bytes);
 }
 
+/* Handles a #rampipe header: begins a stream, whose seal and provenance start empty. */
 static bool
 open_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
@@ -503,6 +533,7 @@ open_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *er
     return true;
 }
 
+/* Handles a #@ line: keeps it for rec_reader_provenance() and forwards it. */
 static bool
 keep_provenance(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
@@ -534,6 +565,8 @@ is_word(struct rec_str s)
     return true;
 }
 
+/* Finds the type of a record and the row that describes it. An unknown type must at least
+ * be a word: anything else shows that the input is no record stream. */
 static bool
 find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 {
@@ -554,9 +587,8 @@ find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 }
 
 /*
- * True if the last line of the input, which has no LF, may be all that is left of a
- * header: nothing but a part of "#rampipe", or the whole word. (Not a hand-made "#
- * note".)
+ * True if the input ends without LF in a line that is the beginning of a header: then the
+ * header itself was cut. (A hand-made "# note" is a comment.)
  */
 static bool
 is_cut_header(const struct rec_reader *reader, struct rec_str line)
@@ -566,6 +598,9 @@ is_cut_header(const struct rec_reader *reader, struct rec_str line)
            memcmp(line.ptr, header, line.len) == 0;
 }
 
+/* Handles the trailer. A seal must match the stream: the number of records, the CRC-32 of
+ * the bytes between header and trailer, and the exact bytes of these two lines, which the
+ * CRC-32 does not cover. */
 static bool
 end_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
@@ -594,11 +629,13 @@ end_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err
     return true;
 }
 
-/* Header lines. 1: the line was one; 2: the trailer; 0: a comment; -1: *err. */
+/* Handles a line that begins with '#'. 1: a header or provenance; 2: the trailer; 0: a
+ * comment; -1: *err. */
 static int
 control_line(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
-    /* what stands in its place and looks like it is a damaged header */
+    /* Where a header is expected, a line that only begins like one ("#ramp") is a damaged
+     * header, which open_stream() refuses. Elsewhere it is a comment. */
     size_t like = reader->line == 1 || reader->closed ? 5 : 8;
     if (line.len >= like && memcmp(line.ptr, "#rampipe", like) == 0)
         return open_stream(reader, line, err) ? 1 : -1;
@@ -610,7 +647,8 @@ control_line(struct rec_reader *reader, struct rec_str line, struct rec_error *e
     return 0;
 }
 
-/* The end of a file, of all files, or a cut. 1: go on; 0: the end; -1: *err. */
+/* Ends the current file, if one is open, and opens the next. 1: there is one; 0: there
+ * are no more files; -1: *err, for example because the stream in the file was cut. */
 static int
 end_file(struct rec_reader *reader, struct rec_error *err)
 {
@@ -623,6 +661,8 @@ end_file(struct rec_reader *reader, struct rec_error *err)
     return next_file(reader, err);
 }
 
+/* The loop goes round for each line that is neither a record nor a comment: headers,
+ * provenance, cut lines, ends of files. */
 int
 rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
 {
@@ -642,11 +682,11 @@ rec_next(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
             !rec_is_trailer(rec->line)) {
             if (!accept_cut_line(reader, err))
                 return -1;
-            continue; /* the half line is dropped, the warning said so */
+            continue; /* the half line is dropped, as the warning has said */
         }
         if (is_cut_header(reader, rec->line)) {
             reader->headed = true;
-            continue; /* to the end of the file, which is a cut */
+            continue; /* the end of the file follows, and end_file() reports the cut */
         }
         rec->field = reader->field;
         rec->nfields = reader->nfields;

@@ -1,7 +1,13 @@
-/* The rows of the table of records, record_table.h. */
+/*
+ * The table of records as C data, made from record_table.h, and lookups in it.
+ *
+ * record_table.h is included three times: each time REC_ROW and REC_KIND_ROW (one row a
+ * type, or one a kind of a type) expand to other code. A type that has kinds (cluster,
+ * model) has a row without an example; the rows of its kinds are in `kinds`.
+ */
 #include "private.h"
 
-/* A list ends itself. */
+/* A list of fields or keys, with the entry that marks its end. */
 #define LIST(...)                     \
     {                                 \
         __VA_ARGS__                   \
@@ -13,8 +19,8 @@
 #define REC_KEY(name, kind, about) {name, REC_KIND_##kind, about},
 #define COUNT(list) (sizeof list / sizeof *list - 1)
 
-/* The fields and keys of each row, and what its word must be like: the reader matches at
- * most 8 bytes. */
+/* The fields and keys of each row. The word is limited because the reader compares types
+ * as numbers of 8 bytes. */
 #define REC_ROW(type, word, about, example, fields, keys)              \
     static const struct rec_field_spec type##_fields[] = LIST(fields); \
     static const struct rec_field_spec type##_keys[] = LIST(keys);     \
@@ -69,7 +75,7 @@ const struct rec_spec *
 rec_find_spec(const struct rec *rec)
 {
     const struct rec_spec *spec = &table[rec->type], *kind;
-    if (spec->example || rec->nfields < 2)
+    if (spec->example || rec->nfields < 2) /* the type has no kinds, or none is named */
         return spec;
     for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)); i++)
         if (rec_str_is(rec->field[1], kind->kind))
@@ -85,6 +91,7 @@ rec_list_find(const struct rec_field_spec *list, struct rec_str name)
     return list->name ? list : NULL;
 }
 
+/* A kind has the keys of its own row, and those of its type's row. */
 const struct rec_field_spec *
 rec_key_spec(const struct rec *rec, struct rec_str key)
 {

@@ -1,4 +1,7 @@
-/* A stream to memory. */
+/*
+ * A stdio stream that writes to memory and reports when memory runs out. glibc's
+ * open_memstream() loses bytes then without an error.
+ */
 #include "rampipe/record.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@ append(void *cookie, const char *bytes, size_t len)
     if (text->failed ||
         !rec_grow(&text->bytes, &text->room, text->used + len + 1, 1, NULL)) {
         text->failed = true;
-        return 0; /* not -1: so the manual of fopencookie() */
+        return 0; /* fopencookie(3): a write function returns 0 for an error, not -1 */
     }
     memcpy(text->bytes + text->used, bytes, len);
     text->used += len;

@@ -1,4 +1,7 @@
-/* The last line of a stream. */
+/*
+ * The last line of a stream: "#end", or a seal with the number of records and a CRC-32.
+ * The seal finds records that were lost, added or changed after the stream was written.
+ */
 #include "private.h"
 
 #include <stdio.h>
@@ -24,6 +27,7 @@ rec_read_trailer(struct rec_str line, bool *sealed, struct rec_seal *seal)
     if (!rec_str_split(&line, '\t', &word) || !rec_parse_uint(word, &seal->records) ||
         line.len != 8)
         return false;
+    /* Only the form that rec_format_seal() writes is a seal: 8 lower-case digits. */
     for (size_t i = 0; i < 8; i++) {
         const char *digit = memchr("0123456789abcdef", line.ptr[i], 16);
         if (!digit)
@@ -55,8 +59,8 @@ rec_fail_seal(const struct rec_reader *reader, const struct rec_seal *said,
                  (unsigned long long)(found->records - said->records));
     return rec_fail(err, REC_IO,
                     "%s:%llu: the stream is not the one that was sealed: %s (the seal is "
-                    "%llu %08x, of this stream it would be %llu %08x; who edits a sealed "
-                    "stream takes the seal off its #end)",
+                    "%llu %08x, of this stream it would be %llu %08x; to edit a sealed "
+                    "stream, leave only #end of its last line)",
                     rec_reader_file(reader), (unsigned long long)rec_reader_line(reader),
                     what, (unsigned long long)said->records, said->crc,
                     (unsigned long long)found->records, found->crc);
@@ -68,8 +72,8 @@ rec_fail_sealed_line(const struct rec_reader *reader, const char *which,
 {
     return rec_fail(err, REC_IO,
                     "%s:%llu: the stream is not the one that was sealed: its %s line was "
-                    "changed (a sealed stream keeps the ends of its lines, LF alone; who "
-                    "edits one takes the seal off its #end)",
+                    "changed (lines of a sealed stream must end in LF alone; to edit a "
+                    "sealed stream, leave only #end of its last line)",
                     rec_reader_file(reader), (unsigned long long)rec_reader_line(reader),
                     which);
 }

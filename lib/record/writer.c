@@ -1,4 +1,12 @@
-/* The writer: one buffer, errors that stick, header, own provenance and trailer. */
+/*
+ * The writer: one buffer in front of an output (output.c), header, provenance, trailer.
+ *
+ * Functions that write return nothing. The first error is kept in `failed`, later writes
+ * do nothing, and rec_writer_close() reports it: a stage needs one check, not one a
+ * field. This stage's own line of provenance follows those of the stages before, so it is
+ * written late: with the first record, or when the reader says that no more come
+ * (rec_writer_begin()).
+ */
 #include "private.h"
 
 #include <errno.h>
@@ -13,18 +21,18 @@ struct rec_writer {
     struct rec_output *output;
     char *provenance; /* NULL: plain text without header and trailer */
     bool header_written, own_written;
-    bool fresh; /* nothing follows the header yet */
-    char *held; /* comments that came before the last line of provenance */
+    bool fresh; /* the header was written early, and nothing follows it yet */
+    char *held; /* comments to be written behind this stage's own provenance */
     size_t held_len, held_room;
-    bool sealed;          /* trailers say what was written */
-    int failed;           /* errno of the first failure; 0 while all is well */
-    struct rec_seal seal; /* since the header, its sum up to buffer[summed] */
-    bool in_line;         /* the last byte that the seal knows ended no line */
-    size_t used, summed;
+    bool sealed;          /* trailers are seals */
+    int failed;           /* errno of the first failure; 0 if none */
+    struct rec_seal seal; /* of all bytes since the header, up to buffer[summed] */
+    bool in_line;         /* the last of these bytes is not an LF */
+    size_t used, summed;  /* bytes of the buffer: filled; counted in the seal */
     char buffer[BUFFER_SIZE];
 };
 
-/* With its texts, and no output yet. NULL: *err. */
+/* A writer with copies of its two texts, but without an output yet. NULL: *err. */
 static struct rec_writer *
 new_writer(const char *name, const char *provenance, struct rec_error *err)
 {
@@ -50,7 +58,8 @@ begin_output(struct rec_writer *writer, struct rec_output *output, struct rec_er
         return NULL;
     }
     writer->output = output;
-    /* Whoever reads it knows at once that there is a stage before it. */
+    /* The header goes out at once, so that the next stage can tell a stage that is still
+     * computing from one that did not start: that leaves an input without a byte. */
     rec_writer_header(writer);
     rec_writer_flush(writer);
     writer->fresh = true;
@@ -106,6 +115,7 @@ rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
             : strerror(writer->failed));
 }
 
+/* After the first failure, all further bytes are dropped. */
 static void
 write_out(struct rec_writer *writer, const char *bytes, size_t len)
 {
@@ -113,6 +123,8 @@ write_out(struct rec_writer *writer, const char *bytes, size_t len)
         writer->failed = rec_output_write(writer->output, bytes, len);
 }
 
+/* Counts bytes in the seal: in its CRC-32, and the lines that begin in them and are
+ * neither empty nor comments in its number of records. */
 static void
 add_to_seal(struct rec_writer *writer, const char *bytes, size_t len)
 {
@@ -142,6 +154,7 @@ rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
 {
     if (len > BUFFER_SIZE - writer->used) {
         rec_writer_flush(writer);
+        /* Long texts bypass the buffer, in pieces that rec_output_write() can take. */
         if (len >= BUFFER_SIZE) {
             add_to_seal(writer, bytes, len);
             for (; len > 1u << 30; bytes += 1u << 30, len -= 1u << 30)
@@ -155,8 +168,11 @@ rec_put_bytes(struct rec_writer *writer, const char *bytes, size_t len)
     writer->used += len;
 }
 
-/* memcpy() of at most SHORT bytes, without a call: most fields are that short. */
+/* Bytes of a field that copy_short() copies: most fields are that short. */
 enum { SHORT = 32 };
+
+/* As memcpy() of at most SHORT bytes, but without a call or a loop: it copies the first
+ * and the last half, which may overlap. */
 
 static inline void
 copy_short(char *to, const char *from, size_t len)
@@ -191,10 +207,11 @@ put_text(struct rec_writer *writer, const char *text)
     rec_put_bytes(writer, text, strlen(text));
 }
 
+/* Writes "#end", or a seal of all bytes since the header. */
 static void
 put_trailer(struct rec_writer *writer)
 {
-    size_t end = writer->used;
+    size_t end = writer->used; /* the trailer itself is not part of the seal */
     char text[REC_SEAL_MAX];
     if (!writer->sealed) {
         put_text(writer, "#end\n");
@@ -206,12 +223,15 @@ put_trailer(struct rec_writer *writer)
     put_text(writer, text);
 }
 
+/* The first header is written when the writer is opened. When the reader then finds the
+ * header of its first stream, `fresh` says that nothing is to be done. Each further
+ * header ends the stream before it: concatenated inputs make concatenated outputs. */
 void
 rec_writer_header(struct rec_writer *writer)
 {
     bool fresh = writer->fresh;
     writer->fresh = false;
-    if (!writer->provenance || fresh)
+    if (!writer->provenance || fresh) /* begin_output() has written this header */
         return;
     if (writer->header_written)
         put_trailer(writer); /* another stream follows the one before */
@@ -245,7 +265,8 @@ rec_writer_begin(struct rec_writer *writer)
     writer->held_len = 0;
 }
 
-/* A comment among the lines of provenance, behind the last of which the own one comes. */
+/* Keeps a comment that was read before the first record. Lines of provenance may still
+ * follow it, and it is written behind all of them and this stage's own line. */
 static void
 hold(struct rec_writer *writer, struct rec_str line)
 {
@@ -281,12 +302,14 @@ rec_writer_next(struct rec_writer *writer, const char *before, const char *own)
     writer->own_written = true;
 }
 
+/* The output is closed in any case, since it owns a descriptor and a temporary file; it
+ * keeps the file only if nothing has failed until then. */
 bool
 rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 {
     int late;
     bool ok;
-    if (whole) {
+    if (whole) { /* also a stream without a record has this stage's provenance */
         rec_writer_begin(writer);
         if (writer->provenance)
             put_trailer(writer);
@@ -305,11 +328,13 @@ rec_writer_close(struct rec_writer *writer, bool whole, struct rec_error *err)
 
 /* ---- records ------------------------------------------------------------- */
 
+/* Comments before the first record are held back until this stage's own provenance is
+ * written; a record writes it. */
 void
 rec_put_line(struct rec_writer *writer, struct rec_str line)
 {
     if (!line.ptr)
-        return; /* a mark */
+        return; /* a REC_MARK has no line */
     if (!writer->own_written) {
         if (writer->provenance && (line.len == 0 || *line.ptr == '#')) {
             hold(writer, line);
@@ -326,7 +351,7 @@ rec_begin(struct rec_writer *writer, const char *type)
 {
     if (!writer->own_written)
         rec_writer_begin(writer);
-    for (; *type; type++) /* a short word: copied faster than measured */
+    for (; *type; type++) /* for a short word this is faster than strlen() and memcpy() */
         put_byte(writer, *type);
 }
 
@@ -341,6 +366,7 @@ void
 rec_str_field(struct rec_writer *writer, struct rec_str s)
 {
     char *to = writer->buffer + writer->used;
+    /* The fast way needs room for the TAB and SHORT bytes: no flush in between. */
     if (s.len > SHORT || writer->used + SHORT >= BUFFER_SIZE) {
         put_long_field(writer, s);
         return;
@@ -366,7 +392,7 @@ rec_num_field(struct rec_writer *writer, double value)
 
 enum { DIGITS = 20 /* of 2^64 */ };
 
-/* The digits of an integer, put before `end`. */
+/* Writes the digits of an integer so that they end before `end`, and returns them. */
 static struct rec_str
 format_uint(char *end, uint64_t value)
 {
@@ -392,7 +418,7 @@ rec_put_uint(struct rec_writer *writer, uint64_t value)
     rec_put_bytes(writer, digits.ptr, digits.len);
 }
 
-/* A key writes as a field whose text starts with "key=". */
+/* Starts a key=value field; its value follows. */
 static void
 put_key(struct rec_writer *writer, const char *key)
 {

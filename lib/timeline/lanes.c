@@ -1,9 +1,15 @@
-/* Where slices lie: what overlaps on a track goes to the lowest lane that is free. */
+/*
+ * Assigns slices to lanes: slices that overlap are on different lanes, each on the lowest
+ * lane that is free when it starts (interval partitioning, which needs no more lanes than
+ * slices overlap at one time). O(n log n) for n slices.
+ */
 #include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* By shape, group, start; ties by index, so that the result is the same on all
+ * machines. */
 static int
 compare_slices(const void *a, const void *b, void *context)
 {
@@ -19,8 +25,10 @@ compare_slices(const void *a, const void *b, void *context)
     return i < k ? -1 : i > k;
 }
 
-/* The lowest lane that is free at a time, which is taken up to another. `tree` is when
- * lanes are free, the earliest of pairs, of pairs of those. */
+/* Finds the lowest lane that is free when a slice starts, and takes it until the slice
+ * ends. `tree` is a tournament tree: the leaves, tree[leaves + lane], are the times from
+ * which lanes are free, and an inner node is the minimum of its children. So a node holds
+ * a free lane if its value is not after the start, and the search goes left if it can. */
 static uint32_t
 take_lane(int64_t *tree, size_t leaves, const struct timeline_slice *slice)
 {
@@ -50,6 +58,7 @@ lay_group(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
         slice->track = (uint32_t)(first + lane);
         if (slice->track < lanes->ntracks)
             continue;
+        /* A lane is used only after all lower ones, so a new lane is the next track. */
         if (!rec_grow(&lanes->track, &lanes->track_room, lanes->ntracks + 1,
                       sizeof *lanes->track, err))
             return false;
@@ -59,7 +68,7 @@ lay_group(struct timeline *t, struct timeline_lanes *lanes, int64_t *tree,
     return true;
 }
 
-/* Of the slices in order[0..n), sorted. */
+/* Gives the slices order[0..n), which are sorted by group, their tracks. */
 static bool
 lay_groups(struct timeline *t, struct timeline_lanes *lanes, bool flights, int64_t *tree,
            const uint32_t *order, size_t n, struct rec_error *err)
@@ -85,6 +94,8 @@ timeline_lay(struct timeline *t, struct timeline_lanes *lanes, bool flights,
 {
     size_t n = t->nslices;
     uint32_t *order = malloc((n + 1) * sizeof *order);
+    /* One tree serves all groups. It has a leaf for each slice of a group, rounded up to
+     * a power of two, and as many inner nodes: fewer than 4 n. */
     int64_t *tree = malloc(4 * (n + 1) * sizeof *tree);
     bool ok = (order && tree) || rec_fail_memory(err);
     if (ok) {
@@ -109,7 +120,8 @@ struct sorting {
     const struct timeline_lanes *lanes;
 };
 
-/* Servers in the order of their numbers, flights behind them. */
+/* The order of tracks: by process, slices before flights; servers by their numbers
+ * (server 2 before server 10), lanes by theirs. */
 static int
 compare_tracks(const void *a, const void *b, void *context)
 {
@@ -122,6 +134,7 @@ compare_tracks(const void *a, const void *b, void *context)
         return p < q ? -1 : 1;
     if (x.shape != y.shape)
         return x.shape < y.shape ? -1 : 1;
+    /* strverscmp() compares digits within names as numbers */
     if (x.shape == TIMELINE_SLICE && s->t->group[x.group].name &&
         s->t->group[y.group].name)
         order = strverscmp(s->t->group[x.group].name, s->t->group[y.group].name);

@@ -1,6 +1,9 @@
-/* A page: the viewer, which is a program for a browser, and behind it the data as JSON.
- * What is said of all slices stands in columns, in the order of tracks and of time; a
- * text stands there once. The viewer says which columns it reads (viewer_data.js). */
+/*
+ * Writes a page of HTML: the viewer, which is a program for a browser, and then the data
+ * as JSON. To keep the page small, slices are written as columns of numbers, sorted by
+ * track and time (so that starts can be written as differences), and each text is written
+ * once and referred to by its number. viewer_data.js reads these columns.
+ */
 #include "private.h"
 
 #include "rampipe/json.h"
@@ -8,7 +11,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* The files of the viewer, one behind the other, as they are. */
+/* The files of the viewer, one behind the other. The assembler includes them as they are,
+ * so that they need no installed file and no conversion to C. */
 extern const char timeline_viewer[];
 extern const uint64_t timeline_viewer_size;
 __asm__(".pushsection .rodata\n"
@@ -26,13 +30,13 @@ __asm__(".pushsection .rodata\n"
         "2: .byte 0\n"
         ".popsection\n");
 
-/* Slices of one row and look are of one kind. */
+/* A kind of slices: those of the same row and look. */
 struct kind {
     const struct timeline_row *row;
     enum timeline_look look;
 };
 
-/* Texts that were written, and their numbers. */
+/* The texts that were written so far, and their numbers. */
 struct texts {
     struct rec_map map;
     uint32_t n;
@@ -42,21 +46,22 @@ struct page {
     struct timeline *t;
     struct json *json;
     struct timeline_lanes lanes;
-    uint32_t *order; /* of tracks */
-    uint32_t *rank;  /* of a track: where it is in that order */
-    uint32_t *slice; /* slices, in the order of the page */
-    uint32_t *place; /* of a slice: where it is in that order */
-    uint32_t *text;  /* of a slice: the number of a text */
+    uint32_t *order; /* the tracks in the order of the page */
+    uint32_t *rank;  /* rank[track]: the position of a track in `order` */
+    uint32_t *slice; /* the slices in the order of the page */
+    uint32_t *place; /* place[slice]: the position of a slice in `slice` */
+    uint32_t *text;  /* text[i]: the number of the text of the i-th slice of the page */
     struct kind kind[TIMELINE_NLOOKS * 8];
     size_t nkinds;
     struct rec_arena arena;
-    char *detail; /* scratch */
+    char *detail; /* buffer of describe(): `len` bytes */
     size_t room;
     size_t len;
 };
 
 /* ---- order --------------------------------------------------------------- */
 
+/* The order of the page: by track, as tracks are shown, then by start. */
 static int
 compare_slices(const void *a, const void *b, void *context)
 {
@@ -99,7 +104,7 @@ slice_at(const struct page *p, size_t i)
     return &p->t->slice[p->slice[i]];
 }
 
-/* ---- what a record says -------------------------------------------------- */
+/* ---- the details of a record --------------------------------------------- */
 
 static bool
 append(struct page *p, struct rec_str text, struct rec_error *err)
@@ -111,7 +116,8 @@ append(struct page *p, struct rec_str text, struct rec_error *err)
     return true;
 }
 
-/* A line NAME=VALUE; a number in its shortest form, however it was spelled. */
+/* Appends a line name=value. Numbers are written in their shortest form, so that records
+ * that spell them differently share a text. */
 static bool
 append_field(struct page *p, const struct rec_field_spec *spec, struct rec_str value,
              struct rec_error *err)
@@ -132,7 +138,7 @@ append_field(struct page *p, const struct rec_field_spec *spec, struct rec_str v
     return append(p, rec_str("="), err) && append(p, value, err);
 }
 
-/* Is it said by the place of the slice, or its length? */
+/* Does the slice itself show the field: by its track, place, length or name? */
 static bool
 is_shown(const struct timeline_row *row, size_t field)
 {
@@ -140,8 +146,8 @@ is_shown(const struct timeline_row *row, size_t field)
                    field == row->track || field == row->name);
 }
 
-/* The record without what its slice says, in the order and by the names of its row: few
- * records differ then. */
+/* Describes a record: its fields and keys, without the fields that its slice shows. Few
+ * records differ in the rest, so that few texts are written. */
 static bool
 describe(struct page *p, enum rec_type type, const struct timeline_row *row,
          const char *line, struct rec_str *detail, struct rec_error *err)
@@ -170,7 +176,8 @@ open_list(struct page *p, const char *key)
     json_open_list(p->json);
 }
 
-/* Writes a text that was not yet written. The map keeps `text` unless `copy`. */
+/* Writes a text, unless it was written before, and returns its number. `copy`: the text
+ * does not stay where it is, so the map gets a copy. */
 static bool
 put_once(struct page *p, struct texts *texts, struct rec_str text, bool copy,
          uint32_t *number, struct rec_error *err)
@@ -195,7 +202,8 @@ put_column(struct page *p, const char *key, double (*value)(struct page *p, size
     json_close_list(p->json);
 }
 
-/* Of the first slice on a track; of the others, since the one before: fewer digits. */
+/* The start of a slice: of the first one on a track since 0, of others since the start of
+ * the slice before, which takes fewer digits. */
 static double
 start_of(struct page *p, size_t i)
 {
@@ -217,7 +225,8 @@ text_of(struct page *p, size_t i)
     return p->text[i];
 }
 
-/* There are few: rows, and looks of each. */
+/* The number of the slice's kind, which is added if it is new. A linear search: there are
+ * only a few kinds. */
 static double
 kind_of(struct page *p, size_t i)
 {
@@ -231,6 +240,8 @@ kind_of(struct page *p, size_t i)
     return (double)k;
 }
 
+/* Writes the list of names, and then the column that gives each slice the number of its
+ * name. The numbers are known only when the list is written: hence the order. */
 static bool
 put_names(struct page *p, struct rec_error *err)
 {
@@ -249,6 +260,7 @@ put_names(struct page *p, struct rec_error *err)
     return ok;
 }
 
+/* As put_names(), for the details of records. */
 static bool
 put_details(struct page *p, struct rec_error *err)
 {
@@ -291,7 +303,7 @@ put_kinds(struct page *p)
     json_close_list(p->json);
 }
 
-/* [process, name, is it of flights, how many slices it has] */
+/* Each track is [process, name, 1 if it has flights, number of slices]. */
 static void
 put_tracks(struct page *p)
 {
@@ -321,7 +333,7 @@ put_tracks(struct page *p)
     json_close_list(p->json);
 }
 
-/* [time, process, name, what the record says] */
+/* Each mark is [time, process, name, details of its record]. */
 static bool
 put_marks(struct page *p, struct rec_error *err)
 {
@@ -344,7 +356,7 @@ put_marks(struct page *p, struct rec_error *err)
     return true;
 }
 
-/* [slice, slice, what it is] */
+/* Each arrow is [slice, slice, category]. */
 static void
 put_arrows(struct page *p)
 {
@@ -363,7 +375,7 @@ put_arrows(struct page *p)
     json_close_list(p->json);
 }
 
-/* The lines of the streams, then the own one. */
+/* The #@ lines of the streams, and then the caller's own. */
 static void
 put_provenance(struct page *p, const char *own)
 {
@@ -395,6 +407,8 @@ put_data(struct page *p, const char *own, struct rec_error *err)
     return ok;
 }
 
+/* The data stand in a script element of a type that no browser runs. start() follows them
+ * at the very end, so that a page that was cut off never starts. */
 static bool
 put_page(struct page *p, struct rec_writer *writer, const char *own,
          struct rec_error *err)

@@ -1,18 +1,20 @@
-/* What the files of lib/timeline share: timeline.c what is kept, take.c which records it
- * comes of, lanes.c where it lies, trace.c the trace, svg.c the picture, page.c the page,
- * whose program is viewer.css, viewer.html, viewer_*.js. */
+/*
+ * What the files of lib/timeline share. take.c turns records into slices, flights, marks
+ * and arrows; timeline.c keeps them; lanes.c assigns slices to tracks. trace.c writes the
+ * trace, svg.c the picture, page.c the page, whose program is in viewer*.
+ */
 #ifndef RAMPIPE_TIMELINE_PRIVATE_H
 #define RAMPIPE_TIMELINE_PRIVATE_H
 
 #include "rampipe/timeline.h"
 
 enum timeline_shape {
-    TIMELINE_SLICE, /* on a track, or a lane */
-    TIMELINE_FLIGHT /* may overlap with others */
+    TIMELINE_SLICE, /* a span of time on a track, or on a lane of it */
+    TIMELINE_FLIGHT /* a span that may overlap with others: a transfer, a wait */
 };
 
-/* What a slice looks like: its category, and its colour. The phases of training are
- * called as state records call them. */
+/* What a slice looks like: its category and its colour. TRAINING ... STALLED have the
+ * names of the phases in state records. */
 #define TIMELINE_LOOKS(X)                        \
     X(TASK, "task", "#7fbf9f")                   \
     X(FAILED, "failed", "#d95f4b")               \
@@ -35,42 +37,43 @@ struct timeline_look_row {
 };
 extern const struct timeline_look_row timeline_looks[TIMELINE_NLOOKS];
 
-/* A type of record that is shown: the numbers of its fields, 0 for none. */
+/* How a type of record becomes a slice or a flight. The numbers are the indexes of the
+ * record's fields, from 1; 0: the record has none. */
 struct timeline_row {
     enum rec_type type;
     enum timeline_shape shape;
     enum timeline_look look;
     unsigned char process, track, name, start, end;
-    unsigned char other;      /* a flight's: behind its name, at the head of its arrow */
-    unsigned char from, to;   /* and its tracks */
-    unsigned char scope;      /* names are those of this field, 0: of all */
-    unsigned char status;     /* it failed unless that is 0 */
-    unsigned char bytes;      /* of a flight */
+    unsigned char other;      /* a flight: what its arrow leads to (`name`: comes from) */
+    unsigned char from, to;   /* a flight: the tracks that it leaves and reaches */
+    unsigned char scope;      /* names are unique within this field; 0: in all records */
+    unsigned char status;     /* a slice has failed unless this field is 0 */
+    unsigned char bytes;      /* a flight: how many bytes it moves */
     bool job;                 /* its process is a job */
     bool layer;               /* type= or label= says which layer it is */
     bool runs;                /* each stream is a run of its own */
-    const char *process_key;  /* which names the process instead, */
-    const char *process_else; /* if there is one */
-    const char *counter;      /* of what goes on; NULL: none */
-    const char *lane;         /* what a lane is called */
+    const char *process_key;  /* the key that names the process, instead of a field; */
+    const char *process_else; /* the process of records without that key */
+    const char *counter;      /* the counter that slices add to; NULL: none */
+    const char *lane;         /* the word for a lane: "replica" */
 };
 
-/* Slices on one track, or in lanes. */
+/* The slices that share a track, or its lanes. */
 struct timeline_group {
     uint32_t process;
-    const char *name; /* NULL: of lanes */
-    const char *lane; /* what one is called */
+    const char *name; /* of the track; NULL: it has only lanes */
+    const char *lane; /* the word for a lane */
 };
 
-/* Times are nanoseconds. */
+/* A slice or a flight. Times are nanoseconds. */
 struct timeline_slice {
     const struct timeline_row *row;
     const char *line; /* the record */
     int64_t from, to;
     double bytes;
-    uint32_t group; /* of a flight: its process */
+    uint32_t group; /* index of its group; of a flight: of its process */
     uint32_t name, track;
-    uint32_t src, dst; /* of a flight: groups; REC_NONE */
+    uint32_t src, dst; /* a flight: the groups that it leaves and reaches; or REC_NONE */
     enum timeline_look look;
 };
 
@@ -81,34 +84,38 @@ struct timeline_mark {
     uint32_t process;
 };
 
+/* An arrow from the last slice of one name to the first slice of another. */
 struct timeline_arrow {
-    uint32_t src, dst; /* names */
+    uint32_t src, dst; /* indexes of the names */
     const char *category;
 };
 
 struct timeline_name {
     const char *text;
-    uint32_t first, last; /* slices; REC_NONE */
+    uint32_t first, last; /* indexes of the first and the last slice; or REC_NONE */
 };
 
-/* A training run: what has begun and is shown once it ends. */
+/* A training run: the phase and the iteration that have begun. They become slices when
+ * the next record says that they have ended. */
 struct timeline_training {
-    bool stateful, iterating;
-    struct timeline_slice state;
-    const char *phase;
-    int64_t iteration; /* when the one that is under way began */
+    bool stateful;               /* a phase has begun: see state, phase */
+    bool iterating;              /* an iteration has begun: see iteration */
+    struct timeline_slice state; /* the slice that the phase will be */
+    const char *phase;           /* its name */
+    int64_t iteration;           /* when the iteration began */
 };
 
 struct timeline {
-    int64_t from, to;
-    const char *job; /* NULL: all */
-    bool sends, any, some;
+    int64_t from, to; /* the span that is shown */
+    const char *job;  /* NULL: all */
+    bool sends, any;
+    bool some;     /* `began` is known */
     uint64_t run;  /* streams that have ended */
-    double began;  /* of the first run, seconds since 1970 */
-    int64_t later; /* the last one, since then */
+    double began;  /* when the first run began, seconds since 1970 */
+    int64_t later; /* by how much the present run began later */
     struct timeline_training training;
-    struct timeline_slice batch; /* the last one, of `queries` more visits */
-    uint64_t queries;
+    struct timeline_slice batch; /* the last batch of queries */
+    uint64_t queries;            /* visits of that batch that are still to come */
     struct timeline_slice *slice;
     size_t nslices, slice_room;
     struct timeline_mark *mark;
@@ -123,28 +130,29 @@ struct timeline {
     size_t nnames, name_room;
     struct rec_map processes, groups, names;
     struct rec_arena arena;
-    struct rec_map origins; /* which provenance is kept */
-    char *provenance;       /* of the streams, a line each */
+    struct rec_map origins; /* the provenances that are kept: equal ones only once */
+    char *provenance;       /* the #@ lines of the streams */
     size_t provenance_len, provenance_room;
-    bool opened; /* the provenance of the stream that is read was taken */
-    char *text;  /* scratch */
+    bool opened; /* the provenance of the present stream is taken */
+    char *text;  /* buffer of join() */
     size_t text_room;
 };
 
 /* ---- timeline.c: what is kept -------------------------------------------- */
 
+/* These find the index of a process, a group or a name, and add it if it is new. `track`
+ * is empty if the group has only lanes. */
 bool timeline_find_process(struct timeline *t, struct rec_str text, uint32_t *process,
                            struct rec_error *err) REC_MUST_CHECK;
-/* `track` is empty for lanes. */
 bool timeline_find_group(struct timeline *t, uint32_t process, struct rec_str track,
                          const char *lane, uint32_t *group,
                          struct rec_error *err) REC_MUST_CHECK;
 bool timeline_find_name(struct timeline *t, struct rec_str scope, struct rec_str text,
                         uint32_t *name, struct rec_error *err) REC_MUST_CHECK;
-/* *name is REC_NONE if there is no such. */
+/* Finds a name without scope, but does not add it: *name is REC_NONE if it is new. */
 bool timeline_get_name(struct timeline *t, struct rec_str text, uint32_t *name,
                        struct rec_error *err) REC_MUST_CHECK;
-/* Is it in the time that is shown? */
+/* Does a span of time overlap with the one that is shown? */
 bool timeline_shows(const struct timeline *t, int64_t from, int64_t to);
 bool timeline_add_slice(struct timeline *t, const struct timeline_slice *slice,
                         struct rec_error *err) REC_MUST_CHECK;
@@ -152,32 +160,34 @@ bool timeline_add_mark(struct timeline *t, const struct timeline_mark *mark,
                        struct rec_error *err) REC_MUST_CHECK;
 bool timeline_add_arrow(struct timeline *t, const struct timeline_arrow *arrow,
                         struct rec_error *err) REC_MUST_CHECK;
-/* What a slice is called: its name and, if it has one, its layer's, "2a Conv2d". Without
- * a layer, or where both together are longer than `text`, the name alone, and `text` is
- * not used. */
+/* The name of a slice with that of its layer, "2a Conv2d", made in `text`. If it has no
+ * layer, or if both are too long for `text`, its name alone, and `text` is not used. */
 enum { TIMELINE_SLICE_NAME = 300 };
 const char *timeline_name_slice(const struct timeline *t,
                                 const struct timeline_slice *slice,
                                 char text[TIMELINE_SLICE_NAME]);
-/* Keeps lines of provenance, if they are not there yet. */
+/* Keeps lines of provenance, unless the same lines are kept already. */
 bool timeline_add_provenance(struct timeline *t, struct rec_str lines,
                              struct rec_error *err) REC_MUST_CHECK;
 
-/* The value of a key among fields KEY=VALUE with a TAB between; false: it is not
- * there. */
+/* Finds the value of a key in a list of fields KEY=VALUE with TABs between. False: the
+ * key is not in it. */
 bool timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value);
-/* Finds the first and the last slice of each name, once all slices are there. */
+/* Finds the first and the last slice of each name. Call it when all slices are added. */
 void timeline_find_ends(struct timeline *t);
-/* The slices that an arrow leads from and to; false: it is not drawn. */
+/* Finds the slices that an arrow leads from and to. False: the arrow cannot be drawn. */
 bool timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *arrow,
                          uint32_t *from, uint32_t *to);
 enum { TIMELINE_MARK_NAME = 300 };
+/* Names a mark: "JOB: CAUSE" of a block record, the event of a train record. */
 void timeline_name_mark(const struct timeline_mark *mark, char text[TIMELINE_MARK_NAME]);
 
-/* ---- lanes.c: where slices lie ------------------------------------------- */
+/* ---- lanes.c: which slice is on which track -------------------------------- */
 
+/* A track, or a lane of one. */
 struct timeline_track {
-    uint32_t group, lane; /* of flights: the process */
+    uint32_t group; /* index of the group; of flights: of the process */
+    uint32_t lane;  /* from 0 */
     enum timeline_shape shape;
 };
 
@@ -187,15 +197,17 @@ struct timeline_lanes {
     size_t ntracks, track_room;
 };
 
-/* Gives each slice its track; flights have lanes of their own, if they shall have any. */
+/* Sets the track of each slice and, if `flights`, of each flight, on lanes of their
+ * own. */
 bool timeline_lay(struct timeline *t, struct timeline_lanes *lanes, bool flights,
                   struct rec_error *err) REC_MUST_CHECK;
+/* The index of a track's process. */
 uint32_t timeline_process(const struct timeline *t, struct timeline_track track);
-/* The order in which tracks are shown: order[0..ntracks) is set. */
+/* Sets order[0..ntracks) to the tracks in the order in which they are shown. */
 void timeline_order_tracks(const struct timeline *t, const struct timeline_lanes *lanes,
                            uint32_t *order);
 void timeline_lanes_free(struct timeline_lanes *lanes);
-/* What a track of slices is called. */
+/* Names a track of slices: "server", "server, lane 2", "lane 1". Not for flights. */
 enum { TIMELINE_TRACK_NAME = 300 };
 void timeline_name_track(const struct timeline *t, struct timeline_track track,
                          char text[TIMELINE_TRACK_NAME]);

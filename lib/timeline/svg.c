@@ -1,40 +1,45 @@
-/* A Gantt chart as SVG: a row a track, a bar a slice, a line a transfer. */
+/*
+ * Draws a Gantt chart as SVG: a row for each track, a bar for each slice, a line for each
+ * transfer. SVG has no means to measure text, so widths of texts are estimated.
+ */
 #include "private.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Sizes in pixels. */
 enum {
-    WIDTH = 1000,
+    WIDTH = 1000, /* of the picture */
     MARGIN = 16,
-    ROW = 24,
-    BAR = 16,
-    TITLE = 24,
-    LEGEND = 28,
-    AXIS = 44,
-    NAMES = 300 /* tracks' names are cut to that */
+    ROW = 24,    /* height of a track's row, */
+    BAR = 16,    /* of a bar in it, */
+    TITLE = 24,  /* of a process's name, */
+    LEGEND = 28, /* of the legend, */
+    AXIS = 44,   /* of the axis and its text */
+    NAMES = 300  /* width to which the names of tracks are cut */
 };
-/* Of a character, about: fonts differ. */
+/* The width of a character at the font size used, in pixels: an estimate, fonts
+ * differ. */
 #define CHARACTER 6.2
-/* So much wider is bold text. */
+/* How much wider bold text is: a factor. */
 #define BOLD 1.15
 
 struct chart {
     struct timeline *t;
     struct rec_writer *writer;
     struct timeline_lanes lanes;
-    uint32_t *order;  /* rows: tracks, by process and name */
-    double *middle;   /* of a track's row */
-    uint32_t *track;  /* of a group: its first track; REC_NONE */
-    int64_t from, to; /* what the axis spans */
-    double left, top, bottom;
+    uint32_t *order;          /* the tracks, in the order of their rows */
+    double *middle;           /* middle[track]: the y of the middle of its row */
+    uint32_t *track;          /* track[group]: the group's first track; or REC_NONE */
+    int64_t from, to;         /* the span of the axis, nanoseconds */
+    double left, top, bottom; /* of the area of the bars, pixels */
     bool used[TIMELINE_NLOOKS], titled;
 };
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* Text as XML has it; what it may not have is U+FFFD. */
+/* Writes text with XML's escapes. U+FFFE and U+FFFF, which XML forbids, become U+FFFD. */
 static void
 put_text(struct chart *c, const char *text)
 {
@@ -56,12 +61,13 @@ put_text(struct chart *c, const char *text)
     }
 }
 
+/* The estimated width of a text, in pixels. */
 static double
 text_width(const char *text)
 {
     size_t n = 0;
     for (; *text; text++)
-        n += (*text & 0xc0) != 0x80; /* not in the middle of a character */
+        n += (*text & 0xc0) != 0x80; /* every byte that begins a UTF-8 character */
     return CHARACTER * (double)n;
 }
 
@@ -74,18 +80,21 @@ put_label(struct chart *c, double x, double y, const char *anchor, const char *t
     rec_printf(c->writer, "</text>\n");
 }
 
-/* Text that may be cut, so that it is `width` wide at most: what is cut ends in "...". */
+/* Writes a text that is at most `width` pixels wide: a longer one is cut and ends in
+ * "...". */
 static void
 put_cut_label(struct chart *c, double x, double y, const char *anchor, const char *text,
               double width)
 {
-    char cut[WIDTH]; /* four bytes a character, of which each is wider than four pixels */
+    /* Enough for `width` <= WIDTH: a character has up to 4 bytes, and takes more than 4
+     * pixels. */
+    char cut[WIDTH];
     size_t used = 0, room = (size_t)(width / CHARACTER) - 3;
     if (text_width(text) <= width) {
         put_label(c, x, y, anchor, text);
         return;
     }
-    for (size_t n = 0;; used++) /* there are more than `room` */
+    for (size_t n = 0;; used++) /* ends: the text has more than `room` characters */
         if ((text[used] & 0xc0) != 0x80 && n++ == room)
             break;
     snprintf(cut, sizeof cut, "%.*s...", (int)used, text);
@@ -94,7 +103,8 @@ put_cut_label(struct chart *c, double x, double y, const char *anchor, const cha
 
 /* ---- where things are ---------------------------------------------------- */
 
-/* A server that nothing ran on has a row, too, if data came from or went to it. */
+/* Finds the first track of each group, and adds a track for each group that has none but
+ * is an end of a transfer: a server that ran nothing, but sent or received. */
 static bool
 add_rows(struct chart *c, struct rec_error *err)
 {
@@ -127,6 +137,7 @@ process_of(const struct chart *c, uint32_t track)
     return timeline_process(c->t, c->lanes.track[track]);
 }
 
+/* Finds the place of each row, and the width of the column of names. */
 static bool
 place_rows(struct chart *c, struct rec_error *err)
 {
@@ -151,6 +162,7 @@ place_rows(struct chart *c, struct rec_error *err)
     return true;
 }
 
+/* Finds the span of the axis: that of all slices, cut to the span that is shown. */
 static void
 find_span(struct chart *c)
 {
@@ -168,7 +180,7 @@ find_span(struct chart *c)
     c->to = c->to > c->from ? c->to : c->from + 1;
 }
 
-/* What is outside of the time that is shown is cut off. */
+/* The x of a time. Times outside of the axis are moved to its ends. */
 static double
 place(const struct chart *c, int64_t at)
 {
@@ -178,7 +190,8 @@ place(const struct chart *c, int64_t at)
 
 /* ---- what is drawn ------------------------------------------------------- */
 
-/* Where the layer's name does not fit into the bar, too, the name alone may. */
+/* Draws the bar of a slice, with its name and layer if both fit into it, or else its name
+ * if that fits. A browser shows both as a tooltip. */
 static void
 put_bar(struct chart *c, const struct timeline_slice *slice)
 {
@@ -212,7 +225,7 @@ static void
 put_slices(struct chart *c)
 {
     const struct timeline *t = c->t;
-    struct rec_error ignored; /* closing the writer tells */
+    struct rec_error ignored; /* the error is reported when the writer is closed */
     for (size_t i = 0; i < t->nslices && rec_writer_ok(c->writer, &ignored); i++)
         if (t->slice[i].row->shape == TIMELINE_SLICE)
             put_bar(c, &t->slice[i]);
@@ -274,13 +287,15 @@ put_legend(struct chart *c)
 
 static const struct unit {
     const char *name;
-    double nanoseconds, from; /* the span, seconds, that it is good for */
+    double nanoseconds;
+    double from; /* the shortest span that is shown in this unit, seconds */
 } units[] = {
     {"d", 86400e9, 5 * 86400.0}, {"h", 3600e9, 7200}, {"min", 60e9, 600}, {"s", 1e9, 1},
     {"ms", 1e6, 1e-3},           {"us", 1e3, 1e-6},   {"ns", 1, 0}};
 
-/* A time in units that are whole numbers, "1 h 17 min 36 s": as one number it would have
- * too many digits to read, and rounded the times at the ticks would be wrong. */
+/* Formats the time at the left end of the axis exactly, as whole numbers of units: "1 h
+ * 17 min 36 s". A single number would have too many digits to read; if it were rounded,
+ * the times at the ticks, which count from it, would be wrong. */
 static void
 format_start(char *text, size_t size, int64_t at)
 {
@@ -296,7 +311,8 @@ format_start(char *text, size_t size, int64_t at)
     }
 }
 
-/* 1, 2 or 5 times a power of ten, of which about eight make the span. */
+/* The distance of ticks: 1, 2 or 5 times a power of ten, so that a span has about
+ * eight. */
 static double
 choose_step(double span)
 {

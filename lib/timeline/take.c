@@ -1,4 +1,8 @@
-/* What is shown, as it comes: a record is a slice, a flight, a mark, an arrow. */
+/*
+ * Turns records into slices, flights, marks and arrows, as they come. Records with a
+ * start and an end are rows of a table. Records of training have only one time each: a
+ * slice lasts from one record to the next, so it is kept open until then.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -62,7 +66,7 @@ static const struct timeline_row rows[] = {
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
-/* Of training there are two tracks, made of records that have a time alone. */
+/* The two tracks of training, phases and iterations. Their records have only one time. */
 static const struct timeline_row state_row = {.type = REC_STATE,
                                               .look = TIMELINE_OP,
                                               .start = 1,
@@ -83,9 +87,11 @@ timeline_record(size_t i)
 
 /* ---- time ---------------------------------------------------------------- */
 
-#define LATEST 4e18 /* nanoseconds, about 126 years: two may be added */
+/* The latest time, in nanoseconds: about 126 years. Two of them can be added without
+ * overflowing an int64_t. */
+#define LATEST 4e18
 
-/* Seconds as nanoseconds, within what can be shown. */
+/* Converts seconds to nanoseconds; times beyond LATEST become LATEST. */
 static int64_t
 nanoseconds(double seconds)
 {
@@ -108,7 +114,8 @@ timeline_new(const struct timeline_options *options, struct rec_error *err)
     return t;
 }
 
-/* Runs that follow each other in a log are on the time line of the first. */
+/* A log may have several runs, whose times count from the beginning of each. began= puts
+ * them on the time line of the first run. */
 static bool
 find_began(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
            struct rec_error *err)
@@ -126,7 +133,8 @@ find_began(struct timeline *t, const struct rec_reader *reader, const struct rec
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* A process of one of several runs has the run's number behind its name. */
+/* Finds a process. If each stream is a run of its own (`runs`), then from the second run
+ * on the name of a process has the number of the run behind it. */
 static bool
 find_process(struct timeline *t, struct rec_str name, bool runs, uint32_t *process,
              struct rec_error *err)
@@ -139,6 +147,8 @@ find_process(struct timeline *t, struct rec_str name, bool runs, uint32_t *proce
     return timeline_find_process(t, rec_str(text), process, err);
 }
 
+/* Finds the process and the group of a slice; of a flight, also the groups at its
+ * ends. */
 static bool
 find_place(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
            struct timeline_slice *slice, struct rec_error *err)
@@ -167,7 +177,8 @@ scope_of(const struct timeline_row *row, const struct rec *rec)
     return row->scope ? rec->field[row->scope] : rec_str("");
 }
 
-/* "SRC > DST" of what goes from one to the other, "N queries" of a batch of several. */
+/* Names a slice by its field; a flight between two ops "SRC > DST", a batch of several
+ * queries (field 6 of a visit is BATCH, their number) "N queries". */
 static bool
 name_slice(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
            uint32_t *name, struct rec_error *err)
@@ -204,7 +215,8 @@ look_of(const struct timeline_row *row, const struct rec *rec)
     return row->look;
 }
 
-/* A send leads from the last run of the one op to the first of the other. */
+/* Adds the arrow of a transfer: from the last run of the op that sends to the first run
+ * of the op that receives. */
 static bool
 add_send_arrow(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
                struct rec_error *err)
@@ -216,7 +228,9 @@ add_send_arrow(struct timeline *t, const struct timeline_row *row, const struct 
            timeline_add_arrow(t, &arrow, err);
 }
 
-/* Is a visit of the batch that came before, one of its queries? */
+/* The visits of the queries of a batch follow each other, and each says how many queries
+ * the batch has. *joins: this visit is of the same batch as the one before, so it makes
+ * no slice of its own. */
 static bool
 joins_batch(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
             const struct timeline_slice *slice, bool *joins, struct rec_error *err)
@@ -232,6 +246,7 @@ joins_batch(struct timeline *t, const struct rec_reader *reader, const struct re
     return true;
 }
 
+/* Keeps a slice that is shown. A query that did not wait has no slice for waiting. */
 static bool
 keep_slice(struct timeline *t, const struct timeline_row *row,
            const struct rec_reader *reader, const struct rec *rec,
@@ -249,6 +264,9 @@ keep_slice(struct timeline *t, const struct timeline_row *row,
            (!row->bytes || add_send_arrow(t, row, rec, err));
 }
 
+/* Takes a record with a start and an end. It is checked even if it is not shown. Only
+ * rows with a process_key, the attempts of tasks, have began= and so a place on a time
+ * line of several runs. */
 static bool
 take_slice(struct timeline *t, const struct timeline_row *row,
            const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
@@ -274,7 +292,7 @@ take_slice(struct timeline *t, const struct timeline_row *row,
 
 /* ---- training ------------------------------------------------------------ */
 
-/* A slice of a training run, from one record to the next. */
+/* Adds a slice of a training run, if it has a length and is shown. */
 static bool
 add_training(struct timeline *t, const struct timeline_row *row, const char *track,
              struct rec_str name, struct timeline_slice *slice, struct rec_error *err)
@@ -290,6 +308,7 @@ add_training(struct timeline *t, const struct timeline_row *row, const char *tra
             timeline_add_slice(t, slice, err));
 }
 
+/* Ends the phase that has begun, if there is one. */
 static bool
 end_state(struct timeline *t, int64_t time, struct rec_error *err)
 {
@@ -301,6 +320,7 @@ end_state(struct timeline *t, int64_t time, struct rec_error *err)
     return add_training(t, &state_row, "phase", rec_str(run->phase), &run->state, err);
 }
 
+/* A state record ends a phase and begins the next. */
 static bool
 take_state(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
            struct rec_error *err)
@@ -324,7 +344,8 @@ take_state(struct timeline *t, const struct rec_reader *reader, const struct rec
            (run->state.line = rec_arena_copy(&t->arena, rec->line, err));
 }
 
-/* An iteration is done, the next one starts. */
+/* A step event ends an iteration, whose beginning is known unless something has broken
+ * the chain of iterations, and begins the next. */
 static bool
 take_step(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
           int64_t time, struct rec_error *err)
@@ -345,6 +366,8 @@ take_step(struct timeline *t, const struct rec_reader *reader, const struct rec 
             add_training(t, &iteration_row, "iterations", rec_str(number), &slice, err));
 }
 
+/* An event of training: a step, or a mark. Some events break off an iteration; config
+ * begins one. */
 static bool
 take_train(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
            struct rec_error *err)
@@ -385,9 +408,10 @@ take_trained(struct timeline *t, const struct rec_reader *reader, const struct r
            end_state(t, nanoseconds(end), err);
 }
 
-/* ---- what else is said of slices ----------------------------------------- */
+/* ---- records about slices: deps, ends of tasks, blocks ------------------------- */
 
-/* A dep between tasks: others have no hazard. */
+/* A dep between tasks is an arrow. Deps between ops, which have no hazard=, are not
+ * shown: their sends are. */
 static bool
 take_dep(struct timeline *t, const struct rec *rec, struct rec_error *err)
 {
@@ -400,7 +424,8 @@ take_dep(struct timeline *t, const struct rec *rec, struct rec_error *err)
             timeline_add_arrow(t, &arrow, err));
 }
 
-/* With ok=any what ended somehow was done. */
+/* A done record says that the last attempt of a task succeeded, even if its status is not
+ * 0 (a task with ok=any): then its slice loses the look of a failure. */
 static bool
 take_done(struct timeline *t, const struct rec *rec, struct rec_error *err)
 {
@@ -412,7 +437,7 @@ take_done(struct timeline *t, const struct rec *rec, struct rec_error *err)
     return true;
 }
 
-/* What was not run, or not placed. */
+/* A job that was not placed, or a task that was not run, is a mark. */
 static bool
 take_block(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
            struct rec_error *err)
@@ -430,7 +455,8 @@ take_block(struct timeline *t, const struct rec_reader *reader, const struct rec
             timeline_add_mark(t, &mark, err));
 }
 
-/* The end of a stream: what has no end has none. */
+/* Ends a stream. A phase or iteration that is still open is dropped: nobody knows when it
+ * would have ended. */
 static void
 end_run(struct timeline *t)
 {
@@ -440,6 +466,7 @@ end_run(struct timeline *t)
     t->queries = 0;
 }
 
+/* A type may have several rows: a visit is a slice of its batch and a wait before it. */
 bool
 timeline_take(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
               struct rec_error *err)

@@ -1,4 +1,7 @@
-/* What is kept of records: names, slices, marks, arrows. */
+/*
+ * Keeps what take.c makes of records: processes, groups, names, slices, marks, arrows.
+ * All refer to each other by index, and each text is kept once.
+ */
 #include "private.h"
 
 #include <stdio.h>
@@ -43,7 +46,8 @@ timeline_any(const struct timeline *t)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* A new name of a map, which it has as number `index`. NULL: *err. */
+/* Copies a text, and adds it to a map with the value `index`. Returns the copy. NULL:
+ * *err. */
 static const char *
 keep(struct timeline *t, struct rec_map *map, struct rec_str text, size_t index,
      struct rec_error *err)
@@ -55,7 +59,8 @@ keep(struct timeline *t, struct rec_map *map, struct rec_str text, size_t index,
                : NULL;
 }
 
-/* Two texts with a TAB between, in the scratch. */
+/* Joins two texts with a TAB between, which no field contains. *joined is valid until the
+ * next call. */
 static bool
 join(struct timeline *t, struct rec_str a, struct rec_str b, struct rec_str *joined,
      struct rec_error *err)
@@ -139,7 +144,7 @@ timeline_get_name(struct timeline *t, struct rec_str text, uint32_t *name,
     return true;
 }
 
-/* The layer that a record says: what a person called it goes before what it is. */
+/* The layer that a record names: label=, which a person gave, or else type=. */
 static struct rec_str
 find_layer(const char *line)
 {
@@ -235,7 +240,7 @@ timeline_find_value(struct rec_str keys, const char *name, struct rec_str *value
     return false;
 }
 
-/* ---- once all is there --------------------------------------------------- */
+/* ---- when all records are taken ------------------------------------------ */
 
 void
 timeline_find_ends(struct timeline *t)
@@ -249,8 +254,9 @@ timeline_find_ends(struct timeline *t)
     }
 }
 
-/* From the last slice of the one name to the first of the other. One needs a slice that
- * lasts to bind to, and goes forward. */
+/* An arrow leads from the last slice of one name to the first slice of another. It is
+ * drawn only forward in time, and only between slices that have a length: viewers bind
+ * the ends of an arrow to the slices that enclose them. */
 bool
 timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *arrow,
                     uint32_t *from, uint32_t *to)
@@ -266,7 +272,7 @@ timeline_find_arrow(const struct timeline *t, const struct timeline_arrow *arrow
            tail->from != tail->to && head->from != head->to && tail->to <= head->from;
 }
 
-/* What happened: a task failed or was not run, an instance came. */
+/* The name says what happened: a job or task was blocked, an instance came. */
 void
 timeline_name_mark(const struct timeline_mark *mark, char text[TIMELINE_MARK_NAME])
 {

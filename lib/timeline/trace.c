@@ -1,4 +1,8 @@
-/* The trace: events in order of time, JSON. */
+/*
+ * Writes the trace: events of the Trace Event Format as JSON, in order of time. Slices
+ * become an event each (X), flights two (b, e), arrows two (s, f), marks one (i). At each
+ * begin and end of a slice the counter of its process is written (C).
+ */
 #include "private.h"
 
 #include "rampipe/json.h"
@@ -7,20 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Kinds at one time are in this order: what ends makes room for what begins, and an arrow
- * needs the slices that it binds to. */
+/* Events at the same time are written in this order: slices end before others begin, so
+ * that counters do not jump, and arrows follow the slices that they are bound to. */
 enum kind { FLIGHT_END, SLICE_END, SLICE, FLIGHT, ARROW, ARROW_HEAD, MARK };
 
 struct event {
-    int64_t at;
-    uint32_t index; /* of a slice, an arrow, a mark */
+    int64_t at;     /* nanoseconds */
+    uint32_t index; /* of a slice, an arrow or a mark, depending on kind */
     enum kind kind;
 };
 
-/* What goes on in a process. */
+/* The values of the counters of a process. */
 struct load {
-    uint32_t running, flights;
-    double bytes;
+    uint32_t running, flights; /* slices and flights that have begun but not ended */
+    double bytes;              /* bytes in flight */
 };
 
 struct picture {
@@ -54,6 +58,8 @@ compare_events(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* A slice without length has no end event: the event of its beginning writes all of
+ * it. */
 static bool
 add_slice(struct picture *p, size_t i, struct rec_error *err)
 {
@@ -64,6 +70,7 @@ add_slice(struct picture *p, size_t i, struct rec_error *err)
             add(p, slice->to, flight ? FLIGHT_END : SLICE_END, i, err));
 }
 
+/* The tail is 1 ns before the end of its slice, so that it lies inside of the slice. */
 static bool
 add_arrow(struct picture *p, size_t i, struct rec_error *err)
 {
@@ -108,6 +115,8 @@ put_number(struct picture *p, const char *key, double value)
     json_num(p->json, value);
 }
 
+/* Opens an event of a phase ("X", "b", ...) in a process. In the trace, processes and
+ * tracks are numbered from 1. */
 static void
 open_event(struct picture *p, const char *phase, uint32_t process)
 {
@@ -116,6 +125,7 @@ open_event(struct picture *p, const char *phase, uint32_t process)
     put_number(p, "pid", process + 1);
 }
 
+/* Times of the format are microseconds. */
 static void
 put_time(struct picture *p, const char *key, int64_t at)
 {
@@ -139,7 +149,7 @@ put_value(struct picture *p, const struct rec_field_spec *spec, struct rec_str t
         json_str(p->json, text);
 }
 
-/* What a record says, in the order and by the names of its row. */
+/* Writes the fields and known keys of a record as the arguments of an event. */
 static void
 put_args(struct picture *p, enum rec_type type, const char *line)
 {
@@ -198,7 +208,8 @@ put_names(struct picture *p)
     }
 }
 
-/* What failed is red in Chrome; Perfetto shows the category. */
+/* A slice that failed is red in Chrome, by the colour name "terrible"; Perfetto shows its
+ * category. */
 static void
 put_slice(struct picture *p, const struct timeline_slice *slice)
 {
@@ -215,6 +226,8 @@ put_slice(struct picture *p, const struct timeline_slice *slice)
     json_close_map(p->json);
 }
 
+/* Writes the begin (b) or the end (e) of a flight. Both have the same id, the number of
+ * the slice, by which viewers match them. */
 static void
 put_flight(struct picture *p, const struct timeline_slice *slice, const char *phase,
            int64_t at)
@@ -244,6 +257,9 @@ put_mark(struct picture *p, const struct timeline_mark *mark)
     json_close_map(p->json);
 }
 
+/* Writes the tail (s) or the head (f) of an arrow. bp=e binds the head to the slice
+ * that encloses its time, as the tail is bound; without it, viewers bind it to the
+ * next slice. */
 static void
 put_arrow(struct picture *p, const struct event *event)
 {
@@ -262,7 +278,9 @@ put_arrow(struct picture *p, const struct event *event)
     json_close_map(p->json);
 }
 
-/* The instances of a training run, nothing behind its end. */
+/* Writes the counter of instances of a training run from a state record; at the end
+ * of the state all values are 0. The next state, which begins at that time, sets them
+ * again. */
 static void
 put_instances(struct picture *p, const struct timeline_slice *slice, int64_t at,
               bool begins)
@@ -282,7 +300,7 @@ put_instances(struct picture *p, const struct timeline_slice *slice, int64_t at,
     json_close_map(p->json);
 }
 
-/* What goes on, after a slice has begun or ended. */
+/* Updates the counter of a process after a slice has begun or ended, and writes it. */
 static void
 put_load(struct picture *p, const struct timeline_slice *slice, int64_t at, bool begins)
 {
@@ -299,7 +317,7 @@ put_load(struct picture *p, const struct timeline_slice *slice, int64_t at, bool
     *n += begins ? 1 : -1u;
     load->bytes += begins ? slice->bytes : -slice->bytes;
     if (load->flights == 0)
-        load->bytes = 0; /* nothing stays of rounding */
+        load->bytes = 0; /* removes rounding errors of the sum */
     put_counter(p, slice->row->counter, at, process,
                 slice->row->bytes ? load->bytes : *n);
 }

@@ -1,15 +1,16 @@
-// The page: what is shown, and what keys, mouse and address do with it. start() is called behind
-// the data: if they are cut off, the page says so instead.
+// The page: its state, and how keys, mouse and address change it. start() is called by the
+// last line of the page, behind the data: if the page was cut off, it is never called, and
+// the page shows that it is not whole.
 
 const byId = (id) => document.getElementById(id);
 
-/* Everything that is on the screen follows from this and the data. */
+/* The state of the page. What is on the screen is a function of it and the data. */
 function makeState() {
     return {
-        data: null, view: null, // what drawChart() knows of the canvas, and the time that is shown
+        data: null, view: null, // view: the canvas, its sizes, and the time that is shown
         series: null, counters: null, layout: null, colours: null, curveColours: null,
         theme: "light", folded: new Set(), hidden: new Set(),
-        text: "", found: null, hit: -1, // of a search: its hits, and which one was stepped to
+        text: "", found: null, hit: -1, // the search: its text, its hits, the current hit
         selected: -1, arrows: [], drawn: false, frame: 0,
     };
 }
@@ -34,7 +35,7 @@ function drawNow() {
 
 let telling = 0;
 
-/* The status and the address follow once nothing has changed for a while. */
+/* Updates the status and the address when nothing has changed for a while. */
 function tellLater() {
     clearTimeout(telling);
     telling = setTimeout(() => {
@@ -61,7 +62,7 @@ function layOut() {
     byId("spacer").style.height = `${Math.max(0, state.layout.height + AXIS - state.view.height)}px`;
 }
 
-/* The canvas has the size of its place, in pixels of the screen. */
+/* Gives the canvas the size of its place, in pixels of the screen. */
 function resize() {
     const scroller = byId("scroller"), canvas = byId("chart"), view = state.view;
     view.ratio = window.devicePixelRatio || 1;
@@ -81,7 +82,8 @@ function resize() {
 
 /* ---- the time that is shown ------------------------------------------------------------------ */
 
-/* Not less than 10 ns, not more than twice all there is, whose middle is one of its times. */
+/* Sets the time that is shown. It is at least 10 ns and at most twice the time of all spans
+ * long, and its middle is within that time. */
 function setTime(from, to) {
     const view = state.view, data = state.data, all = data.to - data.from;
     const span = Math.min(Math.max(to - from, 10), Math.max(10, 2 * all));
@@ -97,7 +99,7 @@ function showAll() {
     setTime(state.data.from - margin, state.data.to + margin);
 }
 
-/* By a factor; the time below x stays where it is. */
+/* Zooms by a factor; the time at x stays where it is. */
 function zoom(factor, x) {
     const view = state.view, at = view.from + (x - GUTTER) / view.scale;
     setTime(at - (at - view.from) * factor, at + (view.to - at) * factor);
@@ -115,7 +117,7 @@ function rowAt(y) {
     return y < AXIS || at >= layout.height ? null : layout.rows[rowIndex(layout, at)];
 }
 
-/* The spans within 2 pixels of a place, the one that lies there or is nearest first. */
+/* The spans within 2 pixels of a place, the nearest first. */
 function spansAt(x, y) {
     const { data, view } = state, row = rowAt(y), found = [];
     if (!row || !row.lanes || x < GUTTER)
@@ -186,7 +188,7 @@ function addList(parent, pairs) {
     parent.append(list);
 }
 
-/* Lines NAME=VALUE as pairs. */
+/* Splits lines NAME=VALUE into pairs. */
 function keysOf(detail) {
     return detail === "" ? [] : detail.split("\n").map((line) => {
         const at = line.indexOf("=");
@@ -250,7 +252,8 @@ function select(span) {
     addArrows(panel, "Then", state.arrows.filter((a) => a[0] === span).map((a) => [a[1], a[2]]));
 }
 
-/* Moves so that a span is seen, and zooms if it would be narrower than 3 pixels or wider than all. */
+/* Moves the chart so that a span is visible. Zooms if the span would be narrower than 3
+ * pixels or wider than the chart. */
 function reveal(span) {
     const { data, view } = state, start = data.start[span], length = data.length[span];
     const process = data.tracks[data.track[span]].process;
@@ -310,7 +313,7 @@ function setTheme(theme) {
     redraw();
 }
 
-/* A box to tick for each kind; two records may have kinds of one name. */
+/* A check box for each name of a kind: kinds of different records may share a name. */
 function drawLegend() {
     const data = state.data, count = new Map(), list = byId("kinds");
     for (let i = 0; i < data.n; i++)
@@ -371,7 +374,7 @@ function writeAddress() {
     try {
         window.history.replaceState(null, "", written);
     } catch (error) {
-        // a page inside of another has no address of its own
+        // a page in a frame of another page may have no address of its own
     }
 }
 
@@ -450,14 +453,14 @@ function click(x, y) {
 
 function listenToMouse() {
     const canvas = byId("chart"), scroller = byId("scroller");
-    let drag = null; // where it began
+    let drag = null; // where dragging began; null: no button is down
     scroller.addEventListener("scroll", () => {
         state.view.scroll = scroller.scrollTop;
         redraw();
     });
     canvas.addEventListener("wheel", (event) => {
         if (event.offsetX < GUTTER)
-            return; // scrolls, as everywhere
+            return; // above the names, the wheel scrolls as usual
         event.preventDefault();
         if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
             move((event.deltaX || event.deltaY) / 1000);
@@ -525,6 +528,6 @@ function start() {
         if (window.location.hash !== written)
             readAddress();
     });
-    drawNow(); // what stands in a page that is loaded is true, whether or not it is ever looked at
+    drawNow(); // now, not in a frame: a tab in the background gets none, and must not be empty
     tellStatus();
 }

@@ -1,9 +1,10 @@
 "use strict";
-// The data of a page: columns of spans, in the order of tracks and of time. It is known which spans
-// are on a track, in a process, of a kind; what a search finds; how many go on at a time.
+// The data of a page: spans as columns of numbers, sorted by track and time (page.c writes
+// them), and what is computed from them: series for drawing, hits of a search, counters.
 // Times are nanoseconds, in doubles: exact up to 104 days.
 
-/* Numbers of a column, for which plain arrays would take twice the memory. */
+/* Makes the data of a page from its JSON. Columns become typed arrays, because plain arrays
+ * would take twice the memory. */
 function makeData(json) {
     const n = json.start.length;
     const data = {
@@ -30,7 +31,7 @@ function makeData(json) {
     json.tracks.forEach(([process, name, flights, count], i) => {
         data.tracks.push({ process, name, flights: flights === 1, first: at, end: at + count });
         for (let time = 0, end = at + count; at < end; at++) {
-            time += json.start[at]; // the first is a time, others are counted from the one before
+            time += json.start[at]; // the first is a time, the others are differences
             data.start[at] = time;
             data.track[at] = i;
         }
@@ -48,7 +49,7 @@ function makeData(json) {
     return data;
 }
 
-/* The value of a key in lines NAME=VALUE; "" if there is none. */
+/* The value of a key in lines NAME=VALUE; "" if the key is not there. */
 function findKey(detail, key) {
     for (const line of detail.split("\n"))
         if (line.startsWith(key + "="))
@@ -58,7 +59,8 @@ function findKey(detail, key) {
 
 /* ---- series: the spans of a track that look alike ----------------------------------------- */
 
-/* The first of `list` in [from, to) that is not below `value`, as indices of `of`. */
+/* The first position in list[from..to) whose element e has of[e] >= value; `to` if none
+ * has. Binary search. */
 function lowerBound(of, list, from, to, value) {
     while (from < to) {
         const middle = (from + to) >>> 1;
@@ -71,9 +73,9 @@ function lowerBound(of, list, from, to, value) {
 }
 
 /*
- * Of each track: for each kind, and for what a search has found and has not, the spans in order, and
- * the sum of the lengths of those before. With it, what a pixel of the chart shows costs the same
- * whether it stands for one span or for a million.
+ * Makes the series of each track: its spans of one kind, hits of a search apart from the
+ * others, in order, with the sums of the lengths before each. The sums give the share of a
+ * pixel that spans take in the same time, whether there are one or a million of them.
  */
 function makeSeries(data, hits) {
     return data.tracks.map((track) => {
@@ -102,8 +104,8 @@ function makeSeries(data, hits) {
     });
 }
 
-/* How many spans of the kinds that are shown overlap with a time. Spans of a track do not overlap
- * with each other, so their ends are in order, too. */
+/* Counts the spans of kinds that are not hidden which overlap with [from, to]. Spans of a
+ * track do not overlap with each other, so their ends are sorted, too. */
 function countShown(data, series, hidden, from, to) {
     let n = 0;
     data.tracks.forEach((track, i) => {
@@ -124,7 +126,7 @@ function countShown(data, series, hidden, from, to) {
     return n;
 }
 
-/* The first span of a track that ends at a time or later. */
+/* The first span of a track that ends at `time` or later. */
 function firstAt(data, track, time) {
     let from = track.first, to = track.end;
     while (from < to) {
@@ -139,8 +141,8 @@ function firstAt(data, track, time) {
 
 /* ---- search -------------------------------------------------------------------------------- */
 
-/* The spans whose name or keys have a text in them, in upper or lower case: {list in order of time,
- * one byte a span}; null: no text. */
+/* The spans whose name or keys contain a text, whatever its case: {hits: 1 for each span
+ * found, list: these spans by time}. null: the text is empty. */
 function search(data, text) {
     if (text === "")
         return null;
@@ -159,15 +161,17 @@ function search(data, text) {
 
 /* ---- counters ------------------------------------------------------------------------------ */
 
-/* What a span adds to its counter while it lasts: a list of numbers, one a curve. */
+/* The curves of a counter: the keys whose values a span adds to it while it lasts. A
+ * counter that is not listed has one curve, which counts spans. */
 const CURVES = {
     "bytes in flight": ["bytes"],
     instances: ["active", "standby", "preparing"],
 };
 
 /*
- * The counters of each process: [{process, name, curves: [{name, time, value, most, blocks}]}], steps
- * that begin at a time. Spans of no length count nothing.
+ * Makes the counters of each process: [{process, name, curves: [{name, time, value, most,
+ * blocks}]}]. A curve is a step function: value[i] holds from time[i] on. Spans without
+ * length are not counted.
  */
 function makeCounters(data) {
     const found = new Map();
@@ -187,7 +191,7 @@ function makeCounters(data) {
         const end = (i) => data.start[i] + data.length[i];
         const ends = Uint32Array.from(spans).sort((a, b) => end(a) - end(b));
         const curves = (CURVES[counter.name] || [""]).map((key) => {
-            const value = new Map(); // of a text of keys: many spans have the same
+            const value = new Map(); // by number of a details text, which many spans share
             const weigh = (i) => {
                 const detail = data.detail[i];
                 if (key === "")
@@ -205,12 +209,13 @@ function makeCounters(data) {
                 for (; b < n && data.start[begins[b]] === time; b++)
                     now += weigh(begins[b]);
                 if (e === b)
-                    now = 0; // nothing stays of rounding
+                    now = 0; // no span is left: remove rounding errors
                 curve.time.push(time);
                 curve.value.push(now);
                 curve.most = Math.max(curve.most, now);
             }
-            curve.blocks = new Float64Array((curve.value.length >>> 6) + 1); // the most of 64 steps
+            // the maximum of each 64 steps, so that drawing can skip them
+            curve.blocks = new Float64Array((curve.value.length >>> 6) + 1);
             curve.value.forEach((value, i) => {
                 curve.blocks[i >>> 6] = Math.max(curve.blocks[i >>> 6], value);
             });
@@ -220,7 +225,7 @@ function makeCounters(data) {
     });
 }
 
-/* The last step of a curve at or before a time; -1: there is none. */
+/* The index of the last step of a curve at or before a time; -1: there is none. */
 function stepAt(curve, time) {
     let from = 0, to = curve.time.length;
     while (from < to) {
@@ -238,18 +243,18 @@ function stepAt(curve, time) {
 const UNITS = [["d", 86400e9, 5 * 86400e9], ["h", 3600e9, 7200e9], ["min", 60e9, 600e9],
     ["s", 1e9, 1e9], ["ms", 1e6, 1e6], ["µs", 1e3, 1e3], ["ns", 1, 0]];
 
-/* The unit in which a span of time is read well. */
+/* The unit that suits a span of time: [name, nanoseconds, shortest span]. */
 function unitOf(span) {
     return UNITS.find((unit) => Math.abs(span) >= unit[2]);
 }
 
-/* A length, or a point in time, exact to the nanosecond unless it is longer than 15 digits. */
+/* A length or a point in time as text, exact to the nanosecond up to 15 digits. */
 function timeText(time) {
     const [name, size] = unitOf(time);
     return `${Number((time / size).toPrecision(15))} ${name}`;
 }
 
-/* A point in time where `step` can still be told. */
+/* A point in time as text, with as many digits as a difference of `step` needs. */
 function roundTime(time, step) {
     const [name, size] = unitOf(Math.max(Math.abs(time), step));
     const digits = Math.max(0, Math.min(12, Math.ceil(-Math.log10(step / size))));

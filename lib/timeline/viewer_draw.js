@@ -1,5 +1,6 @@
-// Where things are on the chart, and how they are drawn. Spans are drawn into an array of pixels:
-// that takes the same time however many there are. Lines and text are drawn over it.
+// The layout of the chart, and how it is drawn. Spans are drawn into an array of pixels,
+// which is faster than calls of the canvas for many small boxes. Lines and text are drawn
+// over it.
 
 const GUTTER = 190, AXIS = 26, HEADER = 22, TRACK = 22, CURVE = 40, GAP = 3;
 const THEMES = {
@@ -23,12 +24,13 @@ function brightness([red, green, blue]) {
     return (0.3 * red + 0.59 * green + 0.11 * blue) / 255;
 }
 
-/* As an element of a Uint32Array over pixels, whose bytes are red, green, blue, opaque. */
+/* A colour as an element of a Uint32Array over pixels: the bytes red, green, blue, 255. */
 function pixel([red, green, blue]) {
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/* Of each kind: [as it is, dimmed] and the text on it. What would not be seen on the ground is mixed. */
+/* The colours of each kind: of spans, [normal, dimmed], and of text on them. A dark colour
+ * on a dark background is made lighter. */
 function makeColours(data, theme) {
     const back = parseColour(theme.back), dark = brightness(back) < 0.5;
     return data.kinds.map((kind) => {
@@ -46,15 +48,15 @@ function makeColours(data, theme) {
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* How thick the lanes of n flights are that overlap with each other. */
+/* The height of a lane of flights, if there are n lanes. */
 function laneHeight(n) {
     return n <= 20 ? 8 : n <= 80 ? 4 : 2;
 }
 
-/* The rows from the top: a process, its counters, its tracks, its flights, of which all lanes are
- * one row. */
+/* Makes the rows, from the top: for each process its name, its counters, its tracks, and
+ * one row for all lanes of its flights. */
 function makeRows(data, counters, folded) {
-    const rows = [], of = new Map(); // of a track: its row
+    const rows = [], of = new Map(); // of: track -> its row
     let y = 0;
     const add = (row, height) => {
         rows.push({ ...row, y, height });
@@ -62,7 +64,7 @@ function makeRows(data, counters, folded) {
             of.set(track, rows[rows.length - 1]);
         y += height;
     };
-    // of each process, for there may be thousands
+    // sorted by process once: there may be thousands of processes
     const parts = data.processes.map(() => ({ tracks: [], marks: [], counters: [] }));
     data.tracks.forEach((track, i) => parts[track.process].tracks.push(i));
     data.marks.forEach((mark) => parts[mark[1]].marks.push(mark));
@@ -91,7 +93,7 @@ function makeRows(data, counters, folded) {
     return { rows, of, height: y };
 }
 
-/* The row at a height of the chart, or the last one. */
+/* The index of the row at the height y of the chart, or of the last row. */
 function rowIndex(layout, y) {
     let from = 0, to = layout.rows.length - 1;
     while (from < to) {
@@ -109,7 +111,7 @@ function visibleRows(view, layout) {
     return layout.rows.slice(rowIndex(layout, view.scroll), end + 1);
 }
 
-/* The top and the bottom of a lane, below the top of its row. */
+/* The top and the bottom of a lane, counted from the top of its row. */
 function laneAt(row, lane) {
     const height = (row.height - 2 * GAP) / row.lanes.length;
     return [GAP + lane * height, GAP + (lane + 1) * height];
@@ -117,7 +119,8 @@ function laneAt(row, lane) {
 
 /* ---- spans --------------------------------------------------------------------------------- */
 
-/* Fills what is visible of a box, in pixels of the screen; at least one wide and high. */
+/* Fills the visible part of a box, which is at least one pixel of the screen wide and
+ * high. */
 function fillBox(view, x0, x1, y0, y1, colour) {
     const { pixels, columns } = view;
     const left = Math.max(0, Math.round(x0)), top = Math.max(0, Math.round(y0));
@@ -133,9 +136,10 @@ function fillBox(view, x0, x1, y0, y1, colour) {
 }
 
 /*
- * Draws the spans of a series between two lines of pixels. One that is wider than a pixel is a box;
- * those that begin in one pixel otherwise are a column, as high as the share of the pixel that they
- * take, on top of what other kinds have there (`used`): at least one line, for something is there.
+ * Draws the spans of a series between two lines of pixels. A span that is at least one pixel
+ * wide is a box. Narrower spans that begin in the same column of pixels are drawn together:
+ * as high as the share of that time that they take, and at least one line, on top of the
+ * columns of other kinds (`used`).
  */
 function drawSeries(view, data, track, one, top, bottom, colour, used) {
     const scale = view.columns / (view.to - view.from), { list, sum, count } = one;
@@ -153,18 +157,20 @@ function drawSeries(view, data, track, one, top, bottom, colour, used) {
         const x = (start - view.from) * scale;
         k = i + 1;
         if (length * scale >= 1) {
-            // a line between spans that follow each other
+            // one pixel less leaves a line between spans that follow each other
             const right = x + length * scale;
             fillBox(view, x, right - x > 4 ? right - 1 : right, top, bottom, colour);
             continue;
         }
         const column = Math.max(0, Math.floor(x)), until = view.from + (column + 1) / scale;
-        let step = 1; // it is near: in steps that double, then between the last two
+        // The first span behind the pixel is usually near: search in steps that double, then
+        // between the last two (galloping search).
+        let step = 1;
         for (; k + step < count && data.start[list[k + step]] < until; step *= 2)
             k += step;
         k = lowerBound(data.start, list, k, Math.min(count, k + step), until);
         if (k > i + 1 && data.length[list[k - 1]] * scale >= 1)
-            k--; // the last one goes on behind the pixel
+            k--; // the last span reaches beyond the pixel, and gets a box
         if (column >= view.columns)
             continue;
         const share = Math.min(1, (sum[k] - sum[i]) * scale);
@@ -196,7 +202,7 @@ function drawSpans(view, data, series, rows, colours, hidden) {
     }
 }
 
-/* The names of spans that are wide enough, as much as fits. */
+/* Writes the names of spans into those that are wide enough, cut to fit. */
 function drawNames(view, data, rows, colours, hidden, hits) {
     const context = view.context, least = 24 / view.scale;
     context.textBaseline = "middle";
@@ -208,7 +214,7 @@ function drawNames(view, data, rows, colours, hidden, hits) {
         const track = data.tracks[row.lanes[0]];
         let i = firstAt(data, track, view.from);
         for (; i < track.end && data.start[i] <= view.to; i++) {
-            if (data.length[i] < least) { // many may follow that are no wider
+            if (data.length[i] < least) { // many short spans may follow
                 i = skipShort(data, track, i, least);
                 continue;
             }
@@ -227,8 +233,8 @@ function drawNames(view, data, rows, colours, hidden, hits) {
     }
 }
 
-/* Of spans on a track: the last one before one that is at least so long. They are kept in blocks of
- * 256, of which the longest is known. */
+/* The last span of a track, from i on, before one that is at least `least` long. The
+ * longest of each block of 256 spans is known, so that blocks of short ones are skipped. */
 function skipShort(data, track, i, least) {
     if (!data.longest) {
         data.longest = new Float64Array((data.n >>> 8) + 1);
@@ -246,7 +252,7 @@ function xOf(view, time) {
     return GUTTER + (time - view.from) * view.scale;
 }
 
-/* The curves of a counter on top of each other; of each pixel the most. */
+/* Draws the curves of a counter on top of each other. Each pixel shows the maximum. */
 function drawCounter(view, row, y, colours) {
     const curves = row.counter.curves, context = view.context;
     const width = view.width - GUTTER, step = (view.to - view.from) / width;
@@ -274,7 +280,7 @@ function drawCounter(view, row, y, colours) {
             const low = base[x];
             base[x] = Math.min(top, low + level[c][x]);
             if (x > 0 && base[x] === base[x - 1] && x + 1 < width)
-                continue; // no corner
+                continue; // no corner of the outline is here
             if (x > 0)
                 context.lineTo(GUTTER + x, y + row.height - GAP - (base[x - 1] / top) * height);
             context.lineTo(GUTTER + x, y + row.height - GAP - (base[x] / top) * height);
@@ -291,7 +297,8 @@ function drawCounter(view, row, y, colours) {
     });
 }
 
-/* 1, 2 or 5 times a power of ten units, of which about `n` make the span. */
+/* The distance of ticks: 1, 2 or 5 times a power of ten of a unit, so that the span has
+ * about `n` of them. */
 function chooseStep(span, n) {
     const unit = unitOf(span)[1], rough = span / unit / n;
     const power = 10 ** Math.floor(Math.log10(rough));
@@ -301,7 +308,7 @@ function chooseStep(span, n) {
 function drawAxis(view, theme) {
     const context = view.context;
     const step = chooseStep(view.to - view.from, Math.max(2, (view.width - GUTTER) / 120));
-    // one unit for all, unless steps would have many digits of it
+    // all ticks have the same unit: that of the times, or a smaller one if steps need digits
     const most = Math.max(Math.abs(view.from), Math.abs(view.to));
     const [unit, size] = unitOf(Math.min(most, 10000 * step));
     const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
@@ -328,7 +335,7 @@ function fit(text, width) {
     return text.length <= most ? text : text.slice(0, most - 1) + "…";
 }
 
-/* What stands left of rows, and the rows that have no spans. */
+/* Draws the names at the left of rows, and rows without spans: processes and counters. */
 function drawRows(view, rows, theme, folded, curveColours) {
     const context = view.context;
     for (const row of rows) {
@@ -366,7 +373,7 @@ function drawRows(view, rows, theme, folded, curveColours) {
     }
 }
 
-/* The top and the bottom of a track on the screen; null: it is folded. */
+/* The top and the bottom of a track on the screen; null: its process is folded. */
 function placeOf(view, layout, track) {
     const row = layout.of.get(track);
     if (!row)
@@ -375,7 +382,7 @@ function placeOf(view, layout, track) {
     return { top: AXIS + row.y - view.scroll + top, bottom: AXIS + row.y - view.scroll + bottom };
 }
 
-/* A frame around a span, and the arrows that lead to and from it. */
+/* Draws a frame around the selected span, and the arrows that lead to and from it. */
 function drawSelected(view, data, layout, span, arrows, theme) {
     const context = view.context, place = placeOf(view, layout, data.track[span]);
     if (!place)
@@ -409,7 +416,7 @@ function drawSelected(view, data, layout, span, arrows, theme) {
     context.lineWidth = 1;
 }
 
-/* All of it. */
+/* Draws the whole chart. */
 function drawChart(view, data, state) {
     const context = view.context, theme = THEMES[state.theme];
     const rows = visibleRows(view, state.layout);

@@ -1,10 +1,15 @@
-/* YAML through libyaml's events, fed a line at a time. */
+/*
+ * Reads YAML with libyaml, and builds a tree from its events (scalar, start and end of a
+ * list or map). libyaml gets its input a line at a time through a rec_reader, so that
+ * gzip, wrong UTF-8 and errors are treated as in all other inputs.
+ */
 #include "rampipe/yaml.h"
 
 #include <stdlib.h>
 #include <yaml.h>
 
-/* Values are kept in the order in which they were made, to be freed. */
+/* Every value is in a chain, so that yaml_source_free() needs no recursion, and frees the
+ * values of a document that turned out to be wrong, too. */
 struct kept {
     struct yaml_value value;
     struct kept *before;
@@ -13,19 +18,20 @@ struct kept {
 struct yaml_source {
     struct rec_reader *reader; /* borrowed */
     yaml_parser_t parser;
-    yaml_event_t event; /* the one at hand */
-    bool open;          /* there is one */
+    yaml_event_t event; /* the current event, */
+    bool open;          /* if there is one */
     struct kept *kept;
     struct rec_arena arena; /* of texts and keys */
-    char *line;
-    size_t used, taken, room;
-    bool failed; /* inside the handler: *err is filled */
+    char *line;             /* the current line with its LF: `used` bytes, of which */
+    size_t used, taken;     /* libyaml has taken `taken` */
+    size_t room;
+    bool failed; /* give() has filled *err */
     struct rec_error *err;
 };
 
 /* ---- lines for libyaml --------------------------------------------------- */
 
-/* The next line, with its LF; 1, 0, -1. */
+/* Reads the next line into source->line. 1; 0: the end; -1: *err. */
 static int
 read_line(struct yaml_source *source)
 {
@@ -48,6 +54,8 @@ read_line(struct yaml_source *source)
     return 1;
 }
 
+/* libyaml's read handler: gives up to `size` bytes. 1, with *given == 0 at the end; 0: it
+ * failed. */
 static int
 give(void *context, unsigned char *bytes, size_t size, size_t *given)
 {
@@ -77,6 +85,7 @@ fail_at(struct yaml_source *source, size_t line, const char *text)
                        text);
 }
 
+/* Fills *err after libyaml has failed. Returns false. */
 static bool
 explain(struct yaml_source *source)
 {
@@ -94,7 +103,7 @@ explain(struct yaml_source *source)
     return fail_at(source, parser->problem_mark.line, text);
 }
 
-/* Parses the next event, in the place of the one at hand. */
+/* Replaces the current event by the next one. */
 static bool
 next_event(struct yaml_source *source)
 {
@@ -107,7 +116,8 @@ next_event(struct yaml_source *source)
     return true;
 }
 
-/* Refuses what a scalar, list or map may have besides its contents. */
+/* Refuses aliases, and anchors and tags of a scalar, list or map: an alias can make a
+ * small file expand to a huge one, and a tag changes what a text means. */
 static bool
 check_properties(struct yaml_source *source)
 {
@@ -137,6 +147,7 @@ check_properties(struct yaml_source *source)
                            "a tag (!name) is not taken: quote a text that begins with !");
 }
 
+/* A copy of the current scalar in the arena. NULL: *err. */
 static const char *
 keep_text(struct yaml_source *source)
 {
@@ -149,7 +160,8 @@ keep_text(struct yaml_source *source)
     return rec_arena_copy(&source->arena, (struct rec_str){text, len}, source->err);
 }
 
-/* ---- values -------------------------------------------------------------- */
+/* ---- values: each read_*() begins at the first event of a value and ends at its
+ * last  */
 
 static struct yaml_value *
 new_value(struct yaml_source *source, enum yaml_kind kind)
@@ -191,7 +203,7 @@ read_list(struct yaml_source *source, int depth)
     return list;
 }
 
-/* The key at hand, and its value. */
+/* Reads a member of a map: the current event is its key. `keys` are those before it. */
 static struct yaml_value *
 read_member(struct yaml_source *source, struct rec_map *keys, int depth)
 {
@@ -239,7 +251,8 @@ read_map(struct yaml_source *source, int depth)
     return ok ? map : NULL;
 }
 
-/* The value that begins with the event at hand, which is its last one afterwards. */
+/* Reads the value that begins with the current event, inside `depth` lists and maps. The
+ * bound on the depth also bounds the recursion. */
 static struct yaml_value *
 read_value(struct yaml_source *source, int depth)
 {
@@ -274,6 +287,8 @@ yaml_source_new(struct rec_reader *reader, struct rec_error *err)
     return source;
 }
 
+/* Skips the events between documents, then the start of the document, and reads its
+ * value. The end of the document is skipped by the next call. */
 int
 yaml_source_next(struct yaml_source *source, const struct yaml_value **value,
                  struct rec_error *err)
@@ -283,7 +298,7 @@ yaml_source_next(struct yaml_source *source, const struct yaml_value **value,
         if (!next_event(source))
             return -1;
         if (source->event.type == YAML_STREAM_END_EVENT ||
-            source->event.type == YAML_NO_EVENT) /* behind the end */
+            source->event.type == YAML_NO_EVENT) /* the end was reached before */
             return 0;
     } while (source->event.type == YAML_STREAM_START_EVENT ||
              source->event.type == YAML_DOCUMENT_END_EVENT);
