@@ -67,8 +67,8 @@ double rng_sinpi(double x);
  *     normal:MEAN:SD
  *     lognormal:MEAN:SD            mean and deviation of the variable itself; SD at
  *                                  most 1e6 MEAN
- *     skewnormal:SKEW:MIN:MAX      Azzalini's skew normal of shape SKEW; its central 99.8 %
- *                                  is mapped to [MIN, MAX], the rest is drawn again
+ *     skewnormal:SKEW:MIN:MAX      Azzalini's skew normal of shape SKEW; its central
+ *                                  99.8 % is mapped to [MIN, MAX], the rest redrawn
  *     pmf:V=P,V=P,...              V with probability P; the P sum to 1
  *     file:PATH                    the numbers of a file, one a line, again and again
  *
@@ -116,12 +116,14 @@ struct rng_arrivals_options {
     /* Spacings come from `file`, if it is given, else from the distribution `spacing`
      * (struct rng_dist; in units of 1/rate), else from a gamma distribution of mean 1. */
     const char *spacing; /* or NULL */
-    double cv;        /* of the gamma distribution, standard deviation / mean: 1 makes it
-                  exponential, 0 fixed; else 1e-6 to 1000 */
+    /* Of the gamma distribution, standard deviation / mean: 1 makes it exponential, 0
+     * fixed; else 1e-6 to 1000. */
+    double cv;
     const char *file; /* or NULL: spacings, one a line, plain or gzip; read bit by bit */
     double speed_up;  /* spacings of `file` are divided by it; 0 stands for 1 */
-    double rate; /* sums of spacings are divided by it to give seconds: arrivals/s, if
-                         the mean spacing is 1 */
+    /* Sums of spacings are divided by it to give seconds: arrivals/s, if spacings have
+     * mean 1. */
+    double rate;
     const char *change;      /* how the rate changes, a name of the list above; or NULL */
     const char *change_text; /* its numbers, as in the list */
     uint32_t seed;

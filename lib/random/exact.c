@@ -79,7 +79,7 @@ static const struct sum log_of[] = {{-0x1.7fafa3bd8151cp-2, 0x1.219024acd3b77p-5
                                     {0x1.5d1bdbf5809cap-2, 0x1.4236383dc7fe1p-56}};
 
 /* ln(1 + r + error), |r| <= 1/44, where `error` is what was lost when r was rounded. The
- *  terms r - r^2/2 are summed in two doubles; r^3/3 - r^4/4 + ... is small enough for
+ * terms r - r^2/2 are summed in two doubles; r^3/3 - r^4/4 + ... is small enough for
  * one. */
 static struct sum
 log_near_1(double r, double error)
