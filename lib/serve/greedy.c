@@ -1,6 +1,5 @@
-/* The published planner (InferLine, section 4, algorithms 1 and 2): from a plan that
- * meets the objective to cheaper ones, one action at a time. It is greedy, and simulates
- * little. */
+/* The published planner (InferLine, section 4): from a plan that meets the objective to
+ * cheaper ones, one action at a time. It is greedy, and simulates little. */
 #include "planner.h"
 
 #include <math.h>

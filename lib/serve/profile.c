@@ -1,5 +1,5 @@
 /* Profiles: the time that a replica is busy with a batch. Between the batches that were
- * measured, 1/throughput is interpolated linearly, as in the published simulator. */
+ * measured, 1/throughput is interpolated linearly. */
 #include "rampipe/serve.h"
 
 uint64_t
