@@ -491,13 +491,12 @@ enum serve_goal { SERVE_LEAST_COST, SERVE_MOST_THROUGHPUT };
 
 struct serve_objective {
     enum serve_goal goal;
-    double slo; /* latency, seconds */
-    double
-        percentile; /* above 0, up to 100: so many per cent of the queries must meet it */
-    double budget;  /* for all replicas, US$ an hour; INFINITY: any */
-    uint32_t replicas;            /* the most that a stage may have */
-    struct serve_options options; /* no drop_after, no warmup */
-    struct rec_limit limit;       /* on simulations */
+    double slo;        /* latency, seconds */
+    double percentile; /* above 0, up to 100: per cent of the queries that must meet it */
+    double budget;     /* for all replicas, US$ an hour; INFINITY: any */
+    uint32_t replicas; /* the most that a stage may have */
+    struct serve_options options;                      /* no drop_after, no warmup */
+    struct rec_limit limit;                            /* on simulations */
     void (*tell)(void *context, uint64_t simulations); /* progress; may be NULL */
     void *context;
 };

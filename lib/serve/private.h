@@ -22,9 +22,8 @@ struct serve_token {
 /* The batches of a stage in the order in which they were done. Starts as {0}. */
 struct serve_trail {
     struct serve_trailed {
-        double finish; /* seconds */
-        uint32_t
-            first; /* its first query in `member`; its last is before the next's first */
+        double finish;  /* seconds */
+        uint32_t first; /* index in `member`; its queries end where the next's begin */
     } * batch;
     uint32_t *member; /* queries */
     size_t nbatches, room, nmembers, member_room;

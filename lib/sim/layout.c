@@ -250,8 +250,7 @@ learn(struct sim_layout *layout, const struct net_cluster *cluster,
         bound_costs(layout->pool);
     key = rec_arena_copy(&layout->arena, geometry, err);
     if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
-        layout->cost_room =
-            1; /* most layouts need one, and rec_grow() begins with more */
+        layout->cost_room = 1; /* most need one cost, and rec_grow() begins with more */
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||

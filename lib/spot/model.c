@@ -303,8 +303,7 @@ walk_events(const struct spot_trace *trace, struct spot_model *m, struct walk *w
                 (double)trace->event[i].count;
         if (trace->populated && trace->instances == 0 && time == trace->start) {
             m->start_instances = m->max_instances = w->population = added;
-            added =
-                0; /* the log's first rows add the instances that were there already */
+            added = 0; /* these were there when the log began */
         }
         if (trace->nrows == 0 && time > trace->start && added + preempted > 0 &&
             !take_row(w, time, err))
