@@ -8,7 +8,7 @@
  * is late even with the least time that is still to come, it is late whatever is chosen
  * for later stages; if too many queries are, this branch is cut. What remains are the
  * solutions of the group, without those that another one makes superfluous. One solution
- * of each group form a plan, if not too many queries are late in any of them.
+ * of each group form a plan, if not too many queries are late in one or another.
  */
 #include "search.h"
 

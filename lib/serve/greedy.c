@@ -103,8 +103,8 @@ new_best(const struct serve_planner *planner, struct rec_error *err)
 
 /* The stage on the next cheaper hardware. It starts with batches of 1 and the fewest
  * replicas that meet the objective without costing more than now; then fewer replicas and
- * larger batches are tried for this stage alone, as long as one of them is an
- * improvement. */
+ * larger batches are tried for this stage alone, as long as the objective is still
+ * met. */
 static bool
 try_cheaper(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
             struct best *best, struct rec_error *err)
@@ -206,8 +206,9 @@ check_alone(struct serve_planner *planner, const struct serve_choice *choice,
 typedef bool action(struct serve_planner *, struct serve_choice *, uint32_t,
                     struct best *, struct rec_error *);
 
-/* Takes the best action until none is an improvement. Actions that save most are tried
- * first, since try() simulates nothing that costs more than the best so far. */
+/* Takes the best action until none meets the objective at the same cost or less. Actions
+ * that save most are tried first, since try() simulates nothing that costs more than the
+ * best so far. */
 static bool
 minimize(struct serve_planner *planner, struct serve_choice *choice,
          struct rec_error *err)
