@@ -15,19 +15,24 @@ struct planning {
     bool exact;
     struct serve_pipeline pipeline;
     struct serve_order order;
-    double *arrival; /* seconds */
+    double *arrival; /* times of the n queries of the sample, seconds */
     size_t n, room;
-    double holdout; /* the share; NAN: not said */
-    struct serve_arrivals drawn;
-    double *again; /* arrivals, drawn once more; NULL: they are not */
-    uint32_t redrawn;
-    size_t planned; /* of the n the first, which are planned for */
-    bool ended;     /* the stream of the queries */
-    size_t rungs;   /* to be written */
+    double holdout;              /* the share of the sample to hold out; NAN: not given */
+    struct serve_arrivals drawn; /* how the sample was drawn */
+    double *again;               /* n arrivals drawn in the same way; NULL: none were */
+    uint32_t redrawn;            /* their seed */
+    size_t planned; /* the plan is for the first `planned` of the n queries */
+    bool ended;     /* the stream of the queries has ended */
+    size_t rungs;   /* number of rungs to write */
 };
 
-/* With so many the rate is a thousand times as high. */
+/* At the last rung the rate is about a thousand times the planned one (1.15^50 =
+ * 1084). */
 enum { RUNGS_MAX = 50 };
+
+/* The edges of the redrawn queries are drawn with --seed plus this: half the range of
+ * seeds, as for their arrivals (lib/serve/sample.c). */
+static const uint32_t SEED_DISTANCE = (uint32_t)1 << 31;
 
 static void
 tell(void *context, uint64_t simulations)
@@ -112,7 +117,7 @@ take(struct planning *p, const struct rec *rec)
     if (rec->type == REC_QUERY)
         return take_query(p, rec);
     p->ended = p->ended || (rec->type == REC_MARK && p->n > 0);
-    /* how the pipeline was run does not count, and need not fit */
+    /* The plan replaces these, so they need not fit the pipeline. */
     if (rec->type == REC_CONFIG || rec->type == REC_ENVELOPE ||
         rec->type == REC_PLANNED || rec->type == REC_RUNG)
         return rec_need(cli->reader, rec, &cli->err);
@@ -182,7 +187,8 @@ write_planned(struct planning *p, const struct serve_planner *planner,
     rec_end(w);
 }
 
-/* The most queries in windows from the time that one query alone takes to a minute. */
+/* Writes the envelope: the most queries in windows of time. Their lengths double, from
+ * the time that a query alone takes to a minute. */
 static bool
 write_envelope(struct planning *p, const struct serve_planner *planner,
                const struct serve_plan *plan)
@@ -233,8 +239,8 @@ write_rung(struct planning *p, double rate, const struct serve_config *config,
     }
 }
 
-/* How to run it when queries come faster, and what plans for such rates alone would
- * cost. */
+/* Writes the rungs: configurations for higher rates, and what a plan for each of these
+ * rates alone would cost. */
 static bool
 write_rungs(struct planning *p, struct serve_planner *planner,
             const struct serve_plan *plan, const struct serve_trial *trial)
@@ -263,7 +269,8 @@ write_rungs(struct planning *p, struct serve_planner *planner,
     return ok;
 }
 
-/* Queries to hold the plan against: others, drawn alike, or the last of the sample. */
+/* Chooses the queries to judge the plan by: others that are drawn in the same way, or the
+ * last ones of the sample, for which it is then not planned. */
 static bool
 hold_out(struct planning *p)
 {
@@ -280,7 +287,8 @@ hold_out(struct planning *p)
                p->n);
 }
 
-/* The plan is held against queries that it was not fitted to, and gets more replicas. */
+/* Judges the plan by queries that it was not fitted to, and adds replicas where they miss
+ * the objective. */
 static bool
 secure(struct planning *p, struct serve_planner *planner, struct serve_plan *plan,
        const struct serve_trial *trial, struct serve_attained *attained)
@@ -317,7 +325,7 @@ make_plan(struct planning *p)
     if (planner && p->exact && (ok || err->code == REC_NO))
         ok = serve_plan_exactly(planner, &plan, err);
     if (p->again)
-        trial.seed += (uint32_t)1 << 31;
+        trial.seed += SEED_DISTANCE;
     ok = ok && (p->holdout == 0 || secure(p, planner, &plan, &trial, &attained));
     if (ok) {
         write_configs(p, &plan);

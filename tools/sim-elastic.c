@@ -12,11 +12,12 @@
 #include <math.h>
 
 struct model {
-    struct training training; /* first: what is called gets it */
+    struct training training; /* first: callbacks get a pointer to it, and cast it */
     struct train_elastic_options options;
     struct train_elastic_profile profile;
     double samples;
-    uint64_t on_demand; /* instances; 0: as many as start */
+    uint64_t
+        on_demand; /* instances bought on demand; 0: those at the start, in pipelines */
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -41,6 +42,7 @@ read_iterations(struct cli *cli, const char *text, struct train_elastic_profile 
     return true;
 }
 
+/* A directory of measurements gives all times; options replace single ones of them. */
 static bool
 read_profile(struct training *t, struct model *m, const struct sim_elastic_args *args)
 {

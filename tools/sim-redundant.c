@@ -12,7 +12,7 @@
 #include <math.h>
 
 struct model {
-    struct training training; /* first: what is called gets it */
+    struct training training; /* first: callbacks get a pointer to it, and cast it */
     struct train_redundant_options options;
     struct train_redundant_profile profile;
 };
@@ -76,7 +76,7 @@ write_state(void *context, double time, enum train_redundant_status status, bool
 static void
 put_known(struct rec_writer *w, const char *key, double value)
 {
-    if (isfinite(value)) /* what was free has no value for money */
+    if (isfinite(value)) /* performance at no cost has infinite value: no key */
         rec_num_key(w, key, value);
 }
 

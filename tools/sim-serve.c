@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* The pipeline, and the run of the stream that is read. */
+/* The pipeline, and the run of the stream that is being read. */
 struct serving {
     struct cli *cli;
     struct serve_options options;
@@ -16,11 +16,11 @@ struct serving {
     struct serve_tuning tuning;
     struct serve_run_sink sink;
     struct serve_pipeline pipeline;
-    bool served; /* a run has used it: the next record of a pipeline begins another */
+    bool served; /* a run has used it: the next record of a pipeline begins another one */
     struct serve_run *run;
     struct sim_clock clock;
     uint64_t runs;
-    bool warned; /* of a pipeline without rungs */
+    bool warned; /* the warning about a pipeline without rungs was given */
 };
 
 static bool
@@ -146,8 +146,8 @@ write_served(void *context, const struct serve_served *served, struct rec_error 
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* The first run has --seed, the others those that follow, so each can be made again
- * alone. */
+/* The first run has the seed of --seed, and each other one the next number, so that a run
+ * can be repeated alone. */
 static bool
 begin(struct serving *s)
 {
@@ -167,7 +167,8 @@ forget(struct serving *s)
     s->run = NULL;
 }
 
-/* The stream ends: the run, if queries came; else it was of the pipeline. */
+/* The stream ends, and with it the run, if it had queries; else the stream was only the
+ * pipeline. */
 static bool
 finish(struct serving *s)
 {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A timeline of a first step: what the observer hears, with the job's servers at hand. */
+/* What the observer needs to write a timeline of a job's first step. */
 struct timeline {
     struct rec_writer *writer;
     const struct sim_done *job;
@@ -24,8 +24,8 @@ put_server(const struct timeline *t, uint32_t op)
     rec_text_field(t->writer, name);
 }
 
-/* The op records are not in what sim writes, so pictures have its layer's name from
- * here. */
+/* The output of sim has no op records, so a run record carries the name of the op's
+ * layer, which pictures show. */
 static void
 pass_op_key(struct rec_writer *writer, const struct graph_op *op, const char *key)
 {
@@ -71,6 +71,8 @@ write_send(void *context, uint32_t d, double start, double end)
     rec_end(t->writer);
 }
 
+/* Costs are remembered by geometry, but a timeline needs each op's times: the step is
+ * simulated once more, for an observer. */
 static bool
 write_timeline(void *context, const struct sim_done *done,
                const struct net_cluster *cluster, const uint32_t *servers,

@@ -28,11 +28,11 @@ training_read(struct training *t, const struct training_options *options)
 struct run {
     void *model;
     struct sim_clock clock;
-    bool begun; /* a record was the model's */
+    bool begun; /* the model took a record */
 };
 
-/* The seed of the next run: the first has --seed, the others those that follow, as the
- * traces of tracegen preempt --runs. So each run can be made again alone. */
+/* The seed of the next run: the first has that of --seed, and each other one the next
+ * number, as the traces of tracegen preempt --runs. So a run can be repeated alone. */
 static uint32_t
 next_seed(const struct training *t)
 {
@@ -64,7 +64,7 @@ finish(struct training *t, struct run *run)
     return ok && cli_change_provenance(t->cli, "seed", next_seed(t));
 }
 
-/* A record, which may be of the run, or end its stream. */
+/* Takes a record. The mark between two streams ends a run that has begun. */
 static bool
 take(struct training *t, struct run *run, const struct rec *rec)
 {
@@ -113,7 +113,7 @@ training_write_accounts(struct training *t, const double seconds[4],
 {
     static const char *const names[] = {"useful", "wasted", "reconfiguring", "stalled"};
     for (size_t i = 0; i < TRAIN_NACCOUNTS; i++) {
-        /* what was moved to another account may leave -1e-12 */
+        /* time that was moved to another account may leave -1e-12 by rounding */
         rec_begin(t->cli->writer, "account");
         rec_text_field(t->cli->writer, names[i]);
         rec_num_field(t->cli->writer, fmax(0, seconds[i]));

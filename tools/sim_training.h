@@ -1,11 +1,11 @@
-/* What the two models of training on spot instances share: runs, options, records. */
+/* What sim elastic and sim redundant share: options, runs, records. */
 #ifndef RAMPIPE_SIM_TRAINING_H
 #define RAMPIPE_SIM_TRAINING_H
 
 #include "rampipe/cli.h"
 #include "rampipe/sim.h"
 
-/* The options they share, as given (tools/sim_training.ggo). */
+/* The values of the options of tools/sim_training.ggo, as the user gave them. */
 struct training_options {
     bool brief, price_given, on_demand_price_given;
     const char *until, *victims, *seed, *stream, *limit, *price, *on_demand_price;
@@ -23,30 +23,31 @@ struct training_options {
 struct training {
     struct cli *cli;
     bool brief;
-    double until;           /* INFINITY: as the trace says */
+    double until; /* end of the simulated time, seconds; INFINITY: of the trace */
     struct rec_limit limit; /* on steps of a run */
-    uint64_t seed, runs;    /* runs: that ended */
-    uint32_t stream;        /* of random victims */
+    uint64_t seed;          /* of the first run */
+    uint64_t runs;          /* that have ended */
+    uint32_t stream;        /* of the random numbers that choose victims */
     size_t victims;
     double price, on_demand_price; /* US$ an instance-hour */
 
     const struct sim_model *model;
-    /* A run of the model's; NULL: cli->err. free_run() frees it. */
+    /* Makes a run of the model, which free_run() frees. NULL: cli->err says why. */
     void *(*new_run)(struct training *training, uint32_t seed);
     void (*free_run)(void *run);
 };
 
-/* Reads the options they share. */
+/* Reads the shared options. */
 bool training_read(struct training *training, const struct training_options *options);
-/* Every stream of the input is a run. */
+/* Reads the whole input; each of its streams is a run. */
 bool training_run(struct training *training);
-/* A state record; counts are of active, standby and preparing instances. */
+/* Writes a state record; the counts are of active, standby and preparing instances. */
 void training_write_state(struct training *training, double time, const uint64_t count[3],
                           const char *phase);
-/* account records. */
+/* Writes the account records; seconds, and instance-seconds, by account. */
 void training_write_accounts(struct training *training, const double seconds[4],
                              const double instance_seconds[4]);
-/* Keys of a trained record: instance-seconds by state, prices. */
+/* Writes keys of a trained record: instance-seconds by state, and prices. */
 void training_write_keys(struct training *training, const double by_state[3]);
 
 #endif

@@ -23,7 +23,8 @@ pass_on(void *context, const struct rec *rec)
     rec_put_line(cli->writer, rec->line);
 }
 
-/* "log" of /a/b/log.csv.gz. */
+/* Writes the model under the name of the first file without directories and extensions:
+ * "log" for /a/b/log.csv.gz. */
 static void
 put_model(struct cli *cli, const struct spot_model *model)
 {

@@ -10,8 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STILL_MAX = 1000000 /* arrivals at one instant before --until gives up */ };
-static const double STEPS_MAX = 9007199254740992; /* 2^53: all integers up to it exist */
+/* Arrivals at one instant after which --until is given up: time does not pass. */
+enum { STILL_ARRIVALS_MAX = 1000000 };
+static const double STEPS_MAX =
+    9007199254740992; /* 2^53: a double has every integer to it */
+
+/* Streams of random numbers, one a quantity, next to those of arrivals in lib/random.
+ * They may never change: a seed must always give the same jobs. */
+enum { STREAM_STEPS = 2, STREAM_DEADLINE = 3, STREAM_CHOICE = 4 };
 
 enum sampling { CYCLE, REPLACE, REMOVE, REMOVE_AND_REPEAT };
 
@@ -22,23 +28,23 @@ struct pool_graph {
 
 struct drawing {
     struct cli *cli;
-    uint64_t jobs; /* how many; UINT64_MAX with --until */
-    double until;
-    bool exact; /* the number was asked for */
+    uint64_t jobs; /* the number to draw; UINT64_MAX with --until */
+    double until;  /* seconds */
+    bool exact;    /* --jobs was given: fewer are an error */
     const char *prefix;
     enum sampling sampling;
     struct rng_arrivals *arrivals;
     struct rng_dist *steps, *deadline;
-    struct rng *choice; /* of graphs */
-    struct graph graph; /* being read */
+    struct rng *choice; /* draws graphs */
+    struct graph graph; /* the one that is being read */
     struct pool_graph *pool;
     size_t npool, room;
     struct rec_arena arena;
-    uint32_t *order; /* of the pool, for sampling without replacement */
-    size_t left;     /* of this round */
+    uint32_t *order; /* sampling without replacement: the graphs left come first */
+    size_t left;     /* number of graphs that are left in this round */
 };
 
-/* An error of the library in the value of an option names the option. */
+/* Library messages name no options: if an option's value is wrong, it is named here. */
 static bool
 explain(struct drawing *d, const char *option, const struct rec_error *err)
 {
@@ -57,7 +63,8 @@ read_dist(struct drawing *d, const char *option, const char *text, uint32_t seed
     return *dist || explain(d, option, &err);
 }
 
-/* So many jobs, by their number or an estimate; then when they arrive. */
+/* Checks the number of jobs, or an estimate of it, against --limit, and makes the
+ * arrivals. */
 static bool
 read_arrivals(struct drawing *d, const struct tracegen_jobs_args *args, uint32_t seed)
 {
@@ -104,13 +111,14 @@ read_options(struct drawing *d, const struct tracegen_jobs_args *args)
         !cli_choice(cli, "sampling", args->sampling_arg, hows, &how) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
         !read_arrivals(d, args, (uint32_t)seed) ||
-        !read_dist(d, "steps", args->steps_arg, (uint32_t)seed, 2, &d->steps) ||
+        !read_dist(d, "steps", args->steps_arg, (uint32_t)seed, STREAM_STEPS,
+                   &d->steps) ||
         (args->deadline_fraction_given &&
          !read_dist(d, "deadline-fraction", args->deadline_fraction_arg, (uint32_t)seed,
-                    3, &d->deadline)))
+                    STREAM_DEADLINE, &d->deadline)))
         return false;
     d->sampling = (enum sampling)how;
-    d->choice = rng_new((uint32_t)seed, 4, &cli->err);
+    d->choice = rng_new((uint32_t)seed, STREAM_CHOICE, &cli->err);
     return d->choice != NULL;
 }
 
@@ -145,7 +153,8 @@ take(struct drawing *d, const struct rec *rec)
     return true;
 }
 
-/* The next graph to train, NULL when there is none left. */
+/* The graph of the next job; NULL: none is left. Without replacement, the graph drawn
+ * changes places with the last one left (Fisher and Yates), in O(1). */
 static const struct pool_graph *
 choose(struct drawing *d, uint64_t job)
 {
@@ -224,7 +233,7 @@ write_jobs(struct drawing *d)
         if (!rec_writer_ok(cli->writer, &cli->err) || !write_job(d, i, graph, time))
             return false;
         still = time > last ? 0 : still + 1;
-        if (still > STILL_MAX && d->jobs == UINT64_MAX)
+        if (still > STILL_ARRIVALS_MAX && d->jobs == UINT64_MAX)
             return rec_fail(&cli->err, REC_DATA,
                             "--interarrival is always 0: --until never comes");
         last = time;

@@ -26,7 +26,8 @@ struct preempt {
     struct spot_hourly hourly;
     bool minutes_given;
     uint64_t seed, runs, events;
-    struct spot_trace *trace; /* --compare collects, else NULL */
+    struct spot_trace
+        *trace; /* --compare: collects the events; else NULL, they are written */
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -54,7 +55,7 @@ read_figures(struct preempt *p, const struct tracegen_preempt_args *args)
     return !(m->prob_big > 1) || cli_usage(p->cli, "--big-chance must be at most 1");
 }
 
-/* One chance, or 24. */
+/* Reads one chance for all hours, or 24. */
 static bool
 read_chances(struct cli *cli, const char *option, const char *text, double chance[24])
 {
@@ -96,7 +97,7 @@ read_hourly(struct preempt *p, const struct tracegen_preempt_args *args)
            read_chances(p->cli, "addition", args->addition_arg, h->addition);
 }
 
-/* Options of the other processes would do nothing. */
+/* Refuses options of other processes than the one asked for: they would do nothing. */
 static bool
 check_process(struct preempt *p, const struct tracegen_preempt_args *args)
 {
@@ -169,7 +170,8 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
 
 /* ---- the model ----------------------------------------------------------- */
 
-/* Chances on the command line make a model on their own; a FILE is still read. */
+/* Does a model have to be read? Not if chances are given by options, or by the hour; but
+ * a FILE that is given is read all the same. */
 static bool
 needs_input(const struct preempt *p, const struct tracegen_preempt_args *args)
 {
@@ -210,7 +212,7 @@ read_model(struct preempt *p)
 
 /* ---- drawing ------------------------------------------------------------- */
 
-/* `part` of the run at hand is drawn. */
+/* Shows progress: `part` (0 to 1) of the present run is drawn. */
 static void
 tell(struct preempt *p, double part)
 {
@@ -331,7 +333,8 @@ compare(struct preempt *p, const char *path, bool repair)
     return ok;
 }
 
-/* What the options leave to the model. */
+/* Takes from the model what options did not say: length, counts, instances at the
+ * start. */
 static bool
 complete(struct preempt *p, const struct tracegen_preempt_args *args)
 {

@@ -8,15 +8,16 @@
 
 #include <math.h>
 
-enum { STILL_MAX = 1000000 /* arrivals at one instant before --until gives up */ };
+/* Arrivals at one instant after which --until is given up: time does not pass. */
+enum { STILL_ARRIVALS_MAX = 1000000 };
 
 struct drawing {
     struct cli *cli;
-    uint64_t queries; /* how many; UINT64_MAX: as many as come */
-    double until;
-    bool exact; /* the number was asked for */
+    uint64_t queries; /* the number to draw; UINT64_MAX: as many as come */
+    double until;     /* seconds */
+    bool exact;       /* --queries was given: fewer are a no */
     const char *prefix;
-    const char *process; /* the option that an error of the library is about */
+    const char *process; /* the option of the process: errors of its value name it */
     size_t unit;         /* of --deltas */
     struct rng_arrivals_options options;
     struct rng_arrivals *arrivals;
@@ -24,8 +25,8 @@ struct drawing {
 
 /* ---- options ------------------------------------------------------------- */
 
-/* One of --rate, --piecewise, --interarrival, --deltas, and no option that would do
- * nothing. */
+/* Exactly one of --rate, --piecewise, --interarrival and --deltas must be given, and no
+ * option that would do nothing with it. */
 static bool
 check_process(struct drawing *d, const struct tracegen_queries_args *args)
 {
@@ -67,7 +68,8 @@ read_number(struct drawing *d, const struct tracegen_queries_args *args)
             cli_seconds(cli, "until", args->until_arg, false, &d->until));
 }
 
-/* The file of --deltas; standard input cannot be that and the stream. */
+/* Reads the options of --deltas. Standard input cannot be both its file and the
+ * stream. */
 static bool
 read_deltas(struct drawing *d, const struct tracegen_queries_args *args)
 {
@@ -121,7 +123,8 @@ read_rate(struct drawing *d, const struct tracegen_queries_args *args)
     return true;
 }
 
-/* An error of the library in a value names its option. */
+/* Library messages name no options: if the process's value is wrong, its option is named
+ * here. */
 static bool
 explain(struct drawing *d, bool ok)
 {
@@ -131,7 +134,7 @@ explain(struct drawing *d, bool ok)
     return cli_usage(d->cli, "--%s: %s", d->process, err.text);
 }
 
-/* So many queries, by their number or an estimate. */
+/* Checks the number of queries, or an estimate of it, against --limit. */
 static bool
 check_limit(struct drawing *d, const struct tracegen_queries_args *args)
 {
@@ -181,7 +184,7 @@ pass_on(struct cli *cli)
         if (rec.type == REC_QUERY)
             return rec_reader_fail(cli->reader, &cli->err,
                                    "the stream has queries already");
-        if (rec.type != REC_ARRIVALS) /* it is of other queries */
+        if (rec.type != REC_ARRIVALS) /* one that came is of other queries */
             rec_put_line(cli->writer, rec.line);
     }
     if (status < 0 && cli->nfiles == 0 && rec_reader_bytes(cli->reader) == 0) {
@@ -191,14 +194,14 @@ pass_on(struct cli *cli)
     return status == 0;
 }
 
-/* How they are drawn, so that others like them can be. */
+/* Writes how the queries are drawn, so that plan can draw others like them. */
 static void
 write_arrivals(struct drawing *d)
 {
     const struct rng_arrivals_options *o = &d->options;
     struct rec_writer *w = d->cli->writer;
     if (o->file || (o->spacing && strncmp(o->spacing, "file:", 5) == 0))
-        return; /* the file may be another by then */
+        return; /* by then the file may have changed */
     rec_begin(w, "arrivals");
     rec_uint_field(w, o->seed);
     if (o->spacing)
@@ -230,7 +233,7 @@ write_queries(struct drawing *d)
         if (status <= 0 || time >= d->until)
             break;
         still = time > last ? 0 : still + 1;
-        if (still > STILL_MAX && isfinite(d->until) && !d->options.file)
+        if (still > STILL_ARRIVALS_MAX && isfinite(d->until) && !d->options.file)
             return rec_fail(&cli->err, REC_DATA,
                             "inter-arrival times are always 0: --until never comes");
         last = time;

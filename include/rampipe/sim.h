@@ -1,14 +1,14 @@
 /*
  * rampipe/sim.h - event simulation: the event queue, one training step, layouts, replay.
  *
- * sim_step() at work: each server runs one op at a time, the ready op of highest priority
- * (preemptively); each dep is on its way from the end of its source for its own time,
- * whatever else is sent; an op is ready when the deps of all its parents have arrived.
- * The step ends when all ops and all deps, sync deps too, are done.
+ * The model of sim_step(): each server runs one op at a time, the ready op of highest
+ * priority, which preempts others. Each dep leaves at the end of its source and takes its
+ * own time, whatever else is sent. An op is ready when the deps of all its parents have
+ * arrived. The step ends when all ops and all deps are done, sync deps included.
  *
- * In RAMP nothing contends once a job is placed, so what a training step costs depends
- * only on the graph, on which ops share a server, and on how the servers lie to each
- * other. A layout (op -> slot) remembers the costs of all geometries it was used with:
+ * In RAMP the jobs do not contend once they are placed. So the cost of a training step
+ * depends only on the graph, on which ops share a server, and on the geometry: how the
+ * servers lie to each other. A layout (op -> slot) remembers its cost for each geometry:
  *
  *     graph --- layout (op -> slot) --- geometry (how slots lie to each other) --- cost
  */
@@ -23,7 +23,8 @@ REC_BEGIN_DECLS
 
 /* ---- the event queue ----------------------------------------------------- */
 
-/** An event: what happens is the owner's; equal times go by key. */
+/** An event. The owner of the queue gives the key its meaning; of equal times, the
+ * smaller key comes first. */
 struct sim_event {
     double time; /* seconds; not negative */
     uint64_t key;
@@ -47,14 +48,16 @@ void sim_queue_free(struct sim_queue *queue);
 struct sim_placed {
     const struct graph *graph;
     uint32_t nservers;
-    const uint32_t *server;    /* per op: 0 to nservers-1 */
-    const uint32_t *placed;    /* per op: when it was placed on its server; among equal
-                                  ops the later one runs first */
-    const double *priority;    /* per op, higher first, NAN: none; NULL: shortest first */
-    const double *dep_seconds; /* per dep: time on the way, 0 for no flow */
+    const uint32_t *server; /* per op: 0 to nservers-1 */
+    const uint32_t *placed; /* per op: its number in the order of placing; among ops of
+                                  equal priority and length, the higher one runs first */
+    const double *priority; /* per op, higher first, NAN: none; NULL: shortest first */
+    const double
+        *dep_seconds; /* per dep: time on the way; 0: no flow, it arrives at once */
 };
 
-/** Called when an op has run from start to end and when a flow is done; for timelines. */
+/** Called for each time that an op has run without a break, and for each flow when it
+ * leaves, with its times (seconds); for timelines. Either function may be NULL. */
 struct sim_observer {
     void (*run)(void *context, uint32_t op, double start, double end);
     void (*send)(void *context, uint32_t dep, double start, double end);
@@ -62,40 +65,40 @@ struct sim_observer {
 };
 
 struct sim_step {
-    double seconds;    /* of the step */
-    double comm;       /* with at least one flow on its way, seconds */
-    double comp;       /* with at least one op running, seconds */
-    double busy;       /* server-seconds of ops running */
-    double sequential; /* sum of compute, seconds */
+    double seconds;    /* length of the step */
+    double comm;       /* time with at least one flow on its way, seconds */
+    double comp;       /* time with at least one op running, seconds */
+    double busy;       /* time that servers run ops, server-seconds */
+    double sequential; /* sum of the ops' compute, seconds */
     uint32_t used;     /* servers with at least one op */
     uint64_t events;   /* ops and deps completed */
 };
 
 /**
- * Simulates one step. `observer` may be NULL. False: out of memory, or a deadlock (a
- * cycle), which *err describes by what waits for what.
+ * Simulates one step from time 0. `observer` may be NULL. False: out of memory; times
+ * that are not finite; or a deadlock, whose cycle of ops *err names.
  */
 bool sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
               struct sim_step *step, struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * A step piece by piece, for whoever has a clock that others share. sim_step() is all of
- * it at once, from time 0 on.
+ * A step that is simulated piece by piece, for models that share a clock. sim_step() is
+ * all of it at once, from time 0 on.
  */
 struct sim_stepping;
 
-/** Starts a step at `time`, seconds; what takes no time has happened. *placed and
- * *observer are copied, what they point to is borrowed. NULL: *err. */
+/** Starts a step at `time` (seconds), and lets everything happen that takes no time.
+ * *placed and *observer are copied; what they point to is borrowed. NULL: *err. */
 struct sim_stepping *sim_stepping_new(const struct sim_placed *placed,
                                       const struct sim_observer *observer, double time,
                                       struct rec_error *err) REC_MUST_CHECK;
 /** The time of the next event, seconds; INFINITY: nothing is left to happen. */
 double sim_stepping_next(struct sim_stepping *stepping);
-/** Lets everything happen up to and at `time`. */
+/** Lets all events up to and at `time` happen. */
 bool sim_stepping_advance(struct sim_stepping *stepping, double time,
                           struct rec_error *err) REC_MUST_CHECK;
-/** The result, once nothing is left to happen; false: a deadlock, as sim_step() says
- * it. */
+/** Fills *step, to be called once no event is left. False: a deadlock, as of
+ * sim_step(). */
 bool sim_stepping_end(struct sim_stepping *stepping, struct sim_step *step,
                       struct rec_error *err) REC_MUST_CHECK;
 /** `stepping` may be NULL. */
@@ -106,15 +109,17 @@ void sim_stepping_free(struct sim_stepping *stepping);
 struct sim_clock;
 
 /**
- * What a simulator is to a clock; one row a model. `self` is the model's own.
+ * What a clock needs to know of a simulator; one row a model. `self` is the model's own
+ * data.
  *
- *     take     a record: 1 it is the model's, 0 it is not, -1 *err. Before it does what
- *              the record says of time t it calls sim_clock_reach(clock, t)
- *     next     when something happens by itself, seconds; INFINITY: nothing will
- *     advance  lets happen what happens by itself up to and at `time`
- *     end      time stops at `time`; INFINITY: nothing is left
- *     close    no more records come: when the model ends by what they said, seconds;
- *              INFINITY, or no such function: when nothing is left
+ *     take     takes a record. 1: it is the model's; 0: it is not, or others need it,
+ *              too; -1: *err. Before it acts on a record of time t it calls
+ *              sim_clock_reach(clock, t)
+ *     next     the time of the model's next event, seconds; INFINITY: it has none
+ *     advance  lets its events up to and at `time` happen
+ *     end      time stops at `time`; INFINITY: no event is left
+ *     close    no more records come. Returns the time at which the model ends, as its
+ *              records say, seconds; INFINITY, or no such function: when no event is left
  */
 struct sim_model {
     const char *name;
@@ -126,7 +131,7 @@ struct sim_model {
     double (*close)(void *self);
 };
 
-/** One clock for several models: always the least next time happens first, of equal ones
+/** One clock for several models: the earliest event of all happens first; of equal times,
  * that of the model that was added first. Starts as {0}. */
 struct sim_clock {
     struct sim_clocked *model; /* owned; sim_clock_free() */
@@ -136,14 +141,14 @@ struct sim_clock {
 /** `model` and `self` are borrowed. */
 bool sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self,
                    struct rec_error *err) REC_MUST_CHECK;
-/** Lets everything happen before `time`, in all models. */
+/** Lets all events of all models before `time` happen. */
 bool sim_clock_reach(struct sim_clock *clock, double time,
                      struct rec_error *err) REC_MUST_CHECK;
-/** Gives a record to all models: 1 it was one's, 0 it was no one's, -1 *err. */
+/** Gives a record to all models. 1: a model took it as its own; 0: none did; -1: *err. */
 int sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
                    const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** No more records come: lets everything happen up to and at `time`, or to the model's
- * own end where that is earlier, then ends the models. */
+/** To be called when no more records come: lets all events up to and at `time` happen, of
+ * each model only those up to its own end; then ends the models. */
 bool sim_clock_end(struct sim_clock *clock, double time,
                    struct rec_error *err) REC_MUST_CHECK;
 void sim_clock_free(struct sim_clock *clock);
@@ -165,31 +170,30 @@ struct sim_layout {
     const struct graph *graph; /* borrowed */
     uint32_t nslots;
     uint32_t *slot;   /* per op; REC_NONE: not placed yet */
-    uint32_t *placed; /* per op: its turn */
+    uint32_t *placed; /* per op: its number in the order of placing */
     double *priority; /* per op, NAN: none; NULL if no op has one */
     uint32_t nplaced;
-    double memory;               /* that the fullest slot holds, bytes */
-    uint32_t full_slot;          /* which that is */
-    double memory_sum;           /* that all slots hold, bytes */
-    double op_memory, dep_bytes; /* sums over the ops and the deps of the graph */
+    double memory;               /* of the slot that holds most, bytes */
+    uint32_t full_slot;          /* that slot */
+    double memory_sum;           /* of all slots, bytes */
+    double op_memory, dep_bytes; /* sums over the ops and the deps of the graph, bytes */
     double flops;                /* of a replay: graph_model_flops(); else 0 */
     struct rec_map memo;         /* geometry -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;
-    struct rec_arena arena; /* of the geometries */
-    /* In a pool: */
-    struct sim_layouts *pool;
+    struct rec_arena arena;   /* of the geometries */
+    struct sim_layouts *pool; /* NULL: it is in none */
     struct sim_layout *before,
-        *after; /* of those that are held, or of those that are not */
-    uint64_t holds;
+        *after;     /* neighbours in the pool's list of idle or held ones */
+    uint64_t holds; /* jobs that run on it */
 };
 
 /**
- * A pool of layouts, which bounds what they need: those that no job holds go, the one
- * first that has been idle longest, once all together need more than `limit` bytes; and
- * all costs are forgotten, to be simulated anew, once they need more than SIM_COSTS_MAX.
- * Bytes are counted alike on every machine, by the number of ops. Starts as {.limit =
- * ...}.
+ * A pool of layouts, which bounds their memory. When all of them need more than `limit`
+ * bytes, those that no job holds go, first the one that has been idle longest. When the
+ * remembered costs need more than SIM_COSTS_MAX bytes, all are forgotten, to be simulated
+ * anew. Bytes are counted from the number of ops, so that all machines forget the same.
+ * Starts as {.limit = ...}.
  */
 struct sim_layouts {
     struct sim_layout_list {
@@ -208,8 +212,9 @@ bool sim_layout_name(struct sim_layout *layout, struct rec_str id,
 /** Gives an op a priority; the others have none until they are given one. */
 bool sim_layout_prefer(struct sim_layout *layout, uint32_t op, double priority,
                        struct rec_error *err) REC_MUST_CHECK;
-/** Checks that every op is placed, and sums the memory of each slot: an op and its twin
- * on one slot need the larger of the two; a task needs its own only while it runs. */
+/** Checks that every op is placed, and sums the memory of each slot. An op and its twin
+ * on one slot need the larger of their memories; a task needs its memory only while it
+ * runs, so a slot needs that of its largest task. */
 bool sim_layout_seal(struct sim_layout *layout, struct rec_error *err) REC_MUST_CHECK;
 /** The cost with slot i on server servers[i]; simulated once per geometry. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
@@ -221,21 +226,22 @@ bool sim_layout_observe(const struct sim_layout *layout,
                         const struct sim_observer *observer, struct sim_cost *cost,
                         struct rec_error *err) REC_MUST_CHECK;
 
-/** What sim and ramp-alloc keep of layouts that no job holds. The allocator's is less, so
- * that it never names one that the simulator has forgotten. */
+/** The limits of the pools of sim and of ramp-alloc, bytes. The allocator's is less, so
+ * that it never names a layout that the simulator has forgotten. */
 #define SIM_LAYOUTS_MAX ((size_t)1 << 28)
 #define SIM_LAYOUTS_MAX_ALLOC ((size_t)1 << 26)
 /** Bytes of the costs that all layouts of a pool remember. */
 #define SIM_COSTS_MAX ((size_t)1 << 26)
 
-/** Puts a layout that no job holds into a pool, which does not own it. */
+/** Puts a layout that no job holds into a pool. The pool does not own it. */
 void sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout);
-/** A job starts on a layout of a pool, or ends. */
+/** A job starts on a layout of a pool (hold), or ends (release). */
 void sim_layout_hold(struct sim_layout *layout);
 void sim_layout_release(struct sim_layout *layout);
-/** The layout that must go before `bytes` more are there; NULL: none has to, or can. */
+/** The layout that must go to make room for `bytes` more; NULL: none must go, or none
+ * can. */
 struct sim_layout *sim_layouts_excess(const struct sim_layouts *pool, size_t bytes);
-/** What a layout of a graph counts, bytes; its costs are counted apart. */
+/** The bytes that a layout of a graph counts for; its costs are counted separately. */
 size_t sim_layout_bytes(const struct graph *graph);
 
 /* ---- replay (sim) -------------------------------------------------------- */
@@ -251,11 +257,11 @@ struct sim_done {
 
 struct sim_replay;
 
-/** What a replay tells; any of the functions may be NULL. */
+/** Callbacks of a replay; any may be NULL. */
 struct sim_replay_sink {
     bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
-    /* A job that is not complete at the end of the simulated time. If it still waits, its
-     * layout is NULL, and graph its first alternative. */
+    /* A job is not complete at the end of the simulated time. If it still waits, its
+     * layout is NULL, and its graph is the first alternative. */
     bool (*unfinished)(void *context, const struct sim_done *done, double time,
                        struct rec_error *err);
     /* A job starts, on these servers. */
@@ -265,22 +271,23 @@ struct sim_replay_sink {
     void *context;
 };
 
-/** `until`: the end of the simulated time, seconds; inf: when all jobs are complete. */
+/** Makes a replay. `until` is the end of the simulated time, seconds; INFINITY: it ends
+ * when all jobs are complete. NULL: *err. */
 struct sim_replay *sim_replay_new(const struct sim_replay_sink *sink, double until,
                                   struct rec_error *err) REC_MUST_CHECK;
 void sim_replay_free(struct sim_replay *replay);
-/** Keeps `bytes` of layouts that no job holds, instead of SIM_LAYOUTS_MAX: what an alloc
- * names after that must have been laid out again. */
+/** Sets the limit of the pool of layouts, instead of SIM_LAYOUTS_MAX. An alloc record may
+ * not name a layout that was forgotten, unless its records came again. */
 void sim_replay_keep(struct sim_replay *replay, size_t bytes);
-/** Graphs must pass graph_check_times(), with this advice, which is kept. */
+/** Graphs must pass graph_check_times(), whose message gives this advice; borrowed. */
 void sim_replay_advise(struct sim_replay *replay, const char *advice);
 
 /**
- * A replay as a model; `self` is a struct sim_replay. It takes the records that say what
- * was planned (graphs, layouts, jobs, allocs), in order of time, and blocks after the end
- * of the simulated time; it looks at cluster and other block records, but leaves them to
- * whoever comes next. The sink hears of what ends before a record's time first. RAMP's
- * rules are checked, and the one that a stream breaks is named.
+ * A replay as a model; `self` is a struct sim_replay. It takes the records of the plan
+ * (graphs, layouts, jobs, allocs), in order of time, and block records after the end of
+ * the simulated time. It reads cluster and other block records, too, but leaves them in
+ * the stream. Before a record is acted on, the sink hears of all jobs that end by its
+ * time. RAMP's rules are checked, and *err names the one that the stream breaks.
  */
 extern const struct sim_model sim_replay_model;
 

@@ -1,26 +1,28 @@
-/* When jobs or queries arrive: spacings, drawn or of a file, at a rate. */
+/* The times at which jobs or queries arrive. Spacings are drawn or read from a file;
+ * their sum becomes a time by the inverse of the rate's integral (rate.c), which works
+ * for every kind of rate and keeps memory constant. */
 #include "private.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    SPACINGS = 1, /* streams */
-    RATE = 2,
-    PILOT = 5,
-    PILOT_DRAWS = 4096
-};
+/* Streams of random numbers. They may never change: the same seed gives the same
+ * arrivals. The pilot has a stream of its own, so that an estimate does not change the
+ * arrivals. */
+enum { STREAM_SPACINGS = 1, STREAM_RATE = 2, STREAM_PILOT = 5 };
+
+enum { PILOT_DRAWS = 4096 }; /* spacings drawn to estimate their mean */
 
 struct rng_arrivals {
-    struct rng_dist *spacing; /* one of these two */
-    struct rec_reader *reader;
-    const char *file; /* the reader's list of files */
+    struct rng_dist *spacing;  /* NULL: spacings come from a file, */
+    struct rec_reader *reader; /* which this reads */
+    const char *file;          /* the reader's list of files, of one file */
     double speed_up;
-    double first; /* of the file; there is one */
+    double first_spacing; /* of the file, read when it was opened */
     struct rng_rate *rate;
-    double time; /* of the last one */
-    uint64_t n;  /* there were */
+    double time; /* of the last arrival, seconds */
+    uint64_t n;  /* arrivals so far */
 };
 
 void
@@ -34,6 +36,8 @@ rng_arrivals_free(struct rng_arrivals *arrivals)
     free(arrivals);
 }
 
+/* A coefficient of variation of 0 or 1 has a simpler distribution than gamma, which draws
+ * faster; gamma itself does not allow 0. */
 static struct rng_dist *
 new_spacing(const struct rng_arrivals_options *options, uint32_t stream,
             struct rec_error *err)
@@ -51,10 +55,11 @@ static struct rng_rate *
 new_rate(const struct rng_arrivals_options *options, struct rec_error *err)
 {
     return rng_rate_new(options->rate, options->change, options->change_text,
-                        options->seed, RATE, err);
+                        options->seed, STREAM_RATE, err);
 }
 
-/* The next spacing of the file, past empty lines and comments. 1, 0, or -1. */
+/* Reads the file's next spacing, past empty lines and comments. 1: *spacing; 0: the file
+ * ends; -1: *err. */
 static int
 read_spacing(struct rng_arrivals *a, double *spacing, struct rec_error *err)
 {
@@ -75,6 +80,8 @@ read_spacing(struct rng_arrivals *a, double *spacing, struct rec_error *err)
     return 1;
 }
 
+/* Reads the first spacing at once, so that a file without one is refused before the first
+ * arrival, which needs none, is written. */
 static bool
 open_file(struct rng_arrivals *a, const struct rng_arrivals_options *options,
           struct rec_error *err)
@@ -84,7 +91,7 @@ open_file(struct rng_arrivals *a, const struct rng_arrivals_options *options,
     a->speed_up = options->speed_up > 0 ? options->speed_up : 1;
     if (!(a->reader = rec_reader_open(&a->file, 1, NULL, err)))
         return false;
-    status = read_spacing(a, &a->first, err);
+    status = read_spacing(a, &a->first_spacing, err);
     return status == 0
                ? rec_reader_fail(a->reader, err, "the file has no inter-arrival times")
                : status > 0;
@@ -99,7 +106,7 @@ rng_arrivals_new(const struct rng_arrivals_options *options, struct rec_error *e
     if (ok && options->file)
         ok = open_file(a, options, err);
     else if (ok)
-        ok = (a->spacing = new_spacing(options, SPACINGS, err)) != NULL;
+        ok = (a->spacing = new_spacing(options, STREAM_SPACINGS, err)) != NULL;
     if (ok && (a->rate = new_rate(options, err)))
         return a;
     rng_arrivals_free(a);
@@ -115,12 +122,13 @@ rng_arrivals_next(struct rng_arrivals *a, double *time, struct rec_error *err)
     if (a->n > 0 && a->spacing)
         spacing = rng_dist_draw(a->spacing);
     else if (a->n == 1)
-        spacing = a->first;
+        spacing = a->first_spacing;
     else if (a->n > 1)
         status = read_spacing(a, &spacing, err);
     if (status <= 0)
         return status;
     a->n++;
+    /* The inverse of the integral is rounded: it could step back by a last digit. */
     a->time = fmax(a->time, rng_rate_advance(a->rate, spacing));
     if (a->reader && !isfinite(a->time)) {
         rec_reader_fail(a->reader, err,
@@ -131,15 +139,18 @@ rng_arrivals_next(struct rng_arrivals *a, double *time, struct rec_error *err)
     return isfinite(a->time);
 }
 
-/* The mean of gamma spacings is known, and that of few is not it: the renewal theorem's
- * second term says how many more come at once. Of others no spacing counts beyond the
- * end, for a few large ones may make the mean of many small. */
+/* Gamma spacings have mean 1, so the number of arrivals is the rate's integral, plus the
+ * second term of the renewal theorem, (cv^2 - 1) / 2: if cv is large, many arrive at
+ * once. (The mean of a pilot's draws would be far off if cv is large.) For other
+ * distributions a pilot estimates the mean. It cuts each spacing at the end of the trace:
+ * otherwise a few huge spacings would make the mean large though nearly all are small,
+ * and far more would arrive than estimated. */
 bool
 rng_arrivals_estimate(const struct rng_arrivals_options *options, double until,
                       double *arrivals, struct rec_error *err)
 {
     struct rng_rate *rate = new_rate(options, err);
-    struct rng_dist *pilot = rate ? new_spacing(options, PILOT, err) : NULL;
+    struct rng_dist *pilot = rate ? new_spacing(options, STREAM_PILOT, err) : NULL;
     double most, sum = 0;
 
     if (pilot) {

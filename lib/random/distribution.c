@@ -1,28 +1,31 @@
-/* Random quantities named on a command line. */
+/* Random quantities named on a command line. Each kind of distribution is a row of
+ *  `kinds`: how its text is read, which parameters are allowed, and how a value is
+ * drawn. */
 #include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A kind of distribution: how its parameters are read and checked, and a draw. */
 struct kind {
-    const char *name, *form;
-    /* False: *err, or its code is still REC_OK and the text is not of the form. */
+    const char *name, *form; /* `form` is for messages */
+    /* Reads what follows the name and its colon. False: *err says why; or, if err->code
+     * is still REC_OK, the text does not have the form. */
     bool (*read)(struct rng_dist *dist, struct rec_str rest, struct rec_error *err);
-    bool (*is_sane)(const struct rng_dist *dist);
+    bool (*is_sane)(const struct rng_dist *dist); /* NULL: `read` has checked all */
     double (*draw)(struct rng_dist *dist);
-    size_t least, most; /* parameters, where `read` is read_numbers */
+    size_t least, most; /* numbers of parameters that read_numbers() takes */
 };
 
 struct rng_dist {
     const struct kind *kind;
-    double p[3];
+    double p[3]; /* the parameters, in the order of the form */
     size_t np;
     double low, high;               /* skewnormal: quantiles of the standard variable */
-    double log_mean, log_deviation; /* lognormal */
+    double log_mean, log_deviation; /* lognormal: of the variable's logarithm */
     double *value;                  /* pmf, file */
-    double *cumulative;             /* pmf */
-    size_t nvalues, room, cumulative_room, next;
+    double *cumulative;             /* pmf: [i], the chance of value[0] to value[i] */
+    size_t nvalues, room, cumulative_room;
+    size_t next; /* file: index of the next draw, before the modulus */
     struct rng *rng;
 };
 
@@ -78,13 +81,14 @@ read_pmf(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
         if (!add_value(dist, value, err))
             return false;
     }
+    /* Decimal probabilities, such as 0.1, rarely sum to 1 exactly. */
     return dist->nvalues > 0 && fabs(sum - 1) <= 1e-9;
 }
 
 static bool
 read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 {
-    const char *path = rest.ptr; /* it ends the text */
+    const char *path = rest.ptr; /* a C string: the path is the end of the user's text */
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, err);
     struct rec_str line;
     double value;
@@ -114,7 +118,8 @@ read_values(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 
 /* ---- the kinds ----------------------------------------------------------- */
 
-/* Parameters that make sense, and can give a value >= 0 in reasonable time. */
+/* is_sane_*() accept parameters that have a meaning and that give a value >= 0 in few
+ * tries, since rng_dist_draw() tries until it has one. */
 
 static bool
 is_sane_fixed(const struct rng_dist *dist)
@@ -142,6 +147,7 @@ draw_uniform(struct rng_dist *dist)
     double x = dist->p[0] + (dist->p[1] - dist->p[0]) * rng_uniform(dist->rng);
     if (dist->np == 3) {
         double scale = pow(10, dist->p[2]), rounded = round(x * scale) / scale;
+        /* x * scale may overflow; an x of that size has no decimals to round */
         x = isfinite(rounded) ? rounded : x;
     }
     return x;
@@ -159,7 +165,8 @@ draw_exponential(struct rng_dist *dist)
     return rng_exponential(dist->rng, dist->p[0]);
 }
 
-/* With less deviation all draws are the mean; with more, of 10^6 draws one counts. */
+/* The shape is 1 / CV^2. With a smaller CV than 1e-6 all draws are the mean; at a CV of
+ * 1000 nearly all are 0, and one draw in 10^6 makes up the mean. */
 static bool
 is_sane_gamma(const struct rng_dist *dist)
 {
@@ -197,14 +204,16 @@ draw_lognormal(struct rng_dist *dist)
     return rng_lognormal(dist->rng, dist->log_mean, dist->log_deviation);
 }
 
-/* Beyond 1e9 the skew normal is half a normal, to the last digit. */
+/* Beyond 1e9 the skew normal equals the half-normal distribution in every digit of a
+ * double; the bound keeps shape^2 from overflowing. */
 static double
 limit_shape(double shape)
 {
     return fmax(-1e9, fmin(1e9, shape));
 }
 
-/* A standard skew normal (Azzalini and Henze): delta |x| + sqrt(1 - delta^2) y. */
+/* A standard skew normal variable is delta |x| + sqrt(1 - delta^2) y, where x and y are
+ * standard normal and delta = shape / sqrt(1 + shape^2) (Azzalini; Henze). */
 static double
 draw_skew(struct rng_dist *dist)
 {
@@ -219,6 +228,8 @@ is_sane_skewnormal(const struct rng_dist *dist)
     return dist->p[1] >= 0 && dist->p[1] < dist->p[2];
 }
 
+/* Maps the part between the quantiles 0.001 and 0.999 to [MIN, MAX], linearly. The
+ * quantiles are found once, by read_skewnormal(); one draw in 500 is drawn again. */
 static double
 draw_skewnormal(struct rng_dist *dist)
 {
@@ -230,6 +241,9 @@ draw_skewnormal(struct rng_dist *dist)
            (dist->p[2] - dist->p[1]) * (z - dist->low) / (dist->high - dist->low);
 }
 
+/* The user gives mean and deviation of the variable; draws need those of its logarithm,
+ * which follow from the two moments. is_sane_lognormal() checks the parameters
+ * afterwards, so the results here may be NAN. */
 static bool
 read_lognormal(struct rng_dist *dist, struct rec_str rest, struct rec_error *err)
 {
@@ -243,6 +257,8 @@ read_lognormal(struct rng_dist *dist, struct rec_str rest, struct rec_error *err
     return true;
 }
 
+/* Binary search for the first cumulative chance above u. The last value's is not looked
+ * at: the rounded sum may be a little less than 1, and then some u are above it. */
 static double
 draw_pmf(struct rng_dist *dist)
 {
@@ -258,6 +274,7 @@ draw_pmf(struct rng_dist *dist)
     return dist->value[low];
 }
 
+/* Not random: the values in the file's order, from the start again after the last. */
 static double
 draw_value(struct rng_dist *dist)
 {
@@ -344,6 +361,6 @@ rng_dist_draw(struct rng_dist *dist)
     double x;
     do
         x = dist->kind->draw(dist);
-    while (!(x >= 0));
+    while (!(x >= 0)); /* NAN is drawn again, too */
     return x;
 }

@@ -1,23 +1,25 @@
-/* log, exp, pow and sinpi that give the same bits on every machine: made of nothing but
- * IEEE operations in a fixed order, while those of a libm differ with its version and
- * with the instructions that the processor has.
+/* log, exp, pow and sinpi that give the same bits on every machine. They consist of IEEE
+ * operations in a fixed order, and call only functions of libm whose results are exact
+ * (frexp, ldexp, rint, fmod). Other functions of libm differ with its version and with
+ * the instructions of the processor.
  *
- * The larger part of a result is a sum of two doubles, so that errors are below 0.501
- * units in the last place: nearly always what correct rounding gives. Tables and
- * reduction as in Tang, "Table-driven implementation of the logarithm function" (1990).
+ * The leading terms of each series are summed in pairs of doubles ("double-double"), so
+ * that the error of a result is below 0.501 units in the last place: it is nearly always
+ * the correctly rounded one. Arguments are reduced by tables, as in Tang, "Table-driven
+ * implementation of the logarithm function" (1990).
  */
 #include "rampipe/random.h"
 
 #include <math.h>
 
-/* hi + lo, and |lo| is at most half a unit in the last place of hi. */
+/* A number hi + lo, where |lo| is at most about half a unit in the last place of hi. */
 struct sum {
     double hi, lo;
 };
 
 /* ---- sums and products without error (Dekker 1971) ----------------------- */
 
-/* |a| >= |b|, or a is 0. */
+/* a + b without error, in three operations. Precondition: |a| >= |b|, or a is 0. */
 static struct sum
 add_smaller(double a, double b)
 {
@@ -25,6 +27,9 @@ add_smaller(double a, double b)
     return (struct sum){hi, b - (hi - a)};
 }
 
+/* a * b without error: Veltkamp's constant splits each factor into halves of at most 26
+ * bits, whose products are exact. The result overflows if a factor is near the largest
+ * double. */
 static struct sum
 multiply(double a, double b)
 {
@@ -35,6 +40,7 @@ multiply(double a, double b)
     return (struct sum){hi, ((a1 * b1 - hi + a1 * b2) + a2 * b1) + a2 * b2};
 }
 
+/* inverse[k] = 1/k: a product costs less than a division. */
 static const double inverse[] = {0,        1,        1.0 / 2,  1.0 / 3,  1.0 / 4,
                                  1.0 / 5,  1.0 / 6,  1.0 / 7,  1.0 / 8,  1.0 / 9,
                                  1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14,
@@ -42,10 +48,10 @@ static const double inverse[] = {0,        1,        1.0 / 2,  1.0 / 3,  1.0 / 4
 
 /* ---- the logarithm ------------------------------------------------------- */
 
-static const struct sum ln2 = {0x1.62e42fefa2p-1,
-                               0x1.9ef35793c7673p-41}; /* hi: 40 bits */
+/* hi has 40 bits, so that its product with an exponent (11 bits) is exact. */
+static const struct sum ln2 = {0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41};
 
-/* Of k/32. */
+/* log_of[k - LOG_FIRST] = ln(k/32), for k = 22, ..., 45 */
 enum { LOG_FIRST = 22 };
 static const struct sum log_of[] = {{-0x1.7fafa3bd8151cp-2, 0x1.219024acd3b77p-58},
                                     {-0x1.522ae0738a3d8p-2, 0x1.8f7e9b38a6979p-57},
@@ -72,7 +78,9 @@ static const struct sum log_of[] = {{-0x1.7fafa3bd8151cp-2, 0x1.219024acd3b77p-5
                                     {0x1.4618bc21c5ec2p-2, 0x1.f42decdeccf1dp-56},
                                     {0x1.5d1bdbf5809cap-2, 0x1.4236383dc7fe1p-56}};
 
-/* ln(1 + r), |r| < 1/44: r - r^2/2 and what follows. */
+/* ln(1 + r + error), |r| <= 1/44, where `error` is what was lost when r was rounded. The
+ * terms r - r^2/2 are summed in two doubles; r^3/3 - r^4/4 + ... is small enough for
+ * one. */
 static struct sum
 log_near_1(double r, double error)
 {
@@ -84,8 +92,13 @@ log_near_1(double r, double error)
     return add_smaller(s.hi, s.lo);
 }
 
-/* x = m 2^e, m = c(1 + r), c = k/32: ln x = e ln 2 + ln c + ln(1 + r). Each sum is of a
- * larger and a smaller, if it is not 0: .69, .03 to .35, below .023. */
+/* x = m 2^e with m in [0.703125, 1.40625), and m = c (1 + r) with c = k/32 next to m:
+ *
+ *     ln x = e ln 2 + ln c + ln(1 + r)
+ *
+ * m is centred on 1, so that e is 0 for x near 1 and no digits cancel. add_smaller() may
+ * be used, since each term is 0 or larger than those that follow it: |e ln 2| >= 0.69,
+ * |ln c| is 0.03 to 0.38, |ln(1 + r)| < 0.023. */
 static struct sum
 logarithm(double x)
 {
@@ -117,6 +130,7 @@ rng_log(double x)
     return x > 0 && isfinite(x) ? logarithm(x).hi : x < 0 ? (double)NAN : x;
 }
 
+/* y is 1 + x rounded, and 1 + x = y + error: ln(1 + x) = ln y + ln(1 + error/y). */
 double
 rng_log1p(double x)
 {
@@ -131,7 +145,8 @@ rng_log1p(double x)
 
 /* ---- powers of e --------------------------------------------------------- */
 
-static const struct sum eighth = {0x1.62e42fefap-4, 0x1.cf79abc9e3b3ap-43}; /* of ln 2 */
+/* (ln 2)/8. hi has 36 bits, so that its product with k in power() (14 bits) is exact. */
+static const struct sum eighth = {0x1.62e42fefap-4, 0x1.cf79abc9e3b3ap-43};
 
 /* 2^(j/8) */
 static const struct sum power_of_2[] = {{1, 0},
@@ -143,7 +158,7 @@ static const struct sum power_of_2[] = {{1, 0},
                                         {0x1.ae89f995ad3adp+0, 0x1.7a1cd345dcc81p-54},
                                         {0x1.d5818dcfba487p+0, 0x1.2ed02d75b3707p-55}};
 
-/* e^r, |r| < .044 */
+/* e^(r + error), |r| < 0.044. As above: 1 + r + r^2/2 in two doubles, the rest in one. */
 static struct sum
 power_near_0(double r, double error)
 {
@@ -156,7 +171,8 @@ power_near_0(double r, double error)
     return add_smaller(t.hi, t.lo);
 }
 
-/* x = k ln 2 / 8 + r */
+/* e^x, with x = k (ln 2)/8 + r and k = 8 i + j: 2^i 2^(j/8) e^r. The bounds are those
+ * beyond which every result is infinite, or 0; they keep k small. */
 static double
 power(struct sum x)
 {
@@ -167,9 +183,9 @@ power(struct sum x)
         return (double)INFINITY;
     if (x.hi < -746)
         return 0;
-    k = (int)rint(x.hi * 0x1.71547652b82fep+3);
+    k = (int)rint(x.hi * 0x1.71547652b82fep+3); /* 8 / ln 2 */
     j = k & 7;
-    r = add_smaller(x.hi - k * eighth.hi, x.lo - k * eighth.lo); /* the first is exact */
+    r = add_smaller(x.hi - k * eighth.hi, x.lo - k * eighth.lo); /* hi's is exact */
     s = power_near_0(r.hi, r.lo);
     t = multiply(power_of_2[j].hi, s.hi);
     t.lo += power_of_2[j].hi * s.lo + power_of_2[j].lo * s.hi;
@@ -182,6 +198,7 @@ rng_exp(double x)
     return isnan(x) ? x : power((struct sum){x, 0});
 }
 
+/* e^(y ln x). The error of ln x is multiplied by y, so both its doubles are needed. */
 double
 rng_pow(double x, double y)
 {
@@ -193,7 +210,7 @@ rng_pow(double x, double y)
     if (!(x > 0) || isnan(y))
         return NAN;
     log = logarithm(x);
-    if (fabs(y * log.hi) > 800)
+    if (fabs(y * log.hi) > 800) /* 0 or infinity; multiply() might overflow */
         return power((struct sum){y * log.hi, 0});
     product = multiply(y, log.hi);
     product.lo += y * log.lo;
@@ -204,7 +221,9 @@ rng_pow(double x, double y)
 
 static const struct sum pi = {0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
 
-/* 1 - y/(k (k + 1)) (1 - y/((k + 2) (k + 3)) (1 - ...)), y the square of at most pi/4. */
+/* The tail of the series of sine (k even) and cosine (k odd), without its first factors:
+ * 1 - y/(k (k + 1)) (1 - y/((k + 2) (k + 3)) (1 - ...)), where y is the square of an
+ * angle of at most pi/4. */
 static double
 series(double y, int k)
 {
@@ -230,7 +249,8 @@ cosine_near_0(struct sum y)
     return s.hi + (s.lo - square.lo / 2 - y.hi * y.lo + tail);
 }
 
-/* x = n/2 + r, which is exact, |r| <= 1/4 */
+/* x = n/2 + r modulo 2, |r| <= 1/4, without error: whole turns and quarters are taken
+ * away before anything is multiplied by pi, so large x lose no digits. */
 double
 rng_sinpi(double x)
 {

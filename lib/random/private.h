@@ -10,21 +10,24 @@ struct rng {
     gsl_rng *gsl;
 };
 
-/* Of mean 0, as rng_normal() by another method, whose draws distributions have had. */
+/* A normal variable of mean 0, as rng_normal() draws, but by Box and Muller's method.
+ * Values of distributions keep this method: another would change what a seed has always
+ * given. */
 double rng_gaussian(struct rng *rng, double deviation);
-/* Mean and deviation are of the logarithm. */
+/* `mean` and `deviation` are those of the variable's logarithm. */
 double rng_lognormal(struct rng *rng, double mean, double deviation);
 double rng_gamma(struct rng *rng, double shape, double scale);
 
-/* A rate in time; rng_arrivals says what there is. NULL: *err. */
+/* A rate (1/s) that may change in time, as the comment of struct rng_arrivals lists.
+ * NULL: *err. */
 struct rng_rate;
 struct rng_rate *rng_rate_new(double rate, const char *change, const char *text,
                               uint32_t seed, uint32_t stream,
                               struct rec_error *err) REC_MUST_CHECK;
-/* When the integral of the rate will have grown by so much since the last time that was
- * returned, at first 0; INFINITY: never. */
+/* The time (seconds) when the integral of the rate has grown by `amount` since the time
+ * that the last call returned (0 at first). INFINITY: it never grows by that much. */
 double rng_rate_advance(struct rng_rate *rate, double amount);
-/* The integral from 0 to a time, or what is expected of it. */
+/* The integral from 0 to the time `until`; of a random rate, its expected value. */
 double rng_rate_integral(const struct rng_rate *rate, double until);
 /* `rate` may be NULL. */
 void rng_rate_free(struct rng_rate *rate);

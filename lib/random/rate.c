@@ -1,41 +1,46 @@
-/* Rates that change in time, and the inverse of their integral. */
+/* Rates that change in time, and the inverse of their integral, by which arrivals of any
+ * spacings follow the rate (Cinlar 1975; see struct rng_arrivals in rampipe/random.h).
+ * Each way to change is a row of `kinds`. */
 #include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Fewer arrivals in a cycle of on and off, and what is drawn is a process of constant
- * rate, in hundreds of draws each. */
-static const double CYCLE_LEAST = 0.01;
+/* Least mean number of arrivals in a cycle of on and off. With fewer, hundreds of cycles
+ * pass between two arrivals: they come as at a constant rate, and each costs hundreds of
+ * draws. */
+static const double MIN_ARRIVALS_PER_CYCLE = 0.01;
 
 struct step {
     double begin, rate;
 };
 
+/* Times are seconds, rates are 1/s. */
 struct rng_rate {
     const struct kind *kind;
-    double rate;
-    double p[3]; /* numbers of the text */
+    double rate; /* the base rate */
+    double p[3]; /* sinusoid, on-off: the numbers of the text, in its order */
     size_t np;
-    double sum; /* of the amounts: constant, sinusoid */
-    /* A stretch of one rate: on-off, piecewise. */
-    double begin, end, now; /* its rate */
-    double used;            /* of its integral */
-    bool on;
-    struct step *step;
+    double sum; /* constant, sinusoid: of the amounts that the rate was advanced by */
+    /* on-off, piecewise: the current stretch of time, in which the rate is constant */
+    double begin, end, now; /* `now`: its rate */
+    double used;            /* how much of the stretch's integral is behind us */
+    bool on;                /* on-off */
+    struct step *step;      /* piecewise */
     size_t nsteps, room, next;
     uint32_t seed, stream;
     struct rng *rng; /* on-off */
 };
 
-/* A way to change: how its text is read (false: it is not of the form, unless err->code
- * says more) and the functions of private.h. */
 struct kind {
-    const char *name, *form;
+    const char *name, *form; /* `form` is for messages */
+    /* Reads the numbers. False: *err says why; or, if err->code is still REC_OK, the text
+     * does not have the form. */
     bool (*read)(struct rng_rate *rate, struct rec_str text, struct rec_error *err);
+    /* rng_rate_advance() and rng_rate_integral() of this kind */
     double (*advance)(struct rng_rate *rate, double amount);
     double (*integral)(const struct rng_rate *rate, double until);
-    void (*next)(struct rng_rate *rate); /* stretch, if it is made of them */
+    void (*next)(struct rng_rate *rate); /* goes to the next stretch; else NULL */
 };
 
 void
@@ -60,6 +65,8 @@ read_numbers(struct rng_rate *r, struct rec_str text)
 
 /* ---- constant ------------------------------------------------------------ */
 
+/* The amounts are summed and the sum is divided, not the other way round: so no rounding
+ * of a quotient adds up over millions of arrivals. */
 static double
 advance_constant(struct rng_rate *r, double amount)
 {
@@ -83,7 +90,8 @@ read_sinusoid(struct rng_rate *r, struct rec_str text, struct rec_error *err)
            r->p[1] > 0 && r->rate * r->p[1] > 0 && isfinite(r->rate * r->p[1]);
 }
 
-/* The integral of a cycle's begin, over rate P: x + A/2pi (1 - cos(2 pi x)). */
+/* The integral over the first x of a cycle (x in [0, 1]), divided by rate P: x + A/(2 pi)
+ * (1 - cos(2 pi x)), where 1 - cos(2 pi x) = 2 sin^2(pi x) loses no digits. */
 static double
 part_of_cycle(double amplitude, double x)
 {
@@ -91,8 +99,9 @@ part_of_cycle(double amplitude, double x)
     return x + amplitude / M_PI * (sine * sine);
 }
 
-/* Which x in [0, 1] has part y: Newton's method, and where it would leave the bounds, as
- * with A = 1 about the bottom, their middle. */
+/* Solves part_of_cycle(x) = y for x in [0, 1] by Newton's method between bounds that
+ * shrink. A step that would leave the bounds goes to their middle instead: with A = 1 the
+ * rate, which Newton's method divides by, is 0 at x = 3/4. */
 static double
 invert_cycle(double amplitude, double y)
 {
@@ -138,6 +147,7 @@ integral_sinusoid(const struct rng_rate *r, double until)
 
 /* ---- stretches of one rate ------------------------------------------------- */
 
+/* piecewise */
 static void
 next_step(struct rng_rate *r)
 {
@@ -147,6 +157,7 @@ next_step(struct rng_rate *r)
     r->now = step->rate;
 }
 
+/* on-off: from on to off or back. The first call turns it on, at 0. */
 static void
 turn(struct rng_rate *r)
 {
@@ -156,6 +167,8 @@ turn(struct rng_rate *r)
     r->now = r->on ? r->rate : r->p[2];
 }
 
+/* Goes from stretch to stretch until one has enough of the integral left. A stretch of
+ * rate 0 has none, however long (INFINITY * 0 would be NAN). */
 static double
 advance_stretches(struct rng_rate *r, double amount)
 {
@@ -170,6 +183,7 @@ advance_stretches(struct rng_rate *r, double amount)
         r->kind->next(r);
     }
     r->used += amount;
+    /* rounding may put the quotient past the end, and so past the next stretch's times */
     return fmin(r->end, r->begin + r->used / r->now);
 }
 
@@ -181,7 +195,7 @@ read_on_off(struct rng_rate *r, struct rec_str text, struct rec_error *err)
         !(r->p[0] > 0 && r->p[1] > 0 && r->p[2] >= 0))
         return false;
     cycle = r->rate * r->p[0] + r->p[2] * r->p[1];
-    if (!(cycle >= CYCLE_LEAST) || !isfinite(cycle))
+    if (!(cycle >= MIN_ARRIVALS_PER_CYCLE) || !isfinite(cycle))
         return false;
     if (!(r->rng = rng_new(r->seed, r->stream, err)))
         return false;
@@ -189,6 +203,7 @@ read_on_off(struct rng_rate *r, struct rec_str text, struct rec_error *err)
     return true;
 }
 
+/* The expected integral: the mean rate over a cycle, times the time. */
 static double
 integral_on_off(const struct rng_rate *r, double until)
 {
@@ -261,6 +276,7 @@ read_change(struct rng_rate *r, const char *change, const char *text,
         return true;
     if (err->code != REC_OK)
         return false; /* out of memory */
+    /* `change` is the name of an option of tracegen: "a rate sinusoid must be ..." */
     return rec_fail(err, REC_USAGE, "a rate %s must be %s, got '%s'", change,
                     r->kind->form, text);
 }

@@ -1,5 +1,7 @@
-/* Generators: GSL's Mersenne Twister, seeded in one place, and what is drawn with it. The
- * methods are GSL's, draw for draw, with functions that are the same everywhere. */
+/* Generators, GSL's Mersenne Twister, and the variables that are drawn with them. The
+ * methods are those of GSL and take its random integers in the same order; but where GSL
+ * calls log() and pow() of the C library, they call those of exact.c, which are the same
+ * everywhere. */
 #include "private.h"
 
 #include <gsl/gsl_errno.h>
@@ -7,11 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Draws that the generator of state 0 is ahead of that of state 4357. */
-enum { AHEAD = 1 << 20 };
+/* GSL takes the seed 0 for 4357. For 0 we skip this many draws of the sequence of 4357,
+ * so that no seed gives the same numbers as another. */
+enum { SEED_0_SKIPS = 1 << 20 };
 
-/* GSL's own handler of errors aborts; without one its functions return what went
- * wrong. */
+/* GSL's own error handler aborts the program. Without a handler, GSL's functions return
+ * an error code, or NULL, and the library can report it. */
 __attribute__((constructor)) static void
 let_errors_return(void)
 {
@@ -22,7 +25,8 @@ struct rng *
 rng_new(uint32_t seed, uint32_t stream, struct rec_error *err)
 {
     struct rng *rng = calloc(1, sizeof *rng);
-    /* One to one for each stream, for the factors are odd. */
+    /* Within a stream, different seeds give different states: the product with an odd
+     * number modulo 2^32 is one to one, and so is the exclusive or. */
     uint32_t state = stream == 0 ? seed : seed * 0x9e3779b1u ^ stream * 0x85ebca6bu;
 
     if (!rng || !(rng->gsl = gsl_rng_alloc(gsl_rng_mt19937))) {
@@ -31,12 +35,13 @@ rng_new(uint32_t seed, uint32_t stream, struct rec_error *err)
         return NULL;
     }
     gsl_rng_set(rng->gsl, state);
-    for (int i = 0; state == 0 && i < AHEAD; i++)
-        gsl_rng_get(rng->gsl); /* GSL started at 4357: another stretch of its sequence */
+    for (int i = 0; state == 0 && i < SEED_0_SKIPS; i++)
+        gsl_rng_get(rng->gsl);
     return rng;
 }
 
-/* Fowler, Noll and Vo's hash, 1a: what a name gives may never change. */
+/* The hash function FNV-1a (Fowler, Noll, Vo). It may never change: a name must give the
+ * same stream, and so the same numbers, in every version. */
 uint32_t
 rng_stream(const char *name)
 {
@@ -67,8 +72,11 @@ rng_below(struct rng *rng, uint32_t n)
     return (uint32_t)gsl_rng_uniform_int(rng->gsl, n);
 }
 
-/* Marsaglia and Tsang's ziggurat is made of products, but for its tail: R - ln(u)/R, u a
- * multiple of 2^-32, which is found again from what the C library made of it. */
+/* GSL's ziggurat (Marsaglia and Tsang 2000) makes its values by multiplication, which is
+ * the same everywhere, except those of the tail beyond r: |x| = r - log(u) / r, by the C
+ * library's log(). There u is a multiple of 2^-32, so rounding exp(r (r - |x|)) to such a
+ * multiple gives u back exactly, and the value is computed again with our own
+ * logarithm. */
 double
 rng_normal(struct rng *rng, double deviation)
 {
@@ -81,8 +89,9 @@ rng_normal(struct rng *rng, double deviation)
     return deviation * x;
 }
 
-/* Box and Muller's method, as Marsaglia has it: two normal variables, but for a
- * factor. */
+/* Box and Muller's method in Marsaglia's polar form: a point drawn from the unit disc.
+ * Its coordinates times the factor returned are two independent standard normal
+ * variables. */
 static double
 draw_pair(struct rng *rng, double pair[2])
 {
@@ -95,6 +104,8 @@ draw_pair(struct rng *rng, double pair[2])
     return sqrt(-2 * rng_log(square) / square);
 }
 
+/* Of the pair GSL uses the second for a normal variable, and the first for a lognormal
+ * one. */
 double
 rng_gaussian(struct rng *rng, double deviation)
 {
@@ -109,6 +120,8 @@ rng_lognormal(struct rng *rng, double mean, double deviation)
     return rng_exp(deviation * (pair[0] * factor) + mean);
 }
 
+/* By the inverse of the distribution function, as the Weibull variable below. 1 - u is
+ * above 0, so the logarithm is finite. */
 double
 rng_exponential(struct rng *rng, double mean)
 {
@@ -121,7 +134,10 @@ rng_weibull(struct rng *rng, double scale, double shape)
     return scale * rng_pow(-rng_log(gsl_rng_uniform_pos(rng->gsl)), 1 / shape);
 }
 
-/* Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). */
+/* Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). It needs
+ * a shape of at least 1; a smaller one is drawn as gamma(shape + 1) times u^(1/shape).
+ * The first test of the loop is a bound that avoids the logarithms of the second in most
+ * draws. */
 double
 rng_gamma(struct rng *rng, double shape, double scale)
 {

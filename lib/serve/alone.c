@@ -1,4 +1,6 @@
-/* One stage simulated alone, behind others whose batches are known. */
+/* Simulates one stage alone, behind stages whose batches are known and are played back.
+ * The search for the best plan (exact.c) tries many choices for a stage behind the same
+ * choices for those before it, and so simulates only what changes. */
 #include "engine.h"
 
 void
@@ -11,6 +13,9 @@ serve_sim_only(struct serve_sim *sim, uint32_t stage,
     sim->watch = watch;
 }
 
+/* One event at a time: the next is pushed when this one has happened. Its number is that
+ * of the batch, so that events of equal times are ordered as they were in the first
+ * simulation. */
 static bool
 push_played(struct serve_sim *sim, const struct station *station, struct rec_error *err)
 {
@@ -50,6 +55,8 @@ serve_play_batch(struct serve_sim *sim, struct station *station, double time,
         return false;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t query = trail->member[first + k];
+        /* A batch that takes no time by rounding ends at its query's arrival, and so is
+         * played before it: events of batches come before arrivals. */
         if (query >= sim->nqueries)
             return rec_fail(err, REC_DATA,
                             "service times are too short to add to times of %g s", time);

@@ -1,7 +1,8 @@
-/* A stream of pipelines and their queries, looked at and not served. */
+/* Checks streams of pipelines and their queries without serving them (reccheck). */
 #include "rampipe/serve.h"
 
-/* The stream ends: the next is of the same pipeline, or, behind queries, of another. */
+/* The stream ends. If it had queries, records of a pipeline in the next stream begin
+ * another pipeline; else they are of the same one. */
 static void
 end_stream(struct serve_check *check)
 {
@@ -10,7 +11,8 @@ end_stream(struct serve_check *check)
     check->order = (struct serve_order){.begun = false};
 }
 
-/* The pipeline is whole, if there is one: somebody else may have read it. */
+/* Seals the pipeline when its first query or change comes. Without any records of a
+ * pipeline there is nothing to seal: queries may be checked alone. */
 static bool
 seal(struct serve_check *check, const struct rec_reader *reader, struct rec_error *err)
 {

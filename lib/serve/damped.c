@@ -1,11 +1,11 @@
 /*
- * The tuner's damped rule: serve.h says what it does, and why. Here is how a rate comes
- * of a window: the most that should arrive in w seconds at the rate r is
+ * The tuner's damped rule; rampipe/serve.h says what it does, and why. This is how it
+ * finds the rate of a window: at the rate r, at most
  *
- *     E(r) = r w + spread sqrt(r / r0),
+ *     E(r) = r w + spread sqrt(r / r0)
  *
- * so n arrivals say that the rate is at least that r with E(r) = n, a quadratic equation
- * in sqrt(r / r0).
+ * queries should arrive in w seconds. So if n arrive, the rate is at least the r for
+ * which E(r) = n, which is a quadratic equation in sqrt(r / r0).
  */
 #include "tuning.h"
 
@@ -23,15 +23,15 @@ max64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Rates are steps of this factor from the planned one, so that a rate that hardly changes
- * changes nothing. */
+/* Estimated rates are rounded to the planned rate times a power of this factor, so that a
+ * small change of the rate changes nothing. */
 #define STEP SERVE_STEP
 
-/* The recent past is so many seconds, a short one and a long one; it is looked at every
- * EVERY seconds while nothing changes. */
-enum { SHORT = 10, LONG = 30, EVERY = 5 };
+/* Times in seconds: the two windows of the recent past whose rates decide whether fewer
+ * replicas would do, and the time between two such looks. */
+enum { SHORT_WINDOW = 10, LONG_WINDOW = 30, LOOK_INTERVAL = 5 };
 
-/* The nearest of the steps. */
+/* The step that is nearest to a rate. No arrivals count as 1000 steps down. */
 static double
 nearest_step(const struct serve_tuner *tuner, double rate)
 {
@@ -39,15 +39,16 @@ nearest_step(const struct serve_tuner *tuner, double rate)
     return tuner->rate * rng_pow(STEP, fmax(n, -1000));
 }
 
-/* The most that should arrive in a window at a rate. */
+/* E(r): the most queries that should arrive in a window at a rate. */
 static double
 most_at(const struct serve_tuner *tuner, const struct tuner_window *window, double rate)
 {
     return rate * window->seconds + window->spread * sqrt(rate / tuner->rate);
 }
 
-/* The rate of n arrivals in a window, with half of the spread: with x = sqrt(r / r0),
- * r0 w x^2 + spread / 2 x = n. */
+/* An estimate of the rate from n arrivals in a window, if half of the spread made them
+ * more: with x = sqrt(r / r0), r0 w x^2 + (spread / 2) x = n. The form of the root has no
+ * difference of near numbers. */
 static double
 rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint64_t n)
 {
@@ -57,9 +58,10 @@ rate_of(const struct serve_tuner *tuner, const struct tuner_window *window, uint
     return tuner->rate * x * x;
 }
 
-/* The highest rate that n arrivals in so many seconds may come of: half of the noise,
- * which is that of the widest window of the envelope that is not longer, made them fewer.
- * With x = sqrt(r / r0): r0 w x^2 - noise x = n. */
+/* An upper estimate of the rate from n arrivals in `seconds`, if half of the spread made
+ * them fewer: with x = sqrt(r / r0), r0 w x^2 - noise x = n. The envelope may have no
+ * window of this width; then the spread is that of its widest window that is not longer,
+ * and grows with the root of the time. */
 static double
 highest_rate(const struct serve_tuner *tuner, double seconds, double n)
 {
@@ -72,13 +74,14 @@ highest_rate(const struct serve_tuner *tuner, double seconds, double n)
     return tuner->rate * x * x;
 }
 
-/* How a stage is to be run. */
 struct setting {
     uint32_t replicas, batch;
 };
 
-/* Above the planned rate rungs say it; beyond the last, and where there are none,
- * replicas grow with the rate. */
+/* The setting of a stage for a rate at the pipeline. Up to the planned rate it follows
+ * square-root staffing, with the planned replicas as the most. Above it, it is that of
+ * the first rung that is not below the rate; beyond the last rung, and without rungs,
+ * replicas grow in proportion to the rate. */
 static struct setting
 find_setting(const struct serve_tuner *tuner, uint32_t s, double rate)
 {
@@ -102,18 +105,21 @@ find_setting(const struct serve_tuner *tuner, uint32_t s, double rate)
     return setting;
 }
 
-/* What waits when new replicas begin to work should be served within so many seconds. */
-#define DRAIN 5
+/* Time in which new replicas should have served the queries that wait when they begin to
+ * work, seconds. */
+#define DRAIN_SECONDS 5
 
-/* Queries/s that one replica of a stage serves with batches of so many. */
+/* The throughput of one replica of a stage with batches of up to `batch`, queries/s. */
 static double
 speed_with(const struct serve_tuner *tuner, const struct tuned *stage, uint32_t batch)
 {
     return serve_throughput(stage->profile, tuner->service, batch);
 }
 
-/* An estimate of the queries that wait at each stage: those that came, less what the
- * working replicas can serve with the batch that they take now. */
+/* Called at each arrival: updates the estimate of the queries that wait at each stage.
+ * The arrival adds the part of a query that comes to the stage on average; since the
+ * arrival before, the working replicas can have served their throughput with the present
+ * batch. */
 static void
 flow(struct serve_tuner *tuner, double time)
 {
@@ -129,7 +135,8 @@ flow(struct serve_tuner *tuner, double time)
     tuner->flowed = time;
 }
 
-/* Replicas are for `rate` now; half a step above it is time for more. */
+/* Replicas are provided for `rate` from now on. The windows' limits become what a rate
+ * half a step above it explains: so that each arrival needs only a comparison. */
 static void
 meet(struct serve_tuner *tuner, double rate)
 {
@@ -153,13 +160,16 @@ open_rule(struct serve_tuner *tuner)
     meet(tuner, tuner->rate);
 }
 
-/* What arrived in the last seconds, a second. */
+/* The rate of arrivals in the last `seconds` before `time`, queries/s. */
 static double
 recent(const struct serve_tuner *tuner, double time, double seconds)
 {
     return (double)(tuner->arrivals - serve_tuner_since(tuner, time, seconds)) / seconds;
 }
 
+/* Orders replicas for `rate` at all stages, and more where queries wait. Where they wait,
+ * the stage takes its batch of most throughput until they should be served. Never fewer
+ * replicas: only look() takes them away. */
 static bool
 scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *err)
 {
@@ -169,19 +179,23 @@ scale_up(struct serve_tuner *tuner, double rate, double time, struct rec_error *
         if (stage->planned == 0)
             continue;
         struct setting setting = find_setting(tuner, s, rate);
-        double comes = stage->load * rate / tuner->rate; /* queries/s */
+        /* queries/s: that come to the stage, that it serves now, that a replica will
+         * serve */
+        double comes = stage->load * rate / tuner->rate;
         double now = stage->working * speed_with(tuner, stage, stage->batch);
         double then = speed_with(tuner, stage, setting.batch);
+        /* queries that will wait when the new replicas begin to work */
         double waits = stage->backlog + fmax(0, comes - now) * tuner->tuning.activation;
-        uint32_t up =
-            max32(max32(setting.replicas, tuner_round_up((comes + waits / DRAIN) / then)),
-                  stage->replicas);
+        uint32_t up = max32(max32(setting.replicas,
+                                  tuner_round_up((comes + waits / DRAIN_SECONDS) / then)),
+                            stage->replicas);
         if ((up > stage->replicas && !serve_tuner_order(tuner, s, up, time, due, err)) ||
             (waits > 0 && stage->batch != stage->large &&
              !serve_tuner_resize(tuner, s, stage->large, tuner_after(time, 0), err)) ||
             ((waits > 0 || setting.batch != stage->batch) &&
              !serve_tuner_resize(tuner, s, setting.batch,
-                                 waits > 0 ? due + DRAIN : tuner_after(time, 0), err)))
+                                 waits > 0 ? due + DRAIN_SECONDS : tuner_after(time, 0),
+                                 err)))
             return false;
     }
     return true;
@@ -192,7 +206,7 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
     double rate = 0;
     flow(tuner, time);
-    tuner->highest = fmax(tuner->highest, recent(tuner, time, LONG));
+    tuner->highest = fmax(tuner->highest, recent(tuner, time, LONG_WINDOW));
     for (size_t i = 0; i < tuner->nwindows; i++) {
         const struct tuner_window *window = &tuner->window[i];
         if (tuner_is_beyond(tuner, window, time))
@@ -205,7 +219,7 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
     }
     if (rate <= tuner->met * sqrt(STEP))
         return true;
-    /* A step of room: it may rise further while replicas start. */
+    /* Provide for a step more: the rate may rise further while replicas start. */
     rate = nearest_step(tuner, rate * STEP);
     meet(tuner, rate);
     return scale_up(tuner, rate * STEP, time, err);
@@ -214,15 +228,19 @@ arrived(struct serve_tuner *tuner, double time, struct rec_error *err)
 static bool
 look(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
-    double rate = recent(tuner, time, LONG), last = recent(tuner, time, SHORT);
+    double rate = recent(tuner, time, LONG_WINDOW),
+           last = recent(tuner, time, SHORT_WINDOW);
     double above;
     bool rises = last > rate;
-    rate = nearest_step(tuner, fmax(highest_rate(tuner, LONG, rate * LONG), last));
-    tuner->look = tuner_after(time, EVERY);
-    if (rate >= tuner->met || rises || time - tuner->first_arrival < LONG)
+    rate = nearest_step(tuner,
+                        fmax(highest_rate(tuner, LONG_WINDOW, rate * LONG_WINDOW), last));
+    tuner->look = tuner_after(time, LOOK_INTERVAL);
+    if (rate >= tuner->met || rises || time - tuner->first_arrival < LONG_WINDOW)
         return true;
     above = rate > tuner->rate * (1 + ROUNDING) ? rate * STEP : rate;
     meet(tuner, rate);
+    /* The arrivals of the higher rate are still in the windows: they must not scale up
+     * again. */
     tuner->counted = tuner->arrivals;
     for (uint32_t s = 0; s < tuner->nstages; s++) {
         const struct tuned *stage = &tuner->stage[s];
@@ -239,8 +257,9 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
-/* The highest rung that the rate reached, so that what a static plan costs is rather too
- * little than too much. */
+/* The static plan is that of the highest rung that the highest rate reached, so that its
+ * cost is rather too low than too high, and the tuner's saving not overstated. Beyond the
+ * last rung it is not known. */
 static double
 fixed_cost(const struct serve_tuner *tuner, uint32_t s)
 {

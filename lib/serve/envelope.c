@@ -1,9 +1,11 @@
-/* What traffic looks like through windows of time. */
+/* The envelope of traffic: how many queries its windows of time hold, in the sample and
+ * in a longer sequence that is resampled from it. */
 #include "rampipe/random.h"
 #include "rampipe/serve.h"
 
 #include <stdlib.h>
 
+/* Both ends of the window only move forward, so this takes O(n). */
 uint64_t
 serve_envelope(const double *times, size_t n, double seconds)
 {

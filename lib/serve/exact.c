@@ -1,11 +1,14 @@
 /*
- * The best plan of all, by branch and bound. Stages that share an ancestor, or are one,
- * form a group; what happens in one group does not depend on another, only whether a
- * query is late does on all. In a group stages are chosen in topological order, each
- * simulated behind those before it. A query that is late there, with the least time
- * behind it added, is late whatever else is chosen: where too many are, the rest need not
- * be tried. What is left of a group are its solutions, less those that another makes
- * superfluous; one of each group make a plan.
+ * The best plan of all, by branch and bound.
+ *
+ * Stages that share an ancestor, or of which one is an ancestor of the other, form a
+ * group (groups.c). What happens in a group does not depend on other groups, but a query
+ * may be late because of any. Within a group, options are chosen for the stages in
+ * topological order, and each stage is simulated behind the choices before it. If a query
+ * is late even with the least time that is still to come, it is late whatever is chosen
+ * for later stages; if too many queries are, this branch is cut. What remains are the
+ * solutions of the group, without those that another one makes superfluous. One solution
+ * of each group form a plan, if not too many queries are late in one or another.
  */
 #include "search.h"
 
@@ -50,8 +53,9 @@ is_subset(const struct search *search, const struct late *a, const struct late *
 
 /* ---- what cannot be better ----------------------------------------------- */
 
-/* Nothing that costs at least `cost`, and whose slowest stage takes at most `rate`, is
- * better than the best so far. Sums of prices differ by their roundings. */
+/* Can no plan that costs at least `cost`, and whose slowest stage takes at most `rate`,
+ * be better than the best so far? Costs count as equal if they differ only by the
+ * rounding of sums of prices. */
 static bool
 is_hopeless(const struct search *search, double cost, double rate)
 {
@@ -67,6 +71,9 @@ is_hopeless(const struct search *search, double cost, double rate)
            (rate <= search->rate * (1 + 1e-12) && cost >= search->cost - same);
 }
 
+/* Is `by` at least as good as `a` in every way: no dearer, no slower, and no query late
+ * that is not late with `a`? Then every plan with `a` has one with `by` that is as
+ * good. */
 static bool
 is_superfluous(const struct search *search, const struct solution *a,
                const struct solution *by)
@@ -78,7 +85,8 @@ is_superfluous(const struct search *search, const struct solution *a,
 
 /* ---- solutions of a group ------------------------------------------------ */
 
-/* Keeps what was chosen for the stages of a group, if nothing makes it superfluous. */
+/* Keeps the choices for the stages of a group as a solution, unless another makes it
+ * superfluous; those that it makes superfluous are dropped. */
 static bool
 keep_solution(struct search *search, struct group *group, double cost, double rate,
               struct rec_error *err)
@@ -113,8 +121,9 @@ keep_solution(struct search *search, struct group *group, double cost, double ra
     return true;
 }
 
-/* A solution of each group is a plan, if not too many queries are late in one or the
- * other: those of groups before `g` with what was chosen for `g`. */
+/* Groups `g` and later have their choices, which cost `cost`; tries all solutions of the
+ * groups before `g` with them. A plan is found when g is 0. False: nothing was tried, as
+ * it is hopeless. */
 static bool
 join_groups(struct search *search, size_t g, double cost, double rate)
 {
@@ -151,14 +160,18 @@ join_groups(struct search *search, size_t g, double cost, double rate)
 
 /* ---- one stage ----------------------------------------------------------- */
 
-/* A stage being simulated behind others. */
+/* The simulation of one stage. */
 struct watching {
     struct search *search;
     struct level *level;
-    double tail;
-    bool late; /* too many are: the simulation was stopped */
+    double tail; /* the least time behind the stage, seconds */
+    bool late;   /* too many queries are late: the simulation was stopped */
 };
 
+/* A batch of the stage is done: records it for the stages behind, and marks its late
+ * queries. At a last stage (tail 0) lateness is exact; else the sum with `tail` may be
+ * rounded, and only a query that is late by more than that is surely late. False ends the
+ * simulation. */
 static bool
 take_batch(void *context, const struct serve_token *token, uint32_t n, double time,
            struct rec_error *err)
@@ -191,8 +204,9 @@ take_batch(void *context, const struct serve_token *token, uint32_t n, double ti
     return !watching->late;
 }
 
-/* Simulates a stage as it is chosen; *verdict: whether not too many are late for sure,
- * and whether any query waited. */
+/* Simulates a stage with its choice, behind the choices before it. *met: not too many
+ * queries are surely late; *waited: some query waited in the stage's queue. The other
+ * stages' configs do not matter, but must be valid. */
 static bool
 simulate_stage(struct search *search, size_t depth, uint32_t s, bool *met, bool *waited,
                struct rec_error *err)
@@ -238,8 +252,8 @@ simulate_stage(struct search *search, size_t depth, uint32_t s, bool *met, bool 
 
 /* ---- the search ---------------------------------------------------------- */
 
-/* The least that the groups that are not at hand cost: solutions, or cheapest
- * replicas. */
+/* The least cost of all groups but `g`: of those that were searched, of their solutions;
+ * of others, one cheapest replica a stage. */
 static double
 cost_beside(const struct search *search, size_t g)
 {
@@ -249,7 +263,7 @@ cost_beside(const struct search *search, size_t g)
     return cost;
 }
 
-/* The least that the stages of a group from `depth` on cost. */
+/* The least cost of the stages of a group from index `depth` on. */
 static double
 cost_behind(const struct search *search, const struct group *group, size_t depth)
 {
@@ -259,8 +273,9 @@ cost_behind(const struct search *search, const struct group *group, size_t depth
     return cost;
 }
 
-/* All queries that come are late by the least times, or some by the stage's
- * throughput. */
+/* Are too many queries surely late, before anything is simulated: all that come to the
+ * stage, by the least times before, in and behind it; or some, by the stage's
+ * throughput? */
 static bool
 is_impossible(const struct search *search, uint32_t s)
 {
@@ -277,7 +292,8 @@ is_impossible(const struct search *search, uint32_t s)
 static bool search_stage(struct search *search, size_t g, size_t depth, double cost,
                          double rate, struct rec_error *err);
 
-/* All numbers of replicas of one option. */
+/* Tries all numbers of replicas of one option, from 1 up. It stops when the cost is too
+ * high, or when no query waited: then more replicas would serve no query earlier. */
 static bool
 search_replicas(struct search *search, size_t g, size_t depth, uint32_t option,
                 double cost, double rate, struct rec_error *err)
@@ -300,13 +316,16 @@ search_replicas(struct search *search, size_t g, size_t depth, uint32_t option,
         if (!simulate_stage(search, depth, s, &met, &waited, err) ||
             (met && !search_stage(search, g, depth + 1, with, slowest, err)))
             return false;
-        /* More replicas of which none would be used change nothing but the throughput. */
+        /* Idle replicas change nothing but the throughput, which may be the goal. */
         waited = waited ||
                  (planner->objective.goal == SERVE_MOST_THROUGHPUT && slowest < rate);
     }
     return true;
 }
 
+/* Tries all choices for the stages of group `g` from `depth` on. Solutions of all groups
+ * but the last are kept; those of the last are joined with them at once, so that a good
+ * plan is found early and bounds the rest. */
 static bool
 search_stage(struct search *search, size_t g, size_t depth, double cost, double rate,
              struct rec_error *err)
@@ -328,8 +347,8 @@ search_stage(struct search *search, size_t g, size_t depth, double cost, double 
 
 /* ---- how long it will take ----------------------------------------------- */
 
-/* The number of children of a stage as others are chosen, at most: those that are not
- * hopeless by their cost. */
+/* An upper bound of the number of children that a node at this depth has in the tree:
+ * choices for the stage that are not hopeless by their cost alone. */
 static double
 count_children(const struct search *search, size_t g, size_t depth)
 {
@@ -346,11 +365,12 @@ count_children(const struct search *search, size_t g, size_t depth)
 }
 
 /*
- * Goes down the tree of a group once, at random, simulating all children of each node
- * that it comes to: with m of them alive at a depth the tree has m times as many nodes
- * below. The mean of *simulations over all ways down is what the search takes (Knuth,
- * "Estimating the efficiency of backtrack programs", Mathematics of Computation 29,
- * 1975).
+ * Estimates the simulations that the search of a group takes, by one random way down its
+ * tree. All children of a node are simulated, and the way goes on to a random one of the
+ * m that are not cut off; the estimated number of nodes at the next depth is m times that
+ * at this one (`alike`). The mean of *simulations over all ways down is the exact number
+ * (Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation
+ * 29, 1975).
  */
 static bool
 dive(struct search *search, size_t g, struct rng *rng, double *simulations,
@@ -378,6 +398,8 @@ dive(struct search *search, size_t g, struct rng *rng, double *simulations,
                 if (!simulate_stage(search, depth, s, &met, &waited, err))
                     return false;
                 tried++;
+                /* each of the children alive so far is equally likely to be the chosen
+                 * one */
                 if (met && rng_below(rng, ++alive) == 0)
                     chosen = *choice;
             }
@@ -401,8 +423,10 @@ compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* A search that is too long is refused before it begins. A few ways down are seldom too
- * many by far, but often too few: the middle one of them must be beyond the limit. */
+/* Refuses a search that would take too long before it begins. If even the upper bound of
+ * the tree is within the limit, no estimate is needed. A random way down seldom
+ * overestimates the tree by far, but often underestimates it; so the median of a few must
+ * exceed the limit. */
 static bool
 estimate(struct search *search, size_t g, struct rec_error *err)
 {
@@ -436,7 +460,9 @@ compare_solutions(const void *a, const void *b)
     return (x->cost > y->cost) - (x->cost < y->cost);
 }
 
-/* Group after group; one that has no solution leaves no plan that is better. */
+/* Searches group after group. If a group has no solution, no plan is better than the best
+ * so far. When a group has been searched, its least cost is known and bounds the later
+ * ones. */
 static bool
 search_groups(struct search *search, struct rec_error *err)
 {

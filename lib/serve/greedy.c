@@ -1,21 +1,20 @@
-/* The published planner: from a plan that surely meets the objective to a cheaper one,
- * step by step. */
+/* The published planner (InferLine, section 4): from a plan that meets the objective to
+ * cheaper ones, one action at a time. It is greedy, and simulates little. */
 #include "planner.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The best of what was tried; choices are per stage. */
+/* The best of the configurations that were tried. */
 struct best {
-    struct serve_choice *choice;
+    struct serve_choice *choice; /* per stage; owned */
     bool found;
-    double cost, latency;
+    double cost, latency; /* US$ an hour, seconds */
 };
 
 /* ---- moves --------------------------------------------------------------- */
 
-/* The options of a stage of one hardware: that of the next batch; false: there is
- * none. */
+/* Moves *option to the next larger batch of its hardware. False: there is none. */
 static bool
 next_batch(const struct serve_menu *menu, uint32_t *option)
 {
@@ -26,7 +25,8 @@ next_batch(const struct serve_menu *menu, uint32_t *option)
     return true;
 }
 
-/* The smallest batch of the next cheaper hardware. */
+/* Moves *option to the smallest batch of the next cheaper hardware. False: there is none.
+ * Options are in order of price, then hardware, then batch. */
 static bool
 next_cheaper(const struct serve_menu *menu, uint32_t *option)
 {
@@ -42,7 +42,8 @@ next_cheaper(const struct serve_menu *menu, uint32_t *option)
     return true;
 }
 
-/* Whether what is in `choice` is the best so far, which is kept in *best. */
+/* Keeps `choice` in *best if it meets the objective and is better. What costs more than
+ * the best is not simulated, which saves most simulations. */
 static bool
 try(struct serve_planner *planner, const struct serve_choice *choice, struct best *best,
     struct rec_error *err)
@@ -63,7 +64,8 @@ try(struct serve_planner *planner, const struct serve_choice *choice, struct bes
     return true;
 }
 
-/* A replica less. */
+/* The actions: each tries changes of stage `s`, and leaves `choice` as it was. This one
+ * takes a replica away. */
 static bool
 try_fewer(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
           struct best *best, struct rec_error *err)
@@ -77,6 +79,7 @@ try_fewer(struct serve_planner *planner, struct serve_choice *choice, uint32_t s
     return ok;
 }
 
+/* The next larger batch: it costs the same, but may allow fewer replicas later. */
 static bool
 try_bigger(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
            struct best *best, struct rec_error *err)
@@ -98,7 +101,10 @@ new_best(const struct serve_planner *planner, struct rec_error *err)
     return best;
 }
 
-/* One stage on cheaper hardware, with replicas and batch found anew for it alone. */
+/* The stage on the next cheaper hardware. It starts with batches of 1 and the fewest
+ * replicas that meet the objective without costing more than now; then fewer replicas and
+ * larger batches are tried for this stage alone, as long as the objective is still
+ * met. */
 static bool
 try_cheaper(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
             struct best *best, struct rec_error *err)
@@ -134,7 +140,8 @@ try_cheaper(struct serve_planner *planner, struct serve_choice *choice, uint32_t
 
 /* ---- the planner --------------------------------------------------------- */
 
-/* Batches of one on the hardware that is fastest alone, of equal ones the cheapest. */
+/* Batches of 1 on the hardware that serves a single query fastest; of equally fast ones,
+ * on the cheapest, which comes first in the menu. */
 static void
 choose_fastest(const struct serve_planner *planner, struct serve_choice *choice)
 {
@@ -148,7 +155,7 @@ choose_fastest(const struct serve_planner *planner, struct serve_choice *choice)
     }
 }
 
-/* Replicas where there is least throughput, until the objective is met. */
+/* Adds replicas to the slowest stage until the objective is met. */
 static bool
 provision(struct serve_planner *planner, struct serve_choice *choice,
           struct rec_error *err)
@@ -176,7 +183,9 @@ provision(struct serve_planner *planner, struct serve_choice *choice,
     }
 }
 
-/* With queries that never wait, alone in their batches. */
+/* Would the objective be met if no query ever waited, alone in its batch? If not, adding
+ * replicas is in vain, and provision() would not end before the largest number of
+ * them. */
 static bool
 check_alone(struct serve_planner *planner, const struct serve_choice *choice,
             struct serve_choice *many, struct rec_error *err)
@@ -197,8 +206,9 @@ check_alone(struct serve_planner *planner, const struct serve_choice *choice,
 typedef bool action(struct serve_planner *, struct serve_choice *, uint32_t,
                     struct best *, struct rec_error *);
 
-/* What saves most is tried first: what costs more than the best so far is not
- * simulated. */
+/* Takes the best action until none meets the objective at the same cost or less. Actions
+ * that save most are tried first, since try() simulates nothing that costs more than the
+ * best so far. */
 static bool
 minimize(struct serve_planner *planner, struct serve_choice *choice,
          struct rec_error *err)
@@ -224,7 +234,8 @@ minimize(struct serve_planner *planner, struct serve_choice *choice,
 
 /* ---- throughput ---------------------------------------------------------- */
 
-/* A change of the slowest stage is taken if it makes it faster within the budget. */
+/* Changes the slowest stage's choice to `with`, if that raises its capacity within the
+ * budget and the objective is still met; *taken says so. */
 static bool
 spend(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
       struct serve_choice with, bool *taken, struct rec_error *err)
@@ -244,8 +255,8 @@ spend(struct serve_planner *planner, struct serve_choice *choice, uint32_t s,
     return true;
 }
 
-/* The next batch, a replica more, dearer hardware: the first that works, of the stage
- * that is slowest, as long as one does. */
+/* Speeds up the slowest stage as long as possible, by the first of these that works: the
+ * next larger batch, one more replica, dearer hardware. */
 static bool
 spend_budget(struct serve_planner *planner, struct serve_choice *choice,
              struct rec_error *err)

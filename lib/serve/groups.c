@@ -1,4 +1,6 @@
-/* The stages of a search, by group: those that share an ancestor. */
+/* The groups of stages that a search treats separately. Two stages are in one group if
+ * they share an ancestor with a model, or one is an ancestor of the other: then what is
+ * chosen for one may change what happens at the other. */
 #include "search.h"
 
 #include <stdlib.h>
@@ -20,7 +22,8 @@ serve_free_solution(struct solution *solution)
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* Goes back from stage `at` to those with a model; `seen` are those that it came by. */
+/* Goes back from stage `at` along its edges to the nearest stages with a model. `seen`
+ * marks stages that it came to already: several ways may lead to one. */
 static void
 find_parents(const struct serve_planner *planner, uint32_t at, bool *seen,
              struct parents *parents)
@@ -54,7 +57,8 @@ make_parents(struct search *search, struct rec_error *err)
     return ok;
 }
 
-/* Stages are in the group of their parents, whose groups are one then. */
+/* A stage joins the groups of all its parents, which become one group. This is O(n^2),
+ * and n is at most SERVE_STAGES_MAX. */
 static void
 unite_groups(const struct search *search, uint32_t *group_of)
 {

@@ -1,22 +1,26 @@
 /*
- * Plans held against queries that they were not fitted to. Queries that are late come in
- * bursts: the interval of the attainment comes of the means of batches of queries, one
- * behind the other (batch means), which say how many independent queries the sample is
- * worth; with so many it is Wilson's.
+ * Judges plans by queries that they were not fitted to (a trial), and adds replicas until
+ * the attainment holds there, too.
+ *
+ * Late queries come in bursts, so n queries say less than n independent ones would. The
+ * method of batch means tells how many they are worth: the variance of the means of
+ * batches of consecutive queries gives the variance of the share in time. With that
+ * number of queries, Wilson's interval is the confidence interval of the share.
  */
 #include "planner.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Batches; Student's t for them, 95 per cent. */
+/* Batches of consecutive queries, and Student's t for their 19 degrees of freedom (95
+ * %). */
 enum { BATCHES = 20 };
-#define STUDENT 2.093
+#define STUDENT_T 2.093
 
-/* What happened to the queries of a trial. */
+/* The result of a trial. */
 struct outcome {
-    uint64_t late;
-    double excess; /* by how much in all, seconds */
+    uint64_t late; /* queries that are late */
+    double excess; /* the sum of the times by which they are late, seconds */
 };
 
 struct trying {
@@ -41,7 +45,8 @@ hear_reply(void *context, const struct serve_reply *reply, struct rec_error *err
     return true;
 }
 
-/* Simulates a trial; those of its queries that count have their number for an id. */
+/* Simulates a trial. The id of a query that counts is the bytes of its number; queries of
+ * the warm-up have none, and hear_reply() skips them. */
 static bool
 try(struct serve_planner *planner, const struct serve_choice *choice,
     const struct serve_trial *trial, unsigned char *late, struct outcome *outcome,
@@ -89,7 +94,7 @@ serve_attain(const unsigned char *late, size_t n, struct serve_attained *attaine
         if (variance > 0)
             worth = fmin(worth, share * (1 - share) / variance);
     }
-    z = STUDENT * STUDENT / worth;
+    z = STUDENT_T * STUDENT_T / worth;
     middle = (share + z / 2) / (1 + z);
     half = sqrt(z * share * (1 - share) + z * z / 4) / (1 + z);
     *attained =
@@ -100,27 +105,32 @@ serve_attain(const unsigned char *late, size_t n, struct serve_attained *attaine
                                 .upper = missed > 0 ? 100 * fmin(1, middle + half) : 100};
 }
 
-/* A step of the climb: what is better by `outcome` for what it costs more. */
+/* A change of one stage that was tried. */
 struct step {
     bool found;
     uint32_t stage;
     struct serve_choice to;
-    double price;
-    struct outcome outcome;
+    double price;           /* what it adds to the cost, US$ an hour */
+    struct outcome outcome; /* of the trial with it */
 };
 
+/* A climb goes from a plan, by steps, to one with which enough queries of the trial are
+ * in time. */
 struct climb {
     struct serve_planner *planner;
     const struct serve_trial *trial;
-    struct serve_choice *choice; /* per stage */
-    unsigned char *late;         /* per query */
-    double rate; /* queries/s that may come, on average, in the long run */
-    struct outcome outcome;
-    uint64_t fewest; /* late at a step so far */
-    double least;    /* excess */
-    size_t idle;     /* steps since one of them was less */
+    struct serve_choice *choice; /* per stage: where the climb is */
+    unsigned char *late;         /* per query of the trial: 1, it is late */
+    double rate;                 /* the highest mean rate that may come, queries/s */
+    struct outcome outcome;      /* of the trial with `choice` */
+    uint64_t fewest;             /* late queries at the best step so far */
+    double least;                /* the least excess so far, seconds */
+    size_t idle;                 /* steps since `fewest` or `least` went down */
 };
 
+/* Step a is better than b if it makes fewer queries late for its price; of equal ones, if
+ * it reduces the excess more for its price: two stages may have to improve before any
+ * query is in time. */
 static bool
 is_better(const struct climb *climb, const struct step *a, const struct step *b)
 {
@@ -160,7 +170,8 @@ refuse(const struct climb *climb, struct rec_error *err)
         climb->trial->n - climb->trial->from);
 }
 
-/* The replica more that helps most for its price. */
+/* Adds the replica that helps most for its price. A price of 0 counts as almost 0: it is
+ * a divisor. */
 static bool
 add_replica(struct climb *climb, struct rec_error *err)
 {
@@ -184,7 +195,8 @@ add_replica(struct climb *climb, struct rec_error *err)
     return true;
 }
 
-/* The next larger or smaller batch that makes fewer late, if there is one. */
+/* Changes one stage to its next larger or smaller batch, by the change that makes fewest
+ * queries late; none, if all make as many late as now. */
 static bool
 change_batch(struct climb *climb, bool *changed, struct rec_error *err)
 {
@@ -208,8 +220,9 @@ change_batch(struct climb *climb, bool *changed, struct rec_error *err)
     return true;
 }
 
-/* Steps that make nothing better end: two stages may have to be better both, but not more
- * than there are. */
+/* Gives up after as many steps without an improvement as there are stages: all stages may
+ * need a replica before a query is in time, but no more than all. An excess counts as
+ * improved if it fell by 1 %. */
 static bool
 progresses(struct climb *climb, struct rec_error *err)
 {
@@ -221,8 +234,8 @@ progresses(struct climb *climb, struct rec_error *err)
     return climb->idle++ < climb->planner->pipeline->nstages || refuse(climb, err);
 }
 
-/* The upper end of the confidence interval (95 per cent) of the rate of arrivals, with
- * spacings that are independent; 0: all come at once. */
+/* The upper end of the confidence interval (95 %) of the rate of arrivals, queries/s, by
+ * the deviation of the spacings, which are taken as independent; 0: all come at once. */
 static double
 highest_rate(const double *arrival, size_t n)
 {
@@ -237,9 +250,9 @@ highest_rate(const double *arrival, size_t n)
     return (1 + 1.96 * sqrt(squares) / (double)(n - 1)) / mean;
 }
 
-/* Each stage gets the replicas that serve the rate. A sample of some seconds does not
- * show that a stage is a few per cent too slow, for its queue grows slowly; a run of an
- * hour does. */
+/* Adds replicas until every stage can serve the highest rate that may come. If a stage is
+ * too slow by a few per cent, its queue grows slowly: a sample of some seconds does not
+ * show it, but a run of an hour would. */
 static bool
 carry_rate(struct climb *climb, struct rec_error *err)
 {
@@ -260,7 +273,9 @@ carry_rate(struct climb *climb, struct rec_error *err)
     return true;
 }
 
-/* Better step by step, until enough queries of the trial are done in time; *attained. */
+/* Takes steps until enough queries of the trial are in time; *attained is then that of
+ * the last trial. `batches`: change batches where that helps, before replicas are added;
+ * without it this begins only when replicas have not helped for two steps. */
 static bool
 climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
          struct rec_error *err)
@@ -278,14 +293,14 @@ climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
         if (attained->late == 0 ||
             attained->lower >= climb->planner->objective.percentile)
             return true;
-        batches = batches || climb->idle > 1; /* replicas do not help */
+        batches = batches || climb->idle > 1;
         if (!progresses(climb, err) || (batches && !change_batch(climb, &changed, err)) ||
             (!changed && !add_replica(climb, err)))
             return false;
     }
 }
 
-/* A plan as choices. */
+/* Starts a climb at a plan: turns its configs into choices of the planner's menus. */
 static bool
 open_climb(struct climb *climb, const struct serve_plan *plan, struct rec_error *err)
 {
@@ -326,10 +341,12 @@ serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial
     double bound = plan->bound;
     bool ok = open_climb(&climb, plan, err);
 
-    while (ok &&
-           (ok = climb_up(&climb, false, attained, err) &&
-                 serve_judge(planner, climb.choice, &verdict, err)) &&
-           !verdict.met) /* a replica more may, rarely, make more late */
+    while (
+        ok &&
+        (ok = climb_up(&climb, false, attained, err) &&
+              serve_judge(planner, climb.choice, &verdict, err)) &&
+        !verdict
+             .met) /* more replicas may, rarely, make more queries of the sample late */
         ok = add_replica(&climb, err);
     for (size_t s = 0; ok && s < planner->pipeline->nstages; s++)
         attained->added += climb.choice[s].replicas - plan->config[s].replicas;
@@ -341,6 +358,8 @@ serve_plan_secure(struct serve_planner *planner, const struct serve_trial *trial
     return ok;
 }
 
+/* Each rung begins where the one before ended, so that settings grow with the rate. The
+ * budget does not bound them: a tuner adds replicas for a short time only. */
 bool
 serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
                  const struct serve_plan *plan, const double *speed, size_t *n,
@@ -364,7 +383,7 @@ serve_plan_rungs(struct serve_planner *planner, const struct serve_trial *trial,
             rung[found * nstages + s] = planner->config[s];
     }
     *n = found;
-    ok = ok || err->code == REC_NO; /* there are fewer */
+    ok = ok || err->code == REC_NO; /* fewer rungs are no error */
     planner->objective.budget = budget;
     close_climb(&climb);
     return ok;

@@ -1,4 +1,4 @@
-/* What comes behind a pipeline: its queries and changes, in order of time. */
+/* The records behind those of a pipeline: queries and changes, in order of time. */
 #include "rampipe/serve.h"
 
 bool

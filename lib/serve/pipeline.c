@@ -1,4 +1,5 @@
-/* Pipelines: what records say of profiles, prices, stages, edges and configurations. */
+/* Pipelines: reads their records (profiles, prices, stages, edges, configs, envelope,
+ * rungs) one at a time. What can only be checked when all have come is in seal.c. */
 #include "private.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ place_of(const struct rec_reader *reader)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* The index of a name of a model or hardware, which is added; REC_NONE: *err. */
+/* The index of the name of a model or hardware; a new name is added. REC_NONE: *err. */
 static uint32_t
 name_index(struct serve_pipeline *p, struct rec_str name, struct rec_error *err)
 {
@@ -31,7 +32,8 @@ name_index(struct serve_pipeline *p, struct rec_str name, struct rec_error *err)
     return index;
 }
 
-/* What a pair of indices is called in p->pairs: profiles and edges are told apart. */
+/* The key of a pair of indices in p->pairs; `kind` tells profiles ('p') from edges ('e').
+ * It consists of chars only, so that it has no padding whose bytes would differ. */
 struct pair {
     char kind, one[4], other[4];
 };
@@ -181,7 +183,8 @@ take_stage(struct serve_pipeline *p, const struct rec_reader *reader,
     return true;
 }
 
-/* A stage that a field names; `end` is what stands for none. */
+/* Reads the stage that a field names. `end` is the name of the pipeline's end that the
+ * field may have instead ("source", "sink"), which gives REC_NONE; NULL: it may not. */
 static bool
 read_stage(const struct serve_pipeline *p, const struct rec_reader *reader,
            const struct rec *rec, size_t field, const char *end, uint32_t *stage,
@@ -270,8 +273,8 @@ take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
     return true;
 }
 
-/* A config record; the profile is that of its hardware's name until the pipeline is
- * sealed. */
+/* Reads a config record. Until the pipeline is sealed, config->profile is the index of
+ * its hardware's name: the profile's record may come later. */
 static bool
 read_config(struct serve_pipeline *p, const struct rec_reader *reader,
             const struct rec *rec, uint32_t *index, struct serve_config *config,

@@ -1,11 +1,14 @@
-/* What planners share: what there is to choose from, bounds, simulations that judge. */
+/* What both planners share: the menus they choose from, bounds that rule choices out
+ * without a simulation, and simulations that judge the rest. */
 #include "planner.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- what there is to choose from ---------------------------------------- */
+/* ---- menus --------------------------------------------------------------- */
 
+/* Adds an option for each batch of a profile. A larger batch may be faster than a smaller
+ * one, so `shortest` is the least over all sizes. */
 static bool
 add_options(struct serve_planner *planner, struct serve_menu *menu, uint32_t index,
             struct rec_error *err)
@@ -67,8 +70,9 @@ make_menu(struct serve_planner *planner, uint32_t s, struct rec_error *err)
 
 /* ---- the least time before and behind a stage ---------------------------- */
 
-/* Before: a query that comes came along an edge at least, and along each that all
- * take. */
+/* The least time before stage `s`, seconds: a query that comes to it has come along at
+ * least one edge (the least over all edges), and along every edge that all queries take
+ * (the most over these). `certain` and *comes: all queries come to the stage. */
 static void
 find_head(struct serve_planner *planner, uint32_t s, const bool certain[], bool *comes)
 {
@@ -91,7 +95,8 @@ find_head(struct serve_planner *planner, uint32_t s, const bool certain[], bool 
     planner->menu[s].head = fmax(least, most);
 }
 
-/* Behind: it goes along each edge that all take. */
+/* The least time behind stage `s`, seconds: the most over the edges that all queries
+ * take. */
 static void
 find_tail(struct serve_planner *planner, uint32_t s)
 {
@@ -122,7 +127,8 @@ find_ways(struct serve_planner *planner, struct rec_error *err)
 
 /* ---- start and end ------------------------------------------------------- */
 
-/* How many queries go to each stage does not depend on how it is run. */
+/* Counts the queries that come to each stage. This depends on the edges that are drawn,
+ * not on configurations, so one simulation with any of them will do. */
 static bool
 count_visits(struct serve_planner *planner, struct rec_error *err)
 {
@@ -168,10 +174,11 @@ serve_planner_new(const struct serve_pipeline *pipeline, const double *arrival, 
     planner->objective = *objective;
     planner->objective.options.drop_after = INFINITY;
     planner->objective.options.warmup = 0;
-    /* 99.9 per cent of 1000 are 999, however that rounds */
+    /* 99.9 % of 1000 queries are 999, even if the product rounds to a little more. */
     planner->allowed =
         n - (uint64_t)ceil((double)n * objective->percentile / 100 * (1 - 1e-12));
-    /* Times are sums: what a bound says must be wrong by more than their roundings. */
+    /* Times are rounded sums: a bound must be exceeded by more than that to rule a choice
+     * out. */
     planner->margin = 1e-12 * (arrival[n - 1] + objective->slo);
     planner->menu = calloc(pipeline->nstages + 1, sizeof *planner->menu);
     planner->config = calloc(pipeline->nstages + 1, sizeof *planner->config);
@@ -269,7 +276,7 @@ serve_capacity(const struct serve_planner *planner, uint32_t stage,
 {
     const struct serve_menu *menu = &planner->menu[stage];
     return choice.replicas * menu->option[choice.option].rate * (double)planner->n /
-           (double)menu->visits; /* inf: nobody goes there */
+           (double)menu->visits; /* infinite if no query comes to the stage */
 }
 
 double
@@ -288,8 +295,9 @@ serve_bottleneck(const struct serve_planner *planner, const struct serve_choice 
     return rate;
 }
 
-/* By `slo` after the last arrival a stage is done with no more than it can take from the
- * first arrival on: the others are late. */
+/* A query that is in time leaves the stage at most `slo` after the last arrival. From the
+ * first arrival until then, the stage can serve so many queries and no more; the others
+ * are late. */
 bool
 serve_too_slow(const struct serve_planner *planner, uint32_t stage,
                struct serve_choice choice)
@@ -333,9 +341,9 @@ serve_count_simulation(struct serve_planner *planner, struct rec_error *err)
 
 struct judging {
     struct serve_planner *planner;
-    size_t n;
+    size_t n; /* queries that have left the pipeline */
     uint64_t late;
-    bool stopped; /* too many are */
+    bool stopped; /* the simulation was stopped, as too many queries are late */
 };
 
 static bool
@@ -351,8 +359,8 @@ take_reply(void *context, const struct serve_reply *reply, struct rec_error *err
     return !judging->stopped;
 }
 
-/* The k-th smallest of n values, k from 0; reorders them. N. Wirth, "Algorithms + Data
- * Structures = Programs" (1976), after Hoare. */
+/* The k-th smallest of n values, k from 0, in O(n) on average; reorders the values.
+ * Hoare's algorithm, as in N. Wirth, "Algorithms + Data Structures = Programs" (1976). */
 static double
 select_value(double *value, size_t n, size_t k)
 {

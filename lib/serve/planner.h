@@ -1,39 +1,41 @@
-/* A planner at work, which only its files see: plan.c, greedy.c, exact.c. */
+/* The inside of a planner, which only its files see: plan.c has what all share, greedy.c
+ * and exact.c are the two ways to plan, hold.c judges plans by other queries. */
 #ifndef RAMPIPE_SERVE_PLANNER_H
 #define RAMPIPE_SERVE_PLANNER_H
 
 #include "private.h"
 
-/* A batch on a hardware. */
+/* A hardware with a batch, which a stage may be given. */
 struct serve_choice_option {
     uint32_t profile;
     uint32_t batch;
     double price;    /* of a replica, US$ an hour */
-    double rate;     /* of a replica, queries/s at most */
+    double rate;     /* the highest of a replica, queries/s */
     double alone;    /* time of a batch of one, seconds */
-    double shortest; /* of a batch of any size up to this, seconds */
+    double shortest; /* least time of a batch of 1 to `batch` queries, seconds */
 };
 
-/* What there is to choose for a stage; options by price, hardware, batch. */
+/* All options of a stage, in order of price, hardware, batch. */
 struct serve_menu {
     struct serve_choice_option *option;
     size_t n, room;
-    double shortest;   /* of all, seconds; 0: the stage has no model */
-    double cheapest;   /* a replica, US$ an hour */
-    double head, tail; /* the least time before and behind it, seconds */
-    uint64_t visits;   /* queries of the sample that go there */
+    double shortest; /* least time of any batch, seconds; 0: the stage has no model */
+    double cheapest; /* least price of a replica, US$ an hour */
+    double head,
+        tail;        /* the least time that queries take before and behind it, seconds */
+    uint64_t visits; /* queries of the sample that come to it */
 };
 
-/* What is chosen for a stage. */
 struct serve_choice {
-    uint32_t option, replicas;
+    uint32_t option; /* index in the stage's menu */
+    uint32_t replicas;
 };
 
-/* What simulating a configuration said. */
+/* The result of simulating a configuration. */
 struct serve_verdict {
-    bool met;
-    double latency; /* met: the percentile */
-    uint64_t late;  /* met: how many */
+    bool met;       /* enough queries meet the objective */
+    double latency; /* if met: the percentile, seconds */
+    uint64_t late;  /* if met: queries that miss it */
 };
 
 struct serve_planner {
@@ -42,9 +44,9 @@ struct serve_planner {
     size_t n;
     struct serve_objective objective;
     uint64_t allowed;        /* queries that may be late */
-    double margin;           /* seconds: rounding of times */
+    double margin;           /* more than the rounding of any time, seconds */
     struct serve_menu *menu; /* per stage */
-    struct rec_map known;    /* choices -> index of verdict */
+    struct rec_map known;    /* bytes of the choices -> index in `verdict` */
     struct serve_verdict *verdict;
     size_t nverdicts, verdict_room;
     struct rec_arena arena;
@@ -67,30 +69,34 @@ serve_chosen(const struct serve_planner *planner, uint32_t stage,
     return &planner->menu[stage].option[choice.option];
 }
 
-/* planner->config as it is chosen. */
+/* In what follows, `choice` has one for each stage, unless `stage` is given, too. */
+
+/* Fills planner->config from the choices. */
 void serve_set_configs(struct serve_planner *planner, const struct serve_choice *choice);
-/* US$ an hour. */
+/* The price of all replicas, US$ an hour. */
 double serve_cost(const struct serve_planner *planner, const struct serve_choice *choice);
-/* Queries/s that a stage could take of all that come to the pipeline. */
+/* The rate of queries at the pipeline, queries/s, that would keep the stage just busy:
+ * only a part of the queries may come to it. */
 double serve_capacity(const struct serve_planner *planner, uint32_t stage,
                       struct serve_choice choice);
-/* The least of all stages, *least: where. */
+/* The least capacity of all stages; *least: that stage. */
 double serve_bottleneck(const struct serve_planner *planner,
                         const struct serve_choice *choice, uint32_t *least);
-/* Too many queries would be late by the throughput of the stage alone. */
+/* Would too many queries be late whatever else is chosen, as the stage's throughput is
+ * too low? */
 bool serve_too_slow(const struct serve_planner *planner, uint32_t stage,
                     struct serve_choice choice);
-/* One more simulation is within the limit. */
+/* Counts one more simulation, and checks the limit on them. */
 bool serve_count_simulation(struct serve_planner *planner,
                             struct rec_error *err) REC_MUST_CHECK;
-/* Simulates the pipeline, or remembers. */
+/* Simulates the pipeline, unless its verdict is known already. */
 bool serve_judge(struct serve_planner *planner, const struct serve_choice *choice,
                  struct serve_verdict *verdict, struct rec_error *err) REC_MUST_CHECK;
-/* The plan of a choice that meets the objective. */
+/* Makes the plan of choices that meet the objective. */
 bool serve_make_plan(struct serve_planner *planner, const struct serve_choice *choice,
                      struct serve_plan *plan, struct rec_error *err) REC_MUST_CHECK;
-/* REC_NO if the objective cannot be met whatever is chosen: by the least times of a way
- * through the pipeline. */
+/* REC_NO if no choice meets the objective, as even the least times of a way through the
+ * pipeline are too long. */
 bool serve_can_meet(struct serve_planner *planner, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

@@ -1,20 +1,21 @@
 /*
- * What the planner knows of the simulator: one stage can be simulated alone, behind
- * others whose batches are played back, for no stage depends on one that it gets nothing
- * from.
+ * What the files of lib/serve share with each other and with nobody else. Mainly: the
+ * planner may have one stage simulated alone, while the batches of the stages before it
+ * are played back. This gives the same result as simulating all, since no stage depends
+ * on one whose queries do not come to it.
  */
 #ifndef RAMPIPE_SERVE_PRIVATE_H
 #define RAMPIPE_SERVE_PRIVATE_H
 
 #include "rampipe/serve.h"
 
-/* An edge more, of the pipeline's records or, when it is sealed, from the source. */
+/* Appends an edge: of a record or, while the pipeline is sealed, from the source. */
 bool serve_add_edge(struct serve_pipeline *pipeline, struct serve_edge edge,
                     struct rec_error *err) REC_MUST_CHECK;
 
-/* A query at a stage: one token of it. */
+/* A branch of a query, which waits at a stage or is in one of its batches. */
 struct serve_token {
-    uint32_t query;  /* in a simulation of one stage: its number, counted from 0 */
+    uint32_t query;  /* index; in a simulation of one stage, its number in the sample */
     double enqueued; /* seconds */
 };
 
@@ -22,18 +23,18 @@ struct serve_token {
 struct serve_trail {
     struct serve_trailed {
         double finish;  /* seconds */
-        uint32_t first; /* in member; up to the first of the next */
+        uint32_t first; /* index in `member`; its queries end where the next's begin */
     } * batch;
     uint32_t *member; /* queries */
     size_t nbatches, room, nmembers, member_room;
 };
 
-/* Simulates `stage` alone from now on, before any query came; `watch` hears of each of
- * its batches that is done, false ends the simulation. */
+/* Makes a new simulation simulate only `stage`. `watch` hears of each of its batches that
+ * is done; if it returns false, the simulation ends. */
 void serve_sim_only(struct serve_sim *sim, uint32_t stage,
                     bool (*watch)(void *context, const struct serve_token *token,
                                   uint32_t n, double time, struct rec_error *err));
-/* What another stage did; borrowed. */
+/* Has the batches of another stage played back; `trail` is borrowed. */
 bool serve_sim_play(struct serve_sim *sim, uint32_t stage,
                     const struct serve_trail *trail,
                     struct rec_error *err) REC_MUST_CHECK;

@@ -1,4 +1,5 @@
-/* Profiles: how long a replica is busy with a batch. */
+/* Profiles: the time that a replica is busy with a batch. Between the batches that were
+ * measured, 1/throughput is interpolated linearly. */
 #include "rampipe/serve.h"
 
 uint64_t
@@ -7,7 +8,7 @@ serve_largest(const struct serve_profile *profile)
     return profile->point[profile->n - 1].batch;
 }
 
-/* Time of a query in a batch of n, seconds. */
+/* 1/throughput at a batch of n, seconds: y(n) of serve_seconds(). */
 static double
 seconds_each(const struct serve_profile *profile, uint64_t n)
 {
@@ -38,6 +39,7 @@ serve_seconds(const struct serve_profile *profile, enum serve_service service, u
     return service == SERVE_BATCH ? (double)n * each : each;
 }
 
+/* A larger batch need not have the higher throughput, so all sizes are looked at. */
 double
 serve_throughput(const struct serve_profile *profile, enum serve_service service,
                  uint64_t n)

@@ -1,19 +1,21 @@
-/* The tuner's published rule: InferLine, section 5. */
+/* The tuner's published rule (InferLine, section 5); rampipe/serve.h has its formulas, in
+ * the paragraphs that are called Up, Down and Back. */
 #include "tuning.h"
 
-/* The rate of the recent past: the highest over windows of RECENT, seconds, within
- * HORIZON; how often it is looked at while nothing changes. */
+/* Times in seconds. The rate of the recent past is the highest over windows of RECENT
+ * within the last HORIZON; while nothing changes, it is looked at every RECENT. */
 enum { RECENT = 5, HORIZON = 30 };
 
-/* Replicas of a stage for `rate` queries/s, with the utilisation that it was planned
- * for, */
+/* The replicas that a stage needs for `rate` queries/s at the utilisation that it was
+ * planned for (Up). */
 static uint32_t
 needed(const struct serve_tuner *tuner, const struct tuned *stage, double rate)
 {
     return tuner_round_up(stage->planned * rate / tuner->rate);
 }
 
-/* and with that of the busiest stage. */
+/* The replicas that a stage needs for `rate` queries/s at the utilisation of the busiest
+ * stage (Down): at most as many as needed(). */
 static uint32_t
 needed_at_least(const struct serve_tuner *tuner, const struct tuned *stage, double rate)
 {
@@ -27,8 +29,8 @@ open_rule(struct serve_tuner *tuner)
         (struct tuner_window){.seconds = RECENT, .most = UINT64_MAX, .limit = UINT64_MAX};
 }
 
-/* The highest rate over the windows that end at `time` and hold more than was planned,
- * queries/s; 0: none does. */
+/* The highest rate over the windows that end at `time` and hold more arrivals than was
+ * planned, queries/s; 0: no window does. */
 static double
 exceeded(const struct serve_tuner *tuner, double time)
 {
@@ -42,7 +44,8 @@ exceeded(const struct serve_tuner *tuner, double time)
     return highest;
 }
 
-/* There are replicas for a rate above what was planned: for less nothing is to do. */
+/* Replicas were ordered for `rate`. The limits rise to what this rate brings, so that
+ * arrivals below it are not looked at again. */
 static void
 meet(struct serve_tuner *tuner, double rate)
 {
@@ -55,8 +58,8 @@ meet(struct serve_tuner *tuner, double rate)
     }
 }
 
-/* The most arrivals in one of the windows of RECENT that end at `time`, RECENT before,
- * and so on through HORIZON. */
+/* The most arrivals in one of the windows of length RECENT that end at `time`, at RECENT
+ * before it, and so on back to HORIZON before it. */
 static uint64_t
 most_recent(const struct serve_tuner *tuner, double time)
 {
@@ -70,8 +73,9 @@ most_recent(const struct serve_tuner *tuner, double time)
 }
 
 /*
- * More comes than there are replicas for. `rate` is above what was planned for, or 0;
- * `recent` is above what replicas were taken away for, or 0.
+ * Orders the replicas that are missing. `rate` (Up) is above the rate that was planned
+ * for, or 0; `recent` (Back) is above the rate for which replicas were removed, or 0.
+ * Back gives no stage more than its planned replicas.
  */
 static bool
 scale_up(struct serve_tuner *tuner, double rate, double recent, double time,
@@ -131,7 +135,7 @@ look(struct serve_tuner *tuner, double time, struct rec_error *err)
         }
         removable = removable || stage->replicas > 1;
     }
-    if (!removable)
+    if (!removable) /* every stage has one replica: look again once more are ordered */
         tuner->look = (double)INFINITY;
     return true;
 }

@@ -1,4 +1,5 @@
-/* A run: the records of a pipeline and of its queries, on a clock. */
+/* A run: a simulation, and perhaps a tuner, driven by the records of a pipeline and of
+ * its queries. As a model (rampipe/sim.h) it shares a clock with others. */
 #include "tuner.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@ struct serve_run {
     struct serve_pipeline *pipeline;
     struct serve_options options;
     struct serve_run_sink sink;
-    struct serve_sim *sim; /* NULL: no query has come */
+    struct serve_sim *sim; /* NULL: no query or change has come */
     bool tunes;
     struct serve_tuning tuning;
     struct serve_tuner *tuner; /* NULL: none, or no query has come */
@@ -62,7 +63,8 @@ serve_run_events(const struct serve_run *run)
     return run->sim ? serve_sim_events(run->sim) : 0;
 }
 
-/* The pipeline is whole: the first query comes. */
+/* Called at each query and change. At the first one the pipeline's records have all come:
+ * it is sealed, and its simulation and tuner are made. */
 static bool
 begin(struct serve_run *run, const struct rec_reader *reader, struct rec_error *err)
 {
@@ -78,8 +80,8 @@ begin(struct serve_run *run, const struct rec_reader *reader, struct rec_error *
     return run->sim != NULL;
 }
 
-/* When the tuner does something next; once no more queries come, and none is served any
- * more, it does nothing. */
+/* The time of the tuner's next step, seconds. When no more queries come and all are
+ * served, it has none: otherwise it would look for ever. */
 static double
 tuner_next(const struct serve_run *run)
 {
@@ -88,7 +90,7 @@ tuner_next(const struct serve_run *run)
     return serve_tuner_next(run->tuner);
 }
 
-/* What the tuner does next. */
+/* Lets the tuner take its next step, and makes the change that it wants. */
 static bool
 tune(struct serve_run *run, struct rec_error *err)
 {
@@ -100,8 +102,9 @@ tune(struct serve_run *run, struct rec_error *err)
     return any >= 0 && (any == 0 || serve_sim_change(run->sim, &change, err));
 }
 
-/* Lets everything happen up to and at `time`; at equal times first what stages do, then
- * what the tuner does. */
+/* Lets all events up to and at `time` happen; at equal times, those of stages before
+ * those of the tuner. Advancing the stages may end the work for the tuner, so it is asked
+ * again. */
 static bool
 happen(struct serve_run *run, double time, struct rec_error *err)
 {
@@ -130,7 +133,7 @@ take_query(struct serve_run *run, struct sim_clock *clock,
             rec_locate(reader, err));
 }
 
-/* Another number of replicas from a time on. */
+/* A config record with time=. */
 static bool
 take_change(struct serve_run *run, struct sim_clock *clock,
             const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
@@ -157,7 +160,7 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
     taken = serve_pipeline_take(run->pipeline, reader, rec, err);
     if (taken == 0 && rec->type == REC_CONFIG)
         return take_change(run, clock, reader, rec, err) ? 0 : -1;
-    /* What was planned others read, too. */
+    /* 0 leaves a record to others, too: config and planned records are also results. */
     return taken > 0 && (rec->type == REC_CONFIG || rec->type == REC_PLANNED) ? 0 : taken;
 }
 
@@ -184,7 +187,8 @@ model_close(void *self)
     return (double)INFINITY;
 }
 
-/* Replicas that never came to work are paid for up to the end. */
+/* Replicas that are still starting at the end are paid for until then: it is as if they
+ * began to work at that time. */
 static bool
 pay_starting(struct serve_run *run, struct rec_error *err)
 {

@@ -1,10 +1,12 @@
-/* Samples of queries whose record says how they were drawn: they can be drawn again. */
+/* Samples of queries whose arrivals record says how they were drawn. They can be drawn
+ * again with another seed, which gives queries that a plan was not fitted to. */
 #include "rampipe/serve.h"
 
 #include <stdlib.h>
 
-/* A second draw has the seed of the first and half of all seeds: nobody's next seed. */
-#define APART ((uint32_t)1 << 31)
+/* The second draw's seed is the first one's plus half the range of seeds, so that it is
+ * not a seed that the user tries next, such as the first plus 1. */
+#define SEED_DISTANCE ((uint32_t)1 << 31)
 
 bool
 serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reader,
@@ -33,8 +35,8 @@ serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reade
     return true;
 }
 
-/* The first n arrivals: 1; 0: there are fewer, or it is not said how they are drawn; -1
- * *err. */
+/* Draws the first n arrivals. 1: done; 0: there are fewer, or the options are no valid
+ * way to draw; -1: *err. */
 static int
 draw(const struct rng_arrivals_options *options, double *times, size_t n,
      struct rec_error *err)
@@ -56,9 +58,10 @@ serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t
     *again = NULL;
     if (!drawn->known || (options.spacing && strncmp(options.spacing, "file:", 5) == 0))
         return true;
-    /* One spacing may be as long as any number of turns: a record of a few bytes could
-     * ask for years of them. A gamma's spacings are short, and tracegen bounds their
-     * turns. */
+    /* A spacing of any distribution may pass over any number of turns between on and off,
+     * so a record of a few bytes could ask for years of work. Spacings of a gamma
+     * distribution have mean 1, and the rate's own bound (MIN_ARRIVALS_PER_CYCLE) limits
+     * their turns. */
     if (options.spacing && options.change && strcmp(options.change, "on-off") == 0)
         return true;
     if (!(*again = calloc(n + 1, sizeof **again)))
@@ -67,7 +70,7 @@ serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t
     if (status > 0 && memcmp(*again, times, n * sizeof *times) != 0)
         status = 0;
     if (status > 0) {
-        options.seed = *seed = options.seed + APART;
+        options.seed = *seed = options.seed + SEED_DISTANCE;
         status = draw(&options, *again, n, err);
     }
     if (status <= 0) {

@@ -1,4 +1,5 @@
-/* Pipelines whose records have all come: what they say of each other, stages in order. */
+/* Seals a pipeline whose records have all come: checks that they fit each other, and puts
+ * stages and edges in order. */
 #include "private.h"
 
 #include <stdarg.h>
@@ -27,6 +28,8 @@ compare_points(const void *a, const void *b)
     return (x->place.line > y->place.line) - (x->place.line < y->place.line);
 }
 
+/* Sorts a profile's points by batch. Batches must differ, and begin with 1: a replica
+ * takes a single query if no more wait. */
 static bool
 seal_profile(const struct serve_pipeline *p, struct serve_profile *profile,
              struct rec_error *err)
@@ -46,6 +49,8 @@ seal_profile(const struct serve_pipeline *p, struct serve_profile *profile,
                    model, hardware, (unsigned long long)point[0].batch);
 }
 
+/* config->profile, until now the index of the hardware's name, becomes that of the
+ * profile. */
 static bool
 seal_config(const struct serve_pipeline *p, struct serve_stage *stage,
             struct rec_error *err)
@@ -82,7 +87,8 @@ check_model(const struct serve_pipeline *p, const struct serve_stage *stage,
                    p->name[stage->model]);
 }
 
-/* Stages that no edge leads to are entered from the source. */
+/* Counts the parents of stages. A stage that no edge leads to gets one from the
+ * source. */
 static bool
 add_entries(struct serve_pipeline *p, struct rec_error *err)
 {
@@ -99,7 +105,8 @@ add_entries(struct serve_pipeline *p, struct rec_error *err)
     return true;
 }
 
-/* Edges by their source. */
+/* Fills p->out with the edges by their source: a counting sort, which keeps the order of
+ * the records among edges of one source. */
 static void
 sort_edges(struct serve_pipeline *p)
 {
@@ -123,7 +130,8 @@ sort_edges(struct serve_pipeline *p)
     }
 }
 
-/* A stage that has an edge to stage `s` and, as that one, is not in order. */
+/* A stage that has an edge to stage `s` and could not be put in order either; there is
+ * one if `s` could not be. */
 static uint32_t
 waits_for(const struct serve_pipeline *p, uint32_t s)
 {
@@ -134,7 +142,9 @@ waits_for(const struct serve_pipeline *p, uint32_t s)
     return s;
 }
 
-/* Whoever goes back from stage to stage that is not in order comes into a circle. */
+/* Names the stages of a circle. Every stage that could not be put in order has such a
+ * parent, so going back from parent to parent, as many times as there are stages, ends in
+ * a circle. */
 static bool
 fail_circle(const struct serve_pipeline *p, struct rec_error *err)
 {
@@ -153,7 +163,9 @@ fail_circle(const struct serve_pipeline *p, struct rec_error *err)
                    list);
 }
 
-/* Of the stages that could come next, the one whose record came first. */
+/* Topological order; of the stages that could come next, the one whose record came first
+ * comes. `left` counts a stage's parents that are not in order yet. O(n^2) for n stages,
+ * of which there are at most SERVE_STAGES_MAX. */
 static bool
 sort_stages(struct serve_pipeline *p, struct rec_error *err)
 {

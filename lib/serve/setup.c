@@ -1,4 +1,6 @@
-/* A simulation's stations, and the queries in it. */
+/* Makes a simulation's stations, and the queries in it. Memory follows the queries that
+ * are in the pipeline, not all that came: the place of one that has left is used
+ * again. */
 #include "engine.h"
 
 #include <math.h>
@@ -6,6 +8,8 @@
 
 /* ---- start and end ------------------------------------------------------- */
 
+/* Times of batches are computed once, up to the largest batch so far: a change of the
+ * batch needs only those that are new. */
 bool
 serve_set_batch(struct serve_sim *sim, struct station *station, uint32_t batch,
                 struct rec_error *err)
@@ -116,7 +120,12 @@ serve_sim_free(struct serve_sim *sim)
 
 /* ---- queries ------------------------------------------------------------- */
 
-/* Which edges a query takes, drawn for all alike; how many tokens each join waits for. */
+/* Draws the edges that a query takes, and counts the tokens that each join waits for.
+ * Every query draws a number for each edge with a probability, even for edges that it
+ * cannot reach: so what it takes depends on its number only. A join waits for a token on
+ * each of its edges whose source the query reaches and that it takes; stages are visited
+ * in topological order, so that a stage's source is known before it. The first round of
+ * the loop is the source. */
 static void
 draw_edges(struct serve_sim *sim, struct query *query, uint16_t *waits)
 {
@@ -174,7 +183,7 @@ serve_open_query(struct serve_sim *sim, double arrival, struct rec_str id,
     }
     query = &sim->query[index];
     query->arrival = arrival;
-    query->tokens = 1; /* at the source */
+    query->tokens = 1; /* it stands at the source */
     query->dropped = false;
     if (id.len > query->id_room && !rec_grow(&query->id, &query->id_room, id.len, 1, err))
         return REC_NONE;

@@ -1,9 +1,12 @@
-/* Serving, event by event. */
+/* Serves queries event by event: a discrete-event simulation with a queue of batches that
+ * end and of replicas that take a batch. rampipe/serve.h has the rules and the order of
+ * events. */
 #include "engine.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* Reports a query that leaves, unless it came during the warm-up. */
 static bool
 tell_end(struct serve_sim *sim, const struct query *query, const char *dropped,
          double time, struct rec_error *err)
@@ -14,14 +17,15 @@ tell_end(struct serve_sim *sim, const struct query *query, const char *dropped,
            sim->sink.reply(sim->sink.context, &reply, err);
 }
 
-/* One token less; with the last of them the query is done. */
+/* Takes away one token of a query. With the last one the query is done, and its place is
+ * free for another. */
 static bool
 release(struct serve_sim *sim, uint32_t index, double time, struct rec_error *err)
 {
     struct query *query = &sim->query[index];
     if (--query->tokens > 0)
         return true;
-    if (sim->watch) /* queries keep their number */
+    if (sim->watch) /* a query's index is its number in the sample: it keeps its place */
         return true;
     sim->vacant[sim->nvacant++] = index;
     return query->dropped || tell_end(sim, query, NULL, time, err);
@@ -35,7 +39,7 @@ queue_length(const struct station *station)
     return (uint32_t)(station->tail - station->head);
 }
 
-/* What the station is doing it does until `time`. */
+/* Counts usage up to `time`. To be called before the queue or the replicas change. */
 static inline void
 count_usage(struct station *station, double time)
 {
@@ -69,7 +73,8 @@ enqueue(struct station *station, struct serve_token token, struct rec_error *err
     return true;
 }
 
-/* The number of a batch that is free. */
+/* Finds a batch that is not in use. `vacant` grows with `batch`, so that giving one back
+ * never needs memory. */
 static bool
 open_batch(struct station *station, uint32_t *slot, struct rec_error *err)
 {
@@ -87,7 +92,9 @@ open_batch(struct station *station, uint32_t *slot, struct rec_error *err)
     return true;
 }
 
-/* A query that nobody waits for any more: true, one token of it is gone. */
+/* A token is at the head of the queue. True if its query has been dropped, or is dropped
+ * now since it is too late: then the token is gone. *ok is false if the reply failed:
+ * *err. */
 static bool
 is_late(struct serve_sim *sim, const struct station *station, uint32_t index, double time,
         bool *ok, struct rec_error *err)
@@ -103,8 +110,8 @@ is_late(struct serve_sim *sim, const struct station *station, uint32_t index, do
     return true;
 }
 
-/* Something will happen at a station. Times end where sums of them, over replicas or
- * queries, might be more than a number holds. */
+/* Adds an event of a station. Times above 1e300 are refused: sums of them, over replicas
+ * or queries, might exceed the range of a double. */
 static bool
 push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
      uint32_t slot, struct rec_error *err)
@@ -118,8 +125,9 @@ push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
                      station->stage->name, time);
 }
 
-/* A replica takes what waits, up to a batch. It must be counted as busy; with nothing
- * there it becomes idle. */
+/* A replica takes waiting queries, up to a batch. The caller has counted it as busy. If
+ * no query waits (or all were dropped), it becomes idle, or goes if it is one too
+ * many. */
 static bool
 start_batch(struct serve_sim *sim, struct station *station, double time,
             struct rec_error *err)
@@ -155,8 +163,8 @@ start_batch(struct serve_sim *sim, struct station *station, double time,
     return ok;
 }
 
-/* Idle replicas see `n` queries that came: as many as they need take them, at once or
- * after the batching delay. */
+/* Idle replicas are told of `n` queries in the queue. As many replicas as these need, if
+ * so many are idle, take a batch: at once, or after the batching delay. */
 static bool
 wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
      struct rec_error *err)
@@ -181,7 +189,9 @@ wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
 
 /* ---- along the edges ----------------------------------------------------- */
 
-/* A token that goes along an edge to where nobody waits for others. */
+/* A copy of a query's token comes along an edge; true if it goes on into the stage. It
+ * does not if the query is dropped or does not take the edge, or if the stage waits for
+ * more of the query's tokens: of the tokens that meet at a join only the last goes on. */
 static inline bool
 comes(struct serve_sim *sim, const struct serve_edge *edge, const struct station *to,
       uint32_t index)
@@ -196,7 +206,7 @@ comes(struct serve_sim *sim, const struct serve_edge *edge, const struct station
     return true;
 }
 
-/* What comes at a stage with no model passes at once. */
+/* Queries come to a stage with no model: they pass it at once. */
 static bool
 pass(struct serve_sim *sim, const struct serve_edge *edge, struct station *to,
      const struct serve_token *token, uint32_t n, double time, struct rec_error *err)
@@ -211,7 +221,8 @@ pass(struct serve_sim *sim, const struct serve_edge *edge, struct station *to,
                        to->passing, m, time, err);
 }
 
-/* Queries come along an edge, as one list. */
+/* Queries come along an edge, in their order. All are in the queue before a replica takes
+ * any, so that they may share a batch. */
 static bool
 arrive(struct serve_sim *sim, const struct serve_edge *edge,
        const struct serve_token *token, uint32_t n, double time, struct rec_error *err)
@@ -236,6 +247,8 @@ arrive(struct serve_sim *sim, const struct serve_edge *edge,
     return wake(sim, to, m, time, err);
 }
 
+/* Copies of the tokens go along all edges first, and only then the tokens themselves are
+ * taken away: a query's number of tokens is 0 only when it is done. */
 bool
 serve_go_on(struct serve_sim *sim, const uint32_t *edges, size_t nedges,
             const struct serve_token *token, uint32_t n, double time,
@@ -271,7 +284,8 @@ tell_visits(struct serve_sim *sim, const struct station *station,
     return true;
 }
 
-/* A replica has nothing to do: it goes, if it is one too many, else takes what waits. */
+/* A replica has finished its batch: it goes if it is one too many, else it takes the
+ * next. */
 static bool
 go_free(struct serve_sim *sim, struct station *station, double time,
         struct rec_error *err)
@@ -296,7 +310,8 @@ finish_batch(struct serve_sim *sim, struct station *station, uint32_t slot, doub
         station->usage.batches++;
     }
     station->busy--;
-    /* The batch's place is free once its tokens have gone on. */
+    /* The batch is given back only after its tokens have gone on: stages behind it may
+     * not use its memory before. */
     if ((sim->watch && !sim->watch(sim->sink.context, batch.token, batch.n, time, err)) ||
         (sim->sink.visit && !tell_visits(sim, station, &batch, time, err)) ||
         !serve_go_on(sim, sim->pipeline->out + station->stage->first_edge,
@@ -364,7 +379,8 @@ serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                        err);
 }
 
-/* Replicas that start to work now were paid for since they were ordered. */
+/* Counts `n` replicas that begin to work now for the time since they were ordered: it is
+ * paid for, too. What comes before the first query or in the warm-up does not count. */
 static void
 count_starting(struct serve_sim *sim, struct station *station, uint32_t n,
                const struct serve_change *change)
@@ -374,6 +390,9 @@ count_starting(struct serve_sim *sim, struct station *station, uint32_t n,
         station->usage.replicas += n * (change->time - from);
 }
 
+/* If there are too many replicas, idle ones go at once, and others become `surplus`: they
+ * go when they become idle. If there are too few, surplus ones stay on before new ones
+ * come. */
 bool
 serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                  struct rec_error *err)
@@ -389,7 +408,7 @@ serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
         sim->now = change->time;
     now = station->idle + station->taking + station->busy - station->surplus;
     if (change->replicas <=
-        now) { /* one that idles while a batch is delayed goes on to do so */
+        now) { /* a replica in its batching delay is not idle: it takes its batch first */
         more = now - change->replicas;
         stay = more < station->idle ? more : station->idle;
         station->idle -= stay;

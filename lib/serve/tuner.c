@@ -1,13 +1,15 @@
 /*
- * The tuner: more replicas when more comes than was planned for, fewer when less does.
- * What it goes by is in a ring of the arrivals that the widest window holds; what it does
- * is said by a rule.
+ * The tuner orders more replicas when more queries come than was planned for, and removes
+ * some when fewer come. It remembers the arrivals of its widest window in a ring, and
+ * keeps a list of the changes that are due; a rule (published.c, damped.c) decides what
+ * to change.
  */
 #include "tuning.h"
 
 #include <stdlib.h>
 
-/* Arrivals are remembered for at least so many seconds. */
+/* The least time for which arrivals are remembered, seconds: both rules look back so
+ * far. */
 enum { HORIZON = 30 };
 
 static const struct tuner_rule *const rules[] = {
@@ -15,7 +17,8 @@ static const struct tuner_rule *const rules[] = {
 
 /* ---- what was planned ---------------------------------------------------- */
 
-/* The batch of most throughput, of equal ones the smallest; at least the planned one. */
+/* The batch of most throughput among the planned one and larger ones; of equal ones, the
+ * smallest. */
 static uint32_t
 largest_useful(const struct serve_profile *profile, enum serve_service service,
                uint32_t batch)
@@ -126,6 +129,8 @@ serve_tuner_free(struct serve_tuner *tuner)
 
 /* ---- arrivals ------------------------------------------------------------ */
 
+/* Puts an arrival into the ring, and forgets those that left the widest window. O(1) on
+ * average: the ring doubles when it is full. */
 static bool
 remember(struct serve_tuner *tuner, double time, struct rec_error *err)
 {
@@ -148,6 +153,7 @@ remember(struct serve_tuner *tuner, double time, struct rec_error *err)
     return true;
 }
 
+/* Binary search: arrivals are in order of time. */
 uint64_t
 serve_tuner_since(const struct serve_tuner *tuner, double time, double age)
 {
@@ -176,7 +182,7 @@ serve_tuner_arrival(struct serve_tuner *tuner, double time, struct rec_error *er
 
 /* ---- changes ------------------------------------------------------------- */
 
-/* Puts a change behind those that are due before it, or at the same time. */
+/* Inserts a change behind those that are due before it or at the same time. */
 static bool
 add_change(struct serve_tuner *tuner, struct tuner_change change, struct rec_error *err)
 {
@@ -202,6 +208,8 @@ serve_tuner_order(struct serve_tuner *tuner, uint32_t stage, uint32_t replicas,
     return add_change(tuner, (struct tuner_change){stage, replicas, ordered, time}, err);
 }
 
+/* A new batch replaces the changes of the stage's batch that are due at `time` or
+ * later. */
 bool
 serve_tuner_resize(struct serve_tuner *tuner, uint32_t stage, uint32_t batch, double time,
                    struct rec_error *err)
@@ -247,6 +255,8 @@ serve_tuner_starting(struct serve_tuner *tuner, struct serve_change *next)
     return true;
 }
 
+/* If a change and a look are due at the same time, the change comes first. A look may
+ * make changes for its own time, which are then taken in the same step. */
 int
 serve_tuner_step(struct serve_tuner *tuner, struct serve_change *next,
                  struct rec_error *err)

@@ -1,4 +1,5 @@
-/* The tuner, as a run has it: it hears of arrivals, and says what changes. */
+/* The tuner as a run sees it: the run tells it of arrivals, and it tells the run of
+ * changes. */
 #ifndef RAMPIPE_SERVE_TUNER_H
 #define RAMPIPE_SERVE_TUNER_H
 
@@ -6,26 +7,28 @@
 
 struct serve_tuner;
 
-/* Of a sealed pipeline that is configured, which is borrowed. REC_DATA: it is not said
- * what the pipeline was planned for. */
+/* Makes a tuner for a pipeline that is sealed, configured, and borrowed. REC_DATA: the
+ * records do not say what the pipeline was planned for. */
 struct serve_tuner *serve_tuner_new(const struct serve_pipeline *pipeline,
                                     enum serve_service service,
                                     const struct serve_tuning *tuning,
                                     struct rec_error *err) REC_MUST_CHECK;
 /* `tuner` may be NULL. */
 void serve_tuner_free(struct serve_tuner *tuner);
-/* A query arrives, not before what has happened. What it changes comes after `time`. */
+/* A query arrives at `time`, not before any event so far. Changes that this causes come
+ * after `time`. */
 bool serve_tuner_arrival(struct serve_tuner *tuner, double time,
                          struct rec_error *err) REC_MUST_CHECK;
-/* When it does something next, seconds; INFINITY: not before another query comes. */
+/* The time of its next step, seconds; INFINITY: none before another query comes. */
 double serve_tuner_next(const struct serve_tuner *tuner);
-/* What it does next: 1 *change, 0 nothing changes, -1 *err. */
+/* Takes the next step. 1: *change is to be made; 0: nothing changes; -1: *err. */
 int serve_tuner_step(struct serve_tuner *tuner, struct serve_change *change,
                      struct rec_error *err) REC_MUST_CHECK;
-/* Takes the next of the replicas that are still starting: false, there is none. */
+/* Takes the next change that is due, however far ahead: at the end of a run, replicas
+ * that are still starting must be paid for. False: there is none. */
 bool serve_tuner_starting(struct serve_tuner *tuner, struct serve_change *change);
-/* US$ an hour of a stage in a static plan for the highest rate over half a minute so far;
- * NAN: not known. */
+/* The cost of a stage, US$ an hour, in a static plan for the highest rate that came over
+ * any half minute so far; NAN: not known. */
 double serve_tuner_fixed(const struct serve_tuner *tuner, uint32_t stage);
 
 #endif

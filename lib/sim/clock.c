@@ -1,4 +1,5 @@
-/* One clock for all models: the least next time happens first. */
+/* One clock for all models: the earliest event of all happens first. There are few
+ * models, so each is asked for its next time instead of a queue being kept. */
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 struct sim_clocked {
     const struct sim_model *model;
     void *self;
-    double end; /* what comes after does not happen any more */
+    double end; /* later events do not happen, seconds */
 };
 
 bool
@@ -20,7 +21,7 @@ sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self
     return true;
 }
 
-/* The model whose next time is least, and that time. */
+/* The model with the earliest event, and the *time of it; NULL: no model has one. */
 static struct sim_clocked *
 first(struct sim_clock *clock, double *time)
 {
@@ -36,8 +37,8 @@ first(struct sim_clock *clock, double *time)
     return least;
 }
 
-/* Lets everything happen up to and at `time`. A model that is alone need not be asked
- * each time what is next. */
+/* Lets all events up to and at `time` happen. A model that is alone is advanced all the
+ * way at once, which saves asking it after each event. */
 static bool
 happen(struct sim_clock *clock, double time, struct rec_error *err)
 {
@@ -50,6 +51,7 @@ happen(struct sim_clock *clock, double time, struct rec_error *err)
     return true;
 }
 
+/* Events at `time` itself must wait for the record, which may come before them. */
 bool
 sim_clock_reach(struct sim_clock *clock, double time, struct rec_error *err)
 {

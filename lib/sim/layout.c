@@ -1,4 +1,6 @@
-/* Layouts and the costs they remember. */
+/* Layouts (which slot each op is on), the costs that they remember by geometry, and the
+ * pools that bound their memory. A cluster runs the same few graphs on the same few
+ * geometries, so most jobs need no simulation. */
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -6,9 +8,12 @@
 
 /* ---- pools ---------------------------------------------------------------- */
 
-/* What a layout needs without its ops, about, and a cost with its place in a map. */
+/* About the bytes that a layout needs apart from its ops, and those of a remembered cost
+ * with its entry in the map. */
 enum { LAYOUT_BYTES = 1000, COST_BYTES = sizeof(struct sim_cost) + 32 };
 
+/* A pool has two doubly linked lists: of layouts that jobs hold, and of idle ones in the
+ * order in which they became idle, so that the first has been idle longest. */
 static struct sim_layout_list *
 list_of(const struct sim_layout *layout)
 {
@@ -63,7 +68,7 @@ size_t
 sim_layout_bytes(const struct graph *graph)
 {
     bool tasks =
-        graph->nops && graph->op[0].pass == GRAPH_TASK; /* they have priorities */
+        graph->nops && graph->op[0].pass == GRAPH_TASK; /* tasks are given priorities */
     return LAYOUT_BYTES +
            graph->nops * (2 * sizeof(uint32_t) + (tasks ? sizeof(double) : 0));
 }
@@ -178,6 +183,7 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
         double own = op->memory;
         if (op->pair != GRAPH_NONE && layout->slot[op->pair] == slot) {
             double twin = graph->op[op->pair].memory;
+            /* the larger of the two counts, of equal ones the first */
             own = own > twin || (own == twin && i < op->pair) ? own : 0;
         }
         memory[slot] =
@@ -219,7 +225,8 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
     return ok;
 }
 
-/* All costs of a pool go when they are too many. */
+/* Forgets all costs of a pool when they need too much memory. This is rare, and needs no
+ * order of use to be kept. */
 static void
 bound_costs(struct sim_layouts *pool)
 {
@@ -232,7 +239,7 @@ bound_costs(struct sim_layouts *pool)
         forget_costs(layout);
 }
 
-/* Simulates a geometry that is new, and remembers. */
+/* Simulates a new geometry, and remembers its cost at *index. */
 static bool
 learn(struct sim_layout *layout, const struct net_cluster *cluster,
       const uint32_t *servers, struct rec_str geometry, uint32_t *index,
@@ -243,7 +250,7 @@ learn(struct sim_layout *layout, const struct net_cluster *cluster,
         bound_costs(layout->pool);
     key = rec_arena_copy(&layout->arena, geometry, err);
     if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
-        layout->cost_room = 1; /* most have one: less than rec_grow() begins with */
+        layout->cost_room = 1; /* most need one cost, and rec_grow() begins with more */
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||

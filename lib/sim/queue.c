@@ -1,12 +1,13 @@
-/* The event queue: a heap with four children a node, which halves the cache misses of
- * two. */
+/* The event queue: a heap with four children a node. It is half as deep as one with two
+ * children, and has half of its cache misses. */
 #include "rampipe/sim.h"
 
 #include <stdlib.h>
 
 /*
- * Times are >= 0, so their bits order as integers do, and time and key together make one
- * wide integer: comparing is free of branches, which nobody could predict.
+ * An event's rank. The bits of a double >= 0, taken as an integer, have the order of the
+ * doubles, so time and key together make one wide integer. Comparing two of them takes no
+ * branch, which the processor would often predict wrongly.
  */
 __extension__ typedef unsigned __int128 wide;
 
@@ -45,7 +46,8 @@ sim_queue_pop(struct sim_queue *queue)
     struct sim_event last = event[--queue->n];
     size_t i = 0, n = queue->n, child;
 
-    /* The hole sinks to the bottom, where the last event most likely belongs. */
+    /* The hole at the top sinks to the bottom without a look at the last event, which
+     * most likely belongs there; from there the last event rises, seldom far. */
     while ((child = 4 * i + 1) + 3 < n) {
         size_t left = child + before(event[child + 1], event[child]);
         size_t right = child + 2 + before(event[child + 3], event[child + 2]);

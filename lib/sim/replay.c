@@ -1,6 +1,8 @@
 /*
- * Replay: what an allocator decided, checked against RAMP's rules and carried out. It
- * believes nothing: whoever wrote the stream, a broken rule ends the simulation.
+ * Replay: carries out what an allocator decided, and checks it against RAMP's rules. It
+ * believes nothing that the stream says: a broken rule ends the simulation, whatever
+ * program wrote the stream. Between records only ends of jobs happen, so they are the
+ * only events.
  */
 #include "rampipe/sim.h"
 
@@ -10,37 +12,36 @@
 
 /* A job, from its record to its end. */
 struct live {
-    char *id, *graphs;
+    char *id, *graphs; /* what `job` points to; owned. id NULL: this place is free */
     struct graph_job job;
     struct sim_layout *layout; /* NULL: it has not started */
     struct sim_cost cost;
-    double start, finish;
+    double start, finish; /* seconds */
 };
 
 struct sim_replay {
     struct sim_replay_sink sink;
-    struct sim_clock *clock; /* which a record waits for; borrowed */
-    double until;
+    struct sim_clock *clock; /* of the record that is taken; borrowed */
+    double until;            /* the end of the simulated time, seconds */
     struct net_cluster cluster;
-    struct graph_stream stream; /* what records say of each other is checked there */
+    struct graph_stream stream; /* checks that records fit each other */
 
     struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
     size_t nlayouts, layout_room;
     struct sim_layouts pool;
-    struct sim_layout *open; /* that still gets places, NULL: none */
+    struct sim_layout *open; /* the layout whose places are being read; NULL: none */
 
     struct live *live;
-    uint32_t *vacant;
+    uint32_t *vacant; /* indices of free places in `live` */
     size_t nlive, live_room, nvacant, vacant_room;
-    struct sim_queue ends;
-    uint64_t
-        *holder; /* per server: the start (counted from 1) that had it last; 0: none */
-    double *free_at; /* per server, seconds */
-    uint32_t *servers;
+    struct sim_queue ends; /* key: number of the start, index in `live` (32 bits each) */
+    uint64_t *holder;      /* per server: number of the start that had it last; 0: none */
+    double *free_at;       /* per server: when that job ends, seconds */
+    uint32_t *servers;     /* scratch: those of an alloc record */
     size_t servers_room;
     uint64_t waiting; /* jobs neither started nor blocked in the simulated time */
-    uint64_t starts;
-    bool past; /* records are beyond the simulated time */
+    uint64_t starts;  /* jobs that have started; the number of the last start */
+    bool past;        /* the last record is beyond the simulated time */
 };
 
 struct sim_replay *
@@ -109,7 +110,7 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- layouts ------------------------------------------------------------- */
 
-/* Layouts that no job holds make room for that of a graph. */
+/* Forgets layouts that no job holds until there is room for another of this graph. */
 static void
 make_room(struct sim_replay *r, const struct graph *graph)
 {
@@ -198,7 +199,7 @@ describe(const struct sim_replay *r, const struct live *live)
                              .finish = live->finish};
 }
 
-/* The jobs that end by `time` end, in order of finish, then of start. */
+/* Ends the jobs that finish by `time`, in order of finish, then of start. */
 static bool
 advance(struct sim_replay *r, double time, struct rec_error *err)
 {
@@ -214,7 +215,8 @@ advance(struct sim_replay *r, double time, struct rec_error *err)
     return true;
 }
 
-/* Lets time pass to that of a record. */
+/* Lets time pass to that of a record. Jobs that finish at just this time end before it:
+ * their servers are free for a job that starts then. */
 static bool
 pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
@@ -272,7 +274,8 @@ read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_s
     return true;
 }
 
-/* One job a server, each server once in a job, memory enough. */
+/* Checks that each server runs one job at a time, is in a job once, and has memory
+ * enough. */
 static bool
 check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t index,
               struct rec_error *err)
@@ -393,8 +396,8 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
     }
 }
 
-/* Records that say what was planned end here, and blocks that the simulated time does not
- * reach; all others go on. */
+/* Records of the plan end here, and so do blocks after the end of the simulated time; all
+ * others stay in the stream. */
 static bool
 is_consumed(const struct sim_replay *r, enum rec_type type)
 {
@@ -428,7 +431,7 @@ model_advance(void *self, double time, struct rec_error *err)
     return advance(self, time, err);
 }
 
-/* A job that the end of the simulated time finds unfinished. */
+/* A job is unfinished at the end of the simulated time. */
 static bool
 leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
@@ -438,7 +441,8 @@ leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
            forget(r, index, err);
 }
 
-/* The stream is over; what was to end by `time` has ended. */
+/* The stream is over, and jobs that finish in the simulated time have ended. What remains
+ * is unfinished: first the running jobs in order of finish, then the waiting ones. */
 static bool
 model_end(void *self, double time, struct rec_error *err)
 {

@@ -1,11 +1,15 @@
 /*
- * One training step. Deps that leave an op together and take equally long are one event
- * (a "batch"); deps that are no flow are delivered at once, ops of no length end at once;
- * so the queue holds only what takes time. Equal instants are processed whole before a
- * server chooses what to run, which makes the result independent of the order within an
- * instant. Ends of ops and arrivals have a queue each: most arrivals are soon, and need
- * not wander through the ends. What an event touches stands together: a batch of one dep
- * names its destination, a task has all that is asked of an op in half a cache line.
+ * One training step: a discrete-event simulation by the model of rampipe/sim.h.
+ *
+ * Deps that leave an op together and take equally long are one event (a "batch"). Deps
+ * that are no flow arrive at once, and ops of no length end at once, so the queues hold
+ * only what takes time. All events of an instant are processed before a server chooses
+ * what to run: the result does not depend on their order.
+ *
+ * For speed, ends of ops and arrivals have a queue each: most arrivals are soon, and
+ * would pass by all the ends in a common heap. And the data of an event lie together: a
+ * batch of one dep names its destination itself, and a task holds all that is needed of
+ * an op in half a cache line.
  */
 #include "rampipe/sim.h"
 
@@ -14,22 +18,24 @@
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
-/* Destinations of sync deps are marked. */
+/* Marks a destination whose dep is a sync dep: the destination does not wait for it. */
 #define SYNC ((uint32_t)1 << 31)
 
 struct batch {
-    double seconds;
-    uint32_t first; /* n == 1: the destination itself; else the first of target[] */
-    uint32_t n;
+    double seconds; /* time on the way */
+    uint32_t
+        first;  /* n == 1: the destination itself; else index of the first in target[] */
+    uint32_t n; /* deps */
 };
 
+/* An op. */
 struct task {
-    double rank;      /* lower runs first on its server: compute, or what was given */
-    double remaining; /* seconds */
-    uint32_t waiting; /* parents' deps that have not arrived */
+    double rank;      /* the lower rank runs first: compute, or the order of priorities */
+    double remaining; /* compute that is left, seconds */
+    uint32_t waiting; /* deps to it that have not arrived */
     uint32_t server;
     uint32_t placed; /* among equal ranks the higher one runs first */
-    uint32_t batch;  /* its first batch; the next task's is the end */
+    uint32_t batch;  /* its first batch; they end where those of the next task begin */
 };
 
 struct ready {
@@ -38,11 +44,12 @@ struct ready {
 };
 
 struct server {
-    struct ready running; /* op NONE: nothing */
-    double started;
-    uint32_t version;       /* counts starts: the end of an older one is void */
-    uint32_t nready, first; /* a heap: ready[first..first + nready) */
-    bool dirty;
+    struct ready running; /* op NONE: nothing runs */
+    double started;       /* when that op was started last, seconds */
+    uint32_t version;     /* counts the ops stopped: an end of an older version is void */
+    uint32_t nready,
+        first;  /* a heap of ready ops: ready[first] to ready[first + nready - 1] */
+    bool dirty; /* it is in the list of servers that must choose anew */
 };
 
 struct machine {
@@ -63,7 +70,7 @@ struct machine {
     struct ready *ready;
     uint32_t *dirty; /* servers that must choose anew */
     uint32_t ndirty;
-    uint32_t *ended; /* ops that ended now and whose deps must leave */
+    uint32_t *ended; /* ops that ended at this instant, whose deps have not left yet */
     uint32_t nended;
     uint32_t nrunning;
     size_t ops_left, deps_left;
@@ -130,7 +137,7 @@ deliver(struct machine *m, uint32_t target)
         make_ready(m, target);
 }
 
-/* Tells of the deps of a batch: those from dep[d] on. */
+/* Tells the observer of the deps of a batch, which are those from dep[d] on. */
 static void
 observe_batch(const struct machine *m, const struct batch *batch, uint32_t d)
 {
@@ -150,7 +157,8 @@ arrive(struct machine *m, const struct batch *batch)
             deliver(m, m->target[batch->first + i]);
 }
 
-/* The deps of an op that has ended set out. */
+/* The deps of an op that has ended leave it. The task that a batch of one dep will touch
+ * when it arrives is prefetched now, while the queue is at work. */
 static bool
 send_off(struct machine *m, uint32_t op, struct rec_error *err)
 {
@@ -192,7 +200,9 @@ end_op(struct machine *m, uint32_t op)
     m->ops_left--;
 }
 
-/* A server whose ready ops changed chooses what to run. */
+/* A server whose ready ops changed chooses what to run. If the running op is preempted,
+ * its end stays in the queue and becomes void by the server's version: taking it out
+ * would cost more. */
 static bool
 choose(struct machine *m, uint32_t index, struct rec_error *err)
 {
@@ -223,13 +233,16 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
         __builtin_prefetch(&m->batch[m->task[op.op].batch]);
         return sim_queue_push(&m->ends, end, err);
     }
-    end_op(m, op.op); /* of no length: what it releases may go before the next one */
+    /* The op has no length. An op that its end makes ready may come before the next one
+     * here, so the server chooses again later. */
+    end_op(m, op.op);
     if (server->nready)
         mark_dirty(m, index);
     return true;
 }
 
-/* Lets everything happen that takes no time. */
+/* Lets everything happen at this instant that takes no time, until nothing more does:
+ * deps leave ended ops, and servers choose, which may end more ops. */
 static bool
 settle(struct machine *m, struct rec_error *err)
 {
@@ -239,7 +252,7 @@ settle(struct machine *m, struct rec_error *err)
             if (!send_off(m, m->ended[--m->nended], err))
                 return false;
         n = m->ndirty;
-        m->ndirty = 0; /* a server that must choose once more comes again, behind i */
+        m->ndirty = 0; /* server i may append itself anew, at index i or before it */
         for (uint32_t i = 0; i < n; i++)
             if (!choose(m, m->dirty[i], err))
                 return false;
@@ -266,7 +279,8 @@ end_running(struct machine *m, struct sim_event event)
     mark_dirty(m, (uint32_t)event.key);
 }
 
-/* The time of the next event; infinity if there is none. */
+/* The time of the next event; INFINITY: there is none. Void ends are dropped on the
+ * way. */
 static double
 next_time(struct machine *m)
 {
@@ -277,7 +291,7 @@ next_time(struct machine *m)
     return end < arrival ? end : arrival;
 }
 
-/* Lets everything happen up to `until`. */
+/* Lets all events up to and at `until` happen. */
 static bool
 advance(struct machine *m, double until, struct rec_error *err)
 {
@@ -312,7 +326,8 @@ by_seconds(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts the few deps of an op, or the many. */
+/* Sorts the deps of an op by their time; equal ones stay in order. Most ops have few
+ * deps, for which insertion is faster than qsort_r(). */
 static void
 sort_deps(uint32_t *dep, uint32_t n, const double *seconds)
 {
@@ -328,13 +343,16 @@ sort_deps(uint32_t *dep, uint32_t n, const double *seconds)
     }
 }
 
-/* Groups each op's deps that take equally long. */
+/* Groups the deps of each op that take equally long into batches. Without an observer,
+ * `target` holds the sorted deps first, and each entry is replaced by its destination
+ * when it has been read. A batch that grows beyond one dep changes `first` from a
+ * destination to an index. */
 static void
 make_batches(struct machine *m)
 {
     const struct graph *graph = m->graph;
     const double *seconds = m->placed->dep_seconds;
-    uint32_t n = 0, *dep = m->dep; /* target holds the deps until they are grouped */
+    uint32_t n = 0, *dep = m->dep;
 
     if (!dep)
         dep = m->target;
@@ -371,11 +389,12 @@ by_priority(const void *a, const void *b, void *context)
     return s < t ? -1 : s > t;
 }
 
-/* Ops with a priority run first, highest first; then, or without any, the shortest. */
+/* Ops with a priority come first, the highest first; then those without one, the shortest
+ * first. Ranks are counted along this order, and equal ops have equal ranks. */
 static void
 make_ranks(struct machine *m)
 {
-    uint32_t *order = m->ended; /* not in use yet */
+    uint32_t *order = m->ended; /* scratch: it is not in use yet */
     double rank = 0;
     for (uint32_t i = 0; i < m->graph->nops; i++) {
         m->task[i].rank = m->graph->op[i].compute;
@@ -390,6 +409,8 @@ make_ranks(struct machine *m)
     }
 }
 
+/* Fills the arrays, and makes the ops ready that wait for nothing. The ready heaps of all
+ * servers share one array: a server's part has room for all its ops. */
 static bool
 prepare(struct machine *m, struct rec_error *err)
 {
@@ -457,7 +478,7 @@ fail_overflow(const struct machine *m, struct rec_error *err)
                     m->graph->id);
 }
 
-/* Nothing can happen any more and ops are left: only a cycle does that. */
+/* No event is left, but ops are: the graph has a cycle, or times are not finite. */
 static bool
 fail_deadlock(const struct machine *m, struct rec_error *err)
 {
@@ -478,7 +499,7 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
                     m->ops_left, m->graph->nops, why.text);
 }
 
-/* Makes ready what can start at `time`, and lets happen what takes no time. */
+/* Starts a step at `time`: what takes no time has happened when it returns. */
 static bool
 start(struct machine *m, const struct sim_placed *placed,
       const struct sim_observer *observer, double time, struct sim_step *step,
@@ -595,7 +616,7 @@ model_advance(void *self, double time, struct rec_error *err)
     return sim_stepping_advance(self, time, err);
 }
 
-/* Whoever started the step asks for its end. */
+/* Nothing to do: the owner of the step calls sim_stepping_end(). */
 static bool
 model_end(void *self, double time, struct rec_error *err)
 {

@@ -1,37 +1,44 @@
-/* Spot traces drawn from a model: the published coins, and renewal processes. */
+/* Spot traces drawn from a model, by the published generator (a coin for each kind of
+ * event in each interval; Thorpe et al. 2023) or by renewal processes; and the test of
+ * Kolmogorov and Smirnov, by which drawn traces are compared with measured ones. */
 #include "rampipe/random.h"
 #include "rampipe/spot.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const double COUNT_MAX = 1e12; /* instances of an event; ten deviations more fit */
+/* Largest mean and deviation of an event's number of instances: the mean and many
+ * deviations still fit a uint64_t. */
+static const double COUNT_MAX = 1e12;
 
-enum { PILOT = 4096, PILOT_STREAM = 1 }; /* spacings drawn to estimate their number */
+/* The pilot draws spacings to estimate how many a trace needs. It has a stream of its
+ * own, so that the trace does not depend on it. */
+enum { PILOT_DRAWS = 4096, PILOT_STREAM = 1 };
 
-/* The published range of big additions: 11..31. */
+/* The published generator draws big additions uniformly from 11 to 31 instances. */
 enum { BIG_LEAST = 11, BIG_RANGE = 21 };
 
-/* Values to draw from. */
+/* Values to draw from, each with its weight as chance. */
 struct bag {
     const struct spot_values *values;
-    double *below; /* [i]: sum of the weights up to value i */
+    double *below; /* [i]: sum of the weights of values 0 to i; owned */
 };
 
-/* What is drawn of one kind of event. */
+/* One kind of event, and the figures of the model that it is drawn by. */
 struct source {
     enum spot_kind kind;
-    double chance; /* a minute */
-    double mean, std, big;
-    double shape, scale;
+    double chance;       /* of an event in a minute; renewal: events a minute */
+    double mean, std;    /* of the instances of an event */
+    double big;          /* chance that an addition is big */
+    double shape, scale; /* of Weibull spacings; the scale in seconds */
     struct bag spacings, counts;
-    double next; /* renewal: time of the next event */
+    double next; /* renewal: time of the next event, seconds */
 };
 
 struct draw {
     const struct spot_drawing *drawing;
     struct rng *rng;
-    double population;
+    double population; /* instances that are there, if the drawing is bounded */
     spot_sink *sink;
     void *context;
 };
@@ -49,6 +56,8 @@ fill_bag(struct bag *bag, struct rec_error *err)
     return true;
 }
 
+/* Binary search for the first value whose cumulative weight is above a uniform
+ * variable. */
 static double
 from_bag(const struct draw *d, const struct bag *bag)
 {
@@ -64,7 +73,8 @@ from_bag(const struct draw *d, const struct bag *bag)
     return bag->values->at[low].value;
 }
 
-/* The published rule; its mean is not `mean`, for the negative tail is folded up. */
+/* The instances of an event, by the published rule unless the model's own are asked for.
+ * The rule takes the absolute value, so what is drawn has a larger mean than `mean`. */
 static double
 draw_count(const struct draw *d, const struct source *s)
 {
@@ -77,6 +87,8 @@ draw_count(const struct draw *d, const struct source *s)
     return n < 1 ? 1 : n;
 }
 
+/* Draws an event's instances and hands the event on. If the bounds leave it none, there
+ * is no event; its count was drawn all the same. */
 static bool
 emit(struct draw *d, const struct source *s, double time, struct rec_error *err)
 {
@@ -93,7 +105,8 @@ emit(struct draw *d, const struct source *s, double time, struct rec_error *err)
     return d->sink(d->context, &event, err);
 }
 
-/* Both coins are always tossed; a preemption comes before an addition. */
+/* The published generator. Each interval tosses both coins before it looks at either, and
+ * if both events happen, the preemption comes first. */
 static bool
 draw_coins(struct draw *d, const struct source source[2], struct rec_error *err)
 {
@@ -120,6 +133,8 @@ draw_spacing(const struct draw *d, const struct source *s)
     return rng_exponential(d->rng, 60 / s->chance);
 }
 
+/* Two renewal processes side by side: the earlier next event happens, of equal ones the
+ * preemption. A kind with no chance never comes. */
 static bool
 draw_renewals(struct draw *d, struct source source[2], struct rec_error *err)
 {
@@ -167,8 +182,9 @@ make_source(const struct spot_model *m, enum spot_kind kind)
     return s;
 }
 
-/* Twice as many intervals, or an estimate of the spacings until the end: none counts
- * beyond it, for a few large ones may make the mean of many small. */
+/* How many draws the trace will take: two coins an interval, or the number of spacings
+ * until the end, by the mean of a pilot's draws. The pilot cuts each spacing at the end:
+ * otherwise a few huge ones would make the mean large though nearly all are small. */
 static bool
 count_draws(const struct spot_drawing *drawing, const struct source source[2],
             double *draws, struct rec_error *err)
@@ -184,10 +200,10 @@ count_draws(const struct spot_drawing *drawing, const struct source source[2],
     *draws = 0;
     for (int k = 0; k < 2; k++) {
         sum = 0;
-        for (int i = 0; i < PILOT && source[k].chance > 0; i++)
+        for (int i = 0; i < PILOT_DRAWS && source[k].chance > 0; i++)
             sum += fmin(end, draw_spacing(&d, &source[k]));
         if (source[k].chance > 0 && end > 0)
-            *draws += end * PILOT / sum;
+            *draws += end * PILOT_DRAWS / sum;
     }
     rng_free(d.rng);
     return true;
@@ -203,7 +219,8 @@ check_draws(const struct spot_drawing *drawing, const struct source source[2],
             rec_limit(&drawing->limit, draws * fmax(drawing->traces, 1), "draws", err));
 }
 
-/* A kind that never comes needs nothing. */
+/* Does the model say all that drawing this kind of event needs? If its chance is 0 it
+ * never comes, and nothing else is needed. */
 static bool
 check_source(const struct source *s, const struct spot_drawing *drawing,
              struct rec_error *err)
@@ -263,7 +280,8 @@ spot_draw(const struct spot_model *model, const struct spot_drawing *drawing,
 
 /* ---- goodness of fit ----------------------------------------------------- */
 
-/* Q(x) = 2 sum (-1)^(k-1) exp(-2 k^2 x^2), Kolmogorov's limit. */
+/* Kolmogorov's limit distribution: Q(x) = 2 sum over k >= 1 of (-1)^(k-1) exp(-2 k^2
+ * x^2). */
 static double
 kolmogorov(double x)
 {
@@ -279,6 +297,8 @@ kolmogorov(double x)
     return fmin(1, fmax(0, 2 * sum));
 }
 
+/* Walks both samples in order of value at once: after each value, the two distribution
+ * functions are compared. Values are settled, so each comes once in a sample. */
 struct spot_ks
 spot_ks_test(const struct spot_values *a, const struct spot_values *b)
 {

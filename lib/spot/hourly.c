@@ -1,4 +1,6 @@
-/* Spot traces by chances of the hour of day: the later simulator's generator. */
+/* Spot traces by chances of the hour of day: the later simulator's generator, whose rules
+ * are at spot_draw_hourly() in rampipe/spot.h. An hour is drawn first, into a table of
+ * its seconds, and then played in order of time, so that nothing must be sorted. */
 #include "rampipe/random.h"
 #include "rampipe/spot.h"
 
@@ -6,31 +8,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HOUR = 3600, WORD = 64 };
+enum { HOUR = 3600 /* seconds */, WORD = 64 /* bits */ };
 
 /* A node that leaves in this hour. */
 struct removal {
-    size_t node;   /* its index */
-    uint32_t next; /* the next that leaves in the same second; REC_NONE: none */
+    size_t node;   /* index in struct hourly's `node` */
+    uint32_t next; /* index of the next removal in the same second; REC_NONE: none */
 };
 
-/* What happens in a second of the hour: additions, then removals in order of addition. */
+/* What happens in a second of the hour: first the additions, then the removals, as a
+ * linked list in the order in which the nodes were added. */
 struct second {
     uint64_t additions;
-    uint32_t first, last; /* removals; first is REC_NONE: none */
+    uint32_t first, last; /* indices of removals; first is REC_NONE: none */
 };
 
 struct hourly {
     const struct spot_hourly *options;
     double addition[24];
     struct rng *rng;
-    uint64_t *node;        /* the instances, in order of addition; 0: gone in this hour */
-    size_t nodes, n, room; /* n of them are there */
-    uint64_t names;        /* given so far */
+    uint64_t *node; /* numbers of instances, in order of addition; 0: gone in this hour */
+    size_t nodes;   /* entries of `node` */
+    size_t n, room; /* n of the instances are there */
+    uint64_t names; /* numbers given so far: the last instance is node<names> */
     struct removal *removal;
     size_t nremovals, removal_room;
     struct second second[HOUR];
-    uint64_t busy[HOUR / WORD + 1]; /* a bit for each second that has a change */
+    /* A bit for each second in which something happens: most hours have few such seconds,
+     * and play_hour() skips the rest 64 at a time. */
+    uint64_t busy[HOUR / WORD + 1];
     spot_sink *sink;
     void *context;
 };
@@ -61,7 +67,8 @@ set_busy(struct hourly *h, uint32_t second)
     h->busy[second / WORD] |= UINT64_C(1) << second % WORD;
 }
 
-/* A node leaves; no node that came after it leaves in this second yet. */
+/* Appends a removal to a second's list. The caller keeps the list in order of addition:
+ * no node that was added after `node` may be in it yet. */
 static bool
 keep_removal(struct hourly *h, uint32_t second, size_t node, struct rec_error *err)
 {
@@ -80,7 +87,8 @@ keep_removal(struct hourly *h, uint32_t second, size_t node, struct rec_error *e
     return true;
 }
 
-/* A node that just came may leave in the same hour, not before it came. */
+/* The node that was just added may leave in the same hour. A second before `added` is
+ * drawn in vain: the node stays. */
 static bool
 draw_early_removal(struct hourly *h, uint32_t added, double chance, struct rec_error *err)
 {
@@ -91,6 +99,8 @@ draw_early_removal(struct hourly *h, uint32_t added, double chance, struct rec_e
     return second < added || keep_removal(h, second, h->nodes - 1, err);
 }
 
+/* Additions come first, and a node added now may be appended to this second's removals
+ * before those are played. */
 static bool
 play_second(struct hourly *h, double start, uint32_t second, double removal,
             struct rec_error *err)
@@ -111,6 +121,9 @@ play_second(struct hourly *h, double start, uint32_t second, double removal,
     return true;
 }
 
+/* Plays the seconds whose bits are set, in order. An early removal sets bits only for
+ * this second or later ones, so the lowest bit is still this second's when it is
+ * cleared. */
 static bool
 play_hour(struct hourly *h, double start, double removal, struct rec_error *err)
 {
@@ -127,6 +140,7 @@ play_hour(struct hourly *h, double start, double removal, struct rec_error *err)
     return true;
 }
 
+/* Closes the gaps in `node`. Only between hours: removals hold indices of it. */
 static void
 forget_the_gone(struct hourly *h)
 {
@@ -138,6 +152,8 @@ forget_the_gone(struct hourly *h)
     h->nremovals = 0;
 }
 
+/* Draws the hour's removals and additions into the table of seconds, and plays them. The
+ * order of the draws may not change: a seed must always give the same trace. */
 static bool
 draw_hour(struct hourly *h, double start, unsigned hour, struct rec_error *err)
 {
@@ -186,7 +202,8 @@ spot_draw_hourly(const struct spot_hourly *options, spot_sink *sink, void *conte
                  struct rec_error *err)
 {
     struct hourly h = {.options = options, .sink = sink, .context = context};
-    /* each instance that is there may leave, each that is not may come */
+    /* every hour draws for each of the `desired` instances: there, it may leave; else, it
+     * may come */
     double draws = (double)options->desired * (ceil(options->minutes / 60) + 1);
     bool ok;
 

@@ -1,4 +1,7 @@
-/* Measured logs of spot clusters: foreign CSV -> a trace. */
+/* Measured logs of spot clusters: foreign CSV -> a trace. Rows are first read into lists,
+ * of counts, terminations and events, since several files may be of one cluster and rows
+ * may be out of order; then the lists are sorted and become a trace. The kinds of log are
+ * described at spot_log_read() in rampipe/spot.h. */
 #include "rampipe/csv.h"
 #include "rampipe/spot.h"
 
@@ -9,13 +12,14 @@
 
 enum kind { COUNTS, TERMINATIONS, EVENTS, SAMPLES };
 
-/* A row that was understood: a count, a number of terminations, or a node. */
+/* A row that was understood. */
 struct entry {
-    double time; /* seconds; since 1970 in all kinds but EVENTS */
-    double count;
-    bool add; /* EVENTS */
-    const char *node;
-    uint64_t line, order;
+    double time;      /* seconds; since 1970 in all kinds but EVENTS */
+    double count;     /* of instances, or of terminations; not in EVENTS */
+    bool add;         /* EVENTS: the node is added, not removed */
+    const char *node; /* EVENTS: its name */
+    uint64_t line;
+    uint64_t order; /* in its list: equal times stay in the order of the rows */
     const char *file;
 };
 
@@ -29,13 +33,14 @@ struct log {
     struct entries counts, terminations, events;
     bool has_terminations, has_samples;
     enum kind kind;
-    const char *file; /* whose kind is known */
+    const char *file; /* that `kind` is the kind of: another file may have another one */
     size_t time_column, count_column;
     struct rec_arena *arena;
 };
 
-/* A row is wrong: 0 if it may be repaired, with a warning that it was `mended`; else -1
- * and *err, which says what a repair would do. */
+/* A row is wrong, as `format` says. 0: repairs are allowed, and a warning says what was
+ * done with the row (`mended`, such as "dropped"); -1: *err, which says what a repair
+ * would do. */
 REC_PRINTF(6, 7)
 static int
 refuse(struct log *log, const char *file, uint64_t line, const char *mended,
@@ -61,6 +66,7 @@ refuse(struct log *log, const char *file, uint64_t line, const char *mended,
 
 /* ---- fields -------------------------------------------------------------- */
 
+/* Reads n digits and, unless it is '\0', the `mark` behind them; *text moves on. */
 static bool
 parse_digits(const char **text, int n, char mark, int *value)
 {
@@ -73,7 +79,9 @@ parse_digits(const char **text, int n, char mark, int *value)
     return mark == '\0' || *(*text)++ == mark;
 }
 
-/* Seconds since 1970 of YYYY-MM-DD and HH:MM:SS (UTC); every day must exist. */
+/* Seconds since 1970 of a date YYYY-MM-DD and a clock HH:MM:SS (UTC) with `tail` behind
+ * it. If `clock` is NULL, it follows the date after a T. timegm() takes a 31 April for 1
+ * May; if the day or month has changed in what it gives back, there is no such day. */
 static bool
 parse_moment(const char *date, const char *clock, const char *tail, double *seconds)
 {
@@ -99,6 +107,8 @@ parse_moment(const char *date, const char *clock, const char *tail, double *seco
            t.tm_min < 60 && t.tm_sec < 60;
 }
 
+/* A count must be an integer that a double holds exactly, up to 2^53. 1: *count; else as
+ * refuse(). */
 static int
 parse_count(struct log *log, const char *file, const struct csv_row *row, size_t column,
             double *count, struct rec_error *err)
@@ -124,14 +134,16 @@ keep(struct entries *list, struct entry entry, struct rec_error *err)
     return true;
 }
 
-/* Where counts step back in time, what was said of that time and after is superseded. */
+/* If the times of counts step back, a repair believes the later row: it replaces the rows
+ * of its time and after. (Terminations and events are sorted instead, in
+ * keep_event().) */
 static int
 keep_count(struct log *log, struct entry entry, struct rec_error *err)
 {
     struct entries *list = &log->counts;
     size_t n = list->n;
     if (n > 0 && log->kind == SAMPLES && entry.time == list->entry[n - 1].time)
-        list->n--; /* the later of two samples of a second */
+        list->n--; /* of two samples in one second the later one counts */
     else if (n > 0 && entry.time < list->entry[n - 1].time) {
         int status =
             refuse(log, entry.file, entry.line,
@@ -237,7 +249,8 @@ find_column(const struct csv_row *row, const char *name, size_t *column)
     return false;
 }
 
-/* 1: a header; 2: a row already; -1: *err. */
+/* Finds out the kind of log from a file's first row. 1: the row is a header; 2: it is a
+ * row of the log; -1: *err. */
 static int
 recognise(struct log *log, const char *file, const struct csv_row *row,
           struct rec_error *err)
@@ -323,7 +336,9 @@ add_counted(struct spot_trace *trace, double time, enum spot_kind kind, double c
     return spot_trace_add(trace, event, err);
 }
 
-/* Changes of the count, merged with the terminations if there are any. */
+/* A trace of the changes of the count, merged with the terminations, if there is a log of
+ * them. Then a count that falls tells nothing new: the terminations say how many went,
+ * and when. Of a time, terminations come before additions. */
 static bool
 build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_error *err)
 {
@@ -361,7 +376,7 @@ build_from_counts(const struct log *log, struct spot_trace *trace, struct rec_er
     return true;
 }
 
-/* Rows of one time and kind become one event. */
+/* Rows of one time and kind have become one event, with the names of all their nodes. */
 static bool
 flush_nodes(struct spot_trace *trace, const struct entry *entry, uint64_t count,
             char *ids, size_t len, struct rec_error *err)
@@ -373,7 +388,7 @@ flush_nodes(struct spot_trace *trace, const struct entry *entry, uint64_t count,
     return count == 0 || spot_trace_add(trace, event, err);
 }
 
-/* Are times since 1970, the first of them `first`? */
+/* Do the log's times count from 1970? `first` is the first of them, seconds. */
 static bool
 is_epoch(const struct spot_log_options *options, double first)
 {
@@ -391,6 +406,8 @@ is_epoch(const struct spot_log_options *options, double first)
     return true;
 }
 
+/* A trace of nodes that are added and removed. `there` has the names of those that are
+ * there: a row that contradicts it is refused, or dropped by a repair. */
 static bool
 build_from_events(struct log *log, struct spot_trace *trace, struct rec_error *err)
 {
@@ -466,6 +483,9 @@ build(struct log *log, const char *file, struct spot_trace *trace, struct rec_er
 
 /* ---- records ------------------------------------------------------------- */
 
+/* A stream of records needs no log to be understood. Without a trace record, the trace is
+ * from the first event to the last. Streams may be concatenated; only one may have a
+ * trace. */
 static bool
 read_records(struct rec_reader *reader, const struct spot_log_options *options,
              struct spot_trace *trace, struct rec_error *err)
@@ -503,6 +523,7 @@ read_records(struct rec_reader *reader, const struct spot_log_options *options,
                     rec_reader_file(reader));
 }
 
+/* A log in CSV has neither a # at its start nor a TAB. */
 static bool
 is_record(struct rec_str line)
 {

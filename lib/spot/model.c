@@ -1,4 +1,7 @@
-/* The figures of a spot trace: measured, written and read. */
+/* The model of a spot trace: its figures measured, written and read. They are those of
+ * the notebook of Thorpe et al. (2023), under its names; and, beyond it, the Weibull
+ * distributions of the spacings, fitted by maximum likelihood, and the lists of spacings
+ * and counts. */
 #include "rampipe/random.h"
 #include "rampipe/spot.h"
 
@@ -9,6 +12,8 @@
 
 /* ---- the table of figures ------------------------------------------------ */
 
+/* A figure's key in the record is its name in struct spot_model; `at` is its offset
+ * there. The order is that in which they are written. */
 static const struct {
     const char *key;
     size_t at;
@@ -136,7 +141,9 @@ settle_all(struct spot_model *model)
 
 /* ---- fitting ------------------------------------------------------------- */
 
-/* Mean and sample deviation, exact for integers: sums first. NAN for no values. */
+/* Mean and sample deviation of the values in [least, most]; NAN if there are none. In two
+ * passes: the sum of integers is exact, and squares are taken of differences from the
+ * mean, which lose no digits. */
 static void
 mean_and_std(const struct spot_values *v, double least, double most, double *mean,
              double *std)
@@ -157,11 +164,13 @@ mean_and_std(const struct spot_values *v, double least, double most, double *mea
 
 struct likelihood {
     const struct spot_values *values;
-    double *log; /* of each */
-    double mean; /* of the logarithms */
+    double *log; /* ln of each value */
+    double mean; /* of the logarithms, weighted */
 };
 
-/* The likelihood equation of the shape k: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). */
+/* The left side of the likelihood equation of the shape k, which rises with k and is 0 at
+ * the best one: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). Powers are divided by that of
+ * the largest value, so that none overflows. */
 static double
 shape_equation(double k, void *context)
 {
@@ -176,7 +185,9 @@ shape_equation(double k, void *context)
     return top / bottom - 1 / k - l->mean;
 }
 
-/* Maximum likelihood (Cohen 1965). Spacings that are all equal have no finite shape. */
+/* Maximum likelihood (Cohen 1965): the shape by Brent's method, the scale by a formula
+ * from it. If the shape is outside [low, high], *shape and *scale stay as they are (NAN):
+ * spacings that are nearly equal, for example, have a larger shape. */
 static bool
 find_shape(struct likelihood *likelihood, double *shape, double *scale,
            struct rec_error *err)
@@ -226,12 +237,13 @@ fit_weibull(const struct spot_values *v, double *shape, double *scale,
     return ok;
 }
 
-/* What a walk over the events counts. */
+/* Counts of a walk over the events; times in seconds. */
 struct walk {
-    struct spot_values changes; /* between rows, seconds */
-    double rows, last_row, term_rows, last_term;
-    double adds, last_add;
-    double population;
+    struct spot_values changes;  /* spacings between rows, seconds */
+    double rows, last_row;       /* number of rows, time of the last one */
+    double term_rows, last_term; /* times with preemptions */
+    double adds, last_add;       /* times with additions */
+    double population;           /* instances that are there */
 };
 
 static bool
@@ -243,7 +255,7 @@ take_row(struct walk *w, double time, struct rec_error *err)
     return ok;
 }
 
-/* All events of one instant. */
+/* All events of one instant count as one: `added` and `preempted` are their instances. */
 static bool
 take_instant(struct spot_model *m, struct walk *w, double time, double added,
              double preempted, struct rec_error *err)
@@ -268,6 +280,8 @@ take_instant(struct spot_model *m, struct walk *w, double time, double added,
     return ok;
 }
 
+/* Rows come from the log, if it had counts (trace->nrows > 0); else the start, and every
+ * time at which something changes, is a row. */
 static bool
 walk_events(const struct spot_trace *trace, struct spot_model *m, struct walk *w,
             struct rec_error *err)
@@ -328,6 +342,8 @@ sum_of(const struct spot_values *v)
     return sum;
 }
 
+/* Lists are filled in the order of the events, and settled (sorted) before they are
+ * used. */
 bool
 spot_model_fit(const struct spot_trace *trace, struct spot_model *m,
                struct rec_error *err)
@@ -381,7 +397,8 @@ write_list(struct rec_writer *writer, const char *key, const struct spot_values 
     }
 }
 
-/* A figure that is a COUNT is written as such, not as 1e18. */
+/* A key that is a COUNT in the table of records must be written as an integer: a large
+ * one may not become 1e18. */
 static void
 write_figure(struct rec_writer *writer, const char *key, double value)
 {

@@ -1,8 +1,11 @@
-/* Who is there, as the records of a trace tell it. */
+/* The names of a spot cluster's instances, as the records of a trace tell them: an
+ * instance that is there cannot be added, and one that is not cannot be preempted. */
 #include "rampipe/spot.h"
 
 #include <stdlib.h>
 
+/* Names keep their index while they are there; gaps are filled first, so that memory
+ * follows the number of instances there, not the number of all that ever came. */
 static bool
 add(struct spot_names *names, struct rec_str id, struct rec_error *err)
 {
@@ -32,7 +35,8 @@ remove_one(struct spot_names *names, struct rec_str id, uint32_t i, struct rec_e
     return true;
 }
 
-/* A named instance comes or goes. *wrong: it cannot. */
+/* A named instance comes or goes. False with *wrong: it cannot, as it is there already or
+ * is not there. After unnamed events that is not sure, and the trace is believed. */
 static bool
 happen(struct spot_names *names, bool comes, struct rec_str id, bool *wrong,
        struct rec_error *err)
@@ -58,6 +62,7 @@ spot_names_take(struct spot_names *names, const struct spot_order *order,
     bool comes = event->kind == SPOT_ADD, wrong = false;
     struct rec_str rest = event->ids, id;
 
+    /* the instances at the trace's start have no names */
     names->some_unnamed = names->some_unnamed || order->instances > 0;
     if (event->ids.len == 0 && event->count > 0) {
         names->some_unnamed = names->some_unnamed || comes;

@@ -1,4 +1,4 @@
-/* Traces of spot clusters: records in and out, and in memory. */
+/* Traces of spot clusters: their records read and written, and whole traces in memory. */
 #include "rampipe/spot.h"
 
 #include <math.h>
