@@ -25,7 +25,6 @@ struct sum {
     size_t noperands;
     struct term operand[OPERANDS], result;
     const struct onnx_tensor *in[OPERANDS];
-    bool has_result;         /* the equation says it */
     int64_t extent[INDICES]; /* length of an index; -1: no operand has it */
     bool in_operand[OPERANDS][INDICES], in_result[INDICES];
 };

@@ -34,7 +34,7 @@ struct chart {
     uint32_t *track;          /* track[group]: the group's first track; or REC_NONE */
     int64_t from, to;         /* the span of the axis, nanoseconds */
     double left, top, bottom; /* of the area of the bars, pixels */
-    bool used[TIMELINE_NLOOKS], titled;
+    bool used[TIMELINE_NLOOKS];
 };
 
 /* ---- text ---------------------------------------------------------------- */
