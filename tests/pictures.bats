@@ -40,7 +40,7 @@ readable() { python3 "$ROOT/tests/pictures.py" "$@"; }
     # from a microsecond to a minute
     printf 'reply\t%s\t0\t%s\n' a 1e-6 b 0.0123 c 55 | plot --log >wide.svg
     readable ./*.svg
-    for text in 'SLO 0.25 s' 'Latency of queries: share of replies that took at most so long' late.rec; do
+    for text in 'SLO 0.25 s' 'Latency of queries: share of replies with at most this latency' late.rec; do
         grep -q ">$text<" linear.svg
     done
     # the line of --slo is there where no reply is, too; numbers stand on an axis within a factor of ten
