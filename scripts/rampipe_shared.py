@@ -37,8 +37,8 @@ can write to the file or the server can run code in its readers, so do not give 
 
 DDict(path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, name="main", store_timeout=10)
     is a MutableMapping. Keys are str, bytes, int, and tuples of these: types whose spelling is the
-    same in every process. True is the key 1, as in a dict. Values are all objects that can be pickled,
-    by cloudpickle if it is installed. Other objects raise TypeError. A value that a reader cannot load
+    same in every process. True is the key 1, as in a dict. A value is any object that pickle takes, or
+    cloudpickle if it is installed. Other objects raise TypeError. A value that a reader cannot load
     raises UnpicklingError, which has the pickle as `data`. A value that you get is a copy:
     d[k].append(x) changes nothing in the dictionary, d.update_with(k, f) does.
     wait_for_keys  d[key] waits until the key is there, for `timeout` seconds (None: for ever), and
