@@ -1,41 +1,42 @@
-# What make help prints:
+# make help prints the lines that begin with ##:
 ## make               build tools and library
-## make demo          run the main pipeline on samples, and say what to try next
-## make check         run the tests; TESTS='regex' picks some, EVERY=1 leaves out none of their samples
-## make install       install below PREFIX (/usr/local); uninstall takes it away, DESTDIR is put in front
-## make man           the manual pages, in build/man
-## make bench         how fast the tools are; bench-scale: how time grows with the input
-## make accuracy      how near the times of pdgen are to published ones
-## make traces        make the samples in traces/ anew
-## make lint          other compilers and checkers; format: put the sources into shape
-## make check-asan    the tests with sanitizers; check-faults: with calls that fail
-## make check-fresh   what a fresh machine needs
-## make coverage      which branches the tests take
-## make fuzz          damaged input, SECONDS_EACH=60
+## make demo          run the main pipeline on samples, and show what to try next
+## make check         run the tests; TESTS='regex' picks some, EVERY=1 runs all of their samples
+## make install       install below PREFIX (/usr/local), or below DESTDIR/PREFIX; make uninstall removes it
+## make man           make the manual pages, in build/man
+## make bench         measure the speed of the tools; bench-scale: how time grows with the input
+## make accuracy      compare times of pdgen with published ones
+## make traces        make the samples in traces/ again
+## make lint          run clang and the checkers; make format formats the sources
+## make check-asan    run the tests with sanitizers; check-faults: with failing calls
+## make check-fresh   check what a fresh machine needs
+## make coverage      show which branches the tests take
+## make fuzz          run library and tools on damaged input; SECONDS_EACH=60 for each target
 ## make clean         remove build/
-## V=1 shows commands, WERROR=1 stops at warnings, BUILD=DIR builds elsewhere.
+## V=1 shows commands, WERROR=1 stops at warnings, BUILD=DIR builds in another folder.
 # A new tool is tools/NAME.c + tools/NAME.ggo (+ NAME.h2m).
 VERSION := 0.3.0
-# Of the shared library: another number when a program built with an older one may not run
-# with this one. 0 promises nothing.
+# The number in the name of the shared library. It changes when a program that was built with an
+# older library may not run with this one. 0 promises nothing.
 ABI := 0
 BUILD ?= build
-# On all processors, unless the caller says -jN.
+# make runs on all processors, unless the caller gives -jN.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-# CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's. Ours stand around them: our headers
-# before installed ones, and what makes the same bytes on every machine last.
+# CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS belong to the user. -Iinclude comes before them, so that
+# headers of this tree win over installed ones. FIXED comes after them, so that results are the same
+# on every machine (-ffp-contract=off).
 CFLAGS ?= -O2 -g
-# Options that a compiler does not know it ignores. make WERROR=1 stops at warnings.
+# A compiler ignores the warnings that it does not know. make WERROR=1 stops at warnings.
 WERROR ?= 0
 WARN := -Wno-unknown-warning-option $(if $(filter-out 0,$(WERROR)),-Werror) \
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla -Wcast-qual \
     -Wpointer-arith -Wwrite-strings -Wredundant-decls -Wstrict-prototypes \
     -Wmissing-prototypes -Wnull-dereference -Wduplicated-cond -Wduplicated-branches \
     -Wlogical-op
-# Tests look up what is there, and hand in what is not changed.
+# Tests may use the results of lookups unchecked, and cast away const of data that is not changed.
 TEST_WARN = $(WARN) -Wno-null-dereference -Wno-cast-qual
 FIXED := -D_GNU_SOURCE -std=c17 -ffp-contract=off
 COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
@@ -43,13 +44,13 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS)
 LIBS := -pthread -lsqlite3 -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz -lgsl -lgslcblas -lm
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
 
-# tools/NAME.ggo is a tool; tools/NAME-MODE.ggo, where NAME is a tool, a mode of it.
+# tools/NAME.ggo is a tool, and tools/NAME-MODE.ggo a mode of the tool NAME.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
     $(if $(findstring _,$(n))$(filter common,$(n)),,$(n)))
 MODES := $(foreach n,$(GGO),$(if $(filter $(addsuffix -%,$(filter-out $(n),$(GGO))),$(n)),$(n)))
 TOOLS := $(filter-out $(MODES),$(GGO))
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
-# lib/ROOM/NAME.proto describes messages; NAME.pb-c.[ch] are made of it.
+# lib/ROOM/NAME.proto describes messages of Protocol Buffers; NAME.pb-c.[ch] are made from it.
 PROTO := $(patsubst %.proto,%.pb-c,$(notdir $(wildcard lib/*/*.proto)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO:%=$(BUILD)/proto/%.o) $(BUILD)/ggo/tool_options.o
 LIB := $(BUILD)/librampipe.a
@@ -68,33 +69,34 @@ export SOURCE_DATE_EPOCH ?= 1795392000
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# What finds the tools is beside them.
+# rampipe looks for the tools beside itself.
 FRONT := $(BUILD)/bin/rampipe
 $(FRONT): scripts/rampipe
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
 all: $(BIN) $(FRONT) $(LIB) $(SHARED)
-# make alone
+# `make` without a target also says what to do next; `make all` does not.
 .DEFAULT_GOAL := default
 default: all
 	@echo 'The tools are in $(patsubst $(CURDIR)/%,%,$(BUILD))/bin. Next: make demo; make check; make help lists the rest.'
 help:
 	@sed -n 's/^## //p' Makefile
 
-# ---- what each part needs from Debian ------------------------------------------------
+# ---- the packages of Debian that each part needs -------------------------------------
 build/needs/%: scripts/bootstrap
 	@scripts/bootstrap $*
 	@mkdir -p $(@D) && touch $@
 
 # ---- compiling ------------------------------------------------------------------------
 PROTO_H := $(PROTO:%=build/proto/%.h)
-# For both libraries. What the shared one shows is what its headers declare, and it calls itself.
+# The static and the shared library have the same objects. The shared library exports only what the
+# public headers declare, and its calls to itself cannot be replaced by another library.
 PIC := -fPIC -fvisibility=hidden -fno-semantic-interposition
 $(BUILD)/lib/%.o: lib/%.c Makefile | build/needs/build $(PROTO_H)
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN) $(PIC)) -c $< -o $@
 
-# Messages. They are made in build/, once for all variants of the build.
+# The C of the messages is made in build/, once for all variants of the build.
 vpath %.proto $(sort $(dir $(wildcard lib/*/*.proto)))
 build/proto/%.pb-c.c build/proto/%.pb-c.h: %.proto Makefile | build/needs/build
 	@mkdir -p $(@D)
@@ -103,7 +105,7 @@ $(BUILD)/proto/%.o: build/proto/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
-# They have files inside: the table of devices, the viewer of timelines.
+# These objects contain files: the table of devices, and the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
 $(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
@@ -130,8 +132,8 @@ $(BUILD)/ggo/tool_options.o: build/ggo/tool_options.c
 $(BUILD)/tools/%.o: tools/%.c Makefile | $(GGO_H)
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild $(WARN)) -c $< -o $@
-# A tool is made of tools/NAME.c, its parts tools/NAME_*.c, the parts whose options it
-# includes, its options, and its modes.
+# A tool is linked from tools/NAME.c, its parts tools/NAME_*.c, the parts whose options its .ggo
+# includes, its option parser, and the same of each of its modes.
 INCLUDED := $(shell grep '^include "' tools/*.ggo /dev/null | \
     sed 's|^tools/\(.*\)\.ggo:include "\(.*\)"$$|\1=\2|')
 included = $(patsubst $(1)=%,tools/%.c,$(filter $(1)=%,$(INCLUDED)))
@@ -147,15 +149,16 @@ $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call obj
     $(BUILD)/tests/*/*.d)
 
 # ---- manual pages, completion --------------------------------------------------------
-# Installed with a prefix, such as rp-, the tools call themselves and each other so; their
-# pages are then in a folder of that name.
+# With a PROGRAM_PREFIX such as rp- the installed tools have names such as rp-sim. Their manual
+# pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
-# Scripts that are installed as tools are.
+# Scripts that are installed like tools.
 PLOTS := plot-training plot-latency report
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
-# The tool of a mode; of a tool itself. What prints a page's text.
+# tool_of NAME-MODE is NAME, and mode_of is MODE; of a tool, tool_of is the tool itself, and mode_of is
+# empty. printer is the program whose --help (or --man) has the text of a page.
 tool_of = $(firstword $(foreach t,$(TOOLS),$(if $(filter $(t) $(t)-%,$(1)),$(t))))
 mode_of = $(patsubst $(call tool_of,$(1))-%,%,$(filter $(MODES),$(1)))
 printer = $(if $(filter $(PLOTS),$(1)),scripts/$(1),\
@@ -185,7 +188,8 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LINKED) -o $@
 
-# What is preloaded stays clear of sanitizers.
+# The shim is preloaded into the tools. It is built without the user's flags, because sanitizers do not
+# work in a preloaded library.
 SHIM := $(BUILD)/tests/fault/shim.so
 $(SHIM): tests/fault/shim.c Makefile
 	@mkdir -p $(@D)
@@ -194,11 +198,11 @@ $(SHIM): tests/fault/shim.c Makefile
 check: build/needs/test $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) man
 	@BUILD=$(BUILD) tests/run
 
-# Every case again, each tool in it with each fault in turn.
+# Runs the cases many times, each time with another call of one of the tools failing.
 check-faults: build/needs/test $(BIN) $(SHIM)
 	@BUILD=$(BUILD) tests/fault/sweep
 
-# What a fresh tree needs of a machine.
+# Builds and tries a fresh copy of the tree as on a machine that has only the packages for building.
 check-fresh: build/needs/test
 	@tests/fresh
 
@@ -207,9 +211,10 @@ SANITIZE := -O1 -g -fsanitize=address,undefined,float-cast-overflow \
 check-asan:
 	$(MAKE) BUILD=build/asan CFLAGS='$(SANITIZE)' check
 
-# Which branches of the library the tests take: below so many percent it fails. Whether tests
-# pass is for check to say: what counts branches writes files where they allow none. Left out
-# are tests that take minutes without optimisation, and those that run none of it, or again.
+# Counts the branches of the library that the tests take, and fails if they are less than COVERED
+# percent. It ignores failing tests, which are for `make check`: the counters write files also where a
+# test allows none. SKIP leaves out tests that take minutes without optimisation, and tests that run
+# nothing of the library or only what others run.
 COVERED := 90
 COVER := $(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage -include tests/coverage.h'
 coverage: | build/needs/coverage
@@ -221,18 +226,18 @@ coverage: | build/needs/coverage
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
-# How near the times of pdgen are to published ones.
+# Compares times of pdgen with published ones.
 accuracy: all
 	@BUILD=$(BUILD) tests/bench/accuracy
 bench-scale: build/needs/bench all
 	@BUILD=$(BUILD) tests/bench/scale
 
-# libFuzzer needs clang. SECONDS_EACH=60 make fuzz. Library and tools are built once for all
-# targets, as another variant of the build; main() of a tool is called fuzz_main_TOOL there.
+# libFuzzer needs clang. The library and the tools are built once for all fuzz targets, as a variant
+# of the build in which main() of each tool is called fuzz_main_TOOL.
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow \
     -fno-sanitize-recover=all
-# (runtasks would run what comes)
+# without runtasks, which would run any command in its input
 FUZZ_TOOLS = $(foreach t,$(filter-out runtasks,$(TOOLS)),X($(subst -,_,$(t)),"$(t)"))
 fuzz_tools := $(foreach t,$(TOOLS),build/fuzz/main/$(t).o) $(filter-out $(TOOLS:%=build/fuzz/tools/%.o),\
     $(foreach n,$(GGO),$(call objects,$(n))))
@@ -255,12 +260,12 @@ traces: all
 	$(MAKE) -C traces BIN=$(if $(filter /%,$(BUILD)),,../)$(BUILD)/bin
 
 # ---- installing -------------------------------------------------------------------------
-# As GNU has it: all of these, DESTDIR and INSTALL may be given.
+# The variables of the GNU Coding Standards; each of them, DESTDIR and INSTALL may be given.
 PREFIX ?= /usr/local
 prefix = $(PREFIX)
 exec_prefix = $(prefix)
 bindir = $(exec_prefix)/bin
-# Of the tools, if they are not to be on the PATH: rampipe finds them.
+# The folder of the tools. If it is not on the PATH, rampipe finds them all the same.
 tooldir = $(bindir)
 libdir = $(exec_prefix)/lib
 includedir = $(prefix)/include
@@ -270,7 +275,8 @@ mandir = $(datarootdir)/man
 INSTALL = install
 SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/models/* traces/policies/* \
     traces/redundant/* traces/serving/* traces/tasks/*.* traces/tasks/matrix_powers/*.*)
-# FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link. uninstall removes what is here.
+# All files to install, for scripts/place: FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link.
+# uninstall removes the same files.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     $(foreach p,$(PLOTS),scripts/$(p)=tooldir/$(PROGRAM_PREFIX)$(p)) \
@@ -310,7 +316,7 @@ SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[c
 SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/worker.sh \
     tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
-# Files may be called 1 or cut, words of tests be split.
+# Tests have files with names such as 1 and cut, and split words on purpose.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
 format:
 	clang-format -i $(SOURCES)

@@ -1,4 +1,4 @@
-"""rampipe_batch - functions, programs and parallel jobs as tasks, run in parallel as if one after the other.
+"""rampipe_batch - run functions, programs and parallel jobs as tasks: in parallel, as if one after another.
 
     from rampipe_batch import Batch
 
@@ -11,97 +11,107 @@
             total = batch.function(sum, [task.result for task in squares])
             print(total.result.get())       # 285
 
-Tasks are given in the order in which a program would run them one after the other, and say which files,
-or keys of a dictionary, they read and write. runtasks(1) finds out which of them must wait for which,
-and runs the others at one time, functions in workers that stay alive. Python's library is all that is
-needed. With cloudpickle, tasks may be functions of any kind; without it those that stand at the top level
-of a file. A worker imports that file, so a Batch is made behind if __name__ == "__main__".
+Tasks are given in the order in which a sequential program would run them. Each says which files, or keys of
+a dictionary, it reads and writes. runtasks(1) works out which tasks must wait for which, and runs the
+others in parallel; functions run in worker processes, each of which runs many. The standard library is
+enough. If cloudpickle is installed, tasks may be functions of any kind; otherwise a function must be
+defined at the top level of a file. A worker imports that file, so the program must make its Batch below
+if __name__ == "__main__":
 
 TASKS
     batch.function(f, *args, reads=, writes=, timeout=, name=, options=, **kwargs)
-        a call of f. It is pickled now, so what is changed later in the arguments is not seen.
+        a call of f. It is pickled at once, so the task does not see later changes of its arguments.
     batch.process(target, args, *, reads=, writes=, timeout=, name=, stdin=, stdout=, stderr=, ok=, OPTION=...)
-        a program. Its result is its exit status; other than 0 is a failure, unless ok="any".
+        a program. Its result is its exit status; any status but 0 is a failure, unless ok="any".
     batch.job(target, num_procs, args, ...)
-        a parallel job, mpiexec -n NUM_PROCS TARGET ARGS. It takes as many cores.
+        a parallel job, mpiexec -n NUM_PROCS TARGET ARGS. It takes NUM_PROCS cores.
     Options are cores, memory (bytes), retries, cost (seconds, for the critical path), cwd and env. timeout is
-    in seconds from its start. A name appears in records and errors, and must be the task's own.
+    in seconds from the start of the task. The name appears in records and errors; no two tasks of a client
+    may have the same one.
 
     task.result, task.stdout, task.stderr are handles. handle.get(timeout=) waits and returns the value, or
-    raises what the task raised; get(check=False) returns what a failed task printed. A handle as an
-    argument of another task, or within one, stands for the value, and the other task waits for it. stdin=
-    takes the stdout or stderr of a process.
+    raises the exception of the task; get(check=False) returns the output of a failed task, too. If an
+    argument of another task is a handle, or contains one, that task waits for the value and gets it in
+    place of the handle. stdin= takes the stdout or stderr of a process.
 
 READS AND WRITES
     batch.read(base, *paths), batch.write(base, *paths)
-        files below base, or keys of base, a dictionary of batch.ddict(). Without paths base itself. A path is
-        good, too: reads="x". A name that ends in / stands for all below it, @NAME for anything else. A file
-        that a task says it writes must be there in the end (check_outputs=False: need not).
+        files below the folder base, or keys of base, a dictionary of batch.ddict(). Without paths it is the
+        file base itself. A plain path may be given, too: reads="x". A name that ends in / stands for all
+        files below it; @NAME stands for anything that is no file. A file that a task says it writes must
+        exist when the task ends, unless check_outputs=False.
     batch.ddict(), batch.queue()
-        a dictionary and a queue for all tasks and clients (see rampipe_shared): in a SQLite file of the
-        spool, or in a Redis server, batch.ddict("redis://..."). They are closed with the batch. If a run is
-        resumed, a task that was interrupted is run again. One that reads and changes a key that no task
-        before it made is refused then: nobody knows how far it had changed it.
+        a dictionary and a queue that all tasks and clients share (see rampipe_shared): in a SQLite file of
+        the spool, or in a Redis server, batch.ddict("redis://..."). They are closed with the batch. When a
+        run is resumed, an interrupted task is run again. It is refused if it both reads and writes a key
+        that no earlier task writes, because the key may have been changed already, in part or as a whole.
 
 WHEN TASKS START
-    At once, in the order in which they were made. With Batch(background_batching=False) they start when they
-    are told to, and task.read(), task.write() add to what they read and write until then:
-    task.start(), task.wait(timeout), task.run(timeout), which is both and returns the result
-    batch.compile([...])    a list as one task; the list is the order of the sequential program; its
-                            result is the list of results. Lists may hold compiled tasks.
-    batch.fence(timeout)    starts what is not started, and waits for all; nothing behind it waits for
-                            anything before it
+    At once, in the order in which they were made. With Batch(background_batching=False) they wait for
+    start(), and task.read() and task.write() can add to their objects before it:
+    task.start(), task.wait(timeout)
+    task.run(timeout)       start() and wait(), and returns the result
+    batch.compile([...])    makes one task of a list of tasks. The order of the list is that of the
+                            sequential program. The result is the list of results. The list may hold
+                            compiled tasks.
+    batch.fence(timeout)    starts all tasks that are not started, and waits until all tasks have ended.
+                            Tasks after the fence do not depend on tasks before it, even on failed ones.
 
 TEMPLATES
     task = batch.import_func("power.yml", multiply, m, d);  task(1)
 
-    parameters: [function, m, d, i]       # names; or a map of names to values, empty: to be given
+    parameters: [function, m, d, i]       # names; or a map of names to default values (empty: none)
     type: function                        # or process, job
     name: "power-{i + 1}"
     executables:
-      - target: "{function}"              # a parameter, or MODULE.FUNCTION; of others a program
-        arguments: ["{m}", "{d}", "{i}"]  # keywords: {NAME: VALUE}, too; cwd, env; ranks of a job
+      - target: "{function}"              # or MODULE.FUNCTION; a program for a process or job
+        arguments: ["{m}", "{d}", "{i}"]  # more fields: keywords: {NAME: VALUE}; cwd, env; ranks (of a job)
     reads: {dictionary: "{d}", keys: "{i}"}       # or {base: FOLDER, paths: [...]}, or a list of files
     writes: {dictionary: "{d}", keys: "{i + 1}"}
     timeout: {minutes: 1, seconds: 30}
-    More fields are cores, memory, retries, cost; of processes and jobs ok, stdin, stdout, stderr.
-    Parameters are given in their order, or by name, when a template is imported and when a task is made. {NAME}
-    alone is the value itself, within a text its text; + - * // % of parameters and numbers can be
-    computed. What is in braces and no parameter is an error. It needs python3-yaml.
+    More fields are cores, memory, retries and cost; for processes and jobs also ok, stdin, stdout and stderr.
+    Values of parameters are given in their order, or by name, when the template is imported or when a task is
+    made. If {NAME} is the whole text, it is replaced by the value itself; within a text, by the value's text.
+    Braces may hold + - * // % of parameters and numbers. A name in braces that is no parameter is an
+    error. Templates need the package python3-yaml.
 
-ERRORS, from get()
-    the function's own exception, whose __cause__ is its traceback in the worker
-    TaskFailed      a task ended without a result: .status is its exit status, its signal, or why it could
-                    not be started; or no_output
-    TaskTimeout     it took longer than its timeout. A TimeoutError, as is what get(timeout) raises when
-                    it waits no longer
-    InputFailed     it was not run, for a task that makes what it needs failed: .failed is the first such
-    ResultError     a result or an exception cannot be pickled, or loaded here
-    ServiceError    runtasks has gone. Nothing waits for ever.
-    What is wrong with arguments is raised when the task is given. When a batch ends, failures for whose
-    results nobody asked are told in a warning.
+ERRORS THAT get() RAISES
+    the function's own exception. Its __cause__ is its traceback in the worker.
+    TaskFailed      the task ended without a result: .status is its exit status, its signal, the error with
+                    which it could not be started, or no_output (a file that it should write is missing)
+    TaskTimeout     the task took longer than its timeout. It is a TimeoutError, and so is the exception of
+                    get(timeout) when the time is over.
+    InputFailed     the task was not run, because a task that it depends on failed: .failed is the name of
+                    the first such task
+    ResultError     a result or an exception cannot be pickled in the worker, or cannot be loaded here
+    ServiceError    runtasks has ended. get() raises this, and does not wait for ever.
+    Wrong arguments raise their error when the task is given. When a batch ends, a warning names the failed
+    tasks for whose results the program did not ask.
 
 CLIENTS
-    A Batch can be passed to other processes, and be used on both sides of a fork. Each process is a client of
-    its own: tasks of two clients never wait for each other but for cores. close() says that no more tasks
-    come, join() waits for them; in the process that made the batch join() waits for all clients, too. A
-    with block does both; one that is left by an exception ends all tasks, as terminate() does. When a
-    client is killed, its tasks are ended (orphans="finish": they go on).
-    batch.client(name) is a client with a name of its own. A task cannot give tasks to its own batch.
+    A Batch can be passed to other processes and used on both sides of a fork. Each process is a client
+    of its own: tasks of two clients share the cores, and do not wait for each other otherwise. close() says
+    that no more tasks come; join() waits for those that were given, and in the process that made the batch
+    for all clients, too. The end of a with block does both; if an exception leaves the block, all tasks are
+    ended, as by terminate(). When a client is killed, its tasks are ended (with orphans="finish" they
+    go on).
+    batch.client(name) makes another client with this name. A task cannot give tasks to its own batch.
 
 Batch(background_batching=True, jobs=None, engine="local", log=None, *, resume=False, orphans="cancel",
       grace=10, check_outputs=True, runtasks=None, name="main")
-    jobs        how many cores the tasks share; None: all of this machine
-    engine      "slurm" runs all in one allocation; the folder in which the batch is made must be one that
-                nodes share
-    log         a folder, which gets NAME.log for each client (metrics(1) and timeline(1) read it), and keeps
-                results in spool/
-    resume      goes on with the run in log: the same program gives the same tasks again, and gets the results
-                of those that had finished. A task is the same if its name, its pickled function and
-                arguments, and all else that it says are. A function that is pickled by its name is known by
-                its name; if it has changed, remove the log. Tasks start when the first result is waited for.
-    grace       seconds from SIGTERM to SIGKILL for what is ended
-    runtasks    the program; else RAMPIPE_RUNTASKS, the one that this file is installed with, or the PATH's
+    jobs        the number of cores that the tasks share; None: all cores that this process may use
+    engine      "slurm" runs all tasks in one allocation. All its nodes must then see the folder in which
+                the batch is made.
+    log         a folder. It gets a file NAME.log for each client (metrics(1) and timeline(1) read it), and
+                keeps results in spool/.
+    resume      continues the run in log: the same program gives the same tasks again, and gets the results
+                of those that had finished. Two tasks are the same if their names, their pickled functions
+                and arguments, and all their options are. A function that is pickled by name counts as the
+                same if its name is; if its code has changed, remove the log. Tasks start when the program
+                first waits for a result.
+    grace       seconds between SIGTERM and SIGKILL when a task is ended
+    runtasks    the program. By default it is the one that RAMPIPE_RUNTASKS names, the one that was installed
+                with this file, or the first on the PATH.
 """
 
 import hashlib
@@ -134,7 +144,8 @@ _numbers = itertools.count(1)
 
 
 def _check_keywords(f, positional, **given):
-    """What both of us would take is meant for f, or for us: nobody knows."""
+    """Refuses a keyword that is a parameter of f and of function(), too: it is not clear which of the two
+    the caller means. The first `positional` parameters of f have their values already."""
     code = getattr(f, "__code__", None)
     if code is not None:
         for name in code.co_varnames[positional:code.co_argcount + code.co_kwonlyargcount]:
@@ -144,29 +155,30 @@ def _check_keywords(f, positional, **given):
 
 
 def _join(place, background):
-    """A client of a batch that another process made. It connects when it is used."""
+    """Unpickles a Batch: a client of the batch of another process. It connects when it is first used."""
     made = Batch.__new__(Batch)
     made._set_up(place, background, None)
     return made
 
 
 def _preparation():
-    """What a worker must do before it can load our functions."""
+    """The data with which a worker makes itself able to load the functions of this process: the search
+    path, and without cloudpickle the main module (as multiprocessing does for a spawned process)."""
     import multiprocessing.spawn
     data = multiprocessing.spawn.get_preparation_data("worker")
     wanted = {"sys_path"}
     if rampipe_spool.cloudpickle is None:
         wanted |= {"init_main_from_name", "init_main_from_path"}
     made = {key: value for key, value in data.items() if key in wanted}
-    if not os.path.exists(made.get("init_main_from_path", "/")):  # it came from standard input
+    if not os.path.exists(made.get("init_main_from_path", "/")):  # the program came from standard input
         del made["init_main_from_path"]
-    # Clients, and a run that is resumed, share workers if this is the same. So no path is there twice, as
-    # where a program is imported again and adds it, and arguments are left out.
+    # Clients with equal data share workers, and so does a resumed run. So a path that a program adds again
+    # whenever it is imported is kept once, and of sys.argv only the name of the program.
     return {**made, "sys_path": list(dict.fromkeys(made["sys_path"])), "sys_argv": data.get("sys_argv", [""])[:1]}
 
 
 class Batch:
-    """Runs tasks. See the module."""
+    """Runs tasks. The text of the module says how to use it."""
 
     def __init__(self, background_batching=True, jobs=None, engine="local", log=None, *, resume=False,
                  orphans="cancel", grace=10, check_outputs=True, runtasks=None, name="main"):
@@ -193,6 +205,8 @@ class Batch:
         self._link = Link(self._place, self._name, self._service)
 
     def _set_up(self, place, background, name):
+        """Makes the state of a client without a connection. A Batch that is unpickled or forked has no
+        other constructor."""
         self._place, self._background, self._name = place, background, name
         self._service, self._link, self._closed, self._left = None, None, False, False
         self._pid, self._lock = os.getpid(), threading.RLock()
@@ -208,8 +222,8 @@ class Batch:
         return _join, (self._place, self._background)
 
     def client(self, name):
-        """Another client of the same service: for another process, to which it can be passed, or for
-        this one. Its log has this name, so that a run that is resumed finds it."""
+        """Another client of the same service, for this process or for one to which it is passed. Its log
+        has this name, by which a resumed run finds it."""
         made = _join(self._place, self._background)
         made._name = client_name(name)
         return made
@@ -217,6 +231,7 @@ class Batch:
     # -- the connection --
 
     def _connected(self):
+        """The link to the service. It is opened when the client is first used, and once more in a fork."""
         if self._link is not None and self._pid == os.getpid() and not self._closed:
             return self._link
         if getattr(rampipe_spool.call, "given", None) is not None or hasattr(rampipe_spool.call, "preparing"):
@@ -244,7 +259,7 @@ class Batch:
         return self._service is not None and self._pid == os.getpid()
 
     def close(self):
-        """No more tasks come from here. Results can still be waited for."""
+        """Says that this client gives no more tasks. Results can still be waited for."""
         with self._lock:
             if self._closed or self._pid != os.getpid():
                 return
@@ -255,8 +270,8 @@ class Batch:
             self._link.close()
 
     def join(self, timeout=None):
-        """Waits until all tasks of this client have ended; where the batch was made, until all clients
-        have closed, too, and the service has ended. After close()."""
+        """Waits until all tasks of this client have ended. In the process that made the batch it also
+        waits until all clients have closed and the service has ended. close() must come before it."""
         if not self._closed:
             raise ValueError("join() comes after close()")
         link = self._link
@@ -275,7 +290,7 @@ class Batch:
                           stacklevel=2)
 
     def terminate(self):
-        """Ends everything now: tasks that run, those of other clients, the service."""
+        """Ends everything now: the tasks of all clients, and the service."""
         if not self._is_primary():
             raise ValueError("terminate() is for the process that made the batch")
         if self._left:
@@ -287,7 +302,8 @@ class Batch:
         self._leave()
 
     def _leave(self):
-        """Takes with it what has not been fetched from the spool, and gives back the rest."""
+        """Ends the connection for good. Results that are still in the spool are fetched first, because
+        the end of the service removes the spool."""
         self._left = True
         self._link.keep()
         self._link.disconnect()
@@ -301,12 +317,13 @@ class Batch:
     # -- objects --
 
     def read(self, base, *paths):
-        """What a task reads: files, relative to base, or keys of base, a dictionary of ddict(). Without
-        paths base itself. A name that ends in / stands for all below it."""
+        """The objects that a task reads: files below the folder base, or keys of base, a dictionary of
+        ddict(). Without paths it is the file base itself. A name that ends in / stands for all files
+        below it."""
         return Access(False, self._objects(base, paths))
 
     def write(self, base, *paths):
-        """What a task writes; as read()."""
+        """The objects that a task writes, given as to read()."""
         return Access(True, self._objects(base, paths))
 
     def _objects(self, base, paths):
@@ -318,7 +335,7 @@ class Batch:
 
     def ddict(self, path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, name=None):
         """A dictionary that tasks and clients share (rampipe_shared.DDict), in the spool or in a Redis
-        server. Without a name it is a new one."""
+        server. Each call without a name makes a new one."""
         return self._share(rampipe_shared.DDict, path_or_url, wait_for_keys, timeout, max_bytes, name=name)
 
     def queue(self, path_or_url=None, maxsize=0, *, name=None):
@@ -328,7 +345,7 @@ class Batch:
     def _share(self, kind, path_or_url, *options, name):
         client = self._connected().name
         with self._lock:
-            self._shared += 1
+            self._shared += 1  # a resumed run gives the same calls, and so finds its data by these names
             name = name or f"{client}-{self._shared}"
             made = kind(path_or_url or os.path.join(self._place.spool, "shared.sqlite"), *options, name=name)
             self._stores.append(weakref.ref(made))
@@ -344,7 +361,7 @@ class Batch:
         where = self._functions.get(f) if type(f) is types.FunctionType else None
         if where is None:
             where = self._put_function(link, f)
-        needs = []
+        needs = []  # filled while the arguments are pickled: each handle in them adds its task
         rampipe_spool.call.reads = needs
         try:
             arguments = rampipe_spool.dump((args, kwargs))
@@ -361,16 +378,17 @@ class Batch:
 
     def process(self, target, args=(), *, reads=(), writes=(), timeout=None, name=None, stdin=None, stdout=None,
                 stderr=None, ok=None, **options):
-        """A task that runs a program. Its result is its exit status."""
+        """A task that runs a program. The result is the exit status of the program."""
         return self._program([os.fspath(target), *map(word_of, args)], os.path.basename(os.fspath(target)), reads,
                              writes, timeout, name, stdin, stdout, stderr, ok, options)
 
     def job(self, target, num_procs, args=(), **more):
-        """A parallel job: mpiexec -n NUM_PROCS TARGET ARGS, which takes as many cores."""
+        """A parallel job: mpiexec -n NUM_PROCS TARGET ARGS. It takes NUM_PROCS cores."""
         return self._job([(num_procs, target, args)], **more)
 
     def _job(self, parts, *, reads=(), writes=(), timeout=None, name=None, stdin=None, stdout=None, stderr=None,
              ok=None, **options):
+        """A job of several programs, as mpiexec -n N A : -n M B. A part is (ranks, program, arguments)."""
         words = ["mpiexec"]
         for ranks, target, args in parts:
             if not (isinstance(ranks, int) and ranks >= 1):
@@ -381,6 +399,7 @@ class Batch:
                              stdout, stderr, ok, options)
 
     def _program(self, words, called, reads, writes, timeout, name, stdin, stdout, stderr, ok, options):
+        """A task that runs a command line. Its output goes to files of the spool, if none are given."""
         link = self._connected()
         if ok not in (None, "any"):
             raise ValueError(f"ok must be 'any', for any exit status, or None, got {ok!r}")
@@ -406,14 +425,14 @@ class Batch:
                          {**files, "any": ok is not None})
 
     def import_func(self, path, *args, **kwargs):
-        """Tasks from a template, a YAML file. See TEMPLATES. What is returned is called with the
-        parameters that are not given here, and makes a task."""
+        """Loads a template of tasks, a YAML file (see TEMPLATES). Returns a function of the parameters
+        that are not given here; each call of it makes a task."""
         import rampipe_template
         return rampipe_template.load(self, path, args, kwargs)
 
     def compile(self, tasks):
-        """The tasks of a list as one, whose result is the list of theirs. The list is the order of the
-        sequential program."""
+        """Makes one task of a list of tasks. Its result is the list of their results. The order of the
+        list is that of the sequential program."""
         made = Compiled(self, list(tasks))
         with self._lock:
             leaves = list(made.leaves())
@@ -436,13 +455,13 @@ class Batch:
         return made
 
     def fence(self, timeout=None):
-        """Starts what has not been started, in the order in which it was made, and waits until all tasks
-        of this client have ended."""
+        """Starts all tasks that have not been started, in the order in which they were made, and waits
+        until all tasks of this client have ended."""
         link = self._connected()
         with self._lock:
             while self._waiting:
                 task = next(iter(self._waiting.values()))
-                while task.compiled is not None:
+                while task.compiled is not None:  # a compiled task starts as a whole, in its own order
                     task = task.compiled
                 task.start()
         self._put_fence(link)
@@ -450,16 +469,19 @@ class Batch:
             raise TimeoutError(f"{len(link.tasks)} tasks have not ended within {timeout} s")
 
     def _put_fence(self, link):
+        """Sends a fence, unless no task was sent since the last one."""
         with self._lock:
             if link.sent > self._sent:
                 self._sent = link.sent
                 self._fences += 1
                 link.send(f"fence\tfence-{self._fences}\n")
 
-    # -- their parts --
+    # -- the parts of a task --
 
     def _put_function(self, link, f):
-        """Where the pickle of a function is. If it goes by its name, it is the same the next time."""
+        """Writes the pickle of a function to the spool and returns its place there. The place is kept
+        for the next call only if the pickle holds just the function's name: any other pickle may have
+        values that change between two calls (those of a closure, for instance)."""
         if not callable(f):
             raise TypeError(f"function() needs something that can be called, got {f!r}")
         try:
@@ -475,6 +497,8 @@ class Batch:
         return where
 
     def _check_main(self, what):
+        """Refuses what is defined in __main__ if a worker can neither import that module (the program
+        came from standard input or -c) nor get its code from cloudpickle."""
         if self._main is None:
             self._main = rampipe_spool.cloudpickle is not None or not {
                 "init_main_from_name", "init_main_from_path"}.isdisjoint(_preparation())
@@ -483,7 +507,9 @@ class Batch:
                             "cloudpickle")
 
     def _set_worker(self, link):
-        """The command of workers that can load what we pickle: clients that are alike share them."""
+        """The command that starts a worker for this client. runtasks gives the calls with one command to
+        the same workers. The file of the preparation is named by its digest, so equal clients have equal
+        commands; os.replace() makes it whole for a client that looks for it at the same time."""
         data = pickle.dumps(_preparation(), protocol=5)
         name = f"prepare-{hashlib.blake2b(data, digest_size=8).hexdigest()}"
         path = os.path.join(self._place.spool, name)
@@ -500,6 +526,7 @@ class Batch:
         return self._worker
 
     def _add(self, called, name, needs, timeout, reads, writes, command, keys, files=None):
+        """Makes the task, and starts it if tasks start at once. Without a name it is CALLED-NUMBER."""
         if name is not None and not (isinstance(name, str) and re.fullmatch(r"[^\x00-\x1f\x7f,=]{1,200}", name)):
             raise ValueError(f"the name of a task is a text without comma, '=' and TAB, got {name!r}")
         if timeout is None:
@@ -533,6 +560,8 @@ class Batch:
         return task
 
     def _start(self, tasks):
+        """Sends tasks as the next ones of the sequential program. Either all are sent or, if one of them
+        takes the result of a task that was neither sent before nor stands before it here, none."""
         with self._lock:
             before = set()
             for task in tasks:
@@ -551,7 +580,7 @@ class Batch:
             raise BatchError(f"task {task.id!r} has not been started: call start() or fence(), or start what it was "
                              "compiled into")
         if self._place.resumed and not self._closed:
-            self._put_fence(task.link)  # before it comes, a run that is resumed starts nothing
+            self._put_fence(task.link)  # a resumed run starts no task before it has read a fence or the end
         if not task.link.wait(lambda: task.outcome is not None, timeout):
             raise TimeoutError(f"task {task.id!r} has not ended within {timeout} s")
 

@@ -9,70 +9,81 @@
         observation, reward, ended, _, info = env.step(action)
     env.close()
 
-At each arrival an action decides how much the job is partitioned: 0 refuses it, a > 0 takes
-the alternative of degree a. An episode is a stream of jobs:
+When a job arrives, the action decides how far the job is partitioned: 0 refuses the job, a > 0
+takes its alternative of degree a. An episode is a stream of jobs:
 
     pd2graph | tracegen jobs --seed N | partition --policy all | ramp-alloc --agent fd:..
 
-or, with `source`, graphs and jobs of a file or of a command in the place of the first two. What
-is decided from is what ramp-alloc(1), AGENTS, offers and asks. The tools are looked for on the
-PATH and in ../build/bin. Nothing but the standard library is needed; with numpy observations
-are arrays (those of a graph are read-only), without it lists; with gymnasium the environment and
-its spaces are Gymnasium's, without it they do the same. Arguments of RampipeEnv, by keyword:
+With `source`, a file or a command gives the graphs and jobs in place of the first two tools. An
+action is chosen from what ramp-alloc offers and asks (see AGENTS in ramp-alloc(1)). The tools are
+looked for on the PATH and in ../build/bin. The standard library is enough. If numpy is installed,
+observations are arrays (arrays that describe a graph are read-only), otherwise lists. If gymnasium
+is installed, the environment and its spaces are subclasses of Gymnasium's; otherwise this module
+has spaces that do the same. Arguments of RampipeEnv, all by keyword:
 
-    networks            PipeDream profiles (the samples alexnet and vgg16)
+    networks            files with PipeDream profiles; the default is the samples alexnet and vgg16
     interarrival, deadline_fraction, steps, sampling, jobs
-                        as of tracegen jobs; a number is fixed:NUMBER. reset(options={...}) takes
-                        each of these for one episode
-    time_unit, quantum  of pd2graph, partition: "s" and 0.01, published, take milliseconds for seconds
-    source              a file, or a list, a command and its arguments ({seed} is put in)
-    shape, max_degree, heuristic
-                        of the cluster, of the actions, of ramp-alloc
+                        options of tracegen jobs; a number N stands for fixed:N.
+                        reset(options={...}) sets any of them for one episode
+    time_unit, quantum  options of pd2graph and partition. The defaults "s" and 0.01 are the
+                        published ones, which read the profiles' milliseconds as seconds
+    source              the name of a file; or a list of a command and its arguments, in which {seed}
+                        is replaced by the seed of the episode
+    shape               the shape of the cluster
+    max_degree          the largest degree, so that actions are 0 to max_degree
+    heuristic           option of ramp-alloc
     partition_options, alloc_options
-                        more options of the two, a list (--queue is none of them)
-    observation         "published", "graph" (the same without padding), "features"
-    max_nodes           to which the published one is padded
-    scale               what is min-max normalised is so over "episode" (published), all jobs of the
-                        episode: this looks ahead, for they have not come yet. Or over fixed ranges,
-                        {name: (low, high)} of SCALED; a value beyond them counts as the nearer end.
-                        env.scale has those in use: scale=env.scale keeps what an episode had
-    mask                "published": 0, and the degrees with a block on an empty cluster and no more
-                        than the free servers; such a one may still be blocked. "startable": 0, and
-                        what can start and meets the deadline
+                        lists of more options of partition and ramp-alloc (--queue is not possible)
+    observation         "published", "graph" (the same without padding), or "features"
+    max_nodes           the number of ops to which the published observation is padded
+    scale               the ranges of min-max normalisation. "episode" (published) takes them from all
+                        jobs of the episode: this looks ahead, because most have not arrived yet.
+                        {name: (low, high)} gives a fixed range to each name in SCALED; a value
+                        outside its range counts as the nearer end. env.scale has the ranges in use,
+                        so scale=env.scale keeps the ranges of an episode
+    mask                "published": valid are 0 and each degree that has a block on an empty cluster
+                        and is not larger than the number of free servers; such an alternative may
+                        still be blocked. "startable": valid are 0 and each alternative that can
+                        start now and meets the deadline
     reward              a name in REWARDS, or a function of info
-    reward_options      its keywords. job_acceptance: none; lookahead_job_completion_time:
-                        fail_factor, normalise, inverse, log, sign; multi_objective_jct_blocking:
-                        weight; mean_compute_throughput, mean_cluster_throughput and
-                        mean_demand_total_throughput: none, and they are not normalised
-    output              a file for what ramp-alloc writes, to put into sim and metrics
+    reward_options      keyword arguments of the reward. job_acceptance: none;
+                        lookahead_job_completion_time: fail_factor, normalise, inverse, log, sign;
+                        multi_objective_jct_blocking: weight; mean_compute_throughput,
+                        mean_cluster_throughput and mean_demand_total_throughput: none, and they are
+                        not normalised
+    output              a file for the output of ramp-alloc, which sim and metrics can read
 
-reset() starts another episode, at any time: with seed=N the one of seed N of tracegen, without
-it one of a seed drawn after the last N given. info has "action_mask"; "seed"; of the job at hand
-"job", "model", "time", "steps", "sequential" (seconds, all its steps on one server),
-"deadline" (inf: none), "free", "running" (servers, jobs) and "offers", degree to Offer; and
-after a step, "decision" with what became of the last job: "job", "action", "placed", "cause"
-(of a block; "invalid": it has no such alternative, and is refused), "servers",
-"completion_time" (inf), "sequential".
+reset() starts another episode at any time. reset(seed=N) starts the one of tracegen's seed N; without
+seed=, the seed is drawn from a generator that the last given N has seeded. info has "action_mask" and
+"seed"; of the job that waits for a decision "job", "model", "time", "steps", "sequential" (seconds of
+all its steps on one server), "deadline" (seconds, inf: none), "free" (servers), "running" (jobs) and
+"offers", a dictionary from degrees to Offers; and after a step "decision", which says what became of
+the last job: "job", "action", "placed", "cause" (of a block; "invalid": the job has no alternative of
+this degree, and was refused), "servers", "completion_time" (seconds; inf if it was not placed),
+"sequential".
 
-Observations. "published" has of the unpartitioned graph
-    node_features  max_nodes x 5: compute and memory, each against the largest and 1 if it is the
-                   (first) largest; depth (fewest deps from a source) against the largest
-    edge_features  max_nodes (max_nodes-1)/2 x 2: size against the largest, 1 if it is the (first) largest
-    edges_src, edges_dst   the ops that a dep joins, by number
-    node_split, edge_split how many ops and deps are real
-    graph_features 17, then the mask: over all jobs of the episode, or `scale`, min-max normalised ops, deps,
-                   sequential time, deadline, deadline fraction; the fraction (at most 1); min-max
-                   normalised memory, size of deps, steps; mean and median of ops' compute, ops'
-                   memory, deps' size against the largest; used servers and running jobs per server
-and "features" a row for each action: that of degree a has the features of its alternative (those
-that ramp-alloc(1) offers; env.feature_names) if it can start, else zeros.
+Observations. "published" describes the unpartitioned graph:
+    node_features  max_nodes x 5: compute / largest, 1 if this is the (first) op with the largest,
+                   the same two of memory, depth / largest (depth: fewest deps from a source)
+    edge_features  max_nodes (max_nodes-1)/2 x 2: size / largest, 1 if this is the (first) dep with it
+    edges_src, edges_dst   the numbers of the two ops that each dep joins
+    node_split, edge_split the numbers of ops and deps without the padding
+    graph_features 17 numbers, then the mask. Min-max normalised (see scale): ops, deps, sequential
+                   time, deadline, deadline fraction. The deadline fraction, at most 1. Min-max
+                   normalised: memory, size of deps, steps. Mean and median of each of: ops' compute,
+                   ops' memory, deps' size, as shares of the largest. Used servers / servers; running
+                   jobs / servers
+"features" has a row for each action. The row of degree a has the features of that alternative if it can
+start, and zeros if not. env.feature_names has their names; ramp-alloc(1) says what they mean.
 
-Vector environments of Gymnasium take all three. "published" and "features" have a fixed size. "graph" has
-not: of its four arrays a batch has a tuple, one an environment, and AsyncVectorEnv must be given
-shared_memory=False, as for Gymnasium's own spaces that have no fixed size.
+Vector environments of Gymnasium take all three. "published" and "features" have a fixed size. "graph"
+has none: a batch holds each of its arrays of varying length as a tuple with one array for each
+environment, and AsyncVectorEnv needs shared_memory=False, as it does for Gymnasium's own spaces
+without a fixed size.
 
-Whatever ends an episode, close(), reset(), an exception or that nobody holds the environment any
-more, ends and reaps its process. If the tools fail, PipelineError says how.
+An episode ends at its last decision, or by close(), reset(), an exception, or the garbage collection
+of the environment. Each of them ends and reaps the ramp-alloc of the episode. If a tool fails,
+PipelineError has its message.
 """
 
 import collections
@@ -99,12 +110,12 @@ try:
 except ImportError:
     gymnasium = None
 
-PREFIX = ""  # what the tools were installed with
+PREFIX = ""  # prefix of the tools' names; `make install` sets it
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = [os.path.join(HERE, "..", "traces", name + ".txt") for name in ("alexnet", "vgg16")]
 DRAWN = ("jobs", "interarrival", "deadline_fraction", "steps", "sampling")
-# What is min-max normalised, of a job: ops, deps, sequential time of all steps (seconds), deadline
-# (seconds), deadline / that time, memory (bytes), size of all deps (bytes), training steps.
+# The quantities of a job that are min-max normalised: ops, deps, sequential time of all steps (seconds),
+# deadline (seconds), deadline / that time, memory (bytes), size of all deps (bytes), training steps.
 SCALED = ("ops", "deps", "time", "deadline", "fraction", "memory", "size", "steps")
 
 
@@ -112,14 +123,14 @@ class PipelineError(RuntimeError):
     """A tool failed, or was killed."""
 
 
-# ---- spaces: Gymnasium's, or what does the same for lists -------------------------------
+# ---- spaces: Gymnasium's, or classes that do the same for lists --------------------------
 
 if gymnasium:
     Space, Discrete, Box, Dict = (
         gymnasium.spaces.Space, gymnasium.spaces.Discrete, gymnasium.spaces.Box, gymnasium.spaces.Dict)
 else:
     class Space:
-        """What can be sampled, and contains values."""
+        """A set of values, from which samples can be drawn."""
 
         def __init__(self, shape=None, dtype=None, seed=None):
             self.shape, self.dtype = shape, dtype
@@ -136,11 +147,11 @@ else:
             return type(other) is type(self) and self._same() == other._same()
 
         def _same(self):
-            """What two spaces that are equal have in common."""
+            """The attributes that two equal spaces have in common: all but the generator."""
             return {key: value for key, value in vars(self).items() if key != "np_random"}
 
     class Discrete(Space):
-        """0 to n - 1."""
+        """The whole numbers 0 to n - 1."""
 
         def __init__(self, n, seed=None):
             self.n = n
@@ -156,7 +167,7 @@ else:
                 return False
 
     class Box(Space):
-        """Arrays of a shape, of numbers from low to high."""
+        """Arrays of a given shape whose numbers are from low to high."""
 
         def __init__(self, low, high, shape, dtype="float32", seed=None):
             self.low, self.high = low, high
@@ -165,7 +176,7 @@ else:
         def _draw(self, shape):
             if shape:
                 return [self._draw(shape[1:]) for _ in range(shape[0])]
-            low, high = max(self.low, -1e6), min(self.high, 1e6)
+            low, high = max(self.low, -1e6), min(self.high, 1e6)  # infinite bounds cannot be drawn from
             return int(low + self.np_random.random() * (high - low)) if "int" in str(self.dtype) \
                 else low + self.np_random.random() * (high - low)
 
@@ -176,7 +187,7 @@ else:
             return within(x, self.shape, self.low, self.high)
 
     class Dict(Space):
-        """Spaces by name."""
+        """Dictionaries with one value of each named space."""
 
         def __init__(self, spaces):
             self.spaces = spaces
@@ -197,7 +208,8 @@ else:
 
 
 class Rows(Space):
-    """Arrays of any number of rows of numbers from low to high; width 0: of numbers."""
+    """Arrays with any number of rows, each of `width` numbers from low to high. With width 0 they are
+    one-dimensional. Gymnasium has no such space, so this one is used with it, too."""
 
     def __init__(self, width, low, high, dtype="float32"):
         self.width, self.low, self.high = width, low, high
@@ -224,7 +236,7 @@ class Rows(Space):
 
 
 def within(x, shape, low, high):
-    """Is x, a list or an array, of this shape, its numbers from low to high?"""
+    """True if x, a list or an array, has this shape and all its numbers are from low to high."""
     if numpy and isinstance(x, numpy.ndarray):
         return (x.shape == shape or not x.size) and bool(((x >= low) & (x <= high)).all())
     if not shape:
@@ -234,7 +246,8 @@ def within(x, shape, low, high):
 
 
 def array(nested, dtype="float32", shared=False):
-    """An array if numpy is there; shared: it is given out many times."""
+    """The nested lists as an array if numpy is installed. A shared one is returned by many
+    observations, so it is read-only."""
     if not numpy:
         return nested
     made = numpy.array(nested, dtype)
@@ -242,24 +255,25 @@ def array(nested, dtype="float32", shared=False):
     return made
 
 
-# ---- graphs and jobs, as observed ---------------------------------------------------------
+# ---- the observed graphs and jobs ---------------------------------------------------------
 
 
 def shares(values):
-    """Each against the largest; and which is the first largest."""
+    """Each value as a share of the largest one, and the index of the first largest (-1: no values)."""
     most = max(values, default=0)
     return [v / most if most else 0.0 for v in values], values.index(most) if values else -1
 
 
 class Graph:
-    """An unpartitioned graph: what its job's observation has of it."""
+    """An unpartitioned graph, and the part of an observation that describes it. Its numbers are worked
+    out once, because many jobs of an episode have the same graph."""
 
     def __init__(self):
-        self.op, self.compute, self.memory = {}, [], []  # op: name to number
-        self.named, self.sizes = [], []                  # deps: names of both ends
+        self.op, self.compute, self.memory = {}, [], []  # op: from its id to its number
+        self.named, self.sizes = [], []                  # of each dep: the ids of its two ops; bytes
 
     def end(self):
-        """All of it has come."""
+        """Works out the features after the last record: a dep may precede the ops that it joins."""
         ops, deps = len(self.compute), len(self.sizes)
         self.src = [self.op[u] for u, _ in self.named]
         self.dst = [self.op[v] for _, v in self.named]
@@ -277,6 +291,8 @@ class Graph:
         self.arrays = None
 
     def depths(self):
+        """The fewest deps from a source to each op, by breadth-first search; 0 for an op that no
+        source reaches."""
         depth, after = [None] * len(self.compute), collections.defaultdict(list)
         for u, v in zip(self.src, self.dst):
             after[u].append(v)
@@ -290,7 +306,8 @@ class Graph:
         return [d or 0 for d in depth]
 
     def observe(self, max_nodes):
-        """The parts of the observation that are the graph's; max_nodes None: not padded."""
+        """The arrays of an observation that describe the graph, padded to max_nodes (None: not padded).
+        They are made once: an environment always gives the same max_nodes."""
         if self.arrays:
             return self.arrays
         nodes, edges, src, dst = self.nodes, self.edges, self.src, self.dst
@@ -311,6 +328,7 @@ class Graph:
 
 
 def read_graphs(lines):
+    """The graphs of a stream by id. The records of a graph are contiguous (rampipe(5))."""
     graphs, graph = {}, None
     for line in lines:
         field = line.split("\t")
@@ -329,10 +347,11 @@ def read_graphs(lines):
 
 
 class Jobs:
-    """All jobs of an episode, which are normalised over each other, or over a scale."""
+    """All jobs of an episode. Their amounts are normalised over the ranges of `scale`; without one, over
+    the ranges of the episode, for which infinite values (no deadline) do not count."""
 
     def __init__(self, stream, graphs, scale=None):
-        self.graph, columns = {}, []  # graph: of a job
+        self.graph, columns = {}, []  # graph: from the id of a job to its Graph
         for line in stream.split("\n"):
             if line.startswith("job\t"):
                 _, job, name, _, steps, deadline = line.split("\t")[:6]
@@ -346,6 +365,7 @@ class Jobs:
 
     @staticmethod
     def amounts(graph, steps, deadline):
+        """The quantities of a job, in the order of SCALED."""
         time = graph.sequential * steps
         fraction = deadline / time if time else math.inf
         return (len(graph.nodes), len(graph.edges), time, deadline, fraction,
@@ -357,6 +377,7 @@ class Jobs:
             (min(max(value, low), high) - low) / (high - low)
 
     def features(self, info, servers):
+        """The 17 graph_features of the module's text, in their order."""
         graph = self.graph[info["job"]]
         amounts = self.amounts(graph, info["steps"], info["deadline"])
         normal = [self.normalise(i, x) for i, x in enumerate(amounts)]
@@ -364,11 +385,11 @@ class Jobs:
                 [(servers - info["free"]) / servers, min(info["running"] / servers, 1.0)])
 
 
-# ---- the allocator, at work ---------------------------------------------------------------
+# ---- the process of ramp-alloc ------------------------------------------------------------
 
 
 def run(command, **streams):
-    """What a tool writes; its errors are ours. It has ended, whatever happens."""
+    """Runs a tool to its end and returns its output. If it fails, PipelineError has its message."""
     try:
         done = subprocess.run(command, stderr=subprocess.PIPE, check=False, **streams)
     except FileNotFoundError as error:
@@ -379,28 +400,31 @@ def run(command, **streams):
 
 
 def describe(status, said):
+    """The message of a tool that failed; if it left none (it was killed), how it ended."""
     return said.decode(errors="replace").strip() or (
         f"it was killed by signal {-status}" if status < 0 else f"it ended with exit status {status}")
 
 
 def end(process, descriptors):
+    """Ends and reaps a process. In a fork of its parent only the descriptors are closed."""
     for descriptor in descriptors:
         os.close(descriptor)
-    process.kill()  # in a fork, whose child it is not, these do nothing
+    process.kill()  # does nothing in a fork: Popen finds there that this is no child of it
     process.wait()
 
 
 class Allocator:
-    """A ramp-alloc that asks us. It ends with us, or when nobody holds it any more."""
+    """A ramp-alloc that asks this process for its decisions, over two pipes. close(), the garbage
+    collection of this object and the end of Python end it."""
 
     def __init__(self, command, stream, output=None):
         self.said = tempfile.TemporaryFile()
-        ours, theirs = [], []
+        ours, theirs = [], []  # the ends of the two pipes: that of the asks, that of the answers
         try:
             for pipe, mine in ((os.pipe(), 0), (os.pipe(), 1)):
                 ours.append(pipe[mine])
                 theirs.append(pipe[1 - mine])
-            # A session of its own, so that Ctrl-C is for us to handle.
+            # A new session, so that Ctrl-C reaches only this process, which then ends ramp-alloc.
             self.process = subprocess.Popen(
                 command + [f"--agent=fd:{theirs[1]},{theirs[0]}", "--agent-timeout=inf"], stdin=stream,
                 stdout=output or subprocess.DEVNULL, stderr=self.said, pass_fds=theirs,
@@ -418,12 +442,14 @@ class Allocator:
         self.close = weakref.finalize(self, end, self.process, ours)
 
     def fail(self):
+        """Raises the PipelineError of a ramp-alloc that has closed its end of a pipe."""
         status = self.process.wait()
         self.said.seek(0)
         raise PipelineError("ramp-alloc: " + describe(status, self.said.read()))
 
     def hear(self):
-        """The offers and the ask, as text; None: all is decided."""
+        """The next offers and their ask, as text; None if all jobs are decided. ramp-alloc writes
+        nothing behind an ask before it has the answer, so the text ends at an ask or at #end."""
         heard = b""
         while True:
             more = os.read(self.asks, 1 << 18)
@@ -448,7 +474,8 @@ class Allocator:
 
 
 Offer = collections.namedtuple("Offer", "graph degree servers step finish cause features")
-Offer.__doc__ = "An alternative: cause '' if it can start; features as text, name=value and TABs."
+Offer.__doc__ = ("An alternative of a job. cause is '' if it can start. features is the text of the features, "
+                 "name=value with TABs between; it is parsed only when it is observed.")
 VALUES = re.compile(r"=([^\t]*)").findall
 
 
@@ -460,7 +487,7 @@ def read_offer(line):
 
 
 def read_ask(text):
-    """Offers by degree, the first of each; and what is asked."""
+    """The offers by degree (the first one of each), and the info of the job that is asked about."""
     lines = text.split("\n")
     offers = {}
     for line in lines[:-2]:
@@ -487,8 +514,9 @@ def job_acceptance(_, done):
 
 def lookahead_job_completion_time(_, done, fail_factor=1.0, normalise=False, inverse=False,
                                   log=False, sign=-1.0):
-    """sign times the completion time, or if blocked the sequential time times fail_factor; over the
-    sequential time; one over that; sign(x) log10(1 + |x|)."""
+    """x is the completion time of a placed job, and fail_factor * its sequential time if it was not
+    placed. normalise divides x by the sequential time, inverse takes 1 / x. The reward is sign * x, and
+    with log the logarithm of that: sgn(y) log10(1 + |y|)."""
     x = done["completion_time"] if done["placed"] else fail_factor * done["sequential"]
     if normalise:
         x = x / (done["sequential"] or 1)
@@ -497,14 +525,15 @@ def lookahead_job_completion_time(_, done, fail_factor=1.0, normalise=False, inv
 
 
 def multi_objective_jct_blocking(env, done, weight=1.0):
-    """-completion time / sequential time, or if blocked -weight (1 + min-max normalised sequential)."""
+    """-completion time / sequential time of a placed job; -weight * (1 + min-max normalised sequential
+    time) of one that was not placed."""
     if done["placed"]:
         return -done["completion_time"] / (done["sequential"] or 1)
     return -weight * (1 + env._jobs.normalise(2, done["sequential"]))
 
 
 class Throughput:
-    """Bytes that training passes through in a second. A job's bytes count once, spread over its time."""
+    """Bytes/s of the jobs that run. The bytes of a job count once, spread evenly over its running time."""
 
     def __init__(self):
         self.running, self.at = [], 0.0  # heap of (finish, bytes/s)
@@ -514,7 +543,9 @@ class Throughput:
             heapq.heappush(self.running, (finish, amount / (finish - start)))
 
     def until(self, time):
-        """The mean over the spans from one completion to the next, since the last call."""
+        """The mean of the rates in the spans between one completion and the next, from the time of the
+        last call to `time`. Each span counts once, whatever its length. `time` may be inf: until the
+        last completion."""
         means = []
         while self.at < time and self.running:
             finish = min(time, self.running[0][0])
@@ -530,17 +561,19 @@ class Throughput:
 
 
 def throughput(env, _):
+    """The mean rate until the next decision; after the last decision, until the last completion."""
     return env._throughput.until(env._info["time"] if env._allocator else math.inf)
 
 
-# Throughputs normalised by the most that the cluster could do are not there: no record says that.
+# There is no reward of a throughput that is normalised by the cluster's maximum: no record has that
+# maximum. Beside each throughput stand the bytes of a job that it counts.
 REWARDS = {
     "job_acceptance": job_acceptance,
     "lookahead_job_completion_time": lookahead_job_completion_time,
     "multi_objective_jct_blocking": multi_objective_jct_blocking,
     "mean_compute_throughput": throughput,        # memory of ops
-    "mean_cluster_throughput": throughput,        # and size of deps, partitioned
-    "mean_demand_total_throughput": throughput,   # and size of deps, unpartitioned
+    "mean_cluster_throughput": throughput,        # memory of ops, size of the partitioned graph's deps
+    "mean_demand_total_throughput": throughput,   # memory of ops, size of the unpartitioned graph's deps
 }
 
 
@@ -548,7 +581,7 @@ REWARDS = {
 
 
 def check_scale(scale):
-    """None: that of the episode."""
+    """The ranges as tuples in the order of SCALED; None if they are those of the episode."""
     if isinstance(scale, str) and scale == "episode":
         return None
     if not isinstance(scale, collections.abc.Mapping) or set(scale) != set(SCALED):
@@ -565,7 +598,7 @@ def distribution(value):
 
 
 class RampipeEnv(gymnasium.Env if gymnasium else object):
-    """See the module."""
+    """The environment. The text of the module says what its arguments are."""
 
     metadata = {"render_modes": []}
     render_mode = None
@@ -623,7 +656,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         return Dict(space)
 
     def _probe(self):
-        """The names of the features, by asking for those of the smallest job."""
+        """The names of the features. ramp-alloc knows them, so it is asked about the smallest job."""
         with tempfile.TemporaryFile() as stream:
             stream.write(b"graph\tg\tg\nop\tg\t1\tforward\t1\t1\njob\tg\tg\t0\t1\tinf\n")
             stream.seek(0)
@@ -634,9 +667,10 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                 allocator.close()
         return [key.split("=")[0] for key in offers[1].features.split("\t")]
 
-    # -- an episode's stream --
+    # -- the stream of an episode --
 
     def _draw(self, seed, drawn):
+        """The stream of the unpartitioned graphs and jobs. Graphs of profiles are made only once."""
         if isinstance(self._source, (str, os.PathLike)):
             return run([self._tool("reccheck"), "--pass", os.fspath(self._source)], stdout=subprocess.PIPE)
         if self._source:
@@ -651,7 +685,8 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                    input=self._text, stdout=subprocess.PIPE)
 
     def _look_at(self, stream, parts):
-        """Reads what observations and rewards need of the graphs, those of the last episode excepted."""
+        """Reads what observations and rewards need of the graphs and jobs. The graphs are read again only
+        if their text differs from that of the last episode."""
         if self._observe == "features" and not self._weighs and \
                 self._reward != "multi_objective_jct_blocking":
             return
@@ -665,6 +700,8 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         self._jobs = Jobs(text, self._graphs, self._scale)
 
     def _start(self, seed, drawn):
+        """Makes the stream of an episode and starts its ramp-alloc. The partitioned graphs are put in a
+        file, which is read twice: for the weights of rewards, and by ramp-alloc."""
         stream = self._draw(seed, drawn)
         with tempfile.TemporaryFile() as parts:
             run(self._partition, input=stream, stdout=parts)
@@ -679,7 +716,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
     @property
     def scale(self):
-        """The ranges that are normalised over now; None: none is known yet, or needed."""
+        """The ranges of min-max normalisation in use. None: no episode has begun, or none is needed."""
         return self._scale or (dict(zip(SCALED, self._jobs.ranges)) if self._jobs else None)
 
     # -- Gymnasium's methods --
@@ -718,7 +755,8 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         info = self._info
         offer = info["offers"].get(action)
         placed = bool(offer) and not offer.cause
-        # as ramp-alloc has it: what kept the last one from starting, if none could be refused
+        # ramp-alloc's rule (AGENTS in its manual): if no alternative could start, the agent had no choice,
+        # and the cause is that of the last alternative.
         causes = [o.cause for o in info["offers"].values()]
         refused = "policy" if "" in causes else causes[-1]
         done = {"job": info["job"], "action": action, "placed": placed,
@@ -733,10 +771,10 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                 self._throughput.start(info["time"], offer.finish, self._amount(offer, info))
             if text is not None:
                 observation, info = self._take(text, done)
-        except BaseException:  # Ctrl-C, too, would leave the two of us at different jobs
+        except BaseException:  # also Ctrl-C: ramp-alloc and this object would be at different jobs
             self.close()
             raise
-        if text is None:  # nothing is left to decide
+        if text is None:  # this was the last decision: show the last job once more, without offers
             self.close()
             observation, info = self._show({**info, "offers": {}}, (), done)
         if callable(self._reward):
@@ -746,14 +784,15 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         return observation, float(reward), text is None, False, info
 
     def close(self):
-        """Ends the episode, if there is one. May be called at any time, and again."""
+        """Ends the episode, if there is one. It may be called at any time, and more than once."""
         if self._allocator is not None:
             self._allocator.close()
             self._allocator = None
 
-    # -- what is seen --
+    # -- observations and info --
 
     def _take(self, text, done):
+        """Observation and info of the job that ramp-alloc asks about. done: the last decision, or None."""
         offers, info = read_ask(text)
         free = info["free"]
         if self._startable:
@@ -783,7 +822,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
         return array(rows)
 
     def _amount(self, offer, info):
-        """What a job weighs, for throughputs."""
+        """The bytes of a job that its throughput counts (see REWARDS)."""
         demand = self._jobs.graph[info["job"]].demand
         deps = {"mean_cluster_throughput": self._weights.get(offer.graph, 0.0),
                 "mean_demand_total_throughput": demand["deps"]}
@@ -791,7 +830,7 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
 
 
 def weigh(parts):
-    """Bytes of all deps of each partitioned graph."""
+    """The bytes of all deps of each partitioned graph, by the graph's id."""
     total = collections.defaultdict(float)
     for line in parts:
         if line.startswith(b"dep\t"):

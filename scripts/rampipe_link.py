@@ -1,7 +1,7 @@
-"""rampipe_link - how rampipe_batch talks to runtasks: the service, and one client's connection to it.
+"""rampipe_link - how rampipe_batch talks to runtasks: the service, and the connection of one client to it.
 
-Two threads belong to a connection. One sends records; those that come while it writes go in one piece
-after it. The other reads what became of tasks.
+A connection has two threads. One sends records, and puts all records that came during a write into the
+next write. The other one reads the records that say how tasks ended.
 """
 
 import collections
@@ -20,31 +20,35 @@ import weakref
 import rampipe_spool
 import rampipe_store
 
-PREFIX = ""  # what the tools were installed with
+PREFIX = ""  # prefix of the tools' names; `make install` sets it
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class BatchError(Exception):
-    """What went wrong outside of a task's own code."""
+    """An error that is not an exception of a task's own code."""
 
 
 class ServiceError(BatchError):
-    """runtasks could not be started, refused what it was given, or has gone."""
+    """runtasks could not be started, refused a record, or has ended."""
 
 
-# Where a service is; what another process needs to become a client.
+# Where a service is: all that another process needs to become a client.
 Place = collections.namedtuple("Place", "socket spool folder jobs resumed")
 
 
 # ---- the service --------------------------------------------------------------------------
 
-# The shell removes the spool if we were killed: its standard input is a pipe, from which a line comes if
-# we live. Its standard output is the lock that tells others that the spool is in use.
+# runtasks runs under a shell, which can remove the spool if this process is killed. The standard input of
+# the shell is a pipe from this process: it reads a line if this process is alive and removes the spool
+# itself (_say_alive), and the end of the pipe if this process was killed. Its standard output is the
+# locked file of the spool, so the lock is held as long as either process lives (rampipe_store.make_folder).
 _SERVICE = ('trap : HUP INT TERM; spool=$1 ended=$2; shift 2; "$@" </dev/null >&2; status=$?; echo >"$ended"; '
             'read -r lives || [ -z "$spool" ] || rm -rf -- "$spool"; exit $status')
 
 
 def find_runtasks(path=None):
+    """The program: the one given, or RAMPIPE_RUNTASKS, or the one installed with this file, or one on the
+    PATH or built in this tree."""
     name = PREFIX + "runtasks"
     path = path or os.environ.get("RAMPIPE_RUNTASKS")
     if path:
@@ -61,6 +65,7 @@ def find_runtasks(path=None):
 
 
 def _tail(path, most=2000):
+    """The last bytes of a file, as text: the end of an error log says why a program ended."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - most))
@@ -70,7 +75,8 @@ def _tail(path, most=2000):
 
 
 class Service:
-    """runtasks --listen, a child of this process, and its spool."""
+    """The process of runtasks --listen, a child of this process, and its spool: the folder with calls,
+    results and output. With log= the spool stays; without it, it is temporary."""
 
     def __init__(self, jobs, engine, log, resume, grace, options, runtasks):
         self.process, self.grace = None, grace
@@ -86,7 +92,7 @@ class Service:
         self._end = weakref.finalize(self, _finish, self.__dict__, os.getpid())
         try:
             at = os.path.join(spool, "socket")
-            if len(os.fsencode(at)) > 107:  # more does not fit into the address of a socket
+            if len(os.fsencode(at)) > 107:  # struct sockaddr_un has room for 107 bytes and a NUL
                 self._short = rampipe_store.make_folder("rampipe-batch-", "/tmp")
                 at = os.path.join(self._short[0], "socket")
             command += ["--listen", at, *options]
@@ -113,6 +119,7 @@ class Service:
 
     @staticmethod
     def _open_log(log, resume):
+        """The spool of a run that is kept. Without resume= a spool of an earlier run is an error."""
         spool = os.path.join(os.path.abspath(log), "spool")
         if os.path.exists(spool) and not resume:
             raise FileExistsError(errno.EEXIST, "there is a run already; resume=True goes on with it", os.fspath(log))
@@ -122,7 +129,8 @@ class Service:
         return spool
 
     def _connect(self, at):
-        """The service ends when its first client has gone, so we are the first."""
+        """Connects to the service as soon as it listens. This is its first client, and it stays until the
+        end: the service ends when clients have come and all have gone."""
         refused = None
         while True:
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
@@ -138,7 +146,7 @@ class Service:
             time.sleep(0.002)
 
     def why(self):
-        """Why it is not there any more."""
+        """The message for a service that has ended: its exit status and its last words."""
         _say_alive(self.__dict__)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(5)
@@ -147,11 +155,12 @@ class Service:
         return f"runtasks has gone{how}: {_tail(self.errors) or 'it said nothing'}"
 
     def signal(self):
-        """Ends the tasks that run, and it."""
+        """Asks the service to end its tasks and itself."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
 
     def wait(self, timeout=None):
+        """Waits for the end of the service. The shell waits for the line of _say_alive before it ends."""
         _say_alive(self.__dict__)
         try:
             return self.process.wait(timeout)
@@ -160,12 +169,13 @@ class Service:
                                "all closed") from None
 
     def end(self):
-        """Ends what runs, and removes the spool. May be called again."""
+        """Ends the service and its tasks, and removes a temporary spool. It may be called again."""
         self._end()
 
 
 def _say_alive(service):
-    """From now on it is for us to remove the spool."""
+    """Tells the shell of the service that this process is alive and will remove the spool itself. This and
+    _finish() take the __dict__ of a Service: a finalizer must not hold the object that it waits for."""
     lives = service.pop("lives", None)
     if lives is not None:
         with contextlib.suppress(BrokenPipeError):
@@ -174,7 +184,8 @@ def _say_alive(service):
 
 
 def _finish(service, creator):
-    """In a fork, whose it is not, it does nothing."""
+    """The finalizer of a Service: ends the process, and removes what is temporary. It does nothing in a
+    fork of the process that made the service, because the service is not a child of the fork."""
     if creator != os.getpid():
         return
     process = service["process"]
@@ -183,7 +194,7 @@ def _finish(service, creator):
             os.killpg(process.pid, signal.SIGTERM)
     _say_alive(service)
     if process is not None:
-        for more in (signal.SIGTERM, signal.SIGKILL):  # for one that heeds no first signal
+        for more in (signal.SIGTERM, signal.SIGKILL):  # if the first signal was not enough
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(service["grace"] + 3)
                 break
@@ -196,6 +207,7 @@ def _finish(service, creator):
 
 
 def connect(at):
+    """A socket that is connected to the service at this path."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         link.connect(at)
@@ -211,7 +223,9 @@ _links = weakref.WeakSet()
 
 
 def _after_fork():
-    for link in list(_links):  # the connection is the parent's
+    """Closes the inherited sockets: a copy in the child would keep the parent's connection open after
+    the parent has ended."""
+    for link in list(_links):
         link.socket.close()
 
 
@@ -219,7 +233,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Link:
-    """Sends records of one client, and hears what became of its tasks."""
+    """The connection of one client: sends its records, and reads how its tasks end."""
 
     def __init__(self, place, name, service=None):
         self.place, self.name, self.service, self.pid = place, name, service, os.getpid()
@@ -230,15 +244,17 @@ class Link:
         except OSError as error:
             self.calls.close()
             raise ServiceError(f"{place.socket}: the service is not there: {error.strerror}") from error
-        self.lock = threading.Lock()  # of what is below
-        self.ended = threading.Condition(self.lock)
-        self.filled = threading.Condition(self.lock)
-        self.out = [f"#rampipe\t1\nclient\t{name}\n"]
-        self.tasks, self.attempts = {}, {}  # those that have not ended
-        self.failed = {}
-        self.kept = weakref.WeakSet()  # those that have ended, with results that are in files
+        self.lock = threading.Lock()                  # guards the fields below; both threads use them
+        self.ended = threading.Condition(self.lock)   # tasks have ended, or the connection has
+        self.filled = threading.Condition(self.lock)  # there are records to send, or the end has come
+        self.out = [f"#rampipe\t1\nclient\t{name}\n"]  # records that are not sent yet
+        self.tasks, self.attempts = {}, {}  # of tasks that have not ended: the task; its last attempt
+        self.failed = {}                    # failed tasks by name
+        self.kept = weakref.WeakSet()       # ended tasks whose results are in files of the spool
+        # The number of tasks sent; whether close() was called; why nothing more comes (None: more may come);
+        # the reason to give for an end that the program wanted.
         self.sent, self.closing, self.over, self.ending = 0, False, None, None
-        self._sending = threading.Lock()
+        self._sending = threading.Lock()    # keeps the order of records while one thread writes them
         _links.add(self)
         for work in (self._send_all, self._read_all):
             threading.Thread(target=work, name=f"rampipe {name}", daemon=True).start()
@@ -246,6 +262,7 @@ class Link:
     # -- to the service --
 
     def send(self, text, task=None):
+        """Queues a record, and notes the task that it starts."""
         with self.lock:
             if self.over:
                 raise ServiceError(self.over)
@@ -259,6 +276,8 @@ class Link:
                 self.filled.notify()
 
     def flush(self):
+        """Sends the queued records now. The pickles to which they refer are written first, so that a
+        worker never looks for bytes that are not there yet."""
         with self._sending:
             with self.lock:
                 out, self.out = self.out, []
@@ -268,7 +287,7 @@ class Link:
                 self.calls.flush()
                 self.socket.sendall("".join(out).encode())
             except ConnectionError:
-                pass  # of which the other thread hears
+                pass  # the reading thread gets the end of the connection, and its reason
             except OSError as error:
                 self._stop(f"{self.place.spool}: {error.strerror or error}")
 
@@ -280,11 +299,13 @@ class Link:
                         return
                     self.filled.wait()
             if not self.closing:
-                time.sleep(0.001)  # more may come; who waits for a result sends at once
+                # Collect records for a moment: one large write is cheaper than many small ones. This delays
+                # nobody who waits for a result, because wait() calls flush() itself.
+                time.sleep(0.001)
             self.flush()
 
     def close(self):
-        """No more tasks come."""
+        """Says that no more tasks come."""
         with self.lock:
             if self.closing or self.over:
                 return
@@ -295,6 +316,7 @@ class Link:
     # -- from the service --
 
     def _read_all(self):
+        """The reading thread: takes records until the connection ends, and then says why it ended."""
         rest, said, why = b"", None, None
         try:
             while True:
@@ -317,6 +339,8 @@ class Link:
             self._stop(self.service.why() if self.service else why or "runtasks has gone")
 
     def _take(self, lines):
+        """Takes records. The attempt of a task comes before its done or block record. Returns the text of
+        an error record, or "#end", or None."""
         said, ended = None, []
         for line in lines:
             kind, _, more = line.partition("\t")
@@ -343,7 +367,7 @@ class Link:
         return said
 
     def _stop(self, why):
-        """Nothing more will come: what has not ended never will."""
+        """Marks the connection as over. Tasks that have not ended are lost: get() raises `why`."""
         with self.lock:
             if self.over:
                 return
@@ -360,7 +384,7 @@ class Link:
     # -- waiting --
 
     def wait(self, done, timeout=None):
-        """Until done() is true; False: not in time."""
+        """Waits until done() is true. Returns False if it is not true in time."""
         if os.getpid() != self.pid:
             raise BatchError("this task was given by another process: only its results can be passed on")
         if self.out:
@@ -372,18 +396,18 @@ class Link:
         return self.wait(lambda: not self.tasks, timeout)
 
     def keep(self):
-        """Brings what is not fetched yet from the spool into memory, before it is removed."""
+        """Fetches all results that are only in the spool into memory, before the spool is removed."""
         for task in list(self.kept):
             task.fetch()
         self.kept.clear()
 
     def hang_up(self):
-        """Hears no more."""
+        """Closes both directions of the connection; the reading thread then ends."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def disconnect(self):
-        """Gives back what the operating system has lent."""
+        """Ends the connection, and closes its socket and the files of the spool."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         if self.pid == os.getpid():
@@ -394,8 +418,9 @@ class Link:
 
 
 def command_line(words):
-    """The words as COMMAND of a record, and what its environment must have. A record holds no line
-    end and no TAB, a value of env does."""
+    """The words as the COMMAND of a record, and the variables that its environment needs. A record
+    cannot hold a TAB or a line end, but a value of env can (escaped), so a command line with one of
+    these is passed in a variable."""
     line = shlex.join(words)
     if not any(c in line for c in "\t\r\n"):
         return line, {}

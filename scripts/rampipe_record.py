@@ -1,5 +1,8 @@
-"""rampipe_record - tasks as records, for rampipe_batch. What runtasks would refuse is refused here: it
-would take no more tasks from the client."""
+"""rampipe_record - tasks as records, for rampipe_batch.
+
+runtasks takes nothing more from a client after a record that it refuses. So values that it would refuse
+are refused here, where only the one call fails and the error can name the argument.
+"""
 
 import math
 import os
@@ -12,7 +15,7 @@ _OPTIONS = ("cores", "memory", "retries", "cost", "cwd", "env")
 
 
 def text_of(value):
-    """A text that a record can hold."""
+    """The value as a text that a record can hold."""
     value = value if isinstance(value, (int, float)) else os.fspath(value)
     text = os.fsdecode(value) if isinstance(value, bytes) else str(value)
     if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
@@ -21,7 +24,7 @@ def text_of(value):
 
 
 def file_of(path):
-    """Its path from the root: clients and the service may be in different folders."""
+    """The absolute path: a client and the service may be in different folders."""
     text = os.path.join(os.getcwd(), text_of(path))
     if len(os.fsencode(text)) > 4096:
         raise ValueError(f"a name has at most 4096 bytes, got {text[:100]!r}...")
@@ -29,7 +32,8 @@ def file_of(path):
 
 
 def object_of(name):
-    """A file, or @NAME for anything else."""
+    """The name of an object that tasks read or write: the absolute path of a file, or @NAME of anything
+    else. Names such as @ID.result are runtasks's own: they stand for the results and output of tasks."""
     text = text_of(name)
     if not text.startswith("@"):
         if not text:
@@ -41,6 +45,7 @@ def object_of(name):
 
 
 def word_of(argument):
+    """An argument of a program as text. A handle has no text: its value is not known yet."""
     if isinstance(argument, Handle):
         raise TypeError(f"{argument!r} is no argument of a program: write it to a file in a function, or give it as "
                         "stdin")
@@ -48,28 +53,31 @@ def word_of(argument):
 
 
 def called_of(f):
-    """What its tasks are called."""
+    """The name by which the tasks of a function are called; functools.partial has that of its function."""
     name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
     return re.sub(r"[^\w.<>-]", "_", name)
 
 
 def client_name(name):
+    """Checks the name of a client, which is also the name of its log."""
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name)):
         raise ValueError(f"the name of a client has 1 to 64 of A-Z, a-z, 0-9, '.', '_', '-', no '.' first; got {name!r}")
     return name
 
 
 def few(names):
+    """The first five names, and the number of the others, for a message."""
     names = list(names)
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def escape(text):
+    """Writes what separates names (a comma) and fields (TAB, line end) as %XX."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 class Record:
-    """What a task's record will say."""
+    """The fields of a task's record. reads and writes may grow until the task is started."""
 
     __slots__ = ("needs", "timeout", "reads", "writes", "command", "keys")
 
@@ -78,6 +86,7 @@ class Record:
         self.command, self.keys = command, keys
 
     def write(self, name):
+        """The record as a line. A needed task is read by its @ID.result."""
         reads = [escape(read) for read in self.reads] + [f"@{escape(task.id)}.result" for task in self.needs]
         writes = [escape(write) for write in self.writes]
         return (f"task\t{name}\t{self.timeout}\t{','.join(dict.fromkeys(reads)) or '-'}\t"
@@ -85,7 +94,7 @@ class Record:
 
 
 def keys_of(place, options):
-    """Options as keys of the record."""
+    """The options of a task as keys of its record."""
     wrong = sorted(set(options) - set(_OPTIONS))
     if wrong:
         raise TypeError(f"options are {', '.join(_OPTIONS)}, got {', '.join(map(repr, wrong))}")

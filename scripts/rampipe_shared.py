@@ -15,42 +15,43 @@
     q.put({"learning_rate": 0.1})
     q.get(timeout=5)                        # queue.Empty if nothing comes in 5 s
 
-Whoever gives the same file or server, and the same name, shares the same dictionary or queue. Both
+Processes that give the same file or server, and the same name, share the same dictionary or queue. Both
 can be pickled and passed to other processes, used by many threads, and used on both sides of a
-fork. close() gives the connection back, and so does the end of a with block.
+fork. close() closes the connection, and so does the end of a with block.
 
 WHERE THE DATA ARE
     PATH                     a SQLite file, which is made with mode 0600 if it is not there. All its
                              readers and writers must be on one machine: a file on a network file
-                             system (NFS, Lustre, ...) is refused where /proc/self/mountinfo says so.
-                             While it is used, PATH-wal and PATH-shm beside it are parts of it; the last
-                             close() removes them.
+                             system (NFS, Lustre, ...) is refused if /proc/self/mountinfo lists it as
+                             one. While the file is used, PATH-wal and PATH-shm beside it are parts of
+                             it; the last close() removes them.
     nothing                  a temporary file in $TMPDIR. Its creator removes it in close() or when
-                             it ends. If the creator is killed, the next one removes it.
+                             it ends. If the creator is killed, the next process that makes a
+                             temporary file removes it.
     redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://... (TLS)
                              a Redis server. This needs the package python3-redis.
     redis+unix:///PATH?db=DB, or the path of a Unix socket
                              a Redis server on this machine.
-A file that you named, and what is in a Redis server, stay after close(). Values are pickles: whoever
-can write to the file or the server can run code in its readers, so keep both to yourself.
+Data in a file that you named or in a Redis server stay after close(). Values are pickles: anybody who
+can write to the file or the server can run code in its readers, so do not give others access to them.
 
 DDict(path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, name="main", store_timeout=10)
     is a MutableMapping. Keys are str, bytes, int, and tuples of these: types whose spelling is the
-    same in every process. True is the key 1, as in a dict. Values are all that pickle takes, or
-    cloudpickle if it is installed. What they do not take raises TypeError; what a reader cannot load
+    same in every process. True is the key 1, as in a dict. A value is any object that pickle takes, or
+    cloudpickle if it is installed. Other objects raise TypeError. A value that a reader cannot load
     raises UnpicklingError, which has the pickle as `data`. A value that you get is a copy:
     d[k].append(x) changes nothing in the dictionary, d.update_with(k, f) does.
     wait_for_keys  d[key] waits until the key is there, for `timeout` seconds (None: for ever), and
                    then raises KeyTimeout, a KeyError and a TimeoutError. get(), pop() and `in`
                    never wait.
     max_bytes      a write through this object that makes the dictionary larger, and larger than
-                   this, raises SizeError and changes nothing. The bytes of encoded keys and pickled
-                   values count.
+                   max_bytes, raises SizeError and changes nothing. The size is that of the encoded
+                   keys and the pickled values.
     update_with(key, f, default)
                    stores f(old value) and returns it. It is atomic: f is called again if another
-                   process changed the value in the meantime. Without the key it takes `default`, or
-                   raises KeyError.
-    bytes_used()   what max_bytes is compared with.
+                   process changed the value in the meantime. If the key is not there, f gets
+                   `default`; without a default KeyError is raised.
+    bytes_used()   the size that is compared with max_bytes.
     object(key)    the name of a key as an object of task hazards, such as @ddict:8f2c6d90a1b3e457/s:loss.
                    It is the same in every process, however the file or server is spelled.
     Iteration is in the order of insertion, over a snapshot that is taken at its beginning. clear()
@@ -59,23 +60,24 @@ DDict(path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *, na
 Queue(path_or_url=None, maxsize=0, *, name="main", store_timeout=10)
     has put, get, put_nowait, get_nowait, qsize, empty and full of queue.Queue, and raises its Empty
     and Full. It has no task_done() and join(). Items come out in the order in which the puts were
-    committed. maxsize holds for puts through this object. An item that get() cannot load is gone from
-    the queue; the UnpicklingError has it.
+    committed. maxsize limits puts through this object only. get() removes an item from the queue also
+    when it cannot load it; the UnpicklingError then has the pickle.
 
 WHAT IS PROMISED
     Every operation takes effect at one moment between its call and its return, for all processes
-    (it is linearizable). A process that is killed in the middle of an operation has either done it or
-    not: no other item is lost or doubled. An item that get() had taken before its process was killed
-    is gone with the process. With SQLite what was written survives a crash of any process, and a power
-    failure may take back the last writes; with Redis it depends on how the server saves.
+    (it is linearizable). If a process is killed in the middle of an operation, the operation is either
+    done or not: no other item is lost or doubled. An item that get() had taken before its process was
+    killed is lost with the process. With SQLite, written data survive a crash of any process, but a power
+    failure may undo the last writes; with Redis it depends on how the server saves.
 
     A server that does not answer within store_timeout seconds, is gone, or has lost its data, raises
-    ConnectionError with the address, also while an operation waits. Nothing is tried twice, so after
-    such an error, as after Ctrl-C, the operation may have taken effect or not. A file that another
-    process keeps locked for so long raises TimeoutError, one that was removed FileNotFoundError.
+    ConnectionError with the address, also while an operation waits. No operation is tried twice, so after
+    such an error, as after Ctrl-C, the operation may have taken effect or not. If another process locks
+    a file for longer than store_timeout, TimeoutError is raised; if the file was removed,
+    FileNotFoundError.
 
-    A wait looks again after a tenth of the time that it has lasted, but after 0.5 ms at least and 50 ms
-    at most; so it ends at most 50 ms late, and costs about 20 short requests a second.
+    A waiting operation asks again at intervals of a tenth of the time that it has waited, but of at least
+    0.5 ms and at most 50 ms. So it ends at most 50 ms late, and costs about 20 short requests a second.
 """
 
 import collections.abc
@@ -101,14 +103,15 @@ _MISSING = object()
 
 
 class KeyTimeout(KeyError, TimeoutError):
-    """A key did not come in time."""
+    """No process wrote the key in time."""
 
     def __str__(self):
         return self.args[0]
 
 
 class SizeError(Exception):
-    """A value does not fit: key, needed and used bytes, limit."""
+    """A value does not fit into max_bytes. Has the key, the bytes more that it needs, the bytes used and
+    the limit."""
 
     def __init__(self, where, key, needed, used, limit):
         super().__init__(where, key, needed, used, limit)
@@ -134,8 +137,8 @@ class UnpicklingError(pickle.UnpicklingError):
 
 
 def _escape(raw):
-    """Bytes as text of characters that a name of an object may have; no '.', so it never ends as
-    the output of a task does."""
+    """Bytes as a text of the characters that a name of an object may have. A '.' is escaped, too, so the
+    text never ends in .stdout, .stderr or .result, which stand for the output of a task."""
     return re.sub(rb"[^A-Za-z0-9_/-]", lambda match: b"~%02X" % match[0][0], raw).decode()
 
 
@@ -155,7 +158,7 @@ def _encode_key(key):
 
 
 def _decode_at(text, at):
-    """The key that begins there, and where it ends."""
+    """The key that begins at text[at], and the index behind its end."""
     if text[at] == "(":
         parts, at = [], at + 1
         while text[at] != ")":
@@ -176,7 +179,8 @@ def _decode_key(text):
 
 
 def _dump(value, what):
-    """cloudpickle takes functions and classes of __main__, too, which another process lacks."""
+    """The pickle of a value. cloudpickle stores the code of functions and classes of __main__, which other
+    processes do not have. It is slow, so values of the simplest types are left to pickle."""
     try:
         if cloudpickle and type(value) not in (str, bytes, int, float, bool, type(None)):
             return cloudpickle.dumps(value, protocol=5)
@@ -186,6 +190,7 @@ def _dump(value, what):
 
 
 def _load(data, what):
+    """The value of a pickle. `what` names it in the error."""
     try:
         return pickle.loads(data)
     except Exception as error:
@@ -193,11 +198,13 @@ def _load(data, what):
                               data) from error
 
 
-# ---- what both have in common -------------------------------------------------------------
+# ---- the common part of dictionary and queue ----------------------------------------------
 
 
 def _wait(attempt, timeout):
-    """What attempt() gives as soon as it gives something, or after the timeout _MISSING."""
+    """Calls attempt() until it returns something else than _MISSING, and returns that; after `timeout`
+    seconds (None: never) returns _MISSING. The pauses grow with the time waited: short waits end soon,
+    long ones cost little."""
     start, waited = time.monotonic(), 0.0
     while True:
         result = attempt()
@@ -209,7 +216,8 @@ def _wait(attempt, timeout):
 
 
 class _Shared:
-    """Where something shared is. It is pickled as address, options and the id of the store."""
+    """The base of DDict and Queue: their store. It is pickled as address, options and the id of the store;
+    by the id a process notices that another store has come in the place of the one that was pickled."""
 
     def __init__(self, path_or_url, options, name, store_timeout, identity=None):
         if not isinstance(name, str) or not name:
@@ -238,7 +246,7 @@ class _Shared:
 
     @property
     def address(self):
-        """Where it is: give it to another DDict or Queue to put both into one store."""
+        """The path or URL of the store. Give it to another DDict or Queue to put both into one store."""
         return self._address
 
     def __repr__(self):
@@ -251,7 +259,8 @@ class _Shared:
         self.close()
 
     def close(self):
-        """Gives the connection back, and removes a temporary file if we made it. May be called again."""
+        """Closes the connection. A temporary file is removed if this object made it. It may be called
+        again."""
         if getattr(self, "_closed", True):
             return
         self._closed = True
@@ -265,13 +274,14 @@ class _Shared:
 
     @property
     def _at(self):
+        """The store, if this object is not closed."""
         if self._closed:
             raise ValueError(f"{self!r} is closed")
         return self._store
 
 
 def _reopen(kind, address, options, identity):
-    """What was pickled. Nothing is connected before it is used."""
+    """Unpickles a DDict or Queue. It connects when it is first used."""
     made = kind.__new__(kind)
     made._set_up(address, *options, identity)
     return made
@@ -298,7 +308,7 @@ class _Values(collections.abc.ValuesView):
 
 
 class DDict(_Shared, collections.abc.MutableMapping):
-    """A dictionary that many processes share. See the module."""
+    """A dictionary that many processes share. The text of the module says what it promises."""
 
     def __init__(self, path_or_url=None, wait_for_keys=False, timeout=None, max_bytes=None, *,
                  name="main", store_timeout=10.0):
@@ -316,6 +326,7 @@ class DDict(_Shared, collections.abc.MutableMapping):
         return _load(data, f"{self!r}: the value of key {key!r}")
 
     def _put(self, key, data, how, expected=b""):
+        """Writes a value (how: see rampipe_store.File.put); SizeError if it does not fit."""
         done, said = self._at.put(self._name, _encode_key(key), data, self._limit, how, expected)
         if done is None:
             raise SizeError(repr(self), key, *said, self._limit)
@@ -325,6 +336,7 @@ class DDict(_Shared, collections.abc.MutableMapping):
         return _dump(value, f"{self!r}: the value of key {key!r}")
 
     def _snapshot(self):
+        """All items of one moment, in the order of insertion."""
         return [(key, self._value(key, data)) for key, data in
                 ((_decode_key(text), data) for text, data in self._at.items(self._name))]
 
@@ -376,7 +388,8 @@ class DDict(_Shared, collections.abc.MutableMapping):
         return default
 
     def popitem(self):
-        """The last key that was inserted, and its value."""
+        """The last key that was inserted, and its value. If another process takes that key between the
+        two requests, it looks again."""
         while True:
             texts = self._at.keys(self._name)
             if not texts:
@@ -391,7 +404,8 @@ class DDict(_Shared, collections.abc.MutableMapping):
         return default if done else self._value(key, data)
 
     def update_with(self, key, f, default=_MISSING):
-        """Stores f(old) and returns it. f is called again if the value has changed meanwhile."""
+        """Stores f(old) and returns it. f is called again if another process has changed the value in the
+        meantime (compare and swap): f runs without a lock, so it may take long or use this dictionary."""
         text = _encode_key(key)
         old = self._at.get(self._name, text)
         while True:
@@ -412,7 +426,7 @@ class DDict(_Shared, collections.abc.MutableMapping):
     def object(self, key):
         """The name under which the key is an object of task hazards."""
         text = _encode_key(key)
-        if len(text) > 1000:  # names of objects have a largest length
+        if len(text) > 1000:  # a name of an object is limited in length
             text = "h:" + hashlib.sha256(text.encode()).hexdigest()
         where = hashlib.sha256(f"{self._at.id}/{self._name}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         return f"@ddict:{where}/{text}"
@@ -422,7 +436,7 @@ class DDict(_Shared, collections.abc.MutableMapping):
 
 
 class Queue(_Shared):
-    """A queue that many processes share. See the module."""
+    """A queue that many processes share. The text of the module says what it promises."""
 
     def __init__(self, path_or_url=None, maxsize=0, *, name="main", store_timeout=10.0):
         self._set_up(path_or_url, maxsize, name, store_timeout)
@@ -433,6 +447,7 @@ class Queue(_Shared):
 
     @staticmethod
     def _patience(block, timeout):
+        """The seconds that put() and get() wait (None: for ever), as in queue.Queue."""
         if not block:
             return 0
         if timeout is not None and not timeout >= 0:
@@ -440,14 +455,14 @@ class Queue(_Shared):
         return timeout
 
     def put(self, item, block=True, timeout=None):
-        """Raises queue.Full if there is no room in time."""
+        """Appends an item. Raises queue.Full if there is no room in time."""
         data, patience = _dump(item, f"{self!r}: an item"), self._patience(block, timeout)
         if _wait(lambda: True if self._at.push(self._name, data, self.maxsize) else _MISSING,
                  patience) is _MISSING:
             raise queue.Full
 
     def get(self, block=True, timeout=None):
-        """The oldest item. Raises queue.Empty if there is none in time."""
+        """Takes the oldest item. Raises queue.Empty if there is none in time."""
         def attempt():
             data = self._at.shift(self._name)
             return _MISSING if data is None else data

@@ -1,13 +1,13 @@
-"""rampipe_spool - how calls and results are kept, for rampipe_batch and its workers.
+"""rampipe_spool - the files of calls and results, for rampipe_batch and its workers.
 
-The spool is a folder with a few files that only grow: each client and each worker has its own and
-writes to no other. A text says where bytes are:
+The spool is a folder with a few files that only grow. Each client and each worker appends to a file of
+its own, so they need no locks between processes. A text, the place, says where bytes are:
 
-    =BASE64                         here: what is short needs no file
-    FILE:OFFSET:LENGTH:DIGEST       there; the digest is that of the bytes
+    =BASE64                         in the place itself, if they are few
+    FILE:OFFSET:LENGTH:DIGEST       in a file; the digest is that of the bytes
 
-A call is `FUNCTION ARGUMENTS`, two such texts; a result is `VALUE` or `VALUE STDOUT STDERR`, of which
-the last two are FILE:OFFSET:LENGTH.
+A call is `FUNCTION ARGUMENTS`, two places. A result is `VALUE` or `VALUE STDOUT STDERR`; the places of
+the output are FILE:OFFSET:LENGTH.
 """
 
 import base64
@@ -24,15 +24,16 @@ try:
 except ImportError:
     cloudpickle = None
 
-SHORT = 300
-_HEADER = struct.Struct("<Q16s")
+SHORT = 300  # bytes up to which data stand in the place itself
+_HEADER = struct.Struct("<Q16s")  # in front of each piece of data: its length, the digest in hexadecimal
 
 
 # ---- bytes --------------------------------------------------------------------------------
 
 
 class Writer:
-    """Appends to its own file. What put() was given is in the file after flush()."""
+    """Appends to a file of its own. The bytes that put() was given are in the file after flush().
+    known=True finds the data of an earlier run, so that a resumed run stores the same call once."""
 
     def __init__(self, folder, name, known=True):
         self.name = name
@@ -41,7 +42,8 @@ class Writer:
         self._end = self._find() if known else os.fstat(self.fd).st_size
 
     def _find(self):
-        """Notes what a file has from before; what a crash has cut is cut off."""
+        """Notes the places of the data that the file has from an earlier run, and returns its end. If a
+        crash has left the last piece incomplete, that piece is cut off."""
         size, at = os.fstat(self.fd).st_size, 0
         while at + _HEADER.size <= size:
             length, digest = _HEADER.unpack(os.pread(self.fd, _HEADER.size, at))
@@ -55,7 +57,8 @@ class Writer:
         return at
 
     def put(self, data):
-        """Where the bytes will be. Equal bytes are kept once, so equal calls have equal texts."""
+        """Returns the place of the bytes. Equal bytes are stored once, so equal calls have equal places:
+        that is how runtasks recognises a task of a resumed run."""
         if len(data) <= SHORT:
             return "=" + binascii.b2a_base64(data, newline=False).decode()
         digest = hashlib.blake2b(data, digest_size=8).hexdigest()
@@ -79,13 +82,14 @@ class Writer:
 
 
 def write(fd, parts):
+    """Writes all parts: os.write() may write less than it was given."""
     data = memoryview(b"".join(parts))
     while data:
         data = data[os.write(fd, data):]
 
 
 class Reader:
-    """Reads what is somewhere in the spool."""
+    """Reads data of the spool by their places. It keeps the 32 files open that were used last."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -122,23 +126,29 @@ class Reader:
 
 
 def dump(value):
-    """pickle is fast, but takes what is in __main__ by name; cloudpickle takes it as it is."""
+    """The pickle of a value. pickle is fast, but refers to objects of __main__ by name, and the __main__ of
+    a worker is another one. If the pickle has such a name, and cloudpickle is there, it stores the code."""
     if cloudpickle is None:
         return pickle.dumps(value, protocol=5)
     try:
         data = pickle.dumps(value, protocol=5)
         if b"__main__" not in data and b"__mp_main__" not in data:
             return data
-    except Exception:  # cloudpickle may be able to; if not, its error is the better one
+    except Exception:  # cloudpickle takes more kinds of objects; if it fails, too, its error says more
         pass
     return cloudpickle.dumps(value, protocol=5)
 
 
-call = threading.local()  # in a client `reads`: what the arguments being pickled take; in a worker `given`
+# The state of pickling in this thread. In a client, `reads` is the list of the tasks whose handles are in
+# the arguments that are being pickled. In a worker, `given` is the function that loads the value of such a
+# task, and `preparing` is true while the worker imports the client's main module, then false (a client has
+# no `preparing`).
+call = threading.local()
 
 
 def take(task, stream, place=None):
-    """What stands in a pickle for the result or output of another task: loads it."""
+    """A pickle of arguments has a call of this function in place of each handle: it loads the result or
+    the output of that task. `place` is the file with the output of a process."""
     given = getattr(call, "given", None)
     if given is None:
         raise pickle.UnpicklingError(f"the {stream} of task {task!r} is for the tasks of its batch only")

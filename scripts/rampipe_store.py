@@ -1,7 +1,8 @@
-"""rampipe_store - where the dictionary and the queue of rampipe_shared are: a SQLite file or a Redis server.
+"""rampipe_store - the stores of rampipe_shared's dictionaries and queues: a SQLite file or a Redis server.
 
 File and Server have the same methods, and tests/shared.bats has the same tests for both. Keys are
-texts and values bytes here. Each method takes effect at one moment, for all processes.
+texts and values bytes here. Each method takes effect at one moment, for all processes: it is one
+transaction of SQLite, or one command or script of Redis.
 """
 
 import contextlib
@@ -20,6 +21,8 @@ import uuid
 import weakref
 
 MOUNTS = "/proc/self/mountinfo"
+# File systems that several machines mount. The write-ahead log of SQLite needs memory that its processes
+# share, so they must be on one machine (https://sqlite.org/wal.html).
 NETWORK = frozenset("""9p afs beegfs ceph cifs coda fhgfs fuse.ceph fuse.glusterfs fuse.juicefs fuse.s3fs
     fuse.sshfs fuse.weed gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs pvfs2 smb3 smbfs
     virtiofs wekafs""".split())
@@ -49,7 +52,7 @@ def _after_fork_in_child():
 os.register_at_fork(before=_before_fork, after_in_parent=lambda: _gate.release(),
                     after_in_child=_after_fork_in_child)
 
-_APPLICATION = 0x72704444
+_APPLICATION = 0x72704444  # "rpDD" in ASCII: marks a database of this module
 _TABLES = f"""
 PRAGMA application_id = {_APPLICATION};
 CREATE TABLE store (id TEXT NOT NULL);
@@ -63,7 +66,7 @@ INSERT INTO store VALUES (lower(hex(randomblob(16))))
 
 
 def file_system(path):
-    """The type of the file system that a path is on; None: nobody says."""
+    """The type of the file system that a path is on; None if it is not known."""
     try:
         with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as mounts:
             lines = [line.split() for line in mounts]
@@ -79,7 +82,8 @@ def file_system(path):
 
 
 class File:
-    """A store in a SQLite file. `id` is that of the store, if it was seen before."""
+    """A store in a SQLite file. `id` is the random id of the store, or None before it was first opened: a
+    file with another id has replaced the one that this object or its pickle was made for."""
 
     def __init__(self, path, timeout, identity=None):
         self.address, self.timeout, self.id = os.path.realpath(path), timeout, identity
@@ -92,13 +96,14 @@ class File:
         _files.add(self)
 
     def open(self):
-        """Makes the file if nobody has seen it before."""
+        """Connects now, so that a wrong path is noticed at once. The file is made if it is new."""
         with self.using():
             pass
 
     @contextlib.contextmanager
     def using(self):
-        """A connection, and SQLite's errors as those of the system."""
+        """Gives the connection, and turns errors of SQLite into those of the system. It checks that the
+        file is still the one that was opened: SQLite would go on with a removed file without an error."""
         with _gate:
             if self.busy:
                 raise RuntimeError(f"{self.address}: a signal handler came in the middle of another operation")
@@ -115,6 +120,7 @@ class File:
                 self.busy = False
 
     def find(self):
+        """Device and inode of the file at the path now; None: there is none."""
         try:
             found = os.stat(self.address)
             return found.st_dev, found.st_ino
@@ -125,6 +131,7 @@ class File:
         return FileNotFoundError(errno.ENOENT, f"{self.address}: the file was removed or replaced")
 
     def explain(self, error):
+        """The error of the system for one of SQLite, with the path in its message."""
         text = str(error)
         if "locked" in text or "busy" in text:
             return TimeoutError(f"{self.address}: another process has locked the file for "
@@ -136,6 +143,7 @@ class File:
         return OSError(f"{self.address}: {text}")
 
     def connect(self):
+        """Opens the file. A new one is made here, because SQLite would give it another mode than 0600."""
         if self.id is None:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.address, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -154,8 +162,8 @@ class File:
         self.id, self.connection, self.inode = identity, connection, self.find()
 
     def set_up(self, connection):
-        """Makes the tables. Many may do so at one time; SQLite itself does not wait for its lock when
-        it begins a log."""
+        """Makes the tables, if no other process has made them. Several processes may try at the same time.
+        SQLite's own timeout does not cover the switch to a write-ahead log, so this loop tries again."""
         until = time.monotonic() + self.timeout
         while not self.is_ours(connection):
             try:
@@ -174,8 +182,9 @@ class File:
         connection.execute("PRAGMA synchronous = NORMAL")
 
     def is_ours(self, connection):
-        """False: nothing is in it."""
-        # in this order, for another process may commit both between the two
+        """True if this is a database of this module, False if it is empty; another one is an error."""
+        # The tables are counted first: another process may commit tables and application_id between the
+        # two queries. In the other order its tables would look like those of another program.
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == _APPLICATION:
@@ -185,6 +194,7 @@ class File:
         return False
 
     def disconnect(self):
+        """Closes the connection; the next operation opens another one."""
         with _gate:
             connection, self.connection = self.connection, None
             if connection is not None:
@@ -196,7 +206,8 @@ class File:
 
     @contextlib.contextmanager
     def writing(self):
-        """A transaction. Nobody else writes from its beginning on."""
+        """A transaction that may write. BEGIN IMMEDIATE takes the lock for writing at once, so that what
+        the transaction reads cannot change before it writes."""
         with self.using() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -214,9 +225,9 @@ class File:
         return rows[0][0] if rows else None
 
     def put(self, name, key, value, limit, how, expected=b""):
-        """how "set": always; "add": if the key is not there; "swap": if its value is `expected`.
-        (True, None) if it was done, (False, old) if not, (None, (more, used)) if that many bytes more
-        do not fit to those used."""
+        """Writes a value. how "set": always; "add": only if the key is not there; "swap": only if its value
+        is `expected`. Returns (True, None) if it was written, (False, old value) if not, and
+        (None, (more, used)) if the `more` bytes and the `used` ones together are over the limit."""
         with self.writing() as execute:
             row = execute("SELECT value FROM ddict WHERE name = ? AND key = ?", (name, key)).fetchone()
             old = row[0] if row else None
@@ -233,6 +244,7 @@ class File:
             return True, None
 
     def take(self, name, key):
+        """Removes a key and returns its value; None: it is not there."""
         with self.writing() as execute:
             row = execute("SELECT value FROM ddict WHERE name = ? AND key = ?", (name, key)).fetchone()
             if row:
@@ -260,8 +272,9 @@ class File:
     # -- a queue --
 
     def push(self, name, item, maxsize):
-        """False: it is full."""
-        if maxsize > 0 and self.length(name) >= maxsize:  # without a lock, for who waits
+        """Appends an item. False: the queue is full. That is looked at without a lock first, so that
+        waiting processes, which ask again and again, do not hold up those that write."""
+        if maxsize > 0 and self.length(name) >= maxsize:
             return False
         with self.writing() as execute:
             if maxsize > 0 and execute("SELECT count(*) FROM queue WHERE name = ?",
@@ -271,9 +284,10 @@ class File:
             return True
 
     def shift(self, name):
-        """The oldest item; None: it is empty."""
+        """Takes the oldest item. None: the queue is empty, which is looked at without a lock first (see
+        push)."""
         oldest = "SELECT position, item FROM queue WHERE name = ? ORDER BY position LIMIT 1"
-        if not self.read(oldest, name):  # without a lock, for who waits
+        if not self.read(oldest, name):
             return None
         with self.writing() as execute:
             row = execute(oldest, (name,)).fetchone()
@@ -287,7 +301,8 @@ class File:
 
 # ---- the store in a Redis server ----------------------------------------------------------
 
-# KEYS: values (hash), order of insertion (sorted set), bytes used, last number of the order.
+# Redis runs a script as one operation. KEYS are those of Server.parts(): the values (a hash), the order of
+# insertion (a sorted set), the bytes used, and the last number of the order. _PUT does what File.put() does.
 _PUT = """
 local key, how, value, limit = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local old = redis.call('HGET', KEYS[1], key)
@@ -328,7 +343,7 @@ class Server:
     """A store in a Redis server. Each thread of each process has a connection of its own."""
 
     def __init__(self, url, timeout, identity=None):
-        try:  # here, for it takes longer to import than all else
+        try:  # imported here, because it takes longer than all other imports, and few need it
             import redis
         except ImportError as error:
             raise ImportError(f"{hide_password(url)}: this needs the package python3-redis") from error
@@ -346,6 +361,8 @@ class Server:
         self.command("PING")
 
     def connect(self):
+        """A new connection for this thread. A server that has lost its data has also lost the random id
+        that the first client stored in it (SETNX lets one of two first clients win)."""
         connection = self.pool.make_connection()
         try:
             identity = self.ask(connection, "GET", "rampipe:id")
@@ -365,13 +382,13 @@ class Server:
         return connection
 
     def check_eviction(self, connection):
-        """A server that throws keys away when it is full would lose data without a word."""
+        """Refuses a server that drops keys when its memory is full: data would be lost without an error."""
         try:
             said = self.ask(connection, "INFO", "memory")
         except OSError as error:
             if isinstance(error, ConnectionError):
                 raise
-            return  # this user may not ask
+            return  # this user may not call INFO
         said = said.decode() if isinstance(said, bytes) else str(said)
         policy = re.search(r"maxmemory_policy:(allkeys\S*)", said)
         if policy and not re.search(r"maxmemory:0\b", said):
@@ -379,13 +396,14 @@ class Server:
                              f"(maxmemory-policy {policy[1]}); set maxmemory-policy noeviction")
 
     def ask(self, connection, *words):
+        """Sends a command and returns its answer; errors of Redis become those of the system."""
         try:
             connection.send_command(*words)
             return connection.read_response()
-        except self.redis.ResponseError as error:  # a whole answer: the connection is good
+        except self.redis.ResponseError as error:  # the answer is complete: the connection can be used on
             raise OSError(f"{self.address}: {error}") from error
         except BaseException as error:
-            # What was asked may still be answered, and must not be taken for the next answer.
+            # The answer may still come, and must not be taken for the answer to the next command.
             connection.disconnect()
             self.mine.connection = None
             if isinstance(error, self.redis.TimeoutError):
@@ -396,7 +414,7 @@ class Server:
             raise
 
     def command(self, *words):
-        if self.process != os.getpid():  # a fork: what was inherited is its parent's
+        if self.process != os.getpid():  # in a fork the inherited connections belong to the parent
             self.mine, self.all, self.process = threading.local(), weakref.WeakSet(), os.getpid()
         return self.ask(getattr(self.mine, "connection", None) or self.connect(), *words)
 
@@ -411,6 +429,7 @@ class Server:
         return [f"rampipe:ddict:{name}:{part}" for part in ("values", "order", "used", "last")]
 
     def script(self, text, name, *arguments):
+        """Runs a script on the keys of a dictionary."""
         return self.command("EVAL", text, 4, *self.parts(name), *arguments)
 
     # -- a dictionary: see File --
@@ -443,8 +462,8 @@ class Server:
 
     # -- a queue --
 
-    # Waiting is by asking again, not by BLPOP: the server would give an item to a reader that
-    # waits but whose machine or network has died, and the item would be lost.
+    # A reader that waits asks again and again (rampipe_shared._wait) instead of calling BLPOP: the server
+    # would give an item also to a waiting reader whose machine or network has failed, and it would be lost.
     def push(self, name, item, maxsize):
         if maxsize <= 0:
             return bool(self.command("RPUSH", f"rampipe:queue:{name}", item))
@@ -461,11 +480,12 @@ def hide_password(url):
     return re.sub(r"[?&]password=[^&]*", "", re.sub(r"//[^/]*@", "//", url))
 
 
-# ---- which of the two, and where ----------------------------------------------------------
+# ---- addresses and temporary folders ------------------------------------------------------
 
 
 def spell(path_or_url):
-    """An absolute path, or a URL of a Redis server."""
+    """The address of a store: an absolute path, or the URL of a Redis server. A path of a Unix socket
+    becomes a URL."""
     text = os.fsdecode(path_or_url)
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", text)
     if scheme:
@@ -482,15 +502,17 @@ def spell(path_or_url):
 
 
 def remove_folder(folder, lock, process):
-    """Removes a temporary store; in a fork, whose it is not, it does nothing."""
+    """Removes a temporary store. It does nothing in a fork of the process that made it: the parent may
+    still use the store."""
     if process == os.getpid():
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 
 def make_folder(prefix="rampipe-shared-", top=None):
-    """A folder for a temporary store, and a lock that is held as long as its creator lives, or a fork
-    of it. Folders whose lock nobody holds were left behind by killed creators."""
+    """Makes a folder for a temporary store. Returns it and a descriptor of its locked file: the lock is
+    held as long as the creator or a fork of it lives. Folders whose lock nobody holds were left behind by
+    killed creators, and are removed."""
     top = top or tempfile.gettempdir()
     for entry in os.listdir(top):
         if entry.startswith(prefix):
@@ -503,7 +525,7 @@ def make_folder(prefix="rampipe-shared-", top=None):
                 finally:
                     os.close(lock)
     folder = tempfile.mkdtemp(prefix=prefix, dir=top)
-    # It is locked before it has the name that others look for.
+    # The file is locked before it gets the name that others look for: they never see it unlocked.
     lock = os.open(os.path.join(folder, "new"), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.rename(os.path.join(folder, "new"), os.path.join(folder, "lock"))

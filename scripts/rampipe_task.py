@@ -1,4 +1,4 @@
-"""rampipe_task - what rampipe_batch returns: tasks, the handles of their results, and their errors."""
+"""rampipe_task - the objects that rampipe_batch returns: tasks, the handles of their results, and errors."""
 
 import os
 import pickle
@@ -8,7 +8,7 @@ from rampipe_link import BatchError, ServiceError
 
 
 class TaskError(BatchError):
-    """A task has no result. `task` is its name."""
+    """A task has no result. `task` is the name of the task."""
 
     def __init__(self, task, message):
         super().__init__(task, message)
@@ -19,8 +19,8 @@ class TaskError(BatchError):
 
 
 class TaskFailed(TaskError):
-    """A task ended without a result: `status` is its exit status, the signal that it died of (SIGSEGV),
-    the error with which it could not be started (ENOENT), or no_output: it did not make its files."""
+    """A task ended without a result. `status` is its exit status, the signal that ended it (SIGSEGV), the
+    error with which it could not be started (ENOENT), or no_output: a file that it writes is missing."""
 
     def __init__(self, task, message, status=""):
         super().__init__(task, message)
@@ -32,8 +32,8 @@ class TaskTimeout(TaskError, TimeoutError):
 
 
 class InputFailed(TaskError):
-    """A task was not run, because one that makes what it needs failed. `failed` is the name of the one
-    that failed first; its own exception is __cause__."""
+    """A task was not run, because a task that it depends on failed. `failed` is the name of the task that
+    failed first; the exception of that task is __cause__."""
 
     def __init__(self, task, message, failed=""):
         super().__init__(task, message)
@@ -41,7 +41,7 @@ class InputFailed(TaskError):
 
 
 class ResultError(TaskError):
-    """A result or an exception cannot be pickled where it was made, or loaded where it is needed."""
+    """A result or an exception cannot be pickled in the worker, or cannot be loaded in the client."""
 
 
 class RemoteTraceback(Exception):
@@ -52,7 +52,7 @@ class RemoteTraceback(Exception):
 
 
 class Access:
-    """Objects that a task reads or writes: what read() and write() return."""
+    """Objects that a task reads or writes, as returned by Batch.read() and Batch.write()."""
 
     __slots__ = ("writes", "names")
 
@@ -61,7 +61,7 @@ class Access:
 
 
 def names_of(accesses, writes, place):
-    """The names of what reads= or writes= was given."""
+    """The names of the objects in reads= or writes=. place() makes the name of a plain path."""
     if isinstance(accesses, (str, os.PathLike, Access)):
         accesses = (accesses,)
     names = []
@@ -80,8 +80,8 @@ def names_of(accesses, writes, place):
 
 
 class Handle:
-    """What a task will have given: its result, or what it printed. As an argument of another task it
-    stands for the value, and the other task waits for it."""
+    """Stands for the result or the output of a task, which may not have ended. If an argument of another
+    task is a handle or contains one, that task waits for the value and gets it in place of the handle."""
 
     __slots__ = ("task", "stream")
 
@@ -92,11 +92,13 @@ class Handle:
         return f"<{self.stream} of {self.task!r}>"
 
     def get(self, timeout=None, check=True):
-        """Waits for it. If the task failed, its exception is raised; with check=False what the task
-        printed before it failed is returned."""
+        """Waits for the value and returns it. If the task failed, raises its exception; but with
+        check=False stdout and stderr return what the task printed before it failed."""
         return self.task._get(self.stream, timeout, check)
 
     def __reduce__(self):
+        """Pickles a call that will load the value. Only Batch.function() allows it: it sets `reads`, to
+        which the task of each handle in the arguments is added."""
         reads = getattr(rampipe_spool.call, "reads", None)
         if reads is None:
             raise TypeError(f"{self!r} can be passed to tasks of its batch only; pass on what get() returns")
@@ -107,21 +109,29 @@ class Handle:
 
 
 class _Common:
+    """What tasks and compiled tasks have in common."""
+
     __slots__ = ()
 
     @property
     def result(self):
-        """What the function returned; the exit status of a process; a list for compiled tasks."""
+        """A handle of what a function returned, of the exit status of a process, or of the list of the
+        results of compiled tasks."""
         return Handle(self, "result")
 
     def run(self, timeout=None):
-        """start(), and the result."""
+        """Starts the task, waits for it and returns its result."""
         self.start()
         return self._get("result", timeout, True)
 
 
 class Task(_Common):
-    """A function, process or job that was given to a batch. `name` is its name in records and errors."""
+    """A function, process or job that was given to a batch. `name` is its name in records and errors.
+
+    record is there until the task is started. outcome is there when it has ended: the text of its last
+    attempt record (None: none came) and of its block record (None: it succeeded). lost says why a task will
+    never end. files has the paths of the output of a process; None for a function. value keeps what was
+    fetched from the spool. asked is true once the program has asked for a result."""
 
     __slots__ = ("id", "number", "link", "record", "compiled", "outcome", "lost", "value", "files", "asked",
                  "batch", "__weakref__")
@@ -140,36 +150,38 @@ class Task(_Common):
     stdout = property(lambda self: Handle(self, "stdout"), doc="What it printed.")
     stderr = property(lambda self: Handle(self, "stderr"), doc="What it printed on standard error.")
 
-    # -- before it is sent --
+    # -- before the task is started --
 
     def read(self, base, *paths):
-        """It reads these; see Batch.read(). Only before it is started."""
+        """Adds objects that the task reads, given as to Batch.read(). The task must not be started."""
         self._change().reads += self.batch.read(base, *paths).names
 
     def write(self, base, *paths):
-        """It writes these; see Batch.write(). Only before it is started."""
+        """Adds objects that the task writes, given as to Batch.write(). The task must not be started."""
         self._change().writes += self.batch.write(base, *paths).names
 
     def _change(self):
+        """The record, which can be changed until it is sent."""
         if self.record is None:
             raise BatchError(f"task {self.id!r} has been started already: give reads= and writes=, or make the "
                              "batch with background_batching=False")
         return self.record
 
     def start(self):
-        """Hands it over, as the next of the sequential program. What has been started stays so."""
+        """Gives the task to runtasks as the next one of the sequential program. A second call does
+        nothing."""
         if self.record is not None:
             self.batch._start([self])
 
-    # -- afterwards --
+    # -- after it --
 
     def wait(self, timeout=None):
-        """Waits until it has ended, however it ended."""
+        """Waits until the task has ended, with success or without."""
         if self.outcome is None:
             self.batch._wait_for(self, timeout)
 
     def _attempt(self):
-        """The fields of its last attempt: status, and the keys."""
+        """The status and the keys of the last attempt."""
         line = self.outcome[0]
         if line is None:
             return None, {}
@@ -177,17 +189,19 @@ class Task(_Common):
         return fields[4], dict(field.split("=", 1) for field in fields[5:])
 
     def in_files(self):
-        """Is anything of it in files of the spool?"""
+        """True if the result or the output is in files of the spool. A result that begins with = stands in
+        the record itself."""
         return self.files is not None or (self.outcome[0] is not None and "\tresult=" in self.outcome[0] and
                                           ("\tresult==" not in self.outcome[0] or "\tstd" in self.outcome[0]))
 
     def fetch(self):
-        """Takes everything of it from the spool into memory."""
+        """Reads the result and the output from the spool into memory."""
         for stream in ("stdout", "stderr"):
             self._output(stream)
         self._bytes()
 
     def _bytes(self):
+        """The pickle of the result or of the exception; None if the attempt has none."""
         if "bytes" not in self.value:
             said = self._attempt()[1].get("result")
             self.value["bytes"] = None if said is None else self._from_spool(said.split(" ")[0])
@@ -200,6 +214,7 @@ class Task(_Common):
             raise ServiceError(f"what task {self.id!r} gave is not in the spool: {error}") from error
 
     def _output(self, stream):
+        """What the task printed: of a process its file, of a function its part of the worker's output."""
         if stream not in self.value:
             if self.files is not None:
                 try:
@@ -213,6 +228,7 @@ class Task(_Common):
         return self.value[stream]
 
     def _get(self, stream, timeout, check):
+        """Handle.get() for one of "result", "stdout", "stderr"."""
         self.wait(timeout)
         self.asked = True
         if check or stream == "result" or self.lost:
@@ -231,11 +247,11 @@ class Task(_Common):
             except Exception as error:
                 raise ResultError(self.id, f"has a result that cannot be loaded here: {type(error).__name__}: "
                                   f"{error}") from error
-            self.value["bytes"] = b""
+            self.value["bytes"] = b""  # the value is loaded: its pickle is not needed any more
         return self.value["result"]
 
     def _error(self):
-        """The exception that it ended with; None: it has a result."""
+        """The exception of a task that failed; None if it has a result."""
         if self.lost:
             return ServiceError(f"task {self.id!r} has no result: {self.lost}")
         block = self.outcome[1]
@@ -271,10 +287,12 @@ class Task(_Common):
         return error
 
     def _raised(self):
+        """The exception in the pickle of a failed call. rampipe_worker writes (exception, traceback), or
+        (kind, message, traceback) if the exception itself cannot be passed on."""
         try:
             loaded = pickle.loads(self._bytes())
             if not isinstance(loaded, tuple):
-                return None  # it had a result, but failed for another reason
+                return None  # the call returned, but the task failed for another reason (a missing file)
             if len(loaded) == 3:
                 what, message, text = loaded
                 if what == "input":
@@ -292,19 +310,19 @@ class Task(_Common):
         return error
 
     def _stand_in(self, stream, reads):
-        """What another task's pickle has in its place."""
+        """What a pickle of arguments has in place of a handle: a function and its arguments."""
         reads.append(self)
         if self.files is None:
             return rampipe_spool.take, (self.id, stream)
         if stream == "result":
             if self.files["any"]:
                 raise TypeError(f"the exit status of task {self.id!r}, which may be any, is known to get() only")
-            return int, (0,)  # with another one the other task does not run
+            return int, (0,)  # the other task runs only after exit status 0
         return rampipe_spool.take, (self.id, stream, self.files[stream])
 
 
 class Compiled(_Common):
-    """Tasks as one. Its result is the list of theirs."""
+    """Several tasks as one. Its result is the list of their results."""
 
     __slots__ = ("tasks", "batch", "compiled")
 
@@ -315,15 +333,16 @@ class Compiled(_Common):
         return f"<{len(self.tasks)} compiled tasks>"
 
     def leaves(self):
+        """The tasks in it, and in the compiled tasks in it, in order."""
         for task in self.tasks:
             yield from task.leaves() if isinstance(task, Compiled) else (task,)
 
     def start(self):
-        """Hands all tasks over, in the order of the list."""
+        """Gives all tasks to runtasks, in the order of the list."""
         self.batch._start([task for task in self.leaves() if task.record is not None])
 
     def wait(self, timeout=None):
-        """Waits until all have ended."""
+        """Waits until all its tasks have ended."""
         self.batch._wait_for_all(list(self.leaves()), timeout)
 
     def _get(self, stream, timeout, check):

@@ -1,4 +1,8 @@
-"""rampipe_template - templates of tasks for rampipe_batch: Batch.import_func()."""
+"""rampipe_template - templates of tasks for rampipe_batch: Batch.import_func().
+
+The text of rampipe_batch says what a template has. All of it is checked when it is loaded, also the parts
+that the first call does not use: a wrong name must not come up after hours of a run.
+"""
 
 import ast
 import importlib
@@ -10,6 +14,8 @@ import rampipe_shared
 
 _FIELDS = ("parameters", "type", "name", "executables", "reads", "writes", "timeout", "cores", "memory", "retries",
            "cost", "ok", "stdin", "stdout", "stderr")
+# The fields of an executable, by the type of the template; the seconds of each unit of a timeout; the
+# operations that braces may hold. Anything else in braces is refused: a template runs no code of its own.
 _OF = {"function": ("target", "arguments", "keywords", "cwd", "env"), "process": ("target", "arguments", "cwd", "env"),
        "job": ("target", "arguments", "cwd", "env", "ranks")}
 _TIMES = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -19,17 +25,18 @@ _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class TemplateError(ValueError):
-    """A template says what cannot be done: where, and what would be right."""
+    """An error in a template. The message says where it is, and what would be right."""
 
 
 def load(batch, path, args, kwargs):
+    """Reads a template, and returns its Maker with these parameters bound."""
     try:
         import yaml
     except ImportError as error:
         raise ImportError("import_func() reads YAML, and needs the package python3-yaml") from error
 
     class Loader(yaml.SafeLoader):
-        """A key that comes twice is an error."""
+        """The safe loader, but a key that comes twice is an error (PyYAML takes the last one)."""
 
     def read_map(loader, node):
         keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
@@ -48,7 +55,7 @@ def load(batch, path, args, kwargs):
 
 
 class Maker:
-    """Makes tasks from a template. It is called with the parameters that were not given yet."""
+    """Makes tasks from a template: each call, with the parameters that have no value yet, makes a task."""
 
     def __init__(self, batch, path, said):
         self._batch, self._path, self._said, self._values = batch, path, said, {}
@@ -93,7 +100,7 @@ class Maker:
                 self._fail(f"{what} has {', '.join(known)}; got {key!r}")
 
     def _names_in(self, value):
-        """Every braced word must be a parameter, whether it is used in this call or not."""
+        """Checks that every name in braces is a parameter, in all texts of the template."""
         if isinstance(value, dict):
             for key, part in value.items():
                 if value is not self._said or key != "parameters":
@@ -111,13 +118,15 @@ class Maker:
     # -- values --
 
     def _parse(self, text):
+        """The syntax tree of what stands in braces. Python's own parser reads it, but nothing runs it."""
         try:
             return ast.parse(text.strip(), mode="eval").body
         except SyntaxError:
             self._fail(f"{{{text}}} is no parameter, and nothing that is computed of parameters")
 
     def _evaluate(self, node, values):
-        """Its value; without values its names are only looked at."""
+        """The value of a syntax tree. values=None only checks it: each part then counts as 1, because
+        operations of unknown values cannot be done."""
         if isinstance(node, ast.Name):
             if node.id not in self._parameters:
                 self._fail(f"{{{node.id}}} is no parameter: these are {', '.join(self._parameters) or 'none'}")
@@ -130,6 +139,7 @@ class Maker:
         self._fail(f"{{{ast.unparse(node)}}}: names, numbers and + - * // % are known")
 
     def _fill(self, value, values):
+        """A part of the template with the parameters' values in place of the braces."""
         if isinstance(value, dict):
             return {key: self._fill(part, values) for key, part in value.items()}
         if isinstance(value, list):
@@ -137,13 +147,13 @@ class Maker:
         if not isinstance(value, str):
             return value
         whole = _PIECE.fullmatch(value)
-        if whole and whole[1] is not None:  # the value itself, not its text
+        if whole and whole[1] is not None:  # {NAME} is the whole text: keep the type of the value
             return self._evaluate(self._parse(whole[1]), values)
         return _PIECE.sub(lambda piece: piece[0][0] if piece[1] is None else
                           str(self._evaluate(self._parse(piece[1]), values)), value)
 
     def bind(self, args, kwargs):
-        """The same with more parameters given."""
+        """A Maker of the same template that has values of more parameters."""
         made = object.__new__(Maker)
         vars(made).update(vars(self))
         made._values = values = dict(self._values)
@@ -163,6 +173,7 @@ class Maker:
     # -- a task --
 
     def __call__(self, *args, **kwargs):
+        """Makes a task. A parameter without a value takes the default value of the template."""
         values = self.bind(args, kwargs)._values
         for name, value in self._parameters.items():
             if name not in values:
@@ -193,6 +204,7 @@ class Maker:
         return self._batch._job(parts, **common, **options)
 
     def _function(self, target):
+        """The function: a parameter's value, or the one named MODULE.FUNCTION."""
         if not isinstance(target, str):
             return target
         module, dot, name = target.rpartition(".")
@@ -201,6 +213,7 @@ class Maker:
         return getattr(importlib.import_module(module), name)
 
     def _accesses(self, said, key, access):
+        """The objects of reads: or writes:, each a path, or a map with a base and its paths or keys."""
         given = said.get(key) or []
         made = []
         for part in given if isinstance(given, list) else [given]:
@@ -219,6 +232,7 @@ class Maker:
         return made
 
     def _timeout(self, said):
+        """The timeout in seconds: a number, or the sum of a map such as {minutes: 1, seconds: 30}."""
         if not isinstance(said, dict):
             return said
         self._only(said, _TIMES, "a timeout")

@@ -1,5 +1,5 @@
-# Agents: processes that decide for ramp-alloc. What is built in, done by a process, gives the
-# same bytes; and whatever one does, the run ends, says so, and leaves nothing behind.
+# Agents: processes that decide for ramp-alloc. An agent that does what a built-in chooser does gives the
+# same bytes. Whatever an agent does, the run ends, reports it, and leaves no process behind.
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return
@@ -8,7 +8,7 @@ setup_file() {
     partition --policy max --max-degree 4 --quantum 0.01 drawn.rec >jobs.rec
     partition --policy all --max-degree 4 --quantum 0.01 drawn.rec >ascending.rec
     pd2graph "$ROOT"/traces/{alexnet,vgg16}.txt | partition --policy all --max-degree 2 >few.rec
-    # The choosers, each as an agent: in awk, and in Python.
+    # The built-in choosers, written as agents in awk and in Python.
     cat >chooser.awk <<'A'
 BEGIN { FS = OFS = "\t" }
 function starts() { return $0 !~ /\tcause=/ }
@@ -63,7 +63,8 @@ same_as_built_in() { # rule input option...: by agents in awk and Python
     done
 }
 
-# The cause policy is for what could have started or waited. The agent in awk is README's.
+# A refused job has the cause policy only if it could have started or waited. The agent in awk is that of
+# docs/agents.md.
 @test "agents: one that refuses what cannot start gives the bytes of first, causes and all" {
     cat >refuses.awk <<'A'
 BEGIN { FS = OFS = "\t" }
@@ -76,10 +77,10 @@ A
         refusing "$said" ascending.rec | grep -v '^#@' | cmp - first
     done
     [ "$(grep -c '^block.*no_\(block\|servers\)' first)" -ge 40 ]
-    # with a queue they could have waited
+    # with a queue the refused jobs could have waited
     refusing '' --queue 3 ascending.rec | grep '^block' >queue
     [ "$(grep -c 'policy' queue)" -ge 40 ]
-    # and what could start, but is not wanted, is refused by policy
+    # and a job that could start, but is refused, has the cause policy
     ramp-alloc --shape 2x2x1 --agent "$(answering 'answer\t%s\t-')" few.rec | grep '^block' | cut -f 4 | sort -u >refused
     [ "$(cat refused)" = policy ]
 }
@@ -92,16 +93,16 @@ A
     done
 }
 
-# wrong STATUS MESSAGE COMMAND: the agent ends the run so; MESSAGE is an expression.
+# wrong STATUS MESSAGE COMMAND: this agent ends the run with this status and message, a regular expression.
 wrong() {
     local status=0
     ramp-alloc --agent-timeout "${timeout:-9}" --agent "$3" few.rec >out 2>err || status=$?
     [ "$status" = "$1" ] || { echo "status $status: $3"; cat err; return 1; }
-    # the line of the job, if what it said is wrong
+    # the message has the line of the job if the agent's answer is wrong
     grep -q "^ramp-alloc: \(few.rec:[0-9]*: \)*agent '.*: $2" err || { echo "not '$2': $3"; cat err; return 1; }
     [ "$(tail -n 1 out)" != '#end' ] || { echo "it looks whole: $3"; return 1; }
 }
-# Answers, and then does what it is told; ends when its input does.
+# An agent that answers every ask with $1, and runs the awk code $2 at the end of its input.
 answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2; fflush() } END { $2 }'"; }
 
 @test "agents: one that dies is an error of input and output" {
@@ -150,7 +151,7 @@ answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2;
 }
 
 @test "agents: nothing of one is left, whatever ends the run" {
-    # it says who it is, and who does not read: a shell, and a child of it
+    # the agent is a shell with a child; it writes both process ids to descriptor 9, and never reads
     slow='trap "" TERM; echo $$ >&9; sleep 60 & echo $! >&9; wait; sleep 60'
     gone() {
         for pid in $(cat pids); do
@@ -171,7 +172,7 @@ answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2;
     done
 }
 
-# Whoever adopts what ramp-alloc leaves finds nothing, dead or alive.
+# Orphans of ramp-alloc are adopted by the Python process (a subreaper), which must find none.
 @test "agents: no zombie, of one or of what it started" {
     for agent in "yes '#' | sleep 60" 'sleep 60 & exit 1' "$(answering 'answer\t%s\t-')"; do
         python3 -c '

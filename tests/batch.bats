@@ -1,9 +1,9 @@
 # scripts/rampipe_batch.py, the Python front of runtasks. BATCH_PROGRAMS=500, BATCH_CLIENTS=8 and
-# BATCH_TASKS=10000 make the long forms.
+# BATCH_TASKS=10000 run the tests with that many programs, clients and tasks.
 
 export PYTHONDONTWRITEBYTECODE=1
 setup_file() {
-    # Debian's Python has no cloudpickle, another may have it: both ways are taken where both are
+    # The tests run with cloudpickle and without it, if one Python here has it and another has not.
     PYTHONS=$(for python in $(type -ap python3); do
         "$python" -c 'import sys; print(sys.executable)' 2>/dev/null
     done | sort -ru | paste -sd ' ')

@@ -1,4 +1,4 @@
-# ramp-alloc bound: nothing that could be chosen is beyond it.
+# ramp-alloc bound: no choice starts more jobs than it says.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
@@ -6,7 +6,7 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
     python3 "$ROOT/tests/bound.py"
 }
 
-# The bound is that of all degrees; what a policy offers is among them. Communication counts.
+# The bound counts all degrees, and so those that a policy offers. It counts communication, too.
 @test "bound: no policy of partitioning has less blocking, whatever is chosen" {
     pd2graph --no-job "$ROOT/traces/"{alexnet,vgg16}.txt |
         tracegen jobs --jobs 60 --interarrival exponential:1.5 --deadline-fraction uniform:0.1:1 >jobs.rec
@@ -21,11 +21,11 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
                     END { if (NR != 60 || n / NR < bound - 1e-9) { print rule, n / NR, bound; exit 1 } }'
         done
     done
-    awk -v bound="$bound" 'BEGIN { exit !(bound > 0.05) }' # it says something
+    awk -v bound="$bound" 'BEGIN { exit !(bound > 0.05) }' # the bound is not trivial
 }
 
-# The optimum as measured before, with n and t of the empty cluster: a bound that counts the
-# least of any placement is somewhat below (agents.md, section 6).
+# The optimum was measured before with the servers and times that alternatives have on the empty cluster. The
+# bound takes the least of any placement, and so is slightly lower (reference/agents.md, section 6).
 @test "bound: five networks at two loads, as measured before" {
     shared=$ROOT/../shared
     [ -d "$shared/data/pipedream" ] || skip "../shared is not here"

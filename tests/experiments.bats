@@ -1,12 +1,11 @@
-# Experiments as make rules: a point of other parameters is never used again, and what a
-# failing stage leaves behind is nothing. (That they make the same bytes each time and
-# resume: pipeline.bats, spot.bats.)
+# Experiments as make rules: a point that was made with other parameters is not used, and a failing stage
+# leaves no file. (pipeline.bats and spot.bats test that they make the same bytes each time, and resume.)
 
 setup() {
     trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
     experiments=$ROOT/traces/experiments
-    # a name of make's holds no blank, the tree's own may
+    # relative paths: make cannot have blanks in a name, but the path of the tree may have some
     out=$(realpath --relative-to="$experiments/load" "$PWD")
     bin=$(realpath --relative-to="$experiments/load" "$BUILD/bin")
 }
@@ -38,7 +37,7 @@ nothing_of() { # OUT NAME...: no file of these names
         ! cmp -s old/load.tsv before || { echo "the same with $other"; return 1; }
         rm -r fresh
     done
-    # the same again makes no point again
+    # the same parameters again make no point
     cp old/points.rec before
     load old JOBS=60 SEEDS=2 SPLIT=--quantum=0.01 >log
     cmp old/points.rec before
@@ -50,7 +49,7 @@ nothing_of() { # OUT NAME...: no file of these names
     cp "$ROOT/traces/alexnet.txt" profile.txt
     bin=$out/tools
     load old JOBS=20 SEEDS=1 PROFILES="$out/profile.txt" >log
-    # older than the points, as a tool unpacked from an archive is
+    # the new tool is older than the points, like a tool from an archive
     rm tools/sim
     printf '#!/bin/sh\nexec "%s" --until 40 "$@"\n' "$BUILD/bin/sim" >tools/sim
     chmod +x tools/sim
@@ -72,7 +71,7 @@ nothing_of() { # OUT NAME...: no file of these names
     bin=$out/tools
     export -f load
     export experiments out bin
-    # of the shells only bash hands functions on
+    # script(1) must start bash: no other shell takes exported functions
     SHELL=$BASH script -qec 'load seen JOBS=5 SEEDS=1 -j2' /dev/null </dev/null >said &
     load unseen JOBS=5 SEEDS=1 -j2 >log 2>&1
     wait $!
@@ -83,7 +82,7 @@ nothing_of() { # OUT NAME...: no file of these names
 }
 
 agents() { # OUT, parameters
-    # what is learned does not matter here: a little is learned from few jobs
+    # the quality of the policy does not matter here, so it is trained briefly on few jobs
     [ -d tools ] || { mkdir tools && ln -s "$BUILD"/bin/* tools/ && rm tools/learn &&
         printf '#!/bin/sh\nexec "%s" --jobs 100 --held-out 0 --final 8 "$@"\n' "$BUILD/bin/learn" >tools/learn &&
         chmod +x tools/learn && bin=$out/tools; } || return
@@ -185,7 +184,7 @@ agents() { # OUT, parameters
     kill -TERM $learner
     wait $learner
     grep -q "interrupted after" said
-    # the share of the time asked for, of which little has passed
+    # the progress is the share of the 9 minutes, of which little has passed
     tr '\r' '\n' <said | grep -qE '^learn: [0-3] %, ([0-9]+ min [0-9]+ s left, )?[0-9,]+ generations'
     had=$(sed -n 's/^#@\tlearn.*--final=0 --generations=\([0-9]*\) .*/\1/p' policy.r)
     train() { learn --threads 2 --generations "$had" --loads 100 --jobs 30 --held-out 0 "$@" in.r | grep -v '^#@'; }
@@ -193,7 +192,7 @@ agents() { # OUT, parameters
     grep -v '^#@' policy.r | cmp - again.r
 }
 
-# 48,000 episodes would come before the first generation; 124: it ended when told to, 137: it was killed.
+# The first generation would need 48,000 episodes. Status 124: learn ended on SIGTERM; 137: it was killed.
 @test "learn of thousands of loads heeds SIGTERM, and without a generation writes nothing" {
     pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
     run -124 timeout -k 5 0.5 learn --loads "$(seq -s , 3000)" -o policy.r in.r

@@ -1,10 +1,10 @@
-# What goes wrong outside: full disks, closed pipes, cut and damaged input, for every tool.
+# Faults outside of the tools: full disks, closed pipes, cut and damaged input, for every tool.
 
 source "$ROOT/tests/programs.bash"
 setup_file() { make_programs; }
 setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
-# A tool is what build/bin holds, a mode is tools/TOOL-MODE.ggo.
+# Tools are the programs in build/bin; modes are tools/TOOL-MODE.ggo.
 @test "every tool and mode stands in the list of programs, and has --help and a man page" {
     for bin in "$BUILD"/bin/*; do
         tool=$(basename "$bin")

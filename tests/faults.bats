@@ -1,7 +1,7 @@
-# What goes wrong inside: memory that is not there, calls that fail, are interrupted, do a
-# part. tests/fault/shim.c runs each program once for a call and judges each run; here are
-# short runs of every tool, in steps from call to call that grow fast; with FAULT_STEP=1, as CI
-# runs it, every call. `make check-faults` has every case.
+# Faults inside of the tools: no memory, and calls that fail, are interrupted or do only a part of their work.
+# tests/fault/shim.c runs a program once for each call that shall fail, and judges each run. Here every tool
+# has short runs, and not each call fails: the steps from call to call grow fast. With FAULT_STEP=1, as in CI,
+# every call fails in turn. `make check-faults` does this for every case.
 
 # shellcheck source=tests/programs.bash
 source "$ROOT/tests/programs.bash"
@@ -12,7 +12,8 @@ setup_file() {
 }
 setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 
-# faulty KINDS COMMAND...: runs it with faults; $calls is how many calls could have failed.
+# faulty KINDS COMMAND...: runs the command with faults of these kinds. Sets $calls: the number of calls that
+# could fail.
 faulty() {
     local kinds=$1
     shift
@@ -40,8 +41,8 @@ faulty() {
     FAULT_STEP=3 faulty "memory memory+" partition graph.rec.gz -o out.gz
 }
 
-# All that a task may have, most of it failing (but for its files: those are its own failures);
-# and a log that says that all is done.
+# Tasks with all fields and options, most of which fail, and the resumption of a log in which all tasks have
+# ended. LD_PRELOAD is empty in the tasks: only runtasks itself shall have faults.
 @test "tasks that fail, and a run that goes on, without memory" {
     local no=env=LD_PRELOAD=,A=%2C
     { printf 'task\ta\tinf\t-\tp/x,@s\ttrue\tstdout=x\t%s\n' $no
@@ -55,7 +56,7 @@ faulty() {
     [ "$calls" -ge 40 ]
     runtasks --log done.log tasks.rec >/dev/null
     faulty "memory EIO" runtasks --resume done.log tasks.rec
-    # many wait for many; all have ended, so that the log grows by a line a run, not by attempts
+    # ten tasks wait for ten others. All have ended, so each run adds one line to the log, and no attempts.
     awk -v no=$no 'BEGIN { OFS = "\t"
         for (i = 0; i < 10; i++) print "task", "w" i, "inf", "-", "m/" i, "touch m/" i, no
         for (i = 0; i < 10; i++) print "task", "r" i, "inf", "m/", "-", "true", no }' >many.rec
@@ -66,7 +67,7 @@ faulty() {
     for form in --dot --makefile --check ''; do faulty memory task2graph $form rich.rec || return 1; done
 }
 
-# Results that are passed on, a worker that ends, one that says nonsense, and what it prints.
+# Calls: results that other calls read, a worker that ends, a worker that writes nonsense, and output.
 make_calls() {
     mkdir -p calls && cat >calls/worker <<'WORKER'
 #!/bin/bash
@@ -90,7 +91,7 @@ WORKER
     faulty "memory EIO" runtasks -q --no-check-outputs -o /dev/null --resume called.log good.rec
 }
 
-# A client that comes again and again: it is told all, or that it was not, or is cut off.
+# A client connects again and again. It gets all results, or an error record, or a stream without its end.
 @test "a service without memory" {
     make_calls
     cat >come.py <<'PYTHON'
@@ -129,8 +130,8 @@ PYTHON
     served "EINTR EAGAIN short" '^nothing else'
 }
 
-# Each task takes what was there and overwrites what another has read: one that ran again too
-# late, or not at all, or beside a worker that was left, would leave something else.
+# Each task reads files and overwrites files that another task has read. So the files would differ at the end
+# if a task ran again too late, or not at all, or beside a worker of the killed run.
 @test "a run that is killed at any of its calls, and resumed, gives what it would have given" {
     local task='task\t%s\tinf\t%s\t%s\t' call="$ROOT/tests/worker.sh\\tcall=" n killed=0
     { printf "$task${call}echo 1 >x\n" a - x
@@ -160,7 +161,7 @@ PYTHON
     PATH=$PWD/../slurm:$PATH python3 -S "$ROOT/tests/service.py" slurm_jobs 3>&-
 }
 
-# Commands of Slurm that do what they are told: a job writes its result at once.
+# Stand-ins for the commands of Slurm: sbatch writes the result of the job at once.
 make_slurm() {
     mkdir -p slurm
     cat >slurm/sbatch <<'SBATCH'
@@ -208,7 +209,7 @@ SBATCH
         cmp -s right slurm/sbatch && return 1
         jobs 3
     done
-    # no result, and Slurm knows no such job, or says that it has failed
+    # the job leaves no result, and Slurm does not know it, or says that it has failed
     printf '#!/bin/sh\necho noise; echo 7\n' >slurm/sbatch
     jobs 1
     grep -q 'status=missing' out
@@ -218,7 +219,7 @@ SBATCH
     cp right slurm/sbatch
 }
 
-# Every field, with texts so long that each asks for memory of its own.
+# All fields, with texts so long that each needs an allocation of its own.
 @test "templates and task files without memory" {
     local n long=x
     for ((n = 0; n < 9; n++)); do long=$long$long; done

@@ -1,6 +1,6 @@
 # The figures of the published models, ../shared/golden (absent for users: skipped).
 
-# Relative: the scripts write these paths into commands, and no blank may be in them.
+# A relative path: the scripts write it into commands, where it may have no blank.
 setup() {
     trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1

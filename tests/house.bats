@@ -1,4 +1,4 @@
-# The house itself: which room may know which, tables that do not build when a row is
+# The rules of the source tree: which room may include which, tables that do not compile if a row is
 # incomplete, cases that people can read. See HACKING.md.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
@@ -62,7 +62,7 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     rm -rf "$at"
 }
 
-# What a user may name is listed by the message for a wrong name; help and man page say each.
+# The message for a wrong name lists all valid names; help and man page must have each of them.
 said_everywhere() { # tool option value...: the option's names
     local tool=$1 mode=$2 option=$3 name names
     names=$($tool $mode $option nonsense </dev/null 2>&1 | sed -n "s/.*one of \\(.*\\), got.*/\\1/p" | tr -d ' ')
@@ -128,14 +128,14 @@ said_everywhere() { # tool option value...: the option's names
 
 @test "house: Debian's build has every package that bootstrap knows for building and testing" {
     cd "$ROOT"
-    # all but what is essential or in build-essential; pkg-config is pkgconf's other name
+    # all packages except those that are essential or in build-essential; pkgconf is the package of pkg-config
     for package in $(scripts/bootstrap --list build man test | tr ' ' '\n' |
         grep -vxE 'gcc|g\+\+|binutils|mawk|libc6-dev'); do
         sed -n '/^Build-Depends/,/^Standards/p' debian/control |
             grep -qE " ${package/pkg-config/pkgconf}(,| |$)" ||
             { echo "$package is not in Build-Depends"; return 1; }
     done
-    # who links the static library needs its libraries
+    # the development package needs the libraries that the static library needs
     for package in $(scripts/bootstrap --list build | tr ' ' '\n' | grep -- '-dev$' | grep -v libc6); do
         sed -n '/^Package: .*-dev/,/^Description/p' debian/control | grep -q " $package,"
     done

@@ -1,7 +1,7 @@
-# Installing, removing; what is installed: tools with a prefix,
-# pages, completion, headers, libraries.
+# Installation and removal, and the installed files: tools with a prefix, manual pages, completion, headers,
+# libraries.
 
-# Make as a user calls it, not as a part of the make that runs the tests.
+# Runs make as a user does, without the variables of the make that runs the tests.
 plain_make() { env -u MAKEFLAGS -u BUILD -u WERROR -u CFLAGS -u LDFLAGS make -s -C "$ROOT" "$@"; }
 
 setup_file() {
@@ -10,7 +10,8 @@ setup_file() {
 }
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
-# What links with the installed tree, here called root: pkg-config doubles blanks in a sysroot.
+# The options to link with the installed tree. Its path is the relative "root": pkg-config doubles the
+# blanks in a sysroot.
 flags() {
     PKG_CONFIG_PATH=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root pkg-config "$@" rampipe
 }
@@ -31,7 +32,8 @@ flags() {
         [[ $name == common || $name == *_* ]] ||
             grep -q "^rp-$name " "$root/usr/share/man/man1/rp-$name.1"
     done
-    # Names that are no English words stand nowhere without the prefix, but in provenance.
+    # Tool names that are no English words must have the prefix in all pages but rampipe.1: `rampipe TOOL` takes
+    # names without it.
     run grep -nE '(^|[^a-z-])(pdgen|pd2graph|ramp\\?-alloc|tracegen|reccheck|plot-training|plot-latency)\b' \
         -r "$root/usr/share/man" --exclude=rampipe.1
     echo "$output"
@@ -72,7 +74,7 @@ flags() {
     [ -x "our own/bin/rp-sim" ] && [ -e "our own/lib/any/librampipe.so" ]
     plain_make uninstall PREFIX="$PWD/our own" "$@"
     there "our own" | diff before -
-    # a scratch tree is ours from its root on (a copy: other tests need it)
+    # In a DESTDIR, which is a scratch tree, no folder is left. (This is a copy: other tests need $root.)
     cp -a "$root" "a root"
     [ -x "a root/usr/bin/rp-sim" ] && [ -e "a root/usr/share/man/man5/rampipe.5" ]
     plain_make uninstall DESTDIR="$PWD/a root" PREFIX=/usr PROGRAM_PREFIX=rp-
@@ -113,7 +115,7 @@ C
 
 @test "install: every header compiles alone in C, and all in C++" {
     for header in "$root"/usr/include/rampipe/*.h; do
-        # twice: it must not mind
+        # included twice: the include guard must work
         printf '#include <rampipe/%s>\n' "$(basename "$header")" "$(basename "$header")" >alone.c
         echo 'extern int nothing_more;' >>alone.c
         set -- -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I"$root/usr/include"
@@ -131,8 +133,8 @@ C
     [ "$(wc -l <public)" -gt 200 ]
 }
 
-# Completes the words given as bash would, the last one being typed. What comes, in one line;
-# "files" if file names are offered.
+# Completes the last of the given words as bash does. Prints the offered words in one line, and "files" if
+# file names are offered.
 complete_line() {
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() files=
     compopt() { [ "$*" != "-o default" ] || files=files; }
@@ -167,7 +169,7 @@ complete_line() {
     is "csv"
     run complete_line rp-metrics -f j
     is "json"
-    # the words are those that the tool takes: of tables, of rows, behind other options
+    # the offered words are those that the tool takes
     run complete_line rp-roofline --device ""
     is "$(sed -n 's/^device\t\([^\t]*\).*/\1/p' "$ROOT/traces/devices.rec" | paste -sd ' ')"
     run complete_line rp-ramp-alloc --heuristic ""
@@ -190,7 +192,7 @@ complete_line() {
     is "files"
     run complete_line rp-partition --degree "" # any number
     is ""
-    # every option of --help is offered, and every value is taken; those of all tools of one
+    # every option of --help is offered, and every offered value is taken by the tool
     touch seen
     for ggo in "$ROOT"/tools/*.ggo; do
         name=$(basename "$ggo" .ggo) mode='' operand=

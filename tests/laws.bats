@@ -1,6 +1,5 @@
-# Laws that hold whatever the result is: a stream that says the same in other words has the
-# same result, in every tool and mode that reads records. tests/laws/laws.py has the programs
-# and the laws.
+# Laws that hold for every result: streams with the same meaning, but another spelling, have the same result
+# in every tool and mode that reads records. tests/laws/laws.py has the programs and the laws.
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
@@ -11,7 +10,7 @@ setup_file() {
     tracegen jobs --jobs 30 --steps fixed:30 --interarrival exponential:0.5 \
         --deadline-fraction uniform:0.5:2 graphs.rec >jobs.rec
     partition --policy all --max-degree 4 jobs.rec >parts.rec
-    # servers are short: some jobs wait, some are blocked
+    # there are few servers, so that some jobs wait and some are blocked
     ramp-alloc --shape 2x2x2 --queue 3 parts.rec >alloc.rec
     pd2graph small.txt | ramp-alloc --shape 2x2x2 >placed.rec
     grep -q '^block' alloc.rec

@@ -3,7 +3,7 @@
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || exit; }
 
-# Jobs that complete, are turned away at once, wait and are turned away, are unfinished.
+# Jobs that complete, are blocked at once, wait and are then blocked, or are unfinished at the end.
 jobs_until() {
     pd2graph --no-job "$ROOT"/traces/{alexnet,vgg16,gpt2-xl}.txt |
         tracegen jobs --jobs 300 --interarrival exponential:0.7 --steps uniform:20:100 \
@@ -16,7 +16,7 @@ jobs_until() {
     for cause in unfinished queue_full deadline; do
         grep -q "^block.*$cause" simulated.rec || { echo "no job is $cause"; return 1; }
     done
-    # the same, and every other unfinished job has run for up to 20 s
+    # the same jobs, but every second unfinished one has been running for up to 20 s
     awk 'BEGIN { FS = OFS = "\t" }
         $4 == "unfinished" && /arrival=/ && !/start=/ && n++ % 2 == 0 {
             match($0, /arrival=[0-9.]+/)

@@ -1,12 +1,12 @@
-# Numbers: the same ones on every processor, none that no integer holds, and none of them so
-# many that nobody waits for it.
+# Numbers: the same results on every processor, no number that is too large for its integer type, and no
+# amount of work that would take too long.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 # Runs a command as on a processor without fused multiplication.
 plain() { GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2 "$@"; }
 
-# All that is drawn, fitted or estimated.
+# Runs every tool that draws, fits or estimates.
 draw_all() {
     local dist process
     for dist in exponential:7.5 gamma:3:1.5 gamma:3:0.4 normal:3:2 lognormal:3:2 \
@@ -32,7 +32,7 @@ draw_all() {
     values='BEGIN { for (i = 1; i < 30000; i++) printf "%.17g %.17g\n", log(i / 30001), exp(i / 30001) }'
     [ "$(awk "$values" | cksum)" != "$(plain awk "$values" | cksum)" ] || skip "no FMA here, or no way to do without"
     printf 'graph\ta\ta\nop\ta\t1\tforward\t1\t1\n' >graph.rec
-    # more than are kept one by one
+    # more jobs than metrics keeps one by one for its quantiles
     awk 'BEGIN { for (i = 0; i < 270000; i++) print "done\tj" i "\tg\t" i "\t" i "\t" i + (i * 7919 % 99991) / 7 }' >done.rec
     draw_all >with
     export -f draw_all
@@ -40,7 +40,8 @@ draw_all() {
     cmp with without
 }
 
-# What standard input holds, a status, a part of the message, a command that ends soon so.
+# refuses INPUT STATUS MESSAGE COMMAND...: the command, with INPUT on standard input, ends soon with this
+# status and a message that has MESSAGE.
 refuses() {
     local input=$1 wanted=$2 message=$3 status=0
     shift 3
@@ -101,7 +102,7 @@ refuses() {
     refuses '' 2 'about 1e+12 queries, more than' $queries --until 1e10
     refuses '' 2 'about 1.5e+300 queries, more than' $queries --until 1e298 --on-off 1:1:200
     refuses '' 2 'about 1e+12 queries, more than' tracegen queries --no-input --interarrival fixed:1e-3 --until 1e9
-    # the limit is exact where the number is
+    # if the number is known exactly, so is the limit
     tracegen jobs --jobs 10 --limit 10 graph.rec >out
     refuses '' 2 'about 10 jobs, more than 9 (--limit' tracegen jobs --jobs 10 --limit 9 graph.rec
     printf 'trace\t0\t100\n' | sim elastic --iteration 1:1 --limit 100 >out

@@ -1,5 +1,5 @@
-# Whole or nothing: what is at -o is the old file or the whole new one, and no input that
-# is not whole is taken for one.
+# Whole or nothing: the file of -o is the old one or the complete new one, and an incomplete input is never
+# taken for a complete one.
 
 source "$ROOT/tests/programs.bash"
 setup_file() { make_programs; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# The page of timeline --html in use: its program in Node.js, with as much of a browser around it as
-# it uses (page_drive.js), and all of it in headless Chromium. What is in the page: cases/timeline/html.
+# The use of the page of timeline --html: its program in Node.js, with stand-ins for the parts of a browser
+# that it uses (page_drive.js), and the whole page in headless Chromium. cases/timeline/html tests its content.
 
 bats_require_minimum_version 1.5.0
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
-# Two servers, of which one runs three ops that follow each other at once and one that failed nobody;
-# a send; a mark; a block of 10000 short runs.
+# A page with a server that runs three ops one directly after another, a second server with one op, a send, a
+# mark, and a block of 10000 short runs.
 make_page() {
     printf 'run\tj\t%s\t%s\t%s\t%s\tpass=%s\n' alpha s-1 0 1 forward beta s-1 1 3 backward \
         gamma s-1 3 3.5 forward delta s-2 4 8 forward >in.rec
@@ -19,7 +19,7 @@ make_page() {
 long() { [ -n "${EVERY-}" ] || skip "it takes seconds: EVERY=1 runs it"; }
 need_node() { command -v node >/dev/null || skip "node is not here (scripts/bootstrap page)"; }
 drive() { node "$ROOT/tests/page_drive.js" "$@"; }
-# Prints what differs from standard input.
+# Compares the output of page_drive.js with standard input, and prints the differences.
 prints() {
     cat >want
     drive "$@" >got || return
@@ -43,7 +43,7 @@ T
 1 of 10005 spans, 2 s to 2.5 s; 1 hit of "beta"
 #from=2&to=2.5&find=beta&hide=send&theme=dark
 T
-    # a drag moves by what it covers; nothing zooms out to nowhere, or in below 10 ns
+    # a drag moves the view by its own length; zooming cannot go beyond the trace or below 10 ns
     prints page.html hash '#from=2&to=3.01' size 1200 700 drag 300 200 400 200 address <<'T'
 #from=1.9&to=2.91&theme=light
 T
@@ -128,7 +128,8 @@ T
 @test "page: pixels show what share of the time is taken; dark, light, a kind that is left out" {
     long
     need_node
-    # 100 spans a pixel, which take half of the time, a quarter of that backward: of 16 lines 6 and 2
+    # A pixel has 100 spans, which take half of its time; a quarter of the spans are backward. So of the 16 lines
+    # of the row 6 have the colour of forward and 2 that of backward.
     awk 'BEGIN { for (i = 0; i < 100000; i++)
         printf "run\tj\tx\ts\t%.5f\t%.6f\tpass=%s\n", i * 1e-5, i * 1e-5 + 5e-6, i % 4 ? "forward" : "backward" }' |
         timeline --html -o page.html
@@ -142,14 +143,14 @@ T
     run ! grep -q '^#fdae6b' colours
     look dark | grep -q '^#14171a'
     drive page.html dark status address | grep -q 'theme=dark'
-    # A counter shows its most even where that lasts 1 us of 1 s: the top of its row is at 51, the ground at 85.
-    # In a time without it, the counter is half as high.
+    # A counter shows its maximum, even if that lasts only 1 us of 1 s: the row reaches from y = 51 to y = 85.
+    # In a time range without the maximum, the counter is half as high.
     awk 'BEGIN { for (i = 0; i < 50000; i++)
         printf "run\tj\tx\ts\t%.5f\t%.6f\n", i * 2e-5, i * 2e-5 + 1e-5
         print "run\tj\tx\tt\t0.3\t0.300001" }' | timeline --html -o peak.html
     prints peak.html top <<<51
     prints peak.html hash '#from=0.4&to=0.9' top <<<68
-    # a span is seen however short it is, and if it has no length
+    # a span is visible however short it is, also with length 0
     printf 'run\tj\t%s\ts\t%s\t%s\n' a 0 100 b 200 200 c 300 300.000000001 d 400 500 | timeline --html -o page.html
     drive page.html size 1200 400 colours | grep -q '^#9ecae1 [0-9]'
     drive page.html hash '#from=150&to=350' colours | grep -x '#9ecae1 2'
@@ -204,7 +205,7 @@ in_chromium() { python3 "$ROOT/tests/page_chromium.py" "$browser" "$@"; }
     [ "$(head -n 1 light | cut -d' ' -f 1)" = '#ffffff' ]
     [ "$(head -n 1 dark | cut -d' ' -f 1)" = '#14171a' ]
     for colour in 9ecae1 fdae6b 444444; do grep -q "^#$colour " light; done
-    # alone on its track, from side to side
+    # the zoomed span is alone on its track, and as wide as the page
     [ "$(sed -n 's/^#9ecae1 //p' zoomed)" -gt 12000 ]
     [ "$(sed -n 's/^#fdae6b //p' zoomed)" -le 100 ] # the legend's square alone
 }

@@ -1,4 +1,4 @@
-# Pictures, as a person sees them: pictures.py says what could not be read there.
+# Pictures must be readable for a person: pictures.py reports what is not.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
@@ -14,7 +14,7 @@ readable() { python3 "$ROOT/tests/pictures.py" "$@"; }
     printf 'attempt\t%s\t1\t%s\t%s\t%s\n' a-task 123456.789 123457 0 failing 123457 123458 1 |
         timeline --svg -o tasks.svg
     readable ./*.svg
-    # layers by their names where there is room; since when, to the nanosecond
+    # layers have their names if there is room; the axis names its first time, to the nanosecond
     grep -q '>27a Linear</text>' cut.svg
     grep -q '>time since 1 ms 632 us, us</text>' cut.svg
     grep -q '>time since 1 d 10 h 17 min 36 s 789 ms, s</text>' tasks.svg
@@ -30,20 +30,20 @@ readable() { python3 "$ROOT/tests/pictures.py" "$@"; }
 
 @test "pictures: plots of latency are readable, wherever the curves lie" {
     tracegen queries --rate 100 --queries 200 "$ROOT/traces/serving/image-driver.rec" | sim serve >served.rec
-    # a curve that goes where the legend was: most replies are late
+    # Most replies are late, so the curve passes through the corner where gnuplot would put the legend.
     awk -F'\t' -v OFS='\t' '$1 == "reply" { $4 = $3 + (n++ < 5 ? 0.1 : 1.2345) } 1' served.rec >late.rec
     plot() { "$ROOT/scripts/plot-latency" "$@"; }
     plot --slo 0.25 served.rec late.rec served.rec late.rec >linear.svg
     plot --log --slo 0.123456 served.rec >log.svg
     plot --slo 10 served.rec >far.svg
     plot --log --slo 10 late.rec >log-far.svg
-    # from a microsecond to a minute
+    # latencies from a microsecond to a minute
     printf 'reply\t%s\t0\t%s\n' a 1e-6 b 0.0123 c 55 | plot --log >wide.svg
     readable ./*.svg
-    for text in 'SLO 0.25 s' 'Latency of queries: share of replies that took at most so long' late.rec; do
+    for text in 'SLO 0.25 s' 'Latency of queries: share of replies with at most this latency' late.rec; do
         grep -q ">$text<" linear.svg
     done
-    # the line of --slo is there where no reply is, too; numbers stand on an axis within a factor of ten
+    # the line of --slo is drawn also beyond all replies; an axis of less than a factor of ten has numbers
     grep -q '>SLO 10 s<' far.svg
     for text in 'SLO 0.123 s' '0.1' '0.2' '0.5'; do grep -Eq "> *$text<" log.svg; done
     for text in 1e-06 0.001 100; do grep -Eq "> *$text<" wide.svg; done
@@ -89,7 +89,7 @@ cut.svg: 'server-17' leaves the picture
 over.svg: 'one' lies on 'two'
 empty.svg: no text at all
 T
-    # what gnuplot draws by itself: no title, and the legend on the curves
+    # gnuplot's default picture has no title, and its legend lies on the curves: pictures.py must see both
     gnuplot -e 'set terminal svg; plot sin(x), cos(x)' >plain.svg
     run -1 readable plain.svg
     [[ $output == *"the legend's 'sin(x)' lies on the data"*"no title"* ]]

@@ -1,5 +1,5 @@
-# The pipeline as a whole, on all profiles that are here: conservation laws, the experiment,
-# the installed library. (That each stage's output is valid: stages.bats.)
+# The whole pipeline, on all profiles in this tree: conservation laws, the load experiment, the installed
+# library. (stages.bats tests that the output of each stage is valid.)
 
 setup() {
     trap - DEBUG
@@ -52,7 +52,7 @@ P
     [ "$pipe" = 'pdgen --device=h100 --batch=4 vgg16|pd2graph|partition --degree=2' ]
 }
 
-# Jobs over time: every job ends in one way, servers are shared in time only.
+# Jobs over time: every job ends in exactly one way, and no two jobs have a server at the same time.
 @test "arrived = completed + blocked, over time, with policies and a queue" {
     pd2graph --no-job traces/*.txt |
         tracegen jobs --jobs 1000 --interarrival exponential:2 \
@@ -95,7 +95,7 @@ P
 }
 
 @test "the load sweep makes its plots from nothing, the same bytes each time, and resumes" {
-    # a name of make's holds no blank, the tree's own may
+    # relative paths: make cannot have blanks in a name, but the path of the tree may have some
     out=$(realpath --relative-to="$ROOT/traces/experiments/load" "$PWD")
     bin=$(realpath --relative-to="$ROOT/traces/experiments/load" "$BUILD/bin")
     sweep() {
@@ -108,7 +108,7 @@ P
         cmp a/$f b/$f
         [ -s a/$f ]
     done
-    # as if it had been killed when one point was being made
+    # the state of a run that was killed while it made one point
     sed -i '/^attempt\tmax@first\/3\/1\t/d' a/log
     rm a/load.tsv a/points.rec
     echo half >a/max@first/3/1.tsv

@@ -1,4 +1,4 @@
-# rampipe, one word for all tools and for recipes.
+# rampipe, which runs all tools and recipes.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; ln -s "$ROOT/traces" traces; }
 

@@ -1,10 +1,10 @@
-# Foreign text and option values that are wrong: each is refused by name, where it stands. (Fields
-# of records: laws.bats, "a field that is wrong".)
+# Wrong foreign text and wrong option values: each is refused with a message that names it and its place.
+# (laws.bats has wrong fields of records: "a field that is wrong".)
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
-# Lines "INPUT | MESSAGE": the command, on INPUT (as printf writes it), ends with status 3 or 2
-# and says MESSAGE.
+# Standard input has lines "INPUT | MESSAGE". For each, the command, on INPUT as printf writes it, ends with
+# the given status and a message that matches MESSAGE.
 refuses() { # status, command...
     local want=$1 input message status rows=0
     shift
@@ -20,7 +20,7 @@ refuses() { # status, command...
     done
     [ $rows -gt 0 ]
 }
-# Lines "VALUE | MESSAGE" of an option.
+# Standard input has lines "VALUE | MESSAGE", each with a wrong value of an option.
 refuses_value() { # command...
     local value message status
     while IFS='|' read -r value message; do
@@ -76,7 +76,7 @@ trace\t9\t0\n | in:1:
 add\t2e12\t1\n | in:1:
 add\t1\t2\tids=a\n | in:1:
 ROWS
-    # two logs that cannot be one
+    # two logs of different kinds
     printf 'timestamp,count\n2021-09-14T17:00:00Z,3\n' >counts
     printf '0,add,a\n' >events
     run tracegen fit counts events
@@ -118,7 +118,7 @@ ROWS
             sim elastic --profile profile --depth 2 --start 4 --until 100 2>err
     }
     measured
-    # 4 iterate in 5 s: until 100, 20 steps
+    # 4 instances need 5 s for an iteration, so there are 20 steps until 100 s
     tell | grep -q '^trained.elastic.0.100.20.'
     for damage in 'reconfig.csv a,b,c,d\n1,2,3\n 2:.a.row.has.4.fields' \
         'reconfig.csv a,b,c,d\n .nothing.was.measured' \
@@ -225,9 +225,10 @@ s | --io
 ROWS
 }
 
-# Each model here becomes a graph that reccheck accepts, or is refused with one line; of both at least so many.
-# Every eighth model; with EVERY=1, as in CI, all of them.
-judge_models() { # taken, refused, of all
+# Each model in this folder becomes a graph that reccheck accepts, or is refused with one line. TAKEN and REFUSED
+# are about how many of all models are accepted and refused; at least half as many must be. Only every eighth
+# model is tried, with EVERY=1 all.
+judge_models() { # TAKEN REFUSED
     local status refused=0 taken=0 n=0 share=8
     [ -z "${EVERY-}" ] || share=1
     for file in *.onnx; do
@@ -251,8 +252,8 @@ judge_models() { # taken, refused, of all
     [ $taken -ge $(($1 / share / 2)) ] && [ $refused -ge $(($2 / share / 2)) ]
 }
 
-# An operator of each rule and cost, with no input, and with inputs of each kind, in turn: of rank 0, 1, 2 and 4, and
-# integers that the file holds; and with attributes that do not fit.
+# One operator for each combination of rule and cost, without inputs, with inputs of each kind in turn (of rank 0,
+# 1, 2 and 4, and integer constants of the file), and with attributes that do not fit.
 @test "refused: operators of ONNX with inputs that do not fit, and never a graph that reccheck refuses" {
     sed -nE 's/^    ([A-Z]*\(|\{)"([A-Za-z]*)"(.*)/\2 \1\3/p' "$ROOT/lib/onnx/operators.c" |
         awk '{ name = $1; $1 = "" } !seen[$0]++ { print name }' >names
@@ -291,7 +292,7 @@ WAYS
     judge_models 50 300
 }
 
-# Numbers that nodes compute with: ends of slices and of shapes, sizes that are to be found, quotients.
+# Numbers with which nodes compute shapes: ends of slices and of shapes, sizes to infer, quotients.
 @test "refused: numbers in models in ONNX's format that lead nowhere, and never a graph that reccheck refuses" {
     local n=0 top=9223372036854775807
     model() { # lines
@@ -391,7 +392,7 @@ WAYS
     judge_models 80 120
 }
 
-# (Small models: what is not wrong is built.)
+# The models are small, because damage that leaves a valid configuration builds the model.
 @test "refused: members of a configuration of a transformer that are wrong, or gone, by name" {
     cat >damage.py <<'PYTHON'
 import json, sys
@@ -413,7 +414,7 @@ for config in [{"model_type": "llama", **small}, {"model_type": "bert", "type_vo
         n += 1
 PYTHON
     python3 damage.py
-    # every fifth, another key and damage each time; with EVERY=1, as in CI, all
+    # every fifth file, so that keys and kinds of damage change; with EVERY=1, as in CI, all files
     local refused=0 status n=0 share=5
     [ -z "${EVERY-}" ] || share=1
     for file in *.json; do
@@ -438,7 +439,7 @@ PYTHON
 ROWS
 }
 
-# What is named may be long; messages are not. (Of 70 letters 60 are shown.)
+# Messages shorten long names: of 70 letters they show 60.
 @test "refused: graphs and ops of long names that lack what roofline and footprint need" {
     local l=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
     tried() { # status, message, command...: of what stands on standard input

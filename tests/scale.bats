@@ -1,5 +1,5 @@
-# Cost grows no faster than what is read: work is counted (house/work.c), not timed.
-# tests/bench/scale-* have the times.
+# Cost grows no faster than the input. Work is counted (house/work.c), not timed; tests/bench/scale-* measure
+# times.
 
 setup_file() {
     cc -shared -fPIC -O2 -fno-builtin -o "$BATS_FILE_TMPDIR/work.so" "$ROOT/tests/house/work.c" -ldl
@@ -7,12 +7,13 @@ setup_file() {
 setup() {
     trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
-    # a sanitizer's runtime must come before all others
+    # the runtime of a sanitizer must be the first library, so nothing can be preloaded
     ! nm "$BUILD/bin/sim" | grep -q __asan_init || skip "sanitizers take no preloaded library"
 }
 
-# The work of a command, whose $n is 1000, and again 4000: at most eight times as much (what looks
-# at all for each takes 16; tables are seeded anew each run, which alone moved 4 up to 6). It ends with status $2.
+# near_linear COMMAND [STATUS]: counts the work of the command for $n = 1000 and for $n = 4000. The second may be
+# at most 8 times the first. A linear cost gives 4; the random seeds of hash tables moved that up to 6. A quadratic
+# cost gives 16. The command must end with STATUS.
 near_linear() {
     local n work=() status
     for n in 1000 4000; do
@@ -35,7 +36,7 @@ near_linear() {
     near_linear 'tracegen preempt --process hourly --desired $n --minutes 120 --removal 1 --addition 1'
 }
 
-# $n instances come at once by name; every 100 s one goes by name, and another comes.
+# A trace in which $n instances with names are added at once; then every 100 s one is removed and one added.
 named() {
     for n in 1000 4000; do
         awk -v n=$n 'BEGIN {
@@ -49,7 +50,7 @@ named() {
             } }' >named$n.rec
     done
 }
-# $n instances; every 100 s one goes, and another comes.
+# The same trace without names: $n instances, and every 100 s one is removed and one added.
 nameless() {
     for n in 1000 4000; do
         awk -v n=$n 'BEGIN {
@@ -87,7 +88,7 @@ nameless() {
     near_linear 'metrics --series 1 long$n.rec'
 }
 
-# $n queries, or a fifth as many stages in a row.
+# Serving pipelines with $n queries, and with a chain of $n / 5 stages.
 serving() {
     for n in 1000 4000; do
         awk -v n=$n 'BEGIN { OFS = "\t"
@@ -123,7 +124,7 @@ serving() {
 }
 
 @test "scale: runtasks, folders that are written by many tasks and read by many" {
-    # the first fails, so that no other is started; what is counted are names, and edges that are weighed
+    # The first task fails, so that no other is started: the work is that of names and of weighing edges.
     for n in 1000 4000; do
         awk -v n=$n 'BEGIN { OFS = "\t"
             for (i = 0; i < n; i++) print "task", "w" i, "inf", "-", "d/" i, i ? "true" : "false", "cost=" n - i
@@ -135,7 +136,7 @@ serving() {
 
 @test "scale: tasks that all run at once, in a timeline, compared, as costs" {
     for n in 1000 4000; do
-        # (more, beside which it is little what seeds of hashes make of the work)
+        # four times as many, so that the effect of hash seeds on the work is small
         awk -v n=$((4 * n)) 'BEGIN { OFS = "\t"; for (i = 0; i < n; i++)
             print "attempt", "task" i, 1, i, n + i, 0 }' >runs$n.rec
         awk -v n=$((4 * n)) 'BEGIN { OFS = "\t"; for (i = 0; i < n; i++)

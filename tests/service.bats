@@ -1,4 +1,4 @@
-# runtasks --listen: a service for several clients, which tests/service.py are.
+# runtasks --listen: a service for several clients. tests/service.py plays the clients.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 scenario() { python3 -S "$ROOT/tests/service.py" "$@" 3>&-; }

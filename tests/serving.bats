@@ -1,5 +1,5 @@
-# Serving pipelines: what sim serve does, against a simulator written in another way. (Closed
-# forms: unit/test_serving; published figures: golden.bats.)
+# Serving pipelines: sim serve is compared with a simulator that is written in another way. (unit/test_serving has
+# closed forms, golden.bats the published figures.)
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 

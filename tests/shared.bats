@@ -58,7 +58,7 @@ redis() {
     grep -q 'class DDict' page
     export PYTHONPATH=$ROOT/scripts
     python3 -c 'import rampipe_shared; print(rampipe_shared.__doc__)' |
-        sed -n 's/^    //; /^from/,/^Whoever/{/^Whoever/!p}' | sed 's,redis://node1:6379/0,results.sqlite,' >example.py
+        sed -n 's/^    //; /^from/,/^Processes that/{/^Processes that/!p}' | sed 's,redis://node1:6379/0,results.sqlite,' >example.py
     cat example.py
     cat >>example.py <<'PYTHON'
 assert d["loss", 3] == 0.25 == reader["best"] and len(d) == 2 and q.empty()

@@ -1,5 +1,5 @@
-# runtasks in a Slurm of one node, which is started for this file. What takes its time there
-# is begun at once and looked at in the end.
+# runtasks on a Slurm cluster of one node, which is started for this file. Long runs are started at the beginning,
+# and their results are checked at the end.
 
 task() { # ID READS WRITES COMMAND [KEY...]
     printf 'task\t%s\t%s\t%s\t%s\t%s' "$1" "${TIMEOUT:-inf}" "$2" "$3" "$4"
@@ -7,7 +7,7 @@ task() { # ID READS WRITES COMMAND [KEY...]
     [ $# = 0 ] || printf '\t%s' "$@"
     echo
 }
-# A chain of 20; what c3 writes is read by a task that fails, and that is read, and written over.
+# A chain of 20 tasks. A task that reads the file of c3 fails; other tasks read its files and overwrite them.
 chain() {
     task c1 - x1 'sh -c "echo 1 >x1"'
     for ((i = 2; i <= 20; i++)); do
@@ -20,7 +20,7 @@ chain() {
         }
     done
 }
-# All that a record may ask for.
+# Tasks with everything that a task record can have.
 all() {
     task makes - dir/,sub/ 'mkdir dir sub'
     task 'a/b "$(touch no)"' dir/ - 'sh -c "echo \$A-\$B; ls -d dir/..; echo wrong >&2"' \
@@ -34,14 +34,15 @@ all() {
     task after @called.result,dir/ seen "$ROOT/tests/worker.sh" 'call=cp made seen; (exit 4)' ok=any
     task ends @after.result - "$ROOT/tests/worker.sh" call=exit\ 9
 }
-# i is not run, and waits for the slow one; what comes after i would begin at once.
+# Task i is not run, because `fails` does, but it still counts as waiting for `slow`: j, which comes after i, must
+# not begin at once.
 held() {
     task fails - x false
     task slow - y 'sh -c "sleep 3; echo slow >y"'
     task i x y 'sh -c "echo i >y"'
     task j - y 'sh -c "cp y seen; echo j >y"'
 }
-# What became of each task, without times.
+# Prints how the attempts and tasks ended, without times.
 fates() { awk -F '\t' '$1 == "attempt" { print $1, $2, $3, $6 } $1 == "done" { print $1, $2 }
     $1 == "block" { cause = $4; for (i = 5; i <= NF; i++) if ($i ~ /^(task|status)=/) cause = cause " " $i
                     print $1, $2, cause }' "$1" | sort; }
@@ -65,7 +66,8 @@ status_is() {
 }
 wait_for() { for ((i = 0; i < 1000; i++)); do if "$@"; then return; fi; sleep 0.01; done; false; }
 
-# Slurm listens where the machine's name leads, which is to be nowhere else.
+# Slurm listens at the address of the machine's name. If that is no loopback address, a preloaded gethostname()
+# returns localhost.
 stay_here() {
     case $(getent ahostsv4 "$(hostname)") in 127.*) return ;; esac
     echo 'int gethostname(char *name, unsigned long n) { __builtin_strncpy(name, "localhost", n); return 0; }' |
@@ -117,7 +119,7 @@ setup() {
 }
 
 @test "slurm: a signal ends tasks and runner, and so do a full disk and a reader that goes away" {
-    # (Slurm signals the sleep first, which must not end the shell before its own signal comes)
+    # a loop of short sleeps: Slurm signals the sleep first, and its end must not end the shell before the trap runs
     task a - - "sh -c 'trap \"echo ended >ended; exit 1\" TERM; echo \$\$ >pid; while :; do sleep 0.1; done'" >tasks.rec
     for signal in INT TERM; do
         rm -f pid ended
@@ -175,11 +177,11 @@ setup() {
         sweep agents PROFILES=../../alexnet.txt HEURISTICS=first-fit CHOOSERS='max@first learned' INTERARRIVALS=100 \
             JOBS=20 SEEDS=1 POLICY=../../policies/pac-ml.rec
     done
-    # (what a log and points.rec have are times, and a task has the folder in its command)
+    # log and points.rec have times, and tasks.rec has the name of the folder
     diff -r -x log -x points.rec -x tasks.rec -x ingredients local slurm
     [ -s slurm/load/blocking.svg ] && [ -s slurm/spot/table.tsv ] && [ -s slurm/agents/agents.tsv ]
     [ "$(grep -c Name=runtasks- "$BATS_FILE_TMPDIR/slurm/jobs.log")" -ge 3 ]
-    # nothing is run again, and an engine that is not known is refused
+    # a second sweep runs nothing, and an unknown engine is refused
     before=$(cat slurm/load/points.rec)
     ENGINE=slurm sweep load PROFILES=../../alexnet.txt CURVES='max@first none@first' INTERARRIVALS=1 JOBS=20 SEEDS='1 2'
     [ "$(cat slurm/load/points.rec)" = "$before" ]
@@ -210,7 +212,7 @@ setup() {
     [ ! -e out ]
     [ -z "$(squeue --noheader --name=a,b)" ]
     [ -z "$(ls -d .runtasks-* 2>/dev/null)" ]
-    # b waits for c, for longer than it takes to hear of a's end
+    # b waits for c, which takes longer than it takes runtasks to learn that a has failed
     { task a - x 'sh -c "echo bad; false"'; task c - y 'sh -c "sleep 1; echo >y"'; task b y - true; } >tasks.rec
     status_is 1 runtasks --engine slurm-jobs --fail-fast --log log tasks.rec
     grep -qx bad err

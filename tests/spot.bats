@@ -1,10 +1,9 @@
-# Spot instances from log to figures: whole pipelines, swapped stages, the experiment, and
-# pictures.
+# Spot instances, from the log to the figures: whole pipelines, swapped stages, the experiment, and pictures.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 @test "spot: log, model, trace, both trainings and their figures, checked between all stages" {
-    # a log of every kind, made from one trace; an instance is known by its name in one only
+    # a log of events that is made from a trace, and read back
     tracegen fit "$ROOT/traces/spot.rec" | awk -F'\t' '
         $1 == "add" || $1 == "preempt" {
             n = split(substr($4, 5), id, ",")
@@ -47,11 +46,11 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 }
 
 @test "spot: a trace made by awk, a trainer made by awk" {
-    # every ten minutes one leaves, a minute later one comes
+    # every ten minutes an instance is taken away, and a minute later one is added
     awk 'BEGIN { OFS = "\t"; for (t = 600; t < 7200; t += 600) { print "preempt", t, 1; print "add", t + 60, 1 } }' |
         sim elastic --victims oldest --until 7200 | metrics >ours
     grep -q '^all.preempted instances.mean.11$' ours
-    # a trainer that never stops, by the record stream alone
+    # a trainer in awk that never stops; metrics knows it only by its records
     awk -F'\t' 'BEGIN { OFS = "\t" } $1 == "trace" { end = $3 } END {
         print "account", "useful", end, end * 32
         print "trained", "mine", 0, end, int(end / 11), "samples=10", "price=1" }' \
@@ -81,7 +80,7 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 }
 
 @test "spot: the removal sweep makes its table from nothing, the same bytes, and resumes" {
-    # a name of make's holds no blank, the tree's own may
+    # relative paths: make cannot have blanks in a name, but the path of the tree may have some
     out=$(realpath --relative-to="$ROOT/traces/experiments/spot" "$PWD")
     bin=$(realpath --relative-to="$ROOT/traces/experiments/spot" "$BUILD/bin")
     sweep() {
@@ -93,11 +92,11 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
         cmp a/$f b/$f && [ -s a/$f ] || return 1
     done
     [ "$(awk -F'\t' 'NR > 1 { print $1, $2 }' a/table.tsv | paste -sd';')" = "0.05 5;0.50 5" ]
-    # chunks make the same runs as one piece
+    # the runs are the same in chunks as in one piece
     make -s -C "$ROOT/traces/experiments/spot" BIN="$bin" OUT="$out/c" RUNS=5 \
         CHUNK=5 REMOVALS='0.05 0.50' MINUTES=8000 "$out/c/table.tsv" >>log
     cmp a/table.tsv c/table.tsv
-    # as if it had been killed when one chunk was being made
+    # the state of a run that was killed while it made one chunk
     sed -i '/^attempt\t0.50\/3-2\t/d' a/log
     rm a/table.tsv a/points.rec
     sweep a >again

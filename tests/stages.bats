@@ -19,7 +19,7 @@ setup() {
 # Records without header, provenance and trailer.
 records() { grep -v '^#'; }
 
-# The results of a stream, in an order that depends on nothing.
+# The results of a stream, sorted, so that their order does not depend on the allocator.
 results() { grep '^done\|^block' | sort; }
 
 same() {
@@ -27,7 +27,7 @@ same() {
     cmp -s "$1" "$2" && [ -s "$1" ]
 }
 
-# The first example of a page that mentions a word.
+# Prints the first example of a page that has this word.
 example_of() { # page, word
     awk -v word="$2" '/^```sh/ { block = ""; inside = 1; next }
         /^```/ { if (inside && index(block, word)) { printf "%s", block; exit }
@@ -115,7 +115,7 @@ PYTHON
     example_of stages alloc.awk | sed -n '/^cat/,/^AWK/p' >make
     grep -q BEGIN make
     bash make
-    # With degree 1 one server has all, as in first fit; ops are placed in another order.
+    # With degree 1 one server has all ops, as with first-fit, but ops are placed in another order.
     for f in "${some[@]}"; do
         pd2graph "$f" | partition --degree 1 >graphs
         ramp-alloc graphs | sim | results >ours
@@ -191,14 +191,14 @@ PYTHON
     grep '^done' done.rec | cut -f 2,7- | sort >ours
     sort alone >theirs
     same ours theirs
-    # On one cluster at one time: every job ends or is blocked.
+    # All jobs at the same time on one cluster: each ends or is blocked.
     ramp-alloc --shape 4x4x2 graphs | sim >full
     [ "$(results <full | wc -l)" -eq ${#profiles[@]} ]
 }
 
 @test "order: records of a graph may be shuffled" {
-    # Dep sizes and times stay the same; which of two equal ops goes first may not, so the
-    # ops keep their order and the deps are turned round, before and between the ops.
+    # Sizes and times do not depend on the order of records. But the order of ops decides which of two equal ops
+    # runs first. So the ops keep their order, and the deps are reversed and stand before and between the ops.
     cat >shuffle.py <<'PYTHON'
 import random
 import sys
@@ -228,7 +228,7 @@ PYTHON
     for f in "${some[@]}"; do
         pd2graph "$f" | records >graph
         partition --degree 1 graph | ramp-alloc | sim | results >ours
-        # On one server nothing depends on any order, but rounding does.
+        # On one server only rounding depends on the order.
         python3 any.py <graph | partition --degree 1 | ramp-alloc | sim | results |
             cut -f 1-4 >any
         cut -f 1-4 ours >first
@@ -277,22 +277,22 @@ PYTHON
     same first second
 }
 
-# Some of the hundred examples take a second or two. Here they have a tenth of the jobs, queries
-# and runs, and the small models of the samples; with EVERY=1 they run as they are printed.
+# Some of the hundred examples take a second or two. So they run with a tenth of the jobs, queries and runs, and
+# with the small models of the samples. With EVERY=1 they run as they are printed.
 shorten() {
     [ -n "${EVERY-}" ] ||
-        # a tuner that was planned with few queries takes nearly any rate for theirs
+        # not with --tune: a plan that was made with few queries fits nearly any rate, so the tuner does nothing
         grep -q -- --tune script || sed -Ei 's/(--(jobs|queries|runs) [0-9]{2,})0\b/\1/; s,traces/\*\.txt,traces/[arv]*.txt,; s/--generations 2/--generations 1/' script
 }
 
-# Of examples every third one; with EVERY=1 each.
+# True for every third example; with EVERY=1 for each.
 is_turn() {
     turn=$((${turn-0} + 1))
     [ -n "${EVERY-}" ] || [ $((turn % 3)) = 1 ]
 }
 
-# Runs a script in a folder that has what README assumes: traces/, scripts/ and the tools. What
-# it changed there is found at the end.
+# Makes a folder in which examples run as README assumes: with traces/, scripts/ and the tools. Changes of
+# these files are found at the end.
 begin_examples() {
     mkdir -p example
     cp -r "$ROOT/traces" "$ROOT/scripts" example
@@ -309,7 +309,7 @@ end_examples() {
     diff -r "$ROOT/traces" example/traces && diff -rx __pycache__ "$ROOT/scripts" example/scripts
 }
 
-# Every tool, and every mode of one.
+# Prints every tool and every mode.
 programs() {
     for bin in "$BUILD"/bin/*; do
         echo "$(basename "$bin")"
@@ -322,7 +322,7 @@ programs() {
     [ "$(grep -c ' ' programs)" -ge 5 ]
     begin_examples
     while read -r program; do
-        # a line of two blanks starts an example, deeper ones continue it
+        # a line with two blanks begins an example, lines with more blanks continue it
         $program --help | awk '/^Examples?:$/ { on = 1; next } !NF { on = 0 }
             on && /^  [^ ]/ { n++ } on { print >("example" n) }'
         [ -s example1 ] || { echo "$program --help has no examples"; return 1; }
@@ -337,8 +337,8 @@ programs() {
     end_examples
 }
 
-# On a terminal the first stage that works tells how far the pipeline is: script(1) makes the
-# terminal, timeout(1) an end.
+# On a terminal the first stage that has work to do shows the progress of the pipeline. script(1) makes the
+# terminal, and timeout(1) ends the pipeline.
 terminal() { # COMMAND: the different lines, of each number an N
     script -qec "$1" /dev/null </dev/null | tr '\r' '\n' | sed -E 's/[0-9][0-9,]*/N/g' |
         grep -oE '^[a-z-]+( [a-z]+)?: .*N s' | sort -u
@@ -347,7 +347,7 @@ terminal() { # COMMAND: the different lines, of each number an N
 @test "progress: one line for a pipeline, from its first stage, with share and time left" {
     script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
     pd2graph --no-job "$one" >pool
-    # who reads takes nothing in the first second, so that nobody works in it
+    # the reader takes nothing in the first second, so that no stage works during it
     endless='timeout 1.4 tracegen jobs --limit inf --jobs 4000000000 --interarrival fixed:1'
     rest='{ sleep 1.1; timeout 0.2 cat; } | reccheck --pass | reccheck'
     terminal "$endless pool | $rest" >said

@@ -47,7 +47,7 @@ status_is() {
     [ -e y ]
 }
 
-# Each task notes how many of its kind run as it begins.
+# Each task notes how many tasks of its kind run when it begins.
 @test "no more run at once than cores and memory allow" {
     local look='mkdir run/$0; ls run | wc -l >>seen; sleep 0.01; rmdir run/$0'
     mkdir run
@@ -127,7 +127,8 @@ status_is() {
     [ "$(grep -cv '^#' out)" = 0 ]
 }
 
-# Lists that change, runs that are killed, files that somebody changes: 600 seeds were run by hand.
+# Lists that change, runs that are killed, and files that somebody else changes, at random. 600 seeds were run
+# by hand.
 @test "what is gone on with is what comes of running the list one after the other" {
     python3 "$ROOT/tests/tasks_resume.py" 1 6
 }
@@ -150,7 +151,7 @@ int fsync(int fd)
     return fclose(out) + (log ? fclose(log) : 0);
 }
 C
-    # a sanitizer's runtime would have to be the first library
+    # the runtime of a sanitizer wants to be the first library, but sync.so is
     export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
     task a - sub/x 'touch sub/x' >tasks.rec
     mkdir sub
@@ -173,7 +174,7 @@ C
     [ "$(cat y)" = newer ]
 }
 
-# c overwrote what b, which failed, is to read.
+# Task b failed, and then c overwrote the file that b reads. So a must make the file again before b runs.
 @test "what was overwritten is made again" {
     { task a - x 'sh -c "echo a >x"'
         task b x y 'sh -c "[ -e go ] && cp x y"'
@@ -271,7 +272,7 @@ C
     [ "$(grep -c ^done out)" = 0 ]
 }
 
-# Each attempt says why it failed; a status that is no number is no exit status.
+# The status of each attempt says why it failed. One that is no number is not an exit status.
 @test "what cannot be started, and signals, are attempts with that status" {
     echo 'echo $0' >script
     { task none - - no-such-command
@@ -299,7 +300,7 @@ C
     grep -q '^block.b.*status=ENOENT' out
 }
 
-# Thirty at a time do not find the files that they need: some wait for others.
+# With 20 file descriptors runtasks cannot run thirty tasks at a time: some must wait.
 @test "tasks for which there is no room now wait until others have ended" {
     for ((i = 0; i < 30; i++)); do task $i - - 'sleep 0.02'; done >tasks.rec
     status_is 0 bash -c 'ulimit -n 20; runtasks -j 30 tasks.rec'
@@ -336,7 +337,7 @@ C
     grep -q '^attempt.a.1.*SIGKILL' log
 }
 
-# timeout(1) sends two, one to its child and one to the group.
+# timeout(1) sends two signals, one to its child and one to the process group.
 @test "two signals at once are one: a task has its grace time" {
     task a - - 'sh -c "trap \"sleep 0.1; echo kept >kept; exit\" TERM; echo >begun; while :; do sleep 0.01; done"' >tasks.rec
     env --default-signal runtasks tasks.rec >out 2>err &
@@ -350,7 +351,7 @@ C
     [ -s kept ]
 }
 
-# It ended in time, while the runner stood still.
+# The task ends within its timeout, while runtasks is stopped.
 @test "a task that has ended is not late" {
     task a - - 'sh -c "echo >begun; sleep 0.02"' | sed 's/inf/0.3/' >tasks.rec
     runtasks tasks.rec >out &
@@ -379,7 +380,7 @@ C
     grep -qx 'runtasks: folder: Is a directory' err
     status_is 4 runtasks --resume /dev/null tasks.rec
     grep -qx 'runtasks: /dev/null: not a file that can be read again' err
-    # attempts of tasks that are not there, comments, a cut first line
+    # a log with comments, an attempt of a task that is not in the list, and a line that was cut
     printf '# mine\nattempt\ta\t1\t0\t1\t0\nattempt\tz\t1\t0\t1\t0\nmark\n' >log
     status_is 0 runtasks --resume log tasks.rec
     [ "$(grep -c '^done.a' out)" = 1 ]
@@ -387,7 +388,8 @@ C
     [ "$(cut -f 1,2 log | tail -n 3)" = $'task\ta\nprocess\ta\nattempt\ta' ]
 }
 
-# What is in a folder is not removed, and not taken for whole: who reads it comes after.
+# The files that the interrupted task left in the folder are neither removed nor taken as complete: the task that
+# reads the folder runs after the new attempt.
 @test "an interrupted task that writes a folder is run again in it" {
     { task a - d/,d2 'sh -c "echo new >d/x"'
         task b d/ y 'cat d/x' stdout=y; } >tasks.rec

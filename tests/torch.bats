@@ -1,5 +1,5 @@
 # scripts/torch2graph: ResNet-50 as pdgen has it, work in closed form, measured times, what cannot be traced.
-# One process, for importing PyTorch takes seconds; skipped where there is none.
+# One process makes all graphs, because importing PyTorch takes seconds. Without PyTorch the tests are skipped.
 
 setup_file() {
     export PYTHONDONTWRITEBYTECODE=1
@@ -35,7 +35,8 @@ step() { partition --degree 1 "$1" | ramp-alloc | sim | sed -n 's/.*step=\([^\t]
     [ "$(step filled.rec)" = "$(step pdgen.rec)" ]
 }
 
-# Parameters; operations of products, of attention and of all others; backward, of products and of attention.
+# Prints the parameters, the operations of products, of attention and of all other ops, and the backward operations
+# of products and of attention.
 sums() { # FILE
     awk -F'\t' '$1 == "op" { split("", k); for (i = 7; i <= NF; i++) { split($i, p, "="); k[p[1]] = p[2] }
         class = k["class"] == "convolution" ? "matmul" : k["class"]
@@ -65,7 +66,7 @@ gpt 2400 36480 0 10120 72960 0
 fused 2400 33280 2100 8720 66560 5250
 vit 86567656 33697001472 1458597456 103183872 67394002944 3646493640
 W
-    # queries, keys and values are read once, 3 * 80 elements, and 80 are written
+    # queries, keys and values are each read once, 3 * 80 elements, and 80 elements are written
     [ "$(grep forward fused.rec | grep -c 'class=attention.*activation=160' )" = 2 ]
     [ "$(grep forward fused.rec | grep -c 'moved=640.class=attention' )" = 2 ]
     sums timed.rec | diff - <(echo "$((2 * 1200)) 10240 14440 3840 20480 30980") # of 4 bytes each

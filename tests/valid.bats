@@ -1,9 +1,8 @@
-# One validator: reccheck accepts what tools write, and refuses what they refuse. The cases'
-# own files are the streams. (What every stage makes of the samples: stages.bats; every
-# change of a line: unit/test_deletion.)
+# reccheck accepts all streams that tools write, and refuses all that they refuse. The streams are the files of the
+# cases. (stages.bats checks the output of every stage on the samples, unit/test_deletion every change of a line.)
 
 setup() { trap - DEBUG; cd "$ROOT/tests/cases" || exit; }
-# Every second file; with EVERY=1, as in CI, each.
+# True for every second file; with EVERY=1, as in CI, for each.
 is_turn() {
     turn=$((${turn-0} + 1))
     [ -n "${EVERY-}" ] || [ $((turn % 2)) = 1 ]
@@ -21,11 +20,11 @@ is_turn() {
     [ "$streams" -ge 10 ]
 }
 
-# What only the cluster can tell: which servers there are, what they hold, how long they take
-# (of the whole line, behind the place).
+# Messages about errors that reccheck cannot see without the cluster: which servers there are, what they hold, how
+# long transfers take. The expressions match the whole message after file and line.
 clusters="the rule '(servers are of the cluster|one job at a time on a server|the memory of a server)"
 clusters+="|racks as communication groups|more than a number holds|longer than a number holds"
-# Right, but not for this tool.
+# Messages about streams that are valid, but not for this tool.
 other="no trace, add or preempt|neither started nor blocked|the stream has (jobs|no graphs|a cluster)"
 other+="|no model record|a second model|has no config|there is no stage to serve|no queries came"
 

@@ -1,9 +1,10 @@
-"""Trains a small agent on scripts/rampipe_env.py, in Python alone, and compares it with others.
+"""Trains a small agent on scripts/rampipe_env.py in plain Python, and compares it with simple rules.
 
 The agent has a weight for each feature of an alternative. It takes the alternative with the highest
-weighted sum, and refuses the job if all are below 0. Its weights are found by the cross-entropy
-method: each generation tries weights around the mean on the same jobs, and the best quarter of them
-make the next mean and spread. What is printed are blocking rates, on jobs that it was not trained on.
+weighted sum of features, and refuses the job if all sums are below 0. The weights are found by the
+cross-entropy method (Rubinstein, 1999): each generation draws weights around the mean, tries all of them
+on the same jobs, and takes the mean and the spread of the best quarter for the next generation. It
+prints blocking rates on jobs that the agent was not trained on.
 """
 import argparse
 import os
@@ -16,11 +17,11 @@ from operator import mul
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
 from rampipe_env import RampipeEnv  # noqa: E402
 
-TRIED, BEST = 16, 4  # weights in a generation
+TRIED, BEST = 16, 4  # vectors of weights that a generation tries, and those that make the next one
 
 
 def blocking(env, choose, seeds, jobs):
-    """The mean over episodes, one a seed."""
+    """The mean blocking rate of episodes with these seeds. choose(observation, info) returns the action."""
     rates = []
     for seed in seeds:
         observation, info = env.reset(seed=seed, options={"jobs": jobs})
@@ -33,10 +34,12 @@ def blocking(env, choose, seeds, jobs):
 
 
 def valid(info):
+    """The degrees that can start."""
     return [a for a, can_start in enumerate(info["action_mask"]) if a and can_start]
 
 
 def agent(weights):
+    """The function that chooses by these weights. Of equal sums the smallest degree wins."""
     def choose(observation, info):
         best, action = 0.0, 0
         for a in valid(info):
@@ -48,15 +51,18 @@ def agent(weights):
 
 
 def at_random(draw):
+    """The rule that takes any degree that can start."""
     return lambda _, info: draw.choice(valid(info) or [0])
 
 
 def first(_, info):
+    """The rule that takes the smallest degree that can start."""
     return (valid(info) or [0])[0]
 
 
 def train(env, draw, jobs, until, generations):
-    """The mean after the last generation, and how many there were."""
+    """Returns the mean of the weights after the last generation, and the number of generations. Noise that
+    falls by 5 % a generation is added to the spread: without it the search would stop too early."""
     mean = [float(name == "one") for name in env.feature_names]
     spread = [0.5] * len(mean)
     done = 0
@@ -74,11 +80,12 @@ def train(env, draw, jobs, until, generations):
 
 def main():
     parser = argparse.ArgumentParser(description="Trains a small agent, and compares it with others.")
-    parser.add_argument("--seconds", type=float, default=60, help="of training (default 60)")
-    parser.add_argument("--generations", type=float, default=float("inf"), help="at most so many")
-    parser.add_argument("--interarrival", default="exponential:30", help="of jobs (default exponential:30)")
-    parser.add_argument("--jobs", type=int, default=300, help="of an episode (default 300)")
-    parser.add_argument("--seed", type=int, default=1, help="of training (default 1)")
+    parser.add_argument("--seconds", type=float, default=60, help="seconds of training (default 60)")
+    parser.add_argument("--generations", type=float, default=float("inf"), help="limit of generations")
+    parser.add_argument("--interarrival", default="exponential:30",
+                        help="distribution of the time between jobs (default exponential:30)")
+    parser.add_argument("--jobs", type=int, default=300, help="jobs of an episode (default 300)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the training (default 1)")
     args = parser.parse_args()
 
     draw = random.Random(args.seed)

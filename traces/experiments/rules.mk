@@ -1,31 +1,30 @@
-# What experiments share. A Makefile sets OUT, `sweep` (the values of points.yaml's parameters,
-# as options of task2graph), `ingredients` (files that make points: tools, inputs), `products`
-# (what is made of the points), and includes this.
+# The rules that all experiments share. A Makefile sets OUT, `sweep` (the values of the parameters of
+# points.yaml, as options of task2graph), `ingredients` (the tools and inputs that make the points) and
+# `products` (the files that are made from the points), and includes this file.
 #
-# A point is a file that takes time to make, and a task of points.yaml that makes it; runtasks
-# runs them, as many at a time as make may (-j), and goes on where it was stopped, as OUT/log
-# has it. On a terminal it says how many have ended and how long the rest takes, by itself; without
-# one nothing is said, and nothing of it stands in a product. With ENGINE=slurm all points run in one
-# job of Slurm: with as many processors as -j says, without -j in a node of their own, and with
-# SLURM_OPTIONS; OUT must be a folder that the node sees, too. The products are the same.
-# OUT/tasks.rec are the tasks: with other parameters, a task is another, and is run
-# again, or new. With other tools or inputs (OUT/ingredients) all are. What was made of other
-# points is removed first; OUT/points.rec says when each was made, and is younger than all.
-# Every recipe writes beside its target and renames; a failing stage or an empty product
-# leaves nothing.
+# A point is a file that takes time to make; a task of points.yaml makes it. runtasks runs as many tasks
+# at a time as make -j allows. OUT/log has the state of the run, from which a stopped run continues. On
+# a terminal runtasks shows its progress. With ENGINE=slurm all points run in one job of Slurm, with
+# SLURM_OPTIONS and as many processors as -j says, or without -j on a node of its own; OUT must then be a
+# folder that the node sees, too. The products are the same.
+#
+# OUT/tasks.rec has the tasks. If parameters change, the tasks that differ run again. If a tool or an
+# input changes (OUT/ingredients has their checksums), all tasks do. Products of the old points are removed
+# first. OUT/points.rec is written when all tasks have ended, so it is younger than all points. Every recipe
+# writes to a file beside its target and renames it; if a stage fails or the product is empty, no file is left.
 export PATH := $(abspath $(BIN)):$(PATH)
 export LC_ALL := C
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
-# behind the last stage of a pipeline
+# comes behind the last stage of a pipeline: its output becomes the target
 kept = >$@.part && test -s $@.part && mv $@.part $@ || { rm -f $@.part; exit 1; }
-# makes $@.new the target if it says something else, without $(1)
+# replaces the target by $@.new if they differ, and then removes $(1) and the products, which are outdated
 stamp = if cmp -s $@.new $@; then rm $@.new; else rm -f $(1) $(products) && mv $@.new $@; fi
 comma := ,
 space := $(subst ,, )
-# words -> values of --set
+# words as the values of a --set: with commas between them, and their own commas as %2C
 values_of = $(subst $(space),$(comma),$(strip $(subst $(comma),%2C,$(subst %,%25,$(1)))))
-# one value, whatever is in it
+# a text as one value of a --set, whatever characters it has
 text_of = '$(subst $(comma),%2C,$(subst %,%25,$(1)))'
 
 .PHONY: all clean always
@@ -43,7 +42,7 @@ $(OUT)/tasks.rec: points.yaml $(OUT)/ingredients always
 
 ENGINE ?= local
 SLURM_OPTIONS ?=
-# make -j4: runtasks -j4; make: one at a time; make -j: as many as there are processors
+# make -jN gives runtasks -jN, make without -j gives -j1, and make -j none: as many as there are processors
 local = $(filter-out -j,$(or $(filter -j%,$(MAKEFLAGS)),-j1))
 slurm = --engine slurm $(filter-out -j,$(filter -j%,$(MAKEFLAGS))) --slurm-options '$(SLURM_OPTIONS)'
 $(if $(filter local slurm,$(ENGINE)),,$(error ENGINE must be local or slurm, got '$(ENGINE)'))

@@ -1,7 +1,7 @@
-"""Powers of a matrix, which tasks pass on as arguments. usage: arguments.py [POWERS [SIZE]]
+"""Computes powers of a matrix; tasks pass them on as arguments. usage: arguments.py [POWERS [SIZE]]
 
-What a task returns is an argument of the next ones. Powers are found by squaring, so many of them can
-be computed at one time."""
+The result of a task is an argument of later ones. Power n is the product of two powers of about n/2, so
+many powers can be computed in parallel."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
-"""Powers of a matrix, which tasks pass on in a dictionary. usage: dictionary.py [POWERS [SIZE]]
+"""Computes powers of a matrix; tasks pass them on in a dictionary. usage: dictionary.py [POWERS [SIZE]]
 
-As files.py, but powers are under keys of a dictionary that all tasks share; what a task is, and which
-keys it reads and writes, says the template power.yml."""
+Like files.py, but the powers are values of a dictionary that all tasks share. The template power.yml says
+which function a task calls, and which keys it reads and writes."""
 
 import os
 import sys

@@ -1,7 +1,8 @@
-"""Powers of a matrix, which tasks pass on in files. usage: files.py [POWERS [SIZE]]
+"""Computes powers of a matrix; tasks pass them on in files. usage: files.py [POWERS [SIZE]]
 
-Each task reads the power before from a file, and writes its own. A second chain sums what the first
-has written: the batch finds out from the files which of its tasks can run beside the first."""
+Each task of a chain reads the last power from a file, and writes the next one. More tasks compute the
+traces of the powers. By the files that tasks read and write, the batch finds out which traces can be
+computed while the chain still runs."""
 
 import os
 import pickle

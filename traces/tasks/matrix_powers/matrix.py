@@ -1,11 +1,11 @@
-"""Matrices of the three programs beside it: with numpy if it is there, else lists of whole numbers."""
+"""Matrices for the three programs beside this file: numpy arrays if numpy is installed, otherwise lists."""
 
 try:
     import numpy
 except ImportError:
     numpy = None
 
-PRIME = 1000003  # of what is computed the remainder is kept: it is exact, with numpy and without
+PRIME = 1000003  # all numbers are taken modulo this prime, so that they are exact with numpy and without
 
 
 def vandermonde(n):
@@ -25,7 +25,7 @@ def trace(a):
 
 
 def trace_of_power(a, n):
-    """What all programs must find, computed here one after the other."""
+    """The result that all programs must find, computed without tasks."""
     power = a
     for _ in range(n - 1):
         power = multiply(power, a)
