@@ -394,8 +394,9 @@ struct alloc_agent;
 struct alloc_agent_options {
     const char *name;    /* for messages */
     const char *command; /* started in a shell; NULL: the agent is running already */
-    int from,
-        to; /* if it is: answers are read from one descriptor, asks go to the other */
+    /* Only if it is running already: the descriptors that answers are read from and asks
+     * are written to. */
+    int from, to;
     double timeout; /* for each answer, and for its end, seconds; may be INFINITY */
     const struct net_cluster *cluster; /* written to the agent at the start */
     const char *provenance;            /* the "#@" line of the stream that it reads */
