@@ -481,7 +481,7 @@ run_machines(struct floorer *f, double *over, struct rec_error *err)
 }
 
 /* Inserts a node whose head is known into f->sorted. Returns how many nodes it moved:
- * few, because heads grow along the order. */
+ * usually few, because heads mostly grow along the order. */
 static uint32_t
 sort_in(struct floorer *f, uint32_t index)
 {
