@@ -146,8 +146,8 @@ struct learn_options {
  * means by more than two standard errors. An expert starts again from the best of the
  * others, if that is better there and its value beats that of the expert's first start.
  * Else, if the expert's own value does not beat that of its first start, it starts again
- * from there with steps of sigma / 10; if it did so before, and its first start is better,
- * it rests.
+ * from there with steps of sigma / 10; if it did so before, and its first start is
+ * better, it rests.
  *
  * End: candidates are the mean of the strategy's means over the last third of the
  * generations, the means over each sixth but the first, and the points that the expert
