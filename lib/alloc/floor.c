@@ -59,7 +59,7 @@ struct node {
 
 struct edge {
     uint32_t from, to;
-    double seconds; /* least time of a dep of it that crosses servers */
+    double seconds; /* least time of one of its deps, if that crosses servers */
 };
 
 struct floorer {
