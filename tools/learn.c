@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Held-out episodes have seeds from here on; a training's have smaller ones. */
+/* The first seed of held-out episodes; those of training are smaller. */
 enum { HELD_OUT = 1000001 };
-/* Experts look at each other: that takes the square of these in memory. */
+/* Experts are compared in each other's settings: memory grows with the square. */
 enum { SETTINGS_MAX = 10000 };
 
 struct learning {
@@ -37,7 +37,8 @@ struct learning {
 
 static volatile sig_atomic_t interrupted; /* the signal; 0: none */
 
-/* What is learned so far is the result. Later signals change nothing: timeout(1) sends two. */
+/* Ends the training, with what is learned so far as the result. A second signal changes
+ * nothing: timeout(1) sends two. */
 static void
 interrupt(int number)
 {
@@ -66,7 +67,8 @@ check_dist(struct learning *l, const char *option, const char *text)
     return false;
 }
 
-/* The next item of a list; "pmf:1=0.5,2=0.5" is one. */
+/* The next item of a list that is separated by commas. An item may have commas itself, as
+ * "pmf:1=0.5,2=0.5": a piece with "=" and no ":" before it belongs to the last item. */
 static bool
 next_item(struct rec_str *rest, struct rec_str *item)
 {
@@ -96,7 +98,7 @@ add_setting(struct learning *l, const char *interarrival, struct rec_str fractio
     return true;
 }
 
-/* A mean is that of exponential times. */
+/* The interarrival distribution of a load: a number is the mean of an exponential one. */
 static const char *
 copy_interarrival(struct learning *l, struct rec_str load)
 {
@@ -117,7 +119,7 @@ copy_interarrival(struct learning *l, struct rec_str load)
     return copy && check_dist(l, "loads", copy) ? copy : NULL;
 }
 
-/* A load with each of the fractions, or with its own. */
+/* Adds a load with each of the fractions, or if it is LOAD@FRACTION, with its own. */
 static bool
 add_load(struct learning *l, struct rec_str own, const char *fractions)
 {
@@ -266,7 +268,7 @@ tell(void *context, const struct learn_progress *p)
     cli_progress_share(l->cli, p->share, p->generation, what);
 }
 
-/* The blocking rate on episodes that it was not trained on. */
+/* Reports the blocking rate on episodes that were not used in training. */
 static bool
 judge(struct learning *l)
 {
@@ -304,7 +306,8 @@ judge(struct learning *l)
     return ok;
 }
 
-/* The provenance is that of a training which ends like this one by itself. */
+/* Trains. The provenance gets the number of generations, and --final 0 if it was
+ * interrupted: run again, that command gives the same result without an interrupt. */
 static bool
 train(struct learning *l)
 {
@@ -333,7 +336,8 @@ train(struct learning *l)
            (!stopped || cli_set_provenance(cli, "final", 0));
 }
 
-/* A signal ends training and judging, not the tool. */
+/* SIGINT and SIGTERM end training and judging, not the tool, which then writes its
+ * result. */
 static bool
 train_and_judge(struct learning *l)
 {

@@ -47,7 +47,7 @@ read_item(struct rec_str text, struct graph_split_op *item)
     return true;
 }
 
-/* Appends to the list what it does not have yet. */
+/* Appends an item to the list; an op may be named only once. */
 static bool
 add_item(struct partition *p, struct rec_map *named, struct graph_split_op item,
          struct graph_split_op **list, size_t *room)
@@ -83,8 +83,8 @@ read_list(struct partition *p, const char *text, struct graph_split_op **list)
     return ok;
 }
 
-/* CxRxS: the numbers of parts that have a block there; more than one are even, as by the
- * SiP-ML rule. */
+/* CxRxS: the numbers of parts that have a block on such a cluster: 1 and even numbers,
+ * for the SiP-ML rule makes no others. */
 static bool
 read_legal_parts(struct partition *p, const char *text)
 {
@@ -133,7 +133,8 @@ read_options(struct partition *p, const struct partition_args *args,
            (!args->split_given || read_list(p, args->split_arg, list));
 }
 
-/* What stood inside the graph and is not ours comes after it. */
+/* Keeps a line that stands inside a graph and is not a part of it: it is written behind
+ * the graph. */
 static bool
 hold(struct partition *p, struct rec_str line)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A partitioned graph that a job is the first to need. */
+/* A partitioned graph that is not in the output yet, and that the current job needs. */
 struct wanted {
     const struct graph *graph;
     uint32_t degree;
@@ -29,8 +29,9 @@ struct policy {
     size_t list_len, list_room;
     struct wanted *wanted; /* those of them that are not in the output yet */
     size_t nwanted, wanted_room;
-    double
-        made; /* ops and deps of all that are, and alternatives, on which there is a limit */
+    /* Ops and deps of all graphs that were made, and alternatives of jobs (see
+     * count_alternatives()), against `limit`. */
+    double made;
     struct rec_limit limit;
     bool warned;
 };
@@ -139,9 +140,9 @@ write_wanted(struct policy *p)
 }
 
 /*
- * A job has n alternatives more, which are written for each job anew. As many as its
- * record has bytes are not counted: they make the output larger by a factor, however many
- * jobs there are. What a few bytes can ask for are thousands of degrees.
+ * Counts n more alternatives of a job against the limit. The names of alternatives are
+ * written for each job, so a short record could make a long one. As many alternatives as
+ * its record has bytes are free: they only make the output larger by a constant factor.
  */
 static bool
 count_alternatives(struct policy *p, const struct rec *rec, uint32_t n, double *all)

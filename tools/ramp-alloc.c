@@ -24,7 +24,7 @@ struct ramp_alloc {
     bool cluster_written;
 };
 
-/* An error of the library in the value of an option names the option. */
+/* Puts the name of the option before an error of the library about its value. */
 static bool
 explain(struct cli *cli, const char *option)
 {
@@ -32,7 +32,7 @@ explain(struct cli *cli, const char *option)
     return cli_usage(cli, "--%s %s", option, err.text);
 }
 
-/* --choose, and what rollouts take */
+/* --choose, and the options of rollouts. */
 static bool
 read_chooser(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
@@ -62,7 +62,7 @@ read_chooser(struct ramp_alloc *r, const struct ramp_alloc_args *args)
     return err->code == REC_USAGE ? explain(cli, option) : false;
 }
 
-/* --agent COMMAND, or fd:IN,OUT of a process that is there already */
+/* --agent COMMAND, or fd:IN,OUT for a process that is running already. */
 static bool
 read_agent(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
@@ -161,7 +161,7 @@ write_layout(struct rec_writer *writer, const struct sim_layout *layout,
     }
 }
 
-/* Not as many servers as parts were asked for. */
+/* True if the job does not take as many servers as its degree says. */
 static bool
 takes_others(const struct alloc_decision *decision)
 {
@@ -196,7 +196,7 @@ failed_op(const struct alloc_decision *decision)
     return &graph->op[graph->member[graph->unit[decision->failed].first]];
 }
 
-/* How much memory the op that could not be placed lacks. */
+/* Writes which op could not be placed, and how much memory it lacks. */
 static void
 explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decision)
 {
@@ -221,7 +221,7 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
                  r->options.placer.cluster.memory, needs - decision->left, all);
 }
 
-/* Why no block was found for the op that could not be placed. */
+/* Tells why no block was found for the op that could not be placed. */
 static void
 explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decision)
 {
@@ -243,7 +243,7 @@ explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decisi
         shape[0], shape[1], shape[2], legal);
 }
 
-/* Each op has at most so many parts, but ops need not share their servers. */
+/* Tells why a layout has another number of servers than the graph's degree. */
 static void
 explain_servers(const struct ramp_alloc *r, const struct alloc_decision *decision)
 {

@@ -22,7 +22,7 @@ struct ramp_cluster_options {
         .heuristic = (args)->heuristic_arg, .meta = (args)->meta_arg                \
     }
 
-/* What struct alloc_admission_options has of it. */
+/* The values as fields of struct alloc_admission_options. */
 struct ramp_cluster {
     struct alloc_placer_options placer;
     uint32_t *down; /* owned */

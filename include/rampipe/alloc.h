@@ -2,12 +2,13 @@
  * rampipe/alloc.h - who gets which servers: plans, heuristics, policies, admission.
  *
  *     alloc_plan       what placing needs to know of a graph: units in order, parents
- *     alloc_place      the plan on the free servers, by a heuristic: units to their
- *                      parents' servers if that is possible, else to a free block of a
- *                      legal shape; tasks to whichever server is free first
- *     alloc_policy     how much a job is offered to be partitioned
+ *     alloc_place      places a plan on the free servers by a heuristic: a unit goes to
+ *                      the servers of one of its parents if that is possible, else to a
+ *                      free block of a legal shape; a task goes to the server that is
+ *                      free first
+ *     alloc_policy     into how many parts the ops of a job may be split
  *     alloc_admission  jobs arrive, take servers, wait or are turned away
- *     alloc_relaxation how many jobs could start, whoever chooses
+ *     alloc_relaxation an upper bound on how many jobs any chooser could start
  *
  * Sources: the GreedyBlockAllocator notebook of RAMP, and the ddls simulator
  * ("Partitioning Distributed Compute Jobs with Reinforcement Learning and Graph Neural
@@ -30,38 +31,42 @@ REC_BEGIN_DECLS
 /** One unit to place; its twin goes to the same servers. */
 struct alloc_step {
     uint32_t unit;
-    uint32_t first_parent, nparents; /* parent[first_parent...]: earlier steps */
-    double memory; /* of one part (the largest), shared with its twin, bytes */
+    uint32_t first_parent, nparents; /* its parents: plan->parent[first_parent...] */
+    double memory; /* that the largest part needs; it and its twin share it, bytes */
 };
 
 /**
- * The units that are placed (all but the twins of others), in Kahn's order of the
- * unpartitioned graph: first in first out, in order of ops and deps.
+ * The units in the order in which they are placed: Kahn's order of the unpartitioned
+ * graph, first in first out, in order of ops and deps. A backward unit that has a twin is
+ * not among them: it goes where its twin goes.
  */
 struct alloc_plan {
     const struct graph *graph; /* borrowed */
     struct alloc_step *step;
     uint32_t nsteps;
-    uint32_t largest; /* number of parts of a step; at least 1 */
-    double memory;  /* of a part of every step: all that one server can be given, bytes */
-    uint32_t *kind; /* steps: the first of each number of parts */
+    uint32_t largest; /* most parts that a step has; at least 1 */
+    /* Bytes of one part of each step, summed: no server can be asked for more, because
+     * the parts of a unit go to different servers. */
+    double memory;
+    uint32_t *kind; /* for each number of parts that occurs: the first step that has it */
     uint32_t nkinds;
-    bool tasks;       /* all ops are tasks, and whole */
-    uint32_t *parent; /* in order of deps */
-    uint32_t *twin; /* per member of graph->member: its twin's place there, or its own */
+    bool tasks;       /* all ops are tasks, and none is split */
+    uint32_t *parent; /* earlier steps; those of one step are in order of deps */
+    uint32_t *twin;   /* per index into graph->member: that of its twin, or its own */
 };
 
 bool alloc_plan_make(const struct graph *graph, struct alloc_plan *plan,
                      struct rec_error *err) REC_MUST_CHECK;
 void alloc_plan_free(struct alloc_plan *plan);
-/** Bytes that one part of a unit (the largest) shares with its twin. */
+/** Bytes that the largest part of a unit needs, its twin included: a part and its twin
+ * share their memory, so the larger of the two counts. */
 double alloc_part_memory(const struct graph *graph, uint32_t unit);
 
 enum alloc_outcome { ALLOC_PLACED, ALLOC_NO_SERVERS, ALLOC_NO_BLOCK, ALLOC_NO_MEMORY };
 /** The CAUSE of a block record; "placed" for ALLOC_PLACED. */
 const char *alloc_outcome_name(enum alloc_outcome outcome);
 
-/** Which servers are free: nobody's, and in service. */
+/** Which servers are free: in service and held by no job. */
 struct alloc_vacancy;
 
 /** All servers of a cluster are free. NULL: out of memory. */
@@ -74,19 +79,21 @@ void alloc_set_free(struct alloc_vacancy *vacancy, uint32_t server, bool free);
 
 struct alloc_placer; /* a cluster, and the job that is being placed on it */
 
-/** A way to place a plan; a row a heuristic. */
+/** A way to place a plan. Each heuristic is a row of alloc_heuristics. */
 struct alloc_heuristic {
-    const char *name; /* as users say it; NULL ends the table */
-    /* Places the plan with the functions of lib/alloc/placer.h; what it placed before it
-     * failed is forgotten. */
+    const char *name; /* as users write it; NULL ends the table */
+    /* Places the plan with the functions of lib/alloc/placer.h. If it fails, the caller
+     * ignores what it has placed. */
     enum alloc_outcome (*place)(struct alloc_placer *placer,
                                 const struct alloc_plan *plan);
-    bool
-        pure; /* the same plan on the same free servers gives the same: a placement may be
-                  remembered. One that is not draws from alloc_placer_rng() */
-    bool whole; /* any free block in the cluster will do, the first is taken */
-    bool alike; /* wherever there is room for a plan, its parts lie to each other as on an
-                   empty cluster: it holds as many servers and takes as long */
+    /* The same plan on the same free servers always gets the same placement, so it may be
+     * remembered. A heuristic that is not pure draws from alloc_placer_rng(). */
+    bool pure;
+    /* A unit may go to any free block of the cluster, and takes the first one. */
+    bool whole;
+    /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
+     * the job holds as many servers, and a step takes as long. */
+    bool alike;
 };
 
 extern const struct alloc_heuristic alloc_heuristics[];
@@ -106,26 +113,28 @@ void alloc_placer_free(struct alloc_placer *placer);
 /** For heuristics that are not pure. */
 struct rng *alloc_placer_rng(struct alloc_placer *placer);
 
-/** A placement; the arrays belong to the placer until its next use. */
+/** A placement. The placer owns the arrays; they are valid until its next use. */
 struct alloc_placement {
     enum alloc_outcome outcome;
-    uint32_t failed;        /* if not placed: the unit of graph->unit that was not */
-    double left;            /* no_memory: bytes left on every server of the block of free
-                               servers with most, of those that the unit may go to */
-    const uint32_t *server; /* per member of graph->member: its server; twins included */
-    const uint32_t *held;   /* the job's servers: used ones in order of first use, then
-                               others it reserves */
+    uint32_t failed; /* if not placed: the index in graph->unit of the unit that failed */
+    /* If the outcome is ALLOC_NO_MEMORY: of the free blocks that the failed unit could
+     * have gone to, the one with most room has this much left on its fullest server,
+     * bytes. */
+    double left;
+    const uint32_t *server; /* per index into graph->member: its server; twins included */
+    /* The job's servers: first those that it uses, in order of first use, then those that
+     * it only reserves. */
+    const uint32_t *held;
     uint32_t nheld, nused;
-    const uint32_t
-        *order; /* of tasks: the plan's steps in order of their starts; else NULL */
+    const uint32_t *order; /* of tasks: steps of the plan in order of start; else NULL */
 };
 
 /**
- * Places a plan on an empty job, on servers that are free; nothing of `vacancy` is
- * changed. Each server is checked for memory. Tasks are placed by list scheduling,
- * whatever the heuristic: whenever a server is free, the task that is ready and has the
- * longest path behind it goes there (Graham 1966, with ranks of the critical path); so
- * many servers are the job's as that uses. False: out of memory.
+ * Places a plan on free servers. `vacancy` is not changed: the caller marks the servers
+ * as taken. No server is given more than its memory. Tasks are placed by list scheduling,
+ * whatever the heuristic: whenever a server is free, it gets the ready task that has the
+ * longest path from its start to the end (Graham 1966, with ranks of the critical path);
+ * the job holds the servers that this uses. False: out of memory.
  */
 bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
                  const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
@@ -137,8 +146,9 @@ bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
 #define ALLOC_DEGREES_MAX 4096
 
 /**
- * The degrees up to `most` that have a block on an empty cluster of this shape,
- * ascending: 1 and even numbers for which net_has_block(). Returns how many.
+ * Writes the degrees up to `most` that have a block on an empty cluster of this shape, in
+ * ascending order: 1, and the even numbers for which net_has_block() is true. Returns how
+ * many there are, at most ALLOC_DEGREES_MAX.
  */
 uint32_t alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
                              uint32_t degree[ALLOC_DEGREES_MAX]);
@@ -147,187 +157,215 @@ uint32_t alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
 struct alloc_offer {
     const uint32_t *valid; /* ascending */
     uint32_t nvalid;       /* at least 1 */
-    uint32_t limit;        /* of a policy that takes a number */
+    uint32_t limit;        /* the N of a policy NAME:N */
     double sequential;     /* time on one server, seconds */
-    double deadline;       /* it may take, seconds */
-    struct rng *rng;       /* of a policy that draws */
+    double deadline;       /* longest acceptable completion time, seconds */
+    struct rng *rng;       /* for a policy that draws */
 };
 
-/** How much a job may be partitioned; a row a policy. */
+/** Which degrees a job is offered. Each policy is a row of alloc_policies. */
 struct alloc_policy {
     const char *name; /* NULL ends the table */
-    bool limited;     /* takes a number, NAME:N */
-    bool random;
-    /* offered[], in order of preference; how many, at least 1 and at most nvalid */
+    bool limited;     /* it can be written NAME:N */
+    bool random;      /* it draws from offer->rng */
+    /* Fills offered[] in order of preference, and returns how many degrees it has
+     * written: at least 1, at most nvalid. */
     uint32_t (*offer)(const struct alloc_offer *offer, uint32_t *offered);
 };
 
 /**
- * none: 1; min: 2, then 1; max: the largest first; sip-ml[:N]: the largest up to N first;
- * acceptable-jct: the smallest that could meet the deadline if nothing but computing took
- * time, then smaller ones; random: all, in random order; all: the smallest first. Source:
- * the heuristics of the ddls simulator (NoParallelism, MinParallelism, MaxParallelism,
- * SiPML, AcceptableJCT), which take the first of these that the cluster has servers for.
+ * Of the valid degrees,
+ *     none            offers 1
+ *     min             offers 2, then 1
+ *     max             offers all, the largest first
+ *     sip-ml[:N]      offers those up to N, the largest first
+ *     acceptable-jct  offers the smallest that would meet the deadline if only computing
+ *                     took time, then the smaller ones
+ *     random          offers all in random order
+ *     all             offers all, the smallest first
+ * Source: the heuristics of the ddls simulator (NoParallelism, MinParallelism,
+ * MaxParallelism, SiPML, AcceptableJCT), which take the first of these that the cluster
+ * has servers for.
  */
 extern const struct alloc_policy alloc_policies[];
 
 /* ---- which alternative --------------------------------------------------- */
 
-/** An alternative of a job, tried on the servers that are free; valid during the
+/** What trying an alternative of a job on the free servers gave; valid during the
  * decision. */
 struct alloc_alternative {
-    uint32_t graph;    /* its number in the store */
-    const char *cause; /* why it cannot start; NULL: it can, and then: */
+    uint32_t graph;    /* its index in the store */
+    const char *cause; /* why it cannot start; NULL: it can */
+    /* If it was placed: it can start, or its cause is "deadline". */
     uint32_t nservers;
     const uint32_t *servers; /* per slot */
     double step;             /* time of a training step, seconds */
     double finish;           /* when it would complete, seconds */
 };
 
-/** A job at hand, and the alternatives that it came with: asked for one by one, for
- * trying one takes time. */
+/** The job that is to be decided, and its alternatives. A chooser asks for them one by
+ * one, because trying one takes time. */
 struct alloc_question;
 
 /** How many alternatives there are, at least 1. */
 uint32_t alloc_question_count(const struct alloc_question *question);
+/** How many servers are free. */
 uint32_t alloc_question_free_servers(const struct alloc_question *question);
-/** The degree of an alternative's graph: its degree=, or the most parts that an op
- * has. */
+/** The degree of an alternative's graph: its key degree=, or if it has none, the most
+ * parts that one of its ops has. */
 bool alloc_question_degree(struct alloc_question *question, uint32_t i, uint32_t *degree,
                            struct rec_error *err) REC_MUST_CHECK;
-/** Tries an alternative; one that was tried in this decision is remembered. NULL:
- * *err. */
+/** Tries an alternative: places it and simulates a step. The result is remembered, so
+ * that trying it again in the same decision costs nothing. NULL: *err. */
 const struct alloc_alternative *alloc_question_try(struct alloc_question *question,
                                                    uint32_t i,
                                                    struct rec_error *err) REC_MUST_CHECK;
 
 /**
- * What a learned scorer and an agent see of an alternative, without units. Of the
- * cluster: N servers, f of them free; of the arrivals so far, this one included: W the
- * mean of sequential time times steps, ia the mean time between them, kept within W/N
- * e^-5 to W/N e^5 (of the first: W/N); load l = ln(W / (ia N)) / 2. Of the alternative: n
- * servers, t from arrival to completion. h(d) = log2(1 + d) / log2(1 + N). A job needs a
- * speed-up of sequential time times steps / deadline, here at most N.
+ * A number without unit by which a learned scorer or an agent judges an alternative. The
+ * formulas use
+ *     N     servers of the cluster
+ *     f     free servers
+ *     W     mean of sequential time * steps over the jobs so far, this one included
+ *     ia    mean time between their arrivals, kept between W/N e^-5 and W/N e^5; before
+ *           the second arrival: W/N
+ *     l     load, ln(W / (ia N)) / 2
+ *     n     servers of the alternative
+ *     t     time from the job's arrival to its completion by this alternative
+ *     h(d)  log2(1 + d) / log2(1 + N)
+ * The speed-up that a job needs is sequential time * steps / deadline, at most N.
  */
 struct alloc_feature {
     const char *name;    /* NULL ends the table */
-    const char *meaning; /* a formula */
-    double
-        spread; /* about how much alternatives, or jobs, differ in it: learning's unit */
-    bool
-        regime; /* the regime's, or a product with what is: hardly changes in a setting */
+    const char *meaning; /* its formula */
+    /* About how much it differs among alternatives or among jobs. Training measures
+     * weights in units of 1 / spread. */
+    double spread;
+    /* It belongs to the regime, or is a product with a feature that does. Where the
+     * regime does not change, it says nothing that the other features do not say. */
+    bool regime;
 };
 
 extern const struct alloc_feature alloc_features[];
 #define ALLOC_FEATURES 47
 
 /**
- * The regime: those features that say how jobs come (load, need, spread, variation), the
- * same for all alternatives of a job.
+ * The regime is how jobs come. Four features describe it (load, need, spread, variation);
+ * they are the same for all alternatives of a job.
  */
 struct alloc_regime {
-    int feature; /* its number in the table */
-    double unit; /* what two regimes differ in is measured in */
+    int feature; /* its index in alloc_features */
+    double unit; /* a difference of two regimes in this feature is divided by it */
 };
 #define ALLOC_REGIME 4
 extern const struct alloc_regime alloc_regime[ALLOC_REGIME];
 
-/** The features of an alternative that was tried and can start, in order of the table. */
+/** The features, in order of the table, of an alternative that has been tried and can
+ * start. */
 bool alloc_question_features(struct alloc_question *question, uint32_t i,
                              double value[ALLOC_FEATURES],
                              struct rec_error *err) REC_MUST_CHECK;
 
-/** Answers that are no alternative's number: none can start; the job is not wanted. Its
- * block has the cause policy if it could have started or waited, else that of the last
- * alternative. */
+/** The chooser's answer if no alternative can start. */
 #define ALLOC_NONE UINT32_MAX
+/** The chooser's answer if the job is not wanted. It is blocked: its cause is policy if
+ * it could have started or waited, else what kept the last alternative from starting. */
 #define ALLOC_REFUSED (UINT32_MAX - 1)
 
+/** Most hidden units that an expert can have. */
 #define ALLOC_UNITS_MAX 1000
 
 /**
- * An expert: the weighted sum of an alternative's features, and of the outputs of hidden
- * units, each tanh of a weighted sum of the features.
+ * An expert scores an alternative by the weighted sum of its features and of the outputs
+ * of hidden units. The output of a hidden unit is tanh of a weighted sum of the features.
  */
 struct alloc_expert {
-    double center[ALLOC_REGIME]; /* the regime in which it is at home */
-    double *weight; /* owned: ALLOC_FEATURES; of each unit as many, and its own */
+    double center[ALLOC_REGIME]; /* the regime that it was trained for */
+    /* Owned, alloc_scorer_size() numbers: those of the ALLOC_FEATURES features, then for
+     * each hidden unit those of the features in it, and that of its output. */
+    double *weight;
 };
 
 /**
- * A learned scorer: experts, of which that one gives the scores whose center is nearest,
- * in the units of the regime (of equally near ones the first; a mixture of experts with
- * the hard gate of a nearest prototype, after Jacobs, Jordan, Nowlan and Hinton,
- * "Adaptive Mixtures of Local Experts", 1991). The alternative with the highest score is
- * chosen, if that is at least 0; else the job is refused.
+ * A learned scorer is a mixture of experts. The expert whose center is nearest to the
+ * regime gives the scores; distances are in the units of alloc_regime, and of equally
+ * near experts the first counts (the hard gate of a nearest prototype, after Jacobs,
+ * Jordan, Nowlan and Hinton, "Adaptive Mixtures of Local Experts", 1991). The alternative
+ * with the highest score is chosen if that is at least 0; else the job is refused.
  */
 struct alloc_scorer {
-    const struct alloc_heuristic
-        *heuristic; /* it was trained with; NULL: that is not known */
-    uint32_t units; /* each expert's */
+    const struct alloc_heuristic *heuristic; /* used in training; NULL: not known */
+    uint32_t units;                          /* hidden units of each expert */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
 };
 
-/** All weights and centers are 0. NULL: *err. */
+/** A scorer whose weights and centers are all 0. NULL: *err. */
 struct alloc_scorer *alloc_scorer_new(uint32_t units, uint32_t nexperts,
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `scorer` may be NULL. */
 void alloc_scorer_free(void *scorer);
-/** How many weights an expert has. */
+/** How many weights an expert with so many hidden units has. */
 size_t alloc_scorer_size(uint32_t units);
+/** The score by the expert whose center is nearest to the regime in `feature`. */
 double alloc_scorer_score(const struct alloc_scorer *scorer,
                           const double feature[ALLOC_FEATURES]);
 /** Reads policy, expert and weight records. NULL: *err. */
 struct alloc_scorer *alloc_scorer_read(const char *path,
                                        struct rec_error *err) REC_MUST_CHECK;
-/** The center of an only expert, which is always the nearest, is not written. */
+/** Writes the records that alloc_scorer_read() reads. A scorer with one expert has no
+ * expert record: its center does not matter. */
 void alloc_scorer_write(const struct alloc_scorer *scorer, struct rec_writer *writer);
 
 struct alloc_admission_options;
 
 struct alloc_choosing;
 
-/** What a chooser is opened with; borrowed for as long as it is open. */
+/** What a chooser is opened with. All of it is borrowed for as long as it is open. */
 struct alloc_choice {
-    const char *argument;
+    const char *argument; /* the text behind NAME: */
     /* For rollouts: */
-    const struct alloc_admission_options *admission; /* where jobs go, and wait */
+    const struct alloc_admission_options *admission; /* the cluster and its rules */
     struct graph_store *store;
-    const struct alloc_choosing *base; /* which chooses in their futures */
-    uint32_t horizon;                  /* jobs of a future */
+    const struct alloc_choosing *base; /* the chooser that decides in the futures */
+    uint32_t horizon;                  /* jobs in a future */
     uint32_t seed;
 };
 
-/** Chooses among the alternatives of a job; a row a way to choose. */
+/** Chooses among the alternatives of a job. Each way to choose is a row. */
 struct alloc_chooser {
-    const char *name;     /* as users say it; NULL ends the table */
-    const char *argument; /* what follows it behind a colon: "FILE"; NULL: nothing does */
-    bool observes;        /* it asks for features */
-    /* Makes its self; `free` is given it in the end. NULL: it has none. */
+    const char *name;     /* as users write it; NULL ends the table */
+    const char *argument; /* what must follow behind a colon: "FILE"; NULL: nothing may */
+    bool observes;        /* it uses features, so arrivals must be counted for it */
+    /* Makes the state that `decide` gets as `self`, and that `free` frees. NULL: this
+     * chooser has no state. */
     void *(*open)(const struct alloc_choice *choice, struct rec_error *err);
     void (*free)(void *self);
-    /* *choice: an alternative that was tried and can start, ALLOC_NONE (the job waits, or
-     * is blocked by what kept the last one from starting) or ALLOC_REFUSED. False:
-     * *err. */
+    /* Sets *choice to an alternative that was tried and can start, to ALLOC_NONE (the job
+     * waits, or is blocked by what kept the last alternative from starting) or to
+     * ALLOC_REFUSED. False: *err. */
     bool (*decide)(void *self, struct alloc_question *question, uint32_t *choice,
                    struct rec_error *err);
 };
 
 /**
- * first: the first that can be placed and meets the deadline; first-degree: the first
- * whose degree is at most the number of free servers; if that fails, none (the published
- * simulator); fastest: of those that can start, the one that completes first;
- * fewest-servers: the one with the fewest servers; learned:FILE: by the scorer of a file;
- * rollout:N: what another chooser, the base, would take, unless with another alternative,
- * or none, more jobs are accepted in N sampled futures in which the base decides, by more
- * than the standard error of the mean difference: jobs and times between them are drawn
- * from those that came, the same for all alternatives (one step of policy improvement;
- * Bertsekas, "Rollout, Policy Iteration, and Distributed Reinforcement Learning", 2020).
+ *     first           the first alternative that can be placed and meets the deadline
+ *     first-degree    the first whose degree is at most the number of free servers; if
+ *                     that one cannot start, none (as in the published simulator)
+ *     fastest         of those that can start, the one that completes first
+ *     fewest-servers  of those that can start, the one with the fewest servers
+ *     learned:FILE    the one that the scorer of a file scores highest
+ *     rollout:N       improves the answer of another chooser, the base, by N futures
+ *
+ * The jobs of a future, and the times between them, are drawn from those that came; the
+ * base decides in it. The base's answer for the job at hand is taken, unless another
+ * answer leads to more accepted jobs in the same futures, by more than the standard error
+ * of the mean difference. (One step of policy improvement; Bertsekas, "Rollout, Policy
+ * Iteration, and Distributed Reinforcement Learning", 2020.)
  */
 extern const struct alloc_chooser alloc_choosers[];
 
-/** The row of this name, NULL: there is none. */
+/** The row of this name; NULL: there is none. */
 const struct alloc_chooser *alloc_chooser_find(struct rec_str name);
 
 /** A chooser that is open. Starts as {0}. */
@@ -337,14 +375,14 @@ struct alloc_choosing {
     char *argument; /* owned */
 };
 
-/** Opens a chooser as users say it, NAME or NAME:ARGUMENT, with what else is in *choice.
- * REC_USAGE: what would be right. */
+/** Opens the chooser that `text` names, as NAME or NAME:ARGUMENT; the rest of what it
+ * needs is in *choice. REC_USAGE: *err says what would be right. */
 bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
                          const struct alloc_choice *choice,
                          struct rec_error *err) REC_MUST_CHECK;
 void alloc_choosing_close(struct alloc_choosing *choosing);
-/** The heuristic that a learned chooser was trained with. NULL: it is no learned one, or
- * its file does not say. */
+/** The heuristic that a learned chooser was trained with. NULL: the chooser is not a
+ * learned one, or its file does not name the heuristic. */
 const struct alloc_heuristic *alloc_choosing_trained(
     const struct alloc_choosing *choosing);
 
@@ -354,91 +392,102 @@ const struct alloc_heuristic *alloc_choosing_trained(
 struct alloc_agent;
 
 struct alloc_agent_options {
-    const char *name;    /* in messages */
-    const char *command; /* for a shell: it is started; NULL: it is there already, and */
-    int from, to;        /* it is heard and told on these descriptors */
-    double timeout;      /* for each answer, and to end, seconds; inf: any */
-    const struct net_cluster *cluster; /* it is told of it */
-    const char *provenance;            /* of what it is told, a "#@" line */
-    /* A process group has been started: called before any signal can come between. May be
-     * NULL. */
+    const char *name;    /* for messages */
+    const char *command; /* started in a shell; NULL: the agent is running already */
+    /* Only if it is running already: the descriptors that answers are read from and asks
+     * are written to. */
+    int from, to;
+    double timeout; /* for each answer, and for its end, seconds; may be INFINITY */
+    const struct net_cluster *cluster; /* written to the agent at the start */
+    const char *provenance;            /* the "#@" line of the stream that it reads */
+    /* Called with the agent's process group right after its start, while signals are
+     * still blocked, so that no handler runs that does not know of it. May be NULL. */
     void (*started)(pid_t group);
 };
 
-/** NULL: *err. */
+/** Starts the agent, or uses the descriptors, and writes the header and the cluster.
+ * NULL: *err. */
 struct alloc_agent *alloc_agent_open(const struct alloc_agent_options *options,
                                      struct rec_error *err) REC_MUST_CHECK;
-/** All is decided: tells it, and waits until it has ended. False: *err says how it failed
- * (REC_IO: it died, or was late; REC_DATA: it said what is not right). */
+/** Ends the agent's input, and waits until an agent that was started here has ended.
+ * False: *err (REC_IO: it died or was late; REC_DATA: it wrote something wrong). */
 bool alloc_agent_end(struct alloc_agent *agent, struct rec_error *err) REC_MUST_CHECK;
-/** What runs of it is killed. `agent` may be NULL. */
+/** Kills what is left of an agent that was started here. `agent` may be NULL. */
 void alloc_agent_free(struct alloc_agent *agent);
 
-/** Asks the agent that is its self. */
+/** The chooser that asks an agent; its self is the struct alloc_agent. */
 extern const struct alloc_chooser alloc_agent_chooser;
 
 /* ---- admission (ramp-alloc) ---------------------------------------------- */
 
+/** The order in which waiting jobs are tried: by arrival, or by sequential time. */
 enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
     struct alloc_placer_options placer;
     const struct alloc_choosing *choosing; /* borrowed */
-    size_t queue;                          /* jobs that may wait */
+    size_t queue;                          /* how many jobs may wait */
     enum alloc_order order;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
-    size_t
-        layouts; /* bytes of layouts that no job holds and that are kept; those that were
-                       idle longest are forgotten: a job that fits one gets a new one. 0:
-                       SIM_LAYOUTS_MAX_ALLOC */
+    /* Layouts that no job holds are kept up to this many bytes; beyond it those that have
+     * been idle longest are forgotten, and a job that would fit one gets a new layout. 0:
+     * SIM_LAYOUTS_MAX_ALLOC. */
+    size_t layouts;
 };
 
-/** The owner of a server that is out of service. */
+/** What alloc_admission_owners() says of a server that is out of service. */
 #define ALLOC_DOWN UINT64_MAX
 
-/** What became of a job; valid during the call. */
+/** What was decided about a job; valid during the call of alloc_decide. */
 struct alloc_decision {
     struct graph_job job;
     double time;               /* seconds */
-    const char *cause;         /* of a block; NULL: it starts */
+    const char *cause;         /* why the job is blocked; NULL: it starts */
     uint32_t failed;           /* no_block, no_memory: the unit that was not placed */
     double left;               /* no_memory: as in struct alloc_placement */
-    const struct graph *graph; /* the alternative taken, or the last one tried */
+    const struct graph *graph; /* of the alternative taken, or of the last one tried */
+    /* If the job starts: */
     struct sim_layout *layout;
-    bool new_layout;         /* used for the first time */
-    const uint32_t *servers; /* per slot */
-    const struct sim_cost *cost;
-    double finish; /* seconds */
+    bool new_layout;             /* no job has used this layout before */
+    const uint32_t *servers;     /* per slot */
+    const struct sim_cost *cost; /* of a training step */
+    double finish;               /* seconds */
 };
 
 struct alloc_admission;
 
-/** Called for each decision, in order of time. False: stop, *err filled. */
+/** Called for each decision, in order of time. False stops the admission: *err. */
 typedef bool alloc_decide(void *context, const struct alloc_decision *decision,
                           struct rec_error *err);
 
+/** `store` and what *options points to are borrowed until alloc_admission_free(). NULL:
+ * *err. */
 struct alloc_admission *alloc_admission_new(const struct alloc_admission_options *options,
                                             struct graph_store *store,
                                             alloc_decide *decide, void *context,
                                             struct rec_error *err) REC_MUST_CHECK;
-/** Lets time pass: jobs end, jobs that wait are decided. Before the arrival of `job`. */
+/** Lets time pass until `job` arrives: jobs end, and waiting jobs are decided. REC_DATA:
+ * that is before the last arrival. */
 bool alloc_admission_advance(struct alloc_admission *admission,
                              const struct graph_job *job,
                              struct rec_error *err) REC_MUST_CHECK;
-/** A job arrives, at the time that alloc_admission_advance() was called with. */
+/** Decides a job that arrives, or puts it into the queue. Call alloc_admission_advance()
+ * with the same job before. */
 bool alloc_admission_arrive(struct alloc_admission *admission,
                             const struct graph_job *job,
                             struct rec_error *err) REC_MUST_CHECK;
-/** No more arrivals: jobs that wait are decided as the others end. */
+/** No more jobs arrive: waiting jobs are decided as the running ones end. */
 bool alloc_admission_end(struct alloc_admission *admission,
                          struct rec_error *err) REC_MUST_CHECK;
-/** The job on each server: 0 none, else its number, counted from 1 in order of starts. */
+/** Per server the number of the job that holds it, counted from 1 in order of starts; 0:
+ * none does; ALLOC_DOWN: it is out of service. */
 const uint64_t *alloc_admission_owners(const struct alloc_admission *admission);
-/** All jobs are gone, and time is 0 again; what placements cost is not forgotten. */
+/** Removes all jobs and sets the time to 0. Layouts and the costs of placements are kept,
+ * so that the next run is faster. */
 bool alloc_admission_reset(struct alloc_admission *admission,
                            struct rec_error *err) REC_MUST_CHECK;
-/** The regime of the arrivals so far; the chooser must be one that observes. */
+/** The regime of the arrivals so far; only for a chooser that observes. */
 void alloc_admission_regime(struct alloc_admission *admission,
                             double value[ALLOC_REGIME]);
 void alloc_admission_free(struct alloc_admission *admission);
@@ -446,21 +495,22 @@ void alloc_admission_free(struct alloc_admission *admission);
 /* ---- how many jobs could start at most ----------------------------------- */
 
 /**
- * A bound on how many jobs any choice among their alternatives starts, if none waits: the
- * optimum of the linear program
+ * An upper bound on how many jobs start if none waits, whoever chooses among their
+ * alternatives: the optimum of the linear program
  *
  *     most of sum x[j,a]   with   0 <= x[j,a],   of each job sum over a of x[j,a] <= 1,
  *         at each arrival, over the jobs that may run then, sum of n[a] x[j,a] <= servers
  *
- * over the alternatives that can be placed and meet the deadline. A job may run at t if
- * arrival <= t < arrival + steps * step[a]. It knows all jobs in advance, may start half
- * a job, and asks how many servers are free, not which: what an allocator starts is a
- * solution, if each x is 0 or 1, so the optimum is not less.
+ * over the alternatives that can be placed and meet the deadline. Job j on alternative a
+ * runs at time t if arrival <= t < arrival + steps * step[a]. Whatever an allocator
+ * starts is a solution of this program, with each x 0 or 1, so the optimum is at least as
+ * large. It can be larger: the program knows all jobs in advance, may start half a job,
+ * and asks how many servers are free, not which.
  *
- * n[a] and step[a] are at most what the alternative has in any placement that the
- * heuristic makes, on whichever servers are free: of a heuristic whose placements are all
- * alike, what it has on the empty cluster; else a lower bound, which ramp-alloc-bound(1)
- * proves.
+ * n[a] and step[a] are lower bounds of the servers that alternative a holds and of the
+ * time of its step, in any placement that the heuristic makes on any set of free servers.
+ * If all placements of the heuristic are alike, they are those on the empty cluster; else
+ * ramp-alloc-bound(1) proves them.
  */
 struct alloc_relaxation;
 
@@ -468,26 +518,28 @@ struct alloc_relaxation_options {
     struct alloc_placer_options placer;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
-    /* On the alternatives of all jobs, but for those that another of the job beats in
-     * both servers and time; solving takes time with its square. */
+    /* Limits the number of alternatives of all jobs; those do not count that another one
+     * of the same job beats in servers and time. Solving takes time proportional to its
+     * square. */
     struct rec_limit limit;
 };
 
 struct alloc_relaxed {
-    uint64_t jobs, able; /* able: have an alternative that may be placed, in time */
-    uint32_t servers;    /* in service */
-    double accepted; /* jobs at most, within 1e-6 of the optimum and rounded to 1e-6 */
+    uint64_t jobs;    /* that arrived */
+    uint64_t able;    /* of these, jobs with an alternative that counts */
+    uint32_t servers; /* in service */
+    double accepted;  /* the bound: within 1e-6 of the optimum, rounded to 1e-6 */
 };
 
 /** `store` is borrowed, `options->down` until this returns. NULL: *err. */
 struct alloc_relaxation *alloc_relaxation_new(
     const struct alloc_relaxation_options *options, struct graph_store *store,
     struct rec_error *err) REC_MUST_CHECK;
-/** The next job, in order of arrival (graph_jobs_read()). */
+/** Adds the next job; jobs come in order of arrival (see graph_jobs_read()). REC_USAGE:
+ * there are more alternatives than the limit allows. */
 bool alloc_relaxation_arrive(struct alloc_relaxation *relaxation,
                              const struct graph_job *job,
                              struct rec_error *err) REC_MUST_CHECK;
-/** REC_USAGE: more than the limit. */
 bool alloc_relaxation_solve(const struct alloc_relaxation *relaxation,
                             struct alloc_relaxed *relaxed,
                             struct rec_error *err) REC_MUST_CHECK;

@@ -27,9 +27,9 @@ enum graph_pass { GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_TASK };
 
 struct graph_op {
     const char *id;    /* owned by the graph's arena */
-    const char *of;    /* the op it is a part of; NULL: whole */
-    const char *extra; /* keys that the room does not read, each with its TAB in front */
-    const char *pair_id;  /* the name of its twin, resolved by graph_close() */
+    const char *of;    /* the op it is a part of; NULL: it is whole */
+    const char *extra; /* keys that lib/graph does not read, each with a TAB before it */
+    const char *pair_id;  /* the name of its twin, which graph_close() looks up */
     double compute;       /* seconds */
     double memory;        /* bytes */
     double activation;    /* bytes; NAN if not given */
@@ -37,7 +37,7 @@ struct graph_op {
     uint32_t pair;        /* its twin, GRAPH_NONE if it has none */
     uint32_t part, parts; /* I of N, counted from 1; 1 of 1 when whole */
     uint32_t unit;        /* index into units */
-    uint32_t line;        /* where it was defined; 0: only named so far */
+    uint32_t line;        /* of its record, or of the dep that named it first; 0: none */
     enum graph_pass pass;
 };
 
@@ -73,11 +73,13 @@ struct graph {
     struct graph_unit *unit;   /* in order of the first part's appearance */
     uint32_t *member;          /* ops of the units */
     size_t nunits;
-    double sequential, memory, bytes; /* sums over the ops, the ops, the deps */
-    uint32_t degree;                  /* parts an op that were asked for; 0: not said */
+    double sequential; /* sum of compute over the ops, seconds */
+    double memory;     /* sum of memory over the ops, bytes */
+    double bytes;      /* sum over the deps */
+    uint32_t degree;   /* its key degree=, the most parts an op was to get; 0: no key */
 };
 
-/** Gives memory back; the graph is {0} again, as it starts. */
+/** Frees the memory of a graph, which is {0} again, as before graph_start(). */
 void graph_free(struct graph *graph);
 
 /* ---- building ------------------------------------------------------------ */
@@ -97,17 +99,17 @@ bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
                    double bytes, bool sync, const char *extra, uint32_t line,
                    struct rec_error *err) REC_MUST_CHECK;
 /**
- * Closes the graph: resolves names, checks that every op is defined once, deps join
- * defined ops, are not repeated and have no cycle (sync deps left out), parts are
- * complete; builds the indexes.
+ * Closes the graph: resolves names and builds the indexes. REC_DATA: an op is named but
+ * not defined, a dep is repeated, deps without sync deps have a cycle, parts of an op are
+ * missing or differ, or twins do not fit.
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 /** The value of a key of the graph record; false if it has no such key. */
 bool graph_key(const struct graph *graph, const char *key, struct rec_str *value);
-/** Likewise a key of an op that is among its `extra`. */
+/** The same for a key in the `extra` of an op. */
 bool graph_op_key(const struct graph_op *op, const char *key, struct rec_str *value);
-/** Writes a key of the graph record into the record being written, if it is there. */
+/** Copies a key of the graph record, if it has that key, to the record being written. */
 void graph_pass_key(const struct graph *graph, const char *key,
                     struct rec_writer *writer);
 /** The op of that name, or GRAPH_NONE. */
@@ -121,11 +123,13 @@ uint32_t graph_find(const struct graph *graph, struct rec_str id);
  */
 bool graph_read(struct graph *graph, const struct rec_reader *reader,
                 const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** True if the record belongs to an open graph or cannot end one (comments, others). */
+/** False if the record ends the graph that is open: a record of a known type other than
+ * op and dep. Comments and records of unknown types may stand inside a graph. */
 bool graph_continues(const struct rec *rec);
 /** Writes graph, op and dep records. */
 void graph_write(const struct graph *graph, struct rec_writer *writer);
-/** Writes the job that trains a graph at once, for so many steps, as long as it takes. */
+/** Writes a job that trains the graph for `steps` steps, arrives at 0 and has no
+ * deadline. */
 void graph_write_job(const struct graph *graph, uint64_t steps,
                      struct rec_writer *writer);
 /** Writes the graph in Graphviz's language: ops with their label=, type=, work and time,
@@ -134,15 +138,15 @@ void graph_write_dot(const struct graph *graph, struct rec_writer *writer);
 
 /* ---- graphs that jobs refer to ------------------------------------------- */
 
-/** All graphs of a stream, by id. Starts as {0}, but for the advice. Graphs stay where
- * they are. */
+/** All graphs of a stream, by id. Starts as {0} except for `advice`. The address of a
+ * graph does not change. */
 struct graph_store {
-    const char
-        *advice; /* graphs must pass graph_check_times(), with this; NULL: any may come */
-    struct graph **graph;
+    /* Graphs must pass graph_check_times() with this advice; NULL: all are taken. */
+    const char *advice;
+    struct graph **graph; /* owned */
     size_t ngraphs, room;
-    struct rec_map index;
-    struct graph *reading; /* the one that is open */
+    struct rec_map index;  /* id -> index in graph[] */
+    struct graph *reading; /* the one that is open; NULL: none */
 };
 
 /** Takes a graph, op or dep record. */
@@ -164,99 +168,99 @@ struct graph_job {
     double deadline; /* seconds from arrival; inf: none */
 };
 
-/** A job with more steps than this is refused, for beyond it not every integer is a
- * double. */
+/** Most steps of a job: beyond 2^53 not every integer is a double. */
 #define GRAPH_STEPS_MAX 9007199254740992
-/** So many slots a layout may have. */
+/** Most slots of a layout. */
 #define GRAPH_SLOTS_MAX 16777216
+/** Reads a job record. The texts of *job are views of the record. */
 bool graph_read_job(const struct rec_reader *reader, const struct rec *rec,
                     struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
 
-/** The jobs of a stream, as they come. Starts as {0}. */
+/** What is remembered of the jobs of a stream. Starts as {0}. */
 struct graph_jobs {
     struct rec_ids ids;
-    double last; /* arrival, seconds */
+    double last; /* arrival of the last job, seconds */
 };
 
-/** Reads the next job of a stream: jobs come in order of arrival, each name comes once
- * (as far as struct rec_ids remembers), and all alternatives are in `store` (NULL:
- * whoever calls looks). The texts are views. */
+/** Reads the next job of a stream. REC_DATA: it arrives before the last one, its id has
+ * come before (as far back as struct rec_ids remembers), or one of its graphs is not in
+ * `store`. If `store` is NULL, the caller must look them up. The texts are views. */
 bool graph_jobs_read(struct graph_jobs *jobs, const struct graph_store *store,
                      const struct rec_reader *reader, const struct rec *rec,
                      struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
 void graph_jobs_free(struct graph_jobs *jobs);
 
-/** Begins the record of a job that is turned away: all but rec_end(), so that keys may
- * follow. `graph` is the one that was tried, or would have been; NULL: none is known. */
+/** Writes the block record of a job that is turned away, except for rec_end(), so that
+ * the caller may add keys. `graph` is the alternative that was tried or would have been
+ * tried; NULL: it is not known. */
 void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
                        double time, const char *cause, const struct graph *graph);
 
-/* ---- what the records of a stream say of each other ------------------------ */
+/* ---- references among the records of a stream ---------------------------- */
 
-/** What was found out about a record; valid until the next one. */
+/** What a record refers to; valid until the next one. */
 struct graph_said {
     struct graph_job job; /* of a job record */
-    uint32_t *tag;   /* of job, alloc, block: a number that the caller may keep with the
-                             job; NULL: there is none such */
+    /* Of job, alloc and block: a number of the caller's, which is kept with the job until
+     * it starts or is blocked; NULL: the job is not kept. */
+    uint32_t *tag;
     uint32_t graph;  /* of a layout: index in the store */
-    uint32_t layout; /* of an alloc: counted from 0 as they came */
-    uint32_t op;     /* of a place */
-    uint32_t slot;   /* of a place; of a layout their number */
+    uint32_t layout; /* of an alloc: number of its layout, counted from 0 in the stream */
+    uint32_t op;     /* of a place: index in the graph */
+    uint32_t slot;   /* of a place: its slot; of a layout: how many slots it has */
     double time;     /* of alloc and block, seconds */
 };
 
 /**
- * Checks a stream of graphs, jobs, layouts, allocs, and of results: what refers to
- * something comes after it, nothing comes twice, time does not run backwards, every op of
- * a graph is placed once, a job starts or is turned away once. It knows servers as names
- * only; what they are is the cluster's business. Memory grows with graphs and layouts,
- * and with the jobs that wait; of others it keeps struct rec_ids. Starts as {0}, but for
- * the options.
+ * Checks the references in a stream of graphs, jobs, layouts, allocs and results: a
+ * record comes after what it refers to, nothing comes twice, time does not run backwards,
+ * every op of a graph is placed once, a job starts or is turned away once. Servers are
+ * only names here. Memory grows with the graphs, the layouts, and the jobs that wait; of
+ * other jobs struct rec_ids remembers the ids. Starts as {0} except for the two options.
  */
 struct graph_stream {
-    bool await;   /* jobs wait for an alloc or block even if no cluster came */
-    bool servers; /* the servers of an alloc must have different names */
+    bool await;   /* option: jobs need an alloc or a block even without a cluster */
+    bool servers; /* option: the servers of an alloc must have different names */
 
     struct graph_store store;
     struct graph_jobs jobs;
-    bool planned;   /* there are graphs, jobs, layouts or allocs, not results alone */
-    bool clustered; /* a cluster came */
-    bool arrived;   /* a job came */
-    double now;     /* of the last job, alloc or block, seconds */
+    bool planned;   /* graphs, jobs or layouts have come, not only results */
+    bool clustered; /* a cluster has come */
+    bool arrived;   /* a job has come */
+    double now;     /* time of the last job, alloc or block, seconds */
 
     struct graph_layout *layout;
     size_t nlayouts, layout_room;
-    struct rec_map layouts; /* by id */
-    struct rec_arena names; /* of layouts */
-    bool placing;           /* the last one still gets places */
-    bool forgets;           /* one was forgotten */
-    uint32_t *slot;         /* of each op of its graph; REC_NONE: not placed yet */
+    struct rec_map layouts; /* id -> index in layout[] */
+    struct rec_arena names; /* ids of layouts */
+    bool placing;           /* the places of the last layout are being read */
+    bool forgets;           /* graph_stream_forget() has been called */
+    uint32_t *slot; /* per op of the last layout's graph; REC_NONE: not placed yet */
     size_t slot_room;
 
     struct graph_waiting *waiting; /* jobs neither started nor turned away, and gaps */
-    uint32_t *gap;
+    uint32_t *gap;                 /* indexes of unused entries of waiting[] */
     size_t nwaiting, waiting_room, ngaps, gap_room;
-    struct rec_map waits;  /* by id */
-    struct rec_ids ended;  /* jobs that are done or turned away, of results alone */
-    struct rec_map unique; /* servers of an alloc */
+    struct rec_map waits;  /* id -> index in waiting[] */
+    struct rec_ids ended;  /* jobs that ended, in a stream that has only results */
+    struct rec_map unique; /* scratch: servers of an alloc */
 };
 
-/** Takes the next record of any type, also REC_MARK; *said is filled. */
+/** Takes the next record of any type, also REC_MARK, and fills *said. */
 bool graph_stream_take(struct graph_stream *stream, const struct rec_reader *reader,
                        const struct rec *rec, struct graph_said *said,
                        struct rec_error *err) REC_MUST_CHECK;
-/** A layout that came is no more: its name may come again, and no alloc may name it. Its
- * index, or REC_NONE. */
+/** Forgets a layout: its name may come again, and an alloc that names it is an error.
+ * Returns its number, or REC_NONE. */
 uint32_t graph_stream_forget(struct graph_stream *stream, struct rec_str layout);
-/** No more records come: what is open is whole. */
+/** Ends the stream: closes the graph and checks the layout that are still open. */
 bool graph_stream_end(struct graph_stream *stream, struct rec_error *err) REC_MUST_CHECK;
-/** No job waits any more that came behind a cluster (with `await`: that came). */
+/** REC_DATA: a job that needs an alloc or a block has had neither. */
 bool graph_stream_decided(const struct graph_stream *stream,
                           struct rec_error *err) REC_MUST_CHECK;
 void graph_stream_free(struct graph_stream *stream);
 
-/** Checks that a layout (named in the message) has a slot for every op: REC_NONE is
- * none. */
+/** Checks that every op has a slot that is not REC_NONE; `layout` is for the message. */
 bool graph_check_placed(const struct graph *graph, const char *layout,
                         const uint32_t *slot, struct rec_error *err) REC_MUST_CHECK;
 
@@ -281,24 +285,26 @@ double graph_memory_held(const struct graph *graph);
 double graph_dep_bytes(const struct graph *graph);
 
 /**
- * Do the ops of a closed graph say how long they take? For who decides by times: what a
- * time of 0 that only means "not known" leads to looks like a result. False, *err with
- * `advice` at its end: an op that is no communication (coll=) does work (flops= or moved=
- * above 0) in no time; or there are ops of a training step (no tasks, no communication),
- * and the graph takes no time at all. Tasks that take none are fine: a list of commands
- * says what they do, not how long.
+ * Checks that the ops of a closed graph say how long they take. Tools that decide by
+ * times need it: zeros that mean "not known" would lead to a plan that looks like any
+ * other. REC_DATA, with `advice` at the end of the message: an op other than
+ * communication (coll=) does work (flops= or moved= above 0) in no time; or the graph
+ * takes no time at all, though it has ops of a training step (neither tasks nor
+ * communication). Tasks may take no time: a list of commands does not say how long they
+ * take.
  */
 bool graph_check_times(const struct graph *graph, const char *advice,
                        struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * Of a closed graph: floating-point operations of the model in a training step, for model
- * FLOPs utilization (Chowdhery et al., "PaLM", 2022, appendix B). They are flops= of its
- * ops, but a backward op counts at most twice its twin: a product of the forward pass has
- * two in the backward pass, for the gradients of both operands, and what is beyond is
- * computed again (fused attention its scores). Communication (coll=) counts none. NAN:
- * not known, for an op has neither flops= nor moved=, or none has any. False: a flops= is
- * no number >= 0, *err (REC_DATA).
+ * FLOPs utilization (Chowdhery et al., "PaLM", 2022, appendix B). The sum of flops= over
+ * its ops without communication (coll=), where a backward op counts at most twice its
+ * twin: a matrix product of the forward pass has two in the backward pass, for the
+ * gradients of its two operands. What a backward op does beyond that is recomputation (as
+ * that of the scores in fused attention), which utilization must not count. *flops is NAN
+ * if it is not known, because an op has neither flops= nor moved=, or the sum is 0.
+ * False: a flops= is not a number >= 0 (REC_DATA).
  */
 bool graph_model_flops(const struct graph *graph, double *flops,
                        struct rec_error *err) REC_MUST_CHECK;
@@ -316,8 +322,8 @@ uint32_t graph_parts(double compute, double quantum, uint32_t degree);
 void graph_part_letters(uint32_t i, char letters[GRAPH_LETTERS_MAX]);
 
 struct graph_split {
-    const uint32_t *parts; /* per op, >= 1; a twin's number is its forward op's */
-    const uint32_t *rank;  /* per op: when it is split, for the reference's dep sizes */
+    const uint32_t *parts; /* per op, at least 1; twins have the same number */
+    const uint32_t *rank;  /* per op: ops are split in this order, for reference sizes */
     enum graph_sizes sizes;
 };
 
@@ -343,19 +349,19 @@ struct graph_split_op {
 /** How much to split. */
 struct graph_partition {
     uint32_t degree; /* every op gets graph_parts(compute, quantum, degree) parts */
-    double quantum;  /* no part shorter than this, seconds */
-    const uint32_t
-        *legal; /* the numbers of parts that are allowed, ascending from 1: an op
-                              gets the largest that is not more than its own; NULL: any */
+    double quantum;  /* no part is shorter than this, seconds */
+    /* The numbers of parts that are allowed, ascending, the first is 1: the parts of an
+     * op are rounded down to one of them. NULL: all are allowed. */
+    const uint32_t *legal;
     uint32_t nlegal;
-    const struct graph_split_op *list; /* not NULL: these ops, in this order, instead */
+    const struct graph_split_op *list; /* if not NULL: only these are split, in order */
     uint32_t nlist;
     enum graph_sizes sizes;
 };
 
-/** Adds the ops and deps that graph_partition() would make to *made. A few bytes can ask
- * for very many, so call it before, and rec_limit() with the sum over all graphs of a
- * stream. */
+/** Adds the number of ops and deps that graph_partition() would make to *made. A few
+ * bytes of input can ask for very many: call this first for each graph of a stream, and
+ * then rec_limit() with the sum. */
 bool graph_partition_count(const struct graph *from, const struct graph_partition *how,
                            double *made, struct rec_error *err) REC_MUST_CHECK;
 

@@ -1,8 +1,9 @@
 /*
- * rampipe/learn.h - training choosers: an evolution strategy, and episodes to judge by.
+ * rampipe/learn.h - training choosers by an evolution strategy on simulated episodes.
  *
- *     learn_cma      proposes points, and is told what they are worth
+ *     learn_cma      the evolution strategy: proposes points, and is told their values
  *     learn_course   episodes of drawn jobs on a cluster, the same for all scorers
+ *     learn_train    the training of a scorer: points are weights, judged by episodes
  */
 #ifndef RAMPIPE_LEARN_H
 #define RAMPIPE_LEARN_H
@@ -24,47 +25,48 @@ REC_BEGIN_DECLS
  */
 struct learn_cma;
 
-/** From start[n], steps of `sigma` in each direction; `population` 0: 4 + 3 ln n. NULL:
- * *err. */
+/** Begins at start[n], with a standard deviation of `sigma` in each coordinate.
+ * `population` is the number of points of a generation; 0: 4 + 3 ln n. NULL: *err. */
 struct learn_cma *learn_cma_new(const double *start, uint32_t n, double sigma,
                                 uint32_t population, uint32_t seed,
                                 struct rec_error *err) REC_MUST_CHECK;
 /** `cma` may be NULL. */
 void learn_cma_free(struct learn_cma *cma);
-/** How many points are proposed at a time. */
+/** The number of points of a generation. */
 uint32_t learn_cma_population(const struct learn_cma *cma);
-/** Proposes points: n numbers each, one after the other; the cma's, until the next
- * call. */
+/** Proposes a generation: points of n numbers each, one after the other. The cma owns
+ * them; they are valid until the next call. */
 const double *learn_cma_ask(struct learn_cma *cma);
-/** What those points were worth; less is better, of equal ones the first. */
+/** Takes a value for each point that was proposed. Less is better; of equal ones the
+ * first counts as better. */
 void learn_cma_tell(struct learn_cma *cma, const double *value);
-/** The mean of what is proposed, n numbers; the cma's. */
+/** The mean of the distribution that points are drawn from, n numbers; the cma's. */
 const double *learn_cma_mean(const struct learn_cma *cma);
+/** The size of its steps. */
 double learn_cma_sigma(const struct learn_cma *cma);
 
 /* ---- episodes ------------------------------------------------------------ */
 
-/** What a course draws its jobs from, as `tracegen jobs --sampling remove-and-repeat`. */
+/** Jobs are drawn from templates as `tracegen jobs --sampling remove-and-repeat` draws
+ * them: at random, each template once in every round. */
 struct learn_template {
     struct rec_str graphs; /* alternatives, separated by commas */
     double sequential;     /* time of a step on one server, seconds */
 };
 
-/** Distributions (struct rng_dist) of an episode. */
+/** How the jobs of an episode come: two distributions (struct rng_dist). */
 struct learn_setting {
     const char *interarrival; /* seconds */
-    const char *fraction;     /* deadline by sequential time * steps; NULL: no deadline */
+    const char *fraction; /* deadline / (sequential time * steps); NULL: no deadlines */
 };
 
 struct learn_course_options {
-    struct alloc_admission_options
-        admission;     /* of a chooser that is open, or needs not be */
-    const char *steps; /* a distribution */
-    uint64_t jobs;     /* an episode */
-    const struct learn_template *templates; /* borrowed */
+    struct alloc_admission_options admission; /* its chooser must be ready to decide */
+    const char *steps;                        /* of a job: a distribution */
+    uint64_t jobs;                            /* in an episode */
+    const struct learn_template *templates;   /* borrowed */
     uint32_t ntemplates;
-    /* Asked before each job, by any thread: true ends the episode. NULL: it never
-     * does. */
+    /* Called before each job, from any thread; true ends the episode. May be NULL. */
     bool (*stop)(void);
 };
 
@@ -76,75 +78,87 @@ struct learn_course *learn_course_new(const struct learn_course_options *options
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `course` may be NULL. */
 void learn_course_free(struct learn_course *course);
-/** The share of the jobs of an episode that are blocked. The same seed draws the same
- * jobs for every course. False: *err; its code is REC_OK if the episode was stopped. */
+/** Runs an episode. *blocking is the share of its jobs that were blocked. The same seed
+ * draws the same jobs for every course. False: *err; its code is REC_OK if the episode
+ * was stopped. */
 bool learn_course_run(struct learn_course *course, const struct learn_setting *setting,
                       uint32_t seed, double *blocking,
                       struct rec_error *err) REC_MUST_CHECK;
-/** The regime of the last episode's jobs, all of them. */
+/** The regime after all jobs of the last episode had arrived. */
 void learn_course_regime(const struct learn_course *course, double value[ALLOC_REGIME]);
 
 /* ---- training ------------------------------------------------------------ */
 
 struct learn_progress {
-    uint64_t generation; /* that ended */
-    double seconds;      /* of processor time */
-    double value;        /* of the generation's best, the mean over the experts */
-    double sigma;        /* the same */
-    /* Of the seconds or the generations that were asked for, whichever is more; NAN: all
-     * generations have ended, and what they came to is compared. */
+    uint64_t generation; /* how many have ended */
+    double seconds;      /* processor time */
+    double value;        /* of a generation's best point: the mean over active experts */
+    double sigma;        /* size of the steps: the mean over active experts */
+    /* How much of the training is done: the share of the seconds or of the generations
+     * that were asked for, whichever is larger. NAN: all generations have ended, and the
+     * candidates are compared. */
     double share;
 };
 
 struct learn_options {
-    struct learn_course_options course;   /* with a chooser of its own */
+    struct learn_course_options course;   /* its chooser is set by the training */
     const struct learn_setting *settings; /* borrowed */
     uint32_t nsettings;
-    bool experts; /* one for each setting, not one for all */
-    uint64_t
-        generations; /* at least 1; UINT64_MAX: as many as `seconds` are enough for */
-    double seconds;  /* of processor time; INFINITY: as long as it takes */
-    double sigma;    /* the first steps */
+    bool experts;         /* an expert for each setting; false: one for all settings */
+    uint64_t generations; /* at least 1; UINT64_MAX: only `seconds` limits them */
+    double seconds;       /* processor time; INFINITY: only `generations` limits it */
+    double sigma;         /* size of the first steps */
     uint32_t seed, threads;
-    uint32_t final; /* episodes that compare the best candidates in the end; 0: none is */
-    /* After each episode of the thread that calls. */
+    uint32_t
+        final; /* episodes that compare the finalists; 0: candidates are not compared */
+    /* Called after each episode that the calling thread has run. May be NULL. */
     void (*tell)(void *context, const struct learn_progress *progress);
     void *context;
 };
 
 /**
- * Trains a scorer, all its experts at the same time. A point's value is the mean over the
- * expert's settings of its blocking in one episode, the same for all points of a
- * generation, divided by the root of 0.001 and the mean blocking of the generation's
- * points in that setting: so neither the loads under which most is blocked count alone,
- * nor those under which hardly anything is. Steps are taken in units of 1 / the spread of
- * each feature (struct alloc_feature).
+ * Trains a scorer, all its experts at the same time: each has a strategy of its own,
+ * whose points are its weights in units of 1 / the spread of each feature (struct
+ * alloc_feature). In all episodes the other experts decide, too, where their centers are
+ * nearest. The center of an expert is the regime of an episode of its setting.
  *
- * What an expert starts from is that which is worth most over 4 episodes of each of its
- * settings: of the experts of `start` (its own, if there are as many as settings and no
- * other is better), or if that is NULL, of weights (of `units` hidden units) that are 2
- * sigma times: nothing; for d = 1, 2, 4, ..., r - 20 ln((1 + n) / (1 + d))^2 for n
- * servers, where r is 1, which takes d or none (the one degree of SiP-ML), or block-1 /
- * h(d) - size, which takes only short jobs where no d would be free for the next; and,
- * for m = 0, 1/2, 1, 2 height - work - overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2
- * free-3 - m, which packs. Weights of features of the regime stay 0 if each setting has
- * its expert, unless `start` has some. After 40, 80, 160, ... generations an expert
- * starts anew from the best of the others if that does better in its setting, by more
- * than two standard errors; if it does no better than what it first started from, then
- * from that, with steps of sigma / 10; and if it is then worse, it rests. In the end it
- * becomes what is worth most, over 12 episodes, and of the best three over `final` more,
- * of: the mean of the strategy's means over the last third of the generations, over each
- * sixth but the first, and what it started from, at first and last. In all episodes the
- * other experts decide, too, where they are at home; an expert's center is the regime of
- * an episode of its setting.
+ * Value of a point: for each setting of its expert, the blocking rate in one episode (the
+ * same for all points of a generation), divided by sqrt(0.001 + the mean blocking rate of
+ * the generation's points in that setting); of these the mean. The divisor keeps heavy
+ * loads, under which most jobs are blocked, from counting alone, and light loads, too.
  *
- * If `final` is 0 it becomes the first of these without being compared, and so it does if
- * the course is stopped; *stopped says so. A generation that was not whole does not
- * count.
+ * Start: the candidate with the best value over 4 episodes of each setting. Candidates
+ * are the experts of `start`; if these are as many as the settings, an expert starts from
+ * its own unless another one is better by more than two standard errors. If `start` is
+ * NULL, the candidates are simple rules, with `units` hidden units whose weights are 0.
+ * Their scores, in units of 2 sigma, for an alternative of n servers are
+ *     0
+ *     1 - 20 ln((1 + n) / (1 + d))^2 for d = 1, 2, 4, ...: takes d servers or none, as
+ *         the one degree of SiP-ML
+ *     block-1 / h(d) - size - 20 ln((1 + n) / (1 + d))^2: moreover takes only short jobs
+ *         if no block of d servers would be free for the next job
+ *     2 height - work - overhead + 3 block-1 + 3 block-3 - 2 free-1 - 2 free-3 - m for
+ *         m = 0, 1/2, 1: packs jobs densely
+ * If each setting has its expert, weights of features of the regime are not trained and
+ * stay 0, unless `start` has some.
  *
- * *generations: how many there were, at least one; the same number, and `final` 0 if it
- * was stopped, gives the same scorer, whatever `threads`. NULL: *err; its code is REC_OK
- * if it was stopped before the first generation was whole.
+ * After 40, 80, 160, ... generations the experts are compared in each setting; "better"
+ * means by more than two standard errors. An expert starts again from the best of the
+ * others, if that is better there and its value beats that of the expert's first start.
+ * Else, if the expert's own value does not beat that of its first start, it starts again
+ * from there with steps of sigma / 10; if it did so before, and its first start is
+ * better, it rests.
+ *
+ * End: candidates are the mean of the strategy's means over the last third of the
+ * generations, the means over each sixth but the first, and the points that the expert
+ * started from last and first. They are compared over 12 episodes, and the best three
+ * over `final` more. If `final` is 0, or the course is stopped (*stopped), the expert
+ * becomes the first candidate without a comparison. A generation that was not completed
+ * does not count.
+ *
+ * *generations is how many there were, at least one. The same number gives the same
+ * scorer whatever `threads` is; if training was stopped, with `final` 0. NULL: *err; its
+ * code is REC_OK if training was stopped before the first generation was completed.
  */
 struct alloc_scorer *learn_train(const struct learn_options *options,
                                  struct graph_store *store,

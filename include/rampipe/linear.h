@@ -1,6 +1,6 @@
 /*
- * rampipe/linear.h - linear programs, solved by GLPK's simplex, which is known here and
- * nowhere else.
+ * rampipe/linear.h - linear programs, solved by the simplex of GLPK. No other room
+ * includes GLPK.
  *
  *     most of  sum value[j] x[j]   with   0 <= x[j] <= most[j]
  *                                  and    least[i] <= sum factor[i,j] x[j] <= most[i]
@@ -13,27 +13,27 @@
 REC_BEGIN_DECLS
 
 struct linear_column {
-    double value, most; /* most is finite */
+    double value, most; /* `most` is finite */
 };
 
-/** The row is its own at the start, see below. */
+/** A row that has no column in the first basis, see linear_row.start. */
 #define LINEAR_OWN UINT32_MAX
 
 struct linear_row {
-    double least, most; /* least may be -INFINITY; equal: an equation */
-    /* Where the search starts: each row has a column that makes up for what the others
-     * are, another one for each, or LINEAR_OWN; all others are 0. From a start that is
-     * feasible it is much faster. */
+    double least, most; /* `least` may be -INFINITY; if both are equal, an equation */
+    /* The column of this row in the first basis, or LINEAR_OWN. At the start this column
+     * has the value that satisfies the row, and columns that no row names are 0. No two
+     * rows name the same column. The search is much faster from a feasible start. */
     uint32_t start;
 };
 
-/** At most one of a row and a column; not 0. */
+/** A factor that is not 0. There is at most one for a row and a column. */
 struct linear_entry {
     uint32_t row, column;
     double factor;
 };
 
-/** The arrays are the caller's. */
+/** All arrays are borrowed. */
 struct linear_program {
     const struct linear_row *row;
     const struct linear_column *column;
@@ -42,11 +42,11 @@ struct linear_program {
 };
 
 /**
- * *optimum is not less than the true one, and at most 1e-6 of it (and of 1) more,
- * whatever rounding did to the simplex: what is given is the value of its prices (the
- * dual program), which bounds that of any x, summed here, and held against that of its x.
- * REC_BUG: they do not agree, or there is no x. GLPK's environment of the calling thread
- * is made for it and freed.
+ * Solves a program. *optimum is not less than the true optimum, and greater by at most
+ * 1e-6 * max(1, *optimum), whatever rounding did to the simplex: it is computed from the
+ * prices of the dual program, which bound the value of every feasible x, and compared
+ * with the value of the simplex's x. REC_BUG: the two do not agree, or no optimum was
+ * found. GLPK's environment of the calling thread is created by the call and freed.
  */
 bool linear_solve(const struct linear_program *program, double *optimum,
                   struct rec_error *err) REC_MUST_CHECK;

@@ -19,10 +19,10 @@ REC_BEGIN_DECLS
 
 /* ---- clusters ------------------------------------------------------------ */
 
-/** At what rate a transceiver of RAMP sends in a collective. */
+/** The rate of a transceiver of RAMP in a collective. */
 enum net_collective_rate {
-    NET_COLLECTIVE_PUBLISHED, /* bandwidth / C / C: the division counts twice */
-    NET_COLLECTIVE_NODE       /* bandwidth / C: C transceivers share the node's */
+    NET_COLLECTIVE_PUBLISHED, /* bandwidth / C / C: as published, divided by C twice */
+    NET_COLLECTIVE_NODE /* bandwidth / C: C transceivers share the node's bandwidth */
 };
 
 struct net_cluster {
@@ -35,30 +35,32 @@ struct net_cluster {
     enum net_collective_rate collective_rate;
 };
 
-/** What is sent in a placed graph. */
+/** What is sent in a step of a placed graph. */
 struct net_traffic {
-    uint64_t flows;       /* deps that cross servers with bytes > 0 */
-    uint64_t collectives; /* as the reference counts them */
-    double flow_bytes;
+    uint64_t flows;       /* deps with bytes > 0 that cross servers */
+    uint64_t collectives; /* groups of deps that count as one, see net_transfer_times() */
+    double flow_bytes;    /* of the flows */
 };
 
-/** Room for any server's name. */
+/** Room for the name of any server, with its NUL. */
 #define NET_NAME_MAX 36
 
-/** A kind of cluster, named by the first field of its record. */
+/** A kind of cluster. Each is a row of net_kinds; the functions are those below without
+ * `kind`, for example check() is net_check(). */
 struct net_kind {
-    const char *name;
+    const char *name; /* the first field of the cluster record */
     bool (*check)(const struct net_cluster *cluster, struct rec_error *err);
     uint32_t (*servers)(const struct net_cluster *cluster);
     size_t (*format)(const struct net_cluster *cluster, uint32_t server,
                      char name[NET_NAME_MAX]);
     bool (*parse)(const struct net_cluster *cluster, struct rec_str name,
                   uint32_t *server);
-    /* the fields after KIND, and keys; a record has its fixed fields */
+    /* Reads the fields after KIND, and the keys; the fixed fields are known to be
+     * there. */
     bool (*read)(struct net_cluster *cluster, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_error *err);
     void (*write)(const struct net_cluster *cluster, struct rec_writer *writer);
-    uint32_t numbers; /* that a geometry has for each server */
+    uint32_t numbers; /* how many numbers a geometry has for each server */
     bool (*geometry)(const struct net_cluster *cluster, const uint32_t *server,
                      uint32_t n, uint32_t *numbers, struct rec_error *err);
     bool (*transfer_times)(const struct net_cluster *cluster, const struct graph *graph,
@@ -67,7 +69,7 @@ struct net_kind {
 };
 
 extern const struct net_kind net_ramp;
-/** All kinds; NULL ends. */
+/** All kinds; NULL ends the table. */
 extern const struct net_kind *const net_kinds[];
 
 /** The published RAMP's parameters: bytes/s, seconds, seconds, bytes. */
@@ -80,53 +82,60 @@ extern const struct net_kind *const net_kinds[];
  * be right. */
 bool net_parse_shape(const char *text, uint32_t shape[3],
                      struct rec_error *err) REC_MUST_CHECK;
-/** Checks sizes, and what the kind demands: R <= C. */
+/** Checks the bandwidth, and what the kind demands: of a RAMP R <= C. */
 bool net_check(const struct net_cluster *cluster, struct rec_error *err) REC_MUST_CHECK;
+/** How many servers there are; they are numbered from 0. */
 uint32_t net_servers(const struct net_cluster *cluster);
+/** Writes the name of a server, c-r-s; returns its length. */
 size_t net_format_server(const struct net_cluster *cluster, uint32_t server,
                          char name[NET_NAME_MAX]);
 /** Reads c-r-s; false if there is no such server. */
 bool net_parse_server(const struct net_cluster *cluster, struct rec_str name,
                       uint32_t *server) REC_MUST_CHECK;
+/** Reads a cluster record of any kind, and checks it. */
 bool net_read(const struct rec_reader *reader, const struct rec *rec,
               struct net_cluster *cluster, struct rec_error *err) REC_MUST_CHECK;
 void net_write(const struct net_cluster *cluster, struct rec_writer *writer);
 
 /**
- * How n servers lie to each other, as net_geometry_numbers() numbers: lists of servers
- * with equal numbers cost the same, whatever is laid out on them.
+ * Describes how n servers lie to each other by net_geometry_numbers() numbers. Two lists
+ * of servers with equal numbers cost the same, whatever graph is laid out on them: so a
+ * simulated cost may be remembered for all of them.
  */
 bool net_geometry(const struct net_cluster *cluster, const uint32_t *server, uint32_t n,
                   uint32_t *numbers, struct rec_error *err) REC_MUST_CHECK;
+/** How many numbers the geometry of n servers has. */
 size_t net_geometry_numbers(const struct net_cluster *cluster, uint32_t n);
 
 /* ---- legal blocks -------------------------------------------------------- */
 
 /**
- * The legal shapes of k servers inside `limit`, from the factor pairs (p, i) of k with
- * p = k/i: square (q, q, i) with q*q = p, flat (p, 1, i) and (p, i, 1). The sources allow
- * the flat ones only if p fits both C and R, and i fits S. Set limit, k, i = 1, square
- * and flat, then take shapes with net_next_shape().
+ * A walk over the legal shapes of k servers inside `limit`. They come from the factor
+ * pairs (p, i) of k, p = k/i: square (q, q, i) with q*q = p, and flat (p, 1, i) and (p,
+ * i, 1). The sources allow the flat ones only if p fits both C and R, and i fits S. Set
+ * limit, k, i = 1, square and flat, then call net_next_shape() for each shape.
  */
 struct net_shapes {
-    const uint32_t *limit; /* C, R, S: of the cluster or the block they are legal in */
+    const uint32_t *limit; /* C, R, S of the cluster or of the block around them */
     uint32_t k, i;
-    int which;
-    bool square, flat;
-    uint32_t shape[3];
+    int which;         /* next of the three shapes of (p, i); 0 at the start */
+    bool square, flat; /* which shapes are wanted */
+    uint32_t shape[3]; /* the result */
 };
 
 /** The next shape; false: there is none left. */
 bool net_next_shape(struct net_shapes *shapes);
-/** True if a block of `parts` servers has a legal shape on an empty cluster (without the
- * two fallback shapes, diagonal and column), the simulator's test of a valid degree. */
+/** True if a block of `parts` servers has a legal shape on an empty cluster of this
+ * shape. It is the published simulator's test of a valid degree, which leaves out the
+ * two fallback shapes, diagonal and column. */
 bool net_has_block(const uint32_t shape[3], uint32_t parts);
-/** The same with the fallback shapes, which have up to C servers: whether an op of so
- * many parts can be placed on an empty cluster. */
+/** True if an op of `parts` parts can be placed on an empty cluster of this shape: in a
+ * block as above, or in a column, which has up to C servers. */
 bool net_is_legal(const uint32_t shape[3], uint32_t parts);
-/** All numbers for which net_is_legal(), as text: "1 to 4, 6, 8"; "..." if there is no
- * room for more. */
+/** Writes the numbers for which net_is_legal() is true, as "1 to 4, 6, 8"; "..." stands
+ * for those that there is no room for. */
 void net_format_legal_parts(const uint32_t shape[3], char *text, size_t room);
+
 /* ---- communication ------------------------------------------------------- */
 
 /**
@@ -139,14 +148,16 @@ void net_format_legal_parts(const uint32_t shape[3], char *text, size_t room);
  */
 double net_ramp_collective_seconds(const struct net_cluster *cluster, uint32_t g,
                                    uint32_t r, uint32_t s, double bytes);
-/** propagation + 2 io + bytes/(bandwidth/C), seconds. */
+/** Time of a transfer between two servers, propagation + 2 io + bytes/(bandwidth/C),
+ * seconds. */
 double net_ramp_one_to_one_seconds(const struct net_cluster *cluster, double bytes);
 
 /**
- * The time of every dep of a placed graph: seconds[ndeps], 0 when it is no flow. The
- * out-deps of a split forward op are one collective if the deps' sources and destinations
- * are the same servers, equally often; so are the in-deps of a split backward op; each
- * pair of sync deps is one; all others are one to one.
+ * Sets seconds[ndeps] to the time of every dep of a placed graph: 0 if it is not a flow,
+ * because it stays on a server or has no bytes. The deps that leave a split forward op
+ * are one collective if each server is as often a source as a destination of them; so are
+ * those that enter a split backward op that has a twin. Each pair of sync deps between
+ * two parts is a collective of its own. All other deps are one to one.
  */
 bool net_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
                         const uint32_t *server_of_op, double *seconds,

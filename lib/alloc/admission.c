@@ -1,7 +1,10 @@
 /*
- * Admission: jobs arrive, take servers, wait or are turned away. Servers come free before
- * arrivals of the same instant are looked at; jobs that wait are looked at before new
- * ones.
+ * Admission: jobs arrive, take servers, wait or are turned away. It is an event
+ * simulation whose events are the ends of running jobs and the last chances of waiting
+ * ones (waiting.h). A job is decided by a question to the chooser (question.h), which
+ * tries alternatives by the pricer (price.h). At one instant, jobs end first, then
+ * waiting jobs are tried, then new ones arrive: so a job gets servers that come free as
+ * it arrives, but not before those that waited for them.
  */
 #include "question.h"
 #include "waiting.h"
@@ -18,21 +21,23 @@ struct alloc_admission {
     double now;
 
     struct pricer *pricer;
-    uint32_t nfree; /* servers */
-    uint64_t *owner;
-    size_t nwritten; /* layouts that some job has started with: they have a name */
-    struct alloc_question question; /* about the job at hand */
+    uint32_t nfree;                 /* servers */
+    uint64_t *owner;                /* per server, see alloc_admission_owners() */
+    size_t nwritten;                /* layouts with a name: some job started with them */
+    struct alloc_question question; /* about the job that is being decided */
 
-    struct sim_queue ends; /* key: index of the running job */
+    struct sim_queue ends; /* of running jobs; key: index in running */
     struct running *running;
     size_t nrunning, running_room;
-    uint32_t *vacant; /* unused places in running */
+    uint32_t *vacant; /* indexes of unused entries of running */
     size_t nvacant, vacant_room;
-    uint64_t started;
+    uint64_t started; /* jobs so far */
 
     struct waiters waiters;
-    uint64_t stuck; /* the key of the job that was tried first, in vain, since a server
-                       came free; 0: of none */
+    /* The first waiting job, by its key, if it was tried in vain since a job last ended;
+     * 0: there is none such. Trying it again before the next end would be in vain,
+     * too. */
+    uint64_t stuck;
 };
 
 static void
@@ -118,7 +123,8 @@ alloc_admission_owners(const struct alloc_admission *a)
 
 /* ---- starting and ending ------------------------------------------------- */
 
-/* Gives servers to a job; layout NULL: of another admission. */
+/* Lets a job run on servers until `finish`. `layout` is NULL if the job runs in another
+ * admission, too, of which this one is a copy: the layout is held there. */
 static bool
 occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *servers,
        uint32_t n, double finish, struct running **running, struct rec_error *err)
@@ -146,6 +152,8 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
     return sim_queue_push(&a->ends, (struct sim_event){finish, index}, err);
 }
 
+/* Starts a job on an alternative that was tried. A layout gets its name when the first
+ * job starts with it: those that were tried and not chosen never appear in the output. */
 static bool
 start(struct alloc_admission *a, const struct graph_job *job, const struct tried *t,
       struct rec_error *err)
@@ -182,7 +190,7 @@ block(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
     return a->decide(a->context, &decision, err);
 }
 
-/* For what came of the question. */
+/* Blocks a job for the cause that the question ended with. */
 static bool
 turn_away(struct alloc_admission *a, const struct graph_job *job, struct rec_error *err)
 {
@@ -215,7 +223,7 @@ end_job(struct alloc_admission *a, uint32_t index, struct rec_error *err)
 
 /* ---- one job ------------------------------------------------------------- */
 
-/* The job could start or wait: if it does not, that was decided. */
+/* True if the job could start or wait, so that refusing it was the chooser's decision. */
 static bool
 has_choice(const struct alloc_admission *a)
 {
@@ -226,9 +234,12 @@ has_choice(const struct alloc_admission *a)
     return q->may_wait && a->options.queue > 0 && a->ends.n > 0;
 }
 
-/* Puts the question; starts the job on the alternative that is chosen. A refusal is the
- * cause of a block only if there was something to refuse: else it is what kept the last
- * alternative from starting, whoever chooses. */
+/*
+ * Asks the chooser about a job, and starts it on the alternative that is chosen. If the
+ * job is refused although it could have started or waited, the cause of its block is
+ * "policy". If there was nothing to refuse, the cause stays what kept the last
+ * alternative from starting, so that choosers can be compared by their causes.
+ */
 static bool
 try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
         struct rec_error *err)
@@ -253,12 +264,14 @@ try_job(struct alloc_admission *a, const struct graph_job *job, bool *started,
     return !*started || start(a, job, &q->tried[choice], err);
 }
 
-/* ---- jobs that are without hope ------------------------------------------ */
+/* ---- last chances -------------------------------------------------------- */
 
 /*
- * When a job must start at the latest: its fastest alternative would just meet the
- * deadline if the cluster were empty. *cause: not even then would one be placed. Where
- * placements are drawn nothing is certain.
+ * The time at which a job must start at the latest: its alternative that is fastest on an
+ * empty cluster would just meet the deadline. *time is without and *latest with the
+ * allowance for rounding, seconds. *cause is set if no alternative can be placed even on
+ * an empty cluster. If the heuristic draws its placements, nothing is certain about them:
+ * both times are INFINITY.
  */
 static bool
 find_last_chance(struct alloc_admission *a, const struct graph_job *job, double *time,
@@ -289,8 +302,9 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* Looks at the jobs that wait, in order, until one must wait on. Only an end can help one
- * that was tried in vain, unless where it would go is drawn. */
+/* Tries the waiting jobs in order, until one must go on waiting. A job that was tried in
+ * vain is not tried again before a job ends, because it would be placed in the same way;
+ * a heuristic that draws may place it in another way, so there it is tried each time. */
 static bool
 try_waiting(struct alloc_admission *a, struct rec_error *err)
 {
@@ -322,13 +336,14 @@ next_end(const struct alloc_admission *a)
     return a->ends.n ? a->ends.event[0].time : (double)INFINITY;
 }
 
-/* A job whose last chance passes goes; others may be free to start. */
+/* Blocks the waiting job whose last chance is now. If it was the first in the queue, it
+ * held up the others: they are tried. */
 static bool
 pass_last_chance(struct alloc_admission *a, struct rec_error *err)
 {
     bool is_first;
     struct waiter *waiter = waiters_take_chance(&a->waiters);
-    /* a server that comes free so soon after is in time, as far as rounding can tell */
+    /* Servers that come free within the allowance for rounding are still in time. */
     if (a->now < waiter->latest && next_end(a) <= waiter->latest)
         return waiters_give_chance(&a->waiters, waiter, waiter->latest, err);
     is_first = waiter == waiters_first(&a->waiters);
@@ -336,7 +351,8 @@ pass_last_chance(struct alloc_admission *a, struct rec_error *err)
            waiters_remove(&a->waiters, waiter, err) && (!is_first || try_waiting(a, err));
 }
 
-/* Lets the jobs that end by `time` end, and those that wait start, or give up. */
+/* Handles all events up to and at `time`: jobs end, waiting jobs start or pass their last
+ * chance. */
 static bool
 advance(struct alloc_admission *a, double time, struct rec_error *err)
 {
@@ -346,6 +362,7 @@ advance(struct alloc_admission *a, double time, struct rec_error *err)
         if (next > time || isinf(next))
             break;
         a->now = fmax(a->now, next);
+        /* All jobs that end now give back their servers before a waiting one is tried. */
         while (a->ends.n && a->ends.event[0].time == end && end == next)
             if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
                 return false;
@@ -357,6 +374,8 @@ advance(struct alloc_admission *a, double time, struct rec_error *err)
     return true;
 }
 
+/* Puts a job into the queue, or blocks it if even an empty cluster would be too late.
+ * `graph` is the one that a block record would name. */
 static bool
 wait(struct alloc_admission *a, const struct graph_job *job, uint32_t graph,
      struct rec_error *err)
@@ -395,7 +414,9 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
     bool started;
     if (!question_arrive(&a->question, job, err))
         return false;
-    if (a->waiters.n) { /* nobody overtakes without the order's leave */
+    /* A new job does not overtake waiting ones, unless the order puts it before them: it
+     * joins the queue, and the queue is tried. */
+    if (a->waiters.n) {
         uint32_t graph;
         struct rec_str rest = job->graphs, id;
         rec_str_split(&rest, ',', &id);
@@ -441,6 +462,7 @@ alloc_admission_regime(struct alloc_admission *a, double value[ALLOC_REGIME])
     features_regime(a->question.features, value);
 }
 
+/* The running jobs without their layouts: a future needs only their servers and ends. */
 bool
 admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
                struct rec_error *err)

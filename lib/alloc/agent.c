@@ -1,7 +1,9 @@
 /*
- * Agents: processes that decide. One is offered the alternatives of a job and asked, on
- * one pipe, and answers on another; nothing that it does or does not do may hold us up
- * for longer than its time, or make us wait for each other.
+ * Agents: choosers that are processes. The alternatives of a job are written to one pipe,
+ * and the answer is read from another. An agent must not block the tool for longer than
+ * its timeout, whatever it does, so poll() comes before each read and write. While the
+ * tool writes, it also reads: otherwise both sides could wait for each other with full
+ * pipes.
  */
 #include "agent.h"
 #include "question.h"
@@ -16,28 +18,33 @@
 #include <unistd.h>
 
 enum {
-    HEARD_MAX = 1 << 16, /* bytes of an answer, and comments before it */
-    SHOWN = 60,          /* bytes of a wrong one in a message */
+    ANSWER_BYTES_MAX =
+        1 << 16,      /* an answer and the comments before it; more is an error */
+    SHOWN_BYTES = 60, /* of a wrong answer in a message */
 };
-static const double grace = 1; /* seconds to end, for who closed its output */
+/* How long an agent that has closed a pipe may take to end, so that its exit status can
+ * be told, seconds. */
+static const double grace = 1;
 
 struct alloc_agent {
-    char *name; /* what users call it: its command, fd:3,4 */
-    double timeout;
+    char *name;     /* for messages: its command, or fd:3,4 */
+    double timeout; /* seconds */
     struct agent_process process;
-    bool ours; /* it was started */
-    struct rec_writer *writer;
-    struct rec_str job; /* asked about; NULL: none */
-    double until;       /* it has time, agent_now() */
-    struct rec_error
-        *why;    /* why writing failed; the caller's. NULL: nothing is written */
-    char *heard; /* what it said and was not read yet: heard[start..end) */
+    bool ours;                 /* the process was started here */
+    struct rec_writer *writer; /* to the agent */
+    struct rec_str job;        /* that it is asked about; ptr NULL: none */
+    double until;              /* its time is over then, by agent_now() */
+    /* Where the writer's sink reports errors: the error of the running call. NULL: the
+     * agent is being freed, and nothing more is written to it. */
+    struct rec_error *why;
+    char *heard; /* bytes that were read and not yet taken: heard[start..end) */
     size_t room, start, end;
 };
 
 static bool fail(const struct alloc_agent *agent, struct rec_error *err,
                  enum rec_code code, const char *format, ...) REC_PRINTF(4, 5);
 
+/* An error that names the agent, and the job that it was asked about. Returns false. */
 static bool
 fail(const struct alloc_agent *agent, struct rec_error *err, enum rec_code code,
      const char *format, ...)
@@ -62,7 +69,8 @@ start_clock(struct alloc_agent *agent)
     agent->until = agent_now() + agent->timeout;
 }
 
-/* poll() until the agent's time is over. False: *err. */
+/* Waits by poll() until one of the ends is ready. False: *err, also if the agent's time
+ * is over. */
 static bool
 wait_for(const struct alloc_agent *agent, struct pollfd *ends, nfds_t n,
          struct rec_error *err)
@@ -79,9 +87,10 @@ wait_for(const struct alloc_agent *agent, struct pollfd *ends, nfds_t n,
     }
 }
 
-/* ---- what it says -------------------------------------------------------- */
+/* ---- reading from the agent ---------------------------------------------- */
 
-/* Its output is at its end, or nobody reads its input: how did it go? Returns false. */
+/* The agent has closed its input or output too early; an error that says how it ended, if
+ * it ended. Returns false. */
 static bool
 fail_gone(struct alloc_agent *agent, const char *closed, struct rec_error *err)
 {
@@ -93,7 +102,7 @@ fail_gone(struct alloc_agent *agent, const char *closed, struct rec_error *err)
     return fail(agent, err, REC_IO, "it %s before all was decided", how);
 }
 
-/* Reads what is there. 1; 0: the end; -1: *err. */
+/* Reads what the agent has written. Returns 1; 0 at the end of its output; -1: *err. */
 static int
 hear(struct alloc_agent *agent, struct rec_error *err)
 {
@@ -102,11 +111,11 @@ hear(struct alloc_agent *agent, struct rec_error *err)
         memmove(agent->heard, agent->heard + agent->start, agent->end - agent->start);
     agent->end -= agent->start;
     agent->start = 0;
-    if (!rec_grow(&agent->heard, &agent->room, agent->end + HEARD_MAX / 2, 1, err))
+    if (!rec_grow(&agent->heard, &agent->room, agent->end + ANSWER_BYTES_MAX / 2, 1, err))
         return -1;
     while ((n = read(agent->process.from, agent->heard + agent->end,
                      agent->room - agent->end)) < 0) {
-        if (errno == EAGAIN) /* somebody else was faster, or made it non-blocking */
+        if (errno == EAGAIN) /* non-blocking, and another process has read the bytes */
             return 1;
         if (errno != EINTR) {
             fail(agent, err, REC_IO, "reading its answer: %s", strerror(errno));
@@ -117,7 +126,7 @@ hear(struct alloc_agent *agent, struct rec_error *err)
     return n > 0;
 }
 
-/* Takes the next whole line that is no comment; false: there is none. */
+/* Takes the next whole line that is neither empty nor a comment; false: there is none. */
 static bool
 take_line(struct alloc_agent *agent, struct rec_str *line)
 {
@@ -138,7 +147,8 @@ take_line(struct alloc_agent *agent, struct rec_str *line)
     }
 }
 
-/* It may say comments only, while nothing is asked. */
+/* An agent that is not being asked may write only comments. A second answer would else be
+ * taken for the answer about the next job. The last line may still be incomplete. */
 static bool
 check_silent(struct alloc_agent *agent, struct rec_error *err)
 {
@@ -146,15 +156,18 @@ check_silent(struct alloc_agent *agent, struct rec_error *err)
     bool spoke = take_line(agent, &line);
     size_t more = agent->end - agent->start;
     return (!spoke && (more == 0 || agent->heard[agent->start] == '#') &&
-            more < HEARD_MAX) ||
+            more < ANSWER_BYTES_MAX) ||
            fail(agent, err, REC_DATA,
                 "it answered before it was asked; an ask has one answer of one line");
 }
 
+/* Reads until a whole answer is there. The limit on bytes ends an agent that writes
+ * without end; a line may be as long as the names in it, which are as long as the
+ * input's. */
 static bool
 hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *err)
 {
-    size_t heard = 0, most = HEARD_MAX + agent->job.len;
+    size_t heard = 0, most = ANSWER_BYTES_MAX + agent->job.len;
     while (!take_line(agent, line)) {
         struct pollfd from = {agent->process.from, POLLIN, 0};
         size_t before = agent->end - agent->start;
@@ -168,10 +181,11 @@ hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *e
     return true;
 }
 
-/* ---- what it is told ----------------------------------------------------- */
+/* ---- writing to the agent ------------------------------------------------ */
 
-/* A write to a pipe that nobody reads is an error, no signal: that is for our own
- * output. */
+/* Writes to a pipe. If nobody reads it, that is the error EPIPE and no signal. SIGPIPE is
+ * blocked for this write only, because it must still end the tool when nobody reads the
+ * tool's own output; the blocked signal is taken off before the mask is restored. */
 static ssize_t
 write_quietly(int fd, const char *bytes, size_t len)
 {
@@ -192,7 +206,8 @@ write_quietly(int fd, const char *bytes, size_t len)
     return n;
 }
 
-/* Some of the bytes, listening meanwhile. -1: *err. */
+/* Writes some of the bytes, and reads what the agent writes meanwhile. Returns how many
+ * were written, which may be 0; -1: *err. */
 static ptrdiff_t
 tell_some(struct alloc_agent *agent, const char *bytes, size_t len, struct rec_error *err)
 {
@@ -210,7 +225,7 @@ tell_some(struct alloc_agent *agent, const char *bytes, size_t len, struct rec_e
     }
     if (!ends[0].revents)
         return 0;
-    /* So many can be written at once, without waiting, if poll() says that any can. */
+    /* When poll() says that a pipe can be written, only PIPE_BUF bytes will not block. */
     n = write_quietly(agent->process.to, bytes, len < PIPE_BUF ? len : PIPE_BUF);
     if (n >= 0)
         return n;
@@ -223,7 +238,8 @@ tell_some(struct alloc_agent *agent, const char *bytes, size_t len, struct rec_e
     return -1;
 }
 
-/* The writer's sink; what went wrong is in *agent->why. */
+/* The writer's sink: writes all bytes. Returns 0, or EPIPE with the reason in
+ * *agent->why. */
 static int
 tell(void *context, const char *bytes, size_t len)
 {
@@ -238,7 +254,8 @@ tell(void *context, const char *bytes, size_t len)
     return len ? EPIPE : 0;
 }
 
-/* False: *agent->why. */
+/* Writes what the writer has buffered. False: *agent->why has the reason, the writer
+ * knows only EPIPE. */
 static bool
 tell_now(struct alloc_agent *agent)
 {
@@ -286,7 +303,8 @@ alloc_agent_open(const struct alloc_agent_options *options, struct rec_error *er
     return NULL;
 }
 
-/* What it started is heard to its end, then it ends. */
+/* Ends an agent that was started here: closes its input, reads its output to the end, in
+ * which only comments may come, and checks its exit status. */
 static bool
 see_off(struct alloc_agent *agent, struct rec_error *err)
 {
@@ -329,9 +347,9 @@ alloc_agent_free(struct alloc_agent *agent)
     int status;
     if (!agent)
         return;
-    agent->why = NULL;
+    agent->why = NULL; /* so that closing the writer writes nothing more */
     if (agent->writer && !rec_writer_close(agent->writer, false, &ignored))
-        agent->writer = NULL; /* which it is not told */
+        agent->writer = NULL;
     if (agent->process.pid)
         agent_kill(&agent->process, &status);
     if (agent->ours && agent->process.from >= 0)
@@ -402,10 +420,11 @@ fail_answer(const struct alloc_agent *agent, struct rec_str line, const char *wh
         agent, err, REC_DATA,
         "%s; right is 'answer', a TAB, the job, a TAB, one of its alternatives or "
         "-, got '%.*s'",
-        what, (int)(line.len < SHOWN ? line.len : SHOWN), line.ptr);
+        what, (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES), line.ptr);
 }
 
-/* The job is refused: for good, or until servers come free. */
+/* The answer is "-": the job is refused for good, or with cause=no_servers until servers
+ * come free. False: no other cause is allowed. */
 static bool
 settle_refusal(struct alloc_question *q, struct rec_str cause, uint32_t *choice)
 {
@@ -419,7 +438,12 @@ settle_refusal(struct alloc_question *q, struct rec_str cause, uint32_t *choice)
     return !cause.ptr || rec_str_is(cause, "policy");
 }
 
-/* As if this alternative, and those before it, had been looked at, and no others. */
+/*
+ * Chooses alternative i. All alternatives were tried to offer them; here the question
+ * gets the state that it has after a rule which tries alternatives one by one and stops
+ * at i. Then a job waits, or is blocked with a cause, in the same way under an agent as
+ * under the same rule of --choose.
+ */
 static bool
 settle_alternative(struct alloc_question *q, uint32_t i, uint32_t *choice,
                    struct rec_error *err)
@@ -435,6 +459,8 @@ settle_alternative(struct alloc_question *q, uint32_t i, uint32_t *choice,
     return true;
 }
 
+/* Takes "answer JOB GRAPH KEYS" apart. Unknown keys are skipped, so that agents may write
+ * more than is read here. */
 static bool
 take_answer(const struct alloc_agent *agent, struct alloc_question *q,
             struct rec_str line, uint32_t *choice, struct rec_error *err)
@@ -476,7 +502,7 @@ decide(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error 
         if (!write_offer(agent->writer, q, i, err))
             return false;
     write_ask(agent->writer, q);
-    start_clock(agent); /* trying alternatives took time of ours */
+    start_clock(agent); /* the time for trying alternatives was not the agent's */
     return tell_now(agent) && hear_answer(agent, &line, err) &&
            take_answer(agent, q, line, choice, err);
 }

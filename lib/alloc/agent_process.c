@@ -1,4 +1,8 @@
-/* The process of an agent: a shell with its command, between two pipes. */
+/*
+ * The process of an agent: a shell that runs its command, with a pipe to its standard
+ * input and one from its standard output. It leads a process group, so that everything
+ * that it starts can be killed with it.
+ */
 #include "agent.h"
 
 #include <errno.h>
@@ -19,7 +23,9 @@ agent_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* In the child; all other descriptors of ours close by themselves. */
+/* Runs in the child. The tool's other descriptors are closed by exec(). The child dies
+ * with its parent; if the parent has died before prctl() was called, getppid() says
+ * so. */
 static _Noreturn void
 run_command(const char *command, int pipes[2][2], pid_t parent, const sigset_t *mask)
 {
@@ -58,7 +64,9 @@ agent_start(struct agent_process *process, const char *command, void (*started)(
     if (ok && process->pid == 0)
         run_command(command, pipes, parent, &mask);
     if (ok) {
-        setpgid(process->pid, process->pid); /* whoever of the two comes first */
+        /* The child does the same: whichever runs first, the group exists from then
+         * on. */
+        setpgid(process->pid, process->pid);
         if (started)
             started(process->pid);
     }
@@ -79,6 +87,9 @@ agent_start(struct agent_process *process, const char *command, void (*started)(
     return true;
 }
 
+/* Asks every millisecond, because no call waits for a process with a timeout. WNOWAIT
+ * leaves the process a zombie until agent_kill(): so its id cannot be given to another
+ * process whose group would be killed instead. */
 bool
 agent_wait(struct agent_process *process, double seconds, int *status)
 {
@@ -102,10 +113,10 @@ agent_wait(struct agent_process *process, double seconds, int *status)
 void
 agent_kill(struct agent_process *process, int *status)
 {
-    kill(-process->pid, SIGKILL); /* if it has ended already that does not change how */
+    kill(-process->pid, SIGKILL); /* a leader that has ended keeps its exit status */
     while (waitpid(process->pid, status, 0) < 0 && errno == EINTR)
         ;
-    /* what it left is ours now, see agent_start() */
+    /* Its orphans became children of this process, see agent_start(). */
     while (waitpid(-process->pid, NULL, 0) > 0 || errno == EINTR)
         ;
     process->pid = 0;

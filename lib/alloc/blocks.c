@@ -1,10 +1,17 @@
-/* Blocks of legal shapes, all of them, and which are free. */
+/*
+ * Lists all blocks of legal shapes, and answers which of them are free. Features ask it
+ * for each alternative, so the answers must be quick: the servers of a position are also
+ * a mask of 64 bits, in which server s sets bit s % 64. If the masks of two sets of
+ * servers have no bit in common, neither have the sets; on clusters of up to 64 servers
+ * the reverse holds, too, and nothing else is looked at.
+ */
 #include "blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Of many degrees those nearest to equal ratios; 1 and the largest stay. */
+/* Keeps all degrees, or if they are too many, about BLOCKS_DEGREES of them: those nearest
+ * to a geometric sequence from 1 to the largest. */
 static void
 choose_degrees(struct blocks *b, const uint32_t *valid, uint32_t n)
 {
@@ -22,18 +29,20 @@ choose_degrees(struct blocks *b, const uint32_t *valid, uint32_t n)
     }
 }
 
-/* One kind of block of a degree: its shape; [2] is 0: a diagonal. */
+/* A shape of blocks; shape[2] is 0: a diagonal of shape[0] servers. */
 struct kind {
-    uint32_t shape[3], origins[3];
+    uint32_t shape[3];
+    uint32_t origins[3]; /* how many origins it has along each coordinate */
 };
 
-enum { KINDS = 200 };
+enum { KINDS_MAX = 200 }; /* shapes of a degree */
 
+/* Adds a shape if it fits and is not there yet. Returns the new number of shapes. */
 static uint32_t
 add_kind(struct kind *kind, uint32_t n, const uint32_t limit[3], const uint32_t shape[3])
 {
     uint32_t length = shape[2] ? shape[2] : 1;
-    if (n == KINDS || shape[0] > limit[0] || shape[1] > limit[1] || length > limit[2])
+    if (n == KINDS_MAX || shape[0] > limit[0] || shape[1] > limit[1] || length > limit[2])
         return n;
     for (uint32_t i = 0; i < n; i++)
         if (memcmp(kind[i].shape, shape, sizeof kind[i].shape) == 0)
@@ -45,7 +54,7 @@ add_kind(struct kind *kind, uint32_t n, const uint32_t limit[3], const uint32_t 
     return n + 1;
 }
 
-/* The shapes that placing tries (placer.c). */
+/* Lists the shapes that place_in_block() of placer.c tries. */
 static uint32_t
 list_kinds(const uint32_t limit[3], uint32_t degree, struct kind *kind)
 {
@@ -65,7 +74,8 @@ origins_of(const struct kind *kind)
     return (uint64_t)kind->origins[0] * kind->origins[1] * kind->origins[2];
 }
 
-/* Writes the servers of a block. */
+/* Writes the servers of the block whose origin has this number; origins are counted with
+ * the position in the rack fastest. */
 static void
 list_servers(const uint32_t limit[3], const struct kind *kind, uint64_t origin,
              uint32_t *server)
@@ -83,12 +93,14 @@ list_servers(const uint32_t limit[3], const struct kind *kind, uint64_t origin,
                     server[n++] = ((c + i) * limit[1] + r + j) * limit[2] + s + k;
 }
 
-/* The positions of degree[d]. */
+/* Lists the positions of degree[d]. They are numbered kind by kind; `before` is the
+ * number of positions of the kinds before kind[k]. If they are too many, those with the
+ * numbers all * i / n are taken. */
 static bool
 add_positions(struct blocks *b, const uint32_t limit[3], uint32_t d,
               struct rec_error *err)
 {
-    struct kind kind[KINDS];
+    struct kind kind[KINDS_MAX];
     uint32_t degree = b->degree[d], nkinds = list_kinds(limit, degree, kind), p, k = 0;
     uint64_t all = 0, before = 0, most = BLOCKS_SERVERS / degree + 1;
     for (uint32_t i = 0; i < nkinds; i++)
@@ -147,7 +159,7 @@ blocks_free(struct blocks *b)
     free(b->open);
 }
 
-/* A word has a bit for every server. */
+/* True if each server has its own bit in a mask, so that masks alone decide. */
 static inline bool
 is_small(const struct blocks *b)
 {
@@ -163,7 +175,7 @@ blocks_horizon(const struct blocks *b, const double *when, double within)
     return horizon;
 }
 
-/* When all servers of a position are free, seconds from now. */
+/* How long it takes until all servers of a position are free, seconds. */
 static inline double
 free_at(const struct blocks *b, uint32_t p, const double *when)
 {
@@ -173,6 +185,8 @@ free_at(const struct blocks *b, uint32_t p, const double *when)
     return last;
 }
 
+/* Each position is written to open[n], but n grows only if it is open: so the loop has no
+ * branch that cannot be predicted. */
 void
 blocks_set(struct blocks *b, const double *when)
 {
@@ -221,6 +235,8 @@ is_free_by(const struct blocks *b, uint32_t p, const struct horizon *horizon)
     return is_small(b) ? !(b->mask[p] & horizon->busy) : b->when[p] <= horizon->within;
 }
 
+/* A position that is free now is free at any horizon, too, so these are tried first:
+ * nothing has to be compared for them. */
 uint32_t
 blocks_largest(const struct blocks *b, const struct horizon *horizon,
                const struct taken *taken)

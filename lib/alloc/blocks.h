@@ -1,23 +1,32 @@
-/* Where blocks may lie on an empty cluster, and when each comes free; for features.c. */
+/*
+ * All positions of blocks on an empty cluster, and when each of them comes free, for
+ * features.c. A position is a legal shape at an origin: a set of servers.
+ */
 #ifndef RAMPIPE_ALLOC_BLOCKS_H
 #define RAMPIPE_ALLOC_BLOCKS_H
 
 #include "rampipe/alloc.h"
 
-enum { BLOCKS_DEGREES = 24, BLOCKS_SERVERS = 65536 };
+enum {
+    BLOCKS_DEGREES = 24,   /* degrees whose blocks are kept, at most */
+    BLOCKS_SERVERS = 65536 /* servers that the positions of a degree may have in all */
+};
 
-/* Of each degree the positions of blocks of all its shapes, without wrapping around; if
- * they have more than BLOCKS_SERVERS servers together, every so many, evenly spaced. */
+/* The positions of each degree, of all its shapes, without wrapping around the cluster.
+ * If they have more than BLOCKS_SERVERS servers in all, an evenly spaced sample of
+ * them. */
 struct blocks {
     uint32_t nservers;
-    uint32_t ndegrees, degree[BLOCKS_DEGREES]; /* ascending; valid ones */
-    uint32_t first[BLOCKS_DEGREES + 1];        /* position first[d]..first[d + 1] */
-    uint32_t *server;                          /* of position p from start[p] on */
+    uint32_t ndegrees, degree[BLOCKS_DEGREES]; /* valid degrees, ascending */
+    uint32_t first[BLOCKS_DEGREES + 1];        /* of degree[d]: first[d]..first[d + 1] */
+    uint32_t *server; /* of position p: server[start[p]..start[p + 1]) */
     uint32_t *start;
-    uint64_t *mask; /* per position: bit server % 64 of each server */
-    double *when;   /* per position: seconds from now until all its servers are free; not
-                       kept if a word has all servers */
-    uint32_t *open; /* positions that are free now, of degree[d] from first_open[d] on */
+    uint64_t *mask; /* per position: bit server % 64 of each of its servers */
+    /* Per position: seconds from now until all its servers are free. Only on clusters of
+     * more than 64 servers: on smaller ones `mask` says it at once. */
+    double *when;
+    /* Positions that are free now; of degree[d]: first_open[d]..first_open[d + 1]. */
+    uint32_t *open;
     uint32_t first_open[BLOCKS_DEGREES + 1];
     size_t server_room, start_room, mask_room;
 };
@@ -25,26 +34,24 @@ struct blocks {
 bool blocks_init(struct blocks *blocks, const uint32_t shape[3],
                  struct rec_error *err) REC_MUST_CHECK;
 void blocks_free(struct blocks *blocks);
-/* Fills when[] and open[]; `when` is that of each server. */
+/* Fills when[] and open[] from `when`: seconds from now until each server is free. */
 void blocks_set(struct blocks *blocks, const double *when);
-/* A time, seconds from now, and a bit for each server that is not free by then; of the
- * first
- * 64. */
+/* A time in the future, and who is still busy then. */
 struct horizon {
-    double within;
-    uint64_t busy;
+    double within; /* seconds from now */
+    uint64_t busy; /* bit s: server s is not free by then; only for s < 64 */
 };
 struct horizon blocks_horizon(const struct blocks *blocks, const double *when,
                               double within);
-/* The servers that somebody takes, as struct taken. */
+/* The servers that the alternative at hand would take. */
 struct taken {
     const bool *is; /* per server */
-    uint64_t mask;
+    uint64_t mask;  /* bit server % 64 of each of them */
 };
-/* How many positions of degree[d] are free now, taken ones not. */
+/* How many positions of degree[d] are free now and have none of the taken servers. */
 uint32_t blocks_count(const struct blocks *blocks, uint32_t d, const struct taken *taken);
-/* 1 + the index of the largest degree with a position that is free by then, 0: none has
- * one. NULL: now. */
+/* The largest degree that has a position which is free at the horizon (NULL: now) and has
+ * none of the taken servers. Returns 1 + its index; 0: there is none. */
 uint32_t blocks_largest(const struct blocks *blocks, const struct horizon *horizon,
                         const struct taken *taken);
 

@@ -1,4 +1,10 @@
-/* Which alternative of a job is taken. A new way to choose is a function and a row. */
+/*
+ * The rules of --choose: which alternative of a job is taken. A new rule is a function
+ * and a row of alloc_choosers. Trying an alternative costs time, and also decides what
+ * becomes of a job that does not start: its cause is that of the last alternative tried,
+ * and it may wait only if one that was tried could not be placed (question.c). So a rule
+ * tries no more than it must.
+ */
 #include "private.h"
 
 #include <stdio.h>
@@ -20,6 +26,8 @@ first(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error *
     return true;
 }
 
+/* As the published simulator does: it compares only the degree with the number of free
+ * servers, and gives up if that alternative then cannot be placed. */
 static bool
 first_degree(void *self, struct alloc_question *q, uint32_t *choice,
              struct rec_error *err)
@@ -40,7 +48,7 @@ first_degree(void *self, struct alloc_question *q, uint32_t *choice,
     return alternative != NULL;
 }
 
-/* The best of those that can start, the first of equal ones. */
+/* Chooses the best of the alternatives that can start; of equally good ones the first. */
 static bool
 best(struct alloc_question *q,
      bool (*better)(const struct alloc_alternative *a, const struct alloc_alternative *b),
@@ -106,7 +114,7 @@ alloc_chooser_find(struct rec_str name)
     return NULL;
 }
 
-/* All names, for a message. */
+/* Writes all names, with their arguments, for a message. */
 static const char *
 list_choosers(char *text, size_t room)
 {
@@ -120,6 +128,7 @@ list_choosers(char *text, size_t room)
     return text;
 }
 
+/* An argument must be given if and only if the row says so, and it must not be empty. */
 bool
 alloc_choosing_open(struct alloc_choosing *c, const char *text,
                     const struct alloc_choice *choice, struct rec_error *err)

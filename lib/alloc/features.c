@@ -1,20 +1,27 @@
-/* Features of alternatives: what a choice costs, leaves, and how busy the cluster is. */
+/*
+ * Features of alternatives: what a choice costs, what it leaves free, and how busy the
+ * cluster is. They have no units, so that a policy which was trained on one cluster can
+ * be used on another of a different size, with jobs of other lengths. Exponentials and
+ * logarithms are those of lib/random, which give the same bits on every machine: a choice
+ * must not depend on the C library.
+ */
 #include "features.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHARES = 5, HORIZONS = 3 };
+enum { SHARES = 5, HORIZONS = 3 }; /* features share-*; block-* and free-* */
 
-/* So many jobs are imagined to have come first: h() of the speed-up they need is NEED
- * above 1/3, the standard deviation of their fractions is 1/5, and that of the times
- * between them half their mean. */
-enum { BEFORE = 2 };
-#define NEED 0.12
+/* The statistics of the first jobs would say little and change much. Therefore they
+ * count imagined jobs, too, which came before: h() of the speed-up that these need is
+ * PRIOR_NEED above 1/3, the standard deviation of their fractions is 1/5, and that of
+ * the times between them is half their mean. */
+enum { PRIOR_JOBS = 2 };
+#define PRIOR_NEED 0.12
 
-static const double horizons[HORIZONS] = {1, 3, 9}; /* mean times between arrivals */
-/* sixteenths of the cluster */
+static const double horizons[HORIZONS] = {1, 3, 9}; /* in mean times between arrivals */
+/* In sixteenths of the cluster: the blocks whose free share is a feature. */
 static const uint32_t share_of[SHARES] = {1, 2, 3, 4, 8};
 
 const struct alloc_feature alloc_features[] = {
@@ -62,19 +69,20 @@ const struct alloc_feature alloc_features[] = {
     {"load-height", "l * height", 0.22, true},
     {"load-height2", "l * height2", 0.22, true},
     {"need",
-     "(0.24 + sum over the jobs so far of (h(the speed-up they need) - 1/3)) / (jobs + 2)",
+     "(0.24 + sum over the jobs so far of (h(the speed-up they need) - 1/3)) / "
+     "(jobs + 2)",
      0.08, true},
     {"need-height", "need * height", 0.03, true},
     {"need-height2", "need * height2", 0.02, true},
     {"spread",
-     "s - 0.2; s^2 = (D + 2/25) / (jobs + 2), D the sum over the jobs so far of (fraction - "
-     "its mean)^2",
+     "s - 0.2; s^2 = (D + 2/25) / (jobs + 2), D the sum over the jobs so far of "
+     "(fraction - its mean)^2",
      0.06, true},
     {"spread-height", "spread * height", 0.03, true},
     {"spread-height2", "spread * height2", 0.02, true},
     {"variation",
-     "v - 1; v^2 = (Q + 2.5) / (G + 2) - 1, Q the sum over G times between jobs of (time / "
-     "their mean)^2; v at most 10, of none 1/2",
+     "v - 1; v^2 = (Q + 2.5) / (G + 2) - 1, Q the sum over G times between jobs of "
+     "(time / their mean)^2; v at most 10, of none 1/2",
      0.4, true},
     {NULL, NULL, 0, false}};
 
@@ -103,6 +111,7 @@ features_new(const struct net_cluster *cluster, struct rec_error *err)
             f->h[n] = rng_log1p(n) / rng_log1p(f->nservers);
         for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
             f->height[d + 1] = f->h[f->blocks.degree[d]];
+        /* Not all degrees are valid: take the nearest one to each size. */
         for (int i = 0; i < SHARES; i++) {
             double aim = f->nservers * share_of[i] / 16.;
             for (uint32_t d = 0; d < f->blocks.ndegrees; d++)
@@ -128,13 +137,14 @@ features_free(struct features *f)
     free(f);
 }
 
+/* The feature "fraction". The limit keeps jobs without a deadline from being infinite. */
 static double
 fraction_of(double deadline, double work)
 {
     return fmin(deadline / fmax(work, DBL_MIN), 2);
 }
 
-/* h() of the speed-up over one server that meets the deadline, at most N. */
+/* h() of the speed-up over one server that just meets the deadline, at most N. */
 static double
 need_of(const struct features *f, double deadline, double work)
 {
@@ -172,7 +182,8 @@ features_remember(struct features *f, const struct features *from)
 
 /* ---- the cluster, once a decision ---------------------------------------- */
 
-/* The coefficient of variation of the times between arrivals. */
+/* The coefficient of variation of the times between arrivals: 1 for a Poisson process,
+ * less for a regular one, more for bursts. */
 static double
 variation_of(const struct arrivals *so_far)
 {
@@ -180,20 +191,24 @@ variation_of(const struct arrivals *so_far)
     if (!(n > 0 && mean > 0))
         return 0.5;
     return fmin(
-        sqrt(fmax((so_far->gap2 / mean / mean + 1.25 * BEFORE) / (n + BEFORE) - 1, 0)),
+        /* mean square of the gaps / squared mean, less 1; 1.25 = 1 + 1/2^2 is imagined */
+        sqrt(fmax((so_far->gap2 / mean / mean + 1.25 * PRIOR_JOBS) / (n + PRIOR_JOBS) - 1,
+                  0)),
         10);
 }
 
+/* The features of the regime, from the sums over the arrivals. */
 static void
 look_at_load(struct features *f)
 {
     const struct arrivals *so_far = &f->arrivals;
     double even, n = fmax((double)so_far->n, 1), mean = so_far->fraction / n, deviation;
     f->mean_work = so_far->work > 0 ? so_far->work / n : 1;
-    f->need = (so_far->needed - n / 3 + BEFORE * NEED) / (n + BEFORE);
+    f->need = (so_far->needed - n / 3 + PRIOR_JOBS * PRIOR_NEED) / (n + PRIOR_JOBS);
     deviation = fmax(so_far->fraction2 - n * mean * mean, 0);
-    f->spread = sqrt((deviation + BEFORE * 0.04) / (n + BEFORE)) - 0.2;
+    f->spread = sqrt((deviation + PRIOR_JOBS * 0.04) / (n + PRIOR_JOBS)) - 0.2;
     f->variation = variation_of(so_far) - 1;
+    /* If a job came in each `even` seconds, its work would keep all servers busy. */
     even = f->mean_work / f->nservers;
     f->interarrival = so_far->n > 1 ? (so_far->last - so_far->first) / (n - 1) : even;
     f->interarrival = fmin(fmax(f->interarrival, even * rng_exp(-5)), even * rng_exp(5));
@@ -229,7 +244,9 @@ features_look(struct features *f, const struct alloc_vacancy *vacancy, double no
     f->running = running;
     f->nrunning = nrunning;
     for (uint32_t s = 0; s < f->nservers; s++)
-        f->when[s] = alloc_is_free(vacancy, s) ? 0 : (double)INFINITY; /* or down */
+        f->when[s] = alloc_is_free(vacancy, s) ? 0 : (double)INFINITY;
+    /* The times of busy servers follow; those that are out of service stay at
+     * infinity. */
     memset(f->ending, 0, sizeof f->ending);
     for (size_t r = 0; r < nrunning; r++) {
         double more = running[r].finish - now;
@@ -252,6 +269,7 @@ features_look(struct features *f, const struct alloc_vacancy *vacancy, double no
 
 /* ---- an alternative ------------------------------------------------------ */
 
+/* How many servers belong to jobs that end after `finish`. */
 static double
 outlasting(const struct features *f, double finish)
 {
@@ -262,7 +280,11 @@ outlasting(const struct features *f, double finish)
     return n;
 }
 
-/* What would be free, now and later. */
+/*
+ * The features of what would be free after the alternative has started, now and at the
+ * horizons. At a horizon the alternative has given its servers back if it has completed
+ * by then.
+ */
 static void
 fill_blocks(struct features *f, const struct alloc_alternative *a, double *x)
 {

@@ -1,11 +1,13 @@
-/* What features are made of, for question.c; their formulas are in alloc.h. */
+/* Computes the features of alternatives, for question.c; alloc.h has their symbols, and
+ * features.c their formulas. */
 #ifndef RAMPIPE_ALLOC_FEATURES_H
 #define RAMPIPE_ALLOC_FEATURES_H
 
 #include "blocks.h"
 #include "placer.h"
 
-/* In order of alloc_features[]. */
+/* Indexes in alloc_features[]. SHARE, BLOCK_LATER and FREE_LATER are the first of several
+ * features: of 5 sizes of blocks, of 3 horizons, of 3 horizons. */
 enum {
     ALLOC_ONE,
     ALLOC_SERVERS,
@@ -48,62 +50,75 @@ enum {
     ALLOC_VARIATION
 };
 
+/* A running job. */
 struct running {
-    struct sim_layout *layout; /* NULL: of another admission */
-    uint32_t *servers;         /* NULL: the place is empty */
+    struct sim_layout *layout; /* NULL: copied from another admission, which holds it */
+    uint32_t *servers;         /* owned; NULL: the entry is unused */
     uint32_t nservers;
     double finish; /* seconds */
 };
 
-/* Arrivals so far. */
+/* What is kept of the jobs that have arrived: sums, so that memory does not grow. */
 struct arrivals {
     uint64_t n;
-    double first, last;                             /* seconds */
-    double work, fraction, fraction2, needed, gap2; /* sums; gap: between two, seconds */
+    double first, last; /* arrivals, seconds */
+    double work;        /* sum of sequential time * steps, seconds */
+    double fraction;    /* sum of deadline / work, each at most 2 */
+    double fraction2;   /* sum of their squares */
+    double needed;      /* sum of h(the speed-up that a job needs) */
+    double gap2;        /* sum of squared times between two arrivals, seconds^2 */
 };
 
 struct features {
     uint32_t nservers;
     struct blocks blocks;
-    uint32_t share[5];                 /* which degree */
-    double height[BLOCKS_DEGREES + 1]; /* h() of none, and of each degree */
-    double *h;                         /* of 0 to nservers servers */
+    uint32_t share[5];                 /* of features share-*: index of the degree */
+    double height[BLOCKS_DEGREES + 1]; /* [0] is 0; [i + 1] is h() of degree i */
+    double *h;                         /* h(n) for n = 0 to nservers */
     struct arrivals arrivals;
-    /* the cluster at a decision: */
-    double mean_work, need, spread, variation, interarrival, load, now, remaining;
-    uint32_t nfree, ending[3];
-    struct horizon horizon[3];
+    /* The regime and the cluster at the last features_look(); symbols as in alloc.h: */
+    double mean_work;               /* W, seconds */
+    double need, spread, variation; /* the features of these names */
+    double interarrival;            /* ia, seconds */
+    double load;                    /* l */
+    double now;                     /* seconds */
+    double remaining;               /* the feature of this name */
+    uint32_t nfree;
+    uint32_t ending[3];        /* servers that come free within each horizon */
+    struct horizon horizon[3]; /* 1, 3 and 9 times ia from now */
     const struct running *running;
     size_t nrunning;
-    double *when; /* per server: seconds until it is free */
-    bool *taken;  /* scratch */
+    double *when; /* per server: seconds until it is free; INFINITY: out of service */
+    bool *taken;  /* scratch: per server, all false between calls */
 };
 
-/* The job of a decision. */
+/* The job that is being decided. */
 struct features_job {
-    double arrival, deadline; /* seconds */
-    double work; /* sequential time * steps, seconds; as W, at least W / 1e9 */
-    double size; /* ln(work / W) */
-    uint32_t widest, narrowest;
+    double arrival, deadline;   /* seconds */
+    double work;                /* sequential time * steps, seconds; at least W / 1e9 */
+    double size;                /* ln(work / W) */
+    uint32_t widest, narrowest; /* most and fewest servers of those that can start */
 };
 
 /* NULL: *err. */
 struct features *features_new(const struct net_cluster *cluster,
                               struct rec_error *err) REC_MUST_CHECK;
 void features_free(struct features *features);
-/* A job of so much work, seconds, has arrived. */
+/* Counts a job that has arrived; its work is in seconds on one server. */
 void features_arrive(struct features *features, const struct graph_job *job, double work);
-/* There were no arrivals. */
+/* Forgets all arrivals. */
 void features_forget(struct features *features);
-/* The arrivals were those of another. */
+/* Copies the arrivals of another. */
 void features_remember(struct features *features, const struct features *from);
 /* The regime (alloc_regime) of the arrivals so far. */
 void features_regime(struct features *features, double value[ALLOC_REGIME]);
-/* Looks at the cluster; what is given is borrowed until the next look. */
+/* Takes the state of the cluster for all features until the next look; `running` is
+ * borrowed as long. */
 void features_look(struct features *features, const struct alloc_vacancy *vacancy,
                    double now, const struct running *running, size_t nrunning);
-/* Fills in the rest of a job whose work is set. After features_look(). */
+/* Bounds job->work from below, and sets job->size. Call it after features_look(). */
 void features_begin(const struct features *features, struct features_job *job);
+/* The features of an alternative that can start. */
 void features_of(struct features *features, const struct features_job *job,
                  const struct alloc_alternative *alternative,
                  double value[ALLOC_FEATURES]);

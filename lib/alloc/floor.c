@@ -1,60 +1,65 @@
 /*
- * A lower bound of the time of a step, for all placements. What is known of each of them:
+ * A lower bound of the time of a step, for all placements. Three things hold for each:
  *
  *     1 The parts of a unit lie on different servers, which are a block of a legal shape.
- *     2 If a server has memory for a part of every unit ("light" below), memory never decides
- *       where a unit goes, only its number of parts does. All units of k parts then share one
- *       block, and each of its servers, a machine, runs a part of each of them.
+ *     2 If a server has memory for a part of every unit ("light" below), memory never
+ *       decides where a unit goes: only its number of parts does. Then all units of k
+ *       parts share one block, and each server of that block, called a machine below,
+ *       runs one part of each of them.
  *     3 A dep between two servers takes no less time than on the legal block where it is
  *       fastest.
  *
  * List scheduling is not monotone: a step may take longer with faster deps, so simulating
- * with least times would prove nothing. The bound is made of what holds for any schedule:
- * longest paths, and the time that a machine takes to run all its ops, each not before
- * its head (the path that leads to it) and with its tail (the path behind it) still to
- * come. The preemptive schedule of Jackson is the best one for one machine (Carlier, "The
- * one-machine sequencing problem", 1982). The same is asked of all ops that come before
- * an op with several parents, which makes its head longer.
+ * it with the least times would prove nothing. The bound uses what holds for any
+ * schedule: longest paths, and the time that a machine takes to run all its ops. An op
+ * cannot start before its head (the longest path to it), and its tail (the longest path
+ * behind it) follows its end. Jackson's preemptive schedule is the best one for such a
+ * machine (Carlier, "The one-machine sequencing problem", 1982). An op with several
+ * parents is a join: the machines must have run all ops before it, which makes its head
+ * longer.
  *
- * All is done on units. Only complete edges count, where each part of one unit has a dep
- * to each part of the other, as graph_split() makes them; leaving others out lowers the
- * bound.
+ * The graph here is one of units. An edge is kept only if it is complete, which means
+ * that each part of one unit has a dep to each part of the other, as graph_split() makes
+ * them. Leaving out other edges lowers the bound, so it stays true.
  */
 #include "floor.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Sums are rounded, here and in the simulator, each in its own order. */
+/* The bound is lowered by this share, because the simulator rounds its sums in another
+ * order. */
 static const double rounding = 1e-9;
 
-/* So many visits of edges and nodes are spent on joins; in what is left of a larger graph
- * heads are those of paths. */
+/* Visits of edges and nodes that are spent on joins. In a graph that needs more, the
+ * later joins have only the heads of paths, which are lower. */
 enum { VISITS_MAX = 4000000 };
 
-/* When something is over at the earliest: for each part of a unit, and for all but at
- * most one of its parts, seconds. */
+/* A lower bound of a time, seconds: `each` holds for every part of a unit, `most` for all
+ * of its parts but at most one. */
 struct time {
     double each, most;
 };
 
+/* A unit. Its collective is the exchange that its deps on one side may be. */
 struct node {
     uint32_t parts;
-    double compute;     /* of the shortest part, seconds */
-    double collective;  /* that the deps on one side of it are, seconds; INFINITY: none */
-    bool leaving, sure; /* on which side; and they are one on all placements */
-    struct time head;   /* from the start of the step to that of the part */
-    struct time tail;   /* from the end of the part to that of the step, or of a join */
-    double sync;        /* that the exchange among its parts takes, seconds */
-    uint32_t first, last; /* edges that leave it */
-    uint32_t up, up_last; /* entering[] */
-    double left;          /* compute that its machine has not run yet */
-    bool before;          /* it comes before the join at hand */
+    double compute;    /* of its shortest part, seconds */
+    double collective; /* least time of its collective, seconds; INFINITY: none */
+    bool leaving;      /* the collective is on the side of the deps that leave it */
+    bool sure;         /* the deps are a collective on every placement */
+    struct time head;  /* from the start of the step to the start of the part */
+    struct time tail;  /* from the end of the part to the end of the step, or to a join */
+    double sync;       /* least time of the exchange among its parts, seconds */
+    uint32_t first, last; /* the edges edge[first..last) leave it */
+    uint32_t up, up_last; /* the edges entering[up..up_last) enter it */
+    double left;          /* compute that its machine has not run yet, seconds */
+    bool before;          /* there is a path from it to the current join */
 };
 
 struct edge {
     uint32_t from, to;
-    double seconds; /* of a dep between two servers */
+    double seconds; /* least time of one of its deps, if that crosses servers */
 };
 
 struct floorer {
@@ -63,29 +68,29 @@ struct floorer {
     bool light;
     struct node *node; /* per unit */
     uint32_t nnodes;
-    struct edge *edge; /* by from */
+    struct edge *edge; /* sorted by `from` */
     size_t nedges, edge_room;
-    uint32_t *entering; /* edges, by to */
-    uint32_t *order;    /* nodes, from the first to the last */
-    uint32_t *sorted;   /* nodes whose heads are known, by head */
+    uint32_t *entering; /* indexes of edges, sorted by `to` */
+    uint32_t *order;    /* nodes, each behind those that it depends on */
+    uint32_t *sorted;   /* nodes whose heads are known, sorted by head */
     uint32_t nsorted;
-    uint32_t *seen, stamp; /* per unit: when it was seen last */
-    uint32_t *count;       /* per unit: deps from the one at hand */
-    double *least;         /* per unit: the least time of one of them, seconds */
-    uint32_t *kind;        /* the different numbers of parts */
+    uint32_t *seen, stamp; /* per unit: the stamp of the loop that saw it last */
+    uint32_t *count;       /* per unit: deps to it from the unit that add_edges() reads */
+    double *least;         /* per unit: the least time of these deps, seconds */
+    uint32_t *kind;        /* the distinct numbers of parts */
     uint32_t nkinds;
-    struct sim_queue ready; /* of a machine: the longest tail first */
+    struct sim_queue ready; /* ops of a machine that may start: the longest tail first */
 };
 
 /* ---- how long deps take at least ------------------------------------------ */
 
 static double
-fewer(double bytes)
+fewer(double amount)
 {
-    return bytes * (1 - rounding);
+    return amount * (1 - rounding);
 }
 
-/* Calls for all shapes of blocks of k servers; [2] is 0: a diagonal. */
+/* The least of `seconds` over the legal shapes of a block of k servers. */
 static double
 least_of_shapes(const struct floorer *f, uint32_t k, double bytes,
                 double (*seconds)(const struct net_cluster *, const uint32_t *, double))
@@ -100,7 +105,7 @@ least_of_shapes(const struct floorer *f, uint32_t k, double bytes,
         least = fmin(least, seconds(f->cluster, column, bytes));
     if (k <= n[0] && k <= n[1])
         least = fmin(least, seconds(f->cluster, diagonal, bytes));
-    return isinf(least) ? 0 : least; /* it has no block and is never placed */
+    return isinf(least) ? 0 : least; /* no legal block: the graph is never placed */
 }
 
 static double
@@ -109,8 +114,9 @@ collective_on(const struct net_cluster *cluster, const uint32_t *shape, double b
     return net_ramp_collective_seconds(cluster, shape[0], shape[1], shape[2], bytes);
 }
 
-/* The exchange of two servers of a block that differ in all in which two can. It is the
- * longest of the block, and every server has a partner for it. */
+/* The exchange of two servers of a block that differ in as many coordinates as two can
+ * there. It is the longest pairwise exchange of the block, and every server of the block
+ * has a partner for it. */
 static double
 exchange_on(const struct net_cluster *cluster, const uint32_t *shape, double bytes)
 {
@@ -121,8 +127,8 @@ exchange_on(const struct net_cluster *cluster, const uint32_t *shape, double byt
 }
 
 /*
- * The deps of a unit on one side, sync deps left out: how many bytes they are in all, and
- * whether they all are of complete edges to units of its own kind.
+ * The bytes of a unit's deps on one side, without sync deps. *alike is set if all of
+ * these deps are of complete edges to units with as many parts.
  */
 static double
 sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
@@ -154,11 +160,11 @@ sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
 }
 
 /*
- * How long the collective takes at least that the deps on one side of a unit may be;
- * INFINITY: they are none. It is among the servers of the unit's block, for each part has
- * such a dep if the unit has a complete edge there, and no other edge counts. If all deps
- * are complete edges to units of its kind, and these share its block, each server sends
- * and receives as many as the others: a collective for sure.
+ * The least time of the collective that the deps on one side of a unit may be (the rule
+ * is at net_transfer_times()). It is an exchange among the servers of the unit's block:
+ * only complete edges count, and by those each part sends or receives. If all deps are
+ * complete edges to units with as many parts, and these share the unit's block (2), each
+ * server sends and receives the same number of deps: then it is a collective for sure.
  */
 static void
 find_collective(struct floorer *f, uint32_t unit)
@@ -176,7 +182,7 @@ find_collective(struct floorer *f, uint32_t unit)
     node->collective = least_of_shapes(f, u->parts, fewer(bytes), collective_on);
 }
 
-/* What the exchange among the parts of a unit takes, if each pair has one. */
+/* The least time of the exchange among the parts of a unit, if each pair exchanges. */
 static void
 find_exchange(struct floorer *f, uint32_t unit)
 {
@@ -198,7 +204,8 @@ find_exchange(struct floorer *f, uint32_t unit)
         f->node[unit].sync = least_of_shapes(f, u->parts, fewer(2 * bytes), exchange_on);
 }
 
-/* A dep from a unit to another, if it crosses servers. */
+/* The least time of a dep that crosses servers: as a part of a collective of either end,
+ * or one to one unless one of the collectives is sure. */
 static double
 cross_seconds(const struct floorer *f, uint32_t from, uint32_t to, double bytes)
 {
@@ -221,7 +228,8 @@ cross_seconds(const struct floorer *f, uint32_t from, uint32_t to, double bytes)
 
 /* ---- the graph of units --------------------------------------------------- */
 
-/* Adds the complete edges that leave a unit. */
+/* Adds the complete edges that leave a unit: those with a dep for each pair of parts. The
+ * candidates are written behind the edges that are kept, and then moved up. */
 static bool
 add_edges(struct floorer *f, uint32_t from, struct rec_error *err)
 {
@@ -251,7 +259,7 @@ add_edges(struct floorer *f, uint32_t from, struct rec_error *err)
         edge.seconds = f->least[edge.to];
         if (f->count[edge.to] == (uint64_t)u->parts * f->node[edge.to].parts) {
             f->edge[f->nedges++] = edge;
-            f->node[edge.to].up_last++; /* counts, for now */
+            f->node[edge.to].up_last++; /* the number of edges, until turn_edges() */
         }
         f->count[edge.to] = 0;
     }
@@ -260,7 +268,7 @@ add_edges(struct floorer *f, uint32_t from, struct rec_error *err)
     return true;
 }
 
-/* Edges by where they enter. */
+/* Sorts the edges by the node that they enter (counting sort). */
 static bool
 turn_edges(struct floorer *f, struct rec_error *err)
 {
@@ -278,7 +286,9 @@ turn_edges(struct floorer *f, struct rec_error *err)
     return true;
 }
 
-/* Where there is a complete edge, all parts of the one come before all of the other. */
+/* Orders the units by their first parts in an order of the ops. Along a complete edge
+ * all parts of one unit come before all parts of the other, so it is an order of the
+ * nodes. */
 static bool
 order_nodes(struct floorer *f, struct rec_error *err)
 {
@@ -343,10 +353,11 @@ make_nodes(struct floorer *f, struct rec_error *err)
 /* ---- paths ---------------------------------------------------------------- */
 
 /*
- * One end of an edge is over at *from (its op included), so the other is not before *to.
- * Of the parts at the one end a server of the other has at most one. Where two or more
- * are late, one of these must cross; where one is, to all but the part that stands with
- * it.
+ * Raises *to by what follows for one end of a complete edge if the other end, its op
+ * included, takes until *from. A server has at most one part of each unit. So a part at
+ * `to` gets deps of all parts at `from`, of which at most one is on its own server. If
+ * there are two or more parts at `from`, a dep of one of them crosses servers. If there
+ * is one, its dep crosses for all parts at `to` but at most one.
  */
 static void
 relax(struct time from, uint32_t from_parts, double cross, struct time *to,
@@ -367,7 +378,7 @@ later(struct time time, double seconds)
     return (struct time){time.each + seconds, time.most + seconds};
 }
 
-/* The head of a node by paths. */
+/* The head of a node from the heads of the nodes before it. */
 static void
 find_head(const struct floorer *f, struct node *node)
 {
@@ -380,8 +391,9 @@ find_head(const struct floorer *f, struct node *node)
     }
 }
 
-/* The tails of the first n nodes of the order: to the start of a part of a join, which is
- * the next one, or to the end of the step. Marks those that come before it. */
+/* The tails of the first n nodes of the order: to the start of a part of the join
+ * order[n] if `join`, else to the end of the step. Sets node->before of those that have a
+ * path there: of all, if it is the end. */
 static void
 find_tails(struct floorer *f, uint32_t n, bool join)
 {
@@ -413,9 +425,11 @@ runs_on(const struct node *node, uint32_t parts)
 }
 
 /*
- * When all is over of what a server runs that has one part of each unit of a kind, of
- * those before a join or all: at each instant the op with the longest tail of those whose
- * heads are over.
+ * Raises *over by Jackson's schedule of a machine: a server with one part of each unit of
+ * `parts` parts that has `before` set. Of the ops whose heads are over, the machine
+ * always runs the one with the longest tail, and is interrupted when the head of the next
+ * op is over. *over becomes at least the end of each op and its tail. Takes O(n log n)
+ * for n sorted nodes.
  */
 static bool
 run_machine(struct floorer *f, uint32_t parts, double *over, struct rec_error *err)
@@ -456,7 +470,7 @@ run_machine(struct floorer *f, uint32_t parts, double *over, struct rec_error *e
     }
 }
 
-/* On all machines. */
+/* A machine for each number of parts. */
 static bool
 run_machines(struct floorer *f, double *over, struct rec_error *err)
 {
@@ -466,7 +480,8 @@ run_machines(struct floorer *f, double *over, struct rec_error *err)
     return true;
 }
 
-/* Puts a node whose head is known among the others. Returns how many gave way. */
+/* Inserts a node whose head is known into f->sorted. Returns how many nodes it moved:
+ * usually few, because heads mostly grow along the order. */
 static uint32_t
 sort_in(struct floorer *f, uint32_t index)
 {
@@ -487,6 +502,8 @@ by_head(const void *a, const void *b, void *context)
     return (x > y) - (x < y);
 }
 
+/* The heads of all nodes. A join costs a pass over the edges and one over the nodes
+ * before it, so all of them may cost the square of the graph: VISITS_MAX bounds that. */
 static bool
 find_heads(struct floorer *f, struct rec_error *err)
 {
@@ -511,6 +528,9 @@ find_heads(struct floorer *f, struct rec_error *err)
     return true;
 }
 
+/* Raises *step by head + compute + tail of each op, and by the machines. `most` holds for
+ * all parts but one, so with more than two parts some part has both the late head and the
+ * late tail; with two it may be one each. */
 static bool
 find_step(struct floorer *f, double *step, struct rec_error *err)
 {
@@ -529,6 +549,7 @@ find_step(struct floorer *f, double *step, struct rec_error *err)
 
 /* ---- servers -------------------------------------------------------------- */
 
+/* The parts of a unit lie on different servers, and all parts need their memory. */
 static uint32_t
 count_servers(const struct net_cluster *cluster, const struct alloc_plan *plan)
 {

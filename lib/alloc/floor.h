@@ -1,6 +1,6 @@
 /*
- * What a graph needs at least of servers and of time, on whichever servers it is placed:
- * the proof is in floor.c, and for users in ramp-alloc-bound(1).
+ * Lower bounds of the servers and of the time that a graph needs, whichever free servers
+ * it is placed on. The proof is in floor.c, and for users in ramp-alloc-bound(1).
  */
 #ifndef RAMPIPE_ALLOC_FLOOR_H
 #define RAMPIPE_ALLOC_FLOOR_H
@@ -8,13 +8,14 @@
 #include "rampipe/alloc.h"
 
 struct floor {
-    uint32_t servers; /* that the job holds, at least */
-    double step;      /* seconds that a step takes, at least */
+    uint32_t servers; /* the job holds at least so many */
+    double step;      /* a step takes at least so long, seconds */
 };
 
 /*
- * The floor of a plan that alloc_place_units() places, in any order of free servers, on
- * at most `servers` of them; for heuristics that leave placer->notebook false, and for
+ * The floor of a plan on a cluster of which `servers` are in service. It holds for every
+ * placement that alloc_place_units() makes while placer->notebook is false, whichever
+ * servers are free and in whichever order they are tried, and for every placement of
  * tasks.
  */
 bool floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,

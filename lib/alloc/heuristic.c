@@ -1,15 +1,20 @@
-/* Heuristics: where a job goes. A new one is a function and a row. */
+/*
+ * Heuristics: where the parts of a job go. A heuristic sets the box in which the job may
+ * lie (origin, limit and within of struct alloc_placer), and calls alloc_place_units(). A
+ * new one is a function and a row of alloc_heuristics.
+ */
 #include "placer.h"
 
-/* The simulator's: all servers of no other job are the block. */
+/* The heuristic of the ddls simulator: a job may use every free server of the cluster. */
 static enum alloc_outcome
 first_fit(struct alloc_placer *p, const struct alloc_plan *plan)
 {
     return alloc_place_units(p, plan);
 }
 
-/* ---- the notebook's: an empty meta-block is reserved, all goes into it ---- */
+/* ---- the notebook's: the job reserves an empty meta-block and stays in it -- */
 
+/* True if all servers of the box are free. */
 static bool
 is_empty(const struct alloc_placer *p)
 {
@@ -21,7 +26,7 @@ is_empty(const struct alloc_placer *p)
     return true;
 }
 
-/* The first empty meta-block, wrapping around, becomes the job's block. */
+/* Makes the first empty meta-block the box of the job. It may wrap around the cluster. */
 static bool
 find_meta_block(struct alloc_placer *p)
 {
@@ -41,6 +46,8 @@ find_meta_block(struct alloc_placer *p)
     return false;
 }
 
+/* GreedyBlockAllocator: the job holds the whole meta-block, also servers it does not
+ * use. */
 static enum alloc_outcome
 block(struct alloc_placer *p, const struct alloc_plan *plan)
 {
@@ -58,7 +65,8 @@ block(struct alloc_placer *p, const struct alloc_plan *plan)
 
 /* ---- as few communication groups as possible, then as few racks ----------- */
 
-/* Tries all places of a window of limit[0] groups and limit[1] racks. */
+/* Tries a box of limit[0] groups and limit[1] racks at all positions, without wrapping
+ * around, until the plan fits. */
 static enum alloc_outcome
 try_windows(struct alloc_placer *p, const struct alloc_plan *plan)
 {
@@ -73,6 +81,8 @@ try_windows(struct alloc_placer *p, const struct alloc_plan *plan)
     return outcome;
 }
 
+/* Widens the box by one group at a time until the plan fits with all racks, then by one
+ * rack at a time. Each step places the whole plan again at every position of the box. */
 static enum alloc_outcome
 compact(struct alloc_placer *p, const struct alloc_plan *plan)
 {
@@ -83,7 +93,7 @@ compact(struct alloc_placer *p, const struct alloc_plan *plan)
         p->limit[0]++;
     if (outcome != ALLOC_PLACED)
         return outcome;
-    p->limit[1] = 1; /* all racks suffice, as was seen */
+    p->limit[1] = 1; /* the loop ends: with all racks the plan fits */
     while (try_windows(p, plan) != ALLOC_PLACED)
         p->limit[1]++;
     return ALLOC_PLACED;

@@ -1,5 +1,11 @@
-/* The means of all heuristics: a job's servers, parents' servers, blocks of legal
- * shapes. */
+/*
+ * Placing the units of a plan: on the servers of a parent, or in the first free block of
+ * a legal shape. Three things keep the search for blocks fast on a large cluster. The
+ * free servers of a rack are the bits of a word, so all starts of a block in a rack are
+ * found by shifts and ANDs. The vacancy remembers per shape before which rack no free
+ * block starts (struct alloc_bound). And within a job, the search for a shape goes on
+ * where it stopped for the last unit (struct alloc_fill).
+ */
 #include "placer.h"
 
 #include <math.h>
@@ -61,7 +67,7 @@ wrap(uint32_t x, uint32_t n)
     return x < n ? x : x - n;
 }
 
-/* The index of a rack at an offset from the block's origin. */
+/* The index of a rack at an offset from the origin of the box. */
 static inline uint32_t
 rack_at(const struct alloc_placer *p, uint32_t c, uint32_t r)
 {
@@ -69,7 +75,6 @@ rack_at(const struct alloc_placer *p, uint32_t c, uint32_t r)
     return wrap(p->origin[0] + c, n[0]) * n[1] + wrap(p->origin[1] + r, n[1]);
 }
 
-/* The server at an offset from the block's origin; blocks wrap around the cluster. */
 uint32_t
 alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s)
 {
@@ -77,7 +82,8 @@ alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s
     return rack_at(p, c, r) * n + wrap(p->origin[2] + s, n);
 }
 
-/* Is there room for so many bytes more? Rounding of sums of parts is forgiven. */
+/* True if a server has room for `bytes` more. The tolerance is for the rounding of sums:
+ * n parts of 1/n of its memory must fit. */
 static bool
 has_room(const struct alloc_placer *p, uint32_t server, double bytes)
 {
@@ -95,7 +101,8 @@ alloc_hold(struct alloc_placer *p, uint32_t server)
 
 /* ---- on the parents' servers --------------------------------------------- */
 
-/* Puts the parts of a step on the servers of one of its parents, if the rule allows. */
+/* Puts the parts of a step on the servers of one of its parents, if the rules allow it
+ * and all servers have room; else what was placed is taken back. */
 static bool
 place_with_parent(struct alloc_placer *p, const struct alloc_plan *plan,
                   const struct alloc_step *step, uint32_t parent)
@@ -123,7 +130,7 @@ place_with_parent(struct alloc_placer *p, const struct alloc_plan *plan,
 
 /* ---- in a block ---------------------------------------------------------- */
 
-/* Collects a server of a block that is tried; false: it is taken. */
+/* Appends a server to the block that is tried; false: the server is not free. */
 static inline bool
 collect(struct alloc_placer *p, uint32_t *n, uint32_t server)
 {
@@ -131,7 +138,8 @@ collect(struct alloc_placer *p, uint32_t *n, uint32_t server)
     return alloc_is_free(p->vacancy, server);
 }
 
-/* Takes the servers collected in p->block, which are free, if all have room. */
+/* Puts a unit on the free servers in p->block, if all have room for a part. If not, notes
+ * how much its fullest server has left, which explains why the job was blocked. */
 static bool
 take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
 {
@@ -154,7 +162,9 @@ take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
     return true;
 }
 
-/* Where runs of `length` free servers start in a rack of n <= 64, wrapping around. */
+/* Bit s of the result: `length` free servers start at position s of a rack of n <= 64,
+ * and may wrap around. After each round bit s says that `have` servers from s on are
+ * free; a round at most doubles that, so there are log2(length) of them. */
 static inline uint64_t
 runs_of(uint64_t free, uint32_t length, uint32_t n)
 {
@@ -166,14 +176,14 @@ runs_of(uint64_t free, uint32_t length, uint32_t n)
     return free;
 }
 
-/* A rack's servers are the bits of one word. */
+/* True if the servers of a rack are the bits of one word. */
 static inline bool
 has_words(const struct alloc_placer *p)
 {
     return p->options.cluster.shape[2] <= 64;
 }
 
-/* A job may lie anywhere in the cluster, and what is known of where is of use. */
+/* True if the box of the job is the whole cluster, for which bounds are kept. */
 static bool
 is_anywhere(const struct alloc_placer *p)
 {
@@ -181,8 +191,9 @@ is_anywhere(const struct alloc_placer *p)
            memcmp(p->limit, p->options.cluster.shape, sizeof p->limit) == 0;
 }
 
-/* The positions s, a bit each, counted from the origin's, at which a block of free
- * servers may start; all, if a rack has more servers than a word has bits. */
+/* Bit s of the result: a block of free servers of this shape may start at (i, j, s),
+ * counted from the origin of the box. For racks of more than 64 servers all bits are set,
+ * and search() tries each position. */
 static inline uint64_t
 starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
 {
@@ -198,12 +209,13 @@ starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t s
             for (uint32_t r = 0; starts && r < shape[1]; r++)
                 starts &=
                     runs_of(p->vacancy->free[rack_at(p, i + c, j + r)], shape[2], n);
+    /* Positions are counted from the box's origin; the block must end inside the box. */
     if (p->origin[2] && starts)
         starts = (starts >> p->origin[2] | starts << (n - p->origin[2]));
     return starts & ~(uint64_t)0 >> (63 - (p->limit[2] - (shape[2] ? shape[2] : 1)));
 }
 
-/* Collects a block at an origin, and takes it if it is free and has room. */
+/* Takes the block of a shape at an offset in the box, if it is free and has room. */
 static bool
 try_origin(struct alloc_placer *p, const uint32_t at[3], const uint32_t shape[3],
            const struct graph_unit *unit, double memory)
@@ -218,7 +230,7 @@ try_origin(struct alloc_placer *p, const uint32_t at[3], const uint32_t shape[3]
     return free && take_block(p, unit, memory);
 }
 
-/* The servers of a diagonal, k in k communication groups and racks. */
+/* The same of a diagonal: k servers, each in its own communication group and rack. */
 static bool
 try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_unit *unit,
              double memory)
@@ -230,8 +242,9 @@ try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_un
     return free && take_block(p, unit, memory);
 }
 
-/* Tries a shape at every origin inside the job's block from at[] on, where it stops.
- * `bound` is set to the first rack where a free block starts; it may be NULL. */
+/* Tries a shape at every position inside the box, from at[] on; at[] becomes where it
+ * stopped. *bound becomes the first rack at which a free block starts, whether it had
+ * room or not; `bound` may be NULL. */
 static bool
 search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
        double memory, uint32_t at[3], uint32_t *bound)
@@ -256,8 +269,12 @@ search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit 
     return false;
 }
 
-/* Puts a unit into the first block of a shape that is free and has room; [2] is 0: a
- * diagonal. As a job only fills its servers, what had no room has none for as much. */
+/*
+ * Puts a unit into the first block of a shape that is free and has room. While a job is
+ * placed, servers only become fuller: a block that lacked memory for one unit lacks it
+ * for every later unit that needs as much. So the search goes on where it stopped, unless
+ * the unit needs less memory than that one did.
+ */
 static bool
 try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
           double memory)
@@ -316,6 +333,7 @@ place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double mem
 
 /* ---- the whole plan ------------------------------------------------------ */
 
+/* Only the servers that the last job held are cleared: a cluster may have millions. */
 static void
 forget_job(struct alloc_placer *p)
 {
@@ -346,19 +364,19 @@ alloc_place_units(struct alloc_placer *p, const struct alloc_plan *plan)
     return ALLOC_PLACED;
 }
 
-/* How much room the unit that was not placed would have had: looks at all blocks
- * again. */
+/* alloc_placement.left: looks at all blocks for the failed unit again. It asks for an
+ * infinite amount of memory, so that every free block is refused and noted in p->most. */
 static double
 find_room(struct alloc_placer *p, const struct alloc_plan *plan)
 {
     if (plan->tasks)
         return p->options.cluster.memory;
-    p->jobs++; /* what is known of blocks that are full, is forgotten */
+    p->jobs++; /* makes p->fill void, so that the search starts at the first block */
     p->most = 0;
     return place_in_block(p, &plan->graph->unit[p->failed], INFINITY) ? 0 : p->most;
 }
 
-/* The twins of the placed ops stand on their servers. */
+/* Puts the twins of the placed ops on the same servers. */
 static void
 place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
 {
@@ -369,8 +387,8 @@ place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
     }
 }
 
-/* Room for the plan; the whole cluster is the job's block, unless a heuristic says
- * other. */
+/* Makes room for a plan, and sets the box to the whole cluster and the rules to those of
+ * the simulator; a heuristic may change both. */
 static bool
 start_job(struct alloc_placer *p, const struct alloc_plan *plan,
           const struct alloc_vacancy *vacancy, struct rec_error *err)

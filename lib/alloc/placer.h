@@ -1,38 +1,42 @@
-/* The means of all heuristics (placer.c), for heuristic.c and price.c. */
+/*
+ * What all heuristics place with (placer.c, vacancy.c, tasks.c), for heuristic.c and
+ * price.c. Shapes are those of blocks: communication groups, racks, servers a rack; where
+ * [2] is 0, the shape is a diagonal of [0] servers.
+ */
 #ifndef RAMPIPE_ALLOC_PLACER_H
 #define RAMPIPE_ALLOC_PLACER_H
 
 #include "rampipe/alloc.h"
 
-/* Before which rack (counted c * R + r) no free block of a shape starts, if it may lie
- * anywhere in the cluster. */
+/* A search for free blocks of a shape may skip the racks before this one: no free block
+ * of the shape starts there. It holds for blocks that may lie anywhere in the cluster. */
 struct alloc_bound {
-    uint32_t shape[3]; /* [2] is 0: a diagonal of [0] servers */
-    uint32_t rack;
+    uint32_t shape[3];
+    uint32_t rack; /* c * R + r */
 };
 
-enum { ALLOC_BOUNDS = 64 };
+enum { ALLOC_BOUNDS = 64 }; /* shapes that a bound is kept for, by hash */
 
 struct alloc_vacancy {
-    uint32_t rack;             /* servers of one */
-    uint32_t words;            /* of one */
-    uint32_t racks;            /* of a communication group */
+    uint32_t rack;             /* servers of a rack */
+    uint32_t words;            /* words of 64 bits that a rack has in `free` */
+    uint32_t racks;            /* racks of a communication group */
     uint32_t n;                /* free servers */
-    uint64_t *free;            /* bit s of a rack's words: server s is free */
-    struct alloc_bound *bound; /* of shapes last looked for; NULL: not kept */
+    uint64_t *free;            /* rack after rack, a bit for each server: it is free */
+    struct alloc_bound *bound; /* by alloc_shape_hash(); NULL: none are kept */
 };
 
-/* How far a job has filled its servers: no block of this shape that starts before `at`
- * has room for `memory` bytes a server. */
+/* How far the current job has filled its servers: no free block of this shape that starts
+ * before `at` has room for `memory` more bytes on each server. */
 struct alloc_fill {
-    uint64_t job; /* placer->jobs, when it was */
+    uint64_t job; /* it holds only while placer->jobs is this number */
     uint32_t shape[3], at[3];
     double memory;
-    bool full; /* a free one has not */
+    bool full; /* a block before `at` was free, but lacked memory */
 };
 
-/* The rack before which no free block of this shape starts: what is found may be written
- * there. A server that comes free moves it back. NULL: not kept. */
+/* The bound of a shape, which the caller may raise to what a search has found. It is
+ * lowered when a server comes free. NULL: no bounds are kept. */
 uint32_t *alloc_bound(const struct alloc_vacancy *vacancy, const uint32_t shape[3]);
 static inline uint32_t
 alloc_shape_hash(const uint32_t shape[3])
@@ -45,47 +49,48 @@ struct alloc_placer {
     uint32_t nservers;
     struct rng *rng; /* NULL if the heuristic is pure */
 
-    /* The job being placed; what a heuristic may set first: */
-    uint32_t origin[3], limit[3]; /* where it may lie: the whole cluster */
-    uint32_t within[3];           /* its blocks have a legal shape within this one: the
-                                     cluster's */
-    /* The notebook's order of shapes, and a unit may go to the servers of a parent that
-     * has
-       a divisor of its parts; else as many, and the simulator's order. */
+    /* What a heuristic may set before it places a job; it starts as the whole cluster: */
+    uint32_t origin[3], limit[3]; /* the box in which the job may lie, and its size */
+    uint32_t within[3]; /* blocks have a shape that is legal in such a cluster */
+    /* The rules of the notebook: a unit may go to the servers of a parent whose number
+     * of parts divides its own, and shapes are tried in the notebook's order. If false,
+     * those of the simulator: the parent must have as many parts. */
     bool notebook;
-    /* and how it stands: */
+
+    /* The job that is being placed: */
     const struct alloc_vacancy *vacancy;
-    uint64_t jobs; /* counts what was placed, or tried */
-    struct alloc_fill fill[ALLOC_BOUNDS];
-    bool saw_block;  /* a free block was there, without memory */
-    double most;     /* bytes left on each server of one: the most seen */
-    uint32_t failed; /* the unit that is being placed */
-    double *used;    /* per server, bytes; 0 when not touched */
-    uint32_t *held, nheld, nused;
-    bool *is_held;
-    uint32_t *server; /* per member of the graph */
+    uint64_t jobs; /* how often placing has begun: what was known of the fill is void */
+    struct alloc_fill fill[ALLOC_BOUNDS]; /* by alloc_shape_hash() */
+    bool saw_block; /* for the current unit: a block was free, but lacked memory */
+    double most; /* of such blocks: the most that was left on a fullest server, bytes */
+    uint32_t failed; /* the current unit, and in the end the one that failed */
+    double *used;    /* per server: bytes of this job; 0 if it is not held */
+    uint32_t *held, nheld, nused; /* as in struct alloc_placement */
+    bool *is_held;                /* per server */
+    uint32_t *server;             /* per index into graph->member */
     size_t server_room;
     uint32_t *order; /* of tasks: steps in order of their starts */
     size_t order_room;
-    uint32_t *block; /* servers of the block that is tried */
+    uint32_t *block; /* scratch: servers of the block that is tried */
     size_t block_room;
 };
 
 /*
- * Places all units, after forgetting what stood before: each on the servers of a parent
- * if that is allowed and there is memory, else in the first free block of a legal shape
- * inside origin and limit.
+ * Places all units of a job, from nothing: each on the servers of a parent if the rules
+ * allow it and there is memory, else in the first free block of a legal shape inside the
+ * box.
  */
 enum alloc_outcome alloc_place_units(struct alloc_placer *placer,
                                      const struct alloc_plan *plan);
 /*
- * Memory never binds: no server could be given too much, and the heuristic is first fit.
- * So all units of as many parts go to the first free block for so many, or to their
- * parents', which is the same; a placement is known by these blocks.
+ * True if memory cannot decide where a unit goes: no server can be asked for more than it
+ * has, and the heuristic takes the first free block of the cluster. Then all units of k
+ * parts go to the same block, whether as the first free one for k parts or as that of a
+ * parent. So a placement is known once there is a block for each number of parts.
  */
 bool alloc_is_light(const struct alloc_placer *placer, const struct alloc_plan *plan);
-/* Places the first unit of each number of parts of such a plan; what placement->server
- * says of other units is void. False: out of memory. */
+/* Places a light plan: only the first unit of each number of parts. placement->server is
+ * not valid for other units. False: out of memory. */
 bool alloc_place_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
                        const struct alloc_vacancy *vacancy,
                        struct alloc_placement *placement,
@@ -93,10 +98,10 @@ bool alloc_place_kinds(struct alloc_placer *placer, const struct alloc_plan *pla
 /* Places tasks; p->order is filled. False: out of memory. */
 bool alloc_place_tasks(struct alloc_placer *placer, const struct alloc_plan *plan,
                        enum alloc_outcome *outcome, struct rec_error *err) REC_MUST_CHECK;
-/* The server at an offset from the block's origin; blocks wrap around the cluster. */
+/* The server at an offset from the origin of the box, which wraps around the cluster. */
 uint32_t alloc_server_at(const struct alloc_placer *placer, uint32_t c, uint32_t r,
                          uint32_t s);
-/* The job has this server, whether it uses it or not. */
+/* Adds a server to those that the job holds, if it is not there yet. */
 void alloc_hold(struct alloc_placer *placer, uint32_t server);
 
 #endif

@@ -1,9 +1,15 @@
-/* The order in which the units of a graph are placed, and the parents of each. */
+/*
+ * Plans: the order in which the units of a graph are placed, and the parents of each. The
+ * order is Kahn's (A. B. Kahn, "Topological sorting of large networks", 1962) with a
+ * first in first out queue, as in the published simulator: which block a unit gets
+ * depends on it, so another order would give other results.
+ */
 #include "rampipe/alloc.h"
 
 #include <stdlib.h>
 
-/* A unit is placed by itself unless it is the backward twin of another. */
+/* True if a unit is a step of the plan: a backward unit with a twin goes where that
+ * goes. */
 static bool
 is_placed(const struct graph *graph, uint32_t unit)
 {
@@ -13,13 +19,14 @@ is_placed(const struct graph *graph, uint32_t unit)
 
 struct planner {
     const struct graph *graph;
-    uint32_t *seen;    /* per unit: the last one that looked at it, + 1 */
+    uint32_t *seen;    /* per unit: 1 + the unit whose neighbours it was last put among */
     uint32_t *waiting; /* per unit: parents not yet ordered */
     uint32_t *order;   /* units */
     uint32_t *place;   /* per unit: its position in the order */
 };
 
-/* The distinct units before (or after) a unit, in order of deps. Returns their number. */
+/* Lists the distinct units that a unit depends on (`before`), or that depend on it, in
+ * order of deps; without sync deps. Returns their number. */
 static uint32_t
 neighbours(struct planner *p, uint32_t unit, bool before, uint32_t *list)
 {
@@ -43,7 +50,8 @@ neighbours(struct planner *p, uint32_t unit, bool before, uint32_t *list)
     return n;
 }
 
-/* Kahn's algorithm over the placed units. False: they have a cycle. */
+/* Kahn's algorithm over the units that are placed. *nparents is the sum over all of them.
+ * False: they have a cycle. */
 static bool
 order_units(struct planner *p, uint32_t *list, uint32_t *nparents, uint32_t *nsteps)
 {
@@ -103,7 +111,8 @@ fill_steps(struct planner *p, struct alloc_plan *plan)
     }
 }
 
-/* Quadratic in the kinds, which are few. */
+/* Finds the first step with each number of parts, and the sums. The time is the number of
+ * steps times that of kinds, which are few. */
 static void
 find_kinds(struct alloc_plan *plan)
 {
@@ -120,7 +129,8 @@ find_kinds(struct alloc_plan *plan)
     }
 }
 
-/* Where the twin of each member stands among the members. */
+/* Part i of an op and part i of its twin are twins: both are at index i of their
+ * units. */
 static void
 fill_twins(const struct graph *graph, uint32_t *twin)
 {
@@ -154,6 +164,8 @@ alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_e
     if (!ok)
         rec_fail_memory(err);
     else if (!order_units(&p, list, &nparents, &plan->nsteps)) {
+        /* If the ops have a cycle, graph_order() names it; else only the units have
+         * one. */
         uint32_t *order = calloc(graph->nops + 1, sizeof *order);
         ok = order ? graph_order(graph, order, err) : rec_fail_memory(err);
         free(order);

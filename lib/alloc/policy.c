@@ -1,4 +1,5 @@
-/* Policies: how much a job is to be partitioned. */
+/* Policies: into how many parts the ops of a job may be split. A new one is a function
+ * and a row of alloc_policies. */
 #include "rampipe/alloc.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
     return n;
 }
 
-/* valid[0..n) from the largest down. */
+/* Offers valid[0..n), the largest first. */
 static uint32_t
 descend(const uint32_t *valid, uint32_t n, uint32_t *offered)
 {
@@ -25,7 +26,8 @@ descend(const uint32_t *valid, uint32_t n, uint32_t *offered)
     return n;
 }
 
-/* How many valid degrees are at most `limit`; at least the first, 1. */
+/* How many of the valid degrees are at most `limit`; at least one, because the first is
+ * 1. */
 static uint32_t
 up_to(const uint32_t *valid, uint32_t n, double limit)
 {
@@ -58,6 +60,8 @@ offer_sip_ml(const struct alloc_offer *o, uint32_t *offered)
     return descend(o->valid, up_to(o->valid, o->nvalid, o->limit), offered);
 }
 
+/* Up to the first valid degree that would meet the deadline if parts computed perfectly
+ * in parallel; that one first. If none would, all of them. */
 static uint32_t
 offer_acceptable_jct(const struct alloc_offer *o, uint32_t *offered)
 {
@@ -68,7 +72,7 @@ offer_acceptable_jct(const struct alloc_offer *o, uint32_t *offered)
     return descend(o->valid, n, offered);
 }
 
-/* Fisher and Yates, from inside out. */
+/* The shuffle of Fisher and Yates in its inside-out form, which copies as it goes. */
 static uint32_t
 offer_random(const struct alloc_offer *o, uint32_t *offered)
 {

@@ -1,5 +1,10 @@
-/* What placing a graph would give: on the servers that are free, and on an empty
- * cluster. */
+/*
+ * Prices graphs. Three results are remembered, because a million jobs may use a few
+ * graphs: the plan of a graph; the layouts that its placements had (which op shares a
+ * server with which), each with the costs of the geometries it was used with (sim.h); and
+ * the placement that a graph gets in a state of the cluster (trial.h). So a job whose
+ * graph and layout are known takes time in proportion to its servers.
+ */
 #include "price.h"
 
 #include "placer.h"
@@ -7,42 +12,45 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What is known of a graph: how to place it, and the layouts it got so far. */
+/* What is remembered of a graph. */
 struct known {
     struct alloc_plan plan;
     bool planned;
     bool light; /* alloc_is_light() */
     uint32_t degree;
-    struct rec_map layouts; /* slots (key_of) -> index into ->laid */
-    bool alone_known;       /* what placing it on an empty cluster gave: */
+    struct rec_map layouts; /* key_of() -> index into pricer->laid */
+    /* What placing it on an empty cluster gave, if that is known: */
+    bool alone_known;
     enum alloc_outcome alone;
-    double alone_step; /* time of a step then, seconds; INFINITY: it was not placed */
+    double alone_step; /* time of a step, seconds; INFINITY: it was not placed */
 };
 
+/* A layout. */
 struct laid {
-    struct sim_layout *layout; /* NULL: the place is empty */
-    uint32_t *key;             /* owned: what it is known by; NULL: its slots */
-    uint64_t serial;           /* counts layouts */
+    struct sim_layout *layout; /* NULL: the entry is unused */
+    uint32_t *key;             /* owned: of a light plan; NULL: layout->slot is the key */
+    uint64_t serial;           /* which layout has this entry: counts those made */
 };
 
 struct pricer {
     const struct alloc_placer_options *options; /* borrowed */
     const struct graph_store *store;            /* borrowed */
     struct alloc_placer *placer;
-    struct alloc_vacancy *now;   /* what is free */
-    struct alloc_vacancy *alone; /* what would be, had the cluster no job */
+    struct alloc_vacancy *now;   /* the servers that are free */
+    struct alloc_vacancy *alone; /* those that would be free if there were no jobs */
     struct trials trials;
-    struct trial
-        last; /* the last placement that was tried; its servers are the placer's */
-    struct known *known;
+    struct trial last;   /* the last placement; its servers belong to the placer */
+    struct known *known; /* per graph of the store */
     size_t nknown, known_room;
     struct laid *laid;
-    uint32_t *vacant; /* empty places of laid */
+    uint32_t *vacant; /* indexes of unused entries of laid */
     size_t nlaid, laid_room, nvacant, vacant_room;
-    uint64_t serial;
+    uint64_t serial; /* layouts made so far */
     struct sim_layouts pool;
-    uint32_t *slots; /* scratch: slot of each server; of each op; of units' parts */
-    uint32_t *op_slots, *key;
+    /* Scratch: */
+    uint32_t *slots;    /* per server of a placement: its slot */
+    uint32_t *op_slots; /* per op: its slot */
+    uint32_t *key;      /* see set_key() */
     size_t op_slots_room, key_room, nkey;
 };
 
@@ -123,6 +131,7 @@ pricer_vacancy(const struct pricer *p)
     return p->now;
 }
 
+/* What is known of a graph, with its plan. NULL: *err. */
 static struct known *
 know(struct pricer *p, uint32_t index, struct rec_error *err)
 {
@@ -158,9 +167,12 @@ pricer_degree(struct pricer *p, uint32_t index, uint32_t *degree, struct rec_err
     return known != NULL;
 }
 
-/* What a layout is known by is p->key, the slots of the first unit of each number of
- * parts of a light plan. `slot` is per op, or if there is `server`, which is per member,
- * per server. */
+/*
+ * Sets p->key, by which a layout of a light plan is looked up: for each number of parts
+ * the slots of the first unit that has it. They say where all other units go, and are
+ * much shorter than the slots of all ops. `slot` is per server if `server` is given,
+ * which says the server of each member; else it is per op.
+ */
 static bool
 set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
         const uint32_t *server, struct rec_error *err)
@@ -180,7 +192,8 @@ set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
     return true;
 }
 
-/* It stands on what it is a view of. */
+/* The key of a layout in known->layouts: p->key of a light plan, else the slots of all
+ * ops. It is a view of these numbers, not a copy. */
 static struct rec_str
 key_of(const struct pricer *p, const struct known *known, const uint32_t *op_slots)
 {
@@ -213,7 +226,8 @@ pricer_forget(struct pricer *p, struct rec_error *err)
     return true;
 }
 
-/* Puts a layout that is sealed among those that are known. */
+/* Puts a sealed layout among those that are known, and into the pool that bounds their
+ * memory. */
 static bool
 keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
             uint32_t *place, struct rec_error *err)
@@ -239,7 +253,8 @@ keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
     return true;
 }
 
-/* On each server tasks run in the order in which they were placed. */
+/* Gives tasks priorities by which each server runs them in the order in which they were
+ * placed: that is the order of the list schedule (tasks.c). */
 static bool
 set_turns(struct sim_layout *layout, struct rec_error *err)
 {
@@ -249,8 +264,9 @@ set_turns(struct sim_layout *layout, struct rec_error *err)
     return true;
 }
 
-/* A new layout that puts each op on its slot. `order` is that of steps, NULL: the
- * plan's. */
+/* Makes a layout that puts each op on its slot in p->op_slots. Ops are placed in the
+ * order of the plan's steps, or in `order` if it is not NULL, each followed by its
+ * twin. */
 static bool
 make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32_t *order,
             uint32_t *place, struct rec_error *err)
@@ -280,8 +296,8 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
     return false;
 }
 
-/* The slot of each op. Of light plans what p->key says of the first unit of as many
- * parts. */
+/* Sets p->op_slots: from the servers of all members, or for a light plan from p->key:
+ * there each unit has the slots of the first unit with as many parts. */
 static bool
 set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server,
              struct rec_error *err)
@@ -308,7 +324,8 @@ set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server
     return true;
 }
 
-/* The layout of a placement, found or made. */
+/* Finds the layout of a placement, or makes it. The slot of a server is its position
+ * among the servers that the job holds. */
 static bool
 find_layout(struct pricer *p, struct known *known,
             const struct alloc_placement *placement, struct trial *t,
@@ -329,7 +346,8 @@ find_layout(struct pricer *p, struct known *known,
     return true;
 }
 
-/* Places a graph on the servers that are free and prices the placement: p->last. */
+/* Places a graph on the servers that `vacancy` says are free, and simulates a step. The
+ * result is in p->last. */
 static bool
 place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacancy,
             struct rec_error *err)
@@ -363,6 +381,8 @@ const struct trial *
 pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
 {
     bool pure = p->options->heuristic->pure;
+    /* A remembered trial is void if its layout was forgotten since: another one may have
+     * its entry, with another serial. A serial of 0 means that nothing was placed. */
     const struct trial *trial = pure ? trials_find(&p->trials, index) : NULL;
     if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
         return trial;
@@ -392,8 +412,8 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
     return true;
 }
 
-/* Each unit has a free block on the empty cluster, and a server has room for a part of
- * it. */
+/* *may is false only if the graph can never be placed: if a unit has no block on the
+ * empty cluster, or a part of it needs more memory than a server has. */
 static bool
 may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
               struct rec_error *err)

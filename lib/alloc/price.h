@@ -1,6 +1,7 @@
 /*
- * What placing a graph would give, on the servers that are free now and on a cluster that
- * it has for itself. What a pure heuristic gave in a state is remembered (trial.h).
+ * Prices graphs: places one on the servers that are free now, or on an empty cluster, and
+ * simulates a step there. No job is started. If the heuristic is pure, the result for a
+ * state of the cluster is remembered (trial.h).
  */
 #ifndef RAMPIPE_ALLOC_PRICE_H
 #define RAMPIPE_ALLOC_PRICE_H
@@ -10,33 +11,35 @@
 
 struct pricer;
 
-/* `options` and `store` are borrowed; `layouts`: bytes of those kept that no job holds.
- * NULL: *err. */
+/* `options` and `store` are borrowed. Layouts that no job holds are kept up to `layouts`
+ * bytes. NULL: *err. */
 struct pricer *pricer_new(const struct alloc_placer_options *options,
                           const struct graph_store *store, size_t layouts,
                           struct rec_error *err) REC_MUST_CHECK;
 void pricer_free(struct pricer *pricer);
-/* A server is taken, or free again. */
+/* Marks a server as taken, or as free again. */
 void pricer_take(struct pricer *pricer, uint32_t server);
 void pricer_give_back(struct pricer *pricer, uint32_t server);
-/* A server is out of service for ever, also of an empty cluster. */
+/* Takes a server out of service for ever: an "empty" cluster does not have it either. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);
-/* What is free. */
+/* The servers that are free now; borrowed. */
 const struct alloc_vacancy *pricer_vacancy(const struct pricer *pricer);
-/* Forgets layouts that no job holds, if they are too many; trials are void then. */
+/* Forgets layouts that no job holds, if they are too many. What pricer_try() returned
+ * before is then no longer valid. */
 bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;
 /* The degree of a graph of the store: its degree=, or the most parts an op has. */
 bool pricer_degree(struct pricer *pricer, uint32_t index, uint32_t *degree,
                    struct rec_error *err) REC_MUST_CHECK;
-/* The graph on the servers that are free; valid until the next call. NULL: *err. */
+/* Places the graph on the servers that are free. The result is valid until the next call.
+ * NULL: *err. */
 const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
                                struct rec_error *err) REC_MUST_CHECK;
-/* The graph on an empty cluster: *step is the time of a step, seconds, INFINITY if it
- * could not be placed. */
+/* Places the graph on an empty cluster. *step is the time of a step, seconds; INFINITY:
+ * it could not be placed. */
 bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum alloc_outcome *outcome,
                       double *step, struct rec_error *err) REC_MUST_CHECK;
-/* What the graph needs at least, whatever is free. floor->servers is 0 if it cannot be
- * placed even on an empty cluster, nor on any other. */
+/* Lower bounds of what the graph needs, whichever servers are free. floor->servers is 0
+ * if it cannot be placed, not even on an empty cluster. */
 bool pricer_floor(struct pricer *pricer, uint32_t index, struct floor *floor,
                   struct rec_error *err) REC_MUST_CHECK;
 

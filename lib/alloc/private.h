@@ -1,4 +1,5 @@
-/* What the files of this room share: the functions of choosers. */
+/* The functions of those rows of alloc_choosers that have files of their own: scorer.c
+ * and rollout.c. The contracts are those of struct alloc_chooser. */
 #ifndef RAMPIPE_ALLOC_PRIVATE_H
 #define RAMPIPE_ALLOC_PRIVATE_H
 

@@ -1,4 +1,11 @@
-/* Questions: alternatives are looked up and tried when a chooser asks for them. */
+/*
+ * Questions: what a chooser may ask about a job and its alternatives. Graphs are looked
+ * up and alternatives are tried only when the chooser asks for them, because trying one
+ * may mean placing a graph and simulating a step. What was asked also decides what
+ * becomes of a job that does not start: its cause is that of the alternative that was
+ * tried last, and it may wait only if one of them could not be placed for want of free
+ * servers or blocks.
+ */
 #include "question.h"
 
 #include <math.h>
@@ -52,7 +59,9 @@ question_free(struct alloc_question *q)
     features_free(q->features);
 }
 
-/* An alternative whose graph is known; NULL: *err. */
+/* Alternative i, with its graph looked up. It becomes the one that a block record would
+ * name. Before the first alternative is looked at, the job may wait; from then on that is
+ * for the alternatives to say. NULL: *err. */
 static struct tried *
 know(struct alloc_question *q, uint32_t i, struct rec_error *err)
 {
@@ -90,12 +99,12 @@ alloc_question_degree(struct alloc_question *q, uint32_t i, uint32_t *degree,
     struct tried *t = know(q, i, err);
     if (!t || !pricer_degree(q->pricer, t->alternative.graph, degree, err))
         return false;
-    if (*degree > q->nfree)
+    if (*degree > q->nfree) /* the chooser may skip it without trying it */
         q->may_wait = true;
     return true;
 }
 
-/* Keeps what trying gave: the next trial may take its place. */
+/* Copies a trial: the pricer may overwrite it with the next one. */
 static bool
 keep(struct tried *t, const struct trial *trial, struct rec_error *err)
 {
@@ -108,6 +117,7 @@ keep(struct tried *t, const struct trial *trial, struct rec_error *err)
     return true;
 }
 
+/* Says whether an alternative can start, and when it would complete. */
 static bool
 judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
 {
@@ -156,7 +166,8 @@ alloc_question_try(struct alloc_question *q, uint32_t i, struct rec_error *err)
 
 /* ---- features ------------------------------------------------------------ */
 
-/* Sequential time times steps, by the first alternative. */
+/* Sequential time * steps, seconds; alternatives of a job have the same work, so the
+ * first one says it. */
 static bool
 work_of(const struct alloc_question *q, const struct graph_job *job, double *work,
         struct rec_error *err)
@@ -184,7 +195,8 @@ question_arrive(struct alloc_question *q, const struct graph_job *job,
     return true;
 }
 
-/* Tries all alternatives, and looks at the cluster. */
+/* Tries all alternatives, because two features compare them, and looks at the cluster.
+ * Done once for a job, when its first features are asked for. */
 static bool
 look(struct alloc_question *q, struct rec_error *err)
 {

@@ -1,20 +1,22 @@
-/* A job at hand and its alternatives, for admission.c; what choosers see is in
- * alloc.h. */
+/* The job that is being decided, and its alternatives, for admission.c, agent.c and
+ * rollout.c. The part that all choosers use is in alloc.h. */
 #ifndef RAMPIPE_ALLOC_QUESTION_H
 #define RAMPIPE_ALLOC_QUESTION_H
 
 #include "features.h"
 #include "price.h"
 
-/* A job may complete so much later than its deadline: sums of times are rounded. */
+/* A factor a little above 1: a job meets its deadline if it takes at most this times as
+ * long, because sums of times are rounded. */
 extern const double alloc_allowance;
 
+/* An alternative of the job. */
 struct tried {
     struct alloc_alternative alternative;
-    struct trial trial; /* its servers are: */
-    uint32_t *servers;
+    struct trial trial; /* trial.servers is the array below */
+    uint32_t *servers;  /* owned; reused for the next job */
     size_t room;
-    bool is_tried;
+    bool is_tried; /* the rest is filled, not only alternative.graph */
 };
 
 /* Starts as {.store, .pricer}. */
@@ -26,41 +28,44 @@ struct alloc_question {
     uint64_t arrivals;                       /* jobs that have come so far */
     uint32_t nfree;                          /* servers */
     const struct graph_job *job;
-    struct rec_str rest; /* names of the alternatives that are not known yet */
-    uint32_t n, nknown;
-    struct features *features;     /* owned; NULL: the chooser looks at none */
-    const struct running *running; /* for them */
+    struct rec_str rest;       /* names of the alternatives from tried[nknown] on */
+    uint32_t n, nknown;        /* alternatives; those whose graphs have been looked up */
+    struct features *features; /* owned; NULL: the chooser does not observe */
+    const struct running *running; /* for the features */
     size_t nrunning;
-    size_t nwaiting;        /* jobs, this one too if it has waited */
-    struct features_job at; /* what they say of the job */
-    bool looked;
+    size_t nwaiting;        /* waiting jobs, this one included if it waits */
+    struct features_job at; /* valid if `looked` */
+    bool looked;            /* the features know the cluster and the job */
     struct tried *tried;
     size_t room;
-    uint32_t nroom; /* of tried: those whose servers are there */
-    /* What becomes of it if none is chosen: */
+    uint32_t nroom; /* entries of tried[] whose `servers` has been set */
+    /* What the block record says if the job does not start; set by the alternative that
+     * was looked at last: */
     uint32_t graph;
     const char *cause;
-    uint32_t failed; /* the unit that could not be placed */
-    double left;     /* that it would have had, bytes */
-    bool may_wait;   /* it failed for want of servers, which time may bring */
+    uint32_t failed; /* as in struct alloc_placement */
+    double left;     /* the same */
+    bool may_wait;   /* an alternative lacked free servers, and may fit later */
 };
 
-/* A job has arrived, which features are to know of. */
+/* Counts the arrival of a job, also for the features. */
 bool question_arrive(struct alloc_question *question, const struct graph_job *job,
                      struct rec_error *err) REC_MUST_CHECK;
-/* Opens a question; the last one is closed. */
+/* Begins to decide a job; what was known of the last one is void. */
 bool question_ask(struct alloc_question *question, const struct graph_job *job,
                   double now, uint32_t nfree, struct rec_error *err) REC_MUST_CHECK;
 void question_free(struct alloc_question *question);
-/* The graph of an alternative, by its name. */
+/* Looks up the graph of an alternative by its name. REC_DATA: there is none. */
 bool question_find(const struct graph_store *store, const struct graph_job *job,
                    struct rec_str id, uint32_t *index,
                    struct rec_error *err) REC_MUST_CHECK;
 
-/* For rollouts: time and running jobs are those of another admission on the same cluster;
- * a job starts there that is not asked about. */
+/* For rollouts: gives `to` the time and the running jobs of another admission on the same
+ * cluster. */
 bool admission_copy(struct alloc_admission *to, const struct alloc_admission *from,
                     struct rec_error *err) REC_MUST_CHECK;
+/* For rollouts: starts a job on an alternative, without asking a chooser and without
+ * calling alloc_decide. */
 bool admission_occupy(struct alloc_admission *admission,
                       const struct alloc_alternative *alternative,
                       struct rec_error *err) REC_MUST_CHECK;

@@ -1,4 +1,8 @@
-/* How many jobs could start at most: the linear relaxation of choosing. */
+/*
+ * An upper bound of how many jobs could start: the linear program of alloc.h. Which
+ * alternative each job takes is an integer program; its relaxation, in which a job may
+ * start in parts, is solved by the simplex of GLPK (lib/linear).
+ */
 #include "question.h"
 
 #include "rampipe/linear.h"
@@ -6,18 +10,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The least that an alternative needs. */
+/* The lower bounds of a graph, once they are known: jobs share graphs. */
 struct need {
     bool known;
     struct floor floor;
 };
 
-/* A column: a job on an alternative that is in time. */
+/* A column of the program: a job on an alternative that would meet the deadline. */
 struct choice {
-    uint32_t job;     /* among the able ones */
-    uint32_t arrival; /* which instant */
-    uint32_t servers;
-    double finish; /* seconds */
+    uint32_t job;     /* its number among the able jobs */
+    uint32_t arrival; /* index in instant[] */
+    uint32_t servers; /* at least */
+    double finish;    /* at the earliest, seconds */
 };
 
 struct alloc_relaxation {
@@ -26,12 +30,13 @@ struct alloc_relaxation {
     struct pricer *pricer;
     struct need *need; /* per graph */
     size_t nneeds, need_room;
-    double *instant; /* when able jobs arrive, ascending */
+    double *instant; /* distinct arrivals of able jobs, ascending, seconds */
     size_t ninstants, instant_room;
     struct choice *choice; /* job after job */
     size_t nchoices, choice_room;
-    uint64_t jobs;
-    uint32_t able, servers;
+    uint64_t jobs;    /* that have arrived */
+    uint32_t able;    /* jobs that have a choice */
+    uint32_t servers; /* in service */
 };
 
 struct alloc_relaxation *
@@ -73,6 +78,7 @@ alloc_relaxation_free(struct alloc_relaxation *r)
 
 /* ---- jobs ---------------------------------------------------------------- */
 
+/* Adds an alternative of a job, if it can be placed and would meet the deadline. */
 static bool
 add_choice(struct alloc_relaxation *r, const struct graph_job *job, uint32_t index,
            struct rec_error *err)
@@ -107,7 +113,8 @@ by_servers(const void *a, const void *b)
     return (x->finish > y->finish) - (x->finish < y->finish);
 }
 
-/* Of a job's choices those stay that no other beats with as few servers and as short. */
+/* Removes the choices of a job that another one beats: with at most as many servers, it
+ * finishes at least as early. The optimum stays the same, and the program is smaller. */
 static void
 keep_best(struct alloc_relaxation *r, size_t first)
 {
@@ -151,7 +158,7 @@ alloc_relaxation_arrive(struct alloc_relaxation *r, const struct graph_job *job,
 
 /* ---- the program --------------------------------------------------------- */
 
-/* The first instant at which it runs no more. */
+/* The first instant at which a choice no longer runs; ninstants if there is none. */
 static uint32_t
 end_of(const struct alloc_relaxation *r, const struct choice *choice)
 {
@@ -167,12 +174,14 @@ end_of(const struct alloc_relaxation *r, const struct choice *choice)
 }
 
 /*
- * Written down as it stands, a column has an entry for each arrival while its job runs.
- * What is free after the instants is a column of its own here, and the row of an instant
- * is the difference to the one before,
+ * In the program of alloc.h a column has an entry in the row of each arrival while its
+ * job runs, which may be thousands. Here the servers that are free after instant t are a
+ * column of their own, free[t], and the row of an instant says how they change:
  *     free[t] - free[t - 1] + servers taken at t - servers given back by t = 0,
- * free[-1] being all: three entries a column, the matrix of a network but for the rows of
- * the jobs. Where no job is started, all is free, which is where the search starts.
+ * where free[-1] is the number of all servers. So a column has three entries at most.
+ * Rows: one for each instant, then one for each able job, whose shares add up to at most
+ * 1. Columns: free[t], then the choices. The search starts where no job is started and
+ * all servers are free, which is feasible.
  */
 static void
 fill_program(const struct alloc_relaxation *r, struct linear_row *row,

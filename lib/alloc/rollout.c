@@ -1,34 +1,42 @@
-/* Rollouts: each alternative is tried on sampled futures, in an admission of their
- * own. */
+/*
+ * Rollouts: one step of policy improvement on a base chooser (Bertsekas, "Rollout, Policy
+ * Iteration, and Distributed Reinforcement Learning", 2020). Each alternative is played
+ * through in the same sampled futures, in an admission of its own in which the base
+ * decides. Common futures make the differences between alternatives less noisy than the
+ * results themselves.
+ */
 #include "private.h"
 #include "question.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* So many of the jobs that came last are drawn from. */
-enum { REMEMBERED = 1000 };
+enum { PAST_JOBS = 1000 }; /* futures are drawn from so many jobs, the last that came */
 
+/* A job that came. */
 struct past {
-    char *graphs;
-    double steps, deadline;
-    double spacing; /* seconds since the one before; NAN: of the first */
+    char *graphs; /* owned */
+    double steps;
+    double deadline; /* from arrival, seconds */
+    double spacing;  /* since the arrival of the job before, seconds; NAN: of the first */
 };
 
 struct rollout {
     struct alloc_choice choice;
-    uint32_t futures;
+    uint32_t futures; /* how many are sampled for a decision */
     struct rng *rng;
-    struct alloc_admission *admission; /* in which the futures happen; NULL: not yet */
-    struct past *past;                 /* a ring */
+    struct alloc_admission *admission; /* where futures are played; NULL: not yet open */
+    struct past *past; /* a ring of PAST_JOBS; past[next] is overwritten */
     size_t npast, next;
-    uint64_t arrived;
-    double last;            /* arrival, seconds */
-    struct graph_job *jobs; /* of the futures, one after the other */
-    uint64_t accepted;
-    uint64_t *with_base, *tried; /* jobs accepted in each future */
+    uint64_t arrived;       /* question->arrivals when a job was last remembered */
+    double last;            /* arrival of the last of them, seconds */
+    struct graph_job *jobs; /* of all futures, one future after the other */
+    uint64_t accepted;      /* in the future that is being played */
+    uint64_t *with_base;    /* per future: jobs accepted after the base's answer */
+    uint64_t *tried;        /* the same after another answer */
 };
 
+/* Called for each decision in a future. */
 static bool
 count(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
@@ -53,7 +61,7 @@ alloc_rollout_open(const struct alloc_choice *choice, struct rec_error *err)
         return NULL;
     }
     jobs = (size_t)futures * choice->horizon;
-    if (!r || !(r->past = calloc(REMEMBERED, sizeof *r->past)) ||
+    if (!r || !(r->past = calloc(PAST_JOBS, sizeof *r->past)) ||
         !(r->jobs = calloc(jobs + 1, sizeof *r->jobs)) ||
         !(r->with_base = calloc(futures, sizeof *r->with_base)) ||
         !(r->tried = calloc(futures, sizeof *r->tried)))
@@ -84,7 +92,12 @@ alloc_rollout_free(void *self)
     free(r);
 }
 
-/* A job that waits is asked about more than once, and remembered once. */
+/*
+ * Puts the job of a question into the ring, if jobs have arrived since the last one was
+ * put there: a waiting job is asked about several times. With a queue that is not exact.
+ * A job that arrives while others wait is asked about later; a waiting job that is asked
+ * about first is then put there in its place.
+ */
 static bool
 remember(struct rollout *r, const struct alloc_question *q, struct rec_error *err)
 {
@@ -100,12 +113,13 @@ remember(struct rollout *r, const struct alloc_question *q, struct rec_error *er
                           r->arrived ? job->arrival - r->last : (double)NAN};
     r->arrived = q->arrivals;
     r->last = job->arrival;
-    r->next = (r->next + 1) % REMEMBERED;
-    r->npast += r->npast < REMEMBERED;
+    r->next = (r->next + 1) % PAST_JOBS;
+    r->npast += r->npast < PAST_JOBS;
     return true;
 }
 
-/* Jobs and times between them, each by itself. */
+/* Draws the jobs of all futures. A job, and the time between it and the one before, are
+ * drawn independently. Needs a past of two jobs: the first one has no spacing. */
 static void
 draw_futures(struct rollout *r, double now)
 {
@@ -127,7 +141,8 @@ draw_futures(struct rollout *r, double now)
     }
 }
 
-/* How many jobs are accepted in each future, if this alternative is taken; NULL: none. */
+/* Plays all futures after a job has taken an alternative (NULL: none). Sets accepted[] to
+ * how many jobs were accepted in each, this one included. */
 static bool
 play(struct rollout *r, const struct alloc_question *q,
      const struct alloc_alternative *alternative, uint64_t *accepted,
@@ -148,8 +163,9 @@ play(struct rollout *r, const struct alloc_question *q,
     return true;
 }
 
-/* By how much more are accepted than with the base's choice: the mean of the differences
- * less its standard error. */
+/* How many more jobs are accepted than after the base's answer: the mean of the
+ * differences in the futures, less its standard error, so that chance does not overrule
+ * the base. */
 static double
 gain(const struct rollout *r)
 {
@@ -163,6 +179,7 @@ gain(const struct rollout *r)
     return mean - (n > 1 ? sqrt(fmax(0, squares / n - mean * mean) / (n - 1)) : 0);
 }
 
+/* Plays one answer, and makes it the best if it gains most. */
 static bool
 consider(struct rollout *r, const struct alloc_question *q, uint32_t choice,
          uint32_t *best_choice, double *best, struct rec_error *err)
@@ -179,6 +196,8 @@ consider(struct rollout *r, const struct alloc_question *q, uint32_t choice,
     return true;
 }
 
+/* Opened at the first decision: when the rollout itself is opened, the options of the
+ * admission that it copies are not complete yet. */
 static bool
 open_admission(struct rollout *r, struct rec_error *err)
 {

@@ -1,5 +1,10 @@
-/* A learned chooser: one score an alternative, the highest wins; nothing if all are below
- * 0. */
+/*
+ * The learned chooser: every alternative that can start gets a score, and the highest one
+ * wins if it is at least 0 (struct alloc_scorer). Weights are read from and written to
+ * records; those of features that a file does not name are 0. tanh() is computed from
+ * lib/random's exponential, because the C library's differs between machines by the last
+ * bit, and so might the choice.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -67,7 +72,8 @@ dot(const double *a, const double *b)
     return sum;
 }
 
-/* tanh(x), with the same bits on every machine. */
+/* tanh(x) with the same bits on every machine; from |x|, so that exp() cannot
+ * overflow. */
 static double
 squash(double x)
 {
@@ -75,7 +81,7 @@ squash(double x)
     return x < 0 ? -y : y;
 }
 
-/* The one that is nearest to the regime. */
+/* The weights of the expert whose center is nearest to the regime among the features. */
 static const double *
 weights_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
 {
@@ -96,6 +102,7 @@ weights_for(const struct alloc_scorer *s, const double feature[ALLOC_FEATURES])
     return found;
 }
 
+/* `weight` is laid out as in struct alloc_expert. */
 static double
 score_of(const double *weight, uint32_t units, const double *feature)
 {
@@ -119,7 +126,7 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
     const struct alloc_scorer *s = self;
     uint32_t n = alloc_question_count(q);
     double best = -INFINITY, feature[ALLOC_FEATURES];
-    const double *weight = NULL; /* the regime is that of all alternatives */
+    const double *weight = NULL; /* of one expert: alternatives have the same regime */
     *choice = ALLOC_NONE;
     for (uint32_t i = 0; i < n; i++) {
         const struct alloc_alternative *alternative = alloc_question_try(q, i, err);
@@ -154,7 +161,8 @@ find_feature(struct rec_str name)
     return -1;
 }
 
-/* What is new is NAN, as all weights are that have not come. */
+/* While weights are read, NAN marks those that have not come yet, so that one that comes
+ * twice is an error. In the end they become 0. */
 static void
 clear(double *weight, size_t from, size_t to)
 {
@@ -162,6 +170,8 @@ clear(double *weight, size_t from, size_t to)
         weight[i] = NAN;
 }
 
+/* The number of hidden units is the largest that a record names: all experts get as
+ * many. */
 static bool
 grow_units(struct alloc_scorer *s, uint32_t units, struct rec_error *err)
 {
@@ -179,7 +189,8 @@ grow_units(struct alloc_scorer *s, uint32_t units, struct rec_error *err)
     return true;
 }
 
-/* Where the weight of a record goes: NULL, and *err. */
+/* Where the weight of a record goes. Its input is a feature, with unit=K in hidden unit
+ * K, or "unit-K" for the output of that unit. NULL: *err. */
 static double *
 place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct rec *rec,
          struct rec_error *err)
@@ -234,7 +245,8 @@ read_weight(struct alloc_scorer *s, const struct rec_reader *reader,
     return rec_get_number(reader, rec, 2, place, err);
 }
 
-/* The weights that follow are its own. */
+/* Opens an expert: the weight records that follow are its weights. A file without expert
+ * records has one expert, whose center does not matter. */
 static bool
 read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)

@@ -1,8 +1,10 @@
 /*
- * Where tasks go: list scheduling. Whenever a server is free, the task that is ready and
- * has the longest way to the end, by compute, starts on it: what runtasks does with
- * processors. Simulated here with the times that the step will take there, so that each
- * task's server and turn make the simulator do the same.
+ * Placing tasks by list scheduling (Graham, "Bounds for certain multiprocessing
+ * anomalies", 1966): whenever a server is free, it gets the ready task that has the
+ * longest path to the end, by compute. runtasks does the same with processors. The
+ * schedule is simulated here with the times that the tasks will take. The result is the
+ * server of each task, and the order of starts, from which the layout gets priorities
+ * that make sim repeat this schedule.
  */
 #include "placer.h"
 
@@ -11,16 +13,17 @@
 
 struct schedule {
     const struct alloc_plan *plan;
-    uint32_t *child,
-        *first_child;       /* step i's: child[first_child[i]..first_child[i + 1]) */
-    uint32_t *waiting;      /* per step: parents that have not ended */
-    double *rank;           /* per step: seconds from its start to the end, at least */
-    uint32_t *turn;         /* per step: which it is in order of ranks */
-    struct sim_queue ready; /* time: the turn; key: the step */
-    struct sim_queue ends;  /* key: the server, the step (32 bits each) */
-    struct sim_queue idle;  /* time: the server */
-    double now;
-    uint32_t started;
+    uint32_t *child; /* of step i: child[first_child[i]..first_child[i + 1]) */
+    uint32_t *first_child;
+    uint32_t *waiting; /* per step: parents that have not ended */
+    double *rank;      /* per step: its longest path to the end, itself included, s */
+    uint32_t *turn;    /* per step: its position in order of ranks, highest first */
+    struct sim_queue ready; /* tasks that may start; "time" is the turn, key the step */
+    struct sim_queue ends;  /* running tasks; key is server << 32 | step */
+    struct sim_queue
+        idle;         /* free servers; "time" is the server: the first one is taken */
+    double now;       /* seconds */
+    uint32_t started; /* tasks so far */
 };
 
 static uint32_t
@@ -35,7 +38,7 @@ seconds_of(const struct alloc_plan *plan, uint32_t step)
     return plan->graph->op[op_of(plan, step)].compute;
 }
 
-/* Turns the lists of parents around. */
+/* Makes the lists of children from those of parents, by a counting sort. */
 static void
 fill_children(struct schedule *s)
 {
@@ -48,7 +51,7 @@ fill_children(struct schedule *s)
             s->first_child[plan->parent[step->first_parent + j]]++;
     }
     for (uint32_t i = 0; i <= n; i++)
-        s->first_child[i] = next += s->first_child[i]; /* the end, for now */
+        s->first_child[i] = next += s->first_child[i]; /* the end, filled from behind */
     for (uint32_t i = n; i-- > 0;)
         for (uint32_t j = plan->step[i].nparents; j-- > 0;) {
             uint32_t parent = plan->parent[plan->step[i].first_parent + j];
@@ -56,7 +59,7 @@ fill_children(struct schedule *s)
         }
 }
 
-/* Parents come before their children in a plan. */
+/* From the last step to the first: children come behind their parents in a plan. */
 static void
 fill_ranks(struct schedule *s)
 {
@@ -68,7 +71,8 @@ fill_ranks(struct schedule *s)
     }
 }
 
-/* The highest rank first; of equal ones the op that came first in its graph. */
+/* The highest rank first; of equal ranks the op that comes first in the graph, so that
+ * the order is the same on every machine. */
 static int
 by_rank(const void *a, const void *b, void *context)
 {
@@ -111,11 +115,13 @@ start_tasks(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
         if (!sim_queue_push(&s->ends, end, err))
             return false;
         if (end.time <= s->now)
-            break; /* of no length: what it releases may go before the next one */
+            break; /* a task of no length ends now; its children may go before the next */
     }
     return true;
 }
 
+/* Ends all tasks that end next, before any other starts: the children of all of them
+ * compete for the servers. */
 static bool
 end_tasks(struct schedule *s, struct rec_error *err)
 {

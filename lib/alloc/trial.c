@@ -1,11 +1,17 @@
-/* The cache of trials: direct-mapped, compared exactly. */
+/*
+ * The cache of trials is direct-mapped: a graph and a state have one place. The hash of a
+ * state is Zobrist's (A. L. Zobrist, "A new hashing method with application for game
+ * playing", 1970): one XOR updates it when a server is taken or comes free. A hit
+ * compares the whole state, so that equal hashes never give a wrong result.
+ */
 #include "trial.h"
 
 #include <stdlib.h>
 
-enum { BUDGET = 32 << 20 }; /* bytes of states and servers, roughly */
+enum { BUDGET_BYTES = 32 << 20 }; /* of the whole cache, roughly */
 
-/* splitmix64, the usual source of Zobrist marks. */
+/* The i-th number of splitmix64 (Steele, Lea and Flood, 2014). Fixed marks keep a run the
+ * same on every machine. */
 static uint64_t
 mark_of(uint64_t i)
 {
@@ -21,7 +27,7 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
     size_t each = sizeof(struct trial) + nservers / 4 + 100;
     trials->nwords = nservers / 64 + 1;
     for (trials->ntrials = 1 << 12; trials->ntrials > 16; trials->ntrials /= 2)
-        if (trials->ntrials * each < BUDGET)
+        if (trials->ntrials * each < BUDGET_BYTES)
             break;
     trials->trial = calloc(trials->ntrials, sizeof *trials->trial);
     trials->state = calloc(trials->nwords, sizeof *trials->state);
@@ -71,7 +77,7 @@ trials_find(const struct trials *trials, uint32_t graph)
     return trial;
 }
 
-/* Room for what a place is to keep. */
+/* Makes room in an entry. Its arrays stay with it and only grow. */
 static bool
 prepare(const struct trials *trials, struct trial *place, uint32_t nservers)
 {
@@ -94,7 +100,7 @@ trials_keep(struct trials *trials, const struct trial *trial, struct rec_error *
     struct trial *place = place_of(trials, trial->graph - 1);
     struct trial old;
 
-    place->graph = 0;
+    place->graph = 0; /* unused, if making room fails */
     if (!prepare(trials, place, trial->nservers))
         return rec_fail_memory(err);
     old = *place;

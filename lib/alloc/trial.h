@@ -1,8 +1,7 @@
 /*
- * What placing a graph on a cluster in a certain state gave, remembered: a placement by a
- * pure heuristic depends on the graph and on which servers are taken, and on nothing
- * else. A cache of bounded size, in which a new trial displaces the one whose place it
- * takes.
+ * A cache of trials. A trial is what placing a graph gave in a state of the cluster; the
+ * state is which servers are taken. A pure heuristic depends on nothing else. The size of
+ * the cache is bounded: a new trial overwrites the one at its place.
  */
 #ifndef RAMPIPE_ALLOC_TRIAL_H
 #define RAMPIPE_ALLOC_TRIAL_H
@@ -10,37 +9,39 @@
 #include "rampipe/alloc.h"
 
 struct trial {
-    uint32_t graph; /* index + 1; 0: the place is empty */
+    uint32_t graph; /* index in the store + 1; 0: the entry is unused */
     enum alloc_outcome outcome;
-    uint64_t word;   /* bit per server: taken; of the first 64 */
-    uint64_t *state; /* of all, if there are more */
-    uint32_t failed; /* the unit that could not be placed */
-    double left;     /* no_memory: that it would have had, bytes */
+    uint64_t word;   /* the first 64 bits of the state: bit s: server s is taken */
+    uint64_t *state; /* all bits, if there are more than 64 servers; owned by the entry */
+    uint32_t failed; /* as in struct alloc_placement */
+    double left;     /* the same */
+    /* If it was placed: */
     struct sim_layout *layout;
-    uint32_t place;    /* of the layout among those that are known, */
-    uint64_t serial;   /* and which of those that had this place; 0: there is none */
-    uint32_t *servers; /* of the slots */
+    uint32_t place;    /* index of the layout in pricer->laid, */
+    uint64_t serial;   /* and its serial there; 0: nothing was placed */
+    uint32_t *servers; /* per slot; owned by the entry */
     uint32_t nservers;
-    uint32_t room; /* for servers, of a place */
+    uint32_t room; /* of servers[] in an entry */
     struct sim_cost cost;
 };
 
 struct trials {
     struct trial *trial;
-    size_t ntrials;         /* a power of two */
-    size_t nwords;          /* of a state */
-    uint64_t *state, *mark; /* now; a random number per server */
-    uint64_t hash;          /* of the state: marks of the taken servers, xored */
+    size_t ntrials;  /* a power of two */
+    size_t nwords;   /* words of a state */
+    uint64_t *state; /* the state of the cluster now */
+    uint64_t *mark;  /* per server: a random number */
+    uint64_t hash;   /* of the state: the marks of the taken servers, XORed */
 };
 
 bool trials_init(struct trials *trials, uint32_t nservers,
                  struct rec_error *err) REC_MUST_CHECK;
 void trials_free(struct trials *trials);
-/* A server is taken, or free again. */
+/* Changes the state: a free server becomes taken, a taken one free. */
 void trials_flip(struct trials *trials, uint32_t server);
 /* The trial of this graph in this state, or NULL. */
 const struct trial *trials_find(const struct trials *trials, uint32_t graph);
-/* Remembers one; its servers are copied. */
+/* Remembers a trial in the present state; its servers are copied. */
 bool trials_keep(struct trials *trials, const struct trial *trial,
                  struct rec_error *err) REC_MUST_CHECK;
 

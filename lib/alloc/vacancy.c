@@ -1,11 +1,17 @@
-/* Which servers are free: a bit each, a word or more a rack, so that a search for runs of
- * them looks at a whole rack at once. */
+/*
+ * Which servers are free. Each server is a bit, and a rack begins with a new word, so
+ * that the placer looks at a whole rack at once. On large clusters a bound is kept for
+ * each shape that is looked for: the rack before which no free block of it starts. Taking
+ * servers leaves a bound true; a server that comes free lowers those of all shapes whose
+ * blocks could contain it.
+ */
 #include "placer.h"
 
 #include <stdlib.h>
 
-/* So many racks are looked through faster than bounds are kept. */
-enum { FEW = 64 };
+/* On clusters of so many racks no bounds are kept: searching takes less time than
+ * that. */
+enum { RACKS_WITHOUT_BOUNDS = 64 };
 
 struct alloc_vacancy *
 alloc_vacancy_new(const struct net_cluster *cluster, struct rec_error *err)
@@ -20,9 +26,9 @@ alloc_vacancy_new(const struct net_cluster *cluster, struct rec_error *err)
     v->words = (v->rack + 63) / 64;
     v->racks = cluster->shape[1];
     v->free = calloc((size_t)servers / v->rack * v->words, sizeof *v->free);
-    if (servers / v->rack > FEW)
+    if (servers / v->rack > RACKS_WITHOUT_BOUNDS)
         v->bound = calloc(ALLOC_BOUNDS, sizeof *v->bound);
-    if (!v->free || (servers / v->rack > FEW && !v->bound)) {
+    if (!v->free || (servers / v->rack > RACKS_WITHOUT_BOUNDS && !v->bound)) {
         alloc_vacancy_free(v);
         rec_fail_memory(err);
         return NULL;
@@ -63,7 +69,9 @@ alloc_bound(const struct alloc_vacancy *v, const uint32_t shape[3])
     return &bound->rack;
 }
 
-/* The first blocks that a rack is in may be free now. */
+/* A server of this rack came free, so a block with a part in the rack may be free now.
+ * The first rack at which such a block of a shape starts is shape[0] - 1 groups and
+ * shape[1] - 1 racks before it. */
 static void
 lower_bounds(struct alloc_vacancy *v, uint32_t rack)
 {

@@ -1,10 +1,15 @@
-/* Jobs that wait: two queues of events that name them. */
+/*
+ * Jobs that wait: an array of entries, and two queues of events that name entries. A
+ * queue cannot remove an event from its middle, so events of jobs that are gone stay
+ * until they come up. The key of an event has the number of its job besides the entry's
+ * index: so an old event is not taken for one of the job that uses the entry now.
+ */
 #include "waiting.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The job that an event names; NULL: it waits no more. */
+/* The job that an event names; NULL: it no longer waits. */
 static struct waiter *
 waiter_of(const struct waiters *w, struct sim_event event)
 {
@@ -21,7 +26,8 @@ first_of(const struct waiters *w, struct sim_queue *queue)
     return queue->n ? &queue->event[0] : NULL;
 }
 
-/* Throws out the events of jobs that went, if they are many; they keep their order, for
+/* Removes the events of jobs that are gone, once they are more than half of a queue: so
+ * the work is O(log n) for each event, amortized. The others keep their order, because
  * no two events are equal. */
 static bool
 tidy(const struct waiters *w, struct sim_queue *queue, struct rec_error *err)
@@ -92,7 +98,7 @@ bool
 waiters_give_chance(struct waiters *w, const struct waiter *waiter, double time,
                     struct rec_error *err)
 {
-    time = time > 0 ? time : 0; /* rounding may have put it before all time */
+    time = time > 0 ? time : 0; /* rounding may make it negative: queues need >= 0 */
     return sim_queue_push(&w->chances, (struct sim_event){time, waiter->key}, err);
 }
 

@@ -1,4 +1,8 @@
-/* Building and reading graphs. */
+/*
+ * Building and reading graphs. A dep may name ops that come later, so an op is created
+ * when it is first named; until it is defined its compute is NAN. All texts of a graph
+ * are in its arena, and are freed with it.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -176,7 +180,8 @@ graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, doubl
 
 /* ---- records ------------------------------------------------------------- */
 
-/* The keys of a record that nobody interprets, each with its TAB in front. */
+/* The keys of a record that this room does not read, each with a TAB before it: they are
+ * written again as they came. */
 struct extras {
     char *text;
     size_t len, room;

@@ -1,4 +1,8 @@
-/* Closing a graph: twins, adjacency, units; and walking it. */
+/*
+ * Closing a graph: finds twins, builds the lists of deps by op and the units, and checks
+ * all that a record alone cannot show. All of it takes O(ops + deps). Adjacency is two
+ * arrays (compressed sparse rows), which walks read in order.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -48,7 +52,10 @@ join_twins(struct graph *graph, struct rec_error *err)
     return true;
 }
 
-/* Fills start[nops + 1] and list[ndeps]: the deps by source, or by destination. */
+/* Fills start[nops + 1] and list[ndeps] with the deps by source, or by destination: a
+ * counting sort, which keeps the order of deps. While the list is filled, start[i] is the
+ * place of the next dep of op i; in the end it has moved to start[i + 1], and is moved
+ * back. */
 static void
 group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *list)
 {
@@ -64,6 +71,7 @@ group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *li
     start[0] = 0;
 }
 
+/* seen[dst] is 1 + the last op that was found to have a dep to dst. */
 static bool
 check_repeats(const struct graph *graph, struct rec_error *err)
 {
@@ -84,6 +92,8 @@ check_repeats(const struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+/* Puts an op into its unit, which the first of its parts to come creates with room for
+ * all parts. `names` maps the op that was split to the unit of its parts. */
 static bool
 add_unit(struct graph *graph, struct rec_map *names, size_t *next, struct graph_op *op,
          struct rec_error *err)
@@ -113,7 +123,9 @@ add_unit(struct graph *graph, struct rec_map *names, size_t *next, struct graph_
     return true;
 }
 
-/* The parts of an op, all there by now, are alike: one pass, and twins in one unit. */
+/* Checks that the parts of an op are alike: all of one pass, all with or without a twin,
+ * and the twins are the parts of one op. All parts exist: add_unit() has filled nops
+ * places with nops ops. */
 static bool
 check_units(struct graph *graph, const struct rec_map *names, struct rec_error *err)
 {
@@ -231,7 +243,7 @@ graph_close(struct graph *graph, struct rec_error *err)
            check_cycles(graph, err);
 }
 
-/* A parent that an op waits for. */
+/* A parent of an op that Kahn's order has not reached either; there is one. */
 static uint32_t
 waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
 {
@@ -258,7 +270,7 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
     }
     first = at;
     n = 0;
-    do { /* the same way again, now on the cycle only */
+    do { /* once around the cycle; the message names 12 ops at most */
         if (used < sizeof text && n++ < 12)
             used += (size_t)snprintf(text + used, sizeof text - used, "'%s' waits for ",
                                      graph->op[at].id);

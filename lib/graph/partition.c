@@ -1,11 +1,12 @@
-/* How much to split: one degree for all ops, or an explicit list. */
+/* How much to split: one degree for all ops, or an explicit list. The plan is the number
+ * of parts of each op and the order in which they are split; graph_split() does it. */
 #include "private.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Room for parts and ranks of a graph's ops; all whole. */
+/* Allocates the plan of a graph; all ops are whole. */
 static bool
 start_plan(const struct graph *graph, uint32_t **parts, uint32_t **rank,
            struct rec_error *err)
@@ -19,6 +20,7 @@ start_plan(const struct graph *graph, uint32_t **parts, uint32_t **rank,
     return true;
 }
 
+/* Splits an op and then its twin into k parts, as number `position` in the order. */
 static void
 plan_op(const struct graph *graph, uint32_t op, uint32_t k, uint32_t position,
         uint32_t *parts, uint32_t *rank)
@@ -32,8 +34,8 @@ plan_op(const struct graph *graph, uint32_t op, uint32_t k, uint32_t position,
     }
 }
 
-/* Nobody splits a task, which is a command; a backward op that has a twin follows its
- * forward op. */
+/* True if an op can be split by itself. A task cannot: it is a command. A backward op
+ * with a twin is split when its forward op is. */
 static bool
 is_split(const struct graph_op *op)
 {
@@ -116,7 +118,7 @@ make_extra(const struct graph *from, uint32_t degree, uint32_t most,
     if (!rec_text_open(&text, err))
         return NULL;
     for (; rec_str_split(&rest, '\t', &field); first = false)
-        if (!first && !is_own_key(field)) /* each key brings its TAB */
+        if (!first && !is_own_key(field)) /* the first is empty: keys begin with a TAB */
             fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
     fprintf(text.out, "\tof=%s\tdegree=%u\tparts=%u", from->id, degree, most);
     rec_format_num(memory, graph_memory_sum(from));
@@ -135,8 +137,8 @@ make_plan(const struct graph *from, const struct graph_partition *how, uint32_t 
                       : plan_degree(from, how, *parts, *rank));
 }
 
-/* Ops and deps of the new graph: the number of deps grows with the square of that of
- * parts. */
+/* The number of ops and deps of the new graph, without making it: the deps grow with the
+ * square of the parts. */
 static double
 count_made(const struct graph *from, const uint32_t *parts)
 {

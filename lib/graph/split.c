@@ -1,4 +1,9 @@
-/* Splitting ops into parts: the SiP-ML rule, published dep sizes and the right ones. */
+/*
+ * Splitting ops into parts: the SiP-ML rule for how many, and the two rules for the bytes
+ * of deps: those of the published simulator, and gradient sizes, which are those that
+ * data have. Parts are named by letters, and parts of twins with the same letter are
+ * twins.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -36,7 +41,8 @@ struct splitter {
 
 enum { NAME_ROOM = 300 };
 
-/* The published sizes take memory for the size of an output. */
+/* Reference sizes use an op's memory as the size of its output. Where footprint has
+ * filled in the memory of training, that is something else, so the graph is refused. */
 static bool
 check_sizes(const struct splitter *s, struct rec_error *err)
 {
@@ -77,8 +83,8 @@ part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM
         graph_part_letters(j, name + strlen(name));
 }
 
-/* The keys of a part of an op: as the op's, but its work is divided. NULL: *err; free()
- * it. */
+/* The keys of one of the k parts of an op: the op's, with flops= and moved= divided by k.
+ * The caller frees the text. NULL: *err. */
 static char *
 part_extra(const struct splitter *s, const struct graph_op *op, uint32_t k,
            struct rec_error *err)
@@ -90,7 +96,7 @@ part_extra(const struct splitter *s, const struct graph_op *op, uint32_t k,
 
     if (!rec_text_open(&text, err))
         return NULL;
-    rec_str_split(&rest, '\t', &field); /* each key brings its TAB */
+    rec_str_split(&rest, '\t', &field); /* empty: each key has a TAB before it */
     while (rec_str_split(&rest, '\t', &field)) {
         value = field;
         rec_str_split(&value, '=', &key);
@@ -152,7 +158,12 @@ add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
     return ok;
 }
 
-/* The published sizes: memory of the end that is split later, as it was just before. */
+/*
+ * The published simulator splits one op after the other. Each split gives the deps of the
+ * op new sizes: the memory that the part at the other end has then, divided by the parts.
+ * So what is left in the end depends on which end is split first; the four cases here are
+ * the results.
+ */
 static double
 reference_bytes(const struct splitter *s, const struct graph_dep *dep)
 {
@@ -205,6 +216,7 @@ add_deps(struct splitter *s, const struct graph_dep *dep, struct rec_error *err)
     return true;
 }
 
+/* Joins the parts of a backward op to each other: they exchange their gradients. */
 static bool
 add_sync(struct splitter *s, uint32_t op, struct rec_error *err)
 {

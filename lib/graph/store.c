@@ -1,4 +1,5 @@
-/* The graphs of a stream, kept for the jobs that refer to them. */
+/* The graphs of a stream, kept for the jobs that refer to them; and jobs. A graph enters
+ * the store when it is closed, so nobody finds one that is not whole. */
 #include "rampipe/graph.h"
 
 #include <stdlib.h>

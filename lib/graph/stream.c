@@ -1,4 +1,10 @@
-/* What the records of a stream say of each other. */
+/*
+ * Checks the references among the records of a stream (struct graph_stream), for reccheck
+ * and sim. The messages name the rule that is broken. Layouts are remembered by name; the
+ * slots of ops only for the layout that is being read. A job is remembered until it
+ * starts or is turned away, in an entry that the next job reuses: so memory does not grow
+ * with the number of jobs.
+ */
 #include "private.h"
 
 #include <stdio.h>
@@ -11,9 +17,9 @@ struct graph_layout {
 
 /* A job that is neither started nor turned away. */
 struct graph_waiting {
-    char *text; /* its id and its graphs; kept for the next job in a gap */
+    char *text; /* its id and graphs, owned; a gap keeps it for the next job */
     size_t room;
-    struct rec_str id, graphs; /* id.ptr NULL: a gap */
+    struct rec_str id, graphs; /* views of text; id.ptr NULL: this entry is a gap */
     double arrival;
     uint32_t tag;
 };
@@ -171,7 +177,7 @@ pass_time(struct graph_stream *s, const struct rec_reader *reader, double time,
     return true;
 }
 
-/* A job that must be started or turned away is kept until it is. */
+/* Remembers a job until it is started or turned away. */
 static bool
 keep_job(struct graph_stream *s, struct graph_said *said, struct rec_error *err)
 {
@@ -199,6 +205,8 @@ keep_job(struct graph_stream *s, struct graph_said *said, struct rec_error *err)
     return rec_map_add(&s->waits, w->id, index, err);
 }
 
+/* Without a cluster (and without `await`) jobs are only a workload: nobody has to start
+ * them. */
 static bool
 take_job(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
          struct graph_said *said, struct rec_error *err)
@@ -209,7 +217,7 @@ take_job(struct graph_stream *s, const struct rec_reader *reader, const struct r
            (!(s->clustered || s->await) || keep_job(s, said, err));
 }
 
-/* The job of an alloc or block record, which must wait; NULL: *err. */
+/* The job of an alloc or block record, which must be waiting; NULL: *err. */
 static struct graph_waiting *
 find_waiting(struct graph_stream *s, const struct rec_reader *reader,
              const struct rec *rec, struct rec_error *err)
@@ -317,7 +325,7 @@ take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct
 
 /* ---- results ------------------------------------------------------------- */
 
-/* A job ends once. */
+/* Takes a record that ends a job, in a stream of results: a job ends only once. */
 static bool
 end_job(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
         struct rec_error *err)
@@ -350,6 +358,7 @@ take_block(struct graph_stream *s, const struct rec_reader *reader, const struct
                                arrival);
     if (!pass_time(s, reader, said->time, err))
         return false;
+    /* Among results alone there are no jobs that could be waiting. */
     if (!s->await && !(s->arrived && s->clustered))
         return end_job(s, reader, rec, err);
     if (!(w = find_waiting(s, reader, rec, err)))
@@ -370,7 +379,8 @@ take_cluster(struct graph_stream *s, const struct rec_reader *reader,
     return true;
 }
 
-/* The next of several streams begins: one more piece of a plan, or other results. */
+/* The next of several concatenated streams begins. Pieces of a plan are one input, so all
+ * is kept; results of another stream are another run. */
 static void
 take_mark(struct graph_stream *s)
 {
@@ -383,6 +393,8 @@ take_mark(struct graph_stream *s)
 
 /* ---- all ----------------------------------------------------------------- */
 
+/* A graph and a layout end with the first record that cannot belong to them, and are
+ * checked then. */
 bool
 graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
                   const struct rec *rec, struct graph_said *said, struct rec_error *err)

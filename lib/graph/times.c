@@ -1,7 +1,7 @@
-/* Whether the ops of a graph say how long they take. */
+/* Checks whether the ops of a graph say how long they take (graph_check_times()). */
 #include "private.h"
 
-/* A key of an op that is a number above 0. */
+/* True if an op has this key, with a number above 0. */
 static bool
 has_amount(const struct graph_op *op, const char *key)
 {

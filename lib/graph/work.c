@@ -1,4 +1,4 @@
-/* What the model of a graph computes in a training step. */
+/* The floating-point operations of a model in a training step (graph_model_flops()). */
 #include "private.h"
 
 #include <math.h>
@@ -19,7 +19,8 @@ read_flops(const struct graph *graph, const struct graph_op *op, double *flops,
                       (int)(text.len < 60 ? text.len : 60), text.ptr);
 }
 
-/* What the model needs of the work of an op. */
+/* The operations of an op without those that are recomputed: a backward op counts at most
+ * twice its forward op. */
 static bool
 model_flops(const struct graph *graph, const struct graph_op *op, double *flops,
             struct rec_error *err)

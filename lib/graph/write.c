@@ -1,4 +1,4 @@
-/* Graphs as records and as Graphviz. */
+/* Writes graphs as records and in Graphviz's language (dot). */
 #include "private.h"
 
 #include <math.h>
@@ -141,8 +141,8 @@ put_dot_op(const struct graph_op *op, struct rec_writer *writer)
     put(writer, "];\n");
 }
 
-/* Twins are side by side, the backward pass runs up beside the forward pass: one below
- * the other they would make a picture twice as high. */
+/* Puts twins side by side, so that the backward pass runs up beside the forward pass.
+ * With one pass below the other the picture would be twice as high. */
 static void
 put_dot_twins(const struct graph *graph, struct rec_writer *writer)
 {
@@ -158,6 +158,8 @@ put_dot_twins(const struct graph *graph, struct rec_writer *writer)
     }
 }
 
+/* True if an op stands beside its twin. Deps between two such ops must not put one below
+ * the other. */
 static bool
 runs_up(const struct graph_op *op)
 {

@@ -1,4 +1,12 @@
-/* CMA-ES. Names of variables are the tutorial's, spelled out. */
+/*
+ * The CMA-ES as in Hansen, "The CMA Evolution Strategy: A Tutorial" (2016), with the two
+ * changes that learn.h names. Each generation draws points from a normal distribution,
+ * and moves its mean to the weighted mean of the better half. Two paths, decaying sums of
+ * the mean's steps, adapt the distribution: long steps in one direction enlarge sigma,
+ * and stretch the covariance there. Variables have the tutorial's names in words; its
+ * symbols are in the comments. With n coordinates a generation takes O(n^2) a point and
+ * O(n^3) for the factor.
+ */
 #include "rampipe/learn.h"
 
 #include <math.h>
@@ -7,22 +15,28 @@
 struct learn_cma {
     uint32_t n, population, parents;
     struct rng *rng;
-    double *weight;   /* of the parents, the best first; their sum is 1 */
-    double effective; /* number of parents, by their weights */
-    double path_rate, damping, shape_rate, one_rate, many_rate, expected;
+    double *weight;    /* w_i, of the parents, the best first; their sum is 1 */
+    double effective;  /* mu_eff, the effective number of parents */
+    double path_rate;  /* c_sigma */
+    double damping;    /* d_sigma */
+    double shape_rate; /* c_c */
+    double one_rate;   /* c_1, of the rank-one update */
+    double many_rate;  /* c_mu, of the rank-mu update */
+    double expected;   /* chi_n, the expected length of a standard normal vector */
     double sigma;
     uint64_t generation;
     uint64_t diagonal; /* generations that learn variances only, and faster */
-    double *mean, *path_sigma, *path_shape;
-    double *covariance,
-        *factor;   /* n x n; lower triangular, factor factor' = covariance */
-    double *draw;  /* population x n: standard normal */
-    double *step;  /* population x n: factor * draw */
-    double *point; /* population x n */
-    double *mean_draw, *mean_step;
-    uint32_t *order;
+    double *mean, *path_sigma, *path_shape; /* m, p_sigma, p_c; n each */
+    double *covariance;                     /* n x n, the lower triangle of C */
+    double *factor; /* n x n, lower triangular: factor factor' = covariance */
+    double *draw;   /* population x n: z, standard normal */
+    double *step;   /* population x n: y = factor * draw */
+    double *point;  /* population x n: x = mean + sigma * step */
+    double *mean_draw, *mean_step; /* weighted means over the parents */
+    uint32_t *order;               /* points, the best first */
 };
 
+/* The tutorial's default parameters, with positive weights only. */
 static void
 set_rates(struct learn_cma *c)
 {
@@ -42,7 +56,7 @@ set_rates(struct learn_cma *c)
     c->one_rate = 2 / ((n + 1.3) * (n + 1.3) + m);
     c->many_rate = fmin(1 - c->one_rate, 2 * (m - 2 + 1 / m) / ((n + 2) * (n + 2) + m));
     c->diagonal = (uint64_t)(100 * n / sqrt(c->population));
-    c->expected = sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n)); /* |standard normal| */
+    c->expected = sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n));
 }
 
 static double *
@@ -150,7 +164,8 @@ learn_cma_ask(struct learn_cma *c)
     return c->point;
 }
 
-/* The best first. */
+/* Sorts the points by value, the best first; equal ones keep their order (insertion sort:
+ * populations are small). */
 static void
 sort(struct learn_cma *c, const double *value)
 {
@@ -162,8 +177,8 @@ sort(struct learn_cma *c, const double *value)
     }
 }
 
-/* The factor of the covariance; one that rounding has made indefinite keeps the old
- * one. */
+/* The Cholesky factor of the covariance. If rounding has made the matrix indefinite, a
+ * pivot is not above 0: it is taken as 1e-20, so that the factor stays finite. */
 static void
 factorise(struct learn_cma *c)
 {
@@ -205,6 +220,9 @@ move_mean(struct learn_cma *c)
     }
 }
 
+/* The rank-one update by the path, and the rank-mu update by the steps of the parents. In
+ * the diagonal phase only variances are learned, (n + 2) / 3 times as fast. If the path
+ * has stalled, `keep` makes up for the variance that the path did not gain. */
 static void
 change_covariance(struct learn_cma *c, bool stalled)
 {
@@ -228,6 +246,13 @@ change_covariance(struct learn_cma *c, bool stalled)
     factorise(c);
 }
 
+/*
+ * path_sigma uses the mean of the draws, which is C^(-1/2) times the mean step up to a
+ * rotation: so no inverse of the covariance is needed (Krause, Arbones and Igel, 2016). A
+ * path that is too long means that sigma is too small; path_shape then stalls, for else
+ * the covariance would grow in place of sigma. Its length is compared with what is
+ * expected in this generation: `fade` is how much of the start, a path of 0, is left.
+ */
 void
 learn_cma_tell(struct learn_cma *c, const double *value)
 {

@@ -1,4 +1,9 @@
-/* Episodes: jobs are drawn, arrive, and are placed or not, all in memory. */
+/*
+ * Episodes: the pipeline tracegen jobs | ramp-alloc in memory. Jobs are drawn, arrive,
+ * and start or are blocked; only the blocked ones are counted. The draws come from the
+ * same numbered streams of the seed as in tracegen, so an episode can be made again as a
+ * file.
+ */
 #include "rampipe/learn.h"
 
 #include <math.h>
@@ -8,11 +13,12 @@
 struct learn_course {
     struct learn_course_options options;
     struct alloc_admission *admission;
-    uint32_t *order; /* of templates */
-    size_t left;     /* in this round */
-    uint64_t blocked;
+    uint32_t *order; /* templates; order[0..left) have not come in this round */
+    size_t left;
+    uint64_t blocked; /* jobs of this episode */
 };
 
+/* Called for each decision. */
 static bool
 count(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
@@ -49,7 +55,7 @@ learn_course_free(struct learn_course *c)
     free(c);
 }
 
-/* What an episode draws from. */
+/* The generators of an episode. */
 struct draws {
     struct rng_arrivals *arrivals;
     struct rng_dist *steps, *fraction;
@@ -78,7 +84,7 @@ close_draws(struct draws *d)
     rng_free(d->choice);
 }
 
-/* At random, each once in every round. */
+/* Draws a template: without replacement until all have come, then a new round begins. */
 static const struct learn_template *
 choose(struct learn_course *c, struct draws *d)
 {

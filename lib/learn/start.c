@@ -1,11 +1,17 @@
-/* Policies that training starts from. */
+/*
+ * The policies that training can start from, as weights of features. For each setting the
+ * best of them is where the search begins, so it does not have to find these simple rules
+ * by itself. learn.h has the formulas.
+ */
 #include "start.h"
 
+/* One weight of a policy. */
 struct term {
     const char *feature;
     double weight;
 };
 
+/* Sets all weights to 0, and those of the terms to `size` times theirs. */
 static void
 set(double *weight, double size, const struct term *term, size_t nterms)
 {
@@ -17,8 +23,9 @@ set(double *weight, double size, const struct term *term, size_t nterms)
     }
 }
 
-/* Takes jobs on d servers and no others. With a reserve, only short ones (of less than
- * the mean work) where no block of d servers would be free when the next is due. */
+/* Takes jobs on d servers and on no other number: the score is a parabola in h(n) with
+ * its peak at h(d). With a reserve it takes only short jobs (of less than the mean work)
+ * if no block of d servers would be free when the next job is due. */
 static void
 prefer(uint32_t servers, uint32_t d, bool reserve, double size, double *weight)
 {
@@ -32,8 +39,8 @@ prefer(uint32_t servers, uint32_t d, bool reserve, double size, double *weight)
     set(weight, size, terms, sizeof terms / sizeof *terms);
 }
 
-/* Takes many servers for little work, so that free ones are in large blocks soon; refuses
- * what is worth less than `least`. */
+/* Prefers many servers for little work, so that large blocks are free again soon. Refuses
+ * alternatives that are worth less than `least`. */
 static void
 pack(double least, double size, double *weight)
 {

@@ -1,14 +1,14 @@
-/* What training starts from: policies simple enough to write down. */
+/* The policies that training can start from: simple enough to be written as weights. */
 #ifndef RAMPIPE_LEARN_START_H
 #define RAMPIPE_LEARN_START_H
 
 #include "rampipe/learn.h"
 
-enum { LEARN_STARTS = 4 + 2 * 32 };
+enum { LEARN_STARTS = 4 + 2 * 32 }; /* at most: two for each power of 2, and four more */
 
-/* Weights times `size` of: nothing; for d = 1, 2, 4, ... servers, d and no others,
- * without and with a reserve; packing, by how much a job must be worth. Returns how many
- * there are. */
+/* Writes the weights of the policies, all multiplied by `size`: all 0; for d = 1, 2, 4,
+ * ... up to `servers`, d servers or none, without and with a reserve; packing with three
+ * thresholds. Returns how many there are. */
 uint32_t learn_starts(uint32_t servers, double size,
                       double weight[LEARN_STARTS][ALLOC_FEATURES]);
 

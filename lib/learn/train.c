@@ -1,5 +1,11 @@
-/* Training: evolution strategies whose points are judged by episodes, in several
- * threads. */
+/*
+ * Training (learn.h says what is done). Each expert is a search: an evolution strategy
+ * whose points are the weights of its expert. judge() runs the episodes of all points of
+ * all searches at once, in several threads: an episode is a number, which a thread takes
+ * from a counter, and its result goes into a table at that number. Values are computed
+ * from the table when all threads have ended, so they do not depend on how many there
+ * are.
+ */
 #include "start.h"
 
 #include <math.h>
@@ -25,7 +31,7 @@ struct worker {
     struct trainer *trainer;
     struct learn_course *course;
     struct alloc_choosing choosing;
-    struct alloc_scorer *scorer; /* its self */
+    struct alloc_scorer *scorer; /* choosing.self; its weights change between episodes */
     pthread_t thread;
     struct rec_error err;
     bool failed;
@@ -34,36 +40,39 @@ struct worker {
 /* An expert in training. Points are in the coordinates of its strategy. */
 struct search {
     struct learn_cma *cma;
-    const double *points;  /* candidates, in what is judged */
-    const double *mean;    /* where it is while others' are; NULL: where they are */
-    double *value;         /* of each candidate */
-    double sigma;          /* of its first steps */
-    bool rests;            /* it found nothing better than what it first started from */
-    double *first, *start; /* points that it started from, at first and last; owned */
-    double *means;         /* of all generations, one after the other */
+    const double *points; /* what judge() judges: npoints points */
+    const double *mean;   /* its weights while points of other searches are judged; NULL:
+                              it has none yet, and takes the point that is judged */
+    double *value;        /* of each point, from judge(); less is better */
+    double sigma;         /* of its first steps */
+    bool rests;           /* it has given up: nothing beats what it first started from */
+    double *first;        /* the point it first started from; owned */
+    double *start;        /* the point it last started from, in the same array */
+    double *means;        /* the mean after each generation */
     size_t value_room, means_room;
-    struct alloc_expert *expert; /* the result's */
+    struct alloc_expert *expert; /* of the result */
 };
 
 struct trainer {
     const struct learn_options *options;
     struct graph_store *store;
     struct alloc_scorer *result;
-    size_t n;      /* coordinates of an expert */
-    size_t *place; /* of a coordinate, among an expert's weights */
-    double *scale; /* weight / coordinate, as features differ in spread */
+    size_t n;      /* coordinates of a point */
+    size_t *place; /* per coordinate: its index in alloc_expert.weight */
+    double *scale; /* per coordinate: weight / coordinate, 1 / the feature's spread */
     struct search *search;
     uint32_t nsearches;
     struct worker *worker;
     uint32_t nworkers;
     uint64_t generation;
-    /* What is judged: points of each search, by episodes of all its settings. */
+    /* The call of judge() that is running: each search has npoints points, and each point
+     * gets nepisodes episodes in each of its settings. */
     uint32_t npoints, nepisodes, seed;
-    uint32_t episodes; /* that were had since the last generation */
-    double *blocking;  /* point after point, setting after setting, per episode */
+    uint32_t episodes; /* added to the seed, so that finalists get fresh episodes */
+    double *blocking;  /* [point][setting][episode]: blocking rate */
     size_t room;
-    atomic_uint next; /* of them */
-    bool breeding;    /* they are a generation's */
+    atomic_uint next; /* index in blocking[] of the next episode to run */
+    bool breeding;    /* the points are a generation, which counts as progress */
     struct learn_progress progress;
 };
 
@@ -77,7 +86,7 @@ processor_seconds(void)
 
 /* ---- telling ------------------------------------------------------------- */
 
-/* `part` of the episodes at hand are over. */
+/* Reports progress; `part` is the share of the running judge() that is done. */
 static void
 tell(struct trainer *t, double part)
 {
@@ -96,6 +105,7 @@ tell(struct trainer *t, double part)
 
 /* ---- judging points ------------------------------------------------------ */
 
+/* The search whose expert decides in a setting. */
 static struct search *
 search_of(const struct trainer *t, uint32_t setting)
 {
@@ -109,7 +119,8 @@ set_weights(const struct trainer *t, const double *point, double *weight)
         weight[t->place[k]] = point[k] * t->scale[k];
 }
 
-/* A point of a setting's expert, while the others are where they are. */
+/* Sets a worker's scorer for an episode: the expert of the setting gets the point that is
+ * judged, the others their means. */
 static void
 place(const struct worker *w, uint32_t setting, uint32_t point)
 {
@@ -122,6 +133,8 @@ place(const struct worker *w, uint32_t setting, uint32_t point)
     }
 }
 
+/* Runs episodes until there are none left. A thread of its own for each worker but the
+ * first, which also reports progress. */
 static void *
 work(void *argument)
 {
@@ -153,7 +166,7 @@ run_episodes(struct trainer *t, struct rec_error *err)
     atomic_store(&t->next, 0);
     for (; started < t->nworkers; started++)
         if (pthread_create(&t->worker[started].thread, NULL, work, &t->worker[started]))
-            break; /* fewer do */
+            break; /* no more threads: those that run do all the work */
     work(&t->worker[0]);
     for (uint32_t i = 1; i < started; i++)
         pthread_join(t->worker[i].thread, NULL);
@@ -165,6 +178,7 @@ run_episodes(struct trainer *t, struct rec_error *err)
     return ok;
 }
 
+/* The mean blocking rate of a point in a setting. */
 static double
 blocking_of(const struct trainer *t, uint32_t point, uint32_t setting)
 {
@@ -176,8 +190,9 @@ blocking_of(const struct trainer *t, uint32_t point, uint32_t setting)
     return sum / t->nepisodes;
 }
 
-/* Of each point the blocking rates of its settings, each in relation to what points have
- * on average: light loads count as heavy ones. */
+/* Sets the value of each point: its blocking rates over the settings, each divided by a
+ * unit that grows with the mean rate of all points there, so that light loads count,
+ * too. */
 static void
 value_points(struct trainer *t)
 {
@@ -195,6 +210,8 @@ value_points(struct trainer *t)
     }
 }
 
+/* Runs the episodes of all points, and sets the values. The same generation always has
+ * the same seeds, so all points get the same jobs. */
 static bool
 judge(struct trainer *t, uint32_t npoints, uint32_t nepisodes, struct rec_error *err)
 {
@@ -213,6 +230,7 @@ judge(struct trainer *t, uint32_t npoints, uint32_t nepisodes, struct rec_error 
     return true;
 }
 
+/* Of equal values, the first. */
 static uint32_t
 best_point(const struct search *search, uint32_t n)
 {
@@ -223,8 +241,8 @@ best_point(const struct search *search, uint32_t n)
     return best;
 }
 
-/* In a setting, a point does better than another by more than two standard errors of the
- * difference, which is not chance. */
+/* True if a point blocks fewer jobs than another in a setting, by more than two standard
+ * errors of the mean difference over the episodes: then it is unlikely to be chance. */
 static bool
 is_better(const struct trainer *t, uint32_t setting, uint32_t point, uint32_t other)
 {
@@ -241,6 +259,7 @@ is_better(const struct trainer *t, uint32_t setting, uint32_t point, uint32_t ot
 
 /* ---- what an expert starts from ------------------------------------------ */
 
+/* From weights to coordinates; weights that the source does not have are 0. */
 static void
 to_point(const struct trainer *t, const double *weight, size_t nweights, double *point)
 {
@@ -248,7 +267,8 @@ to_point(const struct trainer *t, const double *weight, size_t nweights, double 
         point[k] = t->place[k] < nweights ? weight[t->place[k]] / t->scale[k] : 0;
 }
 
-/* Returns how many candidates there are; 0: *err. They are the caller's. */
+/* Makes the points that an expert can start from, which the caller frees. Returns how
+ * many there are; 0: *err. */
 static uint32_t
 propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         struct rec_error *err)
@@ -269,6 +289,7 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
     return n;
 }
 
+/* Allocates the points `first` and `start` of each search as one array. */
 static bool
 make_room(struct trainer *t, struct rec_error *err)
 {
@@ -282,7 +303,9 @@ make_room(struct trainer *t, struct rec_error *err)
     return true;
 }
 
-/* The centers: the same jobs come, whatever becomes of them. */
+/* Sets the centers of the experts, in the result and in the scorers of all workers. One
+ * episode of each setting says its regime: the jobs that come do not depend on
+ * decisions. */
 static bool
 find_centers(struct trainer *t, struct rec_error *err)
 {
@@ -301,6 +324,7 @@ find_centers(struct trainer *t, struct rec_error *err)
     return true;
 }
 
+/* Starts the strategy of an expert at a point; seeds differ by expert and generation. */
 static bool
 start_search(struct trainer *t, uint32_t i, const double *point, struct rec_error *err)
 {
@@ -312,6 +336,7 @@ start_search(struct trainer *t, uint32_t i, const double *point, struct rec_erro
     return s->cma != NULL;
 }
 
+/* Judges all candidates, the same for each search, and starts each from the best. */
 static bool
 start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_error *err)
 {
@@ -325,7 +350,7 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
         uint32_t best = best_point(&t->search[i], n);
         if (start && n == t->nsearches &&
             (t->options->generations == 0 || !is_better(t, i, best, i)))
-            best = i; /* its own */
+            best = i; /* the expert of this setting in the file */
         t->search[i].sigma = t->options->sigma;
         ok = start_search(t, i, points + best * t->n, err);
         memcpy(t->search[i].first, t->search[i].start, t->n * sizeof *points);
@@ -336,9 +361,13 @@ start_searches(struct trainer *t, const struct alloc_scorer *start, struct rec_e
 
 /* ---- experts learn from each other --------------------------------------- */
 
-/* An expert starts anew from the best of the others if that does better in its setting;
- * or from where it did at first if it does no better than that, with smaller steps; if
- * that does not help either, it rests. */
+/*
+ * Decides how an expert goes on, after migrate() has judged the means of all experts in
+ * its setting (points 0 to nsearches - 1) and what it first started from (the last
+ * point). The rules are those of learn.h: from the best of the others if that is better;
+ * else as before if it has gained on its first start; else from there again, with small
+ * steps the first time; if it still has not gained then, it rests.
+ */
 static bool
 settle(struct trainer *t, uint32_t i, struct rec_error *err)
 {
@@ -360,6 +389,8 @@ settle(struct trainer *t, uint32_t i, struct rec_error *err)
     return start_search(t, i, s->first, err);
 }
 
+/* Lets the experts learn from each other: the mean of each is judged in the settings of
+ * all others. Takes memory in proportion to the square of the number of experts. */
 static bool
 migrate(struct trainer *t, struct rec_error *err)
 {
@@ -394,6 +425,7 @@ count_active(const struct trainer *t)
     return n;
 }
 
+/* One generation of all searches that do not rest. */
 static bool
 breed(struct trainer *t, struct rec_error *err)
 {
@@ -430,7 +462,8 @@ breed(struct trainer *t, struct rec_error *err)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* The mean over generations; of none, what it started from. */
+/* The mean of a search's means over the generations from..to - 1; if there are none, the
+ * point that it last started from. */
 static void
 mean_over(const struct trainer *t, const struct search *s, uint64_t from, uint64_t to,
           double *point)
@@ -443,7 +476,8 @@ mean_over(const struct trainer *t, const struct search *s, uint64_t from, uint64
     }
 }
 
-/* Puts the best candidates first; an expert is where its best one is. */
+/* Sorts the candidates of each expert by value, the best first (selection sort). As the
+ * mean of a search is its first candidate, the others then decide by their best ones. */
 static void
 sort_points(struct trainer *t, double *points, uint32_t n)
 {
@@ -465,7 +499,8 @@ sort_points(struct trainer *t, double *points, uint32_t n)
     }
 }
 
-/* An expert becomes the best of its candidates, or the first if they are not compared. */
+/* Sets the weights of each expert to its best candidate, or to the first if they are not
+ * compared. */
 static bool
 end_searches(struct trainer *t, bool compared, struct rec_error *err)
 {
@@ -477,7 +512,9 @@ end_searches(struct trainer *t, bool compared, struct rec_error *err)
         t->search[i].points = t->search[i].mean = point;
         t->search[i].rests = false;
         mean_over(t, &t->search[i], g - (g + 2) / 3, g, point);
-        for (uint64_t w = 0; w < WINDOWS; w++) /* the first: of none */
+        /* Window 0 is taken as empty: its candidate is what the search last started
+         * from. */
+        for (uint64_t w = 0; w < WINDOWS; w++)
             mean_over(t, &t->search[i], g * w / WINDOWS, w ? g * (w + 1) / WINDOWS : 0,
                       point + (w + 1) * t->n);
         memcpy(point + (WINDOWS + 1) * t->n, t->search[i].first, t->n * sizeof *point);
@@ -515,7 +552,7 @@ start_workers(struct trainer *t, struct rec_error *err)
     return true;
 }
 
-/* Has a weight of a feature of the regime. */
+/* True if a weight of a feature of the regime is not 0. `s` may be NULL. */
 static bool
 has_regime(const struct alloc_scorer *s)
 {
@@ -529,8 +566,13 @@ has_regime(const struct alloc_scorer *s)
     return false;
 }
 
-/* Coordinates: an expert has none of the regime, but what it starts from may. Scales are
- * those of a feature, and of each unit's; the outputs of units are about 1. */
+/*
+ * Chooses the coordinates. If each setting has its expert, the regime hardly changes for
+ * an expert, so weights of its features are left out, unless the start has some. A weight
+ * of a feature, also in a hidden unit, is measured in 1 / the spread of the feature, so
+ * that a step changes the score about as much in each coordinate; the output of a hidden
+ * unit is about 1.
+ */
 static bool
 prepare(struct trainer *t, const struct alloc_scorer *start, uint32_t units,
         struct rec_error *err)
@@ -576,7 +618,8 @@ release(struct trainer *t)
     free(t->blocking);
 }
 
-/* There is something to be had of another generation, and time for it and the end. */
+/* True if another generation is wanted: an expert does not rest, and generations and time
+ * are left. `end` is what comparing the candidates will take, seconds. */
 static bool
 goes_on(const struct trainer *t, double end)
 {
@@ -601,6 +644,7 @@ learn_train(const struct learn_options *options, struct graph_store *store,
         end = processor_seconds();
         ok = start_searches(&t, start, err);
     }
+    /* The time for the end follows from that of the episodes which chose the start. */
     if (ok)
         end = (processor_seconds() - end) / (t.npoints * t.nepisodes) *
               (options->final ? ENDS * EPISODES_PER_CANDIDATE + FINALISTS * options->final

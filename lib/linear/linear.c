@@ -1,4 +1,8 @@
-/* Linear programs through GLPK. */
+/*
+ * Linear programs through GLPK's simplex. What the simplex computes is rounded, so its
+ * optimum is not used as it is: bound() turns its dual prices into a value that is proven
+ * to be an upper bound, whatever the prices are.
+ */
 #include "rampipe/linear.h"
 
 #include <glpk.h>
@@ -6,16 +10,16 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-/* GLPK ends the process when it runs out of memory or is misused, unless what it calls
- * then does not come back. */
+/* When GLPK runs out of memory or finds a misuse, it calls an error hook, and ends the
+ * process if the hook returns. So the hook must leave by longjmp(). */
 struct solver {
     const struct linear_program *program;
     jmp_buf out;
-    double value;      /* of its x */
-    double *price;     /* per row */
-    int *row, *column; /* of entries, from 1 as GLPK counts, as are: */
+    double value;      /* of the objective, as the simplex says */
+    double *price;     /* per row: its dual value */
+    int *row, *column; /* of the entries; arrays and indexes begin at 1, as in GLPK */
     double *factor;
-    int status;
+    int status; /* 0: solved; else GLPK's error, or minus the status of its solution */
 };
 
 static void
@@ -25,7 +29,7 @@ leave(void *context)
     longjmp(s->out, 1);
 }
 
-/* What GLPK says goes nowhere. */
+/* GLPK's terminal hook: a result other than 0 suppresses its output. */
 static int
 hush(void *context, const char *text)
 {
@@ -56,7 +60,8 @@ fill_columns(const struct linear_program *p, glp_prob *lp)
     }
 }
 
-/* All columns are nonbasic and 0, all rows basic, as GLPK has them, but for: */
+/* Sets the first basis. GLPK begins with all rows basic and all columns nonbasic at 0; a
+ * row with a start column is an equation, and exchanges places with that column. */
 static void
 fill_start(const struct linear_program *p, glp_prob *lp)
 {
@@ -88,7 +93,8 @@ solve(struct solver *s)
         s->price[i] = glp_get_row_dual(lp, (int)i + 1);
 }
 
-/* False: out of memory. */
+/* Solves in a GLPK environment of its own, which frees everything at once even after the
+ * error hook. False: out of memory. */
 static bool
 run_glpk(struct solver *s)
 {
@@ -100,16 +106,18 @@ run_glpk(struct solver *s)
     ok = setjmp(s->out) == 0;
     if (ok)
         solve(s);
-    glp_free_env(); /* and all it has */
+    glp_free_env();
     return ok;
 }
 
 /*
- * For any prices y of the rows, and any x that is feasible,
- *     value x = y A x + (value - y A) x
- *            <= sum of y times the bound of its row + of what is left of a value, where > 0,
- *               times the most of its column.
- * A price whose row has no such bound counts as 0. `left`: per column.
+ * An upper bound of the optimum by weak duality. For any prices y of the rows and any
+ * feasible x, with left = value - y A,
+ *     value x = y A x + left x
+ *            <= sum over the rows of y[i] * (y[i] > 0 ? most[i] : least[i])
+ *             + sum over the columns with left[j] > 0 of left[j] * most[j].
+ * A negative price of a row without `least` would give no bound, and is set to 0. `left`
+ * has room for a number per column.
  */
 static double
 bound(const struct solver *s, double *left)
@@ -132,6 +140,8 @@ bound(const struct solver *s, double *left)
     return sum;
 }
 
+/* The bound holds whatever the simplex did; that it agrees with the value of its x shows
+ * that it is also tight. */
 static bool
 solve_and_check(struct solver *s, double *left, double *optimum, struct rec_error *err)
 {

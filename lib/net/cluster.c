@@ -1,4 +1,5 @@
-/* Clusters of any kind: the table of kinds, and what is asked of a cluster. */
+/* Clusters of any kind: the table of kinds, and the functions of net.h, which call those
+ * of the cluster's kind. No other room looks at the kind. */
 #include "rampipe/net.h"
 
 #include <stdio.h>

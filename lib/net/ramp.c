@@ -1,4 +1,5 @@
-/* RAMP: its record, the names of its servers, and how they lie to each other. */
+/* RAMP, a kind of cluster: its record, the names of its servers, and their geometry. The
+ * server c-r-s has the index (c * R + r) * S + s. */
 #include "private.h"
 
 #include <stdio.h>
@@ -122,9 +123,10 @@ write(const struct net_cluster *cluster, struct rec_writer *writer)
 }
 
 /*
- * Two lists of servers cost the same if renaming communication groups, racks and server
- * positions turns one into the other: only how many of each a transfer touches counts.
- * The geometry is the list with each coordinate numbered by first appearance.
+ * Two lists of servers cost the same if one becomes the other by renaming communication
+ * groups, racks and positions: the time of a transfer depends only on how many of each it
+ * touches. So in the geometry the values of each coordinate are numbered in the order in
+ * which they first appear.
  */
 static bool
 geometry(const struct net_cluster *cluster, const uint32_t *server, uint32_t n,

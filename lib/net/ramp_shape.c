@@ -1,10 +1,11 @@
-/* Blocks of servers that are legal in a RAMP. */
+/* Which blocks of servers are legal in a RAMP. The order of shapes is the simulator's,
+ * and results depend on it: placing takes the first block that is free. */
 #include "rampipe/net.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* The exact root of a square, 0 if it is none. */
+/* The square root of n if n is a square, else 0. */
 static uint32_t
 exact_root(uint32_t n)
 {
@@ -12,6 +13,7 @@ exact_root(uint32_t n)
     return q * q == n ? q : 0;
 }
 
+/* For each divisor i of k, in ascending order: (q, q, i), (p, 1, i), (p, i, 1). */
 bool
 net_next_shape(struct net_shapes *w)
 {
@@ -34,7 +36,7 @@ net_next_shape(struct net_shapes *w)
     return false;
 }
 
-/* True if there is a shape of i servers a rack, parts = p * i. */
+/* True if one of the shapes of the factor pair (parts / i, i) fits into the cluster. */
 static bool
 has_shape(const uint32_t shape[3], uint32_t parts, uint32_t i)
 {
@@ -46,6 +48,7 @@ has_shape(const uint32_t shape[3], uint32_t parts, uint32_t i)
     return false;
 }
 
+/* Divisors come in pairs, so trying them up to the square root is enough. */
 bool
 net_has_block(const uint32_t shape[3], uint32_t parts)
 {
@@ -56,6 +59,7 @@ net_has_block(const uint32_t shape[3], uint32_t parts)
     return false;
 }
 
+/* A column (parts, 1, 1) fits if parts <= C; a diagonal needs parts <= R <= C, too. */
 bool
 net_is_legal(const uint32_t shape[3], uint32_t parts)
 {

@@ -1,4 +1,8 @@
-/* How long data take: collectives, one-to-one transfers, and which dep is which. */
+/*
+ * The times of transfers in a RAMP, and which deps are one collective. Formulas and rules
+ * are those of the ddls simulator, to the byte: its results are compared with ours. The
+ * work is O(ops + deps).
+ */
 #include "private.h"
 
 #include <math.h>
@@ -39,7 +43,7 @@ net_ramp_collective_seconds(const struct net_cluster *cluster, uint32_t g, uint3
     return 2 * communicate + compute;
 }
 
-/* Where an op stands: communication group, rack, position in the rack. */
+/* The server of an op: communication group, rack, position in the rack. */
 struct place {
     uint32_t at[3];
 };
@@ -50,15 +54,16 @@ struct traffic {
     const struct graph *graph;
     const uint32_t *server; /* of each op */
     struct place *place;    /* of each op */
-    double *seconds;        /* UNKNOWN: of no collective */
+    double *seconds;        /* of each dep; UNKNOWN: not a part of a collective so far */
     struct net_traffic *count;
-    int32_t *balance;  /* per server: sources minus destinations */
-    uint32_t *seen[3]; /* per coordinate: the last collective that had it */
-    uint32_t stamp;
-    uint32_t *back; /* per op: the sync dep from it to the op at hand; else GRAPH_NONE */
-    uint32_t *dep;  /* deps of the group at hand */
+    int32_t
+        *balance; /* per server: deps it sends minus deps it receives; 0 between uses */
+    uint32_t *seen[3]; /* per value of each coordinate: the last stamp that had it */
+    uint32_t stamp;    /* number of the collective */
+    uint32_t *back;    /* per op: the sync dep from it to the current op; or GRAPH_NONE */
+    uint32_t *dep;     /* deps of the current group */
     size_t ndeps, room;
-    /* What pairs last cost, by whether they differ in each coordinate: */
+    /* The last cost of a pair; index: bits of the coordinates in which the two differ. */
     struct {
         double bytes, seconds;
     } pair[8];
@@ -66,7 +71,7 @@ struct traffic {
 
 static const double UNKNOWN = -1;
 
-/* Distinct coordinates of the servers of the group's deps. */
+/* Counts the distinct values of each coordinate over both ends of the group's deps. */
 static void
 count_geometry(struct traffic *t, uint32_t distinct[3])
 {
@@ -83,7 +88,7 @@ count_geometry(struct traffic *t, uint32_t distinct[3])
     }
 }
 
-/* All deps of the group are one collective operation. */
+/* Gives all deps of the group the time of one collective with all their bytes. */
 static void
 set_collective(struct traffic *t)
 {
@@ -99,7 +104,8 @@ set_collective(struct traffic *t)
     t->count->collectives++;
 }
 
-/* Sources and destinations are the same servers, equally often. */
+/* True if each server sends as many deps of the group as it receives: the published rule
+ * for which deps are one collective. */
 static bool
 is_collective(struct traffic *t)
 {
@@ -140,7 +146,8 @@ collect(struct traffic *t, const struct graph_unit *unit, bool leaving,
     return true;
 }
 
-/* For each op that sends the op at hand a sync dep, which that is; or none again. */
+/* For each op that sends a sync dep to `op`: sets back[] to that dep, or clears it
+ * again. So the dep in the other direction is found without a search. */
 static void
 mark_back(struct traffic *t, uint32_t op, bool set)
 {
@@ -150,8 +157,8 @@ mark_back(struct traffic *t, uint32_t op, bool set)
             t->back[graph->dep[graph->in[i]].src] = set ? graph->in[i] : GRAPH_NONE;
 }
 
-/* A collective of two ops. Most pairs of a graph are of few sizes, one after the
- * other. */
+/* The time of a collective of two ops. The last result for each of the 8 geometries is
+ * kept, because the pairs of a unit follow each other and have the same bytes. */
 static double
 pair_seconds(struct traffic *t, uint32_t a, uint32_t b, double bytes)
 {
@@ -177,7 +184,7 @@ set_sync(struct traffic *t, uint32_t op)
         uint32_t back = t->back[dep->dst];
         double bytes = dep->bytes, seconds;
         if (!dep->sync || (back != GRAPH_NONE && dep->dst < op))
-            continue; /* done from the other side */
+            continue; /* the pair was done when dep->dst was `op` */
         if (back != GRAPH_NONE)
             bytes += graph->dep[back].bytes;
         seconds = pair_seconds(t, op, dep->dst, bytes);
@@ -189,6 +196,8 @@ set_sync(struct traffic *t, uint32_t op)
     mark_back(t, op, false);
 }
 
+/* The collectives of all units that are split: deps that leave a forward unit, deps that
+ * enter a backward one, and sync deps. */
 static bool
 set_groups(struct traffic *t, struct rec_error *err)
 {
@@ -208,7 +217,8 @@ set_groups(struct traffic *t, struct rec_error *err)
     return true;
 }
 
-/* The deps that are of no collective; and those that are no flow, which take no time. */
+/* Sets the times of the other deps, and 0 for those that are not flows, also if they are
+ * part of a collective. */
 static void
 set_others(struct traffic *t)
 {
@@ -223,7 +233,7 @@ set_others(struct traffic *t)
         t->count->flow_bytes += dep->bytes;
         if (t->seconds[d] != UNKNOWN)
             continue;
-        if (dep->bytes != bytes) { /* those of parts come together and are of one size */
+        if (dep->bytes != bytes) { /* deps of one op's parts follow each other */
             bytes = dep->bytes;
             seconds = net_ramp_one_to_one_seconds(t->cluster, bytes);
         }
