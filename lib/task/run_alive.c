@@ -131,7 +131,7 @@ turn_of(const struct run_log *log, const char *boot, pid_t pid)
                                   log->turn[k].number == number);
             if (turn->number == number || (turn->number == 0 && !other))
                 found = turn;
-            /* The times tell whether this number was given to a new group since: no member
+            /* The times tell whether this number was reused since: no member
              * can be older than the task, and a leader that lives is as old. */
         } else if (turn->pid > 0 && group == turn->pid &&
                    started >= turn->started - START_TOLERANCE &&
