@@ -389,7 +389,7 @@ task_hazards_writers(struct task_hazards *h, const char *name,
     const struct task_gathers *gathers = h->gathers;
     uint32_t fence = h->fence;
     bool ok;
-    h->turn++; /* as if a task came now; no fence and no gathers: the writers themselves */
+    h->turn++; /* as if a task came now, without a fence and without gathers */
     h->fence = 0;
     h->gathers = NULL;
     h->nedges = 0;
