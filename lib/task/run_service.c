@@ -1,9 +1,10 @@
 /*
- * A service: the runs of several clients on one machine.
+ * A service: the runs of several clients on one machine, in one loop.
  *
- *     accept --- clients read what has come --- start_ready(): each in its turn --- clients are
- *        ^                                                                          told
- *        +------ wait for: a client, input, room, an answer, a process, a signal ----+
+ *     accept --- read clients' input --- start_ready(), in turn --- send results
+ *        ^                                                               |
+ *        +--- wait for: a client, input, room to send, an answer, -------+
+ *             the end of a process, a signal
  */
 #include "run.h"
 
