@@ -1,4 +1,5 @@
-/* runtasks [OPTION]... [FILE]... - tasks -> what they came to. */
+/* runtasks [OPTION]... [FILE]... - runs tasks, and writes the records of their results.
+ * */
 #include "ggo/runtasks.h"
 #define CLI_UNSHOWN "log", "engine", "slurm-options", "listen", "orphans",
 #define CLI_PATHS "logs", "resume",
@@ -100,7 +101,7 @@ read_options(struct cli *cli, const struct runtasks_args *args,
     return true;
 }
 
-/* A folder is made if it is not there. */
+/* Makes a folder if it does not exist. */
 static bool
 make_folder(struct cli *cli, const char *option, const char *path)
 {
@@ -223,6 +224,6 @@ run(struct cli *cli, const struct runtasks_args *args)
     if (!slurm_run(cli, args, &options, &status))
         return false;
     if (status != REC_OK)
-        exit(status); /* who runs there has said why */
+        exit(status); /* the runner in the allocation has said why */
     return true;
 }

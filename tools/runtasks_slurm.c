@@ -25,7 +25,8 @@ struct given {
     bool given;
 };
 
-/* All that are the runner's; whether it tells how far it is. */
+/* Lists the given options that the runner in the allocation needs. `tells`: it shows its
+ * progress. */
 static size_t
 list_options(const struct runtasks_args *args, bool tells, struct given list[])
 {
@@ -76,7 +77,7 @@ slurm_run(struct cli *cli, const struct runtasks_args *args,
           const struct task_run_options *options, int *status)
 {
     struct given list[32];
-    /* who runs there has no terminal */
+    /* the runner in the allocation sees no terminal: this program decides for it */
     bool tells = args->progress_given ||
                  (!args->listen_given && !args->quiet_given && isatty(STDERR_FILENO));
     size_t nlist = list_options(args, tells, list), n = 0;
@@ -88,7 +89,7 @@ slurm_run(struct cli *cli, const struct runtasks_args *args,
     char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
     bool ok = words || rec_fail_memory(&cli->err);
 
-    cli_end_progress(); /* it is told there */
+    cli_end_progress(); /* the runner in the allocation shows it */
 
     ok = ok && (words[n++] = slurm_program(cli));
     for (size_t i = 0; ok && i < nlist; i++)

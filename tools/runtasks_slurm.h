@@ -5,11 +5,12 @@
 #include "rampipe/cli.h"
 #include "rampipe/task.h"
 
-/* The path of this program; the caller's. NULL: cli->err. */
+/* The path of this program, owned by the caller. NULL: cli->err. */
 char *slurm_program(struct cli *cli);
 struct runtasks_args;
 
-/* Runs it there with the same options and files. *status: to exit with. */
+/* Runs this program in an allocation, with the same options and files. *status: the exit
+ * status to end with. */
 bool slurm_run(struct cli *cli, const struct runtasks_args *args,
                const struct task_run_options *options, int *status);
 

@@ -1,4 +1,4 @@
-/* task2graph [OPTION]... [FILE]... - tasks -> the graph of what must wait for what. */
+/* task2graph [OPTION]... [FILE]... - tasks -> the graph of which must wait for which. */
 #include "ggo/task2graph.h"
 #define CLI_PATHS "template", "costs",
 #include "main.h"
@@ -73,7 +73,7 @@ read_costs(struct reading *r, const char *path)
     return ok;
 }
 
-/* Gives a task what it took, if that is known. */
+/* Sets the cost of a task to its measured time. False: it is not known. */
 static bool
 measure(struct reading *r, struct task *task)
 {
@@ -95,7 +95,7 @@ say_unmeasured(const struct reading *r, const char *path)
                  (unsigned long long)r->unmeasured, (unsigned long long)r->tasks, path);
 }
 
-/* The record as it is, but for its cost. */
+/* Writes the record unchanged, except for its cost. */
 static void
 put_with_cost(struct rec_writer *w, const struct rec *rec, double cost)
 {
@@ -217,7 +217,8 @@ read_lines(struct reading *r)
     return whole >= 0 && (whole == 0 || add_written(r));
 }
 
-/* Records have a TAB behind their type, or a header above. */
+/* Returns 1 if the input is records, 0 if it is a task file, -1 on an error: records
+ * begin with a header, or with "task" and a TAB. */
 static int
 has_records(struct cli *cli)
 {

@@ -1,12 +1,13 @@
-/* What tasks took in a run before: the attempts of its log, or of its output. */
+/* The durations of tasks in an earlier run, from the attempt records in its log or its
+ * output. */
 #include "rampipe/task.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 struct task_cost {
-    double good;  /* seconds of the last attempt with exit status 0; NAN: there is none */
-    double ended; /* of the last one with any; NAN */
+    double good;  /* of the last attempt with exit status 0, seconds; NAN: none */
+    double ended; /* of the last attempt with any exit status (ok=any), seconds; NAN */
 };
 
 static struct task_cost *

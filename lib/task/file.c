@@ -1,4 +1,4 @@
-/* Task files as people write them. */
+/* Reading task files, the form that people write (rampipe/task.h), line by line. */
 #include "private.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ task_file_free(struct task_file *file)
     *file = (struct task_file){0};
 }
 
-/* The next word of a line, kept; *word is NULL at its end. */
+/* The next word of a line, owned by the task; *word is NULL at the end of the line. */
 static bool
 next_word(struct task_file *file, const struct rec_reader *reader, struct rec_str *rest,
           const char **word, struct rec_error *err)
@@ -45,7 +45,7 @@ add_name(struct task_file *file, const struct rec_reader *reader,
     return true;
 }
 
-/* Names up to the end of a line, or to a word that ends them, which is left in *end. */
+/* Adds names up to the end of the line, or up to "->" or "|", which is then *end. */
 static bool
 add_names(struct task_file *file, const struct rec_reader *reader, struct rec_str *rest,
           struct task_names *names, const char **end, struct rec_error *err)
@@ -60,7 +60,7 @@ add_names(struct task_file *file, const struct rec_reader *reader, struct rec_st
     }
 }
 
-/* What is left of a line, without blanks around. */
+/* A text without the blanks around it. */
 static struct rec_str
 trim(struct rec_str s)
 {
@@ -85,7 +85,7 @@ set_once(struct task_file *file, const struct rec_reader *reader, const char **t
     return (*text = rec_arena_copy(&file->task.arena, value, err)) != NULL;
 }
 
-/* A text that its record has as it is: cwd, env. */
+/* Sets a text that keeps its escapes in the record: cwd, env, call. */
 static bool
 set_text(struct task_file *file, const struct rec_reader *reader, const char **text,
          struct rec_str value, struct rec_error *err)
@@ -95,7 +95,7 @@ set_text(struct task_file *file, const struct rec_reader *reader, const char **t
     return set_once(file, reader, text, value, err);
 }
 
-/* Its quotes are closed. */
+/* Sets the command; all its words are read once, to see that its quotes are closed. */
 static bool
 set_command(struct task_file *file, const struct rec_reader *reader, struct rec_str text,
             struct rec_error *err)
@@ -132,7 +132,7 @@ set_count(const struct rec_reader *reader, struct rec_str text, uint64_t least,
                            (int)(text.len < 60 ? text.len : 60), text.ptr);
 }
 
-/* A file of its streams. */
+/* Sets the file of a stream, which the task thereby reads or writes. */
 static bool
 set_stream(struct task_file *file, const struct rec_reader *reader, struct rec_str value,
            const char **stream, struct task_names *names, struct rec_error *err)
@@ -249,7 +249,7 @@ begin(struct task_file *file, const struct rec_reader *reader, struct rec_str li
     return !end || set_command(file, reader, trim(rest), err);
 }
 
-/* The task that is open is whole: 1, or there is none: 0. */
+/* A task is complete only here: its command may be given on any of its lines. */
 int
 task_file_end(struct task_file *file, const struct rec_reader *reader,
               struct rec_error *err)
@@ -294,7 +294,7 @@ task_file_take(struct task_file *file, const struct rec_reader *reader,
         }
         return set(file, reader, text, err) ? 0 : -1;
     }
-    /* what is not indented ends the task before, and stays to be taken again */
+    /* a line that is not indented ends the open task; the caller passes it once more */
     if (file->open) {
         *kind = TASK_LINE_AGAIN;
         return task_file_end(file, reader, err);

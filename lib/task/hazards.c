@@ -1,11 +1,12 @@
 /*
- * Which tasks a task must wait for. Objects are nodes of a tree of path components; a
- * node has what was done to the path itself and, apart, to all that is below it (dir/).
- * Tasks are known by their turn, 1, 2, ...: whoever wrote last is the one with the latest
- * turn among those who wrote a path or something above it with all that is below.
+ * Finds the tasks that a task must wait for. Objects are nodes of a tree of path
+ * components; a node records what was done to the path itself (exact) and, separately, to
+ * everything below it (below: dir/). Tasks are known by their turn, 1, 2, ... The last
+ * writer of a path is the latest turn among the writers of the path itself and of all
+ * folders above it as a whole.
  *
- * A node's children are in two lists, by their latest access and by their latest write,
- * so that an access to dir/ finds those that matter without looking at the others.
+ * The children of a node are in two lists, sorted by latest access and by latest write,
+ * so that an access to dir/ visits only the children used since the last writer of dir/.
  */
 #include "hazards.h"
 
@@ -20,6 +21,8 @@ mark_of(struct task_hazards *h, uint32_t src)
     return src & TASK_GATHER ? &h->gather_mark[src & ~TASK_GATHER] : &h->mark[src];
 }
 
+/* Adds an edge to those of the current task. If there is one from `src` already, the
+ * stronger hazard stays: raw before war before waw. */
 static bool
 put_edge(struct task_hazards *h, uint32_t src, enum task_hazard hazard,
          struct rec_error *err)
@@ -37,6 +40,8 @@ put_edge(struct task_hazards *h, uint32_t src, enum task_hazard hazard,
     return true;
 }
 
+/* Adds an edge from a task, by its turn. There is none from tasks in front of the last
+ * fence (or turn 0: no task), nor from the current task to itself. */
 static bool
 add_edge(struct task_hazards *h, uint32_t turn, enum task_hazard hazard,
          struct rec_error *err)
@@ -51,7 +56,7 @@ compare_edges(const void *a, const void *b)
     return (x->src > y->src) - (x->src < y->src);
 }
 
-/* No edge is marked any more; they are in order. */
+/* Sorts the edges of the current task, and clears their marks for the next one. */
 static void
 settle_edges(struct task_hazards *h)
 {
@@ -68,7 +73,8 @@ last_reader(const struct object *object)
     return object->nreaders ? object->reader[object->nreaders - 1] : 0;
 }
 
-/* After those who have read an object later than `bound`. */
+/* Waits for the tasks that have read an object after turn `bound`; readers that a gather
+ * stands for are waited for through it. */
 static bool
 wait_for_readers(struct task_hazards *h, const struct object *object, uint32_t bound,
                  struct rec_error *err)
@@ -88,7 +94,8 @@ later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* What was done to all below a node or one above it: the last writer, the last reader. */
+/* Raises *writer and *reader to the last ones of the node's folder and of all folders
+ * above it, each as a whole. */
 static void
 look_above(const struct task_hazards *h, uint32_t node, uint32_t *writer,
            uint32_t *reader)
@@ -109,6 +116,8 @@ wait_for_readers_above(struct task_hazards *h, uint32_t node, uint32_t bound,
     return true;
 }
 
+/* Waits as the reader or writer of a single object. A writer need not wait for the last
+ * writer if somebody has read since: that reader has waited for it. */
 static bool
 wait_exact(struct task_hazards *h, uint32_t node, bool writes, struct rec_error *err)
 {
@@ -123,8 +132,9 @@ wait_exact(struct task_hazards *h, uint32_t node, bool writes, struct rec_error 
            wait_for_readers_above(h, node, writer, err);
 }
 
-/* An object below what is read or written: `writer` and `reader` are the last of all that
- * is above it. */
+/* Waits for the users of one object below a folder that is read or written. `writer` and
+ * `reader` are the last ones of the folders above the object: a user of the object before
+ * that writer has been waited for already. */
 static bool
 wait_object(struct task_hazards *h, const struct object *object, uint32_t writer,
             uint32_t reader, bool writes, struct rec_error *err)
@@ -138,7 +148,9 @@ wait_object(struct task_hazards *h, const struct object *object, uint32_t writer
            add_edge(h, own, TASK_WAW, err);
 }
 
-/* All below a node, which is walked without recursion, for paths may be deep. */
+/* Waits for all users of the objects below a node. The tree is walked without recursion,
+ * for paths may be deep. A subtree is skipped if nobody has used it since the last writer
+ * above it; as siblings are sorted, all siblings behind are skipped with it. */
 static bool
 wait_below(struct task_hazards *h, uint32_t top, bool writes, struct rec_error *err)
 {
@@ -209,7 +221,8 @@ output_of(const struct task_hazards *h, const char *name)
     return turn == NONE ? 0 : turn;
 }
 
-/* The task at hand writes what tasks before it have read, and nobody has written. */
+/* Notes that the current task writes a file which earlier tasks have read, although no
+ * task had written it and it does not exist: `writer` probably stands too late. */
 static bool
 note_late(struct task_hazards *h, uint32_t node, const char *name, const char *writer,
           struct rec_error *err)
@@ -232,7 +245,8 @@ task_hazards_late(const struct task_hazards *h)
     return &h->late;
 }
 
-/* `writer` is the task at hand; NULL: it reads the names. */
+/* Waits as the current task must for these names. `writer`: its id, if it writes them;
+ * NULL: it reads them. */
 static bool
 wait_names(struct task_hazards *h, const struct task_names *names, const char *writer,
            struct rec_error *err)
@@ -253,8 +267,8 @@ wait_names(struct task_hazards *h, const struct task_names *names, const char *w
     return true;
 }
 
-/* What was written in this turn is overwritten: a gather that stands for it is not used
- * any more. */
+/* What was written in this turn is being overwritten: gathers of writers that stand for
+ * it are not used any more, so that they stay exact (rampipe/task.h). */
 static void
 leave_gathers(struct task_hazards *h, uint32_t node, uint32_t turn)
 {
@@ -263,6 +277,8 @@ leave_gathers(struct task_hazards *h, uint32_t node, uint32_t turn)
             h->node[node].writers.turn = 0;
 }
 
+/* Records that the current task uses these names. To be called after all waiting: a task
+ * must not find itself. A write makes earlier readers irrelevant. */
 static bool
 settle_names(struct task_hazards *h, const struct task_names *names, bool writes,
              struct rec_error *err)
@@ -274,7 +290,8 @@ settle_names(struct task_hazards *h, const struct task_names *names, bool writes
         if (node == NONE)
             return false;
         object = below ? &h->node[node].below : &h->node[node].exact;
-        if (writes && h->gathers && h->gathers->exact) /* all below: of any turn */
+        /* (a folder, if anything below it was written: turn 1 leaves every gather) */
+        if (writes && h->gathers && h->gathers->exact)
             leave_gathers(h, node,
                           !below ? object->writer
                                  : h->node[node].list[BY_WRITE].latest > 0);
@@ -301,11 +318,12 @@ add_id(struct task_hazards *h, const char *id, struct rec_error *err)
 
 /* ---- gathers ------------------------------------------------------------- */
 
-/* The edges at hand, if they are many, become those of a new gather. */
+/* Makes a gather with the current edges if they are many, else none. In both cases the
+ * current edges are dropped. */
 static bool
 make_gather(struct task_hazards *h, struct gather *gather, struct rec_error *err)
 {
-    bool many = h->nedges > FEW, ok = true;
+    bool many = h->nedges > FEW_EDGES, ok = true;
     settle_edges(h);
     if (many) {
         ok = rec_grow(&h->gather_mark, &h->gather_mark_room, h->ngathers + 1,
@@ -320,8 +338,8 @@ make_gather(struct task_hazards *h, struct gather *gather, struct rec_error *err
     return ok;
 }
 
-/* Those who have read all below a node, or below one above it, and for whom who writes
- * here must wait. */
+/* Before a task writes at a node: makes gathers of the readers of its folder and of all
+ * folders above, if there are readers that the present gather does not stand for. */
 static bool
 gather_readers(struct task_hazards *h, uint32_t node, bool below, struct rec_error *err)
 {
@@ -337,8 +355,8 @@ gather_readers(struct task_hazards *h, uint32_t node, bool below, struct rec_err
     return true;
 }
 
-/* Makes the gathers that the edges of a task that reads or writes these names will come
- * from. */
+/* Makes the gathers through which the current task will wait if it uses these names. They
+ * come first, for a node must be known before an edge from it. */
 static bool
 gather_names(struct task_hazards *h, const struct task_names *names, bool writes,
              struct rec_error *err)
@@ -371,7 +389,7 @@ task_hazards_writers(struct task_hazards *h, const char *name,
     const struct task_gathers *gathers = h->gathers;
     uint32_t fence = h->fence;
     bool ok;
-    h->turn++; /* that of a task that would come now */
+    h->turn++; /* as if a task came now, without a fence and without gathers */
     h->fence = 0;
     h->gathers = NULL;
     h->nedges = 0;

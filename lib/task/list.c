@@ -1,4 +1,8 @@
-/* What a list of tasks is turned into: a graph, a picture of it, a Makefile, a check. */
+/*
+ * The forms of a list of tasks: a graph of records, a picture for Graphviz, a Makefile, a
+ * check of names. Each form takes a task and its edges (struct task_list: add). Pictures
+ * and Makefiles are written as tasks come; graph and check need all tasks first.
+ */
 #include "private.h"
 
 #include <math.h>
@@ -8,7 +12,7 @@
 struct op {
     const char *id;
     double cost, memory;
-    bool awaited; /* another waits for it */
+    bool awaited; /* another op waits for it */
 };
 
 struct dep {
@@ -18,8 +22,8 @@ struct dep {
 
 /* A name, for TASK_CHECK. */
 struct used {
-    const char *name, *task;                   /* who used it first */
-    bool read, written, read_too, written_too; /* too: by way of dir/ */
+    const char *name, *task;                   /* task: the first that uses it */
+    bool read, written, read_too, written_too; /* too: through dir/, or below it */
 };
 
 struct task_list {
@@ -30,7 +34,7 @@ struct task_list {
     struct task_hazards *hazards;
     uint64_t count;
     uint32_t fences;
-    uint32_t behind; /* the op behind the last fence */
+    uint32_t behind; /* the first op behind the last fence */
     struct op *op;   /* tasks, gathers, and in a graph fences */
     size_t nops, op_room;
     uint32_t *task, *gather; /* their ops */
@@ -89,6 +93,8 @@ keep_dep(struct task_list *list, uint32_t src, uint32_t dst, int hazard,
     return true;
 }
 
+/* A task without other edges waits for the last fence; the others do through the tasks
+ * that they wait for. */
 static bool
 add_to_graph(struct task_list *list, const struct task *task,
              const struct task_edge *edge, size_t nedges, struct rec_error *err)
@@ -103,7 +109,8 @@ add_to_graph(struct task_list *list, const struct task *task,
            keep_dep(list, list->behind - 1, op, FENCE, err);
 }
 
-/* An op that takes no time, behind all that is before and before all behind. */
+/* A fence is an op that takes no time. It waits for the ops since the last fence that no
+ * other op waits for: through them it waits for all. */
 static bool
 add_fence_op(struct task_list *list, const char *id, struct rec_error *err)
 {
@@ -158,7 +165,7 @@ put_quoted(struct rec_writer *w, const char *text)
     rec_put_bytes(w, "\"", 1);
 }
 
-/* A node, how it looks, and what leads to it. */
+/* Writes a node with its attributes `looks`, and the edges that lead to it. */
 static void
 put_node(struct task_list *list, const char *id, const char *looks,
          const struct task_edge *edge, size_t nedges)
@@ -189,7 +196,7 @@ add_to_dot(struct task_list *list, const struct task *task, const struct task_ed
 
 /* ---- make ---------------------------------------------------------------- */
 
-/* A task's name as a target: what make would take for more than a name stands as _XX. */
+/* Writes a task's name as a target: bytes that may mean something to make become _XX. */
 static void
 put_target(struct rec_writer *w, const char *id)
 {
@@ -204,7 +211,7 @@ put_target(struct rec_writer *w, const char *id)
     }
 }
 
-/* A word that the shell leaves as it is. */
+/* Writes a word of a recipe, quoted so that neither make nor the shell changes it. */
 static void
 put_word(struct rec_writer *w, const char *text)
 {
@@ -220,7 +227,7 @@ put_word(struct rec_writer *w, const char *text)
     rec_put_bytes(w, "'", 1);
 }
 
-/* As put_word(), of text as a record has it. */
+/* As put_word(), for a text with the escapes of a record. */
 static bool
 put_unescaped(struct rec_writer *w, struct rec_str text, struct rec_error *err)
 {
@@ -233,13 +240,14 @@ put_unescaped(struct rec_writer *w, struct rec_str text, struct rec_error *err)
     return true;
 }
 
-/* Where, and with what in its environment. */
+/* Writes what stands in front of a command: the change to its folder, its environment. */
 static bool
 put_place(struct rec_writer *w, const struct task *task, struct rec_error *err)
 {
     struct rec_str env = rec_str(task->env ? task->env : ""), part;
     if (task->cwd) {
-        rec_printf(w, "( cd "); /* the files of its streams are not there */
+        rec_printf(w,
+                   "( cd "); /* a subshell: its streams are opened outside the folder */
         if (!put_unescaped(w, rec_str(task->cwd), err))
             return false;
         rec_printf(w, " && ");
@@ -287,7 +295,7 @@ put_command(struct rec_writer *w, const struct task *task, struct rec_error *err
     return true;
 }
 
-/* A target and what it waits for. */
+/* Writes a target and its prerequisites. */
 static void
 put_rule(struct task_list *list, const char *id, const struct task_edge *edge,
          size_t nedges)
@@ -357,7 +365,8 @@ add_to_check(struct task_list *list, const struct task *task,
              !task_hazards_writers(list->hazards, name, &writers, &n, err)))
             return false;
         used->read = true;
-        used->written = used->written || n > 0; /* by the task of whose output it is */
+        /* @ID.stdout and the like are written by the task ID, which does not list them */
+        used->written = used->written || n > 0;
     }
     for (size_t i = 0; i < task->writes.n; i++) {
         if (!(used = find_used(list, task->writes.name[i], task->id, err)))
@@ -367,7 +376,7 @@ add_to_check(struct task_list *list, const struct task *task,
     return true;
 }
 
-/* What is done to dir/ is done to all below it, and the other way round. */
+/* Who uses dir/ uses everything below it; and who uses a file below it uses dir/. */
 static void
 spread(struct task_list *list)
 {
@@ -510,11 +519,12 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
                   err) ||
         !task_hazards_add(list->hazards, task, &edge, &nedges, err))
         return false;
-    list->task[list->count++] = (uint32_t)list->nops; /* (the check has none) */
+    list->task[list->count++] = (uint32_t)list->nops; /* (a check has no ops) */
     return list->add(list, task, edge, nedges, err);
 }
 
-/* What comes behind waits for a target that waits for all before. */
+/* Writes the target of a fence: it waits for all tasks since the last fence, and later
+ * tasks wait for it. */
 static void
 put_fence(struct task_list *list)
 {

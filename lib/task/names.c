@@ -1,4 +1,4 @@
-/* Names of objects, and words of commands. */
+/* Names of objects in their normal form, and the words of commands. */
 #include "private.h"
 
 /* The length of `text` without its last component, "a/b/" of "a/b/c/"; it ends in /. */
@@ -10,7 +10,7 @@ cut_component(const char *text, size_t n)
     return n;
 }
 
-/* Is what stands in front a component that .. takes back? */
+/* Is there a component in front that a .. can remove? Not the root, nor another .. */
 static bool
 can_go_back(const char *text, size_t n)
 {
@@ -43,7 +43,7 @@ task_normalise(char *text, struct rec_str name)
             n = cut_component(text, n);
             continue;
         }
-        if (rec_str_is(part, "..") && absolute) /* of the root is the root */
+        if (rec_str_is(part, "..") && absolute) /* .. of the root is the root */
             continue;
         memcpy(text + n, part.ptr, part.len);
         n += part.len;

@@ -1,4 +1,5 @@
-/* Nodes of objects: how a name leads to one, and which was used last. */
+/* The nodes of objects: finding the node of a name, and keeping the children of a node in
+ * the order of their latest use, by moving each used one to the front. */
 #include "hazards.h"
 
 uint32_t
@@ -13,7 +14,8 @@ hazards_add_node(struct task_hazards *h, uint32_t parent, struct rec_error *err)
     return (uint32_t)h->nnodes++;
 }
 
-/* The child of a node, which is made if it is not there; NONE: *err. */
+/* The child of a node, made if there is none. One map holds the children of all nodes:
+ * most nodes have few. NONE: *err. */
 static uint32_t
 child_of(struct task_hazards *h, uint32_t parent, struct rec_str component,
          struct rec_error *err)
@@ -36,7 +38,8 @@ child_of(struct task_hazards *h, uint32_t parent, struct rec_str component,
     return child;
 }
 
-/* The node of so many .. above the relative paths. */
+/* The node of the folder `levels` times .. above the present one. These are made on
+ * demand, each as the parent of the one below it, whose latest turns it takes over. */
 static uint32_t
 up_node(struct task_hazards *h, size_t levels, struct rec_error *err)
 {
@@ -100,6 +103,7 @@ move_first(struct task_hazards *h, uint32_t child, int which)
     parent->first = child;
 }
 
+/* Stops at the first node that was touched in this turn: so are all nodes above it. */
 void
 hazards_touch(struct task_hazards *h, uint32_t node, int which)
 {

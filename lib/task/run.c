@@ -1,26 +1,32 @@
 /*
- * The loop of a run: it reads tasks, starts what is ready, and waits for more of both.
+ * The loop of a run: it reads tasks, starts ready ones, and waits for events.
  *
- *     take() --- a task's edges --- waits for others, or: ready --- start() --- finish()
- *                                                           ^                     |
- *                                                           +--- retry, those ----+
- *                                                                behind it
+ *     read_input() --- waits for other tasks --- ready --- run_start_ready() --- ends
+ *                                                 ^                               |
+ *                                                 +-- its next attempt, or tasks -+
+ *                                                     that have waited for it
  *
- * A signal, a full disk, bad input: nothing is started any more; tasks end, or are ended.
+ * The loop has one thread and never blocks but in run_pool_wait(): input, results and
+ * the ends of processes are all events there. After bad input no more tasks are started,
+ * and running ones may finish. After a signal or an I/O error running ones are ended.
+ * Either way the loop goes on until nothing runs, so that no task outlives the run.
  */
 #include "run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Tasks are read before any is started, if so many are there. */
-enum { BATCH = 1 << 16, CLIENT_BATCH = 1 << 12 };
-/* Jobs are looked at so often, seconds. */
+/* Records that are read at once, before ready tasks are started. Many, because the order
+ * of starting is better the more of the graph is known; fewer for a client, because the
+ * other clients wait meanwhile. */
+enum { BATCH_RECORDS = 1 << 16, CLIENT_BATCH_RECORDS = 1 << 12 };
+/* The time between two looks at the results of Slurm's jobs, seconds. */
 #define JOBS_TICK 0.1
 
 /* ---- stopping ------------------------------------------------------------ */
 
-/* What fails first is why. */
+/* Stops reading and starting. The first error is the reason that is reported: later ones
+ * are mostly its consequences. */
 static void
 fail(struct run *run)
 {
@@ -37,6 +43,7 @@ run_end_running(struct run *run)
     if (run->ending)
         return;
     run->ending = true;
+    /* a deadline that has passed: run_pool_wait() sends SIGTERM, and SIGKILL later */
     for (size_t i = 0; i < pool->nslots; i++)
         if (pool->slot[i].task != REC_NONE && pool->slot[i].run == run &&
             !pool->slot[i].warned)
@@ -52,8 +59,9 @@ run_give_up(struct run *run)
 
 /* ---- input --------------------------------------------------------------- */
 
-/* A worker's streams are not those of one call; results are those of tasks that are
- * there. */
+/* Checks the streams of a call and the results that a task reads. A worker has one set of
+ * streams for all its calls, so a call cannot redirect them. A result must belong to a
+ * task that stands before this one, for else it could never come. */
 static bool
 check_call(struct run *run, const struct task *task)
 {
@@ -75,7 +83,8 @@ check_call(struct run *run, const struct task *task)
     return true;
 }
 
-/* Can it be run at all? */
+/* Checks whether a task can be run at all: one that needs more cores or memory than there
+ * are would wait for ever. */
 static bool
 check_needs(struct run *run, const struct task *task)
 {
@@ -143,7 +152,7 @@ take_task(struct run *run, const struct rec *rec)
     if (!rec_map_add(&run->ids, rec_str(task->id), number, run->err))
         return false;
     run->tally->known++;
-    if (run->options->resume) { /* what is to be run is known when all are */
+    if (run->options->resume) { /* resume() starts it, when all tasks are known */
         if (!run_task_hash(&run->task, &hash, run->err))
             return false;
         run_journal_recall(&run->log, task, hash);
@@ -153,6 +162,7 @@ take_task(struct run *run, const struct rec *rec)
         return true;
     if (task->cause == REC_NONE)
         return run_graph_push(&run->graph, number, run->err);
+    /* a task whose output it reads failed before this one was read */
     task->state = RUN_FAILED;
     run->tally->skipped++;
     run_put_end(run, number, 0, run_now(run), 0, NULL);
@@ -176,8 +186,9 @@ run_take(struct run *run, const struct rec *rec)
     return true;
 }
 
-/* All is read, up to a fence: what an earlier run has finished is done, unless something
- * before the last fence had to be run again. */
+/* Called when the input has been read up to a fence or its end: tasks that an earlier run
+ * has finished are done, the others become ready or wait. All states are set before the
+ * first run_graph_end(), which otherwise would make finished tasks ready. */
 static bool
 resume(struct run *run)
 {
@@ -189,7 +200,8 @@ resume(struct run *run)
         if (graph->task[i].finished) {
             graph->task[i].state = RUN_DONE;
             run->tally->before++;
-            /* a client waits for what became of each of its tasks */
+            /* a client waits for the record of each task, the reader of a call for its
+             * result */
             if ((graph->task[i].call || run->pool->serves) &&
                 !run_repeat(run, (uint32_t)i))
                 return false;
@@ -208,7 +220,7 @@ resume(struct run *run)
     return true;
 }
 
-/* Nothing runs, or will by itself. */
+/* Have all tasks so far ended, so that nothing more happens unless new tasks come? */
 static bool
 is_settled(const struct run *run)
 {
@@ -218,8 +230,9 @@ is_settled(const struct run *run)
                      : run->npauses == 0 && run->graph.nready == 0;
 }
 
-/* A client went away, or was cut off: what it gave goes on, or is ended. Of a run that is
- * resumed nothing is known as long as the list is not whole. */
+/* The connection of a client broke before its #end. Its tasks go on or are cancelled, as
+ * the options say. In a resumed run, tasks that resume() has not seen yet are always
+ * cancelled: without the whole list nobody knows which of them must run. */
 static void
 lose(struct run *run)
 {
@@ -229,13 +242,14 @@ lose(struct run *run)
         run_end_running(run);
 }
 
-/* Reads what is there, but nothing behind a fence before all in front of it has ended.
- * Bad input does not end what runs. */
+/* Reads the input that has come, up to a fence; what follows a fence is not read before
+ * all tasks in front of it have ended. Bad input sets ->failed but returns true: running
+ * tasks may finish. */
 static bool
 read_input(struct run *run)
 {
     bool serves = run->pool->serves;
-    size_t batch = serves ? CLIENT_BATCH : BATCH, i;
+    size_t batch = serves ? CLIENT_BATCH_RECORDS : BATCH_RECORDS, i;
     int status = 1;
     if (run->fenced && !is_settled(run))
         return true;
@@ -244,7 +258,7 @@ read_input(struct run *run)
         struct rec rec;
         status = rec_try_next(run->reader, &rec, run->err);
         if (status == 1 && serves && rec.type == REC_MARK)
-            status = 0; /* its #end: it has sent all, and waits */
+            status = 0; /* #end: the client has sent all, but keeps the connection */
         else if (status < 0 && serves && run->err->code == REC_IO) {
             lose(run);
             return true;
@@ -261,7 +275,7 @@ read_input(struct run *run)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/* How long it is to the next attempt that waits for its turn, seconds. */
+/* Seconds until the first pause before a new attempt is over. */
 static double
 next_pause(const struct run *run)
 {
@@ -286,11 +300,10 @@ run_listens(const struct run *run)
     return !run->ended && !run->fenced;
 }
 
-/* Until something happens. */
 static bool
 wait_for_events(struct run *run)
 {
-    double left = fmin(run_next(run), 1); /* a second: progress */
+    double left = fmin(run_next(run), 1); /* at least once a second, to show progress */
     struct pollfd input = {-1, POLLIN, 0};
     if (run_listens(run) && (input.fd = rec_reader_descriptor(run->reader)) < 0)
         left = 0;
@@ -303,7 +316,8 @@ wait_for_events(struct run *run)
         run->ended = true;
         run_end_running(run);
     }
-    if (run->pool->signals > 1 && run->jobs)
+    if (run->pool->signals > 1 &&
+        run->jobs) /* the second signal: do not wait for Slurm */
         run_jobs_leave(run);
     return true;
 }
@@ -314,6 +328,8 @@ run_is_over(const struct run *run)
     return run->ended && (run->stopped ? run->tally->running == 0 : is_settled(run));
 }
 
+/* A resumed run starts nothing before it knows all tasks up to a fence: only then
+ * run_resume() can say which of them need not run. Slurm starts jobs itself. */
 bool
 run_may_start(const struct run *run)
 {
@@ -325,6 +341,8 @@ run_prepare(struct run *run)
 {
     if (!run->ended && !read_input(run))
         return false;
+    /* weights cost time in proportion to the graph: computed each time that it has grown
+     * by a quarter, they cost O(n) in all */
     if (run->graph.n > run->graph.weighed &&
         (run->ended || run->graph.n >= run->graph.weighed + run->graph.weighed / 4))
         run_graph_weigh(&run->graph);
@@ -361,7 +379,7 @@ loop(struct run *run)
         if (!step(run))
             run_give_up(run);
     run_put_not_started(run);
-    rec_writer_flush(run->writer); /* before workers take their time */
+    rec_writer_flush(run->writer); /* now, for workers may take long to exit */
     if (!run_pool_empty(run->pool, run->err))
         fail(run);
 }
@@ -386,7 +404,7 @@ run_open(struct run *run)
         !(run->hazards = task_hazards_new(run->err)))
         return false;
     run->gathers = (struct task_gathers){&run->graph, true, run_graph_gather};
-    if (!run->options->runner) /* a job of Slurm names each job that it waits for */
+    if (!run->options->runner) /* Slurm knows no gathers: a job waits for jobs only */
         task_hazards_gather(run->hazards, &run->gathers);
     return true;
 }
@@ -419,7 +437,8 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
     run_init(&run, &pool, options);
     ok = run_pool_open(&pool, options, options->log != NULL, err) && run_open(&run);
     if (ok) {
-        sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
+        /* if our parent ignored SIGCHLD, we inherit that, and wait() would fail */
+        sigaction(SIGCHLD, &plain, &before);
         ok = run_watch_signals(&pool, err) && (!options->runner || run_jobs_open(&run));
         if (ok)
             loop(&run);

@@ -1,8 +1,11 @@
 /*
- * Processes that outlived the runner that had started them. They are known by their
- * process group, which is that of the task's process, and by RAMPIPE_TASK in their
- * environment, which one keeps that begins a group or a session of its own. No process is
- * ever signalled: a number may be a stranger's by now.
+ * Processes that outlived the runner that had started them. A resumed run must not start
+ * a task while processes of its earlier attempt may still write its files.
+ *
+ * Such a process is recognised in /proc by its process group, which is that of the task's
+ * process, or by RAMPIPE_TASK in its environment, which a process keeps even if it makes
+ * a group or session of its own. No process is ever signalled: the number in the log may
+ * by now belong to a process of somebody else.
  */
 #include "run.h"
 
@@ -13,11 +16,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PAUSE = 20 }; /* milliseconds between two looks */
+enum { POLL_MS = 20 }; /* milliseconds between two looks at /proc */
 
-/* The kernel counts starts in hundredths of a second; ours is read just after it;
- * seconds. */
-#define NEAR 1.0
+/* Two start times closer than this, in seconds, are those of the same process. The kernel
+ * counts in hundredths of a second, and the log's time was read just after the start. */
+#define START_TOLERANCE 1.0
 
 void
 run_boot_name(char name[64])
@@ -32,8 +35,8 @@ run_boot_name(char name[64])
         strcpy(name, "unknown");
 }
 
-/* All of a file of /proc, with a NUL behind; the caller's. NULL: it is gone, or not
- * ours. */
+/* The content of a file of /proc with a NUL behind it, owned by the caller. NULL: the
+ * process has ended, or belongs to another user, or there is no memory. */
 static char *
 read_all(pid_t pid, const char *kind, size_t *size)
 {
@@ -59,7 +62,9 @@ read_all(pid_t pid, const char *kind, size_t *size)
     return text;
 }
 
-/* Its process group, and when it was started, seconds since the machine was. */
+/* Reads the group of a process and its start, in seconds since the machine was started.
+ * The name of the command, in parentheses, may hold anything: fields are counted from the
+ * last ')'. False: there is no such process, or it is a zombie, which writes no files. */
 static bool
 read_stat(pid_t pid, uint32_t *group, double *started)
 {
@@ -78,7 +83,9 @@ read_stat(pid_t pid, uint32_t *group, double *started)
     return ok && state != 'Z' && state != 'X';
 }
 
-/* Was it, or an ancestor, started by a run as this number? 0: by none as any. */
+/* Finds RUN.NUMBER in an environment: was the process, or an ancestor of it, started by
+ * the runner `run`, and as which process of that runner? Nested runners each add their
+ * own, so all of the value is searched. */
 static bool
 find_number(const char *environment, size_t size, const char *run, uint32_t *number)
 {
@@ -94,7 +101,7 @@ find_number(const char *environment, size_t size, const char *run, uint32_t *num
     return false;
 }
 
-/* The turn that is not over to which a process belongs; NULL: none. */
+/* The turn without an end in the log to which a process belongs; NULL: none. */
 static const struct run_turn *
 turn_of(const struct run_log *log, const char *boot, pid_t pid)
 {
@@ -114,24 +121,29 @@ turn_of(const struct run_log *log, const char *boot, pid_t pid)
             continue;
         if (environment &&
             find_number(environment, size, log->runner[turn->runner].name, &number)) {
-            bool other = false; /* the task it belongs to is known, and is not this one */
+            /* Does the log say that this process number belongs to another task? A runner
+             * that was killed between starting a process and logging it leaves a turn
+             * without a number: then any process that no other task has may be it. */
+            bool other = false;
             for (size_t k = 0; k < log->nturns; k++)
                 other = other || (k != i && log->turn[k].runner == turn->runner &&
                                   log->turn[k].logged != REC_NONE &&
                                   log->turn[k].number == number);
             if (turn->number == number || (turn->number == 0 && !other))
                 found = turn;
+            /* The times tell whether this number was reused since: no member
+             * can be older than the task, and a leader that lives is as old. */
         } else if (turn->pid > 0 && group == turn->pid &&
-                   started >= turn->started - NEAR &&
+                   started >= turn->started - START_TOLERANCE &&
                    (!read_stat((pid_t)turn->pid, &own, &leader) ||
-                    fabs(leader - turn->started) <= NEAR))
+                    fabs(leader - turn->started) <= START_TOLERANCE))
             found = turn;
     }
     free(environment);
     return found;
 }
 
-/* One that is alive; 0: none. */
+/* The number of a process of an unfinished turn, and the turn; 0: there is none. */
 static pid_t
 find_alive(const struct run_log *log, const char *boot, const struct run_turn **turn)
 {
@@ -157,7 +169,8 @@ warn(const struct task_run_options *options, const char *format, const char *tas
     options->warn(options->context, text);
 }
 
-/* Is there a task that may still run? Of those that ran elsewhere nothing can be seen. */
+/* May a task of this boot of this machine still run? Only then /proc is worth reading.
+ * Processes of another machine cannot be seen from here: the user is warned, once. */
 static bool
 is_any_open(const struct run_log *log, const char *boot,
             const struct task_run_options *options)
@@ -176,11 +189,10 @@ is_any_open(const struct run_log *log, const char *boot,
             any = true;
         else if (strcmp(runner->host, host) != 0 && !told) {
             told = true;
-            warn(
-                options,
-                "task '%.200s' had not ended on %.64s: whether it still runs there cannot "
-                "be seen from here",
-                log->logged[turn->logged].id, runner->host);
+            warn(options,
+                 "task '%.200s' had not ended on %.64s: whether it still runs there "
+                 "cannot be seen from here",
+                 log->logged[turn->logged].id, runner->host);
         }
     }
     return any;
@@ -207,14 +219,13 @@ run_wait_for_alive(const struct run_log *log, const struct task_run_options *opt
                 log->path, id, (int)pid);
         if (waited <= 0) {
             snprintf(number, sizeof number, "%d", (int)pid);
-            warn(
-                options,
-                "task '%.200s' of a run that was killed still runs, as process %s: waiting "
-                "for it",
-                id, number);
+            warn(options,
+                 "task '%.200s' of a run that was killed still runs, as process %s: "
+                 "waiting for it",
+                 id, number);
         }
-        poll(NULL, 0, PAUSE);
-        waited += 1e-3 * PAUSE;
+        poll(NULL, 0, POLL_MS);
+        waited += 1e-3 * POLL_MS;
     }
     return true;
 }

@@ -1,4 +1,11 @@
-/* Attempts: starting them, their end, what is told of it. */
+/*
+ * Attempts of tasks: choosing the next ready task that fits, starting it, and what
+ * follows from its end: records, retries, and tasks that are skipped.
+ *
+ * Ready tasks are started by list scheduling: the task with the longest path behind it
+ * first (run_graph.c). A task that does not fit is overtaken, but a limited number of
+ * times, so that it cannot starve.
+ */
 #include "run.h"
 
 #include <errno.h>
@@ -11,8 +18,8 @@
 #include <unistd.h>
 
 enum {
-    ASIDE = 64,     /* tasks that do not fit, over which others are looked for */
-    SHOWN = 1 << 13 /* bytes of the output of a task that failed */
+    MAX_OVERTAKEN = 64, /* tasks that do not fit, before the search for one is given up */
+    SHOWN_BYTES = 1 << 13 /* of the end of the output of a failed task */
 };
 
 static double
@@ -23,7 +30,7 @@ of_timeval(struct timeval t)
 
 /* ---- the end of a task ---------------------------------------------------- */
 
-/* Those behind it are ready, or are not run. */
+/* After a task has ended: tasks behind it become ready, or are skipped. */
 static bool
 settle(struct run *run, uint32_t task)
 {
@@ -39,7 +46,8 @@ settle(struct run *run, uint32_t task)
     return true;
 }
 
-/* How a task failed, and what it may have left half made. */
+/* Warns how a task failed, and which of its files changed while it ran: these may be half
+ * written. */
 static void
 warn_of_failure(struct run *run, const struct run_task *t, const char *status,
                 double start, uint64_t retries)
@@ -70,20 +78,23 @@ is_written(int fd)
     return fstat(fd, &file) != 0 || file.st_size > 0;
 }
 
-/* What a task that failed said last. */
+/* Shows the end of the output of a failed task, where the reason most likely stands. */
 static void
 show_output(struct run *run, int fd)
 {
     struct stat file;
-    char bytes[SHOWN];
+    char bytes[SHOWN_BYTES];
     ssize_t n;
     if (fd < 0 || fstat(fd, &file) != 0)
         return;
-    n = pread(fd, bytes, SHOWN, file.st_size > SHOWN ? file.st_size - SHOWN : 0);
+    n = pread(fd, bytes, SHOWN_BYTES,
+              file.st_size > SHOWN_BYTES ? file.st_size - SHOWN_BYTES : 0);
     if (n > 0)
         run->options->show(run->options->context, bytes, (size_t)n);
 }
 
+/* Puts off the next attempt. The pause doubles with each attempt; the exponent is bounded
+ * so that it cannot overflow. */
 static bool
 pause_task(struct run *run, uint32_t task)
 {
@@ -109,8 +120,9 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
     t->state = RUN_WAITS;
     if (!run_put_attempt(run, t, attempt))
         return false;
-    if (run->ending && !ok)
+    if (run->ending && !ok) /* the run ended it: this is no failure of the task */
         return true;
+    /* a job of Slurm has made all its attempts by itself */
     if (!ok && t->attempts <= retries && !run->stopped && !run->jobs)
         return pause_task(run, task);
     if (ok && attempt->result && !(t->result = strdup(attempt->result)))
@@ -144,7 +156,7 @@ name_signal(int number, char *text, size_t room)
         snprintf(text, room, "SIG%d", number);
 }
 
-/* What a task wrote is on the disk before it is said to have ended. */
+/* With --durable: syncs the files of a task, before the log says that it has ended. */
 static bool
 sync_outputs(const struct run *run, const struct run_task *task)
 {
@@ -180,9 +192,11 @@ run_end_attempt(struct run_slot *slot, struct run_attempt *attempt)
     if (slot->worker)
         ok = run_worker_keep_output(slot, run, t);
     ok = ok && (!attempt->ok || sync_outputs(run, t)) && run_conclude(run, task, attempt);
+    /* the next task of the slot uses the same file, which must be empty for it; if it
+     * cannot be emptied the task opens a new one */
     if (slot->output >= 0 && is_written(slot->output) &&
         ftruncate(slot->output, 0) != 0 && !slot->worker) {
-        close(slot->output); /* then another takes its place */
+        close(slot->output);
         slot->output = -1;
     }
     return ok;
@@ -210,8 +224,8 @@ end_process(struct run_slot *slot, int status, const struct rusage *used)
     return run_end_attempt(slot, &attempt);
 }
 
-/* A worker has ended that should have answered. What it used is not that of this call
- * alone. */
+/* Ends a call whose worker exited without an answer. Its rusage is not recorded: it
+ * covers all calls of the worker. */
 static bool
 end_call(struct run_slot *slot, int status)
 {
@@ -223,8 +237,8 @@ end_call(struct run_slot *slot, int status)
         attempt.status = "timeout";
     else if (slot->worker->why)
         attempt.status = slot->worker->why;
-    else if (exited && (WEXITSTATUS(status) == 0 || any)) /* it would look like success */
-        attempt.status = "no_answer";
+    else if (exited && (WEXITSTATUS(status) == 0 || any))
+        attempt.status = "no_answer"; /* the exit status would look like success */
     else if (exited)
         snprintf(text, sizeof text, "%d", WEXITSTATUS(status));
     else
@@ -243,8 +257,8 @@ run_reap(struct run_pool *pool, pid_t pid)
         if (pool->slot[i].pid == pid)
             slot = &pool->slot[i];
     if (slot)
-        kill(-pid, SIGKILL);  /* what it left behind */
-    if (slot && slot->worker) /* it may have answered before */
+        kill(-pid, SIGKILL);  /* processes that it left in its group */
+    if (slot && slot->worker) /* it may have answered just before it ended */
         run_worker_hear(pool, (size_t)(slot - pool->slot));
     wait4(pid, &status, 0, &used);
     if (!slot)
@@ -285,14 +299,16 @@ run_find_input(struct run *run, const struct run_task *task, char **path)
     return *path || rec_fail_memory(run->err);
 }
 
-/* Will there be room for a process, or its files, when another has ended? */
+/* Is this error a lack of processes, memory or descriptors, which may be over when
+ * another task has ended? */
 static bool
 is_shortage(int why)
 {
     return why == EAGAIN || why == ENOMEM || why == EMFILE || why == ENFILE;
 }
 
-/* Starts a process for a task. 1; 0: *why is an errno; -1: *run->err. */
+/* Starts the process of a task. Returns 1; 0: it cannot be started, *why is an errno; -1:
+ * *run->err. */
 static int
 start_process(struct run *run, struct run_task *t, struct run_slot **slot, int *why)
 {
@@ -308,7 +324,8 @@ start_process(struct run *run, struct run_task *t, struct run_slot **slot, int *
     return status;
 }
 
-/* Its process is there: the log says so, or it is none. */
+/* Logs a process that was just started. If that fails the process is killed: a resumed
+ * run could not find it. */
 static bool
 log_process(struct run *run, uint32_t task, struct run_slot *slot)
 {
@@ -321,7 +338,9 @@ log_process(struct run *run, uint32_t task, struct run_slot *slot)
     return false;
 }
 
-/* *later: it is to be tried again when another has ended. */
+/* Starts an attempt of a task. The log has its begin before the process exists: if this
+ * runner is killed in between, the next one knows that the files may have changed.
+ * *later: it could not be started now, and is ready again. */
 static bool
 start(struct run *run, uint32_t task, bool *later)
 {
@@ -334,8 +353,11 @@ start(struct run *run, uint32_t task, bool *later)
 
     if (!run_log_begin(run, task))
         return false;
+    /* Files that an earlier run left half written are removed, so that no task takes them
+     * for whole ones. This comes after run_log_begin(), for only then the log says that
+     * these files are being changed. */
     if (t->begun)
-        run_remove_half(t); /* (the log has it that they are being written) */
+        run_remove_half(t);
     t->begun = false;
     t->attempts++;
     status = t->call ? run_worker_call(run, task, &slot, &why)
@@ -359,7 +381,7 @@ start(struct run *run, uint32_t task, bool *later)
     slot->start = time;
     slot->timed_out = slot->warned = false;
     deadline = time + run->origin + t->timeout;
-    /* (a worker that has hung up already is to end before) */
+    /* a worker that has hung up already has a deadline of its own, maybe earlier */
     slot->deadline = slot->worker ? fmin(slot->deadline, deadline) : deadline;
     t->state = RUN_RUNS;
     pool->cores -= t->cores;
@@ -383,18 +405,21 @@ run_is_due(const struct run *run)
 }
 
 /*
- * Starts what is ready and fits, the first first. What does not fit is overtaken, as
- * often as there are cores; then all wait for it.
+ * Starts ready tasks that fit, in the order of the heap. The first task that does not fit
+ * is run->head; the tasks behind it may overtake it, but no more often than there are
+ * cores. After that nothing is started before it fits, so that a task with many cores
+ * does not wait for ever while small ones come. Tasks that do not fit are set aside and
+ * pushed back at the end.
  */
 bool
 run_start_ready(struct run *run, size_t most, size_t *started)
 {
-    uint32_t aside[ASIDE];
+    uint32_t aside[MAX_OVERTAKEN];
     size_t n = 0;
     bool ok = true, later = false;
     *started = 0;
     while (ok && !later && !run->stopped && run->graph.nready > 0 &&
-           run->pool->cores > 0 && n < ASIDE && *started < most) {
+           run->pool->cores > 0 && n < MAX_OVERTAKEN && *started < most) {
         uint32_t task = run->graph.ready[0];
         if (fits(run, task)) {
             run_graph_pop(&run->graph);
@@ -403,7 +428,7 @@ run_start_ready(struct run *run, size_t most, size_t *started)
             *started += !later;
             continue;
         }
-        if (n == 0 && run->head != task) {
+        if (n == 0 && run->head != task) { /* a new first task: count anew */
             run->head = task;
             run->passed = 0;
         }
@@ -416,6 +441,7 @@ run_start_ready(struct run *run, size_t most, size_t *started)
     return ok;
 }
 
+/* Pauses are searched one by one: there are few. A run that is stopped waits for none. */
 bool
 run_wake(struct run *run)
 {

@@ -1,10 +1,11 @@
 /*
- * A client of a service: what it sends is the input of a run, what it is told is the
- * output.
+ * A client of a service: the stream that it sends is the input of a run, and the output
+ * of that run is sent back to it.
  *
- *     begin() its name, log --- run_prepare() --- finish() #end, or an error record --- it closes
+ *     begin(): name, log --- run_prepare() --- finish(): #end, or error record --- close
  *
- * What it does not read waits in memory, so that it stops nobody.
+ * Output that the client has not read yet is kept in memory without a limit: a client
+ * that does not read must not block the service.
  */
 #include "run.h"
 
@@ -13,33 +14,37 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { NAME = 64, KEPT = 1 << 16 };
+enum {
+    NAME_MAX_BYTES = 64,
+    SENT_MAX_BYTES = 1 << 16 /* sent bytes that may stay in front of unsent ones */
+};
 
 struct run_client {
     struct run run; /* once ->begun, until ->ended */
     struct task_run_options options;
     struct task_tally tally;
     struct rec_error err;
-    char name[NAME + 1], *log, *logs;
+    char name[NAME_MAX_BYTES + 1], *log, *logs;
     int socket;
-    bool begun, ended; /* ended: it is told nothing more */
+    bool begun, ended; /* ended: its stream is complete, and the run is freed */
     bool deaf;         /* it does not read any more */
     bool mute;         /* nothing more comes from it */
-    bool told;         /* it has got all, and knows that it is the end */
-    char *out;         /* what it has not got yet */
+    bool told;         /* all output is sent, and our side is closed */
+    char *out;         /* nout bytes of output, of which `sent` have been sent */
     size_t nout, sent, room;
 };
 
-/* ---- what it is told ---------------------------------------------------------- */
+/* ---- its output --------------------------------------------------------------- */
 
-/* Takes the writer's bytes. */
+/* Takes bytes from the writer. Sent bytes are removed only when they are many and more
+ * than half of the buffer, so that each byte is moved once on average. */
 static int
 put(void *context, const char *bytes, size_t len)
 {
     struct run_client *client = context;
     if (client->deaf)
         return 0;
-    if (client->sent > KEPT && client->sent > client->nout / 2) {
+    if (client->sent > SENT_MAX_BYTES && client->sent > client->nout / 2) {
         client->nout -= client->sent;
         memmove(client->out, client->out + client->sent, client->nout);
         client->sent = 0;
@@ -69,7 +74,8 @@ send_more(struct run_client *client)
         client->nout = client->sent = 0;
 }
 
-/* Why its run could not go on. A message may have cut a character in two. */
+/* Writes the reason why its run could not go on. Messages are cut at a number of bytes,
+ * maybe within a UTF-8 character: then all bytes beyond ASCII are replaced. */
 static void
 put_error(struct run_client *client)
 {
@@ -83,7 +89,8 @@ put_error(struct run_client *client)
     rec_end(client->run.writer);
 }
 
-/* Its stream ends; what is left of the run is given back. */
+/* Ends the client's stream and frees its run. The stream gets its #end only if it is
+ * whole: tasks were not cut off by an error, by the client or by a signal. */
 static void
 finish(struct run_client *client)
 {
@@ -99,7 +106,7 @@ finish(struct run_client *client)
         snprintf(text, sizeof text, "client '%s': %s", client->name, run->first.text);
         run->options->warn(run->options->context, text);
     }
-    if (!rec_writer_close(run->writer, whole, &err)) /* no memory for it */
+    if (!rec_writer_close(run->writer, whole, &err)) /* the output found no memory */
         drop_output(client);
     rec_reader_close(run->reader);
     run_free(run);
@@ -128,7 +135,8 @@ run_client_tell(struct run_client *client)
 
 /* ---- opening and closing -------------------------------------------------------- */
 
-/* Its two ends; a reader calls it by its name, when it has one. */
+/* Opens the writer and the reader of the connection. The reader borrows client->name, so
+ * its messages have the client's own name as soon as take_name() has read it. */
 static bool
 open_ends(struct run_client *client, const struct task_service *service,
           struct rec_error *err)
@@ -208,6 +216,7 @@ run_client_add_tally(const struct run_client *client, struct task_tally *tally)
 
 /* ---- its beginning -------------------------------------------------------------- */
 
+/* The name becomes a part of paths (NAME.log), hence no slash and no dot in front. */
 static bool
 is_name(struct rec_str name)
 {
@@ -216,7 +225,7 @@ is_name(struct rec_str name)
     for (size_t i = 0; i < name.len; i++)
         if (!memchr(allowed, name.ptr[i], sizeof allowed - 1))
             return false;
-    return name.len >= 1 && name.len <= NAME && *name.ptr != '.';
+    return name.len >= 1 && name.len <= NAME_MAX_BYTES && *name.ptr != '.';
 }
 
 static bool
@@ -232,13 +241,13 @@ take_name(struct run_client *client, const struct rec *rec)
             client->run.reader, err,
             "the name of a client is 1 to %d of A-Z a-z 0-9 . _ -, and "
             "does not begin with a dot",
-            NAME);
+            NAME_MAX_BYTES);
     memcpy(client->name, name.ptr, name.len);
     client->name[name.len] = '\0';
     return true;
 }
 
-/* FOLDER/NAME, and what is behind it; the caller's, NULL: *err. */
+/* The path FOLDER/NAME with an ending, owned by the caller. NULL: *err. */
 static char *
 make_path(const char *folder, const char *name, const char *ending, struct rec_error *err)
 {
@@ -251,7 +260,7 @@ make_path(const char *folder, const char *name, const char *ending, struct rec_e
     return path;
 }
 
-/* Its log and its folder of logs, if the service has such. */
+/* Sets its log file and makes its folder of logs, if the service has these options. */
 static bool
 make_paths(struct run_client *client)
 {
@@ -269,6 +278,7 @@ make_paths(struct run_client *client)
            rec_fail(client->run.err, REC_IO, "%s: cannot make the folder", o->logs);
 }
 
+/* Two clients of one name at a time would share a log file: the second is refused. */
 static bool
 open_run(struct run_client *client, struct run_client *const *others, size_t n)
 {
@@ -282,6 +292,9 @@ open_run(struct run_client *client, struct run_client *const *others, size_t n)
            (!client->options.runner || run_jobs_open(&client->run));
 }
 
+/* Takes the first record of the client, and opens its run. A header is required, for only
+ * a stream with a header must have an #end: otherwise a connection that breaks would look
+ * like the end of the list. */
 static bool
 begin(struct run_client *client, const struct rec *rec, struct run_client *const *others,
       size_t n)
@@ -299,7 +312,7 @@ begin(struct run_client *client, const struct rec *rec, struct run_client *const
     return rec->type == REC_CLIENT || run_take(run, rec);
 }
 
-/* A client that is gone before it has begun. */
+/* Ends a client whose connection broke before its first record: it has no run. */
 static void
 forget(struct run_client *client)
 {
@@ -344,7 +357,7 @@ run_client_poll(const struct run_client *client, double *left)
     struct pollfd at = {client->deaf ? -1 : client->socket, 0, 0};
     *left = client->begun && !client->ended ? run_next(run) : INFINITY;
     if (client->deaf && reads)
-        *left = 0; /* what it sent before */
+        *left = 0; /* the socket is not polled, but may hold input from before */
     if (reads || drains)
         at.events |= POLLIN;
     if (client->sent < client->nout)
@@ -352,7 +365,8 @@ run_client_poll(const struct run_client *client, double *left)
     return at;
 }
 
-/* What it says when it need not be heard any more. */
+/* Reads and drops input that comes after the end of the stream, in order to notice when
+ * the client closes its side. */
 static void
 drain(struct run_client *client)
 {
@@ -370,7 +384,7 @@ run_client_take_events(struct run_client *client, short events)
         drain(client);
     if (!(events & (POLLHUP | POLLERR | POLLNVAL)))
         return;
-    drop_output(client);
+    drop_output(client); /* both directions are closed: nobody will read it */
     if (runs && client->options.cancel)
         run_end_running(run);
     if (runs && (run->ended || client->options.cancel) && !run->gone && !run->failed) {
@@ -379,6 +393,8 @@ run_client_take_events(struct run_client *client, short events)
     }
 }
 
+/* Not before the client has closed its side: close() with unread input would reset the
+ * connection, and the client could lose the end of its output. */
 bool
 run_client_is_over(const struct run_client *client)
 {

@@ -1,5 +1,10 @@
-/* What files are like: what the log says of them, which must be there, what is on the
- * disk. */
+/*
+ * The state of files: looking at it, writing it to the log and reading it from there,
+ * outputs that are missing or half written, and syncing files to the disk.
+ *
+ * A file counts as unchanged if its size and time of change are the same, as for make;
+ * with checksums, if its size and CRC-32 are.
+ */
 #include "run.h"
 
 #include <dirent.h>
@@ -10,9 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A task that wrote a file this long before its attempt began, by a clock that only ticks
- * now and then, may have been that attempt; seconds. */
-#define CLOCK_TICK 0.02
+/* Times of files come from a clock of the kernel that ticks at least 100 times a second,
+ * and so lag behind clock_gettime(). A file may seem older than the attempt that wrote it
+ * by this much, seconds. */
+#define FILE_TIME_LAG 0.02
 
 /* ---- a look at a file ------------------------------------------------------ */
 
@@ -22,7 +28,8 @@ is_folder(const char *name)
     return name[strlen(name) - 1] == '/';
 }
 
-/* The CRC-32 of what is in a file. False: it cannot be read. */
+/* The CRC-32 of the bytes of a file. O_NONBLOCK: opening a pipe must not wait for its
+ * writer. False: the file cannot be read. */
 static bool
 sum_file(const char *path, uint32_t *sum)
 {
@@ -47,7 +54,8 @@ time_of(const struct stat *status)
     return 1000000000 * (int64_t)status->st_mtim.tv_sec + status->st_mtim.tv_nsec;
 }
 
-/* FNV-1a: of one file below a folder. */
+/* FNV-1a, for the digest of a folder: unlike rec_hash() it gives the same value in every
+ * process, so it can stand in the log. */
 static uint64_t
 mix(uint64_t hash, const void *bytes, size_t n)
 {
@@ -57,7 +65,7 @@ mix(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* Does a task write a file, one of the list, or of the log? */
+/* Does a task write this file, according to the list or to the log? */
 static bool
 find_maker(const struct run *run, const char *path, bool *made)
 {
@@ -77,7 +85,9 @@ find_maker(const struct run *run, const char *path, bool *made)
     return true;
 }
 
-/* A file below a folder; folders themselves come and go with what is in them. */
+/* Adds a file to the digest of its folder, unless a task makes it: the digest shall tell
+ * only what changes outside the tasks. Hashes are added, so that the order in which the
+ * folder is read does not matter. */
 static bool
 look_at_entry(const struct run *run, const char *path, const struct stat *status,
               struct run_look *look)
@@ -94,12 +104,14 @@ look_at_entry(const struct run *run, const char *path, const struct stat *status
         changed = content && sum_file(path, &sum) ? status->st_size : time_of(status);
     hash = mix(hash, path, strlen(path));
     hash = mix(hash, &changed, sizeof changed);
-    look->digest += mix(hash, &sum, sizeof sum); /* (in whatever order they are found) */
+    look->digest += mix(hash, &sum, sizeof sum);
     return true;
 }
 
-/* All below the folder `path`, which ends with a slash. What is not there, or may not be
- * read, has nothing below it. (glibc's fts_open() crashes without memory.) */
+/* Adds all files below the folder `path`, which ends with a slash. A folder that does not
+ * exist or may not be read counts as empty. Folders themselves are not part of the
+ * digest: tasks make them along with their files. (Not fts_open(): the one of glibc
+ * crashes if there is no memory.) */
 static bool
 look_at_folder(const struct run *run, const char *path, struct run_look *look)
 {
@@ -124,7 +136,7 @@ look_at_folder(const struct run *run, const char *path, struct run_look *look)
         memcpy(child, path, len);
         memcpy(child + len, entry->d_name, n + 1);
         if (lstat(child, &status) != 0)
-            status = (struct stat){0}; /* it has gone since, or may not be looked at */
+            status = (struct stat){0}; /* removed meanwhile, or not permitted */
         if (S_ISDIR(status.st_mode)) {
             memcpy(child + len + n, "/", 2);
             ok = look_at_folder(run, child, look);
@@ -136,6 +148,8 @@ look_at_folder(const struct run *run, const char *path, struct run_look *look)
     return ok;
 }
 
+/* First asks for a name below the folder that no real file has: if that has a writer, a
+ * task writes the folder as a whole, and no file below it needs to be looked at. */
 bool
 run_look_below(const struct run *run, const char *name, struct run_look *look)
 {
@@ -145,7 +159,7 @@ run_look_below(const struct run *run, const char *name, struct run_look *look)
     snprintf(child, sizeof child, "%s\1", name);
     if (!find_maker(run, child, &made))
         return false;
-    return made || look_at_folder(run, name, look); /* made: all below is a task's */
+    return made || look_at_folder(run, name, look);
 }
 
 void
@@ -245,7 +259,7 @@ run_list_half(const struct run_task *task, double since, char *list, size_t room
     *list = '\0';
     for (uint32_t i = 0; i < task->nwrites; i++, name += strlen(name) + 1)
         if (*name != RUN_BELOW && lstat(name + 1, &file) == 0 && S_ISREG(file.st_mode) &&
-            1e-9 * (double)time_of(&file) >= since - CLOCK_TICK &&
+            1e-9 * (double)time_of(&file) >= since - FILE_TIME_LAG &&
             !rec_list_name(list, room, name + 1))
             return;
 }
@@ -263,8 +277,8 @@ run_remove_half(const struct run_task *task)
 
 /* ---- the disk ---------------------------------------------------------------- */
 
-/* A file, or, if `all`, all of the file system that it is in. What cannot be synced, as a
- * device, or is not there, need not be. */
+/* Syncs a file or, if `all`, the whole file system in which it is. It is no error if the
+ * file does not exist, or is something that cannot be synced, such as a device. */
 static bool
 sync_path(const char *path, bool all, struct rec_error *err)
 {
@@ -281,6 +295,8 @@ sync_path(const char *path, bool all, struct rec_error *err)
            rec_fail(err, REC_IO, "%s: %s", path, strerror(why));
 }
 
+/* The folder is synced, too: otherwise a new file could be gone after a power cut. What a
+ * task writes below dir/ is not known file by file: the file system is synced instead. */
 bool
 run_sync_file(const char *name, struct rec_error *err)
 {

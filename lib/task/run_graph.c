@@ -1,4 +1,11 @@
-/* Who is ready, who comes first, who need not be run any more. */
+/*
+ * The graph of a run: which tasks are ready, which of them comes first, and which can no
+ * longer be run because a task that they need has failed.
+ *
+ * Ready tasks lie in a binary heap by the cost of the longest path that begins with them
+ * (critical-path list scheduling). Each edge is looked at once when a task ends, so all
+ * of a run takes O(edges + tasks * log(tasks)).
+ */
 #include "run.h"
 
 #include <stdlib.h>
@@ -13,6 +20,7 @@ run_name_covers(const char *a, const char *b)
            (*a != '@' && n > 0 && a[n - 1] == '/' && strncmp(a, b, n) == 0);
 }
 
+/* Does a task read this object, or a part of it? */
 static bool
 is_read(const struct task *task, const char *name)
 {
@@ -29,6 +37,7 @@ size_of(const char *text)
     return text ? strlen(text) + 1 : 0;
 }
 
+/* Appends a text with its NUL, and moves *at behind it. Returns the copy. */
 static const char *
 put(char **at, const char *text)
 {
@@ -40,7 +49,9 @@ put(char **at, const char *text)
     return to;
 }
 
-/* Copies the texts of a task into one piece of memory. */
+/* Copies all texts of a task into one piece of memory: a list may have millions of tasks,
+ * and ten allocations for each would cost more time and memory than the texts. The size
+ * computed here must cover all that is put below. */
 static bool
 copy_texts(struct run_task *to, const struct task *task, struct rec_str line,
            struct rec_error *err)
@@ -98,7 +109,7 @@ run_graph_node(const struct run_graph *graph, uint32_t node)
     return node & TASK_GATHER ? &graph->gather[node & ~TASK_GATHER] : &graph->task[node];
 }
 
-/* For one more task or gather. */
+/* Makes room for one more task or gather, so that run_graph_end() needs no memory. */
 static bool
 grow_stack(struct run_graph *graph, struct rec_error *err)
 {
@@ -131,6 +142,8 @@ run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str l
     return true;
 }
 
+/* A task that needs the data of a failed task cannot be run. Its cause is the task that
+ * really failed, not one that was itself skipped. */
 static void
 inherit(struct run_graph *graph, uint32_t src, uint32_t dst, enum task_hazard hazard)
 {
@@ -140,6 +153,8 @@ inherit(struct run_graph *graph, uint32_t src, uint32_t dst, enum task_hazard ha
         to->cause = from->cause == REC_NONE ? src : from->cause;
 }
 
+/* Adds the edges that lead to `dst`. It waits for each source that has not ended; from
+ * those that have failed it inherits the failure at once. */
 static bool
 link_node(struct run_graph *graph, uint32_t dst, const struct task_edge *edges, size_t n,
           struct rec_error *err)
@@ -184,6 +199,7 @@ run_graph_gather(void *context, const struct task_edge *edges, size_t n,
     *gather = (struct run_task){.edge = REC_NONE, .cause = REC_NONE, .finished = true};
     if (!link_node(graph, number | TASK_GATHER, edges, n, err))
         return false;
+    /* nobody else would end a gather that waits for nothing */
     if (gather->waits == 0)
         gather->state = gather->cause == REC_NONE ? RUN_DONE : RUN_FAILED;
     return true;
@@ -212,6 +228,7 @@ comes_first(const struct run_graph *graph, uint32_t a, uint32_t b)
     return x > y || (!(x < y) && a < b);
 }
 
+/* Moves a task of the heap down until none of its children comes before it. */
 static void
 sink(struct run_graph *graph, size_t at)
 {
@@ -262,7 +279,8 @@ run_graph_weigh(struct run_graph *graph)
         graph->task[i].weight = graph->task[i].cost;
     for (size_t i = 0; i < graph->ngathers; i++)
         graph->gather[i].weight = 0;
-    /* edges that lead from a task stand behind those that lead to it */
+    /* Edges are in the order of their `dst`, and a `src` always comes before its `dst`.
+     * So in reverse order the weight of `dst` is final before an edge uses it. */
     for (size_t i = graph->nedges; i-- > 0;) {
         struct run_task *src = run_graph_node(graph, graph->edge[i].src);
         const struct run_task *dst = run_graph_node(graph, graph->edge[i].dst);
@@ -275,11 +293,14 @@ run_graph_weigh(struct run_graph *graph)
 
 /* ---- the end of a task ---------------------------------------------------- */
 
+/* Walks forward from the task over skipped tasks and gathers, which end at once, with a
+ * work list instead of recursion: chains may be long. On return gathers are removed from
+ * the list; skipped tasks stay on it in the order in which they were found. */
 bool
 run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
               struct rec_error *err)
 {
-    size_t n = 0, done = 0; /* of those that have ended in turn */
+    size_t n = 0, done = 0; /* the length of the work list; how much of it is done */
     for (;;) {
         for (uint32_t e = run_graph_node(graph, task)->edge; e != REC_NONE;
              e = graph->edge[e].next) {

@@ -1,14 +1,14 @@
 /*
- * Tasks as jobs of Slurm, which knows the graph and starts them.
+ * Tasks as jobs of Slurm, which gets the graph as dependencies and starts the jobs.
  *
  *     a task --- FOLDER/N.task --- sbatch --- RUNNER in the job --- FOLDER/N.rec
- *                                  afterok: it reads what another wrote; afterany: order only
+ *                                  afterok: needs the other's data; afterany: order only
  *
- * A task is submitted as soon as it is known, so that it stands in the queue while what
- * is before it runs. When what it reads has not come to be, its job stays in the queue
- * until all that is before it has ended, and is cancelled then, not before
- * (--kill-on-invalid-dep=no): to what comes after it, its end says that they have ended,
- * too.
+ * A task is submitted as soon as it is read, so that it gains priority in the queue while
+ * earlier tasks run. If a task that it needs fails, its job can never start. The job must
+ * stay in the queue (--kill-on-invalid-dep=no) until all jobs that it waits for have
+ * ended, and is cancelled then: later jobs wait for its end only, and take it as a sign
+ * that those jobs have ended as well.
  */
 #include "run_jobs.h"
 
@@ -20,9 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { A_CALL = 1000 /* jobs in one command */ };
+enum { JOBS_PER_COMMAND = 1000 /* a command line has a limited length */ };
 
-/* Slurm is asked how jobs are after so long, then after twice that, ...; seconds. */
+/* Time between two queries of the states of jobs, seconds: it doubles from the first
+ * value to the longest, for each query is work for Slurm's controller. */
 static const double FIRST_PAUSE = 0.2, LONGEST_PAUSE = 5;
 
 /* ---- the folder ---------------------------------------------------------------- */
@@ -43,6 +44,9 @@ run_jobs_write_file(const char *path, const char *text, struct rec_error *err)
     return ok || rec_fail(err, REC_IO, "%s: %s", path, strerror(errno));
 }
 
+/* Makes the folder for the files of jobs, in the present folder, which all nodes share.
+ * sbatch takes a script, not a command: FOLDER/run is a script that runs its arguments.
+ * */
 bool
 run_jobs_open(struct run *run)
 {
@@ -98,7 +102,8 @@ run_jobs_all_submitted(const struct run *run)
 
 /* ---- cancelling ------------------------------------------------------------------ */
 
-/* Of those jobs that live. `state`: only those in it. */
+/* Cancels the living jobs of n tasks (`tasks` NULL: of the first n). `state`: only jobs
+ * in this state of Slurm; NULL: in any. */
 static bool
 cancel(struct run *run, const uint32_t *tasks, size_t n, const char *state)
 {
@@ -111,7 +116,7 @@ cancel(struct run *run, const uint32_t *tasks, size_t n, const char *state)
             (state && !slurm_add(&jobs->words, run->err, "--state=%s", state)))
             return false;
         before = jobs->words.n;
-        for (; i < n && jobs->words.n < before + A_CALL; i++) {
+        for (; i < n && jobs->words.n < before + JOBS_PER_COMMAND; i++) {
             size_t task = tasks ? tasks[i] : i;
             if (task < jobs->n && jobs->job[task].lives &&
                 !slurm_add(&jobs->words, run->err, "%s", jobs->job[task].id))
@@ -126,6 +131,7 @@ cancel(struct run *run, const uint32_t *tasks, size_t n, const char *state)
     return true;
 }
 
+/* The job counts as running, for the tally, from its submission until here. */
 static void
 end_job(struct run *run, uint32_t task)
 {
@@ -153,6 +159,8 @@ run_jobs_leave(struct run *run)
 
 /* ---- results --------------------------------------------------------------------- */
 
+/* Reads an attempt record of the runner in a job, and converts its times, which count
+ * from the start of that runner, to times of this run. */
 static bool
 read_attempt(const struct run *run, double arrival, const struct rec_reader *reader,
              const struct rec *rec, uint64_t *number, struct run_attempt *attempt,
@@ -169,7 +177,7 @@ read_attempt(const struct run *run, double arrival, const struct rec_reader *rea
         !rec_key_number(reader, rec, "began", &began, run->err) ||
         !rec_parse_uint(rec->field[2], number))
         return false;
-    /* the clock there may be behind this one's */
+    /* The clock of that machine may be slow: no attempt starts before its task came. */
     began = fmax(began - run->began, arrival - attempt->start);
     attempt->start = round(1e6 * (attempt->start + began)) / 1e6;
     attempt->end = fmax(attempt->start, round(1e6 * (attempt->end + began)) / 1e6);
@@ -181,7 +189,7 @@ read_attempt(const struct run *run, double arrival, const struct rec_reader *rea
     return true;
 }
 
-/* What a call gave, NUL behind; NULL: nothing. */
+/* Copies the value of a key of a call's attempt; *text is NULL if it is not there. */
 static bool
 keep_given(struct run_jobs *jobs, const struct rec *rec, const char *key,
            const char **text, struct rec_error *err)
@@ -192,7 +200,8 @@ keep_given(struct run_jobs *jobs, const struct rec *rec, const char *key,
            (*text = rec_arena_copy(&jobs->arena, given, err));
 }
 
-/* All attempts but the last are told; that is *attempt. */
+/* Reads the attempts of a task. Writes the records of all but the last, which is left in
+ * *attempt for run_conclude(). */
 static bool
 read_attempts(struct run *run, uint32_t task, struct rec_reader *reader,
               struct run_attempt *attempt, char status[64], char host[65])
@@ -227,6 +236,7 @@ open_written(const struct run_jobs *jobs, uint32_t task, const char *kind)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Ends a task, by the file FOLDER/TASK.`kind` as its output, and removes its files. */
 static bool
 conclude(struct run *run, uint32_t task, struct run_attempt *attempt, const char *kind)
 {
@@ -259,7 +269,7 @@ take_result(struct run *run, uint32_t task)
     ok = read_attempts(run, task, reader, &attempt, status, host);
     rec_reader_close(reader);
     if (!ok)
-        end_job(run, task); /* it is not read again */
+        end_job(run, task); /* a broken result must not be read again */
     return ok && conclude(run, task, &attempt, "out");
 }
 
@@ -270,8 +280,8 @@ compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Those whose results are there, in the order in which they were submitted: none before
- * one that it waited for. */
+/* Finds the jobs whose results are there, sorted by task, so that no task ends before one
+ * that it waited for. Reads the folder once instead of looking for a file of each job. */
 static bool
 find_results(struct run *run)
 {
@@ -299,6 +309,7 @@ find_results(struct run *run)
     return ok;
 }
 
+/* A result may end other jobs (run_jobs_drop), so each job is looked at again. */
 static bool
 take_results(struct run *run)
 {
@@ -311,6 +322,8 @@ take_results(struct run *run)
 
 /* ---- jobs that ended without a result --------------------------------------------- */
 
+/* May a job in this state of Slurm still run? States that are not known count as alive.
+ * */
 static bool
 is_alive(struct rec_str state)
 {
@@ -324,7 +337,9 @@ is_alive(struct rec_str state)
     return true;
 }
 
-/* A result may be seen later than its job's end: it has until Slurm is asked again. */
+/* A job has ended, but its result is not there. On a network file system the result may
+ * be seen later than the end of the job, so it is lost only if it is still missing when
+ * Slurm is asked the second time. Then the word of Slurm is the status of the attempt. */
 static bool
 take_lost(struct run *run, uint32_t task, struct rec_str state)
 {
@@ -333,7 +348,7 @@ take_lost(struct run *run, uint32_t task, struct rec_str state)
     char status[32];
     if (++job->gone < 2)
         return true;
-    if (run->stopped) { /* it was cancelled */
+    if (run->stopped) { /* this run has cancelled it: its task was not started */
         end_job(run, task);
         return true;
     }
@@ -344,7 +359,8 @@ take_lost(struct run *run, uint32_t task, struct rec_str state)
     return conclude(run, task, &attempt, "err");
 }
 
-/* What Slurm says of each job, lines ID STATE; of one that it has forgotten, nothing. */
+/* Takes the states of all jobs, lines "ID STATE". Slurm forgets jobs some minutes after
+ * their end: a job without a line is "missing". */
 static bool
 take_states(struct run *run, const char *said)
 {
@@ -367,8 +383,9 @@ take_states(struct run *run, const char *said)
     return ok;
 }
 
-/* That Slurm does not answer says nothing of the jobs; but of those that are to end
- * nothing more can be found out. */
+/* Asks Slurm for the states of jobs. If it does not answer, its jobs may still run, so
+ * the run goes on, with one warning; but if the run is being stopped it does not wait for
+ * jobs of which it can learn nothing. */
 static bool
 ask(struct run *run)
 {
@@ -394,7 +411,7 @@ ask(struct run *run)
     return ok;
 }
 
-/* After a failure or bad input what waits is cancelled, after a signal all is. */
+/* Cancels pending jobs if nothing more shall start, all jobs if the run shall end. */
 static bool
 cancel_what_must(struct run *run)
 {
@@ -407,6 +424,8 @@ cancel_what_must(struct run *run)
     return cancel(run, NULL, jobs->n, what == ALL ? NULL : "PENDING");
 }
 
+/* Results are files, and cheap to look for: they are taken at each step, while Slurm is
+ * asked after growing pauses only for jobs that ended without a result. */
 bool
 run_jobs_step(struct run *run)
 {

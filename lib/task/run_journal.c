@@ -1,14 +1,18 @@
 /*
- * The log being read. It is a journal of who wrote what: a turn for each task that was
- * begun, and for each change that no task made, which a file record tells that is not
- * what the log knew. ->touched holds the last writers of every name; what a task read is
- * told by whose they were when it began.
+ * Reading the log as a journal: who wrote what, in which order.
+ *
+ * There is a turn for each begin of a task, and one for each change that no task made.
+ * The log shows such a change as a file record with another state than the one known so
+ * far. Turns are added as tasks to the hazards ->touched, which so always know the last
+ * turns that wrote a name (the same rules as for dependencies: folders cover what is
+ * below them). For each name that a task reads, the turns that had written it are kept
+ * when the task begins: run_resume.c compares them with what the list demands.
  */
 #include "run.h"
 
 #include <stdlib.h>
 
-/* ---- what makes a task the same ------------------------------------------ */
+/* ---- the hash of a task --------------------------------------------------- */
 
 static void
 put_names(FILE *out, const struct task_names *names)
@@ -52,8 +56,9 @@ run_journal_last(const struct run_log *log, const char *name,
     return task_hazards_writers(log->touched, name, turns, n, err);
 }
 
-/* A turn that writes these names, and what the task of this id prints and gives; NULL:
- * none. */
+/* Adds a turn that writes these names and, if `id` is not NULL, the outputs @ID.stdout,
+ * @ID.stderr and @ID.result of that task. A task that is begun twice has two turns, so
+ * the id of the task in ->touched is the number of the turn instead. */
 static bool
 add_turn(struct run_log *log, const struct task_names *writes, const char *id,
          struct run_turn turn, struct rec_error *err)
@@ -81,7 +86,8 @@ add_turn(struct run_log *log, const struct task_names *writes, const char *id,
             task.writes.name[n++] = write;
     }
     task.writes.n = n;
-    snprintf(name, sizeof name, ",%zu", log->nturns); /* (no id of a task has a comma) */
+    /* no id of a task has a comma: this one cannot be the ID of a name @ID.stdout */
+    snprintf(name, sizeof name, ",%zu", log->nturns);
     ok = ok && task_hazards_add(log->touched, &task, &edges, &n, err) &&
          rec_grow(&log->turn, &log->turn_room, log->nturns + 1, sizeof turn, err);
     free(task.writes.name);
@@ -106,6 +112,7 @@ run_journal_change(struct run_log *log, const char *name, bool same,
 
 /* ---- records ------------------------------------------------------------- */
 
+/* The task of this id in the log; made if there is none. NULL: *err. */
 static struct run_logged *
 find(struct run_log *log, struct rec_str id, struct rec_error *err)
 {
@@ -121,7 +128,7 @@ find(struct run_log *log, struct rec_str id, struct rec_error *err)
     return &log->logged[log->n++];
 }
 
-/* Whose turns wrote what a task that begins now reads. */
+/* Keeps, for each name that a task reads, the turns that have written it so far. */
 static bool
 keep_sources(struct run_log *log, const struct task_names *reads, struct rec_error *err)
 {
@@ -135,6 +142,7 @@ keep_sources(struct run_log *log, const struct task_names *reads, struct rec_err
     return true;
 }
 
+/* A task record: an attempt of the task begins. What an earlier attempt left is void. */
 static bool
 take_task(struct run_log *log, struct task *task, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
@@ -160,13 +168,17 @@ take_task(struct run_log *log, struct task *task, const struct rec_reader *reade
             continue;
         if (!(file = run_log_file_of(log, name, err)))
             return false;
-        file->there = log->nrunners == 0; /* (later versions say so, where it was) */
+        /* Logs of old versions, without runner records, do not tell whether a file was
+         * there before; newer ones have a file record of it. */
+        file->there = log->nrunners == 0;
     }
     return keep_sources(log, &task->reads, err) &&
            run_task_hash(task, &logged->hash, err) &&
            add_turn(log, &task->writes, task->id, turn, err);
 }
 
+/* An attempt record: the attempt has ended. A status that is no number (a signal, a
+ * timeout, no_output) is a failure even with ok=any. */
 static bool
 take_attempt(struct run_log *log, const struct rec_reader *reader, const struct rec *rec,
              struct rec_error *err)
@@ -227,9 +239,15 @@ take_process(struct run_log *log, const struct rec_reader *reader, const struct 
     return true;
 }
 
-/* What a file was like when a task began that no other had made it for. If it is not as
- * the log knew it, or a task wrote it last that did not end, or in an earlier run, it is
- * as if somebody else had changed it. */
+/*
+ * A file record without a task: the state of a file that a task found when it began,
+ * although no earlier task of its list makes the file. It counts as changed by somebody
+ * else if
+ *   - the run says so (given=1), or
+ *   - it is not as the log knew it, or
+ *   - a task wrote it last that did not finish, or that belongs to an earlier run: that
+ *     run's list is not this one.
+ */
 static bool
 take_given(struct run_log *log, struct run_file *file, const struct run_look *look,
            bool given, struct rec_error *err)
@@ -237,12 +255,13 @@ take_given(struct run_log *log, struct run_file *file, const struct run_look *lo
     const struct task_edge *turns;
     size_t n, at = (size_t)(file - log->file);
     bool known, changed, same;
-    if (look->state == RUN_TREE) { /* (who wrote there is known otherwise) */
+    if (look->state == RUN_TREE) { /* writers below a folder have turns of their own */
         *file = (struct run_file){file->name, *look, (uint32_t)log->nturns, .seen = true};
         return true;
     }
     if (!run_journal_last(log, file->name, &turns, &n, err))
         return false;
+    /* is the state that the log has newer than the last turn that wrote the file? */
     known = file->seen && (n == 0 || turns[n - 1].src < file->turn);
     changed = given || (known && !run_look_same(&file->look, look)) ||
               (n > 0 && log->turn[turns[n - 1].src].logged != REC_NONE &&
@@ -251,7 +270,7 @@ take_given(struct run_log *log, struct run_file *file, const struct run_look *lo
     same = given && file->seen && *file->name != '@' && run_look_same(&file->look, look);
     if (changed && !run_journal_change(log, file->name, same, err))
         return false;
-    file = &log->file[at];
+    file = &log->file[at]; /* the array may have moved */
     if (changed || (!file->seen && n == 0))
         file->there = look->state != RUN_NONE;
     file->ours = !changed && n > 0 && log->turn[turns[n - 1].src].logged != REC_NONE;
@@ -261,6 +280,7 @@ take_given(struct run_log *log, struct run_file *file, const struct run_look *lo
     return true;
 }
 
+/* A file record: the state that a task left behind, or, for task "-", that it found. */
 static bool
 take_file(struct run_log *log, const struct rec_reader *reader, const struct rec *rec,
           struct rec_error *err)
@@ -326,6 +346,8 @@ run_journal_read(struct run_log *log, bool any, struct rec_error *err)
     return status == 0;
 }
 
+/* A task whose record has changed since is not finished, but it was begun: its files may
+ * be half written. */
 void
 run_journal_recall(const struct run_log *log, struct run_task *task, uint64_t hash)
 {

@@ -1,11 +1,11 @@
-/* Lists of who wrote what is read. Thousands of tasks that read one folder have the same
- * list, which is kept once. */
+/* Lists of the writers of names. Equal lists are stored once: if n tasks read a folder
+ * into which n others write, each has the same list of n writers. */
 #include "run.h"
 
 #include <stdlib.h>
 
-/* The number of a list, which is kept if it is new; REC_NONE: *err. `list` is freed or
- * kept. */
+/* The index of a list (its length, then its values) among the different ones; it is added
+ * if it is new. Takes ownership of `list`. REC_NONE: *err. */
 static uint32_t
 keep(struct run_lists *lists, uint32_t *list, struct rec_error *err)
 {
@@ -49,6 +49,7 @@ run_lists_get(const struct run_lists *lists, size_t at)
     return (struct run_list){list[0], list + 1};
 }
 
+/* Bisection: values increase, as edges are sorted by their source. */
 bool
 run_list_has(struct run_list list, uint32_t value)
 {

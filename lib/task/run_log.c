@@ -1,10 +1,15 @@
 /*
- * The log being written: a runner record when a run begins; when an attempt begins what
- * the files are like that nobody has told of yet, and its task record, in one write(),
- * then its process; when it ends what the files are like that it wrote, and its attempt
- * record. What was written survives the end of this process, however it ends, and that of
- * the machine if it is durable. A lock on it, that the tasks inherit, says that they or a
- * runner are alive.
+ * Writing the log:
+ *
+ *     a run begins         runner record
+ *     an attempt begins    file records of inputs that are not in the log yet, and its
+ *                          task record, in one write(); then a process record
+ *     an attempt ends      file records of its outputs, and its attempt record
+ *
+ * Each step is written before the next one is made, so that the log is right however this
+ * process ends; with --durable also after a power cut. The log is locked by flock(). The
+ * tasks inherit the locked descriptor: the lock is free only when the runner and all
+ * processes of its tasks have ended.
  */
 #include "run.h"
 
@@ -35,13 +40,15 @@ open_file(const char *path, int flags)
     return fd;
 }
 
-/* Waits until no task of a runner that was killed is alive. */
+/* Locks the log; waits up to `grace` seconds for tasks of a runner that was killed. The
+ * lock is polled, for a blocking flock() has no time limit. */
 static bool
 lock(struct run_log *log, const struct run_pool *pool, double grace,
      struct rec_error *err)
 {
     double waited = 0;
-    /* workers outlive a client: they would keep its log from the next one of its name */
+    /* The workers of a service outlive a client. They must not inherit the lock, or the
+     * next client of this name could not open its log. */
     int flags = pool->serves ? O_RDONLY | O_CLOEXEC : O_RDONLY;
     if ((log->lock = open_file(log->path, flags)) < 0)
         return fail(log, err);
@@ -59,8 +66,8 @@ lock(struct run_log *log, const struct run_pool *pool, double grace,
     return true;
 }
 
-/* Another file that was given by mistake is left alone: is there a record of a log, or
- * what was written of one, or a comment? */
+/* Checks that a line begins as a record of a log, or is a comment, so that a file that
+ * was given by mistake is not changed. The line may be cut, so a prefix is enough. */
 static bool
 check_line(const struct run_log *log, off_t at, struct rec_error *err)
 {
@@ -79,7 +86,7 @@ check_line(const struct run_log *log, off_t at, struct rec_error *err)
                     "%s: no log of a run, which has task and attempt records", log->path);
 }
 
-/* A line that the last run did not end is dropped. */
+/* Removes a last line without a line end: the last run was killed while it wrote it. */
 static bool
 drop_cut_line(const struct run_log *log, off_t *size,
               const struct task_run_options *options, struct rec_error *err)
@@ -103,7 +110,7 @@ drop_cut_line(const struct run_log *log, off_t *size,
     return ftruncate(log->fd, keep) == 0 || fail(log, err);
 }
 
-/* Who writes from here on. */
+/* Writes the runner record: the run and the machine that write from here on. */
 static bool
 put_runner(struct run_log *log, const struct run_pool *pool, struct rec_error *err)
 {
@@ -134,7 +141,7 @@ run_log_open(struct run_log *log, const struct run_pool *pool,
                    : put_runner(log, pool, err);
     if (!lock(log, pool, options->grace, err))
         return false;
-    if (fstat(log->fd, &status) != 0) /* (it may have grown) */
+    if (fstat(log->fd, &status) != 0) /* again: it may have grown until it was locked */
         return fail(log, err);
     return check_line(log, 0, err) && drop_cut_line(log, &status.st_size, options, err) &&
            (!options->resume || (run_journal_read(log, status.st_size > 0, err) &&
@@ -158,7 +165,7 @@ run_log_line(struct run_log *log, struct rec_str line, struct rec_error *err)
     return true;
 }
 
-/* Until what was written is on the disk. */
+/* With --durable: waits until the log is on the disk. */
 static bool
 sync_log(const struct run_log *log, struct rec_error *err)
 {
@@ -187,6 +194,7 @@ run_log_file_of(struct run_log *log, const char *name, struct rec_error *err)
 
 /* ---- names of tasks -------------------------------------------------------- */
 
+/* Keeps names of a task, and with each the tasks of the list that wrote it last. */
 static bool
 push_names(struct run *run, const struct task_names *names)
 {
@@ -232,8 +240,9 @@ run_access_free(struct run_accesses *access)
 
 /* ---- attempts --------------------------------------------------------------- */
 
-/* What a file is like that a task reads, or overwrites, and that no task before it makes;
- * or all below a folder that it reads. */
+/* Writes the state of a file that a task reads or overwrites and that no earlier task
+ * makes, or of a folder that it reads. A state that the log has already is not repeated,
+ * and each file is looked at once in a run (->fresh). */
 static bool
 put_given(struct run *run, const char *name, bool reads, FILE *out)
 {
@@ -248,7 +257,7 @@ put_given(struct run *run, const char *name, bool reads, FILE *out)
         run_look_at(name, log->content, &look);
     else if (!run_look_below(run, name, &look))
         return false;
-    if (!reads && look.state == RUN_NONE)
+    if (!reads && look.state == RUN_NONE) /* the usual case: a new file will be written */
         return true;
     if (!(file = run_log_file_of(log, name, run->err)))
         return false;
@@ -277,6 +286,8 @@ run_log_begin(struct run *run, uint32_t task)
         const char *name = run->access.name[a->name + i];
         bool below = name[strlen(name) - 1] == '/', reads = i < a->nreads;
         uint32_t n = run_lists_get(&run->access.source, a->name + i).n;
+        /* logged are: folders and given files that it reads; given files that it will
+         * overwrite, except ones that its own earlier attempt may have changed */
         if (*name != '@' && (reads ? below || n == 0 : n == 0 && !below && !t->begun))
             ok = put_given(run, name, reads, text.out);
     }
@@ -328,7 +339,7 @@ run_log_end(struct run *run, const struct run_task *task, bool ok, const char *a
             free(rec_text_close(&text, &(struct rec_error){.code = REC_OK}));
             return false;
         }
-        file->fresh = ok;
+        file->fresh = ok; /* after a failure nobody knows the state of the file */
         if (!ok)
             continue;
         run_look_at(name + 1, log->content, &file->look);

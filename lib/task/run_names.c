@@ -1,4 +1,5 @@
-/* Is the log of a run a file of its own? */
+/* Checks that the log of a run is a file of its own: one that is also read as tasks, or
+ * written as the output, would be spoilt. */
 #include "private.h"
 
 #include <stdio.h>
@@ -6,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a file is, or will be when it is made; the caller's. NULL: nowhere, or no
- * memory. */
+/* The absolute path of a file, without links, even if the file does not exist yet; owned
+ * by the caller. NULL: its folder does not exist, or there is no memory. */
 static char *
 resolve(const char *path)
 {
@@ -27,8 +28,10 @@ resolve(const char *path)
     return whole;
 }
 
-/* Is a path the same file as another, or, NULL, as what is open as a descriptor? A device
- * or a pipe is none that could be spoilt. */
+/* Is `path` the same file as `other` or, if `other` is NULL, the file that is open as
+ * `descriptor`? Files that exist are compared by inode, so links do not matter; devices
+ * and pipes are never the same, for writing to them spoils nothing. Two files that do not
+ * exist yet are compared by their paths. */
 static bool
 is_same(const char *path, const char *other, int descriptor)
 {

@@ -1,5 +1,10 @@
-/* What runs share that go on at one time: processes and workers, cores and memory,
- * signals. */
+/*
+ * What the runs of one process share: processes and workers, cores and memory, signals.
+ *
+ * All events arrive in one poll(): signals and the ends of processes through a signalfd,
+ * answers of workers, and the descriptors of the caller. So there are no signal handlers,
+ * and no event can be lost between a check and the wait.
+ */
 #include "run.h"
 
 #include <errno.h>
@@ -9,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* It is not waited longer for events, seconds. */
-#define LONGEST 60.
+/* The longest time of one poll(), seconds: its argument is an int of milliseconds. */
+#define LONGEST_WAIT 60.
 
 /* ---- opening and closing --------------------------------------------------- */
 
-/* A name for this process that no other has, in whatever log. */
+/* Makes a name for this run that no other run has in any log. */
 static void
 make_name(struct run_pool *pool)
 {
@@ -24,7 +29,7 @@ make_name(struct run_pool *pool)
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(line, sizeof line, "%s %s %d %lld.%09ld", boot, pool->host, (int)getpid(),
              (long long)now.tv_sec, now.tv_nsec);
-    /* (the hash is salted anew in each process) */
+    /* rec_hash() is salted anew in each process: even equal lines give different names */
     snprintf(pool->name, sizeof pool->name, "%016llx",
              (unsigned long long)rec_hash(rec_str(line)));
 }
@@ -59,8 +64,8 @@ run_pool_close(struct run_pool *pool)
         close(pool->events);
 }
 
-/* Room to wait for so many processes, and descriptors beside: waiting itself needs no
- * memory. */
+/* Makes room in ->poll for processes and other descriptors before they exist, so that
+ * run_pool_wait() needs no memory and cannot fail for lack of it. */
 static bool
 make_room(struct run_pool *pool, size_t slots, size_t more, struct rec_error *err)
 {
@@ -107,7 +112,7 @@ run_watch_signals(struct run_pool *pool, struct rec_error *err)
             sigaddset(&pool->heard, deadly[i]);
     }
     blocked = pool->heard;
-    sigaddset(&blocked, SIGPIPE); /* the reader goes away: tasks are ended first */
+    sigaddset(&blocked, SIGPIPE); /* writing fails instead, and tasks are ended first */
     sigprocmask(SIG_BLOCK, &blocked, &pool->launch.mask);
     pool->events = signalfd(-1, &pool->heard, SFD_CLOEXEC | SFD_NONBLOCK);
     return pool->events >= 0 || rec_fail(err, REC_IO, "signals: %s", strerror(errno));
@@ -117,7 +122,8 @@ static void
 take_signals(struct run_pool *pool)
 {
     static const struct timespec none = {0, 0};
-    /* timeout(1) sends its signal twice, to us and to our group, and means one */
+    /* Signals within this time, in seconds, count as one: timeout(1) sends its signal
+     * twice, to this process and to its group. */
     static const double same = 0.25;
     double time = run_seconds(CLOCK_MONOTONIC);
     int number;
@@ -125,7 +131,8 @@ take_signals(struct run_pool *pool)
         if (number == SIGCHLD || (pool->signals > 0 && time < pool->signalled + same))
             continue;
         pool->signalled = time;
-        /* workers end, too; the second time all end at once */
+        /* A deadline that has passed sends SIGTERM: to tasks and to workers. With the
+         * second signal it sends SIGKILL to those that have got SIGTERM. */
         for (size_t i = 0; i < pool->nslots; i++)
             if (pool->signals > 0 || !pool->slot[i].warned)
                 pool->slot[i].deadline = 0;
@@ -136,7 +143,8 @@ take_signals(struct run_pool *pool)
 
 /* ---- waiting ---------------------------------------------------------------- */
 
-/* It may be over, or have answered, and not been looked at yet. */
+/* Has a process ended, or a worker answered, without our having taken that yet? Then it
+ * was in time, and must not be reported as timed out. */
 static bool
 has_ended(const struct run_slot *slot)
 {
@@ -148,7 +156,9 @@ has_ended(const struct run_slot *slot)
            info.si_pid == slot->pid;
 }
 
-/* Timeouts that have passed. How long it is to the next one. */
+/* Signals processes whose deadline has passed: first SIGTERM and, after the grace time,
+ * SIGKILL. Returns the seconds until the next deadline. A process that is ended because
+ * the run ends, or a worker that shall exit, has not timed out. */
 static double
 end_late(struct run_pool *pool)
 {
@@ -170,6 +180,8 @@ end_late(struct run_pool *pool)
     return next - time;
 }
 
+/* WNOWAIT leaves each process a zombie until run_reap(), which still signals its group:
+ * until it is waited for, its number cannot be given to another group. */
 static void
 reap_all(struct run_pool *pool)
 {
@@ -185,8 +197,8 @@ bool
 run_pool_wait(struct run_pool *pool, double left, struct pollfd *more, size_t n,
               struct rec_error *err)
 {
-    size_t slots = pool->nslots; /* (a slot stays where it is while answers are taken) */
-    left = fmax(fmin(fmin(left, end_late(pool)), LONGEST), 0);
+    size_t slots = pool->nslots; /* taking answers adds no slots */
+    left = fmax(fmin(fmin(left, end_late(pool)), LONGEST_WAIT), 0);
     pool->poll[0] = (struct pollfd){pool->events, POLLIN, 0};
     for (size_t i = 0; i < slots; i++) {
         const struct run_worker *worker = pool->slot[i].worker;

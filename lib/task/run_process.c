@@ -1,8 +1,8 @@
 /*
- * Processes. One shares the memory of this one until it runs its command, as with
- * vfork(), so that starting it does not cost more when there are many tasks;
- * posix_spawn() does the same, but knows no parent-death signal, which ends a task when
- * its runner is killed.
+ * Starting processes. As with vfork(), the child shares the memory of this process until
+ * it runs its command: fork() would copy page tables, which takes the longer the more
+ * tasks are in memory. posix_spawn() works like that, too, but cannot set the
+ * parent-death signal, by which a task ends when its runner is killed.
  */
 #include "run.h"
 
@@ -16,10 +16,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK = 1 << 17, ALIGN = 64, MARK_MAX = 40 };
+enum {
+    STACK =
+        1 << 17,  /* bytes for the child; execvp() needs more for long argument lists */
+    ALIGN = 64,   /* bytes */
+    MARK_MAX = 40 /* bytes of RUN.NUMBER at the end of a mark */
+};
 #define MARK "RAMPIPE_TASK="
 
-/* Takes the place of the environment: that of this process, and a mark in front. */
+/* Replaces `environ` by a copy with a mark in front, so that processes inherit the mark
+ * without a copy of the environment for each. */
 static bool
 mark_environment(struct run_launch *launch, struct rec_error *err)
 {
@@ -31,7 +37,7 @@ mark_environment(struct run_launch *launch, struct rec_error *err)
     launch->own[0] = launch->mark;
     strcpy(launch->mark, MARK);
     for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], MARK, strlen(MARK)) == 0) /* this is itself in a task */
+        if (strncmp(environ[i], MARK, strlen(MARK)) == 0) /* this runner is in a task */
             snprintf(launch->mark, sizeof launch->mark - MARK_MAX, "%s ", environ[i]);
         else
             launch->own[kept++] = environ[i];
@@ -120,8 +126,9 @@ is_set(char *const *list, size_t n, const char *variable)
     return false;
 }
 
-/* What a worker is told, NAME=VALUE,... of the list, and behind them the variables of
- * this process. Either may be NULL. */
+/* Makes the environment of a process: `told`, the variable for a worker, then NAME=VALUE
+ * of `list`, then the variables of this process that the list does not replace. `told`
+ * and `list` may be NULL. Unescaped texts are written at `to`. */
 static bool
 make_environment(struct run_launch *launch, char *told, const char *list, char *to,
                  struct rec_error *err)
@@ -159,13 +166,15 @@ struct child {
     char *const *argv;
     const char *cwd;
     int fd[3];
-    int end; /* of a worker's socket; -1: it is none */
+    int end; /* the worker's end of its socket; -1: it is no worker */
     const sigset_t *mask;
     pid_t parent;
-    int why; /* errno */
+    int why; /* errno, for the parent */
 };
 
-/* Runs on a stack of its own, in the memory of the parent, which stands still. */
+/* Runs in the child, on a stack of its own but in the memory of the parent, which waits
+ * until the child calls execvp() or _exit(). Signals are blocked until just before
+ * execvp(), so that no handler runs in shared memory. */
 static int
 run_child(void *context)
 {
@@ -173,7 +182,7 @@ run_child(void *context)
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != child->parent)
-        _exit(127); /* it was killed meanwhile */
+        _exit(127); /* the parent died before prctl(): no signal would come */
     if ((child->end < 0 || fcntl(child->end, F_SETFD, 0) == 0) &&
         dup2(child->fd[0], 0) == 0 && dup2(child->fd[1], 1) == 1 &&
         dup2(child->fd[2], 2) == 2 && (!child->cwd || chdir(child->cwd) == 0)) {
@@ -205,7 +214,7 @@ run_open_nameless(void)
     return fd >= 0 ? fd : memfd_create("output", MFD_CLOEXEC);
 }
 
-/* Where a task's output goes that nobody asked for. */
+/* The nameless file for output that the task sends nowhere else; each slot keeps one. */
 static int
 open_output(struct run_slot *slot)
 {
@@ -214,8 +223,8 @@ open_output(struct run_slot *slot)
     return slot->output;
 }
 
-/* Standard output or error: its file, that in the folder of logs, or the slot's. -1:
- * errno. */
+/* Opens standard output or error: the file that the task names, else the file in the
+ * folder of logs, else the file of the slot. -1: errno. */
 static int
 open_stream(const struct run_task *task, struct run_slot *slot, const char *path,
             const char *logs, const char *kind)
@@ -297,7 +306,7 @@ run_launch(struct run_launch *launch, const struct run_task *task, struct run_sl
     }
     top = (uintptr_t)(launch->stack + launch->stack_room) / ALIGN * ALIGN;
     if (task->env || end >= 0)
-        environ = launch->environment; /* its PATH is where the command is looked for */
+        environ = launch->environment; /* execvp() uses its PATH, and passes it on */
     slot->pid = clone(run_child, (void *)top, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     *why = slot->pid < 0 ? errno : child.why;
     environ = before;

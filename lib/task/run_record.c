@@ -1,4 +1,4 @@
-/* Attempt, done and block records, and what is said of a run. */
+/* The result records of a run, attempt, done and block, and its warnings. */
 #include "run.h"
 
 #include <stdarg.h>
@@ -14,7 +14,7 @@ run_seconds(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Since the run began, to the microsecond. */
+/* Rounded, so that a time is short in the records and reads back as the same number. */
 double
 run_now(const struct run *run)
 {
@@ -43,7 +43,8 @@ run_put_end(struct run *run, uint32_t task, double start, double end, double bus
         if (!isnan(busy))
             rec_num_key(w, "busy", busy);
     } else {
-        /* told late, it ended before what has been told: times do not go back */
+        /* A task that ended earlier may be recorded later; readers of a stream of block
+         * records rely on times that do not decrease. */
         run->told = fmax(run->told, end);
         rec_num_field(w, run->told);
         rec_text_field(w, status                 ? "failed"
@@ -68,7 +69,7 @@ put_number(FILE *out, const char *key, double value)
     fprintf(out, "\t%s%s", key, text);
 }
 
-/* Of a call these are known only if its worker says them. */
+/* For a call these are known only if its worker gives them. */
 static void
 put_used(FILE *out, const struct run_attempt *attempt)
 {
@@ -98,7 +99,7 @@ run_put_attempt(struct run *run, const struct run_task *task,
     struct rec_text record;
     char *line;
     bool ok;
-    /* not asprintf(): glibc's overruns what it has when it cannot get one byte more */
+    /* not asprintf(): the one of glibc writes beyond its buffer if it gets no memory */
     if (!rec_text_open(&record, run->err))
         return false;
     fprintf(record.out, "attempt\t%s\t%u", task->id, task->attempts);
@@ -119,8 +120,9 @@ run_put_attempt(struct run *run, const struct run_task *task,
     return ok;
 }
 
-/* Its times count from the beginning of the run in which it was, as those of its attempt;
- * when it came then nobody knows. */
+/* Writes the done record of a task that an earlier run finished. Its times are those of
+ * its attempt and count from the start of that run; its arrival is not in the log, so the
+ * start stands for it. */
 static void
 repeat_done(struct run *run, const struct run_task *task, struct rec_str line)
 {

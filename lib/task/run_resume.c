@@ -1,16 +1,19 @@
 /*
- * What of an earlier run is done again, so that in the end all is as if the list had been
- * run from its beginning on what is there now.
+ * Which tasks of an earlier run must run again, so that in the end all files are as if
+ * the list had been run from its beginning, on the files that are there now.
  *
- * A task that has finished stays so, if
- *   - each name that it read had last been written by those tasks, in their last turns, that
- *     would have written it in the list, or by nobody else since;
- *   - each name that it is the last of the list to write is as it left it;
- *   - all that must come before it had ended before it began, and stays finished.
- * A task that runs now must find what it reads as it is in the list: where somebody else
- * has written it since, who writes it in the list runs again. If nobody in the list
- * writes it before then it is lost: the run is refused, but for what was not there at
- * all, which is removed.
+ * A task that has finished stays finished if
+ *   - each name that it read had been written by the tasks that the list says, in their
+ *     last turns, and by nobody else since;
+ *   - each name of which it is the last writer in the list is as the task left it;
+ *   - all tasks that must come before it had ended before it began, and stay finished.
+ * A task that runs again must find its inputs as the list says. If somebody else has
+ * overwritten one since, the tasks that write it in the list run again, too. If no task
+ * of the list writes it, the input is lost, and the run is refused; except for a file
+ * that did not exist before the run, which is simply removed.
+ *
+ * Words: a turn is one begin of a task, or a change from outside (struct run_turn).
+ * `source`: the tasks of the list that write a name before a task reads it.
  */
 #include "run.h"
 
@@ -18,14 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A name that a task reads, or writes, and the tasks that wrote it before in the list. */
+/* A name that a task reads or writes, and the tasks that wrote it before in the list. */
 struct name {
     const char *text;
-    bool below; /* it is all below a folder */
+    bool below; /* it stands for everything below a folder */
     struct run_list source;
 };
 
-/* A name of a task: first come those that it reads. */
+/* Name number i of a task; the names that it reads come first, then those it writes. */
 static struct name
 name_of(const struct run *run, uint32_t task, uint32_t i)
 {
@@ -37,7 +40,8 @@ name_of(const struct run *run, uint32_t task, uint32_t i)
 
 /* ---- turns --------------------------------------------------------------- */
 
-/* The task of the list whose turn it was, whatever it is like now; REC_NONE: none. */
+/* The task of the list with the id of the task whose turn it was, even if its record has
+ * changed since. REC_NONE: a change from outside, or no such task. */
 static uint32_t
 task_of(const struct run *run, uint32_t turn)
 {
@@ -53,8 +57,8 @@ is_change(const struct run *run, uint32_t turn)
     return run->log.turn[turn].logged == REC_NONE;
 }
 
-/* Was it that of a task that the list does not name? It may do so yet, if it is not
- * whole. */
+/* Was it the turn of a task that is not in the list? Unknown, thus false, as long as the
+ * input has not ended: the task may still come. */
 static bool
 is_stranger(const struct run *run, uint32_t turn)
 {
@@ -69,7 +73,7 @@ turn_of(const struct run *run, uint32_t task)
     return logged == REC_NONE ? REC_NONE : run->log.logged[logged].turn;
 }
 
-/* Was it the last turn of one of those who write a name before it is read? */
+/* Was it the last turn of one of the tasks that write this name before it is read? */
 static bool
 is_turn_of_any(const struct run *run, uint32_t turn, const struct name *name)
 {
@@ -84,7 +88,7 @@ overlap(const char *a, const char *b)
     return run_name_covers(a, b) || run_name_covers(b, a);
 }
 
-/* Did a turn write what, below `name`, a task writes, too? */
+/* Did a turn write something that overlaps `name` and that the task writes, too? */
 static bool
 writes_the_same(const struct run *run, uint32_t turn, const char *name, uint32_t task)
 {
@@ -97,7 +101,7 @@ writes_the_same(const struct run *run, uint32_t turn, const char *name, uint32_t
     return false;
 }
 
-/* Turns that wrote last what is there now under a name. */
+/* The turns that wrote what a name holds now. */
 static bool
 find_last(const struct run *run, const char *name, const struct task_edge **turns,
           size_t *n)
@@ -105,7 +109,7 @@ find_last(const struct run *run, const char *name, const struct task_edge **turn
     return run_journal_last(&run->log, name, turns, n, run->err);
 }
 
-/* Does any task of the list write it, as far as that is known? */
+/* Does any task of the list write this name? Assumed while the input has not ended. */
 static bool
 find_writer(const struct run *run, const char *name, bool *any)
 {
@@ -119,8 +123,8 @@ find_writer(const struct run *run, const char *name, bool *any)
 
 /* ---- files --------------------------------------------------------------- */
 
-/* From here on a file is taken as it is, as if it had always been so. The log says so.
- * `same`: it is as those who read it found it. */
+/* Takes a file as it is now for the right one, and logs that. `same`: it is as its
+ * readers found it, so that they need not run again. */
 static bool
 take_as_given(struct run *run, const char *name, bool same, const struct run_look *look)
 {
@@ -147,8 +151,8 @@ take_as_given(struct run *run, const char *name, bool same, const struct run_loo
     return true;
 }
 
-/* Compares files with what the log says: what is not as it was left, somebody has
- * changed. */
+/* Compares all files of the log with their last state there. Each one that differs gets a
+ * turn: somebody outside the run has changed it. */
 static bool
 verify_files(struct run *run)
 {
@@ -174,10 +178,11 @@ verify_files(struct run *run)
             return false;
         if (nturns > 0)
             last = &log->turn[turns[nturns - 1].src];
+        /* is that state newer than the last turn that wrote the file? */
         known = nturns == 0 || turns[nturns - 1].src < file->turn;
         same = run_look_same(&file->look, &now);
-        /* a task that was interrupted before it touched what was there has changed
-         * nothing, for those who had read it either */
+        /* A task was killed before it changed the file that was there: the file is still
+         * the one that its readers found, and its turn is undone by a `same` one. */
         changed = known ? !same
                         : same && !file->ours && nturns == 1 && !last->finished &&
                               last->logged != REC_NONE;
@@ -187,8 +192,8 @@ verify_files(struct run *run)
     return true;
 }
 
-/* Is what the log says of a file what it was after the last turn? If nothing is known, is
- * it there at all? */
+/* Has a file that a task wrote in this turn been lost? If the log has a later state,
+ * verify_files() has compared it. Otherwise only its existence can be checked. */
 static bool
 is_gone(const struct run *run, const char *name, uint32_t turn)
 {
@@ -201,8 +206,9 @@ is_gone(const struct run *run, const char *name, uint32_t turn)
 
 /* ---- what stays finished -------------------------------------------------- */
 
-/* Does the list write what a turn wrote and is read by this name? Then it had been read
- * as the list does not have it. */
+/* For a turn whose output was read as `name`, although no source of the name wrote it: do
+ * tasks of the list write that object? Then it was read too early or too late, and not
+ * as the list says. */
 static bool
 find_remade(const struct run *run, uint32_t turn, const struct name *name, bool *remade)
 {
@@ -218,7 +224,9 @@ find_remade(const struct run *run, uint32_t turn, const struct name *name, bool 
     return true;
 }
 
-/* Had what a task read been written by these turns of those who write it in the list? */
+/* When a task read a name, had exactly the sources of the list written it, in their last
+ * turns? `then`: the turns that had written it. Other turns are allowed only where they
+ * wrote objects that the list does not write. */
 static bool
 check_sources(const struct run *run, const struct name *name, struct run_list then,
               bool *right)
@@ -242,7 +250,9 @@ check_sources(const struct run *run, const struct name *name, struct run_list th
     return true;
 }
 
-/* Is what a task read, `then` written by these turns, what it would read now? */
+/* Would a finished task read the same now as it did? `then`: the turns that had written
+ * the name when it began. Turns since then matter only if they are not its sources: those
+ * are put right, or run again, by themselves. */
 static bool
 check_read(const struct run *run, uint32_t task, const struct name *name,
            struct run_list then, bool *right)
@@ -255,7 +265,7 @@ check_read(const struct run *run, uint32_t task, const struct name *name,
     if (!check_sources(run, name, then, right))
         return false;
     if (at != REC_NONE && run->log.file[at].turn > turn_of(run, task))
-        *right = false; /* what no task makes there has changed since */
+        *right = false; /* a file of the folder that no task makes has changed since */
     if (!*right)
         return true;
     if (!find_writer(run, name->text, &written) ||
@@ -273,7 +283,7 @@ check_read(const struct run *run, uint32_t task, const struct name *name,
     return true;
 }
 
-/* Is what a task is the last to write as it left it? */
+/* If a task is the last one of the list to write a name: is that still as it left it? */
 static bool
 check_write(const struct run *run, uint32_t task, const struct name *name, bool *right)
 {
@@ -299,13 +309,14 @@ check_write(const struct run *run, uint32_t task, const struct name *name, bool 
                         (!name->below && (run->ended || is_change(run, last[i].src) ||
                                           task_of(run, last[i].src) != REC_NONE))));
     }
-    if (!run->ended && !found && !others) /* whoever wrote it may come yet */
+    if (!run->ended && !found && !others) /* the task that wrote it may still come */
         return true;
     *right = found && !others &&
              (name->below || *name->text == '@' || !is_gone(run, name->text, own));
     return true;
 }
 
+/* Is everything that a finished task read and wrote still right? */
 static bool
 check_task(const struct run *run, uint32_t task, bool *right)
 {
@@ -328,8 +339,8 @@ check_task(const struct run *run, uint32_t task, bool *right)
 
 /* ---- what runs again ------------------------------------------------------- */
 
-/* Is what a task wrote in its last turn there, or has one of `others` written it
- * since? */
+/* Is the output of a task's last turn still there? `last`: the turns that wrote what the
+ * name holds now; `others`: those of them that are no sources of the name. */
 static bool
 is_there(const struct run *run, uint32_t task, const char *name, struct run_list last,
          struct run_list others)
@@ -341,6 +352,7 @@ is_there(const struct run *run, uint32_t task, const char *name, struct run_list
     return there;
 }
 
+/* Marks a task as not finished, and puts it on the work list of choose(), once. */
 static void
 run_again(struct run *run, uint32_t task, size_t *n)
 {
@@ -350,8 +362,9 @@ run_again(struct run *run, uint32_t task, size_t *n)
     t->finished = false;
 }
 
-/* Who wrote what a task is to read writes it again, if it is not among the last turns to
- * write it, or if others of these have written it since. */
+/* For a name that a task will read: each finished source whose output is not there any
+ * more runs again. That is impossible for a task in front of a fence that has been
+ * passed: all that came after it would have to run again as well. */
 static bool
 renew_sources(struct run *run, uint32_t task, const struct name *name,
               struct run_list last, struct run_list others, size_t *n)
@@ -373,6 +386,8 @@ renew_sources(struct run *run, uint32_t task, const struct name *name,
     return true;
 }
 
+/* Does that for all names that a task reads. `last` holds the last turns and, behind
+ * them, those that are no sources of the name. */
 static bool
 renew_inputs(struct run *run, uint32_t task, size_t *n)
 {
@@ -401,7 +416,9 @@ renew_inputs(struct run *run, uint32_t task, size_t *n)
     return ok;
 }
 
-/* A task that had begun before what it must wait for had ended has not finished. */
+/* A task that began before all tasks that it must wait for had ended, as the list is now,
+ * may have read too early: it is not finished. A gather has ended with the latest of the
+ * tasks that it waits for; edges come in the order in which these times are known. */
 static bool
 check_ends(struct run *run)
 {
@@ -424,7 +441,9 @@ check_ends(struct run *run)
     return ok;
 }
 
-/* Takes ->finished from all that must run again. */
+/* Clears ->finished of all tasks that must run again: first those that are not right by
+ * themselves, then, with a work list, all that come after such a task, and the sources of
+ * all that it reads. Each task is put on the list once, so this ends. */
 static bool
 choose(struct run *run)
 {
@@ -457,9 +476,12 @@ choose(struct run *run)
 
 /* ---- what is lost ----------------------------------------------------------- */
 
-/* What is to be done with a file that a task reads as nobody in the list has made it, and
- * that tasks have changed. If it was not there, it goes; if it is to be taken as it is,
- * the log says so. Of a key of a dictionary nothing is known. */
+/* A task reads a file that no earlier task of the list makes, but that a task has
+ * changed. If the file did not exist before the run it is removed. Otherwise it is lost,
+ * unless --again-in-place takes it as it is, which is logged. The same holds for an
+ * object @NAME, of which nothing can be known. `half`: the task that wrote it did not
+ * end. `act`: false only checks, so that nothing is removed before it is sure that the
+ * run is not refused. */
 static bool
 give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
 {
@@ -493,9 +515,9 @@ give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
     return take_as_given(run, name, false, &look);
 }
 
-/* A turn other than those that the list would have wrote what a task will read, or reads.
- * What nobody in the list writes any more is as somebody who is not in the list left
- * it. */
+/* Looks at all names of a turn that wrote what a task reads, although the list does not
+ * say so, and gives back those that are not as they should be. The output of a task that
+ * finished and that the list no longer has counts as a file from outside. */
 static bool
 give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t turn,
                bool act)
@@ -522,8 +544,8 @@ give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t
     return true;
 }
 
-/* Is all that a task reads, and that no task before it makes, what it was? `act`: it is
- * made so. */
+/* Checks the names that a task reads and that no earlier task makes, and the folders that
+ * it reads: are they as before the run? `act`: makes them so. */
 static bool
 check_given(struct run *run, uint32_t task, bool act)
 {
@@ -538,7 +560,8 @@ check_given(struct run *run, uint32_t task, bool act)
             continue;
         if (!find_last(run, name.text, &now, &n))
             return false;
-        if (!(turn = calloc(n + 1, sizeof *turn))) /* (acting may make more of them) */
+        /* a copy: acting adds turns, which makes `now` invalid */
+        if (!(turn = calloc(n + 1, sizeof *turn)))
             return rec_fail_memory(run->err);
         for (size_t k = 0; k < n; k++)
             turn[k] = now[k].src;
@@ -551,8 +574,8 @@ check_given(struct run *run, uint32_t task, bool act)
     return ok;
 }
 
-/* A file that was written by what the list does not have any more was there before the
- * rest of it was run. */
+/* A file that a task wrote which is not in the list, or no longer writes it, counts as a
+ * file that was there before the run: it must not be removed. */
 static void
 keep_of_others(struct run *run)
 {
@@ -572,6 +595,8 @@ keep_of_others(struct run *run)
     }
 }
 
+/* Called at each fence and at the end. At the end, tasks in front of fences are checked
+ * once more: what was unknown then, for the list was not whole, is known now. */
 bool
 run_resume(struct run *run)
 {

@@ -1,9 +1,10 @@
 /*
- * A service: the runs of several clients on one machine.
+ * A service: the runs of several clients on one machine, in one loop.
  *
- *     accept --- clients read what has come --- start_ready(): each in its turn --- clients are
- *        ^                                                                          told
- *        +------ wait for: a client, input, room, an answer, a process, a signal ----+
+ *     accept --- read clients' input --- start_ready(), in turn --- send results
+ *        ^                                                               |
+ *        +--- wait for: a client, input, room to send, an answer, -------+
+ *             the end of a process, a signal
  */
 #include "run.h"
 
@@ -12,13 +13,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Without descriptors or memory for another client it is tried again so late, seconds. */
-#define SHORTAGE 0.1
+/* Time before a client is accepted again after a lack of descriptors or memory, seconds:
+ * meanwhile the socket is not polled, for it would report the client at once. */
+#define SHORTAGE_PAUSE 0.1
 
 struct service {
     struct run_pool pool;
     const struct task_service *options;
-    struct rec_error *err; /* what a client could not be told */
+    struct rec_error *err; /* the first error that could not be sent to a client */
     bool failed;
     struct task_tally *tally;
     int socket;
@@ -82,6 +84,7 @@ drop_clients(struct service *s, bool all)
 
 /* ---- whose turn it is ---------------------------------------------------- */
 
+/* The run of a client if it has a ready task and may start it; else NULL. */
 static struct run *
 run_of(const struct service *s, size_t i)
 {
@@ -90,8 +93,9 @@ run_of(const struct service *s, size_t i)
                                                                                : NULL;
 }
 
-/* Of those that have not been asked in this round the one whose last task was started
- * longest ago; if some wait for room that others took, one of them. */
+/* The client that may start a task next: among those not asked in this round, the one
+ * whose last task was started longest ago. If the first task of some client has been
+ * overtaken often enough, only such clients are asked, so that it gets room. */
 static struct run *
 next_run(const struct service *s, uint64_t round)
 {
@@ -110,7 +114,8 @@ next_run(const struct service *s, uint64_t round)
     return next;
 }
 
-/* Starts one task of each in turn, as long as any fits. */
+/* Starts one task of each client in turn, as long as one fits. A started task overtakes
+ * the waiting first task of every other client: that is counted there. */
 static void
 start_ready(struct service *s)
 {
@@ -140,7 +145,7 @@ start_ready(struct service *s)
 static bool
 wait_for_events(struct service *s)
 {
-    double left = s->shortage ? SHORTAGE : INFINITY, next;
+    double left = s->shortage ? SHORTAGE_PAUSE : INFINITY, next;
     for (size_t i = 0; i < s->n; i++) {
         s->poll[i] = run_client_poll(s->client[i], &next);
         left = fmin(left, next);
@@ -169,7 +174,8 @@ end_all(struct service *s)
     }
 }
 
-/* After a signal only those are waited for whose tasks end. */
+/* Have clients come and all gone? After a signal, idle connections are not waited for,
+ * only runs whose tasks are ending. */
 static bool
 is_over(const struct service *s)
 {
@@ -186,7 +192,8 @@ serve(struct service *s)
         take_clients(s);
         for (size_t i = 0; i < s->n; i++)
             run_client_prepare(s->client[i], s->client, s->n);
-        if (s->pool.signals > 0) /* one that has just begun, too */
+        if (s->pool.signals >
+            0) /* each time, for a run may have begun since the signal */
             end_all(s);
         else
             start_ready(s);
@@ -215,7 +222,8 @@ task_serve(const struct task_run_options *options, const struct task_service *se
          rec_grow(&s.poll, &s.poll_room, 1, sizeof *s.poll, err);
     s.pool.serves = true;
     if (ok) {
-        sigaction(SIGCHLD, &plain, &before); /* who started us may have ignored it */
+        /* if our parent ignored SIGCHLD, we inherit that, and wait() would fail */
+        sigaction(SIGCHLD, &plain, &before);
         ok = run_watch_signals(&s.pool, err) &&
              (s.socket = run_socket_open(service->socket, &own, err)) >= 0;
         ok = ok && serve(&s);

@@ -1,4 +1,8 @@
-/* The socket of a service: it is there for its user alone, and only while it accepts. */
+/*
+ * The socket of a service. Only its user may connect, and its file exists only while the
+ * service accepts: it is made under another name, and renamed when it listens. A client
+ * may so wait for the file, and connect as soon as it is there.
+ */
 #include "run.h"
 
 #include <errno.h>
@@ -23,7 +27,8 @@ set_address(struct sockaddr_un *address, const char *path)
     snprintf(address->sun_path, sizeof address->sun_path, "%s", path);
 }
 
-/* Is there nothing, or a socket that nobody listens to? */
+/* Is the path free: no file, or a socket to which connect() is refused, as of a service
+ * that was killed? */
 static bool
 is_free(const char *path, struct rec_error *err)
 {
@@ -44,7 +49,8 @@ is_free(const char *path, struct rec_error *err)
            rec_fail(err, REC_IO, "%s: cannot listen: the socket is in use", path);
 }
 
-/* Its folder, locked, so that two services do not both replace a socket; -1: *err. */
+/* Opens and locks the folder of the socket, so that two services do not both find the
+ * path free and replace each other's socket. -1: *err. */
 static int
 lock_folder(const char *path, struct rec_error *err)
 {
@@ -60,11 +66,13 @@ lock_folder(const char *path, struct rec_error *err)
     if (fd < 0)
         fail(path, err);
     while (fd >= 0 && flock(fd, LOCK_EX) != 0 && errno == EINTR)
-        ; /* (a file system without locks has none) */
+        ; /* a file system without locks: go on without one */
     return fd;
 }
 
-/* A socket of another name in the folder, which nobody else may connect to. */
+/* Makes a listening socket under another name in the folder. The path through /proc/self
+ * is short, whatever the folder: sun_path has room for 107 bytes. The file must be our
+ * own and closed to others, which a file system may not support. -1: *err. */
 static int
 make_socket(int folder, const char *path, char name[40], struct stat *own,
             struct rec_error *err)
@@ -81,7 +89,7 @@ make_socket(int folder, const char *path, char name[40], struct stat *own,
     snprintf(name, 40, ".rampipe-socket-%ld", (long)getpid());
     snprintf(whole, sizeof whole, "/proc/self/fd/%d/%s", folder, name);
     set_address(&address, whole);
-    unlinkat(folder, name, 0); /* of a process of this number that was killed */
+    unlinkat(folder, name, 0); /* left by a killed process that had this number */
     mask = umask(0177);
     ok = bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
     umask(mask);

@@ -1,13 +1,19 @@
-/* Tasks become jobs of Slurm: a task's file, what sbatch is asked for, its number. */
+/*
+ * Submitting tasks as jobs of Slurm. FOLDER/N.task holds the record of task N, and the
+ * job runs this program on it: so timeouts, retries and streams are as in a local run.
+ * Slurm gets the resources of the task and the jobs that it waits for.
+ */
 #include "run_jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { AT_ONCE = 16 /* jobs that are submitted before others are looked at */ };
+/* Jobs to submit before events are looked at again: sbatch takes some milliseconds. */
+enum { SUBMITS_PER_STEP = 16 };
 
 /* ---- a task's file --------------------------------------------------------------- */
 
+/* Escapes a path as a value of a record. */
 static void
 put_path(FILE *out, const char *path)
 {
@@ -15,7 +21,8 @@ put_path(FILE *out, const char *path)
         fprintf(out, strchr(",%\t", *path) ? "%%%02X" : "%c", (unsigned char)*path);
 }
 
-/* READS without @ID.result: the runner of the job knows no other task. */
+/* Writes READS without names @ID.result: the runner in the job knows no other task, and
+ * would refuse the result of one. */
 static void
 put_reads(FILE *out, struct rec_str reads)
 {
@@ -34,8 +41,10 @@ put_reads(FILE *out, struct rec_str reads)
         fputs("\t-", out);
 }
 
-/* The record as it came, but what others print is a file, and so is what nobody asked
- * for. */
+/* The record of a task as the runner in the job gets it: as it came, except that its
+ * streams are files. stdin=@ID.stdout becomes the path of that output, and an output that
+ * the task does not name goes to FOLDER/N.out, so that it can be shown here if the task
+ * fails. Owned by the caller; NULL: an error. */
 static char *
 make_record(struct run *run, uint32_t task, struct rec_error *err)
 {
@@ -73,7 +82,9 @@ make_record(struct run *run, uint32_t task, struct rec_error *err)
 
 /* ---- submitting ------------------------------------------------------------------ */
 
-/* --dependency= of all that has not ended. */
+/* Adds --dependency= with the jobs of all tasks that this one waits for and that have not
+ * ended. jobs->edge remembers how far the edges have been used: they are in the order of
+ * the tasks, as submission is. */
 static bool
 add_dependencies(struct run *run, uint32_t task)
 {
@@ -100,7 +111,8 @@ add_dependencies(struct run *run, uint32_t task)
     return ok;
 }
 
-/* Longest time of all attempts and what is between them, minutes; 0: any. */
+/* The longest time that all attempts of a task and the pauses between them can take,
+ * minutes; 0: no limit, or one of more than a year. A minute is added for the runner. */
 static double
 longest(const struct run *run, const struct run_task *t)
 {
@@ -124,11 +136,12 @@ add_resources(struct run *run, uint32_t task)
             slurm_add(words, run->err, "--mem=%.0fK", ceil(t->memory / 1024))) &&
            (minutes <= 0 || slurm_add(words, run->err, "--time=%.0f", minutes)) &&
            add_dependencies(run, task) &&
-           /* what it reads will not come to be: it only stands for what is before it */
+           /* A task that it needs has failed: its job never starts, but later jobs wait
+            * for it in place of the jobs that it waits for (run_jobs.c). */
            (t->cause == REC_NONE || slurm_add(words, run->err, "--hold"));
 }
 
-/* The runner, and how it is to run this task. */
+/* Adds the command of the job: the runner, with the options of this run. */
 static bool
 add_runner(struct run *run, uint32_t task)
 {
@@ -166,7 +179,8 @@ make_command(struct run *run, uint32_t task)
            slurm_split(words, run->options->slurm, run->err) && add_runner(run, task);
 }
 
-/* sbatch says ID or ID;CLUSTER in its last line. */
+/* Keeps the number of a job: sbatch --parsable prints ID or ID;CLUSTER on a line of its
+ * own, maybe behind lines of the site's plugins. */
 static bool
 keep_id(struct run_jobs *jobs, uint32_t task, char *said, struct rec_error *err)
 {
@@ -209,10 +223,11 @@ bool
 run_jobs_submit(struct run *run)
 {
     struct run_jobs *jobs = run->jobs;
-    run->graph.nready = 0; /* that is Slurm's */
+    run->graph.nready = 0; /* Slurm decides what is ready: the heap is not used */
     if (!rec_grow(&jobs->job, &jobs->room, run->graph.n, sizeof *jobs->job, run->err))
         return false;
-    for (int i = 0; i < AT_ONCE && jobs->n < run->graph.n && !run->stopped; i++) {
+    for (int i = 0; i < SUBMITS_PER_STEP && jobs->n < run->graph.n && !run->stopped;
+         i++) {
         uint32_t task = (uint32_t)jobs->n++;
         jobs->job[task] = (struct job){.lives = false};
         if (run->graph.task[task].state == RUN_WAITS && !submit(run, task))

@@ -1,12 +1,12 @@
 /*
- * Workers: programs that stay alive and are given one call after the other.
+ * Workers: programs that stay alive and take one call after the other.
  *
  *     call --- idle worker of the same command, cwd, env --- "call ID TEXT ..." ---> it
  *          \-- or a new one; an idle one of another kind       "end ID STATUS ..." <---
  *              makes way if there are as many as cores
  *
- * No more workers are kept than there are cores. End of file on its socket tells one to
- * exit; the process may take as long as a task that is to end.
+ * No more workers are kept than there are cores. A worker is told to exit by end of file
+ * on its socket; if it does not, it gets SIGTERM after the grace time, and then SIGKILL.
  */
 #include "run.h"
 
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 12,   /* an answer is read in such pieces */
-    LONGEST = 1 << 26, /* bytes of an answer */
-    KEPT = 1 << 16     /* a larger buffer is given back after the call */
+    READ_BYTES = 1 << 12,       /* of one recv() */
+    ANSWER_MAX_BYTES = 1 << 26, /* of an answer */
+    BUFFER_KEPT_BYTES = 1 << 16 /* a larger buffer is freed after the call */
 };
 
 /* ---- those that are there --------------------------------------------------- */
@@ -89,7 +89,7 @@ is_kind(const char *kind, const struct run_task *task)
     return true;
 }
 
-/* The one that was used last: it is still warm. */
+/* An idle worker for a task; of several the one used last, whose caches are warm. */
 static struct run_slot *
 find_idle(struct run_pool *pool, const struct run_task *task)
 {
@@ -103,8 +103,8 @@ find_idle(struct run_pool *pool, const struct run_task *task)
     return found;
 }
 
-/* Idle ones end, those first that have been idle longest, until there is room for
- * another. */
+/* Tells idle workers to exit, the one that has been idle longest first, until there are
+ * fewer than cores, so that one more may be started. */
 static void
 make_way(struct run_pool *pool)
 {
@@ -160,7 +160,8 @@ launch(struct run *run, const struct run_task *task, struct run_slot *slot, int 
     return status;
 }
 
-/* 1; 0: *why is an errno; -1: *run->err. */
+/* Starts a worker in a free slot. Returns 1; 0: it cannot be started, *why is an errno;
+ * -1: *run->err. */
 static int
 start_worker(struct run *run, const struct run_task *task, struct run_slot **slot,
              int *why)
@@ -207,7 +208,7 @@ make_line(struct run *run, const struct run_task *task, struct run_worker *worke
     return true;
 }
 
-/* As much as it takes. False: it does not listen any more. */
+/* Sends as much of the call as the socket takes. False: the worker has closed it. */
 static bool
 send_more(struct run_worker *worker)
 {
@@ -230,14 +231,14 @@ run_worker_call(struct run *run, uint32_t task, struct run_slot **slot, int *why
                 return status;
         }
         worker = (*slot)->worker;
-        /* before it can begin: a resumed run looks for it, if this one is killed
-         * meanwhile; and before there is a line, which an idle worker would be sent */
+        /* The log comes first, so that a resumed run finds the worker if this runner is
+         * killed from here on; and if logging fails nothing has been sent. */
         if (!run_log_process(run, task, (*slot)->pid, worker->number, worker->began) ||
             !make_line(run, t, worker))
             return -1;
         if (!(heard = send_more(worker)))
             run_worker_leave(run->pool, *slot);
-    } while (!heard && !fresh); /* one that ended while it was idle: another */
+    } while (!heard && !fresh); /* an idle worker may have exited: take another one */
     worker->used = ++run->pool->used;
     worker->ntext = 0;
     return 1;
@@ -251,7 +252,8 @@ run_worker_events(const struct run_worker *worker)
 
 /* ---- what it says ------------------------------------------------------------- */
 
-/* A key of an answer, once; the text that it holds, NUL behind. */
+/* Takes KEY=VALUE of an answer. False: the key is not known, comes twice, or its value is
+ * not valid. */
 static bool
 take_key(struct run_attempt *attempt, char *key, char *value)
 {
@@ -279,7 +281,8 @@ take_key(struct run_attempt *attempt, char *key, char *value)
     return false;
 }
 
-/* end ID STATUS [KEY=VALUE]..., of which the fields get NULs behind them. */
+/* Reads an answer: end ID STATUS [KEY=VALUE]... The texts of *attempt are parts of
+ * `line`, which is cut into fields. */
 static bool
 read_answer(char *line, const char *id, struct run_attempt *attempt, uint64_t *status)
 {
@@ -304,8 +307,8 @@ read_answer(char *line, const char *id, struct run_attempt *attempt, uint64_t *s
     return true;
 }
 
-/* It does not keep to what a worker does: its call, if it has one, fails when it has
- * ended. */
+/* Kills a worker that broke the protocol. Its call, if it has one, fails in run_reap().
+ * */
 static void
 dismiss(struct run_slot *slot, const char *did, char *line)
 {
@@ -323,12 +326,13 @@ dismiss(struct run_slot *slot, const char *did, char *line)
             run->graph.task[slot->task].id, did, line);
     }
     hang_up(slot->worker);
-    slot->warned = true; /* nothing else comes of it */
+    slot->warned = true; /* no further signal is needed */
     slot->deadline = INFINITY;
     kill(-slot->pid, SIGKILL);
 }
 
-/* The worker is idle then, and may be given a call at once. */
+/* Ends the call that a line answers. The worker is idle then, and may get a new call at
+ * once. */
 static void
 take_answer(struct run_slot *slot, char *line)
 {
@@ -351,17 +355,18 @@ take_answer(struct run_slot *slot, char *line)
     free(copy);
 }
 
-/* Bytes have come. Nothing is said but one line, in answer to a call. */
+/* Takes new bytes of a worker, those behind `before`. It may write one line for each call
+ * and nothing else: anything more would be taken for the answer to the next call. */
 static void
 take_text(struct run_slot *slot, size_t before)
 {
     struct run_worker *worker = slot->worker;
     char *end = memchr(worker->text + before, '\n', worker->ntext - before);
-    if (slot->warned) { /* it is to end: what it says now is too late */
+    if (slot->warned) { /* after SIGTERM an answer is too late */
         worker->ntext = 0;
         return;
     }
-    if (slot->task == REC_NONE || (!end && worker->ntext > LONGEST)) {
+    if (slot->task == REC_NONE || (!end && worker->ntext > ANSWER_MAX_BYTES)) {
         worker->text[worker->ntext < 200 ? worker->ntext : 200] = '\0';
         dismiss(slot, "answered", worker->text);
     } else if (end) {
@@ -376,7 +381,7 @@ take_text(struct run_slot *slot, size_t before)
         else
             take_answer(slot, worker->text);
         worker->ntext = 0;
-        if (worker->text_room > KEPT) {
+        if (worker->text_room > BUFFER_KEPT_BYTES) {
             free(worker->text);
             worker->text = NULL;
             worker->text_room = 0;
@@ -390,11 +395,11 @@ run_worker_hear(struct run_pool *pool, size_t at)
     struct run_slot *slot = &pool->slot[at];
     struct run_worker *worker = slot->worker;
     struct rec_error err;
-    ssize_t n = PIECE;
+    ssize_t n = READ_BYTES;
     bool open = worker && worker->socket >= 0 && send_more(worker);
-    while (worker && worker->socket >= 0 && n == PIECE) {
-        if (!rec_grow(&worker->text, &worker->text_room, worker->ntext + PIECE + 1, 1,
-                      &err)) {
+    while (worker && worker->socket >= 0 && n == READ_BYTES) {
+        if (!rec_grow(&worker->text, &worker->text_room, worker->ntext + READ_BYTES + 1,
+                      1, &err)) {
             if (slot->task != REC_NONE) {
                 *slot->run->err = err;
                 run_give_up(slot->run);
@@ -403,7 +408,8 @@ run_worker_hear(struct run_pool *pool, size_t at)
             return;
         }
         do
-            n = recv(worker->socket, worker->text + worker->ntext, PIECE, MSG_DONTWAIT);
+            n = recv(worker->socket, worker->text + worker->ntext, READ_BYTES,
+                     MSG_DONTWAIT);
         while (n < 0 && errno == EINTR);
         if (n > 0) {
             worker->ntext += (size_t)n;
@@ -432,7 +438,7 @@ write_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
-/* What a file without a name holds is added to another, and is gone. */
+/* Appends the content of a nameless file to another file, and empties it. */
 static bool
 move_bytes(int from, int to)
 {
@@ -449,7 +455,7 @@ move_bytes(int from, int to)
     return at == 0 || ftruncate(from, 0) == 0;
 }
 
-/* To a file of the folder of logs. */
+/* Moves one output of a call to its file in the folder of logs. */
 static bool
 move_output(struct run *run, const struct run_task *task, int from, const char *kind)
 {

@@ -1,4 +1,4 @@
-/* Slurm's commands: making them, running them. */
+/* Making and running the commands of Slurm: sbatch, squeue, scancel, srun. */
 #include "slurm.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* ---- words ----------------------------------------------------------------- */
 
-/* Takes `word`. */
+/* Adds a word, and takes ownership of it; NULL stands for no memory. */
 static bool
 take(struct slurm_words *words, char *word, struct rec_error *err)
 {
@@ -71,8 +71,9 @@ slurm_free(struct slurm_words *words)
 
 /* ---- running them ------------------------------------------------------------ */
 
-/* In a group of its own, for a terminal's signals are for this process; but only the
- * group of this process may read from the terminal. */
+/* Starts a command in a process group of its own, so that Ctrl-C reaches this process
+ * only, which ends the command in its own way. If the command reads from the terminal it
+ * stays in our group: other groups would be stopped when they read. */
 static int
 spawn(const struct slurm_words *words, int input, int output, bool all,
       const sigset_t *mask, pid_t *pid)

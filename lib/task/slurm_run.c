@@ -1,8 +1,8 @@
 /*
- * A runner within an allocation of Slurm: srun carries its input, what it complains of
- * and its exit status, and copies its output here, for srun itself does not tell when
- * what it writes to is full, or has gone away. A signal goes to the runner, which ends
- * its tasks in its own way; from srun they would have got SIGKILL.
+ * A runner within an allocation of Slurm. srun carries its input, its standard error and
+ * its exit status. Its output is copied by this process, since srun does not report a
+ * full disk or a closed pipe. A signal is passed to the runner by scancel, and the runner
+ * ends its tasks in its own way; srun itself would send them SIGKILL.
  */
 #include "run.h"
 #include "slurm.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct allocation {
-    struct run_pool pool; /* its signals */
+    struct run_pool pool; /* only its part for signals is used */
     char name[100];       /* of the job */
     pid_t pid;
     int output;
@@ -41,7 +41,8 @@ cancel(struct allocation *a, const char *state, const char *how)
     return said != NULL;
 }
 
-/* The second time at once. */
+/* Ends the job: cancels it if it is pending, sends it SIGTERM if it runs. The second
+ * time, or if that fails, srun gets SIGTERM and ends the job at once. */
 static void
 end_job(struct allocation *a)
 {
@@ -52,7 +53,8 @@ end_job(struct allocation *a)
 
 /* ---- its output -------------------------------------------------------------- */
 
-/* False at the end. */
+/* Copies some output. False: there is no more. After an error of writing the rest is read
+ * and dropped, so that the runner is not blocked while it ends. */
 static bool
 copy_output(struct allocation *a)
 {
@@ -140,8 +142,9 @@ task_run_slurm(const struct task_slurm_options *options, char *const runner[],
     *exit_status = *signal_number = 0;
     gethostname(host, sizeof host - 1);
     snprintf(a.name, sizeof a.name, "runtasks-%s-%ld", host, (long)getpid());
-    setenv("SLURM_EXIT_ERROR", "4", 1); /* not 1: a task failed */
-    unsetenv("SLURM_JOB_ID");           /* it would be a step of that job */
+    setenv("SLURM_EXIT_ERROR", "4", 1); /* srun's own errors; its default, 1, means here
+                                         * that a task failed */
+    unsetenv("SLURM_JOB_ID");           /* else srun makes a step of that job */
     unsetenv("SLURM_JOBID");
     ok = make_command(&words, a.name, options, runner, err) &&
          run_watch_signals(&a.pool, err) &&

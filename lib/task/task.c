@@ -1,10 +1,10 @@
-/* Tasks, from records and as records. */
+/* Reading tasks from records, and writing them as records. */
 #include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Which fields of its record. */
+/* Indices of the fields of a task record. */
 enum { ID = 1, TIMEOUT, READS, WRITES, COMMAND };
 
 void
@@ -82,7 +82,7 @@ add_name(struct task_names *names, const char *name, struct rec_error *err)
     return true;
 }
 
-/* A name, unescaped and normalised; NULL: *err. */
+/* Reads a name, without its escapes and normalised; owned by the task. NULL: *err. */
 static const char *
 read_name(struct task *task, const struct rec_reader *reader, struct rec_str text,
           const char *what, struct rec_error *err)
@@ -123,8 +123,7 @@ read_names(struct task *task, const struct rec_reader *reader, struct rec_str li
     return true;
 }
 
-/* A key whose value is text with escapes, which stay: *value is NULL if it is not
- * there. */
+/* Reads a key whose value keeps its escapes; *value is NULL if there is no such key. */
 static bool
 read_text(struct task *task, const struct rec_reader *reader, const struct rec *rec,
           const char *key, const char **value, struct rec_error *err)
@@ -139,7 +138,7 @@ read_text(struct task *task, const struct rec_reader *reader, const struct rec *
     return (*value = rec_arena_copy(&task->arena, text, err)) != NULL;
 }
 
-/* A file of its own streams, which it reads or writes. */
+/* Reads the file of a stream, and adds it to the names that the task reads or writes. */
 static bool
 read_stream(struct task *task, const struct rec_reader *reader, const struct rec *rec,
             const char *key, const char **value, struct task_names *names,
@@ -245,7 +244,8 @@ task_check_free(struct task_check *check)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* Names, less those of its streams, which have keys of their own. */
+/* Writes names, except those of streams, which have keys of their own. Streams are told
+ * by their address, not their text: a file may be listed and be a stream as well. */
 static void
 put_names(struct rec_writer *writer, const struct task_names *names, const char *one,
           const char *other)

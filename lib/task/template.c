@@ -1,4 +1,8 @@
-/* Templates written out: each combination of values in turn, and its tasks. */
+/*
+ * Writing out templates. The combinations of values are counted like an odometer: nothing
+ * is stored for each, so a template may make more tasks than fit into memory. Equal tasks
+ * are known by their name and a hash of all texts that they are made of.
+ */
 #include "template.h"
 
 #include <math.h>
@@ -6,7 +10,8 @@
 
 /* ---- combinations -------------------------------------------------------- */
 
-/* The value that a parameter has now. */
+/* Sets ->now of a parameter to its present value: of its column in the present row, or of
+ * its list, where one entry may be a range of numbers. */
 static void
 bind(struct task_template *t, struct parameter *parameter)
 {
@@ -30,7 +35,7 @@ parameter_of(struct task_template *t, size_t i)
     return &t->parameter[t->part[t->at_part].first_parameter + i];
 }
 
-/* All parameters of the document to their first values, those of columns to the row's. */
+/* Sets all parameters of the document to their first values, or those of the row. */
 static void
 restart(struct task_template *t)
 {
@@ -66,7 +71,8 @@ turn(struct task_template *t)
     return false;
 }
 
-/* The next step of a combination, of a row, of a document. */
+/* Goes on to the next task: of the combination, else of the next combination, else of the
+ * next row, else of the next document. False: there is none. */
 static bool
 go_on(struct task_template *t)
 {
@@ -88,7 +94,8 @@ go_on(struct task_template *t)
 
 /* ---- texts --------------------------------------------------------------- */
 
-/* An error in what a line of the template became, with the values it became it by. */
+/* Reports an error in a text of the template, with the values that its parameters have:
+ * the error may be in the values. */
 static bool fail_at(const struct task_template *t, uint64_t line, struct rec_error *err,
                     const char *format, ...) REC_PRINTF(4, 5);
 
@@ -126,7 +133,7 @@ put(struct text *text, const char *bytes, size_t n, struct rec_error *err)
     return true;
 }
 
-/* What a pattern is with the values of now, in t->text until the next one. */
+/* Writes a pattern, with the present values, into t->text, and mixes it into t->mark. */
 static bool
 fill(struct task_template *t, const struct pattern *pattern, struct rec_error *err)
 {
@@ -146,7 +153,7 @@ fill(struct task_template *t, const struct pattern *pattern, struct rec_error *e
     return true;
 }
 
-/* A text that is the task's. NULL: *err. */
+/* Copies a text; the copy is owned by the task. NULL: *err. */
 static const char *
 keep(struct task *task, const struct text *text, struct rec_error *err)
 {
@@ -220,7 +227,8 @@ get_count(struct task_template *t, const struct pattern *pattern, const char *wh
                    what, (unsigned long long)least, t->text.bytes);
 }
 
-/* One of several executables of a job: its folder and variables come through env. */
+/* Puts env(1) in front of one of several executables of a job, with its folder and
+ * variables: the cwd= and env= of the task would be those of mpiexec. */
 static bool
 put_own(struct task_template *t, const struct executable *e, struct rec_error *err)
 {
@@ -363,7 +371,7 @@ get_id(struct task_template *t, const struct step *step, struct task *task,
     return (task->id = keep(task, &t->text, err)) != NULL;
 }
 
-/* Appends what a pattern is to the scratch of commands, in the record's escapes. */
+/* Appends a pattern, with the escapes of a record, to t->command, used as scratch. */
 static bool
 put_escaped(struct task_template *t, const struct pattern *pattern, struct rec_error *err)
 {
@@ -441,7 +449,8 @@ make_task(struct task_template *t, const struct step *step, struct task *task,
            get_stream(t, task, &step->error, &task->standard_error, &task->writes, err);
 }
 
-/* 1: it is new; 0: it is one that came before; -1: another one of its name came. */
+/* Returns 1 if a task is new, 0 if an equal one came before, -1 if a different one of the
+ * same name did, or on an error (*err). */
 static int
 remember(struct task_template *t, const struct step *step, const struct task *task,
          struct rec_error *err)

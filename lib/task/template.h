@@ -1,7 +1,7 @@
 /*
- * What reading a template and expanding it share. Texts of the template are the YAML
- * source's, which lives as long as it does; what lists hold lies in one array a kind, so
- * that a list is where it begins and how many it has.
+ * The parts of a template, shared by the files that read it and write it out. Its texts
+ * are owned by the YAML source, which lives as long as the template. All objects of one
+ * kind lie in one array; a list is the index of its first object and their number.
  *
  *     documents > steps > executables > patterns > pieces
  *               > parameters > values
@@ -50,7 +50,7 @@ struct step {
 struct value {
     struct rec_str text; /* ptr NULL: numbers */
     uint64_t from, to;
-    int width; /* they have at least so many digits */
+    int width; /* least number of digits, filled with zeros */
 };
 
 struct parameter {
@@ -59,8 +59,8 @@ struct parameter {
     size_t first, n; /* values; 0: it must be given */
     uint32_t column; /* of the rows; REC_NONE: in none */
     bool given;      /* values, by an option or by rows */
-    size_t place;    /* which value it has now, */
-    uint64_t offset; /* and which number of it */
+    size_t place;    /* index of its present value */
+    uint64_t offset; /* present number of that value, if it is a range: from + offset */
     struct rec_str now;
     char number[24];
 };
@@ -98,8 +98,8 @@ struct task_template {
     bool begun;
     size_t at_part, at_row, at_step;
     struct text text, command; /* of the task at hand */
-    uint64_t mark;             /* a hash of all that it is made of */
-    struct rec_map ids;        /* -> marks of the tasks before */
+    uint64_t mark;             /* a hash of all texts that it is made of */
+    struct rec_map ids;        /* id of an earlier task -> index of its mark in `known` */
     uint64_t *known;
     size_t nknown, known_room;
 };

@@ -1,5 +1,5 @@
-/* Templates, from YAML: parameters, tasks and their fields, each from a row of a
- * table. */
+/* Reading templates from YAML. The fields of each kind of map are a table of rows (name,
+ * function, offset), so that a field that has no row is an error with a list of names. */
 #include "template.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ struct field {
     const char *name;
     bool (*take)(struct task_template *t, const struct yaml_value *value, void *to,
                  struct rec_error *err);
-    size_t offset; /* in what the fields are of */
+    size_t offset; /* of the member that the function sets */
 };
 
 static bool fail_at(const struct task_template *t, uint64_t line, struct rec_error *err,
@@ -35,7 +35,7 @@ need(const struct task_template *t, const struct yaml_value *value, enum yaml_ki
                                           what, kinds[kind], kinds[value->kind]);
 }
 
-/* The members of a map, each by its row. */
+/* Takes all members of a map, each by the function of its row. */
 static bool
 take_fields(struct task_template *t, const struct yaml_value *map, const char *what,
             const struct field *fields, void *to, struct rec_error *err)
@@ -74,7 +74,7 @@ add_piece(struct task_template *t, struct pattern *pattern, struct rec_str text,
     return true;
 }
 
-/* The {name} that a text begins with; it is cut off. */
+/* Adds the {name} with which a text begins, and cuts it off the text. */
 static bool
 add_parameter(struct task_template *t, struct pattern *pattern, struct rec_str *text,
               struct rec_error *err)
@@ -172,7 +172,7 @@ push_pattern(struct task_template *t, struct patterns *list, struct pattern patt
     return true;
 }
 
-/* Texts, or one of them, each with `front` before it. */
+/* Adds a text, or a list of texts, as patterns, each with `front` before it. */
 static bool
 add_patterns(struct task_template *t, const struct yaml_value *value,
              struct patterns *list, const char *front, struct rec_error *err)

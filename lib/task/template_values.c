@@ -8,7 +8,7 @@
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* A..B? 1; 0: it is a text; -1: it is none that can be. */
+/* Reads a range A..B. Returns 1; 0: it is another text; -1: a range that is not valid. */
 static int
 read_range(struct rec_str text, struct value *value)
 {
@@ -66,7 +66,7 @@ no_such_parameter(const struct task_template *t, struct rec_str name,
                     *names ? names : "none");
 }
 
-/* Lines of UTF-8, without control characters. */
+/* Is it UTF-8 without control characters, except line ends? */
 static bool
 is_value(struct rec_str text)
 {
@@ -77,7 +77,8 @@ is_value(struct rec_str text)
     return true;
 }
 
-/* One value of an option's list, without its escapes; what has some is no range. */
+/* Adds one value of an option's list, without its escapes. A value with escapes is never
+ * a range. */
 static bool
 add_escaped(struct task_template *t, struct parameter *parameter, struct rec_str part,
             struct rec_error *err)
@@ -132,7 +133,7 @@ fail_row(const struct rec_reader *reader, const struct csv_row *row,
     return rec_fail_at(err, rec_reader_file(reader), row->line, "%s", text);
 }
 
-/* The first row: which parameters the columns are. */
+/* Takes the first row: the names of the parameters to which the columns belong. */
 static bool
 read_names(struct task_template *t, const struct rec_reader *reader,
            const struct csv_row *row, struct rec_error *err)
