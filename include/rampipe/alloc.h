@@ -341,6 +341,9 @@ struct alloc_chooser {
      * chooser has no state. */
     void *(*open)(const struct alloc_choice *choice, struct rec_error *err);
     void (*free)(void *self);
+    /* A job has arrived. Called once for each, in order of arrival, before any decision
+     * about it; NULL: the chooser needs not be told. False: *err. */
+    bool (*arrive)(void *self, const struct graph_job *job, struct rec_error *err);
     /* Sets *choice to an alternative that was tried and can start, to ALLOC_NONE (the job
      * waits, or is blocked by what kept the last alternative from starting) or to
      * ALLOC_REFUSED. False: *err. */

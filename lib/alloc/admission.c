@@ -411,8 +411,11 @@ alloc_admission_arrive(struct alloc_admission *a, const struct graph_job *job,
                        struct rec_error *err)
 {
     const struct alloc_question *q = &a->question;
+    const struct alloc_choosing *choosing = a->options.choosing;
     bool started;
-    if (!question_arrive(&a->question, job, err))
+    if (!question_arrive(&a->question, job, err) ||
+        (choosing->chooser->arrive &&
+         !choosing->chooser->arrive(choosing->self, job, err)))
         return false;
     /* A new job does not overtake waiting ones, unless the order puts it before them: it
      * joins the queue, and the queue is tried. */

@@ -507,5 +507,5 @@ decide(void *self, struct alloc_question *q, uint32_t *choice, struct rec_error 
            take_answer(agent, q, line, choice, err);
 }
 
-const struct alloc_chooser alloc_agent_chooser = {"agent", NULL, true,
-                                                  NULL,    NULL, decide};
+const struct alloc_chooser alloc_agent_chooser = {
+    .name = "agent", .observes = true, .decide = decide};

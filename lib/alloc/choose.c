@@ -97,13 +97,15 @@ fewest_servers(void *self, struct alloc_question *q, uint32_t *choice,
 }
 
 const struct alloc_chooser alloc_choosers[] = {
-    {"first", NULL, false, NULL, NULL, first},
-    {"first-degree", NULL, false, NULL, NULL, first_degree},
-    {"fastest", NULL, false, NULL, NULL, fastest},
-    {"fewest-servers", NULL, false, NULL, NULL, fewest_servers},
-    {"learned", "FILE", true, alloc_scorer_open, alloc_scorer_free, alloc_scorer_decide},
-    {"rollout", "N", true, alloc_rollout_open, alloc_rollout_free, alloc_rollout_decide},
-    {NULL, NULL, false, NULL, NULL, NULL}};
+    {"first", NULL, false, NULL, NULL, NULL, first},
+    {"first-degree", NULL, false, NULL, NULL, NULL, first_degree},
+    {"fastest", NULL, false, NULL, NULL, NULL, fastest},
+    {"fewest-servers", NULL, false, NULL, NULL, NULL, fewest_servers},
+    {"learned", "FILE", true, alloc_scorer_open, alloc_scorer_free, NULL,
+     alloc_scorer_decide},
+    {"rollout", "N", true, alloc_rollout_open, alloc_rollout_free, alloc_rollout_arrive,
+     alloc_rollout_decide},
+    {NULL, NULL, false, NULL, NULL, NULL, NULL}};
 
 const struct alloc_chooser *
 alloc_chooser_find(struct rec_str name)

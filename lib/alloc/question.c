@@ -186,7 +186,6 @@ question_arrive(struct alloc_question *q, const struct graph_job *job,
                 struct rec_error *err)
 {
     double work;
-    q->arrivals++;
     if (!q->features)
         return true;
     if (!work_of(q, job, &work, err))

@@ -25,7 +25,6 @@ struct alloc_question {
     const struct graph_store *store;         /* borrowed */
     struct pricer *pricer;                   /* borrowed */
     double now;                              /* seconds */
-    uint64_t arrivals;                       /* jobs that have come so far */
     uint32_t nfree;                          /* servers */
     const struct graph_job *job;
     struct rec_str rest;       /* names of the alternatives from tried[nknown] on */
@@ -48,7 +47,7 @@ struct alloc_question {
     bool may_wait;   /* an alternative lacked free servers, and may fit later */
 };
 
-/* Counts the arrival of a job, also for the features. */
+/* Counts the arrival of a job for the features. */
 bool question_arrive(struct alloc_question *question, const struct graph_job *job,
                      struct rec_error *err) REC_MUST_CHECK;
 /* Begins to decide a job; what was known of the last one is void. */

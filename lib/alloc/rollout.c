@@ -28,7 +28,6 @@ struct rollout {
     struct alloc_admission *admission; /* where futures are played; NULL: not yet open */
     struct past *past; /* a ring of PAST_JOBS; past[next] is overwritten */
     size_t npast, next;
-    uint64_t arrived;       /* question->arrivals when a job was last remembered */
     double last;            /* arrival of the last of them, seconds */
     struct graph_job *jobs; /* of all futures, one future after the other */
     uint64_t accepted;      /* in the future that is being played */
@@ -92,26 +91,19 @@ alloc_rollout_free(void *self)
     free(r);
 }
 
-/*
- * Puts the job of a question into the ring, if jobs have arrived since the last one was
- * put there: a waiting job is asked about several times. With a queue that is not exact.
- * A job that arrives while others wait is asked about later; a waiting job that is asked
- * about first is then put there in its place.
- */
-static bool
-remember(struct rollout *r, const struct alloc_question *q, struct rec_error *err)
+/* Puts a job into the ring as it arrives. At decisions it would be too late: a waiting job
+ * is decided several times, and others have arrived meanwhile. */
+bool
+alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *err)
 {
-    const struct graph_job *job = q->job;
+    struct rollout *r = self;
     struct past *past = &r->past[r->next];
-    char *graphs;
-    if (q->arrivals == r->arrived)
-        return true;
-    if (!(graphs = strndup(job->graphs.ptr, job->graphs.len)))
+    char *graphs = strndup(job->graphs.ptr, job->graphs.len);
+    if (!graphs)
         return rec_fail_memory(err);
     free(past->graphs);
     *past = (struct past){graphs, job->steps, job->deadline,
-                          r->arrived ? job->arrival - r->last : (double)NAN};
-    r->arrived = q->arrivals;
+                          r->npast ? job->arrival - r->last : (double)NAN};
     r->last = job->arrival;
     r->next = (r->next + 1) % PAST_JOBS;
     r->npast += r->npast < PAST_JOBS;
@@ -216,7 +208,7 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
     double best = 0;
     bool can_start = false;
 
-    if ((!r->admission && !open_admission(r, err)) || !remember(r, q, err))
+    if (!r->admission && !open_admission(r, err))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         const struct alloc_alternative *alternative = alloc_question_try(q, i, err);
@@ -230,7 +222,7 @@ alloc_rollout_decide(void *self, struct alloc_question *q, uint32_t *choice,
     if (!r->choice.base->chooser->decide(r->choice.base->self, q, &base, err))
         return false;
     *choice = base;
-    if (r->arrived < 2)
+    if (r->npast < 2)
         return true;
     draw_futures(r, q->now);
     if (!play(r, q, base == ALLOC_REFUSED ? NULL : &q->tried[base].alternative,
