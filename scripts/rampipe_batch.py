@@ -127,6 +127,7 @@ import time
 import types
 import warnings
 import weakref
+from array import array
 
 import rampipe_link
 import rampipe_shared
@@ -214,7 +215,7 @@ class Batch:
 
     def _reset(self):
         self._number = self._programs = self._fences = self._shared = self._sent = 0
-        self._names, self._waiting, self._functions = set(), {}, {}
+        self._names, self._numbers, self._waiting, self._functions = set(), {}, {}, {}
         self._worker = self._main = None
         self._stores = []
 
@@ -548,8 +549,9 @@ class Batch:
                 while name in self._names:
                     self._number += 1
                     name = f"{called}-{self._number}"
+                self._numbers.setdefault(called, array("Q")).append(self._number)
             else:
-                if name in self._names or name in self._waiting:
+                if name in self._names or self._is_automatic(name):
                     raise ValueError(f"there is a task {name!r} already")
                 self._names.add(name)
             task = Task(self, link, name, self._number, record, files)
@@ -558,6 +560,11 @@ class Batch:
             else:
                 self._waiting[name] = task
         return task
+
+    def _is_automatic(self, name):
+        """Whether a task without a name of its own was given this one. Only the numbers are kept, 8 bytes a task."""
+        called, _, number = name.rpartition("-")
+        return re.fullmatch("[1-9][0-9]*", number) and int(number) in self._numbers.get(called, ())
 
     def _start(self, tasks):
         """Sends tasks as the next ones of the sequential program. Either all are sent or, if one of them

@@ -264,11 +264,9 @@ class Task(_Common):
         status, more = self._attempt()
         if status == "timeout":
             return TaskTimeout(self.id, "took longer than its timeout, and was killed")
-        if "result" in more:
-            error = self._raised()
-            if error is not None:
-                return error
         status = status or keys.get("status", cause)
+        if "result" in more and status != "no_output":  # then the call returned, and its result is a value
+            return self._raised()
         if cause != "failed":
             return TaskFailed(self.id, f"was not run: {cause}", cause)
         if status == "no_output":
@@ -291,8 +289,6 @@ class Task(_Common):
         (kind, message, traceback) if the exception itself cannot be passed on."""
         try:
             loaded = pickle.loads(self._bytes())
-            if not isinstance(loaded, tuple):
-                return None  # the call returned, but the task failed for another reason (a missing file)
             if len(loaded) == 3:
                 what, message, text = loaded
                 if what == "input":

@@ -209,6 +209,11 @@ def errors():
         raises(TypeError, "stdin takes a file, or what a process or job printed", b.process, "cat", stdin=own.stdout)
         raises(TypeError, "may be any, is known to get", f, calls.add, b.process("true", ok="any").result)
         raises(ValueError, "there is a task 'own' already", f, calls.add, name="own")
+        plain = f(calls.add, 1)
+        raises(ValueError, f"there is a task {plain.name!r} already", f, calls.add, name=plain.name)
+        # a tuple that the call returned is not taken for the exception of one that failed
+        untidy = f(divmod, 7, 2, writes="never made")
+        assert raises(TaskFailed, "has not made a file", untidy.result.get).status == "no_output"
         raises(ValueError, "the name of a task is", f, calls.add, name="a,b")
         raises(ValueError, "timeout must be more than 0", f, calls.add, timeout=0)
         raises(ValueError, "cores must be 1 to 2, got 3", f, calls.add, options={"cores": 3})
