@@ -148,3 +148,8 @@ said_everywhere() { # tool option value...: the option's names
         grep -qw -- "$target" text || { echo "$target is not in make help"; return 1; }
     done
 }
+
+@test "house: no line of C is longer than 90 columns, comments and strings included" {
+    cd "$ROOT"
+    LC_ALL=C.UTF-8 run -1 grep -rnE '^.{91,}$' --include='*.[ch]' lib include tools tests
+}

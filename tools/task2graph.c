@@ -290,7 +290,8 @@ warn_of_late(struct cli *cli, const struct task_late *late)
     if (late->n == 1)
         cli_warn(
             cli,
-            "'%s' is not there, and is read before task '%s' writes it: '%s' stands too late",
+            "'%s' is not there, and is read before task '%s' writes it: '%s' stands too "
+            "late",
             late->name, late->writer, late->writer);
     if (late->n > 1)
         cli_warn(

@@ -91,8 +91,8 @@ alloc_rollout_free(void *self)
     free(r);
 }
 
-/* Puts a job into the ring as it arrives. At decisions it would be too late: a waiting job
- * is decided several times, and others have arrived meanwhile. */
+/* Puts a job into the ring as it arrives. At decisions it would be too late: a waiting
+ * job is decided several times, and others have arrived meanwhile. */
 bool
 alloc_rollout_arrive(void *self, const struct graph_job *job, struct rec_error *err)
 {
