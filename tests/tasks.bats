@@ -202,7 +202,7 @@ C
     until [ -e begun ]; do sleep 0.01; done
     kill -9 $!
     status_is 4 runtasks --grace 10ms --resume log tasks.rec
-    grep -q 'log: in use' err
+    grep -q 'log: the log is in use' err
     runtasks --resume log tasks.rec >out
     grep -q '^done' out
 }
@@ -261,8 +261,8 @@ C
     }
     task a - - true env==x | refused "env of task 'a' must be NAME=VALUE,..., got '=x'"
     task a - - true "env=$(printf '%090d' 0)" | refused "got '0*'$"
-    task a - - true stdout=@x | refused "stdout and stderr of task 'a' go to files"
-    task a - - true stderr=@x | refused "stdout and stderr of task 'a' go to files"
+    task a - - true stdout=@x | refused "stdout= and stderr= of task 'a' must be files"
+    task a - - true stderr=@x | refused "stdout= and stderr= of task 'a' must be files"
     { task a - - true stdout=x; task b - - cat stdin=@a.stderr; } | refused "the stderr of task 'a' is needed, but not kept"
     { task a - - true stderr=x; task b - - cat stdin=@a.stdout; } | refused "the stdout of task 'a' is needed, but not kept"
     { task a - - 'sh -c "echo said >&2"' stderr=x; task b - - cat stdin=@a.stderr stdout=y cwd=/; } >tasks.rec
@@ -287,7 +287,7 @@ C
     status_is 1 runtasks -j 1 tasks.rec
     [ "$(sed -n 's/^attempt\t\([^\t]*\)\t1\t[^\t]*\t[^\t]*\t\([^\t]*\)\t.*/\1 \2/p' out | paste -sd ,)" = \
         'none ENOENT,no_x EACCES,no_cwd ENOENT,no_input ENOENT,no_stdout ENOENT,no_stderr ENOENT,segv SIGSEGV,real SIG40,seven 7' ]
-    grep -qx "runtasks: warning: task 'no_x' failed: cannot be started, EACCES" err
+    grep -qx "runtasks: warning: task 'no_x' failed: it cannot be started: EACCES" err
     grep -qx "runtasks: warning: task 'segv' failed: SIGSEGV" err
 }
 

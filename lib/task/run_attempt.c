@@ -64,7 +64,7 @@ warn_of_failure(struct run *run, const struct run_task *t, const char *status,
     else
         run_warn(run, "task '%s' failed: %s%s%s", t->id,
                  *status >= '0' && *status <= '9' ? "exit status "
-                 : *status == 'E'                 ? "cannot be started, "
+                 : *status == 'E'                 ? "it cannot be started: "
                                                   : "",
                  status, in_all);
     run_list_half(t, run->began + start, half, sizeof half);
