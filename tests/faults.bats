@@ -202,7 +202,7 @@ SBATCH
     cp slurm/sbatch right
     printf '#!/bin/sh\necho hello\n' >slurm/sbatch
     jobs 4
-    grep -qx "runtasks: sbatch: no number of a job, but 'hello'" err
+    grep -qx "runtasks: sbatch: must print the number of the job, got 'hello'" err
     for wrong in 's/t0.1/tx/' 's/t0.2/tx/' 's/user=0.1/user=x/' 's/system=0/system=x/' 's/memory=1/memory=x/' \
         's/began=1/began=x/' 's/t2/tx/'; do
         sed "$wrong" right >slurm/sbatch

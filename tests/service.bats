@@ -23,12 +23,12 @@ scenario() { python3 -S "$ROOT/tests/service.py" "$@" 3>&-; }
 @test "--listen: options that it does not have" {
     for option in '-o x' --partial --progress in.rec; do
         run -2 runtasks --listen s $option
-        [ "$output" = "runtasks: with --listen tasks come from clients, who are told what they came to: there is no FILE, --output, --partial or --progress" ]
+        [ "$output" = "runtasks: with --listen, tasks come from clients, and results go to them: leave out FILE, --output, --partial and --progress" ]
     done
     run -2 runtasks --orphans=cancel
     [ "$output" = 'runtasks: --orphans is for --listen' ]
     run -2 runtasks --listen "$(printf '%0108d' 0)"
-    [ "$output" = 'runtasks: --listen: the path of a socket has 1 to 107 bytes' ]
+    [ "$output" = 'runtasks: --listen: the path of a socket must have 1 to 107 bytes' ]
     run -2 runtasks --listen ''
     [ ! -e s ]
 }

@@ -188,15 +188,15 @@ def refused():
     """What is no stream of a client."""
     service = Service()
     stays = Client("stays")
-    name = "the name of a client is 1 to 64 of A-Z a-z 0-9 . _ -, and does not begin with a dot"
+    name = "the name of a client must be 1 to 64 of the characters A-Z a-z 0-9 . _ -, and must not begin with a dot"
     header = "#rampipe\t1\n"
     for i, (sent, told) in enumerate([
-            (task("a", "true"), "1: a client begins with the header '#rampipe', TAB, 1: its #end says that it has sent all"),
+            (task("a", "true"), "1: a client must first send the header '#rampipe', TAB, 1, so that #end can show that its stream is complete"),
             (header + "client\t.a\n", "2: " + name),
             (header + "client\ta/b\n", "2: " + name),
             (header + "client\t%s\n" % (65 * "a"), "2: " + name),
             (header + "client\n", None),
-            (header + "fence\tx\nclient\ta\n", "3: a client record comes once, before all others"),
+            (header + "fence\tx\nclient\ta\n", "3: a client record may come only once, before all other records"),
             ("#rampipe\t2\n", "1: the stream is of version 2 of the format, this program reads version 1"),
             ("x\0y\n", "1: a NUL byte stands inside the line: this is no text"),
             ("\x1f", None),
@@ -214,7 +214,7 @@ def refused():
         else:
             assert records[-1] != ["#end"], (sent, records)
     same = Client("stays", task("a", "true"))
-    assert error(same.finish()) == "client 'stays': there is one of this name, which has not ended"
+    assert error(same.finish()) == "client 'stays': another client of this name has not ended yet"
     stays.send(task("a", "true"))
     assert ids(whole(stays.join()), "done") == ["a"]
     service.end()
@@ -332,7 +332,7 @@ def stale():
     open("socket", "w").write("mine")
     second = subprocess.run(["runtasks", "--listen", "socket"], stderr=subprocess.PIPE, text=True)
     assert second.returncode == 4
-    assert second.stderr == "runtasks: socket: cannot listen: it is there, and no socket\n", second.stderr
+    assert second.stderr == "runtasks: socket: cannot listen: the file exists, and is not a socket\n", second.stderr
     assert open("socket").read() == "mine"
     second = subprocess.run(["runtasks", "--listen", "no/socket"], stderr=subprocess.PIPE, text=True)
     assert second.returncode == 4

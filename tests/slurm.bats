@@ -253,7 +253,7 @@ setup() {
         status_is 4 runtasks --engine $engine --slurm-options '--partition=none' tasks.rec
         grep -q 'nvalid partition' err
         status_is 2 runtasks --engine $engine --slurm-options "'--partition" tasks.rec
-        grep -q 'a quote is open' err
+        grep -q 'a quote is not closed' err
         { sed 's/^SlurmctldPort=.*/SlurmctldPort=1/' "$SLURM_CONF" && echo MessageTimeout=1; } >away.conf
         SLURM_CONF=$PWD/away.conf status_is 4 runtasks --engine $engine tasks.rec
         grep -q 'Unable to contact slurm controller' err

@@ -202,7 +202,7 @@ C
     until [ -e begun ]; do sleep 0.01; done
     kill -9 $!
     status_is 4 runtasks --grace 10ms --resume log tasks.rec
-    grep -q 'log: in use' err
+    grep -q 'log: the log is in use' err
     runtasks --resume log tasks.rec >out
     grep -q '^done' out
 }
@@ -261,10 +261,10 @@ C
     }
     task a - - true env==x | refused "env of task 'a' must be NAME=VALUE,..., got '=x'"
     task a - - true "env=$(printf '%090d' 0)" | refused "got '0*'$"
-    task a - - true stdout=@x | refused "stdout and stderr of task 'a' go to files"
-    task a - - true stderr=@x | refused "stdout and stderr of task 'a' go to files"
-    { task a - - true stdout=x; task b - - cat stdin=@a.stderr; } | refused "the stderr of task 'a' is kept nowhere"
-    { task a - - true stderr=x; task b - - cat stdin=@a.stdout; } | refused "the stdout of task 'a' is kept nowhere"
+    task a - - true stdout=@x | refused "stdout= and stderr= of task 'a' must be files"
+    task a - - true stderr=@x | refused "stdout= and stderr= of task 'a' must be files"
+    { task a - - true stdout=x; task b - - cat stdin=@a.stderr; } | refused "the stderr of task 'a' is needed, but not kept"
+    { task a - - true stderr=x; task b - - cat stdin=@a.stdout; } | refused "the stdout of task 'a' is needed, but not kept"
     { task a - - 'sh -c "echo said >&2"' stderr=x; task b - - cat stdin=@a.stderr stdout=y cwd=/; } >tasks.rec
     status_is 0 runtasks --log log tasks.rec
     [ "$(cat y)" = said ]
@@ -287,7 +287,7 @@ C
     status_is 1 runtasks -j 1 tasks.rec
     [ "$(sed -n 's/^attempt\t\([^\t]*\)\t1\t[^\t]*\t[^\t]*\t\([^\t]*\)\t.*/\1 \2/p' out | paste -sd ,)" = \
         'none ENOENT,no_x EACCES,no_cwd ENOENT,no_input ENOENT,no_stdout ENOENT,no_stderr ENOENT,segv SIGSEGV,real SIG40,seven 7' ]
-    grep -qx "runtasks: warning: task 'no_x' failed: cannot be started, EACCES" err
+    grep -qx "runtasks: warning: task 'no_x' failed: it cannot be started: EACCES" err
     grep -qx "runtasks: warning: task 'segv' failed: SIGSEGV" err
 }
 
@@ -370,16 +370,16 @@ C
         status_is "$1" runtasks --resume log tasks.rec
         grep -q "^runtasks: log:.*$2" err && cmp log before
     }
-    printf 'my notes' >log && refused 3 'no log of a run'
-    printf 'my notes\n' >log && refused 3 'no log of a run'
-    printf 'task\ta\tinf\t-\t-\ttrue\nmy notes' >log && refused 3 'no log of a run'
+    printf 'my notes' >log && refused 3 'this file is not the log of a run'
+    printf 'my notes\n' >log && refused 3 'this file is not the log of a run'
+    printf 'task\ta\tinf\t-\t-\ttrue\nmy notes' >log && refused 3 'this file is not the log of a run'
     printf 'task\ta\tinf\t-\t-\t"true\n' >log && refused 3 'quote'
     printf 'attempt\ta\t1\t0\n' >log && refused 3 'attempt'
     printf 'my notes' >log && status_is 3 runtasks --log log tasks.rec && [ "$(cat log)" = 'my notes' ]
     mkdir folder && status_is 4 runtasks --resume folder tasks.rec
     grep -qx 'runtasks: folder: Is a directory' err
     status_is 4 runtasks --resume /dev/null tasks.rec
-    grep -qx 'runtasks: /dev/null: not a file that can be read again' err
+    grep -qx 'runtasks: /dev/null: cannot resume from this log: it must be a regular file' err
     # a log with comments, an attempt of a task that is not in the list, and a line that was cut
     printf '# mine\nattempt\ta\t1\t0\t1\t0\nattempt\tz\t1\t0\t1\t0\nmark\n' >log
     status_is 0 runtasks --resume log tasks.rec

@@ -36,12 +36,15 @@ read_engine(struct cli *cli, const struct runtasks_args *args, size_t *engine)
     if (*engine == LOCAL && args->slurm_options_given)
         return cli_usage(cli, "--slurm-options is for --engine slurm and slurm-jobs");
     if (*engine == SLURM_JOBS && (args->jobs_given || args->memory_given))
-        return cli_usage(cli, "with --engine slurm-jobs what tasks share is Slurm's: "
-                              "there is no --jobs or --memory");
+        return cli_usage(
+            cli,
+            "with --engine slurm-jobs Slurm divides cores and memory among the tasks: "
+            "leave out --jobs and --memory");
     if (*engine == SLURM_JOBS && args->resume_given)
-        return cli_usage(cli,
-                         "--engine slurm-jobs cannot --resume: jobs of a run that was "
-                         "killed may still run");
+        return cli_usage(
+            cli,
+            "--engine slurm-jobs cannot be used with --resume: jobs of a killed run may "
+            "still be running");
     return true;
 }
 
@@ -57,11 +60,12 @@ read_service(struct cli *cli, const struct runtasks_args *args, bool *cancel)
         return !args->orphans_given || cli_usage(cli, "--orphans is for --listen");
     if (cli->nfiles > 0 || args->output_given || args->partial_given ||
         args->progress_given)
-        return cli_usage(cli,
-                         "with --listen tasks come from clients, who are told what they "
-                         "came to: there is no FILE, --output, --partial or --progress");
+        return cli_usage(
+            cli,
+            "with --listen, tasks come from clients, and results go to them: leave out "
+            "FILE, --output, --partial and --progress");
     return (*args->listen_arg && strlen(args->listen_arg) <= TASK_SOCKET_MAX) ||
-           cli_usage(cli, "--listen: the path of a socket has 1 to %d bytes",
+           cli_usage(cli, "--listen: the path of a socket must have 1 to %d bytes",
                      TASK_SOCKET_MAX);
 }
 
@@ -81,7 +85,7 @@ read_options(struct cli *cli, const struct runtasks_args *args,
         return false;
     if (args->log_given && args->resume_given &&
         strcmp(args->log_arg, args->resume_arg) != 0)
-        return cli_usage(cli, "--resume goes on with its own log: it needs no --log");
+        return cli_usage(cli, "--resume appends to its own log: leave out --log");
     options->cores = (uint32_t)cores;
     options->fail_fast = args->fail_fast_given;
     options->brief = args->brief_given;
@@ -177,7 +181,7 @@ run_tasks(struct cli *cli, const struct task_run_options *options, const char *s
         size_t used = strlen(cli->err.text);
         if (tally.lost)
             snprintf(cli->err.text + used, sizeof cli->err.text - used,
-                     " (--again-in-place takes it as it is)");
+                     " (--again-in-place uses it as it is)");
         return false;
     }
     if (signal_number)

@@ -34,7 +34,7 @@ read_options(struct reading *r, const struct task2graph_args *args)
               : args->check_given    ? TASK_CHECK
                                      : TASK_GRAPH;
     if (r->form != TASK_GRAPH && (args->no_job_given || args->costs_given))
-        return cli_usage(r->cli, "--%s is of a graph of records",
+        return cli_usage(r->cli, "--%s cannot be used with --dot, --makefile or --check",
                          args->no_job_given ? "no-job" : "costs");
     r->job = !args->no_job_given;
     r->name = args->name_arg;
@@ -44,7 +44,7 @@ read_options(struct reading *r, const struct task2graph_args *args)
     if (args->costs_given && args->template_given && strcmp(args->costs_arg, "-") == 0)
         return cli_usage(r->cli, "--costs with --template must be a file, not -");
     if (!args->template_given && (args->set_given || args->limit_given))
-        return cli_usage(r->cli, "--%s belongs to --template",
+        return cli_usage(r->cli, "--%s needs --template",
                          args->set_given ? "set" : "limit");
     return cli_seconds(r->cli, "cost", args->cost_arg, false, &r->cost);
 }
@@ -66,7 +66,7 @@ read_costs(struct reading *r, const char *path)
     struct rec_reader *reader;
     bool ok;
     if (strcmp(path, "-") == 0 && cli_is_standard(cli))
-        return cli_usage(cli, "--costs - and the tasks are both standard input");
+        return cli_usage(cli, "--costs - and the tasks cannot both be standard input");
     reader = rec_reader_open(&path, 1, &options, &cli->err);
     ok = reader && task_costs_read(&r->costs, reader, &cli->err);
     rec_reader_close(reader);
@@ -90,9 +90,10 @@ static void
 say_unmeasured(const struct reading *r, const char *path)
 {
     if (r->unmeasured > 0)
-        cli_warn(r->cli,
-                 "%llu of %llu tasks were not done in %s: their cost is not measured",
-                 (unsigned long long)r->unmeasured, (unsigned long long)r->tasks, path);
+        cli_warn(
+            r->cli,
+            "%llu of %llu tasks have not succeeded in %s: their costs are not measured",
+            (unsigned long long)r->unmeasured, (unsigned long long)r->tasks, path);
 }
 
 /* Writes the record unchanged, except for its cost. */
@@ -290,14 +291,14 @@ warn_of_late(struct cli *cli, const struct task_late *late)
     if (late->n == 1)
         cli_warn(
             cli,
-            "'%s' is not there, and is read before task '%s' writes it: '%s' stands too "
-            "late",
+            "'%s' does not exist, and is read before task '%s' writes it: '%s' stands "
+            "too late in the list",
             late->name, late->writer, late->writer);
     if (late->n > 1)
         cli_warn(
             cli,
-            "%llu names are not there, and are read before a task writes them; the first "
-            "is '%s': '%s' stands too late",
+            "%llu names do not exist, and are read before a task writes them; the first "
+            "is '%s': task '%s' stands too late in the list",
             (unsigned long long)late->n, late->name, late->writer);
 }
 

@@ -38,19 +38,22 @@ read_rows(struct cli *cli, struct task_template *template, const char *path)
     bool lacks = !task_template_count(template, &tasks, &lacking), ok;
 
     if (!lacks && cli->nfiles == 0)
-        return !cli->partial || cli_usage(cli, "nothing is read but --template: give no "
-                                               "--partial");
+        return !cli->partial ||
+               cli_usage(
+                   cli, "--partial is for a list of tasks or CSV, and only a template is "
+                        "read: leave it out");
     if (strcmp(path, "-") == 0 && cli_is_standard(cli))
         return lacks && cli->nfiles == 0
                    ? cli_usage(cli, "%s by --set, or in a FILE of CSV", lacking.text)
-                   : cli_usage(cli, "--template - and the CSV are both standard input");
+                   : cli_usage(cli,
+                               "--template - and the CSV cannot both be standard input");
     if (!cli_open_reader(cli))
         return false;
     ok = task_template_rows(template, cli->reader, &cli->err);
     if (!ok && lacks && cli->nfiles == 0 && rec_reader_bytes(cli->reader) == 0) {
         enum rec_code code = cli->err.code;
-        rec_fail(&cli->err, code,
-                 "%s by --set, or by CSV, of which there is not one byte", lacking.text);
+        rec_fail(&cli->err, code, "%s by --set, or by CSV (standard input is empty)",
+                 lacking.text);
     }
     return ok;
 }

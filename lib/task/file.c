@@ -76,12 +76,12 @@ set_once(struct task_file *file, const struct rec_reader *reader, const char **t
          struct rec_str value, struct rec_error *err)
 {
     if (*text)
-        return rec_reader_fail(reader, err, "it is said twice for task '%s'",
+        return rec_reader_fail(reader, err, "task '%s' has this field twice",
                                file->task.id);
     if (value.len == 0)
         return rec_reader_fail(reader, err, "a value is missing");
     if (memchr(value.ptr, '\t', value.len))
-        return rec_reader_fail(reader, err, "a TAB is no part of a value");
+        return rec_reader_fail(reader, err, "a value must not contain a TAB");
     return (*text = rec_arena_copy(&file->task.arena, value, err)) != NULL;
 }
 
@@ -91,7 +91,7 @@ set_text(struct task_file *file, const struct rec_reader *reader, const char **t
          struct rec_str value, struct rec_error *err)
 {
     if (!task_is_escaped(value))
-        return rec_reader_fail(reader, err, "a %% begins an escape such as %%2C");
+        return rec_reader_fail(reader, err, "a %% must begin an escape such as %%2C");
     return set_once(file, reader, text, value, err);
 }
 
@@ -142,7 +142,8 @@ set_stream(struct task_file *file, const struct rec_reader *reader, struct rec_s
         !next_word(file, reader, &value, &more, err))
         return false;
     if (!name || more || *stream)
-        return rec_reader_fail(reader, err, "one file is needed, once");
+        return rec_reader_fail(
+            reader, err, "stdin, stdout and stderr must each be one file, given once");
     if (!add_name(file, reader, names, name, err))
         return false;
     *stream = names->name[names->n - 1];
@@ -151,7 +152,7 @@ set_stream(struct task_file *file, const struct rec_reader *reader, struct rec_s
 
 static const char settings[] =
     "reads, writes, run, cost, cores, memory, timeout, cwd, env, stdin, stdout, stderr, "
-    "call, retries or ok";
+    "call, retries and ok";
 
 static bool
 set(struct task_file *file, const struct rec_reader *reader, struct rec_str line,
@@ -168,10 +169,14 @@ set(struct task_file *file, const struct rec_reader *reader, struct rec_str line
     value = trim((struct rec_str){line.ptr + key.len, line.len - key.len});
     if (rec_str_is(key, "reads"))
         return add_names(file, reader, &value, &task->reads, &end, err) &&
-               (!end || rec_reader_fail(reader, err, "'%s' is for the first line", end));
+               (!end ||
+                rec_reader_fail(reader, err,
+                                "'%s' may stand only in the first line of a task", end));
     if (rec_str_is(key, "writes"))
         return add_names(file, reader, &value, &task->writes, &end, err) &&
-               (!end || rec_reader_fail(reader, err, "'%s' is for the first line", end));
+               (!end ||
+                rec_reader_fail(reader, err,
+                                "'%s' may stand only in the first line of a task", end));
     if (rec_str_is(key, "run"))
         return set_command(file, reader, value, err);
     if (rec_str_is(key, "cost"))
@@ -204,8 +209,8 @@ set(struct task_file *file, const struct rec_reader *reader, struct rec_str line
         task->cores = (uint32_t)cores;
         return true;
     }
-    return rec_reader_fail(reader, err, "a task has %s, not '%.*s'", settings,
-                           (int)(key.len < 60 ? key.len : 60), key.ptr);
+    return rec_reader_fail(reader, err, "a task has no field '%.*s'; its fields are %s",
+                           (int)(key.len < 60 ? key.len : 60), key.ptr, settings);
 }
 
 /* ---- lines --------------------------------------------------------------- */
@@ -220,15 +225,17 @@ begin(struct task_file *file, const struct rec_reader *reader, struct rec_str li
     const char *end;
 
     if (!memchr(line.ptr, ':', line.len))
-        return rec_reader_fail(reader, err,
-                               "a task begins with NAME: READS -> WRITES | COMMAND (what "
-                               "else it has stands behind, indented)");
+        return rec_reader_fail(
+            reader, err,
+            "a task must begin with NAME: READS -> WRITES | COMMAND (its other fields "
+            "follow on indented lines)");
     (void)rec_str_split(&rest, ':', &id);
     id = trim(id);
     if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len) ||
         memchr(id.ptr, '\t', id.len))
-        return rec_reader_fail(reader, err,
-                               "a task's name is not empty and has no comma, '=' or TAB");
+        return rec_reader_fail(
+            reader, err,
+            "the name of a task must not be empty or contain a comma, '=' or TAB");
     rec_arena_free(&task->arena);
     *task =
         (struct task){.timeout = INFINITY,
@@ -289,7 +296,8 @@ task_file_take(struct task_file *file, const struct rec_reader *reader,
         return 0;
     if (text.len > 0 && indented) {
         if (!file->open) {
-            rec_reader_fail(reader, err, "an indented line belongs to no task");
+            rec_reader_fail(reader, err,
+                            "an indented line must stand below the first line of a task");
             return -1;
         }
         return set(file, reader, text, err) ? 0 : -1;

@@ -408,19 +408,19 @@ write_findings(struct task_list *list, struct rec_error *err)
         const char *what = NULL;
         if (used->read && !used->written && !used->written_too &&
             (*used->name == '@' || access(used->name, F_OK) != 0))
-            what = "is read, nobody writes it, and it is not there";
+            what = "is read, but no task writes it and it does not exist";
         else if (used->written && !used->read && !used->read_too)
-            what = "is written, and nobody reads it";
+            what = "is written, but no task reads it";
         if (!what)
             continue;
         findings++;
         rec_printf(list->writer, "task '%.200s': '%.500s' %s\n", used->task, used->name,
                    what);
     }
-    return findings == 0 || rec_fail(err, REC_NO,
-                                     "%llu names of %zu are read or written "
-                                     "by one side only",
-                                     (unsigned long long)findings, list->nused);
+    return findings == 0 ||
+           rec_fail(err, REC_NO,
+                    "%llu of %zu names are read but not written, or written but not read",
+                    (unsigned long long)findings, list->nused);
 }
 
 /* ---- all forms ----------------------------------------------------------- */
@@ -508,13 +508,14 @@ task_list_add(struct task_list *list, const struct task *task, struct rec_error 
     if (strncmp(task->id, GATHER, strlen(GATHER)) == 0)
         return rec_fail(err, REC_DATA,
                         "task '%.200s': a name must not begin with '" GATHER
-                        "', as nodes do that many tasks wait through",
+                        "', which marks the nodes through which many tasks wait",
                         task->id);
     if (list->form == TASK_MAKEFILE && task->call)
-        return rec_fail(err, REC_DATA,
-                        "task '%.200s' is a call: make cannot give it to a worker, as "
-                        "runtasks does",
-                        task->id);
+        return rec_fail(
+            err, REC_DATA,
+            "task '%.200s' is a call, and make has no workers to give it to: run it "
+            "with runtasks",
+            task->id);
     if (!rec_grow(&list->task, &list->task_room, list->count + 1, sizeof *list->task,
                   err) ||
         !task_hazards_add(list->hazards, task, &edge, &nedges, err))

@@ -69,16 +69,18 @@ check_call(struct run *run, const struct task *task)
         (task->standard_input || task->standard_output || task->standard_error))
         return rec_reader_fail(
             run->reader, run->err,
-            "task '%s' is a call: it has no stdin=, stdout= or stderr= "
-            "of its own, which are its worker's",
+            "task '%s' is a call, which uses the streams of its worker: leave out "
+            "stdin=, stdout= and stderr=",
             task->id);
     for (size_t i = 0; i < task->reads.n; i++) {
         const char *kind, *name = task->reads.name[i];
         struct rec_str id = task_output(name, &kind);
         if (id.ptr && strcmp(kind, "result") == 0 && !run_find_output(run, name, &kind))
-            return rec_reader_fail(run->reader, run->err,
-                                   "'%.300s' is the result of no task before '%s'", name,
-                                   task->id);
+            return rec_reader_fail(
+                run->reader, run->err,
+                "'%.300s' is not the result of a task in front of task '%s', which "
+                "reads it",
+                name, task->id);
     }
     return true;
 }
@@ -100,33 +102,35 @@ check_needs(struct run *run, const struct task *task)
                                    part.ptr);
     if (task->cores > o->cores)
         return rec_reader_fail(run->reader, run->err,
-                               "task '%s' needs %u cores, there are %u", task->id,
-                               task->cores, o->cores);
+                               "task '%s' needs %u cores, but there are only %u",
+                               task->id, task->cores, o->cores);
     if (task->memory > o->memory)
-        return rec_reader_fail(run->reader, run->err,
-                               "task '%s' needs %.15g bytes of memory, there are %.15g",
-                               task->id, task->memory, o->memory);
+        return rec_reader_fail(
+            run->reader, run->err,
+            "task '%s' needs %.15g bytes of memory, but there are only %.15g", task->id,
+            task->memory, o->memory);
     if ((task->standard_output && *task->standard_output == '@') ||
         (task->standard_error && *task->standard_error == '@'))
         return rec_reader_fail(
             run->reader, run->err,
-            "stdout and stderr of task '%s' go to files, not to @NAMEs", task->id);
+            "stdout= and stderr= of task '%s' must be files, not @NAMEs", task->id);
     if (!check_call(run, task))
         return false;
     if (!task->standard_input || *task->standard_input != '@')
         return true;
     from = run_find_output(run, task->standard_input, &kind);
     if (!from || strcmp(kind, "result") == 0)
-        return rec_reader_fail(run->reader, run->err,
-                               "'%s' is no output of a task before '%s': it would be "
-                               "@ID.stdout or @ID.stderr",
-                               task->standard_input, task->id);
+        return rec_reader_fail(
+            run->reader, run->err,
+            "'%s' is not the output of a task in front of task '%s': stdin= must be a "
+            "file, @ID.stdout or @ID.stderr",
+            task->standard_input, task->id);
     return o->logs ||
            (strcmp(kind, "stdout") == 0 ? from->standard_output : from->standard_error) ||
            rec_reader_fail(
                run->reader, run->err,
-               "the %s of task '%s' is kept nowhere: it needs %s=FILE, or the "
-               "run a folder of logs",
+               "the %s of task '%s' is needed, but not kept: give the task %s=FILE, or "
+               "the run a folder for the output of tasks",
                kind, from->id, kind);
 }
 
@@ -180,8 +184,9 @@ run_take(struct run *run, const struct rec *rec)
         return rec_need(run->reader, rec, run->err);
     }
     if (rec->type == REC_CLIENT && run->pool->serves)
-        return rec_reader_fail(run->reader, run->err,
-                               "a client record comes once, before all others");
+        return rec_reader_fail(
+            run->reader, run->err,
+            "a client record may come only once, before all other records");
     rec_put_line(run->writer, rec->line);
     return true;
 }

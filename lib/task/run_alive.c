@@ -190,8 +190,8 @@ is_any_open(const struct run_log *log, const char *boot,
         else if (strcmp(runner->host, host) != 0 && !told) {
             told = true;
             warn(options,
-                 "task '%.200s' had not ended on %.64s: whether it still runs there "
-                 "cannot be seen from here",
+                 "according to the log, task '%.200s' has not ended on machine %.64s: "
+                 "this machine cannot check whether it still runs there",
                  log->logged[turn->logged].id, runner->host);
         }
     }

@@ -57,18 +57,20 @@ warn_of_failure(struct run *run, const struct run_task *t, const char *status,
     if (strcmp(status, "no_output") == 0)
         missing = run_find_missing(t);
     if (missing)
-        run_warn(run,
-                 "task '%s' failed: it did not make '%.300s', which it should write%s",
-                 t->id, missing, in_all);
+        run_warn(
+            run,
+            "task '%s' failed: it did not make '%.300s', which it should have written%s",
+            t->id, missing, in_all);
     else
         run_warn(run, "task '%s' failed: %s%s%s", t->id,
                  *status >= '0' && *status <= '9' ? "exit status "
-                 : *status == 'E'                 ? "cannot be started, "
+                 : *status == 'E'                 ? "it cannot be started: "
                                                   : "",
                  status, in_all);
     run_list_half(t, run->began + start, half, sizeof half);
     if (*half)
-        run_warn(run, "task '%s' may have left half made: %s", t->id, half);
+        run_warn(run, "task '%s' may have left these files half written: %s", t->id,
+                 half);
 }
 
 static bool

@@ -239,8 +239,8 @@ take_name(struct run_client *client, const struct rec *rec)
     if (!is_name(name))
         return rec_reader_fail(
             client->run.reader, err,
-            "the name of a client is 1 to %d of A-Z a-z 0-9 . _ -, and "
-            "does not begin with a dot",
+            "the name of a client must be 1 to %d of the characters A-Z a-z 0-9 . _ -, "
+            "and must not begin with a dot",
             NAME_MAX_BYTES);
     memcpy(client->name, name.ptr, name.len);
     client->name[name.len] = '\0';
@@ -286,7 +286,7 @@ open_run(struct run_client *client, struct run_client *const *others, size_t n)
         if (others[i] != client && others[i]->begun && !others[i]->ended &&
             strcmp(others[i]->name, client->name) == 0)
             return rec_fail(client->run.err, REC_DATA,
-                            "client '%s': there is one of this name, which has not ended",
+                            "client '%s': another client of this name has not ended yet",
                             client->name);
     return make_paths(client) && run_open(&client->run) &&
            (!client->options.runner || run_jobs_open(&client->run));
@@ -302,9 +302,10 @@ begin(struct run_client *client, const struct rec *rec, struct run_client *const
     struct run *run = &client->run;
     client->begun = true;
     if (rec->type != REC_MARK && !rec_reader_headed(run->reader))
-        return rec_reader_fail(run->reader, run->err,
-                               "a client begins with the header '#rampipe', TAB, 1: its "
-                               "#end says that it has sent all");
+        return rec_reader_fail(
+            run->reader, run->err,
+            "a client must first send the header '#rampipe', TAB, 1, so that #end can "
+            "show that its stream is complete");
     if ((rec->type == REC_CLIENT && !take_name(client, rec)) ||
         !open_run(client, others, n))
         return false;
@@ -388,7 +389,8 @@ run_client_take_events(struct run_client *client, short events)
     if (runs && client->options.cancel)
         run_end_running(run);
     if (runs && (run->ended || client->options.cancel) && !run->gone && !run->failed) {
-        rec_fail(&run->first, REC_IO, "client '%s': it went away", client->name);
+        rec_fail(&run->first, REC_IO, "client '%s' has closed the connection",
+                 client->name);
         run->gone = run->ended = true;
     }
 }

@@ -293,7 +293,8 @@ take_file(struct run_log *log, const struct rec_reader *reader, const struct rec
     if (!rec_check(reader, rec, err) || !run_look_read(reader, rec, &look, err))
         return false;
     if (!task_is_escaped(rec->field[1]) || rec->field[1].len == 0)
-        return rec_reader_fail(reader, err, "NAME: a %% begins an escape such as %%2C");
+        return rec_reader_fail(reader, err,
+                               "NAME: a %% must begin an escape such as %%2C");
     if (!(name = malloc(rec->field[1].len + 1)))
         return rec_fail_memory(err);
     task_unescape(name, rec->field[1]);

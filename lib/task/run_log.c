@@ -56,10 +56,11 @@ lock(struct run_log *log, const struct run_pool *pool, double grace,
         if (errno != EWOULDBLOCK)
             return fail(log, err);
         if (waited >= grace)
-            return rec_fail(err, REC_IO,
-                            "%s: in use by another run, or by tasks of one that was "
-                            "killed, which still run",
-                            log->path);
+            return rec_fail(
+                err, REC_IO,
+                "%s: the log is in use by another run, or by tasks of a killed run that "
+                "are still running",
+                log->path);
         poll(NULL, 0, 10);
         waited += 0.01;
     }
@@ -82,8 +83,11 @@ check_line(const struct run_log *log, off_t at, struct rec_error *err)
         if (memcmp(text, begins[i], len < (size_t)n ? len : (size_t)n) == 0)
             return true;
     }
-    return rec_fail(err, REC_DATA,
-                    "%s: no log of a run, which has task and attempt records", log->path);
+    return rec_fail(
+        err, REC_DATA,
+        "%s: this file is not the log of a run: a log consists of task, attempt and "
+        "similar records",
+        log->path);
 }
 
 /* Removes a last line without a line end: the last run was killed while it wrote it. */
@@ -136,8 +140,10 @@ run_log_open(struct run_log *log, const struct run_pool *pool,
         return fail(log, err);
     if (!S_ISREG(status.st_mode))
         return options->resume
-                   ? rec_fail(err, REC_IO, "%s: not a file that can be read again",
-                              log->path)
+                   ? rec_fail(
+                         err, REC_IO,
+                         "%s: cannot resume from this log: it must be a regular file",
+                         log->path)
                    : put_runner(log, pool, err);
     if (!lock(log, pool, options->grace, err))
         return false;

@@ -61,8 +61,8 @@ task_check_log(const char *log, const char *output, const char *const *inputs, s
                                                       : is_same(log, inputs[i], -1));
     if (input)
         return rec_fail(err, REC_USAGE,
-                        "%s: is read as tasks: the log must be another file", log);
+                        "%s: this file is the input: the log must be another file", log);
     return !is_same(log, output, STDOUT_FILENO) ||
-           rec_fail(err, REC_USAGE, "%s: is the output: the log must be another file",
-                    log);
+           rec_fail(err, REC_USAGE,
+                    "%s: this file is the output: the log must be another file", log);
 }

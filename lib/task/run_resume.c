@@ -375,12 +375,13 @@ renew_sources(struct run *run, uint32_t task, const struct name *name,
             is_there(run, source, name->text, last, others))
             continue;
         if (source < run->resumed)
-            return rec_fail(run->err, REC_DATA,
-                            "%s: task '%s' must run again, and what it reads, '%s', has "
-                            "been overwritten: '%s', which made it, stands in front of a "
-                            "fence, and must run again with all that is behind it",
-                            run->log.path, run->graph.task[task].id, name->text,
-                            run->graph.task[source].id);
+            return rec_fail(
+                run->err, REC_DATA,
+                "%s: task '%s' must run again, but '%s', which it reads, has been "
+                "overwritten, and task '%s', which writes it, stands in front of a "
+                "fence that has been passed: begin without this log",
+                run->log.path, run->graph.task[task].id, name->text,
+                run->graph.task[source].id);
         run_again(run, source, n);
     }
     return true;
@@ -498,15 +499,15 @@ give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
         run->tally->lost = true;
         return half ? rec_fail(
                           run->err, REC_DATA,
-                          "%s: task '%s' reads '%s', which was being written by a task "
-                          "that did not end, and that the list does not name any more: "
-                          "remove it, or put right what it should be",
+                          "%s: task '%s' reads '%s', which may be half written: the task "
+                          "that was writing it did not end, and does not write it in the "
+                          "present list: remove it, or give it its right content",
                           log->path, id, name)
                     : rec_fail(
                           run->err, REC_DATA,
-                          "%s: task '%s' must run again, but '%s', which it reads and "
-                          "no task before it makes, has been changed by a task since: "
-                          "put it back as it was before the run",
+                          "%s: task '%s' must run again, but a task has changed '%s', "
+                          "which it reads and which no earlier task makes: put it back "
+                          "as it was before the run",
                           log->path, id, name);
     }
     if (!act)
@@ -618,8 +619,8 @@ run_resume(struct run *run)
         if (!right)
             return rec_fail(
                 run->err, REC_DATA,
-                "%s: task '%s' must run again, which stands in front of a fence: "
-                "begin without this log",
+                "%s: task '%s' must run again, but stands in front of a fence that has "
+                "been passed: begin without this log",
                 run->log.path, graph->task[i].id);
     }
     for (size_t i = run->resumed; i < graph->n; i++)

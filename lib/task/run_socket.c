@@ -38,8 +38,8 @@ is_free(const char *path, struct rec_error *err)
     if (lstat(path, &status) != 0)
         return errno == ENOENT || fail(path, err);
     if (!S_ISSOCK(status.st_mode))
-        return rec_fail(err, REC_IO, "%s: cannot listen: it is there, and no socket",
-                        path);
+        return rec_fail(err, REC_IO,
+                        "%s: cannot listen: the file exists, and is not a socket", path);
     if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
         return fail(path, err);
     set_address(&address, path);

@@ -191,7 +191,8 @@ keep_id(struct run_jobs *jobs, uint32_t task, char *said, struct rec_error *err)
         ;
     line.len = strspn(line.ptr ? line.ptr : "", "0123456789");
     if (line.len == 0)
-        return rec_fail(err, REC_IO, "sbatch: no number of a job, but '%.*s'",
+        return rec_fail(err, REC_IO,
+                        "sbatch: must print the number of the job, got '%.*s'",
                         (int)strcspn(said, "\n"), said);
     if (!(id = rec_arena_copy(&jobs->arena, line, err)) ||
         !rec_map_add(&jobs->ids, rec_str(id), task, err))

@@ -319,11 +319,10 @@ dismiss(struct run_slot *slot, const char *did, char *line)
         for (char *c = line; *c && !utf8; c++)
             if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
                 *c = '?';
-        run_warn(
-            run,
-            "task '%.200s': its worker %s '%.150s': it would be end, TAB, the task's "
-            "ID, TAB, an exit status, and keys such as result=",
-            run->graph.task[slot->task].id, did, line);
+        run_warn(run,
+                 "task '%.200s': its worker %s '%.150s': an answer must be end, TAB, the "
+                 "task's ID, TAB, an exit status, and keys such as result=",
+                 run->graph.task[slot->task].id, did, line);
     }
     hang_up(slot->worker);
     slot->warned = true; /* no further signal is needed */
@@ -373,11 +372,11 @@ take_text(struct run_slot *slot, size_t before)
         size_t used = (size_t)(end + 1 - worker->text);
         *end = worker->text[worker->ntext] = '\0';
         if (used < worker->ntext)
-            dismiss(slot, "said more than its answer:", end + 1);
+            dismiss(slot, "wrote more than its answer:", end + 1);
         else if (worker->sent < worker->nunsent)
             dismiss(slot, "answered before it had the whole call:", worker->text);
         else if (memchr(worker->text, '\0', used - 1))
-            dismiss(slot, "answered with a NUL byte, behind", worker->text);
+            dismiss(slot, "answered with a NUL byte after", worker->text);
         else
             take_answer(slot, worker->text);
         worker->ntext = 0;

@@ -49,8 +49,8 @@ slurm_split(struct slurm_words *words, const char *text, struct rec_error *err)
     while (ok && (status = task_word(&rest, word)) > 0)
         ok = take(words, strdup(word), err);
     free(word);
-    return ok &&
-           (status == 0 || rec_fail(err, REC_USAGE, "a quote is open in '%s'", text));
+    return ok && (status == 0 ||
+                  rec_fail(err, REC_USAGE, "a quote is not closed in '%s'", text));
 }
 
 void

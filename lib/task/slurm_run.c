@@ -125,7 +125,8 @@ judge(const struct allocation *a, int status, struct rec_error *err)
         return rec_fail(err, REC_IO, "<stdout>: %s", strerror(a->error));
     if (WIFEXITED(status) && WEXITSTATUS(status) < 128)
         return true;
-    return rec_fail(err, REC_IO, "the job was ended before its tasks were, by signal %d",
+    return rec_fail(err, REC_IO,
+                    "the job was ended by signal %d before its tasks had ended",
                     WIFEXITED(status) ? WEXITSTATUS(status) - 128 : WTERMSIG(status));
 }
 

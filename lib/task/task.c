@@ -92,8 +92,9 @@ read_name(struct task *task, const struct rec_reader *reader, struct rec_str tex
     if (!raw || !name)
         rec_fail_memory(err);
     else if (!task_is_escaped(text))
-        rec_reader_fail(reader, err, "%s: a %% begins an escape such as %%2C, got '%.*s'",
-                        what, (int)(text.len < 80 ? text.len : 80), text.ptr);
+        rec_reader_fail(reader, err,
+                        "%s: a %% must begin an escape such as %%2C, got '%.*s'", what,
+                        (int)(text.len < 80 ? text.len : 80), text.ptr);
     else {
         task_unescape(raw, text);
         if (!task_normalise(name, rec_str(raw)))
@@ -133,7 +134,7 @@ read_text(struct task *task, const struct rec_reader *reader, const struct rec *
     if (!rec_find_key(rec, key, &text))
         return true;
     if (!task_is_escaped(text))
-        return rec_reader_fail(reader, err, "%s: a %% begins an escape such as %%2C",
+        return rec_reader_fail(reader, err, "%s: a %% must begin an escape such as %%2C",
                                key);
     return (*value = rec_arena_copy(&task->arena, text, err)) != NULL;
 }

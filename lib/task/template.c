@@ -174,10 +174,10 @@ put_word(struct task_template *t, struct rec_str word, uint64_t line,
 
     for (size_t i = 0; i < word.len; i++) {
         if ((unsigned char)word.ptr[i] < ' ' || word.ptr[i] == 0x7f)
-            return fail_at(t, line, err,
-                           "a word of a command holds no TAB, line end or control "
-                           "character: put a script into a file, or ; between its "
-                           "commands");
+            return fail_at(
+                t, line, err,
+                "a word of a command must not contain a TAB, line end or control "
+                "character: put a script into a file, or separate its commands by ;");
         quote = quote || !memchr(plain, word.ptr[i], sizeof plain - 1);
     }
     if (!put(command, " ", command->used > 0, err) || !put(command, "'", quote, err))
@@ -319,7 +319,7 @@ get_name(struct task_template *t, struct task *task, const struct pattern *patte
         rec_fail_memory(err);
     else if (!task_normalise(name, rec_str(t->text.bytes)))
         fail_at(t, pattern->line, err,
-                "a name of what a task reads or writes is empty, or longer than %d bytes",
+                "a name that a task reads or writes is empty, or longer than %d bytes",
                 TASK_NAME_MAX);
     else
         kept = rec_arena_copy(&task->arena, rec_str(name), err);
@@ -461,8 +461,8 @@ remember(struct task_template *t, const struct step *step, const struct task *ta
         return 0;
     if (known != REC_NONE) {
         fail_at(t, step->name.line, err,
-                "another task is called '%.60s': put the parameters that make the "
-                "difference into the name",
+                "another task is also called '%.60s': put the parameters in which they "
+                "differ into the name",
                 task->id);
         return -1;
     }

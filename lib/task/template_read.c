@@ -50,7 +50,8 @@ take_fields(struct task_template *t, const struct yaml_value *map, const char *w
         if (!field->name) {
             for (field = fields; field->name; field++)
                 rec_list_name(names, sizeof names, field->name);
-            return fail_at(t, member->line, err, "%s has no field '%.60s', but %s", what,
+            return fail_at(t, member->line, err,
+                           "%s has no field '%.60s'; its fields are %s", what,
                            member->key, names);
         }
         if (field->take && !field->take(t, member, (char *)to + field->offset, err))
@@ -86,7 +87,7 @@ add_parameter(struct task_template *t, struct pattern *pattern, struct rec_str *
 
     if (!end)
         return fail_at(t, pattern->line, err,
-                       "a { that no } ends: write {{ for { itself, got '%.60s'",
+                       "a { is not closed by a }: write {{ for { itself, got '%.60s'",
                        text->ptr);
     parameter = rec_map_get(&t->names, name);
     if (parameter == REC_NONE) {
@@ -94,11 +95,11 @@ add_parameter(struct task_template *t, struct pattern *pattern, struct rec_str *
         for (size_t i = 0; i < part->nparameters; i++)
             rec_list_name(names, sizeof names,
                           t->parameter[part->first_parameter + i].name);
-        return fail_at(t, pattern->line, err,
-                       "{%.*s} is no parameter of this template, which has %s; write {{ "
-                       "for { itself",
-                       (int)(name.len < 60 ? name.len : 60), name.ptr,
-                       *names ? names : "none");
+        return fail_at(
+            t, pattern->line, err,
+            "{%.*s} is not a parameter of this template (parameters: %s); write {{ for "
+            "{ itself",
+            (int)(name.len < 60 ? name.len : 60), name.ptr, *names ? names : "none");
     }
     text->ptr += name.len + 2;
     text->len -= name.len + 2;
@@ -122,7 +123,7 @@ compile(struct task_template *t, struct pattern *pattern, struct rec_str text,
             return false;
         else if (n < text.len && text.ptr[n] == '}')
             return fail_at(t, pattern->line, err,
-                           "a } that no { begins: write }} for } itself");
+                           "a } has no { in front of it: write }} for } itself");
         text.ptr += n;
         text.len -= n;
         if (text.len > 0 && n == 0 && !add_parameter(t, pattern, &text, err))
@@ -152,7 +153,8 @@ take_pattern(struct task_template *t, const struct yaml_value *value, void *to,
              struct rec_error *err)
 {
     struct pattern *pattern = to;
-    if (!need(t, value, YAML_TEXT, value->key ? value->key : "each of the list", err))
+    if (!need(t, value, YAML_TEXT, value->key ? value->key : "each item of the list",
+              err))
         return false;
     *pattern = begin_pattern(t, value->line);
     return compile(t, pattern, text_of(value), err);
@@ -182,7 +184,7 @@ add_patterns(struct task_template *t, const struct yaml_value *value,
     for (const struct yaml_value *item = value->kind == YAML_LIST ? value->item : value;
          item; item = value->kind == YAML_LIST ? item->next : NULL) {
         struct pattern pattern = begin_pattern(t, item->line);
-        if (!need(t, item, YAML_TEXT, "each of the list", err) ||
+        if (!need(t, item, YAML_TEXT, "each item of the list", err) ||
             !compile(t, &pattern, rec_str(front), err) ||
             !compile(t, &pattern, text_of(item), err) ||
             !push_pattern(t, list, pattern, err))
@@ -232,10 +234,11 @@ take_env(struct task_template *t, const struct yaml_value *value, void *to,
         if (!need(t, item, YAML_TEXT, item->key, err))
             return false;
         if (*item->key == '\0' || strchr(item->key, '='))
-            return fail_at(t, item->line, err,
-                           "a variable of the environment has a name without '=', got "
-                           "'%.60s'",
-                           item->key);
+            return fail_at(
+                t, item->line, err,
+                "the name of an environment variable must not be empty or contain '=', "
+                "got '%.60s'",
+                item->key);
         if (!compile(t, &pattern, rec_str(item->key), err) ||
             !compile(t, &pattern, rec_str("="), err) ||
             !compile(t, &pattern, text_of(item), err) ||
@@ -338,15 +341,18 @@ add_step(struct task_template *t, const struct yaml_value *map, struct rec_error
     if (!step.name.line)
         return fail_at(t, map->line, err, "a task needs a name");
     if (step.n == 0)
-        return fail_at(t, map->line, err, "a task needs executables, at least one");
-    if (!step.job && step.n > 1)
         return fail_at(t, map->line, err,
-                       "a process has one executable; of a job (type: job) there may be "
-                       "several");
+                       "a task needs at least one executable (executables: ...)");
+    if (!step.job && step.n > 1)
+        return fail_at(
+            t, map->line, err,
+            "a process must have exactly one executable; a job (type: job) may have "
+            "several");
     for (size_t i = 0; !step.job && i < step.n; i++)
         if (t->executable[step.first + i].ranks.line)
-            return fail_at(t, t->executable[step.first + i].ranks.line, err,
-                           "a process has no ranks: give type: job, or cores");
+            return fail_at(
+                t, t->executable[step.first + i].ranks.line, err,
+                "a process has no ranks: add type: job, or give cores instead");
     if (!rec_grow(&t->step, &t->step_room, t->nstep + 1, sizeof *t->step, err))
         return false;
     t->step[t->nstep++] = step;
@@ -414,8 +420,9 @@ read_parameter(struct task_template *t, const struct yaml_value *value,
     if (!need(t, value, YAML_LIST, value->key, err))
         return false;
     if (!value->item)
-        return fail_at(t, value->line, err,
-                       "a list of no values: leave it out, if they are given later");
+        return fail_at(
+            t, value->line, err,
+            "the list of values is empty: leave it out if the values are given later");
     for (const struct yaml_value *item = value->item; item; item = item->next)
         if (!add_own_value(t, parameter, item, err))
             return false;
@@ -515,8 +522,7 @@ task_template_read(struct rec_reader *reader, struct rec_error *err)
         return t;
     if (status == 0)
         rec_fail_at(err, t->file, 1,
-                    "there is no template in it (parameters: ..., tasks: "
-                    "...)");
+                    "the file has no template (parameters: ..., tasks: ...)");
     task_template_free(t);
     return NULL;
 }

@@ -36,7 +36,8 @@ template_add_value(struct task_template *t, struct parameter *parameter,
 {
     struct value value = {.text = text};
     if (ranges && read_range(text, &value) < 0)
-        return rec_fail(err, REC_USAGE, "numbers A..B count up, below 2^64, got '%.*s'",
+        return rec_fail(err, REC_USAGE,
+                        "a range A..B must count up, below 2^64, got '%.*s'",
                         (int)(text.len < 60 ? text.len : 60), text.ptr);
     if (!rec_grow(&t->value, &t->value_room, t->nvalue + 1, sizeof *t->value, err))
         return false;
@@ -61,7 +62,7 @@ no_such_parameter(const struct task_template *t, struct rec_str name,
         if (!again && !rec_list_name(names, sizeof names, t->parameter[i].name))
             break;
     }
-    return rec_fail(err, REC_USAGE, "'%.*s' is no parameter of %s, which has %s",
+    return rec_fail(err, REC_USAGE, "'%.*s' is not a parameter of %s (parameters: %s)",
                     (int)(name.len < 60 ? name.len : 60), name.ptr, t->file,
                     *names ? names : "none");
 }
@@ -86,7 +87,8 @@ add_escaped(struct task_template *t, struct parameter *parameter, struct rec_str
     char *text;
     const char *kept = NULL;
     if (!task_is_escaped(part))
-        return rec_fail(err, REC_USAGE, "a %% begins an escape such as %%2C, got '%.*s'",
+        return rec_fail(err, REC_USAGE,
+                        "a %% must begin an escape such as %%2C, got '%.*s'",
                         (int)(part.len < 80 ? part.len : 80), part.ptr);
     if (!(text = malloc(part.len + 1)))
         return rec_fail_memory(err);

@@ -117,31 +117,32 @@ test_settings(void **state)
         {"cores 4294967295", "an integer >= 1 is needed"},
         {"retries " SEVENTY, "an integer >= 0 is needed, got '77"},
         {"retries -1", "an integer >= 0 is needed, got '-1'"},
-        {"reads x -> y", "'->' is for the first line"},
-        {"writes x | y", "'|' is for the first line"},
+        {"reads x -> y", "'->' may stand only in the first line of a task"},
+        {"writes x | y", "'|' may stand only in the first line of a task"},
         {"reads 'x", "a quote is not closed"},
         {"writes 'x", "a quote is not closed"},
         {"reads ''", "a name is empty, or longer than 4096 bytes"},
-        {"stdin", "one file is needed, once"},
-        {"stdin x y", "one file is needed, once"},
+        {"stdin", "stdin, stdout and stderr must each be one file, given once"},
+        {"stdin x y", "stdin, stdout and stderr must each be one file, given once"},
         {"stdin 'x", "a quote is not closed"},
         {"stdin x 'y", "a quote is not closed"},
         {"stdout ''", "a name is empty"},
-        {"stderr x\n  stderr x", "one file is needed, once"},
+        {"stderr x\n  stderr x", "stdin, stdout and stderr must each be one file, given "
+                                 "once"},
         {"cwd", "a value is missing"},
-        {"cwd 5%", "a % begins an escape such as %2C"},
-        {"cwd x\n  cwd y", "it is said twice for task 'a'"},
-        {"env A=%4", "a % begins an escape such as %2C"},
-        {"env A=%g0", "a % begins an escape such as %2C"},
-        {"env A=%00", "a % begins an escape such as %2C"},
+        {"cwd 5%", "a % must begin an escape such as %2C"},
+        {"cwd x\n  cwd y", "task 'a' has this field twice"},
+        {"env A=%4", "a % must begin an escape such as %2C"},
+        {"env A=%g0", "a % must begin an escape such as %2C"},
+        {"env A=%00", "a % must begin an escape such as %2C"},
         {"ok", "ok must be any"},
         {"ok no", "ok must be any"},
         {"run", "a value is missing"},
-        {"run x\ty", "a TAB is no part of a value"},
-        {"cwd x\t env A=1", "a TAB is no part of a value"},
+        {"run x\ty", "a value must not contain a TAB"},
+        {"cwd x\t env A=1", "a value must not contain a TAB"},
         {"run x 'y", "a quote is not closed"},
-        {"colour red", "a task has reads, writes, "},
-        {"x" SEVENTY, "a task has reads, writes, run, cost"},
+        {"colour red", "a task has no field 'colour'; its fields are reads, writes, "},
+        {"x" SEVENTY, "a task has no field 'x7777777777"},
         {"\xff", "the line is not UTF-8 text"}};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -159,22 +160,22 @@ static void
 test_first_lines(void **state)
 {
     static const char *const wrong[][2] = {
-        {"a true", "a task begins with NAME: READS"},
-        {"- -", "a task begins with NAME: READS"},
-        {"--", "a task begins with NAME: READS"},
-        {"  run true", "an indented line belongs to no task"},
-        {" : | true", "an indented line belongs to no task"},
-        {": | true", "a task's name is not empty"},
-        {"a,b: | true", "a task's name is not empty and has no comma"},
-        {"a=b: | true", "a task's name is not empty and has no comma"},
-        {"a\tb: | true", "a task's name is not empty and has no comma"},
+        {"a true", "a task must begin with NAME: READS"},
+        {"- -", "a task must begin with NAME: READS"},
+        {"--", "a task must begin with NAME: READS"},
+        {"  run true", "an indented line must stand below the first line of a task"},
+        {" : | true", "an indented line must stand below the first line of a task"},
+        {": | true", "the name of a task must not be empty"},
+        {"a,b: | true", "the name of a task must not be empty or contain"},
+        {"a=b: | true", "the name of a task must not be empty or contain"},
+        {"a\tb: | true", "the name of a task must not be empty or contain"},
         {"a: x -> y -> z | true", "'->' stands twice"},
         {"a: 'x | true", "a quote is not closed"},
         {"a: x -> 'y | true", "a quote is not closed"},
         {"a: @ | true", "a name is empty"},
         {"a: |", "a value is missing"},
         {"a: | 'x", "a quote is not closed"},
-        {"a: | x\n  run x", "it is said twice for task 'a'"}};
+        {"a: | x\n  run x", "task 'a' has this field twice"}};
     char text[TASK_NAME_MAX + 20] = "a: ";
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -279,8 +280,9 @@ test_check(void **state)
     assert_string_equal(list_as(TASK_CHECK, "g",
                                 "task\ta\tinf\t/\td/x,e/\ttrue\n"
                                 "task\tb\tinf\td/,e/y,@z,in\tf,/nowhere/g\ttrue\n"),
-                        "task 'b': '@z' is read, nobody writes it, and it is not there\n"
-                        "task 'b': 'f' is written, and nobody reads it\n");
+                        "task 'b': '@z' is read, but no task writes it and it does not "
+                        "exist\n"
+                        "task 'b': 'f' is written, but no task reads it\n");
     assert_string_equal(list_as(TASK_CHECK, "g", "task\ta\tinf\t-\t-\ttrue\n"), "");
     assert_string_equal(list_as(TASK_CHECK, "g",
                                 "task\ta\tinf\t-\t-\tx\n"

@@ -139,7 +139,7 @@ test_jobs(void **state)
                 NULL, NULL),
         "task\tx\tinf\t-\t-\tmpiexec -n 2 a : -n 1 env -C d 'E=f g' b c\tcores=3\n");
     refused("name: x\nexecutables: [{target: a}, {target: b}]\n", NULL, NULL,
-            "!t.yaml:1: a process has one executable");
+            "!t.yaml:1: a process must have exactly one executable");
     refused("name: x\nexecutables: [{target: a,\n ranks: 2}]\n", NULL, NULL,
             "!t.yaml:3: a process has no ranks");
     refused("name: x\ntype: job\nexecutables: [{target: a, ranks: 0}]\n", NULL, NULL,
@@ -197,8 +197,11 @@ test_hostile_values(void **state)
     /* numbers with an escape are a text */
     assert_non_null(strstr(written(text, "v=1%2E.2", NULL), "echo 1..2\t"));
     refused(text, "v=a%0Ab", NULL,
-            "!t.yaml:3: a word of a command holds no TAB, line end or control character");
-    refused(text, NULL, "v\n\"a\tb\"\n", "!t.yaml:3: a word of a command holds no TAB");
+            "!t.yaml:3: a word of a command must not contain a TAB, line end or control "
+            "character");
+    refused(text, NULL, "v\n\"a\tb\"\n",
+            "!t.yaml:3: a word of a command must not "
+            "contain a TAB");
     /* elsewhere they are escaped */
     assert_string_equal(
         written("parameters: [v]\nname: x\nreads: '{v}'\nexecutables:\n- target: a\n"
@@ -206,11 +209,11 @@ test_hostile_values(void **state)
                 NULL, "v\n\"a\nb\tc\"\n"),
         "task\tx\tinf\ta%0Ab%09c\t-\ta\tcwd=a%0Ab%09c\tenv=E=a%0Ab%09c\n");
     refused(text, "v=", NULL,
-            "!t.yaml:4: a name of what a task reads or writes is empty, "
+            "!t.yaml:4: a name that a task reads or writes is empty, "
             "or longer than 4096 bytes "
             "(with v=)");
     refused(text, "v=a%FF", NULL, "!a value must be UTF-8 without control characters");
-    refused(text, "v=%zz", NULL, "!a % begins an escape such as %2C, got '%zz'");
+    refused(text, "v=%zz", NULL, "!a % must begin an escape such as %2C, got '%zz'");
     refused(text, NULL, "v\n\xff\n", "!rows.csv:2: a value must be UTF-8");
 }
 
@@ -248,10 +251,10 @@ test_steps(void **state)
     refused("parameters: {a: [1, 2]}\nexecutables: [{target: t, arguments: '{a}'}]\n"
             "name: x\n",
             NULL, NULL,
-            "task\tx\tinf\t-\t-\tt 1\n!t.yaml:3: another task is called 'x': put");
+            "task\tx\tinf\t-\t-\tt 1\n!t.yaml:3: another task is also called 'x': put");
     refused("tasks:\n- {name: x, executables: [{target: t}]}\n"
             "- {name: x, executables: [{target: t}]}\n",
-            NULL, NULL, "!t.yaml:3: another task is called 'x'");
+            NULL, NULL, "!t.yaml:3: another task is also called 'x'");
 }
 
 /* ---- refused ------------------------------------------------------------- */
@@ -262,26 +265,30 @@ static void
 test_wrong_templates(void **state)
 {
     (void)state;
-    refused("# none\n", NULL, NULL, "!t.yaml:1: there is no template in it");
+    refused("# none\n", NULL, NULL, "!t.yaml:1: the file has no template");
     refused("a\n", NULL, NULL,
             "!t.yaml:1: a template (parameters: ..., tasks: ...) must "
             "be a map, and is a text");
     refused("name: x\n" RUN "readz: [a]\n", NULL, NULL,
-            "!t.yaml:3: a task has no field 'readz', but name, type, executables, reads, "
+            "!t.yaml:3: a task has no field 'readz'; its fields are name, type, "
+            "executables, reads, "
             "writes, timeout, cores,");
     refused("tasks: [{name: x, executables: [{target: t}]}]\nname: y\n", NULL, NULL,
-            "!t.yaml:2: a template of tasks has no field 'name', but parameters, tasks");
+            "!t.yaml:2: a template of tasks has no field 'name'; its fields are "
+            "parameters, tasks");
     refused("name: x\nexecutables:\n- target: t\n  args: [x]\n", NULL, NULL,
-            "!t.yaml:4: an executable has no field 'args', but target, arguments, cwd, "
+            "!t.yaml:4: an executable has no field 'args'; its fields are target, "
+            "arguments, cwd, "
             "env, ranks");
     refused("name: x\ntimeout: {weeks: 1}\n" RUN, NULL, NULL,
-            "!t.yaml:2: timeout has no field 'weeks', but days, hours, minutes, seconds");
+            "!t.yaml:2: timeout has no field 'weeks'; its fields are days, hours, "
+            "minutes, seconds");
     refused("name: x\nreads: {file: a}\n" RUN, NULL, NULL,
-            "!t.yaml:2: reads has no field 'file', but files, keys");
+            "!t.yaml:2: reads has no field 'file'; its fields are files, keys");
     refused("name: x\nname: y\n" RUN, NULL, NULL, "!t.yaml:2: 'name' comes twice");
     refused(RUN, NULL, NULL, "!t.yaml:1: a task needs a name");
-    refused("name: x\n", NULL, NULL, "!t.yaml:1: a task needs executables");
-    refused("name: x\nexecutables: []\n", NULL, NULL, "!t.yaml:1: a task needs exec");
+    refused("name: x\n", NULL, NULL, "!t.yaml:1: a task needs at least one executable");
+    refused("name: x\nexecutables: []\n", NULL, NULL, "!t.yaml:1: a task needs at least one exec");
     refused("name: x\nexecutables: [{ranks: 2}]\n", NULL, NULL,
             "!t.yaml:2: an executable needs a target");
     refused("tasks: []\n", NULL, NULL, "!t.yaml:1: there are no tasks");
@@ -290,12 +297,15 @@ test_wrong_templates(void **state)
     refused("name: [x]\n" RUN, NULL, NULL,
             "!t.yaml:1: name must be a text, and is a list");
     refused("name: x\nreads: [[a]]\n" RUN, NULL, NULL,
-            "!t.yaml:2: each of the list must be a text, and is a list");
+            "!t.yaml:2: each item of the list must be a text, and is a list");
     refused("name: x\nexecutables: [{target: t, arguments: {a: b}}]\n", NULL, NULL,
             "!t.yaml:2: arguments must be a list, and is a map");
     refused("name: x\nexecutables: [{target: t, env: {'A=B': c}}]\n", NULL, NULL,
-            "!t.yaml:2: a variable of the environment has a name without '='");
-    refused("name: x\n---\n", NULL, NULL, "!t.yaml:1: a task needs executables");
+            "!t.yaml:2: the name of an environment variable must not be empty or "
+            "contain '='");
+    refused("name: x\n---\n", NULL, NULL,
+            "!t.yaml:1: a task needs at least one "
+            "executable");
     refused("name: x\n" RUN "reads: [a\n", NULL, NULL, "!t.yaml:4: this is no YAML");
 }
 
@@ -306,12 +316,13 @@ test_wrong_parameters(void **state)
     refused(
         "parameters: {network: a, degree: 1}\nname: x\nreads:\n- a\n- '{netwrok}'\n" RUN,
         NULL, NULL,
-        "!t.yaml:5: {netwrok} is no parameter of this template, which has network, "
-        "degree; write {{ for { itself");
+        "!t.yaml:5: {netwrok} is not a parameter of this template (parameters: network, "
+        "degree); write {{ for { itself");
     refused("name: x\nexecutables: [{target: awk, arguments: '{ print }'}]\n", NULL, NULL,
-            "!t.yaml:2: { print } is no parameter of this template, which has none");
-    refused("name: x{\n" RUN, NULL, NULL, "!t.yaml:1: a { that no } ends");
-    refused("name: x}y\n" RUN, NULL, NULL, "!t.yaml:1: a } that no { begins");
+            "!t.yaml:2: { print } is not a parameter of this template (parameters: "
+            "none)");
+    refused("name: x{\n" RUN, NULL, NULL, "!t.yaml:1: a { is not closed by a }");
+    refused("name: x}y\n" RUN, NULL, NULL, "!t.yaml:1: a } has no { in front of it");
     refused("parameters: [a, a]\nname: x\n" RUN, NULL, NULL,
             "!t.yaml:1: parameter 'a' comes twice");
     refused("parameters: [1a]\nname: x\n" RUN, NULL, NULL,
@@ -319,22 +330,22 @@ test_wrong_parameters(void **state)
     refused("parameters: a\nname: x\n" RUN, NULL, NULL,
             "!t.yaml:1: parameters must be a");
     refused("parameters:\n  a: []\nname: x\n" RUN, NULL, NULL,
-            "!t.yaml:2: a list of no values");
+            "!t.yaml:2: the list of values is empty");
     refused("parameters:\n  a: {b: c}\nname: x\n" RUN, NULL, NULL,
             "!t.yaml:2: a must be a list, and is a map");
     refused("parameters:\n  a: 2..1\nname: x\n" RUN, NULL, NULL,
-            "!t.yaml:2: numbers A..B count up, below 2^64, got '2..1'");
+            "!t.yaml:2: a range A..B must count up, below 2^64, got '2..1'");
     refused("parameters:\n  a: 1..18446744073709551616\nname: x\n" RUN, NULL, NULL,
-            "!t.yaml:2: numbers A..B count up");
+            "!t.yaml:2: a range A..B must count up");
     refused("parameters: [a]\nname: x\n" RUN, NULL, NULL,
             "!parameter 'a' (t.yaml:1) has no value");
     refused("parameters: [a]\nname: x\n" RUN, "b=1", NULL,
-            "!'b' is no parameter of t.yaml, which has a");
+            "!'b' is not a parameter of t.yaml (parameters: a)");
     refused("parameters: [a]\nname: x\n" RUN, "a=1 a=2", NULL, "!'a' is given twice");
     refused("parameters: [a]\nname: x\n" RUN, "a=1", "a\n1\n",
             "!rows.csv:1: 'a' is given twice");
     refused("parameters: [a]\nname: x\n" RUN, NULL, "a,b\n1,2\n",
-            "!rows.csv:1: 'b' is no parameter of t.yaml, which has a");
+            "!rows.csv:1: 'b' is not a parameter of t.yaml (parameters: a)");
     refused("parameters: [a, b]\nname: x\n" RUN, NULL, "a,b\n1,2\n3\n",
             "!rows.csv:3: a row must have 2 fields, as the first one, got 1");
     refused("parameters: [a]\nname: x\n" RUN, NULL, "\n",
@@ -360,7 +371,7 @@ test_wrong_values(void **state)
     refused("name: x\nexecutables: [{target: ''}]\n", NULL, NULL,
             "!t.yaml:2: target is empty");
     refused("name: x\nwrites: {keys: ['']}\n" RUN, NULL, NULL,
-            "!t.yaml:2: a name of what");
+            "!t.yaml:2: a name that a task");
 }
 
 /* How many there will be is said before there is one, whatever was asked for. */
