@@ -105,7 +105,8 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     ok = ok && status == 0 && graph_store_end(&b.store, &cli->err);
     if (ok && !b.relaxation && b.ended == 0)
         ok = rec_fail(&cli->err, REC_DATA,
-                      "no job records came: put %stracegen jobs before", cli->prefix);
+                      "the input has no job records: put %stracegen jobs before this",
+                      cli->prefix);
     ok = ok && (!b.relaxation || finish(&b));
     forget(&b);
     ramp_cluster_free(&b.cluster);

@@ -83,7 +83,7 @@ ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
     if (trained && trained != cluster->placer.heuristic)
         cli_warn(
             cli,
-            "%s was trained for --heuristic %s, and jobs are placed by %s: it may block "
-            "more of them than a rule of --choose does",
+            "%s was trained with --heuristic %s, but jobs are placed with %s: it may "
+            "block more jobs than the other rules of --choose",
             file, trained->name, cluster->placer.heuristic->name);
 }

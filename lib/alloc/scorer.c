@@ -203,7 +203,8 @@ place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct r
                   rec_parse_uint(rest, &unit);
     if (rec_find_key(rec, "unit", &key) &&
         (!rec_parse_uint(key, &unit) || unit < 1 || output)) {
-        rec_reader_fail(reader, err, "unit must be 1 to %d, and of a feature's weight",
+        rec_reader_fail(reader, err,
+                        "unit must be 1 to %d, and only weights of features may have it",
                         ALLOC_UNITS_MAX);
         return NULL;
     }
@@ -240,7 +241,7 @@ read_weight(struct alloc_scorer *s, const struct rec_reader *reader,
     if (!(place = place_of(s, reader, rec, err)))
         return false;
     if (!isnan(*place))
-        return rec_reader_fail(reader, err, "the weight of '%.*s' stands twice",
+        return rec_reader_fail(reader, err, "there are two weights of '%.*s'",
                                (int)rec->field[1].len, rec->field[1].ptr);
     return rec_get_number(reader, rec, 2, place, err);
 }
@@ -256,10 +257,14 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 1, &number, err))
         return false;
     if (first && s->nexperts > 0)
-        return rec_reader_fail(reader, err, "there are weights before the first expert");
+        return rec_reader_fail(reader, err,
+                               "weights must not come before the first expert record");
     if (number != s->nexperts + 1)
-        return rec_reader_fail(reader, err, "expert %u should come here",
-                               s->nexperts + 1);
+        return rec_reader_fail(
+            reader, err,
+            "experts must be numbered 1, 2, ...: expert %u must come here, "
+            "got %llu",
+            s->nexperts + 1, (unsigned long long)number);
     if (!add_experts(s, 1, err))
         return false;
     expert = &s->expert[s->nexperts - 1];
@@ -284,7 +289,7 @@ read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err))
         return false;
     if (s->heuristic)
-        return rec_reader_fail(reader, err, "the policy stands twice");
+        return rec_reader_fail(reader, err, "there are two policy records");
     for (; row->name && !rec_str_is(rec->field[1], row->name); row++)
         rec_list_name(known, sizeof known, row->name);
     s->heuristic = row;

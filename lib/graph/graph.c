@@ -60,7 +60,11 @@ intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *
     if (i != REC_NONE)
         return i;
     if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len)) {
-        graph_fail(graph, line, err, "'%.*s' is no name for an op", (int)id.len, id.ptr);
+        graph_fail(
+            graph, line, err,
+            "'%.*s' is not a name for an op: a name is not empty, and has no ',' and "
+            "no '='",
+            (int)id.len, id.ptr);
         return GRAPH_NONE;
     }
     if (graph->nops == GRAPH_NONE - 1 ||
@@ -328,7 +332,8 @@ graph_read(struct graph *graph, const struct rec_reader *reader, const struct re
         ok = read_graph(graph, reader, rec, &extras, err);
     else if (!graph->open || !rec_str_is(rec->field[1], graph->id))
         ok = rec_reader_fail(
-            reader, err, "a record of graph '%.*s' must stand with its graph record",
+            reader, err,
+            "the records of graph '%.*s' must come together, behind its graph record",
             (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
     else if (rec->type == REC_OP)
         ok = read_op(graph, reader, rec, &extras, err);

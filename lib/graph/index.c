@@ -38,14 +38,15 @@ join_twins(struct graph *graph, struct rec_error *err)
                               "op '%s' has pair=%s, but that op is not its twin", op->id,
                               op->pair_id);
         if ((op->pass == GRAPH_BACKWARD) == (twin->pass == GRAPH_BACKWARD))
-            return graph_fail(graph, op->line, err,
-                              "op '%s' has pair=%s, but one of two twins is backward and "
-                              "the other is not",
-                              op->id, op->pair_id);
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' has pair=%s, but exactly one of two twins must be a "
+                "backward op",
+                op->id, op->pair_id);
         if (twin->pair != GRAPH_NONE && twin->pair != i)
             return graph_fail(graph, op->line, err,
                               "op '%s' has pair=%s, but that op is not its twin: it is "
-                              "that of '%s'",
+                              "the twin of '%s'",
                               op->id, op->pair_id, graph->op[twin->pair].id);
         twin->pair = i;
     }
@@ -104,9 +105,10 @@ add_unit(struct graph *graph, struct rec_map *names, size_t *next, struct graph_
         graph->unit[u] = (struct graph_unit){(uint32_t)*next, op->parts, GRAPH_NONE};
         *next += op->parts;
         if (*next > graph->nops)
-            return graph_fail(graph, op->line, err,
-                              "op '%s' is part %u of %u, but the graph has not so many",
-                              op->id, op->part, op->parts);
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' is part %u of %u, but the graph lacks parts of its ops", op->id,
+                op->part, op->parts);
         for (uint32_t j = 0; j < op->parts; j++)
             graph->member[graph->unit[u].first + j] = GRAPH_NONE;
         if (op->of && !rec_map_add(names, rec_str(op->of), u, err))
@@ -140,13 +142,13 @@ check_units(struct graph *graph, const struct rec_map *names, struct rec_error *
         if (op->pass != first->pass)
             return graph_fail(
                 graph, op->line, err,
-                "op '%s' is of another pass than '%s', a part of the same op", op->id,
+                "'%s' and '%s' are parts of the same op, but of different passes", op->id,
                 first->id);
         if ((op->pair == GRAPH_NONE) != (first->pair == GRAPH_NONE))
             return graph_fail(
                 graph, op->line, err,
-                "of '%s' and '%s', parts of the same op, one has a twin and "
-                "the other has none",
+                "'%s' and '%s' are parts of the same op, but only one of them "
+                "has a twin",
                 op->id, first->id);
         if (op->pair == GRAPH_NONE)
             continue;
@@ -160,8 +162,9 @@ check_units(struct graph *graph, const struct rec_map *names, struct rec_error *
                 graph->op[op->pair].id);
         if (graph->unit[twin].parts != unit->parts)
             return graph_fail(
-                graph, op->line, err, "op '%s' is one of %u, but its twin '%s' one of %u",
-                op->id, unit->parts, graph->op[op->pair].id, graph->unit[twin].parts);
+                graph, op->line, err,
+                "op '%s' is one of %u parts, but its twin '%s' is one of %u", op->id,
+                unit->parts, graph->op[op->pair].id, graph->unit[twin].parts);
     }
     return true;
 }

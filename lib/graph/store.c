@@ -17,7 +17,8 @@ graph_store_read(struct graph_store *store, const struct rec_reader *reader,
             return rec_fail_memory(err);
     }
     if (!store->reading)
-        return rec_reader_fail(reader, err, "%.*s before its graph record",
+        return rec_reader_fail(reader, err,
+                               "the record %.*s comes before its graph record",
                                (int)rec->field[0].len, rec->field[0].ptr);
     return graph_read(store->reading, reader, rec, err);
 }

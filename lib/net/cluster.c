@@ -49,10 +49,9 @@ net_read(const struct rec_reader *reader, const struct rec *rec,
         rec_list_name(known, sizeof known, net_kinds[i]->name);
     }
     if (!cluster->kind)
-        return rec_reader_fail(reader, err,
-                               "a cluster of kind '%.*s' is not known here, only %s",
-                               (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                               rec->field[1].ptr, known);
+        return rec_reader_fail(
+            reader, err, "the kind of a cluster must be one of %s, got '%.*s'", known,
+            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
     return cluster->kind->read(cluster, reader, rec, err) &&
            (net_check(cluster, &inner) || rec_reader_fail(reader, err, "%s", inner.text));
 }
