@@ -132,7 +132,7 @@ answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2;
     wrong 3 "it wrote [0-9]* bytes without an answer" 'yes "# wait"'
     timeout=1 wrong 4 "it took longer than 1 s" "$(answering 'answer\t%s\t-'); yes '# still here'"
     wrong 3 "it answered before it was asked" "$(answering 'answer\t%s\t-'); cat /dev/zero"
-    wrong 3 "it \(answered before it was asked\|gave no answer\)" "$(answering 'answer\t%s\t-\nanswer')"
+    wrong 3 "it \(answered before it was asked\|wrote a line that is not an answer\)" "$(answering 'answer\t%s\t-\nanswer')"
     wrong 3 "it answered before it was asked" "$(answering 'answer\t%s\t-'); cat /dev/zero | tr '\\0' '#'"
 }
 

@@ -1,4 +1,4 @@
-/* --allow-zero */
+/* The advice names the tool that fills in times with the prefix of the installed tools. */
 #include "graph_times.h"
 
 #include <stdio.h>

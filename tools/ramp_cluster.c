@@ -1,9 +1,10 @@
-/* The options of a RAMP cluster. */
+/* Reads the options that describe a RAMP cluster. */
 #include "ramp_cluster.h"
 
 #include <stdlib.h>
 
-/* --down c-r-s,c-r-s */
+/* The list of --down, c-r-s,c-r-s. A server that the cluster does not have is a mistake:
+ * ignoring it would hide a wrong --shape. */
 static bool
 read_down(struct cli *cli, const char *text, struct ramp_cluster *cluster)
 {

@@ -145,6 +145,7 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
             *choice = i;
         }
     }
+    /* Without a weight no alternative can start: then the job may wait, and is not refused. */
     if (weight && *choice == ALLOC_NONE)
         *choice = ALLOC_REFUSED;
     return true;
@@ -189,8 +190,8 @@ grow_units(struct alloc_scorer *s, uint32_t units, struct rec_error *err)
     return true;
 }
 
-/* Where the weight of a record goes. Its input is a feature, with unit=K in hidden unit
- * K, or "unit-K" for the output of that unit. NULL: *err. */
+/* Returns where the weight of a record is stored. Its input is a feature, which unit=K
+ * puts into hidden unit K, or it is "unit-K", the output of that unit. NULL: *err. */
 static double *
 place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct rec *rec,
          struct rec_error *err)
@@ -354,6 +355,7 @@ write_weight(struct rec_writer *writer, const char *input, double value, uint32_
     rec_end(writer);
 }
 
+/* In the order of struct alloc_expert. */
 static void
 write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 {

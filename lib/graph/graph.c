@@ -25,6 +25,8 @@ graph_free(struct graph *graph)
     *graph = (struct graph){0};
 }
 
+/* The message names the file and line of the wrong record if they are known, as in a graph
+ * that was read, and else the graph. */
 bool
 graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
            const char *format, ...)
@@ -51,7 +53,9 @@ graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
     return graph->id && graph->model && graph->extra;
 }
 
-/* The op of that name, made if it is new. GRAPH_NONE: *err. */
+/* The op of that name; it is created if it is new. A comma
+ * would separate names in a list, and '=' would make a key of a name. GRAPH_NONE:
+ * *err. */
 static uint32_t
 intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
 {
@@ -110,6 +114,7 @@ define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
     return extra.len == 0 || (op->extra = rec_arena_copy(&graph->arena, extra, err));
 }
 
+/* Searches keys as `extra` has them, each with a TAB before it. */
 static bool
 find_key(const char *extra, const char *key, struct rec_str *value)
 {
@@ -199,6 +204,8 @@ keep_extra(struct extras *extras, struct rec_str key, struct rec_str value,
     if (!rec_grow(&extras->text, &extras->room, need, 1, err))
         return false;
     extras->text[extras->len] = '\t';
+    /* In the record the value stands right behind the key and its '=': one copy takes
+     * all three. */
     memcpy(extras->text + extras->len + 1, key.ptr, key.len + 1 + value.len);
     extras->len = need - 1;
     extras->text[extras->len] = '\0';

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* An op that a dep names is created before its record comes. If the record does not come,
+ * its compute stays NAN. */
 static bool
 check_ops(const struct graph *graph, struct rec_error *err)
 {
@@ -20,6 +22,8 @@ check_ops(const struct graph *graph, struct rec_error *err)
     return true;
 }
 
+/* Joins each op with the op that its pair= names. One of the two records is enough: the
+ * other one need not have pair=. */
 static bool
 join_twins(struct graph *graph, struct rec_error *err)
 {
@@ -169,6 +173,8 @@ check_units(struct graph *graph, const struct rec_map *names, struct rec_error *
     return true;
 }
 
+/* Groups the ops into units: the parts of an op are a unit, and so is an op that was not
+ * split. */
 static bool
 find_units(struct graph *graph, struct rec_error *err)
 {
@@ -184,6 +190,7 @@ find_units(struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+/* The order itself is not kept: it is wanted only to learn whether there is one. */
 static bool
 check_cycles(const struct graph *graph, struct rec_error *err)
 {
@@ -193,6 +200,7 @@ check_cycles(const struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+/* A graph that was not partitioned has no degree=; then the degree is 0. */
 static void
 read_degree(struct graph *graph)
 {
@@ -204,6 +212,7 @@ read_degree(struct graph *graph)
             : 0;
 }
 
+/* The sums are computed once, because they are asked for with each job. */
 static void
 add_up(struct graph *graph)
 {
@@ -246,7 +255,8 @@ graph_close(struct graph *graph, struct rec_error *err)
            check_cycles(graph, err);
 }
 
-/* A parent of an op that Kahn's order has not reached either; there is one. */
+/* A parent that Kahn's order has not reached, of an op that it has not reached either.
+ * There is one, because the op would be in the order if all its parents were. */
 static uint32_t
 waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
 {
@@ -256,7 +266,8 @@ waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
     return graph->dep[graph->in[j]].src;
 }
 
-/* Walks back from an op that Kahn's order did not reach until an op comes again. */
+/* Reports a cycle. It is found by walking from parent to parent, from an op that Kahn's
+ * order did not reach, until an op comes again. */
 static bool
 fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
            struct rec_error *err)
@@ -285,6 +296,8 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
                       n > 12 ? "... " : "", graph->op[first].id);
 }
 
+/* Sync deps are left out, because the parts of an op exchange them in both directions:
+ * they would always be cycles. */
 bool
 graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
 {
