@@ -1,4 +1,4 @@
-/* The advice names the tool that fills in times with the prefix of the installed tools. */
+/* The advice names roofline, which fills in times, with the prefix of installed tools. */
 #include "graph_times.h"
 
 #include <stdio.h>

@@ -157,9 +157,9 @@ check_silent(struct alloc_agent *agent, struct rec_error *err)
     size_t more = agent->end - agent->start;
     return (!spoke && (more == 0 || agent->heard[agent->start] == '#') &&
             more < ANSWER_BYTES_MAX) ||
-           fail(
-               agent, err, REC_DATA,
-               "it answered before it was asked; each ask must get one answer of one line");
+           fail(agent, err, REC_DATA,
+                "it answered before it was asked; each ask must get one answer, "
+                "of one line");
 }
 
 /* Reads until a whole answer is there. The limit on bytes ends an agent that writes

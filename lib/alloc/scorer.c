@@ -145,7 +145,8 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
             *choice = i;
         }
     }
-    /* Without a weight no alternative can start: then the job may wait, and is not refused. */
+    /* Without a weight no alternative can start: then the job may wait, and is not
+     * refused. */
     if (weight && *choice == ALLOC_NONE)
         *choice = ALLOC_REFUSED;
     return true;

@@ -25,8 +25,8 @@ graph_free(struct graph *graph)
     *graph = (struct graph){0};
 }
 
-/* The message names the file and line of the wrong record if they are known, as in a graph
- * that was read, and else the graph. */
+/* The message names the file and line of the wrong record if they are known, as in a
+ * graph that was read, and else the graph. */
 bool
 graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
            const char *format, ...)
@@ -53,8 +53,8 @@ graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
     return graph->id && graph->model && graph->extra;
 }
 
-/* The op of that name; it is created if it is new. A comma would separate names in a list,
- * and '=' would make a key of a name. GRAPH_NONE: *err. */
+/* The op of that name; it is created if it is new. A comma would separate names in a
+ * list, and '=' would make a key of a name. GRAPH_NONE: *err. */
 static uint32_t
 intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
 {

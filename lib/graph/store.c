@@ -118,7 +118,8 @@ graph_jobs_free(struct graph_jobs *jobs)
 }
 
 /* The record repeats what metrics needs of the job and its graph, so that results can be
- * reduced without the records of jobs and graphs. The caller may add keys, and ends it. */
+ * reduced without the records of jobs and graphs. The caller may add keys, and ends the
+ * record. */
 void
 graph_begin_block(struct rec_writer *writer, const struct graph_job *job, double time,
                   const char *cause, const struct graph *graph)

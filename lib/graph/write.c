@@ -68,8 +68,8 @@ graph_write(const struct graph *graph, struct rec_writer *writer)
     }
 }
 
-/* A job that arrives at once and has no deadline, so that a single graph can be piped into
- * tools that read jobs. */
+/* A job that arrives at once and has no deadline, so that a single graph can be piped
+ * into tools that read jobs. */
 void
 graph_write_job(const struct graph *graph, uint64_t steps, struct rec_writer *writer)
 {
