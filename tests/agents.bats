@@ -106,11 +106,11 @@ wrong() {
 answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2; fflush() } END { $2 }'"; }
 
 @test "agents: one that dies is an error of input and output" {
-    wrong 4 "it ended with exit status 3 before all was decided" 'exit 3'
+    wrong 4 "it ended with exit status 3 before the last decision" 'exit 3'
     wrong 4 "it died of SIGSEGV" 'kill -SEGV $$'
     wrong 4 "it ended with exit status 0" 'sed /^ask/q >/dev/null'
     wrong 4 "it ended with exit status 127" './no-such-agent 2>/dev/null'
-    wrong 4 "it ended with exit status 5 after all was decided" "$(answering 'answer\t%s\t-' 'exit 5')"
+    wrong 4 "it ended with exit status 5 after the last decision" "$(answering 'answer\t%s\t-' 'exit 5')"
 }
 
 @test "agents: one that is late, or closes an end of it" {
@@ -118,7 +118,7 @@ answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2;
     wrong 4 "it took longer than 0.2 s" 'cat >/dev/null'
     wrong 4 "it took longer than 0.2 s" 'sleep 60'
     wrong 4 "it took longer than 0.2 s" "$(answering 'answer\t%s\t-'); sleep 60"
-    timeout=1 wrong 4 "all is decided, and it has not ended after 1 s" \
+    timeout=1 wrong 4 "it has not ended within 1 s after the last decision" \
         "$(answering 'answer\t%s\t-'); exec >&-; sleep 60"
     timeout=9
     wrong 4 "it closed its output" 'exec >&-; sleep 60'
@@ -127,20 +127,20 @@ answering() { echo "mawk -W interactive '\$1 == \"ask\" { printf \"$1\\n\", \$2;
 }
 
 @test "agents: one that floods" {
-    wrong 3 "it \(gave no answer\|answered before it was asked\)" 'yes'
-    wrong 3 "it \(wrote [0-9]* bytes, and no answer\|answered before\)" 'cat /dev/zero'
-    wrong 3 "it wrote [0-9]* bytes, and no answer" 'yes "# wait"'
+    wrong 3 "it \(wrote a line that is not an answer\|answered before it was asked\)" 'yes'
+    wrong 3 "it \(wrote [0-9]* bytes without an answer\|answered before\)" 'cat /dev/zero'
+    wrong 3 "it wrote [0-9]* bytes without an answer" 'yes "# wait"'
     timeout=1 wrong 4 "it took longer than 1 s" "$(answering 'answer\t%s\t-'); yes '# still here'"
     wrong 3 "it answered before it was asked" "$(answering 'answer\t%s\t-'); cat /dev/zero"
-    wrong 3 "it \(answered before it was asked\|gave no answer\)" "$(answering 'answer\t%s\t-\nanswer')"
+    wrong 3 "it \(answered before it was asked\|wrote a line that is not an answer\)" "$(answering 'answer\t%s\t-\nanswer')"
     wrong 3 "it answered before it was asked" "$(answering 'answer\t%s\t-'); cat /dev/zero | tr '\\0' '#'"
 }
 
 @test "agents: one that answers nonsense" {
     wrong 3 "it answered for another job" "$(answering 'answer\tx%s\t-')"
-    wrong 3 "it chose what is no alternative of the job" "$(answering 'answer\t%s\talexnet')"
-    wrong 3 "it gave no answer; right is" "$(answering 'alloc\t%s\talexnet/1')"
-    wrong 3 "it gave no answer" "$(answering 'answer\t%s')"
+    wrong 3 "it chose something that is not an alternative of the job" "$(answering 'answer\t%s\talexnet')"
+    wrong 3 "it wrote a line that is not an answer; right is" "$(answering 'alloc\t%s\talexnet/1')"
+    wrong 3 "it wrote a line that is not an answer" "$(answering 'answer\t%s')"
     wrong 3 "its answer has a field too many" "$(answering 'answer\t%s\t-\tpolicy')"
     wrong 3 "cause= is neither policy nor no_servers" "$(answering 'answer\t%s\t-\tcause=x')"
 }

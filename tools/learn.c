@@ -179,7 +179,9 @@ read_options(struct learning *l, const struct learn_args *args)
     if (!(o->sigma > 0))
         return cli_usage(cli, "--sigma must be above 0");
     if (args->init_given && args->units_given)
-        return cli_usage(cli, "--units are those of --init's file");
+        return cli_usage(
+            cli,
+            "--units cannot change the number of hidden units in the file of --init");
     o->seed = (uint32_t)seed;
     o->threads = (uint32_t)threads;
     o->final = (uint32_t) final;
@@ -249,8 +251,10 @@ read_input(struct learning *l)
         return false;
     l->options.course.templates = l->templates;
     return l->options.course.ntemplates > 0 ||
-           rec_fail(&cli->err, REC_DATA,
-                    "there are no jobs: their alternatives are what is chosen from");
+           rec_fail(
+               &cli->err, REC_DATA,
+               "the input has no job records: training needs alternatives of jobs, from "
+               "which it chooses");
 }
 
 /* ---- training ------------------------------------------------------------ */
@@ -300,7 +304,7 @@ judge(struct learning *l)
     }
     learn_course_free(course);
     if (!ok && err->code == REC_OK) {
-        cli_warn(l->cli, "interrupted before all held-out episodes were had");
+        cli_warn(l->cli, "interrupted before all held-out episodes had run");
         return true;
     }
     return ok;
@@ -324,9 +328,11 @@ train(struct learning *l)
         l->scorer = learn_train(&l->options, &l->store, l->start, l->units, &generations,
                                 &stopped, &cli->err);
         if (stopped && l->scorer)
-            cli_warn(cli,
-                     "interrupted after %llu generations, whose means are the result",
-                     (unsigned long long)generations);
+            cli_warn(
+                cli,
+                "interrupted after %llu generations: the result is the mean over the "
+                "last third of them",
+                (unsigned long long)generations);
         else if (stopped)
             rec_fail(
                 &cli->err, REC_IO,

@@ -119,7 +119,9 @@ read_options(struct partition *p, const struct partition_args *args,
     if (degree > 1 && degree % 2)
         return cli_usage(cli, "--degree must be 1 or even, got '%s'", args->degree_arg);
     if (args->split_given && (args->degree_given || args->quantum_given))
-        return cli_usage(cli, "--split decides alone: give no --degree or --quantum");
+        return cli_usage(
+            cli,
+            "--split says the numbers of parts itself: leave out --degree and --quantum");
     if (!cli_limit(cli, args->limit_arg, &p->limit))
         return false;
     p->how.degree = (uint32_t)degree;
@@ -128,7 +130,8 @@ read_options(struct partition *p, const struct partition_args *args,
         (args->max_degree_given || args->shape_given || args->seed_given))
         return cli_usage(cli, "--max-degree, --shape and --seed are for --policy");
     if (args->split_given && args->legal_parts_given)
-        return cli_usage(cli, "--split decides alone: give no --legal-parts");
+        return cli_usage(
+            cli, "--split says the numbers of parts itself: leave out --legal-parts");
     return (!args->legal_parts_given || read_legal_parts(p, args->legal_parts_arg)) &&
            (!args->split_given || read_list(p, args->split_arg, list));
 }

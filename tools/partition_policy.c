@@ -67,7 +67,8 @@ read_policy(struct policy *p, const struct partition_args *args)
 
     for (int i = 0; i < 2; i++)
         if (given[i])
-            return cli_usage(cli, "--policy decides alone: give no --%s", changed[i]);
+            return cli_usage(cli, "--policy chooses the degrees itself: leave out --%s",
+                             changed[i]);
     snprintf(name, sizeof name, "%.*s", (int)len, args->policy_arg);
     if (!cli_choose_row(cli, "policy", name, alloc_policies, sizeof *alloc_policies,
                         &choice) ||

@@ -1,4 +1,4 @@
-/* partition --policy: jobs are offered several partitionings of their graphs. */
+/* partition --policy: offers each job several partitionings of its graph. */
 #ifndef RAMPIPE_PARTITION_POLICY_H
 #define RAMPIPE_PARTITION_POLICY_H
 
@@ -7,11 +7,13 @@
 
 struct partition_args;
 
-/* Says once, *warned, of a partitioned graph of a transformer what its parts are not. */
+/* Warns that the parts of a transformer's ops are not tensor parallelism. *warned is set
+ * with the first warning; there is none after it. */
 void partition_warn(const struct cli *cli, const struct graph *graph, bool *warned);
 
-/* Reads the stream and writes it with partitioned graphs and their alternatives. `how`
- * has all but the degree; `advice` is for graph_check_times(), if not NULL. */
+/* Reads the stream, and writes it with the partitioned graphs and the alternatives of
+ * jobs. `how` has all but the degree. `advice` is what graph_check_times() advises; NULL:
+ * graphs without times are accepted. */
 bool partition_by_policy(struct cli *cli, const struct partition_args *args,
                          struct graph_partition *how, const char *advice);
 

@@ -1,4 +1,4 @@
-/* ramp-alloc bound [OPTION]... [FILE]... - jobs -> how many of them could start. */
+/* ramp-alloc bound [OPTION]... [FILE]... - jobs -> a bound on how many could start. */
 #include "ggo/ramp-alloc-bound.h"
 #define CLI_UNSHOWN "limit",
 #include "main.h"
@@ -12,13 +12,13 @@ struct bound {
     struct cli *cli;
     struct ramp_cluster cluster;
     struct alloc_relaxation_options options;
-    bool runs;      /* each stream is one */
-    uint64_t ended; /* runs */
-    uint64_t njobs; /* of all runs */
-    /* The run at hand: */
+    bool runs;      /* each stream is a run of its own */
+    uint64_t ended; /* runs that are complete */
+    uint64_t njobs; /* jobs of all runs */
+    /* The current run: */
     struct graph_store store;
     struct graph_jobs jobs;
-    struct alloc_relaxation *relaxation; /* NULL: no job came */
+    struct alloc_relaxation *relaxation; /* NULL: it has no job yet */
 };
 
 static void
@@ -105,7 +105,8 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     ok = ok && status == 0 && graph_store_end(&b.store, &cli->err);
     if (ok && !b.relaxation && b.ended == 0)
         ok = rec_fail(&cli->err, REC_DATA,
-                      "no job records came: put %stracegen jobs before", cli->prefix);
+                      "the input has no job records: put %stracegen jobs before this",
+                      cli->prefix);
     ok = ok && (!b.relaxation || finish(&b));
     forget(&b);
     ramp_cluster_free(&b.cluster);

@@ -1,6 +1,7 @@
 /*
- * The map: one row a communication group, one column a rack, one letter a server (a
- * job's, . if it is free, # if it is out of service).
+ * Draws the cluster after a decision. A row is a communication group, a column is a rack,
+ * and a character is a server: the letter of its job, . if it is free, # if it is out of
+ * service. Below, each server of the job is listed with its ops.
  *
  *     time 0: job alexnet runs alexnet/8 on 8 servers (A)
  *              rack 0  rack 1  rack 2  rack 3
@@ -13,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAMES_SHOWN = 60 }; /* columns of op names after a server */
+enum { NAMES_SHOWN = 60 }; /* characters of op names on the line of a server */
 
 struct map_view {
     struct net_cluster cluster;
-    uint64_t started; /* jobs so far: the number owners[] has for the newest one */
+    uint64_t started; /* jobs so far; owners[] has this number for the newest one */
 };
 
 struct map_view *
@@ -37,7 +38,7 @@ map_view_free(struct map_view *view)
     free(view);
 }
 
-/* Jobs are A to Z, a to z, 0 to 9, and again. */
+/* The character of a job: A to Z, a to z, 0 to 9, then A again. */
 static char
 letter(uint64_t job)
 {
@@ -79,7 +80,8 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
     fputc('\n', stderr);
 }
 
-/* The ops of one slot in the order they were placed. */
+/* Lists the ops of a slot in the order in which they were placed. A server without ops
+ * belongs to the meta-block of the job and is only reserved. */
 static void
 list_ops(const struct sim_layout *layout, const uint32_t *order, uint32_t slot)
 {

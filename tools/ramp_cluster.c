@@ -1,9 +1,10 @@
-/* The options of a RAMP cluster. */
+/* Reads the options that describe a RAMP cluster. */
 #include "ramp_cluster.h"
 
 #include <stdlib.h>
 
-/* --down c-r-s,c-r-s */
+/* The list of --down, c-r-s,c-r-s. A server that the cluster does not have is a mistake:
+ * ignoring it would hide a wrong --shape. */
 static bool
 read_down(struct cli *cli, const char *text, struct ramp_cluster *cluster)
 {
@@ -83,7 +84,7 @@ ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
     if (trained && trained != cluster->placer.heuristic)
         cli_warn(
             cli,
-            "%s was trained for --heuristic %s, and jobs are placed by %s: it may block "
-            "more of them than a rule of --choose does",
+            "%s was trained with --heuristic %s, but jobs are placed with %s: it may "
+            "block more jobs than the other rules of --choose",
             file, trained->name, cluster->placer.heuristic->name);
 }

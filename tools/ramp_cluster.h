@@ -1,12 +1,12 @@
-/* The options that say which RAMP cluster there is, and where jobs go on it, of all tools
- * that include "ramp_cluster" among theirs. */
+/* The options that describe a RAMP cluster, and where jobs are placed on it. Each tool
+ * whose .ggo includes "ramp_cluster" has them. */
 #ifndef RAMPIPE_RAMP_CLUSTER_H
 #define RAMPIPE_RAMP_CLUSTER_H
 
 #include "rampipe/alloc.h"
 #include "rampipe/cli.h"
 
-/* As given (tools/ramp_cluster.ggo). */
+/* The texts of the options (tools/ramp_cluster.ggo). */
 struct ramp_cluster_options {
     bool meta_given;
     const char *shape, *bandwidth, *propagation, *io, *memory, *collective_rate;
@@ -22,19 +22,20 @@ struct ramp_cluster_options {
         .heuristic = (args)->heuristic_arg, .meta = (args)->meta_arg                \
     }
 
-/* The values as fields of struct alloc_admission_options. */
+/* The values of the options; they become fields of struct alloc_admission_options and
+ * the like. */
 struct ramp_cluster {
     struct alloc_placer_options placer;
     uint32_t *down; /* owned */
     uint32_t ndown;
 };
 
-/* False: cli->err; *cluster is to be freed even then. */
+/* False: cli->err; *cluster must be freed even then. */
 bool ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
                        struct ramp_cluster *cluster) REC_MUST_CHECK;
 void ramp_cluster_free(struct ramp_cluster *cluster);
-/* Warns if the policy in a file was trained with another heuristic than this cluster's;
- * `trained` may be NULL: not known. */
+/* Warns if the policy in a file was trained with another heuristic than this cluster's.
+ * `trained` is NULL if the heuristic of the training is not known. */
 void ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
                           const char *file, const struct alloc_heuristic *trained);
 

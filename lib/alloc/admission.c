@@ -35,8 +35,7 @@ struct alloc_admission {
 
     struct waiters waiters;
     /* The first waiting job, by its key, if it was tried in vain since a job last ended;
-     * 0: there is none such. Trying it again before the next end would be in vain,
-     * too. */
+     * 0: no job is stuck. Before the next end it would fail again, so it is not tried. */
     uint64_t stuck;
 };
 

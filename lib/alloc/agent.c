@@ -99,7 +99,7 @@ fail_gone(struct alloc_agent *agent, const char *closed, struct rec_error *err)
     if (!agent->ours || !agent_wait(&agent->process, grace, &status))
         return fail(agent, err, REC_IO, "it closed its %s", closed);
     agent_describe_status(status, how, sizeof how);
-    return fail(agent, err, REC_IO, "it %s before all was decided", how);
+    return fail(agent, err, REC_IO, "it %s before the last decision", how);
 }
 
 /* Reads what the agent has written. Returns 1; 0 at the end of its output; -1: *err. */
@@ -158,7 +158,8 @@ check_silent(struct alloc_agent *agent, struct rec_error *err)
     return (!spoke && (more == 0 || agent->heard[agent->start] == '#') &&
             more < ANSWER_BYTES_MAX) ||
            fail(agent, err, REC_DATA,
-                "it answered before it was asked; an ask has one answer of one line");
+                "it answered before it was asked; each ask must get one answer, "
+                "of one line");
 }
 
 /* Reads until a whole answer is there. The limit on bytes ends an agent that writes
@@ -176,7 +177,8 @@ hear_answer(struct alloc_agent *agent, struct rec_str *line, struct rec_error *e
             return status == 0 && fail_gone(agent, "output", err);
         heard += agent->end - before;
         if (heard > most)
-            return fail(agent, err, REC_DATA, "it wrote %zu bytes, and no answer", heard);
+            return fail(agent, err, REC_DATA, "it wrote %zu bytes without an answer",
+                        heard);
     }
     return true;
 }
@@ -320,11 +322,12 @@ see_off(struct alloc_agent *agent, struct rec_error *err)
     }
     if (!agent_wait(&agent->process, fmax(agent->until - agent_now(), 0), &status))
         return fail(agent, err, REC_IO,
-                    "all is decided, and it has not ended after %.9g s", agent->timeout);
+                    "it has not ended within %.9g s after the last decision",
+                    agent->timeout);
     if (status == 0)
         return true;
     agent_describe_status(status, how, sizeof how);
-    return fail(agent, err, REC_IO, "it %s after all was decided", how);
+    return fail(agent, err, REC_IO, "it %s after the last decision", how);
 }
 
 bool
@@ -469,7 +472,7 @@ take_answer(const struct alloc_agent *agent, struct alloc_question *q,
                    names = q->job->graphs, name;
     if (!rec_str_split(&rest, '\t', &word) || !rec_str_is(word, "answer") ||
         !rec_str_split(&rest, '\t', &job) || !rec_str_split(&rest, '\t', &graph))
-        return fail_answer(agent, line, "it gave no answer", err);
+        return fail_answer(agent, line, "it wrote a line that is not an answer", err);
     while (rec_str_split(&rest, '\t', &key)) {
         if (!memchr(key.ptr, '=', key.len))
             return fail_answer(agent, line, "its answer has a field too many", err);
@@ -484,7 +487,8 @@ take_answer(const struct alloc_agent *agent, struct alloc_question *q,
     for (uint32_t i = 0; rec_str_split(&names, ',', &name); i++)
         if (rec_str_eq(name, graph))
             return settle_alternative(q, i, choice, err);
-    return fail_answer(agent, line, "it chose what is no alternative of the job", err);
+    return fail_answer(agent, line,
+                       "it chose something that is not an alternative of the job", err);
 }
 
 static bool

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PAST_JOBS = 1000 }; /* futures are drawn from so many jobs, the last that came */
+enum { PAST_JOBS = 1000 }; /* the last jobs that came; futures are drawn from them */
 
 /* A job that came. */
 struct past {

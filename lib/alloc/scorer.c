@@ -145,6 +145,8 @@ alloc_scorer_decide(void *self, struct alloc_question *q, uint32_t *choice,
             *choice = i;
         }
     }
+    /* Without a weight no alternative can start: then the job may wait, and is not
+     * refused. */
     if (weight && *choice == ALLOC_NONE)
         *choice = ALLOC_REFUSED;
     return true;
@@ -189,8 +191,8 @@ grow_units(struct alloc_scorer *s, uint32_t units, struct rec_error *err)
     return true;
 }
 
-/* Where the weight of a record goes. Its input is a feature, with unit=K in hidden unit
- * K, or "unit-K" for the output of that unit. NULL: *err. */
+/* Returns where the weight of a record is stored. Its input is a feature, which unit=K
+ * puts into hidden unit K, or it is "unit-K", the output of that unit. NULL: *err. */
 static double *
 place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct rec *rec,
          struct rec_error *err)
@@ -203,7 +205,8 @@ place_of(struct alloc_scorer *s, const struct rec_reader *reader, const struct r
                   rec_parse_uint(rest, &unit);
     if (rec_find_key(rec, "unit", &key) &&
         (!rec_parse_uint(key, &unit) || unit < 1 || output)) {
-        rec_reader_fail(reader, err, "unit must be 1 to %d, and of a feature's weight",
+        rec_reader_fail(reader, err,
+                        "unit must be 1 to %d, and only weights of features may have it",
                         ALLOC_UNITS_MAX);
         return NULL;
     }
@@ -240,7 +243,7 @@ read_weight(struct alloc_scorer *s, const struct rec_reader *reader,
     if (!(place = place_of(s, reader, rec, err)))
         return false;
     if (!isnan(*place))
-        return rec_reader_fail(reader, err, "the weight of '%.*s' stands twice",
+        return rec_reader_fail(reader, err, "there are two weights of '%.*s'",
                                (int)rec->field[1].len, rec->field[1].ptr);
     return rec_get_number(reader, rec, 2, place, err);
 }
@@ -256,10 +259,14 @@ read_expert(struct alloc_scorer *s, bool first, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 1, &number, err))
         return false;
     if (first && s->nexperts > 0)
-        return rec_reader_fail(reader, err, "there are weights before the first expert");
+        return rec_reader_fail(reader, err,
+                               "weights must not come before the first expert record");
     if (number != s->nexperts + 1)
-        return rec_reader_fail(reader, err, "expert %u should come here",
-                               s->nexperts + 1);
+        return rec_reader_fail(
+            reader, err,
+            "experts must be numbered 1, 2, ...: expert %u must come here, "
+            "got %llu",
+            s->nexperts + 1, (unsigned long long)number);
     if (!add_experts(s, 1, err))
         return false;
     expert = &s->expert[s->nexperts - 1];
@@ -284,7 +291,7 @@ read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err))
         return false;
     if (s->heuristic)
-        return rec_reader_fail(reader, err, "the policy stands twice");
+        return rec_reader_fail(reader, err, "there are two policy records");
     for (; row->name && !rec_str_is(rec->field[1], row->name); row++)
         rec_list_name(known, sizeof known, row->name);
     s->heuristic = row;
@@ -349,6 +356,7 @@ write_weight(struct rec_writer *writer, const char *input, double value, uint32_
     rec_end(writer);
 }
 
+/* In the order of struct alloc_expert. */
 static void
 write_weights(const double *weight, uint32_t units, struct rec_writer *writer)
 {

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* On clusters of so many racks no bounds are kept: searching takes less time than
- * that. */
+/* On clusters with at most this many racks no bounds are kept, because a search there
+ * takes less time than keeping them. */
 enum { RACKS_WITHOUT_BOUNDS = 64 };
 
 struct alloc_vacancy *

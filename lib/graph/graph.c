@@ -25,6 +25,8 @@ graph_free(struct graph *graph)
     *graph = (struct graph){0};
 }
 
+/* The message names the file and line of the wrong record if they are known, as in a
+ * graph that was read, and else the graph. */
 bool
 graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
            const char *format, ...)
@@ -51,7 +53,8 @@ graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
     return graph->id && graph->model && graph->extra;
 }
 
-/* The op of that name, made if it is new. GRAPH_NONE: *err. */
+/* The op of that name; it is created if it is new. A comma would separate names in a
+ * list, and '=' would make a key of a name. GRAPH_NONE: *err. */
 static uint32_t
 intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
 {
@@ -60,7 +63,11 @@ intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *
     if (i != REC_NONE)
         return i;
     if (id.len == 0 || memchr(id.ptr, ',', id.len) || memchr(id.ptr, '=', id.len)) {
-        graph_fail(graph, line, err, "'%.*s' is no name for an op", (int)id.len, id.ptr);
+        graph_fail(
+            graph, line, err,
+            "'%.*s' is not a name for an op: a name is not empty, and has no ',' and "
+            "no '='",
+            (int)id.len, id.ptr);
         return GRAPH_NONE;
     }
     if (graph->nops == GRAPH_NONE - 1 ||
@@ -106,6 +113,7 @@ define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
     return extra.len == 0 || (op->extra = rec_arena_copy(&graph->arena, extra, err));
 }
 
+/* Searches keys as `extra` has them, each with a TAB before it. */
 static bool
 find_key(const char *extra, const char *key, struct rec_str *value)
 {
@@ -195,6 +203,8 @@ keep_extra(struct extras *extras, struct rec_str key, struct rec_str value,
     if (!rec_grow(&extras->text, &extras->room, need, 1, err))
         return false;
     extras->text[extras->len] = '\t';
+    /* In the record the value stands right behind the key and its '=': one copy takes
+     * all three. */
     memcpy(extras->text + extras->len + 1, key.ptr, key.len + 1 + value.len);
     extras->len = need - 1;
     extras->text[extras->len] = '\0';
@@ -328,7 +338,8 @@ graph_read(struct graph *graph, const struct rec_reader *reader, const struct re
         ok = read_graph(graph, reader, rec, &extras, err);
     else if (!graph->open || !rec_str_is(rec->field[1], graph->id))
         ok = rec_reader_fail(
-            reader, err, "a record of graph '%.*s' must stand with its graph record",
+            reader, err,
+            "the records of graph '%.*s' must come together, behind its graph record",
             (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
     else if (rec->type == REC_OP)
         ok = read_op(graph, reader, rec, &extras, err);

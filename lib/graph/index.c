@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* An op that a dep names is created before its record comes. If the record does not come,
+ * its compute stays NAN. */
 static bool
 check_ops(const struct graph *graph, struct rec_error *err)
 {
@@ -20,6 +22,8 @@ check_ops(const struct graph *graph, struct rec_error *err)
     return true;
 }
 
+/* Joins each op with the op that its pair= names. One of the two records is enough: the
+ * other one need not have pair=. */
 static bool
 join_twins(struct graph *graph, struct rec_error *err)
 {
@@ -38,14 +42,15 @@ join_twins(struct graph *graph, struct rec_error *err)
                               "op '%s' has pair=%s, but that op is not its twin", op->id,
                               op->pair_id);
         if ((op->pass == GRAPH_BACKWARD) == (twin->pass == GRAPH_BACKWARD))
-            return graph_fail(graph, op->line, err,
-                              "op '%s' has pair=%s, but one of two twins is backward and "
-                              "the other is not",
-                              op->id, op->pair_id);
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' has pair=%s, but exactly one of two twins must be a "
+                "backward op",
+                op->id, op->pair_id);
         if (twin->pair != GRAPH_NONE && twin->pair != i)
             return graph_fail(graph, op->line, err,
                               "op '%s' has pair=%s, but that op is not its twin: it is "
-                              "that of '%s'",
+                              "the twin of '%s'",
                               op->id, op->pair_id, graph->op[twin->pair].id);
         twin->pair = i;
     }
@@ -104,9 +109,10 @@ add_unit(struct graph *graph, struct rec_map *names, size_t *next, struct graph_
         graph->unit[u] = (struct graph_unit){(uint32_t)*next, op->parts, GRAPH_NONE};
         *next += op->parts;
         if (*next > graph->nops)
-            return graph_fail(graph, op->line, err,
-                              "op '%s' is part %u of %u, but the graph has not so many",
-                              op->id, op->part, op->parts);
+            return graph_fail(
+                graph, op->line, err,
+                "op '%s' is part %u of %u, but the graph lacks parts of its ops", op->id,
+                op->part, op->parts);
         for (uint32_t j = 0; j < op->parts; j++)
             graph->member[graph->unit[u].first + j] = GRAPH_NONE;
         if (op->of && !rec_map_add(names, rec_str(op->of), u, err))
@@ -140,13 +146,13 @@ check_units(struct graph *graph, const struct rec_map *names, struct rec_error *
         if (op->pass != first->pass)
             return graph_fail(
                 graph, op->line, err,
-                "op '%s' is of another pass than '%s', a part of the same op", op->id,
+                "'%s' and '%s' are parts of the same op, but of different passes", op->id,
                 first->id);
         if ((op->pair == GRAPH_NONE) != (first->pair == GRAPH_NONE))
             return graph_fail(
                 graph, op->line, err,
-                "of '%s' and '%s', parts of the same op, one has a twin and "
-                "the other has none",
+                "'%s' and '%s' are parts of the same op, but only one of them "
+                "has a twin",
                 op->id, first->id);
         if (op->pair == GRAPH_NONE)
             continue;
@@ -160,12 +166,15 @@ check_units(struct graph *graph, const struct rec_map *names, struct rec_error *
                 graph->op[op->pair].id);
         if (graph->unit[twin].parts != unit->parts)
             return graph_fail(
-                graph, op->line, err, "op '%s' is one of %u, but its twin '%s' one of %u",
-                op->id, unit->parts, graph->op[op->pair].id, graph->unit[twin].parts);
+                graph, op->line, err,
+                "op '%s' is one of %u parts, but its twin '%s' is one of %u", op->id,
+                unit->parts, graph->op[op->pair].id, graph->unit[twin].parts);
     }
     return true;
 }
 
+/* Groups the ops into units: the parts of an op are a unit, and so is an op that was not
+ * split. */
 static bool
 find_units(struct graph *graph, struct rec_error *err)
 {
@@ -181,6 +190,7 @@ find_units(struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+/* The order itself is not kept: it is wanted only to learn whether there is one. */
 static bool
 check_cycles(const struct graph *graph, struct rec_error *err)
 {
@@ -190,6 +200,7 @@ check_cycles(const struct graph *graph, struct rec_error *err)
     return ok;
 }
 
+/* A graph that was not partitioned has no degree=; then the degree is 0. */
 static void
 read_degree(struct graph *graph)
 {
@@ -201,6 +212,7 @@ read_degree(struct graph *graph)
             : 0;
 }
 
+/* The sums are computed once, because they are asked for with each job. */
 static void
 add_up(struct graph *graph)
 {
@@ -243,7 +255,8 @@ graph_close(struct graph *graph, struct rec_error *err)
            check_cycles(graph, err);
 }
 
-/* A parent of an op that Kahn's order has not reached either; there is one. */
+/* A parent that Kahn's order has not reached, of an op that it has not reached either.
+ * There is one, because the op would be in the order if all its parents were. */
 static uint32_t
 waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
 {
@@ -253,7 +266,8 @@ waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
     return graph->dep[graph->in[j]].src;
 }
 
-/* Walks back from an op that Kahn's order did not reach until an op comes again. */
+/* Reports a cycle. It is found by walking from parent to parent, from an op that Kahn's
+ * order did not reach, until an op comes again. */
 static bool
 fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
            struct rec_error *err)
@@ -282,6 +296,8 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
                       n > 12 ? "... " : "", graph->op[first].id);
 }
 
+/* Sync deps are left out, because the parts of an op exchange them in both directions:
+ * they would always be cycles. */
 bool
 graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
 {

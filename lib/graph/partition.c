@@ -85,7 +85,7 @@ plan_list(const struct graph *graph, const struct graph_partition *how, uint32_t
                             op == GRAPH_NONE ? ""
                             : graph->op[op].pass == GRAPH_TASK
                                 ? "; a task has no parts"
-                                : "; its twin decides for it");
+                                : "; it is split when its forward twin is");
         plan_op(graph, op, how->list[n].parts, n, parts, rank);
     }
     return true;

@@ -51,8 +51,8 @@ check_sizes(const struct splitter *s, struct rec_error *err)
            !graph_key(s->from, "optimizer", &optimizer) ||
            graph_fail(s->from, s->from->nops ? s->from->op[0].line : 0, err,
                       "graph '%s' has optimizer=, so its MEMORY is what training takes, "
-                      "which says nothing of sizes of deps: partition it before, or "
-                      "divide activations (sizes gradient)",
+                      "from which the sizes of deps do not follow: partition it before "
+                      "MEMORY is filled in, or use gradient sizes",
                       s->from->id);
 }
 

@@ -1,5 +1,5 @@
-/* The graphs of a stream, kept for the jobs that refer to them; and jobs. A graph enters
- * the store when it is closed, so nobody finds one that is not whole. */
+/* Keeps the graphs of a stream for the jobs that refer to them, and reads jobs. A graph
+ * enters the store when it is closed, so a graph that is not complete is never found. */
 #include "rampipe/graph.h"
 
 #include <stdlib.h>
@@ -17,7 +17,8 @@ graph_store_read(struct graph_store *store, const struct rec_reader *reader,
             return rec_fail_memory(err);
     }
     if (!store->reading)
-        return rec_reader_fail(reader, err, "%.*s before its graph record",
+        return rec_reader_fail(reader, err,
+                               "the record %.*s comes before its graph record",
                                (int)rec->field[0].len, rec->field[0].ptr);
     return graph_read(store->reading, reader, rec, err);
 }
@@ -57,6 +58,7 @@ graph_store_free(struct graph_store *store)
     free(store->reading);
     free(store->graph);
     rec_map_free(&store->index);
+    /* The advice is an option of the tool, not of the stream: it stays for the next. */
     *store = (struct graph_store){.advice = store->advice};
 }
 
@@ -115,6 +117,9 @@ graph_jobs_free(struct graph_jobs *jobs)
     rec_ids_free(&jobs->ids);
 }
 
+/* The record repeats what metrics needs of the job and its graph, so that results can be
+ * reduced without the records of jobs and graphs. The caller may add keys, and ends the
+ * record. */
 void
 graph_begin_block(struct rec_writer *writer, const struct graph_job *job, double time,
                   const char *cause, const struct graph *graph)

@@ -108,7 +108,8 @@ open_layout(struct graph_stream *s, const struct rec_reader *reader,
         return false;
     said->graph = graph_store_find(&s->store, rec->field[2]);
     if (said->graph == REC_NONE)
-        return rec_reader_fail(reader, err, "layout of graph '%.*s', which has not come",
+        return rec_reader_fail(reader, err,
+                               "layout of graph '%.*s', which has not come before",
                                (int)rec->field[2].len, rec->field[2].ptr);
     if (rec_map_get(&s->layouts, id) != REC_NONE)
         return rec_reader_fail(reader, err, "layout '%.*s' is there twice", (int)id.len,
@@ -141,8 +142,8 @@ add_place(struct graph_stream *s, const struct rec_reader *reader, const struct 
         return false;
     if (!layout || !rec_str_is(rec->field[1], layout->id))
         return rec_reader_fail(reader, err,
-                               "a place of layout '%.*s' must stand behind its layout "
-                               "record",
+                               "the places of layout '%.*s' must come right behind its "
+                               "layout record",
                                (int)rec->field[1].len, rec->field[1].ptr);
     said->op = graph_find(s->store.graph[layout->graph], op);
     if (said->op == GRAPH_NONE)
@@ -225,11 +226,12 @@ find_waiting(struct graph_stream *s, const struct rec_reader *reader,
     uint32_t index = rec_map_get(&s->waits, rec->field[1]);
     if (index != REC_NONE)
         return &s->waiting[index];
-    rec_reader_fail(reader, err,
-                    "%.*s of job '%.*s', which has not come before, or has been started "
-                    "or turned away",
-                    (int)rec->field[0].len, rec->field[0].ptr, (int)rec->field[1].len,
-                    rec->field[1].ptr);
+    rec_reader_fail(
+        reader, err,
+        "%.*s of job '%.*s', which has not arrived before, or has already been "
+        "started or blocked",
+        (int)rec->field[0].len, rec->field[0].ptr, (int)rec->field[1].len,
+        rec->field[1].ptr);
     return NULL;
 }
 
@@ -372,9 +374,12 @@ take_cluster(struct graph_stream *s, const struct rec_reader *reader,
              struct rec_error *err)
 {
     if (s->clustered)
-        return rec_reader_fail(reader, err, "a stream has one cluster, this is another");
+        return rec_reader_fail(
+            reader, err,
+            "a stream must have only one cluster record, and this is the second");
     if (s->arrived)
-        return rec_reader_fail(reader, err, "a cluster stands before its jobs");
+        return rec_reader_fail(reader, err,
+                               "the cluster record must come before the jobs");
     s->clustered = true;
     return true;
 }

@@ -7,7 +7,7 @@
 static void
 put_extra(struct rec_writer *writer, const char *extra)
 {
-    rec_put_bytes(writer, extra, strlen(extra)); /* brings its TABs */
+    rec_put_bytes(writer, extra, strlen(extra)); /* each key has its TAB before it */
 }
 
 void
@@ -68,6 +68,8 @@ graph_write(const struct graph *graph, struct rec_writer *writer)
     }
 }
 
+/* A job that arrives at once and has no deadline, so that a single graph can be piped
+ * into tools that read jobs. */
 void
 graph_write_job(const struct graph *graph, uint64_t steps, struct rec_writer *writer)
 {
@@ -86,6 +88,7 @@ put(struct rec_writer *writer, const char *text)
     rec_put_bytes(writer, text, strlen(text));
 }
 
+/* Writes a text inside the quotes of a dot string. */
 static void
 put_quoted(struct rec_writer *writer, const char *text, size_t len)
 {
@@ -104,6 +107,7 @@ put_quantity(struct rec_writer *writer, double value, enum rec_quantity quantity
     put(writer, text);
 }
 
+/* Adds a line to the label of a node: dot breaks lines at a backslash and an n. */
 static void
 put_dot_line(struct rec_writer *writer, struct rec_str text)
 {

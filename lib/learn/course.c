@@ -117,7 +117,8 @@ run(struct learn_course *c, struct draws *d, struct rec_error *err)
         if (status < 0)
             return false;
         if (status == 0)
-            return rec_fail(err, REC_DATA, "a job arrives later than a number can say");
+            return rec_fail(err, REC_DATA,
+                            "a job would arrive later than a number can hold");
         job.steps = fmax(1, round(rng_dist_draw(d->steps)));
         if (d->fraction)
             job.deadline =

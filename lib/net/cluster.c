@@ -1,5 +1,5 @@
-/* Clusters of any kind: the table of kinds, and the functions of net.h, which call those
- * of the cluster's kind. No other room looks at the kind. */
+/* Clusters of any kind. The functions of net.h call those of the cluster's kind here, so
+ * that layouts, replay and the simulators need not know which kinds there are. */
 #include "rampipe/net.h"
 
 #include <stdio.h>
@@ -49,10 +49,10 @@ net_read(const struct rec_reader *reader, const struct rec *rec,
         rec_list_name(known, sizeof known, net_kinds[i]->name);
     }
     if (!cluster->kind)
-        return rec_reader_fail(reader, err,
-                               "a cluster of kind '%.*s' is not known here, only %s",
-                               (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                               rec->field[1].ptr, known);
+        return rec_reader_fail(
+            reader, err, "the kind of a cluster must be one of %s, got '%.*s'", known,
+            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
+    /* net_check() knows no record; its error gets the file and line here. */
     return cluster->kind->read(cluster, reader, rec, err) &&
            (net_check(cluster, &inner) || rec_reader_fail(reader, err, "%s", inner.text));
 }
