@@ -777,13 +777,14 @@ REC_ROW(TASK, "task",
     REC_KEY("cwd", TEXT, "working directory")
     REC_KEY("env", TEXT, "NAME=VALUE,NAME=VALUE,... added to its environment")
     REC_KEY("stdin", TEXT,
-          "file that is its standard input, or @ID.stdout of another task")
+          "file that is its standard input, or @ID.stdout or @ID.stderr of another task")
     REC_KEY("stdout", TEXT, "file that its standard output goes to")
     REC_KEY("stderr", TEXT, "file that its standard error goes to")
     REC_KEY("call", TEXT,
           "a request to a worker. COMMAND starts the worker, a program that stays alive "
           "and is given one request after the other, see runtasks(1)")
-    REC_KEY("retries", COUNT, "how often it is tried again when it fails")
+    REC_KEY("retries", COUNT,
+          "retries after a failure; without it the runner says how many")
     REC_KEY("ok", TEXT, "any: it counts as done whatever its exit status is"))
 
 REC_ROW(ATTEMPT, "attempt",

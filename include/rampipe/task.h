@@ -33,6 +33,9 @@ struct task_names {
     size_t n, room;
 };
 
+/** The number of retries of a task that gives none: the caller of task_run() says it. */
+#define TASK_NOT_GIVEN UINT64_MAX
+
 /** A task, as its record describes it. Starts as {0}. It owns all that it points to,
  * which stays valid until task_free() or the next task_read(). */
 struct task {
@@ -41,7 +44,7 @@ struct task {
     double cost;           /* seconds; NAN: not given */
     double memory;         /* bytes; 0: not given */
     uint32_t cores;        /* 1 if not given */
-    uint64_t retries;      /* 0 if not given */
+    uint64_t retries;      /* TASK_NOT_GIVEN if not given */
     bool ok_any;           /* any exit status is success (ok=any) */
     const char *cwd, *env; /* with the escapes of the record; NULL: not given */
     const char *standard_input, *standard_output, *standard_error; /* NULL: not given */

@@ -240,6 +240,7 @@ begin(struct task_file *file, const struct rec_reader *reader, struct rec_str li
     *task =
         (struct task){.timeout = INFINITY,
                       .cost = NAN,
+                      .retries = TASK_NOT_GIVEN,
                       .cores = 1,
                       .reads = {.name = task->reads.name, .room = task->reads.room},
                       .writes = {.name = task->writes.name, .room = task->writes.room}};

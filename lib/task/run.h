@@ -51,7 +51,6 @@ struct run_task {
     const char *standard_input, *standard_output, *standard_error;
     const char *writes; /* names that it writes, without @NAMEs: each has a letter of
                          * enum run_write in front and a NUL behind */
-    uint64_t hash; /* equal for a task in a log and in the list if they are the same */
     double arrival, timeout, memory;
     double cost, weight; /* weight: cost of the longest path that begins with it */
     uint64_t retries;
@@ -60,7 +59,6 @@ struct run_task {
     uint32_t edge;   /* its first outgoing edge */
     uint32_t cause;  /* the failed task because of which it was skipped; REC_NONE */
     uint32_t logged; /* its index in run_log.logged; REC_NONE: it is not in the log */
-    size_t access;   /* where its names begin among those of the run */
     uint8_t state;   /* enum run_state */
     bool ok_any;
     bool begun;    /* the log says that it was begun */

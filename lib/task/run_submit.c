@@ -117,7 +117,7 @@ static double
 longest(const struct run *run, const struct run_task *t)
 {
     const struct task_run_options *o = run->options;
-    double retries = (double)(t->retries ? t->retries : o->retries),
+    double retries = (double)(t->retries == TASK_NOT_GIVEN ? o->retries : t->retries),
            seconds =
                (t->timeout + o->grace) * (retries + 1) + o->backoff * (exp2(retries) - 1);
     return seconds < 365 * 86400. ? ceil(seconds / 60) + 1 : 0;

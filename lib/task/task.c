@@ -196,7 +196,7 @@ task_read(struct task *task, const struct rec_reader *reader, const struct rec *
     rec_arena_free(&task->arena);
     task->reads.n = task->writes.n = 0;
     task->memory = 0;
-    task->retries = 0;
+    task->retries = TASK_NOT_GIVEN;
     if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, ID, &id, err) ||
         !read_numbers(task, reader, rec, err) ||
         !check_command(reader, rec->field[COMMAND], err))
@@ -298,7 +298,7 @@ task_write(struct rec_writer *writer, const struct task *task)
     put_stream(writer, "stderr", task->standard_error);
     if (task->call)
         rec_text_key(writer, "call", task->call);
-    if (task->retries > 0)
+    if (task->retries != TASK_NOT_GIVEN)
         rec_uint_key(writer, "retries", task->retries);
     if (task->ok_any)
         rec_text_key(writer, "ok", "any");

@@ -413,7 +413,7 @@ get_numbers(struct task_template *t, const struct step *step, struct task *task,
     uint64_t cores = ranks;
     task->cost = NAN;
     task->memory = 0;
-    task->retries = 0;
+    task->retries = TASK_NOT_GIVEN;
     if (!get_timeout(t, step, task, err) ||
         !get_number(t, &step->cost, "cost", false, &task->cost, err) ||
         !get_number(t, &step->memory, "memory", false, &task->memory, err) ||

@@ -288,7 +288,8 @@ test_wrong_templates(void **state)
     refused("name: x\nname: y\n" RUN, NULL, NULL, "!t.yaml:2: 'name' comes twice");
     refused(RUN, NULL, NULL, "!t.yaml:1: a task needs a name");
     refused("name: x\n", NULL, NULL, "!t.yaml:1: a task needs at least one executable");
-    refused("name: x\nexecutables: []\n", NULL, NULL, "!t.yaml:1: a task needs at least one exec");
+    refused("name: x\nexecutables: []\n", NULL, NULL,
+            "!t.yaml:1: a task needs at least one executable");
     refused("name: x\nexecutables: [{ranks: 2}]\n", NULL, NULL,
             "!t.yaml:2: an executable needs a target");
     refused("tasks: []\n", NULL, NULL, "!t.yaml:1: there are no tasks");
