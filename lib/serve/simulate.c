@@ -119,10 +119,9 @@ push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
     uint64_t key = serve_make_key(what, station->stage->rank, station->sequence++, slot);
     return time < 1e300
                ? sim_queue_push(&sim->events, (struct sim_event){time, key}, err)
-               : rec_fail(
-                     err, REC_DATA,
-                     "stage '%s' would be at work until %g s, longer than can be told",
-                     station->stage->name, time);
+               : rec_fail(err, REC_DATA,
+                          "stage '%s' would work until %g s; times must be below 1e300 s",
+                          station->stage->name, time);
 }
 
 /* A replica takes waiting queries, up to a batch. The caller has counted it as busy. If
