@@ -291,9 +291,10 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
             return broken(reader, err, "the slots of a job are different servers",
                           "server %s is there twice", name);
         if (r->holder[server] && r->free_at[server] > time)
-            return broken(reader, err, "one job at a time on a server",
-                          "job '%s' takes server %s at %.17g, which is taken until %.17g",
-                          r->live[index].id, name, time, r->free_at[server]);
+            return broken(
+                reader, err, "one job at a time on a server",
+                "job '%s' takes server %s at %.17g, but another job has it until %.17g",
+                r->live[index].id, name, time, r->free_at[server]);
         r->holder[server] = r->starts;
     }
     if (layout->memory > r->cluster.memory * (1 + 1e-12)) {

@@ -436,7 +436,7 @@ read_list(struct spot_values *v, struct rec_str text, struct rec_error *err)
         if (!rec_str_split(&part, ':', &value) || !rec_parse_num(value, &x) ||
             !(x >= 0) || isinf(x) || !part.ptr || !rec_parse_num(part, &weight) ||
             !(weight > 0) || isinf(weight))
-            return rec_fail(err, REC_DATA, "a list of values is VALUE:WEIGHT,...");
+            return rec_fail(err, REC_DATA, "a list of values must be VALUE:WEIGHT,...");
         if (!spot_values_add(v, x, weight, err))
             return false;
     }

@@ -248,7 +248,8 @@ static bool
 refuse(struct train_elastic *e, uint64_t count, struct rec_error *err)
 {
     return !__builtin_add_overflow(e->result.refused, count, &e->result.refused) ||
-           rec_fail(err, REC_DATA, "more than 2^64 instances are refused");
+           rec_fail(err, REC_DATA,
+                    "more than 2^64 instances are added beyond the capacity");
 }
 
 bool

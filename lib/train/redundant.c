@@ -236,7 +236,9 @@ static bool
 happen(struct train_redundant *r, double next, double ready, struct rec_error *err)
 {
     if (next > SPOT_TIME_MAX * 1000)
-        return rec_fail(err, REC_DATA, "training goes on after %g s", SPOT_TIME_MAX);
+        return rec_fail(err, REC_DATA,
+                        "training would go on after %g s, the latest time allowed",
+                        SPOT_TIME_MAX);
     spend(r, next);
     if (next == ready)
         get_ready(r);
