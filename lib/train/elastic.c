@@ -192,7 +192,7 @@ complete(struct train_elastic *e, double time)
             end_checkpoint(e);
             if (e->options.grow_saved &&
                 train_fleet_count(e->fleet, TRAIN_STANDBY) >= e->options.depth) {
-                if (e->step_end <= next) /* it ends with the checkpoint: not lost */
+                if (e->step_end <= next) /* this iteration is complete: not lost */
                     end_iteration(e);
                 regroup(e, 0);
                 train_elastic_tell_state(e, next);
