@@ -52,12 +52,12 @@ refuses() {
 
 @test "numbers: what no integer or generator can hold is refused" {
     model='model\tspot\tx\tchance_preempt_minute=0.1\t'
-    refuses '' 2 'more than 1e+12 instances' tracegen preempt --preempt-chance 0.1 --preempt-mean 1e300
-    refuses '' 2 'more than 1e+12 instances' tracegen preempt --preempt-chance 0.1 --preempt-mean 1 --preempt-std 1e300
+    refuses '' 2 'must be at most 1e+12' tracegen preempt --preempt-chance 0.1 --preempt-mean 1e300
+    refuses '' 2 'must be at most 1e+12' tracegen preempt --preempt-chance 0.1 --preempt-mean 1 --preempt-std 1e300
     refuses "${model}start_instances=1e300\tpreempt_mean=1\n" 3 start_instances tracegen preempt
     refuses "${model}start_instances=9007199254740992\tpreempt_mean=1\n" 2 'at most are 1073741824' tracegen preempt
     refuses "${model}total_minutes=1e300\tpreempt_mean=1\n" 2 '--minutes' tracegen preempt
-    refuses "${model}preempt_counts=1e300:1\tpreempt_spacings=1:1\n" 2 '1e+12 instances' \
+    refuses "${model}preempt_counts=1e300:1\tpreempt_spacings=1:1\n" 2 'must be at most 1e+12' \
         tracegen preempt --process empirical
     refuses 'add\t0\t18446744073709551615\nadd\t1\t18446744073709551615\n' 3 'more than 2^64' \
         sim elastic --brief --start 0 --capacity 0

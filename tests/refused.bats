@@ -37,30 +37,30 @@ refuses_value() { # command...
 @test "refused: rows of spot logs" {
     refuses 3 tracegen fit in <<'ROWS'
 timestamp,count\n2021-09-14T17:00:00Z\n | in:2: the row has 1 fields, needs 2
-timestamp,count\n20x1-09-14T17:00:00Z,3\n | in:2: a timestamp is YYYY-MM-DDTHH:MM:SSZ, got '20x1-
-timestamp,count\n2021-0x-14T17:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-1xT17:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14 17:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T1x:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T17-00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T17:0x:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T17:00:0xZ,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T17:00:00,3\n | in:2: a timestamp is
-timestamp,count\n2021-02-30T17:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-13-01T17:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T24:00:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T17:60:00Z,3\n | in:2: a timestamp is
-timestamp,count\n2021-09-14T17:00:60Z,3\n | in:2: a timestamp is
+timestamp,count\n20x1-09-14T17:00:00Z,3\n | in:2: a timestamp must be YYYY-MM-DDTHH:MM:SSZ, got '20x1-
+timestamp,count\n2021-0x-14T17:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-1xT17:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14 17:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T1x:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T17-00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T17:0x:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T17:00:0xZ,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T17:00:00,3\n | in:2: a timestamp must be
+timestamp,count\n2021-02-30T17:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-13-01T17:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T24:00:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T17:60:00Z,3\n | in:2: a timestamp must be
+timestamp,count\n2021-09-14T17:00:60Z,3\n | in:2: a timestamp must be
 timestamp,count\n2021-09-14T17:00:00Z,3.5\n | in:2: the number of instances must be an integer >= 0, got '3.5'
 timestamp,count\n2021-09-14T17:00:00Z,-1\n | in:2: the number of instances
 timestamp,count\n2021-09-14T17:00:00Z,x\n | in:2: the number of instances
 timestamp,count\n2021-09-14T17:00:00Z,1e17\n | in:2: the number of instances
 timestamp,number\n2021-09-14T17:00:00Z,3\n | terminations need the log of counts too
-2021-12-10, 13:07:45, 80\n2021-12-10, 13:08\n | in:2: a row is date, time, count; this one has 2 fields
-2021-12-10, 13:07:45, 80\n2021-12-10x, 13:08:45, 7\n | in:2: date and time are YYYY-MM-DD, HH:MM:SS, got '2021-12-10x, 13:08:45'
-2021-12-10, 13:07:45, 80\n2021-12-10, 13:08:45x, 7\n | in:2: date and time are
+2021-12-10, 13:07:45, 80\n2021-12-10, 13:08\n | in:2: a row must be date, time, count; this one has 2 fields
+2021-12-10, 13:07:45, 80\n2021-12-10x, 13:08:45, 7\n | in:2: date and time must be YYYY-MM-DD, HH:MM:SS, got '2021-12-10x, 13:08:45'
+2021-12-10, 13:07:45, 80\n2021-12-10, 13:08:45x, 7\n | in:2: date and time must be
 2021-12-10, 13:07:45, 80\n2021-12-10, 13:08:45, many\n | in:2: the number of instances
-0,add,a\n1,add\n | in:2: a row is milliseconds, add or remove, node; this one has 2 fields
+0,add,a\n1,add\n | in:2: a row must be milliseconds, add or remove, node; this one has 2 fields
 0,add,a\n-1,add,b\n | in:2: milliseconds must be a number from 0 to 1e15, got '-1'
 0,add,a\nsoon,add,b\n | in:2: milliseconds must be
 0,add,a\n2e15,add,b\n | in:2: milliseconds must be
@@ -93,12 +93,12 @@ samples\t8\nstages\t2\n | a profile needs samples, stages, and a step line
 stages\t2\nstep\t2\t1\t3\n | a profile needs samples, stages, and a step line
 samples\t8\nstages\t2\nstep\t3\t1\t3\n | a profile needs samples, stages, and a step line
 samples\t8\nstages\t2\nstep\t2\t2\t3\n | a profile needs samples, stages, and a step line
-step\t2\t1\n | in:1: a step line is: step, stages, pipelines, seconds
-step\t2\t1\t0\n | in:1: a step takes a millisecond to 1e9 seconds
-step\t2\t1\t2e9\n | in:1: a step takes a millisecond to 1e9 seconds
-step\t2\t0\t1\n | in:1: a step takes a millisecond to 1e9 seconds, on at least one pipeline
+step\t2\t1\n | in:1: a step line must be: step, stages, pipelines, seconds
+step\t2\t1\t0\n | in:1: a step must take from 0.001 to 1e9 seconds
+step\t2\t1\t2e9\n | in:1: a step must take from 0.001 to 1e9 seconds
+step\t2\t0\t1\n | in:1: a step must take from 0.001 to 1e9 seconds, on at least one pipeline
 step\t2\t-1\t1\n | in:1: pipelines must be an integer >= 0, got '-1'
-samples\t8\t9\n | in:1: a line is a key, a TAB and its value
+samples\t8\t9\n | in:1: a line must be a key, a TAB and its value
 samples\tmany\n | in:1: samples must be a number >= 0, got 'many'
 stages\t1.5\n | in:1: stages must be an integer >= 0, got '1.5'
 colour\t1\n | in:1: unknown key 'colour'
@@ -120,13 +120,13 @@ ROWS
     measured
     # 4 instances need 5 s for an iteration, so there are 20 steps until 100 s
     tell | grep -q '^trained.elastic.0.100.20.'
-    for damage in 'reconfig.csv a,b,c,d\n1,2,3\n 2:.a.row.has.4.fields' \
-        'reconfig.csv a,b,c,d\n .nothing.was.measured' \
-        'async-checkpoint_0.csv -1\n 1:.a.row.has.1.fields' \
-        'async-checkpoint_0.csv inf\n 1:.a.row.has.1.fields' \
-        'loop_times_0.csv x,0,0,0,9,0,0\n 1:.a.row.has.7.fields' \
-        'loop_times_0.csv 0,0,0,0,9,0,0\n 1:.a.row.has.7.fields' \
-        'loop_times_0.csv 2,0,0,0,x,0,0\n 1:.a.row.has.7.fields' \
+    for damage in 'reconfig.csv a,b,c,d\n1,2,3\n 2:.a.row.must.have.4.fields' \
+        'reconfig.csv a,b,c,d\n .no.measured.values' \
+        'async-checkpoint_0.csv -1\n 1:.a.row.must.have.1.fields' \
+        'async-checkpoint_0.csv inf\n 1:.a.row.must.have.1.fields' \
+        'loop_times_0.csv x,0,0,0,9,0,0\n 1:.a.row.must.have.7.fields' \
+        'loop_times_0.csv 0,0,0,0,9,0,0\n 1:.a.row.must.have.7.fields' \
+        'loop_times_0.csv 2,0,0,0,x,0,0\n 1:.a.row.must.have.7.fields' \
         'loop_times_0.csv 2,0,0,0,0.1,0,0\n .'; do
         set -- $damage
         measured
@@ -188,7 +188,7 @@ ROWS
 
 @test "refused: models, shapes, amounts with units" {
     refuses 3 tracegen preempt --process empirical in <<'ROWS'
-model\tspot\tx\tpreempt_spacings=5\n | in:1: a list of values is VALUE:WEIGHT,...
+model\tspot\tx\tpreempt_spacings=5\n | in:1: a list of values must be VALUE:WEIGHT,...
 model\tspot\tx\tpreempt_spacings=5:0\n | in:1: a list of values
 model\tspot\tx\tpreempt_spacings=5:x\n | in:1: a list of values
 model\tspot\tx\tpreempt_spacings=-5:1\n | in:1: a list of values

@@ -87,8 +87,8 @@ read_options(struct planning *p, const struct plan_args *args)
         return cli_usage(cli, "--holdout must be from 0 to below 1, got '%s'",
                          args->holdout_arg);
     if (rungs > 0 && p->holdout == 0)
-        return cli_usage(cli,
-                         "--rungs needs queries to hold them against: not --holdout 0");
+        return cli_usage(
+            cli, "--rungs needs held-out queries: it must not be given with --holdout 0");
     p->rungs = (size_t)rungs;
     return true;
 }
@@ -101,8 +101,9 @@ take_query(struct planning *p, const struct rec *rec)
     struct cli *cli = p->cli;
     double time;
     if (p->ended)
-        return rec_reader_fail(cli->reader, &cli->err,
-                               "queries come in two streams: a plan is of one sample");
+        return rec_reader_fail(
+            cli->reader, &cli->err,
+            "queries come in two streams, but a plan is made for one sample");
     if (!serve_read_query(&p->order, cli->reader, rec, &time, &cli->err) ||
         !rec_grow(&p->arrival, &p->room, p->n + 1, sizeof *p->arrival, &cli->err))
         return false;
@@ -280,11 +281,10 @@ hold_out(struct planning *p)
         return false;
     if (!p->again && p->holdout != 0)
         p->planned -= (size_t)ceil((double)p->n * (isnan(p->holdout) ? 0.2 : p->holdout));
-    return p->planned > 0 ||
-           rec_fail(
-               &p->cli->err, REC_DATA,
-               "%zu queries are too few to keep some back: --holdout 0 believes them",
-               p->n);
+    return p->planned > 0 || rec_fail(&p->cli->err, REC_DATA,
+                                      "%zu queries are too few to hold some of them out: "
+                                      "give more, or --holdout 0",
+                                      p->n);
 }
 
 /* Judges the plan by queries that it was not fitted to, and adds replicas where they miss

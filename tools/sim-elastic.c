@@ -32,9 +32,10 @@ read_iterations(struct cli *cli, const char *text, struct train_elastic_profile 
         if (!rec_str_split(&part, ':', &size) || !rec_parse_num(size, &x) || !(x >= 1) ||
             isinf(x) || !part.ptr || !rec_parse_num(part, &seconds) ||
             !(seconds >= 1e-3) || isinf(seconds))
-            return cli_usage(
-                cli, "--iteration is SIZE:SECONDS,..., of at least 1 and 0.001, got '%s'",
-                text);
+            return cli_usage(cli,
+                             "--iteration must be SIZE:SECONDS,... with SIZE >= 1 and "
+                             "SECONDS >= 0.001, got '%s'",
+                             text);
         if (!train_elastic_profile_add(profile, x, seconds, &cli->err))
             return cli->err.code == REC_DATA &&
                    cli_usage(cli, "--iteration: %s", cli->err.text);
@@ -88,9 +89,9 @@ read_rules(struct training *t, struct train_elastic_options *o,
         return cli_usage(t->cli, "--tick must be at least 0.001, got '%s'",
                          args->tick_arg);
     if (o->rules != TRAIN_ELASTIC_SANE && o->grow_saved)
-        return cli_usage(t->cli, "the published rules know no --grow saved");
+        return cli_usage(t->cli, "--grow saved needs --rules sane");
     if (o->rules != TRAIN_ELASTIC_SANE && args->load_given)
-        cli_warn(t->cli, "the published rules have no use for --load");
+        cli_warn(t->cli, "the published rules do not use --load");
     return true;
 }
 

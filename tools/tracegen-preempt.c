@@ -108,8 +108,9 @@ check_process(struct preempt *p, const struct tracegen_preempt_args *args)
                  args->add_mean_given || args->add_std_given || args->big_chance_given ||
                  args->counts_given || args->start_given || args->capacity_given;
     if (p->process == HOURLY && (drawn || args->interval_given))
-        return cli_usage(p->cli, "--process hourly takes --desired, --removal, "
-                                 "--addition and --start-hour, no other of the model");
+        return cli_usage(p->cli,
+                         "--process hourly takes --desired, --removal, "
+                         "--addition and --start-hour, but no other option of the model");
     if (p->process != HOURLY && hourly)
         return cli_usage(p->cli, "--desired, --removal, --addition and --start-hour "
                                  "belong to --process hourly");
@@ -159,10 +160,10 @@ read_options(struct preempt *p, const struct tracegen_preempt_args *args)
     if (p->seed + p->runs - 1 > UINT32_MAX)
         return cli_usage(cli, "--seed plus --runs must stay below 2^32");
     if ((args->repair_given || args->clock_given) && !args->compare_given)
-        return cli_usage(cli, "--%s is of a log: give --compare LOG",
+        return cli_usage(cli, "--%s needs a log: give --compare LOG",
                          args->repair_given ? "repair" : "clock");
     if (args->compare_given && p->runs > 1)
-        return cli_usage(cli, "--compare is of one run: give no --runs");
+        return cli_usage(cli, "--compare tests one run: give no --runs");
     if (d->start > d->capacity)
         return cli_usage(cli, "--start is more than --capacity");
     return read_hourly(p, args);

@@ -252,8 +252,8 @@ static const struct kind constant = {"constant",        NULL, NULL, advance_cons
 
 static const struct kind kinds[] = {
     {"on-off",
-     "ON:OFF[:RATE_OFF], means > 0 and a rate >= 0, with 0.01 arrivals or more in both "
-     "together",
+     "ON:OFF[:RATE_OFF] with ON and OFF > 0, RATE_OFF >= 0, and at least 0.01 arrivals "
+     "in ON and OFF together",
      read_on_off, advance_stretches, integral_on_off, turn},
     {"sinusoid", "AMPLITUDE:PERIOD with AMPLITUDE in [0, 1] and PERIOD > 0",
      read_sinusoid, advance_sinusoid, integral_sinusoid, NULL},

@@ -59,7 +59,9 @@ serve_play_batch(struct serve_sim *sim, struct station *station, double time,
          * played before it: events of batches come before arrivals. */
         if (query >= sim->nqueries)
             return rec_fail(err, REC_DATA,
-                            "service times are too short to add to times of %g s", time);
+                            "service times are too short: added to a time of %g s, they "
+                            "are lost by rounding",
+                            time);
         sim->query[query].tokens++;
         station->passing[k] = (struct serve_token){query, time};
     }

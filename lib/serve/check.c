@@ -28,7 +28,7 @@ take_pipeline(struct serve_check *check, const struct rec_reader *reader,
     struct serve_pipeline *p = &check->pipeline;
     if (check->order.begun)
         return rec_reader_fail(reader, err,
-                               "a pipeline's records come before its queries");
+                               "the records of a pipeline must come before its queries");
     if (check->served)
         serve_check_free(check);
     if (rec->type == REC_CONFIG && p->nstages == 0) {
@@ -36,7 +36,8 @@ take_pipeline(struct serve_check *check, const struct rec_reader *reader,
         return rec_need(reader, rec, err);
     }
     if (rec->type == REC_STAGE && check->strays)
-        return rec_reader_fail(reader, err, "a stage's config comes after it");
+        return rec_reader_fail(
+            reader, err, "the config record of a stage must come after its stage record");
     return serve_pipeline_take(p, reader, rec, err) >= 0;
 }
 

@@ -175,8 +175,8 @@ provision(struct serve_planner *planner, struct serve_choice *choice,
             return rec_fail(err, REC_NO, "no stage has a model to provision");
         if (choice[least].replicas == planner->objective.replicas)
             return rec_fail(err, REC_NO,
-                            "%u replicas of stage '%s', with batches of 1, take %g "
-                            "queries/s, too few to meet %g s",
+                            "%u replicas of stage '%s' with batches of 1 serve %g "
+                            "queries/s, which is too slow for the objective of %g s",
                             choice[least].replicas, p->stage[least].name, rate,
                             planner->objective.slo);
         choice[least].replicas++;
@@ -196,11 +196,10 @@ check_alone(struct serve_planner *planner, const struct serve_choice *choice,
         many[s] = (struct serve_choice){choice[s].option, SERVE_REPLICAS_MAX};
     if (!serve_judge(planner, many, &verdict, err))
         return false;
-    return verdict.met ||
-           rec_fail(err, REC_NO,
-                    "batches of 1 on the fastest hardware do not meet %g s, however many "
-                    "replicas there are",
-                    planner->objective.slo);
+    return verdict.met || rec_fail(err, REC_NO,
+                                   "batches of 1 on the fastest hardware do not meet the "
+                                   "objective of %g s with any number of replicas",
+                                   planner->objective.slo);
 }
 
 typedef bool action(struct serve_planner *, struct serve_choice *, uint32_t,

@@ -161,13 +161,13 @@ try_step(struct climb *climb, uint32_t s, struct serve_choice to, double price,
 static bool
 refuse(const struct climb *climb, struct rec_error *err)
 {
-    return rec_fail(
-        err, REC_NO,
-        "what meets %g s for the sample does not for queries that it was not "
-        "planned for: %llu of %zu are late, and more replicas do not help or are "
-        "not allowed",
-        climb->planner->objective.slo, (unsigned long long)climb->outcome.late,
-        climb->trial->n - climb->trial->from);
+    return rec_fail(err, REC_NO,
+                    "the plan meets %g s for the sample, but not for held-out queries: "
+                    "%llu of %zu are late, and more replicas do not help or are "
+                    "not allowed",
+                    climb->planner->objective.slo,
+                    (unsigned long long)climb->outcome.late,
+                    climb->trial->n - climb->trial->from);
 }
 
 /* Adds the replica that helps most for its price. A price of 0 counts as almost 0: it is
@@ -265,7 +265,7 @@ carry_rate(struct climb *climb, struct rec_error *err)
         if (climb->choice[s].replicas == objective->replicas ||
             serve_cost(planner, climb->choice) + price > objective->budget * (1 + 1e-12))
             return rec_fail(err, REC_NO,
-                            "up to %g queries may come in a second, but stage '%s' takes "
+                            "up to %g queries/s may arrive, but stage '%s' serves only "
                             "%g, and more replicas are not allowed",
                             rate, planner->pipeline->stage[s].name, least);
         climb->choice[s].replicas++;

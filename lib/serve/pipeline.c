@@ -137,7 +137,8 @@ take_envelope(struct serve_pipeline *p, const struct rec_reader *reader,
         return rec_reader_fail(reader, err, "SECONDS must be above 0");
     if (p->nwindows > 0 && window.seconds <= p->window[p->nwindows - 1].seconds)
         return rec_reader_fail(reader, err,
-                               "envelope records are in order of SECONDS, each once");
+                               "envelope records must be in ascending order of SECONDS, "
+                               "with no SECONDS twice");
     if (!rec_grow(&p->window, &p->window_room, p->nwindows + 1, sizeof *p->window, err))
         return false;
     p->window[p->nwindows++] = window;
@@ -166,7 +167,8 @@ take_stage(struct serve_pipeline *p, const struct rec_reader *reader,
         !rec_get_id(reader, rec, 2, &model, err))
         return false;
     if (rec_str_is(name, "source") || rec_str_is(name, "sink"))
-        return rec_reader_fail(reader, err, "no stage is called source or sink");
+        return rec_reader_fail(reader, err,
+                               "a stage must not have the name source or sink");
     if (rec_map_get(&p->stages, name) != REC_NONE)
         return rec_reader_fail(reader, err, "stage '%.*s' comes twice", (int)name.len,
                                name.ptr);
@@ -223,16 +225,19 @@ take_edge(struct serve_pipeline *p, const struct rec_reader *reader,
     if (find_pair(p, make_pair('e', edge.src, edge.dst)) != REC_NONE)
         return rec_reader_fail(reader, err, "this edge comes twice");
     if (edge.src == edge.dst)
-        return rec_reader_fail(reader, err,
-                               edge.src == REC_NONE ? "an edge leads from or to a stage"
-                                                    : "an edge leads to its own stage");
+        return rec_reader_fail(
+            reader, err,
+            edge.src == REC_NONE
+                ? "an edge must not lead from source to sink, past all stages"
+                : "an edge must not lead from a stage to itself");
     if (edge.p < 1 && edge.dst == REC_NONE)
-        return rec_reader_fail(reader, err,
-                               "all queries go to sink once their branches are done: "
-                               "give no p=");
+        return rec_reader_fail(
+            reader, err,
+            "an edge to sink must not have p= below 1: every query goes to "
+            "sink when its branches are done");
     if (edge.p < 1 && p->nchances == SERVE_CHANCES_MAX)
-        return rec_reader_fail(reader, err,
-                               "at most %d edges have a p=", SERVE_CHANCES_MAX);
+        return rec_reader_fail(reader, err, "at most %d edges may have p= below 1",
+                               SERVE_CHANCES_MAX);
     if (edge.p < 1)
         edge.chance = (uint32_t)p->nchances++;
     return serve_add_edge(p, edge, err);
@@ -264,7 +269,8 @@ take_rung(struct serve_pipeline *p, const struct rec_reader *reader,
         !check_counts(reader, batch, replicas, err))
         return false;
     if (p->nrungs > 0 && rung.rate < p->rung[p->nrungs - 1].rate)
-        return rec_reader_fail(reader, err, "rung records are in order of RATE");
+        return rec_reader_fail(reader, err,
+                               "rung records must be in ascending order of RATE");
     rung.batch = (uint32_t)batch;
     rung.replicas = (uint32_t)replicas;
     if (!rec_grow(&p->rung, &p->rung_room, p->nrungs + 1, sizeof *p->rung, err))
@@ -292,7 +298,8 @@ read_config(struct serve_pipeline *p, const struct rec_reader *reader,
         !rec_key_number(reader, rec, "load", &config->load, err))
         return false;
     if (p->stage[*index].model == REC_NONE)
-        return rec_reader_fail(reader, err, "stage '%s' has no model to configure",
+        return rec_reader_fail(reader, err,
+                               "stage '%s' has no model, so it must not have a config",
                                p->stage[*index].name);
     if (!check_counts(reader, batch, replicas, err))
         return false;
@@ -312,7 +319,8 @@ take_config(struct serve_pipeline *p, const struct rec_reader *reader,
         return false;
     if (p->stage[stage].config.place.line)
         return rec_reader_fail(reader, err,
-                               "stage '%s' is configured twice (with time= it changes)",
+                               "stage '%s' has two configs: the second must have time=, "
+                               "the time from which it holds",
                                p->stage[stage].name);
     p->stage[stage].config = config;
     return true;
@@ -337,12 +345,13 @@ serve_read_change(struct serve_pipeline *p, const struct rec_reader *reader,
     change->batch = config.batch;
     if (first->profile == REC_NONE ||
         config.profile != p->profile[first->profile].hardware)
-        return rec_reader_fail(reader, err,
-                               "only REPLICAS and BATCH of stage '%s' may change in time",
-                               p->stage[change->stage].name);
+        return rec_reader_fail(
+            reader, err,
+            "a config with time= may change only REPLICAS and BATCH of stage '%s'",
+            p->stage[change->stage].name);
     if (config.batch > serve_largest(&p->profile[first->profile]))
         return rec_reader_fail(
-            reader, err, "a batch of %u is outside the profile, which ends at %llu",
+            reader, err, "BATCH %u is larger than the largest batch of the profile, %llu",
             config.batch, (unsigned long long)serve_largest(&p->profile[first->profile]));
     return true;
 }
@@ -372,7 +381,8 @@ serve_pipeline_take(struct serve_pipeline *p, const struct rec_reader *reader,
     if (!rec_need(reader, rec, err))
         return -1;
     if (p->sealed) {
-        rec_reader_fail(reader, err, "a pipeline's records come before its queries");
+        rec_reader_fail(reader, err,
+                        "the records of a pipeline must come before its queries");
         return -1;
     }
     return takes[rec->type](p, reader, rec, err) ? 1 : -1;

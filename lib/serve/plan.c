@@ -62,7 +62,8 @@ make_menu(struct serve_planner *planner, uint32_t s, struct rec_error *err)
             return false;
     if (menu->n == 0)
         return rec_fail_at(err, stage->place.file, stage->place.line,
-                           "no hardware that '%s' has a profile on has a price",
+                           "model '%s' has no profile on hardware with a price: give a "
+                           "price record for the hardware of one of its profiles",
                            p->name[stage->model]);
     qsort(menu->option, menu->n, sizeof *menu->option, compare_options);
     return true;
@@ -318,11 +319,10 @@ serve_can_meet(struct serve_planner *planner, struct rec_error *err)
         double least = menu->head + menu->shortest + menu->tail;
         if (menu->visits > planner->allowed &&
             least > planner->objective.slo + planner->margin)
-            return rec_fail(
-                err, REC_NO,
-                "no configuration meets %g s: the way through stage '%s' takes "
-                "at least %g s, before it waits anywhere",
-                planner->objective.slo, p->stage[s].name, least);
+            return rec_fail(err, REC_NO,
+                            "no configuration meets %g s: a path through stage '%s' "
+                            "takes at least %g s, even without waiting",
+                            planner->objective.slo, p->stage[s].name, least);
     }
     return true;
 }

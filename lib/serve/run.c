@@ -141,7 +141,8 @@ take_change(struct serve_run *run, struct sim_clock *clock,
     struct serve_change change;
     if (run->tunes)
         return rec_reader_fail(
-            reader, err, "the tuner changes replicas: no config with time= can come");
+            reader, err,
+            "a config with time= must not come when the tuner changes replicas");
     return begin(run, reader, err) && rec_need(reader, rec, err) &&
            serve_read_change(run->pipeline, reader, rec, &change, err) &&
            serve_order_time(&run->order, reader, change.time, err) &&

@@ -44,8 +44,8 @@ seal_profile(const struct serve_pipeline *p, struct serve_profile *profile,
                            hardware, (unsigned long long)point[i].batch);
     return point[0].batch == 1 ||
            fail_at(err, point[0].place,
-                   "the profile of '%s' on '%s' starts with batch %llu, where 1 is "
-                   "needed, for nobody waits for a batch to fill",
+                   "the profile of '%s' on '%s' starts with batch %llu, must start with "
+                   "1: a replica does not wait for a batch to fill",
                    model, hardware, (unsigned long long)point[0].batch);
 }
 
@@ -67,8 +67,8 @@ seal_config(const struct serve_pipeline *p, struct serve_stage *stage,
                        hardware);
     if (config->batch > serve_largest(&p->profile[config->profile]))
         return fail_at(err, config->place,
-                       "a batch of %u is outside the profile of '%s' on '%s', which ends "
-                       "at %llu",
+                       "BATCH %u is larger than the largest batch of the profile of '%s' "
+                       "on '%s', %llu",
                        config->batch, model, hardware,
                        (unsigned long long)serve_largest(&p->profile[config->profile]));
     return true;

@@ -39,7 +39,7 @@ queue_length(const struct station *station)
     return (uint32_t)(station->tail - station->head);
 }
 
-/* Counts usage up to `time`. To be called before the queue or the replicas change. */
+/* Counts usage up to `time`. Must be called before the queue or the replicas change. */
 static inline void
 count_usage(struct station *station, double time)
 {
@@ -92,9 +92,9 @@ open_batch(struct station *station, uint32_t *slot, struct rec_error *err)
     return true;
 }
 
-/* A token is at the head of the queue. True if its query has been dropped, or is dropped
- * now since it is too late: then the token is gone. *ok is false if the reply failed:
- * *err. */
+/* Checks the token at the head of the queue. True if its query was dropped before, or is
+ * dropped now because it is too late; the token is then released. *ok becomes false if an
+ * error occurred (*err). */
 static bool
 is_late(struct serve_sim *sim, const struct station *station, uint32_t index, double time,
         bool *ok, struct rec_error *err)
@@ -119,15 +119,14 @@ push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
     uint64_t key = serve_make_key(what, station->stage->rank, station->sequence++, slot);
     return time < 1e300
                ? sim_queue_push(&sim->events, (struct sim_event){time, key}, err)
-               : rec_fail(
-                     err, REC_DATA,
-                     "stage '%s' would be at work until %g s, longer than can be told",
-                     station->stage->name, time);
+               : rec_fail(err, REC_DATA,
+                          "stage '%s' would work until %g s; times must be below 1e300 s",
+                          station->stage->name, time);
 }
 
 /* A replica takes waiting queries, up to a batch. The caller has counted it as busy. If
- * no query waits (or all were dropped), it becomes idle, or goes if it is one too
- * many. */
+ * no query waits (or all were dropped), the replica becomes idle, or is removed if there
+ * is one replica too many. */
 static bool
 start_batch(struct serve_sim *sim, struct station *station, double time,
             struct rec_error *err)
@@ -163,8 +162,9 @@ start_batch(struct serve_sim *sim, struct station *station, double time,
     return ok;
 }
 
-/* Idle replicas are told of `n` queries in the queue. As many replicas as these need, if
- * so many are idle, take a batch: at once, or after the batching delay. */
+/* Lets idle replicas take batches for `n` queries of the queue: as many replicas as these
+ * queries need, or all idle ones if they are fewer. They take the batches at once, or
+ * after the batching delay. */
 static bool
 wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
      struct rec_error *err)
@@ -189,9 +189,9 @@ wake(struct serve_sim *sim, struct station *station, uint32_t n, double time,
 
 /* ---- along the edges ----------------------------------------------------- */
 
-/* A copy of a query's token comes along an edge; true if it goes on into the stage. It
- * does not if the query is dropped or does not take the edge, or if the stage waits for
- * more of the query's tokens: of the tokens that meet at a join only the last goes on. */
+/* A copy of a query's token comes along an edge. True if it enters the stage. It does not
+ * enter if the query is dropped or does not take the edge, or if the stage is a join that
+ * waits for more tokens of the query: at a join only the last token goes on. */
 static inline bool
 comes(struct serve_sim *sim, const struct serve_edge *edge, const struct station *to,
       uint32_t index)
@@ -284,8 +284,8 @@ tell_visits(struct serve_sim *sim, const struct station *station,
     return true;
 }
 
-/* A replica has finished its batch: it goes if it is one too many, else it takes the
- * next. */
+/* A replica has finished its batch. It is removed if there is one replica too many; else
+ * it becomes idle, and takes the next batch if queries wait. */
 static bool
 go_free(struct serve_sim *sim, struct station *station, double time,
         struct rec_error *err)
@@ -310,8 +310,8 @@ finish_batch(struct serve_sim *sim, struct station *station, uint32_t slot, doub
         station->usage.batches++;
     }
     station->busy--;
-    /* The batch is given back only after its tokens have gone on: stages behind it may
-     * not use its memory before. */
+    /* The batch is given back only after its tokens have gone on, so that no other batch
+     * uses its memory before. */
     if ((sim->watch && !sim->watch(sim->sink.context, batch.token, batch.n, time, err)) ||
         (sim->sink.visit && !tell_visits(sim, station, &batch, time, err)) ||
         !serve_go_on(sim, sim->pipeline->out + station->stage->first_edge,
@@ -379,8 +379,8 @@ serve_sim_query(struct serve_sim *sim, double time, struct rec_str id,
                        err);
 }
 
-/* Counts `n` replicas that begin to work now for the time since they were ordered: it is
- * paid for, too. What comes before the first query or in the warm-up does not count. */
+/* Counts the time from the order of `n` replicas until now, when they begin to work: it
+ * is paid for, too. Time before the first query, or in the warm-up, is not counted. */
 static void
 count_starting(struct serve_sim *sim, struct station *station, uint32_t n,
                const struct serve_change *change)
@@ -390,9 +390,9 @@ count_starting(struct serve_sim *sim, struct station *station, uint32_t n,
         station->usage.replicas += n * (change->time - from);
 }
 
-/* If there are too many replicas, idle ones go at once, and others become `surplus`: they
- * go when they become idle. If there are too few, surplus ones stay on before new ones
- * come. */
+/* If there are too many replicas, idle ones are removed at once; `surplus` is the number
+ * of others that are removed when they become idle. If there are too few replicas, those
+ * in `surplus` are kept before new ones are added. */
 bool
 serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                  struct rec_error *err)
@@ -407,8 +407,8 @@ serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
     if (!isnan(sim->begin))
         sim->now = change->time;
     now = station->idle + station->taking + station->busy - station->surplus;
-    if (change->replicas <=
-        now) { /* a replica in its batching delay is not idle: it takes its batch first */
+    /* A replica in its batching delay is not idle: it takes its batch first. */
+    if (change->replicas <= now) {
         more = now - change->replicas;
         stay = more < station->idle ? more : station->idle;
         station->idle -= stay;

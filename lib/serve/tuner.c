@@ -48,8 +48,8 @@ open_stages(struct serve_tuner *tuner, const struct serve_pipeline *p,
             continue;
         if (isnan(config->load))
             return rec_fail_at(err, config->place.file, config->place.line,
-                               "config of stage '%s' has no load=, what it was planned "
-                               "for: plan writes it",
+                               "the config of stage '%s' has no load=, the queries/s "
+                               "that it was planned for: plan writes it",
                                p->stage[s].name);
         profile = &p->profile[config->profile];
         stage->planned = stage->replicas = stage->working = config->replicas;
@@ -62,7 +62,9 @@ open_stages(struct serve_tuner *tuner, const struct serve_pipeline *p,
         most = fmax(most, config->load);
     }
     tuner->rate = p->rate > 0 ? p->rate : most;
-    return most > 0 || rec_fail(err, REC_DATA, "no stage was planned for any load");
+    return most > 0 ||
+           rec_fail(err, REC_DATA,
+                    "load= is 0 in the configs of all stages: one must be above 0");
 }
 
 static bool
@@ -72,8 +74,8 @@ open_windows(struct serve_tuner *tuner, const struct serve_pipeline *p,
     size_t n = p->nwindows;
     if (n == 0)
         return rec_fail(err, REC_DATA,
-                        "no envelope record says what the pipeline was planned for: plan "
-                        "writes them");
+                        "there is no envelope record, which says for what traffic the "
+                        "pipeline was planned: plan writes it");
     tuner->nwindows = n;
     for (size_t i = 0; i < n; i++) {
         const struct serve_window *window = &p->window[i];

@@ -183,7 +183,7 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
         double own = op->memory;
         if (op->pair != GRAPH_NONE && layout->slot[op->pair] == slot) {
             double twin = graph->op[op->pair].memory;
-            /* the larger of the two counts, of equal ones the first */
+            /* only the larger memory counts; of equal ones, that of the first op */
             own = own > twin || (own == twin && i < op->pair) ? own : 0;
         }
         memory[slot] =
@@ -225,8 +225,8 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
     return ok;
 }
 
-/* Forgets all costs of a pool when they need too much memory. This is rare, and needs no
- * order of use to be kept. */
+/* Forgets all costs of a pool when they need too much memory. This is rare, so it is not
+ * worth keeping the costs in order of their use. */
 static void
 bound_costs(struct sim_layouts *pool)
 {
@@ -249,8 +249,9 @@ learn(struct sim_layout *layout, const struct net_cluster *cluster,
     if (layout->pool)
         bound_costs(layout->pool);
     key = rec_arena_copy(&layout->arena, geometry, err);
+    /* most layouts need one cost; rec_grow() would allocate more */
     if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
-        layout->cost_room = 1; /* most need one cost, and rec_grow() begins with more */
+        layout->cost_room = 1;
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||

@@ -21,7 +21,7 @@ struct live {
 
 struct sim_replay {
     struct sim_replay_sink sink;
-    struct sim_clock *clock; /* of the record that is taken; borrowed */
+    struct sim_clock *clock; /* the one that gave the last record; borrowed */
     double until;            /* the end of the simulated time, seconds */
     struct net_cluster cluster;
     struct graph_stream stream; /* checks that records fit each other */
@@ -110,7 +110,7 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- layouts ------------------------------------------------------------- */
 
-/* Forgets layouts that no job holds until there is room for another of this graph. */
+/* Forgets layouts that no job holds until there is room for another one of this graph. */
 static void
 make_room(struct sim_replay *r, const struct graph *graph)
 {
@@ -215,8 +215,8 @@ advance(struct sim_replay *r, double time, struct rec_error *err)
     return true;
 }
 
-/* Lets time pass to that of a record. Jobs that finish at just this time end before it:
- * their servers are free for a job that starts then. */
+/* Advances the time to that of a record. Jobs that finish at this time end first, so that
+ * their servers are free for a job that starts now. */
 static bool
 pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
@@ -274,8 +274,8 @@ read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_s
     return true;
 }
 
-/* Checks that each server runs one job at a time, is in a job once, and has memory
- * enough. */
+/* Checks that each server of the job has no other job, comes only once in the list, and
+ * has enough memory. */
 static bool
 check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t index,
               struct rec_error *err)
@@ -291,9 +291,10 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
             return broken(reader, err, "the slots of a job are different servers",
                           "server %s is there twice", name);
         if (r->holder[server] && r->free_at[server] > time)
-            return broken(reader, err, "one job at a time on a server",
-                          "job '%s' takes server %s at %.17g, which is taken until %.17g",
-                          r->live[index].id, name, time, r->free_at[server]);
+            return broken(
+                reader, err, "one job at a time on a server",
+                "job '%s' takes server %s at %.17g, but another job has it until %.17g",
+                r->live[index].id, name, time, r->free_at[server]);
         r->holder[server] = r->starts;
     }
     if (layout->memory > r->cluster.memory * (1 + 1e-12)) {
@@ -396,8 +397,8 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
     }
 }
 
-/* Records of the plan end here, and so do blocks after the end of the simulated time; all
- * others stay in the stream. */
+/* The records of the plan are not passed on, and neither are blocks after the end of the
+ * simulated time. All other records stay in the stream. */
 static bool
 is_consumed(const struct sim_replay *r, enum rec_type type)
 {
@@ -441,8 +442,9 @@ leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
            forget(r, index, err);
 }
 
-/* The stream is over, and jobs that finish in the simulated time have ended. What remains
- * is unfinished: first the running jobs in order of finish, then the waiting ones. */
+/* The stream is over, and the jobs that finish in the simulated time have ended. All
+ * others are unfinished: first the running jobs, in order of their finish, then the
+ * waiting ones. */
 static bool
 model_end(void *self, double time, struct rec_error *err)
 {

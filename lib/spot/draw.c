@@ -233,21 +233,23 @@ check_source(const struct source *s, const struct spot_drawing *drawing,
         return true;
     if (drawing->process == SPOT_COIN && s->chance * drawing->interval / 60 > 1)
         return rec_fail(err, REC_USAGE,
-                        "%s come %g times an interval, a coin can only say once: draw "
-                        "spacings instead, or make the interval shorter",
+                        "%s have the chance %g per interval, must be at most 1: make the "
+                        "interval shorter, or draw spacings instead of coins",
                         name, s->chance * drawing->interval / 60);
     if (drawing->process == SPOT_WEIBULL && !(s->shape > 0 && s->scale > 0))
-        return rec_fail(err, REC_USAGE, "the model has no Weibull spacings of %s", name);
+        return rec_fail(err, REC_USAGE,
+                        "the model has no Weibull distribution of spacings of %s", name);
     if (drawing->process == SPOT_EMPIRICAL && !(longest > 0))
         return rec_fail(err, REC_USAGE, "the model has no list of spacings of %s", name);
     if (drawing->empirical_counts ? s->counts.values->n == 0
                                   : isnan(s->mean) && s->big < 1)
         return rec_fail(err, REC_USAGE,
-                        "the model does not say how many instances %s have", name);
+                        "the model has no number of instances per event for %s", name);
     if (drawing->empirical_counts
             ? s->counts.values->at[s->counts.values->n - 1].value > COUNT_MAX
             : s->mean > COUNT_MAX || s->std > COUNT_MAX)
-        return rec_fail(err, REC_USAGE, "%s have more than %g instances", name,
+        return rec_fail(err, REC_USAGE,
+                        "the numbers of instances in %s must be at most %g", name,
                         COUNT_MAX);
     return true;
 }

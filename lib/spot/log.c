@@ -54,7 +54,7 @@ refuse(struct log *log, const char *file, uint64_t line, const char *mended,
     va_end(args);
     rec_fail_at(&why, file, line, "%s", text);
     if (!log->options->repair) {
-        rec_fail_at(err, file, line, "%s (if repaired, it is %s)", text, mended);
+        rec_fail_at(err, file, line, "%s (with a repair, the row is %s)", text, mended);
         return -1;
     }
     if (log->options->warn) {
@@ -147,7 +147,7 @@ keep_count(struct log *log, struct entry entry, struct rec_error *err)
     else if (n > 0 && entry.time < list->entry[n - 1].time) {
         int status =
             refuse(log, entry.file, entry.line,
-                   "taken, and replaces what was said of its time and after", err,
+                   "kept, and replaces earlier rows of the same or a later time", err,
                    "time steps back by %g s", list->entry[n - 1].time - entry.time);
         if (status < 0)
             return status;
@@ -181,7 +181,7 @@ take_timestamped(struct log *log, const char *file, const struct csv_row *row,
                       "the row has %zu fields, needs %zu", row->nfields, most + 1);
     if (!parse_moment(row->field[log->time_column].ptr, NULL, "Z", &entry.time))
         return refuse(log, file, row->line, "dropped", err,
-                      "a timestamp is YYYY-MM-DDTHH:MM:SSZ, got '%.40s'",
+                      "a timestamp must be YYYY-MM-DDTHH:MM:SSZ, got '%.40s'",
                       row->field[log->time_column].ptr);
     status = parse_count(log, file, row, log->count_column, &entry.count, err);
     if (status <= 0)
@@ -198,11 +198,11 @@ take_sample(struct log *log, const char *file, const struct csv_row *row,
     int status;
     if (row->nfields != 3)
         return refuse(log, file, row->line, "dropped", err,
-                      "a row is date, time, count; this one has %zu fields",
+                      "a row must be date, time, count; this one has %zu fields",
                       row->nfields);
     if (!parse_moment(row->field[0].ptr, row->field[1].ptr, "", &entry.time))
         return refuse(log, file, row->line, "dropped", err,
-                      "date and time are YYYY-MM-DD, HH:MM:SS, got '%.40s, %.40s'",
+                      "date and time must be YYYY-MM-DD, HH:MM:SS, got '%.40s, %.40s'",
                       row->field[0].ptr, row->field[1].ptr);
     status = parse_count(log, file, row, 2, &entry.count, err);
     return status <= 0 ? status : keep_count(log, entry, err);
@@ -215,10 +215,10 @@ take_event(struct log *log, const char *file, const struct csv_row *row,
     struct entry entry = {.file = file, .line = row->line};
     double ms;
     if (row->nfields != 3)
-        return refuse(log, file, row->line, "dropped", err,
-                      "a row is milliseconds, add or remove, node; this one has %zu "
-                      "fields",
-                      row->nfields);
+        return refuse(
+            log, file, row->line, "dropped", err,
+            "a row must be milliseconds, add or remove, node; this one has %zu fields",
+            row->nfields);
     if (!rec_parse_num(row->field[0], &ms) || !(ms >= 0) || ms > 1000 * SPOT_TIME_MAX)
         return refuse(log, file, row->line, "dropped", err,
                       "milliseconds must be a number from 0 to 1e15, got '%.40s'",
@@ -398,8 +398,8 @@ is_epoch(const struct spot_log_options *options, double first)
         return options->clock == SPOT_CLOCK_EPOCH;
     if (options->note) {
         snprintf(text, sizeof text,
-                 "the first time is beyond a year: times are taken to be since 1970, and "
-                 "the trace starts at %.15g s",
+                 "the first time is beyond a year, so times are taken as counted from "
+                 "1970, and the trace starts at %.15g s",
                  first);
         options->note(options->context, text);
     }
@@ -461,7 +461,8 @@ build(struct log *log, const char *file, struct spot_trace *trace, struct rec_er
 {
     if (log->events.n > 0 && log->counts.n + log->terminations.n > 0)
         return rec_fail(err, REC_DATA,
-                        "%s: logs of events and of counts cannot be read as one", file);
+                        "%s: a log of events and a log of counts cannot be read together",
+                        file);
     sort(&log->events);
     sort(&log->terminations);
     if (log->events.n > 0)
@@ -500,7 +501,9 @@ read_records(struct rec_reader *reader, const struct spot_log_options *options,
         int taken;
         if (ended &&
             (rec.type == REC_TRACE || rec.type == REC_ADD || rec.type == REC_PREEMPT))
-            return rec_reader_fail(reader, err, "a second trace: fit one at a time");
+            return rec_reader_fail(
+                reader, err,
+                "a second trace begins here, but a model is fitted to one trace");
         taken = spot_read(&order, reader, &rec, &event, err);
         if (taken < 0 || (taken > 0 && !spot_trace_add(trace, event, err)))
             return false;

@@ -1,7 +1,7 @@
-/* The model of a spot trace: its figures measured, written and read. They are those of
- * the notebook of Thorpe et al. (2023), under its names; and, beyond it, the Weibull
- * distributions of the spacings, fitted by maximum likelihood, and the lists of spacings
- * and counts. */
+/* The model of a spot trace: functions that fit, write and read its figures. Most figures
+ * are those of the notebook of Thorpe et al. (2023), with its names. The others are the
+ * Weibull distributions of the spacings, fitted by maximum likelihood, and the lists of
+ * spacings and counts. */
 #include "rampipe/random.h"
 #include "rampipe/spot.h"
 
@@ -168,8 +168,8 @@ struct likelihood {
     double mean; /* of the logarithms, weighted */
 };
 
-/* The left side of the likelihood equation of the shape k, which rises with k and is 0 at
- * the best one: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). Powers are divided by that of
+/* The left side of the likelihood equation of the shape k. It rises with k, and is 0 at
+ * the most likely shape: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). Powers are divided by that of
  * the largest value, so that none overflows. */
 static double
 shape_equation(double k, void *context)
@@ -280,8 +280,8 @@ take_instant(struct spot_model *m, struct walk *w, double time, double added,
     return ok;
 }
 
-/* Rows come from the log, if it had counts (trace->nrows > 0); else the start, and every
- * time at which something changes, is a row. */
+/* If the log had counts (trace->nrows > 0), its rows are the rows. Otherwise the start is
+ * a row, and so is each later time with an event. */
 static bool
 walk_events(const struct spot_trace *trace, struct spot_model *m, struct walk *w,
             struct rec_error *err)
@@ -303,7 +303,7 @@ walk_events(const struct spot_trace *trace, struct spot_model *m, struct walk *w
                 (double)trace->event[i].count;
         if (trace->populated && trace->instances == 0 && time == trace->start) {
             m->start_instances = m->max_instances = w->population = added;
-            added = 0; /* these were there when the log began */
+            added = 0; /* these instances were there when the log began */
         }
         if (trace->nrows == 0 && time > trace->start && added + preempted > 0 &&
             !take_row(w, time, err))
@@ -398,7 +398,7 @@ write_list(struct rec_writer *writer, const char *key, const struct spot_values 
 }
 
 /* A key that is a COUNT in the table of records must be written as an integer: a large
- * one may not become 1e18. */
+ * count must not become 1e18. */
 static void
 write_figure(struct rec_writer *writer, const char *key, double value)
 {
@@ -436,7 +436,7 @@ read_list(struct spot_values *v, struct rec_str text, struct rec_error *err)
         if (!rec_str_split(&part, ':', &value) || !rec_parse_num(value, &x) ||
             !(x >= 0) || isinf(x) || !part.ptr || !rec_parse_num(part, &weight) ||
             !(weight > 0) || isinf(weight))
-            return rec_fail(err, REC_DATA, "a list of values is VALUE:WEIGHT,...");
+            return rec_fail(err, REC_DATA, "a list of values must be VALUE:WEIGHT,...");
         if (!spot_values_add(v, x, weight, err))
             return false;
     }

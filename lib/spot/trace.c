@@ -10,8 +10,8 @@ read_trace(struct spot_order *order, const struct rec_reader *reader,
 {
     struct rec_str value;
     if (order->framed || order->begun)
-        return rec_reader_fail(reader, err,
-                               "a trace record comes once, before preempt and add");
+        return rec_reader_fail(
+            reader, err, "a trace record must come once, before preempt and add records");
     if (!rec_need(reader, rec, err) ||
         !rec_get_number(reader, rec, 1, &order->start, err) ||
         !rec_get_later(reader, rec, 2, order->start, &order->end, err))

@@ -192,7 +192,7 @@ complete(struct train_elastic *e, double time)
             end_checkpoint(e);
             if (e->options.grow_saved &&
                 train_fleet_count(e->fleet, TRAIN_STANDBY) >= e->options.depth) {
-                if (e->step_end <= next) /* it ends with the checkpoint: not lost */
+                if (e->step_end <= next) /* this iteration is complete: not lost */
                     end_iteration(e);
                 regroup(e, 0);
                 train_elastic_tell_state(e, next);
@@ -248,7 +248,8 @@ static bool
 refuse(struct train_elastic *e, uint64_t count, struct rec_error *err)
 {
     return !__builtin_add_overflow(e->result.refused, count, &e->result.refused) ||
-           rec_fail(err, REC_DATA, "more than 2^64 instances are refused");
+           rec_fail(err, REC_DATA,
+                    "more than 2^64 instances are added beyond the capacity");
 }
 
 bool

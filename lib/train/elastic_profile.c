@@ -125,7 +125,9 @@ read_column(const char *directory, const char *name, size_t columns, size_t colu
                 (sized &&
                  (!rec_parse_num(row.field[0], &one.size) || !(one.size >= 1)))) {
                 rec_fail_at(err, path, row.line,
-                            "a row has %zu fields, numbers, and no header", columns);
+                            "a row must have %zu fields with numbers, and the file must "
+                            "have no header",
+                            columns);
                 status = -1;
                 break;
             }
@@ -136,7 +138,7 @@ read_column(const char *directory, const char *name, size_t columns, size_t colu
             values->at[values->n++] = one;
         }
     if (status == 0 && values->n == 0) {
-        rec_fail(err, REC_DATA, "%s: nothing was measured", path);
+        rec_fail(err, REC_DATA, "%s: the file has no measured values", path);
         status = -1;
     }
     csv_source_free(source);
@@ -174,11 +176,13 @@ train_elastic_profile_read(struct train_elastic_profile *p, const char *director
         qsort(column.at, column.n, sizeof *column.at, by_size);
     for (i = 0; ok && i < column.n;) {
         double size = column.at[i].size, seconds = take_mean(&column, &i);
-        ok = seconds > 0 ? train_elastic_profile_add(p, size, seconds, err)
-                         : rec_fail(err, REC_DATA,
-                                    "%s/loop_times_0.csv: iterations of size %g take 0 s "
-                                    "when rounded to seconds: give iteration times",
-                                    directory, size);
+        ok = seconds > 0
+                 ? train_elastic_profile_add(p, size, seconds, err)
+                 : rec_fail(
+                       err, REC_DATA,
+                       "%s/loop_times_0.csv: iterations with %g instances take 0 s after "
+                       "rounding to whole seconds: give iteration times instead",
+                       directory, size);
     }
     free_column(&column);
     return ok;

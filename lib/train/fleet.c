@@ -21,8 +21,8 @@
 /* There is one count for each state, and one for the instances that are not leaving. */
 enum { STAYING = TRAIN_NSTATES, NCOUNTED };
 
-/* Slot i holds instance i. It also holds entry i of three arrays of the same length,
- * which have nothing to do with instance i but for `at`. */
+/* Slot i holds instance i. It also holds entry i of three arrays of the same length; of
+ * these entries, only `at` belongs to instance i. */
 struct slot {
     struct train_instance instance; /* name NULL: a gap */
     uint32_t drawn; /* entry i of the permutation that draw() shuffles; i between draws */
@@ -225,7 +225,7 @@ sift(struct train_fleet *fleet, size_t at, size_t n, uint32_t slot)
 
 /* ---- instances come ------------------------------------------------------ */
 
-/* Appends an empty block; ->block has room for it. Its sums take in those of the earlier
+/* Appends an empty block; ->block has room for it. Its sums include those of the earlier
  * blocks in its range. */
 static void
 add_block(struct train_fleet *fleet)
@@ -392,9 +392,9 @@ train_fleet_leave(struct train_fleet *fleet, struct rec_str ids, struct rec_erro
 }
 
 /* Draws n of the staying instances without replacement: the first n steps of a
- * Fisher-Yates shuffle of the numbers 0, 1, ..., of which number k stands for the k-th
- * staying instance. ->drawn is the identity before and after, so that drawing does
- * not cost time for the size of the fleet. */
+ * Fisher-Yates shuffle of the numbers 0, 1, ..., where number k stands for the k-th
+ * staying instance. ->drawn is the identity before and after, so the time of a draw does
+ * not depend on the size of the fleet. */
 static void
 draw(struct train_fleet *fleet, uint32_t n)
 {

@@ -39,7 +39,7 @@ spend(struct train_redundant *r, double time)
     double ms = time - r->now;
     if (ms == 0)
         return;
-    tell_state(r); /* here, so that an instant is told once, with all of its events */
+    tell_state(r); /* not at each event: one call per instant suffices */
     train_ledger_spend(&r->ledger, r->fleet, accounts[r->status], ms);
     if (r->status == TRAIN_REDUNDANT_RUNNING && r->fallback)
         r->result.degraded += ms / 1000;
@@ -236,7 +236,9 @@ static bool
 happen(struct train_redundant *r, double next, double ready, struct rec_error *err)
 {
     if (next > SPOT_TIME_MAX * 1000)
-        return rec_fail(err, REC_DATA, "training goes on after %g s", SPOT_TIME_MAX);
+        return rec_fail(err, REC_DATA,
+                        "training would go on after %g s, the latest time allowed",
+                        SPOT_TIME_MAX);
     spend(r, next);
     if (next == ready)
         get_ready(r);

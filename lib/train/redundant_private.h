@@ -47,8 +47,8 @@ struct train_redundant {
     uint64_t fallback_steps; /* the number of steps done then */
     double fallback_time;    /* the time of the loss */
     uint64_t steps;          /* done */
-    bool configured;         /* there has been a configuration; the first was */
-    double first;            /* at this time */
+    bool configured;         /* there has been a configuration */
+    double first;            /* the time of the first configuration */
 
     double now;
     struct metrics_dist lifetime; /* of instances that are gone */

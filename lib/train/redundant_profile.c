@@ -57,7 +57,7 @@ take_speed(struct train_redundant_profile *p, const struct rec_reader *reader,
 
     if (rec->nfields != 4)
         return rec_reader_fail(reader, err,
-                               "a step line is: step, stages, pipelines, seconds");
+                               "a step line must be: step, stages, pipelines, seconds");
     for (size_t i = 0; i < 3; i++, line.field++)
         if (!take_number(reader, &line, &keys[i], err))
             return false;
@@ -65,9 +65,9 @@ take_speed(struct train_redundant_profile *p, const struct rec_reader *reader,
         return false;
     speed.ms = seconds <= 1e9 ? llround(seconds * 1000) : 0;
     if (speed.ms < 1 || speed.pipelines < 1)
-        return rec_reader_fail(reader, err,
-                               "a step takes a millisecond to 1e9 seconds, on at least "
-                               "one pipeline");
+        return rec_reader_fail(
+            reader, err,
+            "a step must take from 0.001 to 1e9 seconds, on at least one pipeline");
     p->speed[p->nspeeds++] = speed;
     return true;
 }
@@ -108,7 +108,7 @@ take_line(struct train_redundant_profile *p, const struct rec_reader *reader,
     if (rec_str_is(name, "step"))
         return take_speed(p, reader, rec, err);
     if (rec->nfields != 2)
-        return rec_reader_fail(reader, err, "a line is a key, a TAB and its value");
+        return rec_reader_fail(reader, err, "a line must be a key, a TAB and its value");
     if (rec_str_is(name, "name") && !rec_is_text(rec->field[1]))
         return rec_reader_fail(reader, err, "name must be UTF-8");
     if (rec_str_is(name, "name"))
