@@ -226,7 +226,7 @@ test_refused(void **state)
 {
     (void)state;
     expect_refused(CHAIN, "9", GRAPH_SIZES_REFERENCE, "has no op '9'");
-    expect_refused(CHAIN, "4", GRAPH_SIZES_REFERENCE, "its twin decides");
+    expect_refused(CHAIN, "4", GRAPH_SIZES_REFERENCE, "when its forward twin is");
     expect_refused("graph g m\nop g 1 forward 1 1\nop g 2 forward 1 1\ndep g 1 2 1\n",
                    "1", GRAPH_SIZES_GRADIENT,
                    "gradient sizes need activation= of op '1'");
