@@ -169,8 +169,8 @@ struct likelihood {
 };
 
 /* The left side of the likelihood equation of the shape k. It rises with k, and is 0 at
- * the most likely shape: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). Powers are divided by that of
- * the largest value, so that none overflows. */
+ * the most likely shape: sum(x^k ln x)/sum(x^k) - 1/k - mean(ln x). Powers are divided by
+ * that of the largest value, so that none overflows. */
 static double
 shape_equation(double k, void *context)
 {
