@@ -54,7 +54,7 @@ metrics_same_note(struct metrics *m, const struct rec_reader *reader,
         return (*noted = rec_arena_copy(&m->arena, rec->line, err)) != NULL;
     if (same_line(rec_str(*noted), rec->line))
         return true;
-    snprintf(text, sizeof text, "another %s than that of the %s before",
+    snprintf(text, sizeof text, "this %s differs from that of the %s before it",
              rec_spec(rec->type)->name, m->family->name);
     return fail_mixed(m, reader, err, text);
 }
@@ -75,8 +75,8 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
     m->last = fmax(m->last, end);
     if (end < m->before) {
         snprintf(text, sizeof text,
-                 "the streams overlap in time: this is of %.17g s, one before goes to "
-                 "%.17g s",
+                 "the streams overlap in time: this record is of %.17g s, but a stream "
+                 "before it lasts to %.17g s",
                  end, m->before);
         return fail_mixed(m, reader, err, text);
     }
