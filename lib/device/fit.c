@@ -261,8 +261,8 @@ fail_none(const struct device_fit *fit, struct rec_error *err)
     list_need(fit, &need, list);
     return rec_fail(err, REC_NO,
                     "%s:%" PRIu64
-                    ": graph '%.60s': not even a batch of 1 fits into %s, for it needs "
-                    "%s (%s): %s are missing",
+                    ": graph '%.60s': not even a batch of 1 fits into %s: it needs "
+                    "%s (%s), %s more",
                     model->file, model->line, model->id, show(memory, fit->memory),
                     show(all, need.all), list, show(missing, need.all - fit->memory));
 }
@@ -274,8 +274,8 @@ fail_any(const struct device_fit *fit, struct rec_error *err)
     char outputs[REC_QUANTITY_MAX], memory[REC_QUANTITY_MAX];
     return rec_fail(err, REC_NO,
                     "%s:%" PRIu64
-                    ": graph '%.60s': any batch fits into %s, for its outputs "
-                    "(activation=) need %s a sample",
+                    ": graph '%.60s': every batch fits into %s, because its outputs "
+                    "(activation=) need %s per sample",
                     model->file, model->line, model->id, show(memory, fit->memory),
                     show(outputs, find_need(fit, 1).outputs));
 }
