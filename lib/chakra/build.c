@@ -242,7 +242,7 @@ add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
     size_t i = b->graph->nops;
     snprintf(keys, sizeof keys, "\tcoll=%s", word);
     if (rec_map_get(&b->graph->index, rec_str(id)) != REC_NONE)
-        return rec_fail(b->err, REC_DATA, "op '%s' is there already", id);
+        return rec_fail(b->err, REC_DATA, "there are two ops '%s'", id);
     layout->slot[i] = slot;
     layout->order[i] = (uint32_t)i;
     return graph_add_op(b->graph, &op, NULL, b->err);
@@ -490,7 +490,7 @@ build(struct building *b, const char *name, uint32_t *ops)
         if (!t->node[i].carries)
             ops[nops++] = i;
     if (nops == 0)
-        return rec_fail(b->err, REC_DATA, "%s: there are no nodes in it",
+        return rec_fail(b->err, REC_DATA, "%s: the trace has no nodes",
                         rec_input_name(t->file[0].path));
     if (b->server == CHAKRA_OP && nops > GRAPH_SLOTS_MAX)
         return rec_fail(b->err, REC_DATA, "%zu ops are more than a layout has slots",

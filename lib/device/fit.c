@@ -65,7 +65,7 @@ read_batch(const struct device_fit *fit, const struct rec_reader *reader,
         return *batch > 0 ||
                rec_reader_fail(reader, err,
                                "graph '%.*s' has no batch=, so it is not known how its "
-                               "outputs grow with the batch: say what it is",
+                               "outputs grow with the batch: give the batch",
                                clip(id), id.ptr);
     }
     if (!rec_key_count(reader, rec, "batch", &own, err))
@@ -100,7 +100,7 @@ check_op(const struct device_model *model, const struct rec_reader *reader,
     struct rec_str id = rec->field[2], text;
     double memory;
     if (!model || !rec_str_is(rec->field[1], model->id))
-        return rec_reader_fail(reader, err, "op '%.*s' is not behind its graph record",
+        return rec_reader_fail(reader, err, "op '%.*s' has no graph record before it",
                                clip(id), id.ptr);
     if (rec_map_get(&model->index, id) != REC_NONE)
         return rec_reader_fail(reader, err, "op '%.*s' comes twice", clip(id), id.ptr);

@@ -101,7 +101,8 @@ metrics_accounts_take(struct metrics_accounts *accounts, const struct rec_reader
         accounts->none = accounts->none || !accounts->seen;
         accounts->seen = 0;
         return !(accounts->some && accounts->none) ||
-               rec_reader_fail(reader, err, "a run has accounts, another has none");
+               rec_reader_fail(reader, err,
+                               "one run has account records, another run has none");
     }
     if (rec->type != REC_ACCOUNT)
         return true;
