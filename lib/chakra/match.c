@@ -150,8 +150,9 @@ match_messages(struct chakra_traces *t, struct rec_error *err)
 
 /* ---- collectives ----------------------------------------------------------- */
 
-/* A node that is a member of a collective. In files of chakra_write() `join` says which
- * collective it is; in others (CHAKRA_LAST) the group and its turn on the rank tell. */
+/* A node that is a member of a collective. In files of chakra_write(), `join` identifies
+ * the collective. In other files (`join` is CHAKRA_LAST) the group, and the number of
+ * its collectives before this one on the rank, identify it. */
 struct call {
     uint64_t join;
     uint64_t nth; /* collectives of this group before it on its rank */

@@ -143,7 +143,7 @@ ratio(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-/* Computes the quantities of a run. Each one of which a part is unknown becomes NAN. */
+/* Computes the quantities of a run. A quantity is NAN if a term of it is unknown. */
 static void
 derive_values(const struct state *state, double steps, double seconds, const double key[],
               double value[])
