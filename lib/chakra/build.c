@@ -1,7 +1,7 @@
-/* Makes a graph and its layout from the nodes of all files. The links (deps between nodes)
- * are collected first, and then sorted into the order that the graph had when it was
- * written, so that reading the files of chakra_write() gives the same records. The links
- * of foreign traces keep the order of their files. */
+/* Makes a graph and its layout from the nodes of all files. The links (deps between
+ * nodes) are collected first, and then sorted into the order that the graph had when it
+ * was written, so that reading the files of chakra_write() gives the same records. The
+ * links of foreign traces keep the order of their files. */
 #include "private.h"
 
 #include <stdio.h>
