@@ -452,7 +452,7 @@ ROWS
     echo "op $l x forward 1 1 param=1" | tried 3 'comes before its graph' footprint
     printf 'graph g m precision=fp16\nop g %s forward 1 1 param=1.7e308 activation=1.7e308 pair=y\n' $l |
         tried 3 'becomes too large' footprint
-    echo "graph $l m batch=2 precision=fp16 optimizer=adam" | tried 3 'scale it before' roofline --device a100 --batch 4
+    echo "graph $l m batch=2 precision=fp16 optimizer=adam" | tried 3 'scale the graph before MEMORY is filled in' roofline --device a100 --batch 4
     printf 'device\td\t1\t1\tfp16=0.1\n' >slow.rec
     printf 'graph g m batch=2 precision=fp16\nop g x forward 0 1 flops=1.7e308 moved=0\n' |
         tried 3 'longer than a number can say' roofline --device d --devices slow.rec

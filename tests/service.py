@@ -198,7 +198,7 @@ def refused():
             (header + "client\n", None),
             (header + "fence\tx\nclient\ta\n", "3: a client record may come only once, before all other records"),
             ("#rampipe\t2\n", "1: the stream is of version 2 of the format, this program reads version 1"),
-            ("x\0y\n", "1: a NUL byte stands inside the line: this is no text"),
+            ("x\0y\n", "1: a NUL byte stands inside the line: the input is not text"),
             ("\x1f", None),
             (header + "Task\n", None),
             (header + task("a", "true", "cores=9999999"), None)]):

@@ -1,7 +1,7 @@
-/* Makes a graph and its layout of the nodes of all files. Links, the deps between nodes,
- * are collected first, then sorted into the order that the graph had when it was written,
- * so that reading what chakra_write() wrote gives the same records. Foreign traces keep
- * the order of their files. */
+/* Makes a graph and its layout from the nodes of all files. The links (deps between
+ * nodes) are collected first, and then sorted into the order that the graph had when it
+ * was written, so that reading the files of chakra_write() gives the same records. The
+ * links of foreign traces keep the order of their files. */
 #include "private.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ struct building {
     struct chakra_layout *layout;
     enum chakra_server server;
     struct rec_map ids; /* of the file at hand: the bytes of an id -> node */
-    uint32_t *seen;     /* of each node: the last node, counted from 1, linked to it */
+    uint32_t *seen;     /* for each node: 1 + the last node that it was linked to */
     uint32_t *slot;     /* of each node */
     struct rec_error *err;
 };
@@ -112,7 +112,7 @@ link_parent(struct building *b, uint32_t dst, uint32_t parent,
 }
 
 /* Adds the links to a node. Control parents are only counted. A receive that carries a
- * sync dep names the op that waits for it, which has no data parent for it. */
+ * sync dep names the op that waits for it; that op has no data dependency on it. */
 static bool
 link_node(struct building *b, uint32_t i)
 {
@@ -226,7 +226,7 @@ choose_slots(struct building *b, uint32_t *ops, size_t nops)
     b->layout->nslots = b->server == CHAKRA_RANK ? (uint32_t)b->t->nfiles : n + 1;
 }
 
-/* Adds an op that no node has, a join or a ring. It takes no time. */
+/* Adds an op that comes from no node: a join or a ring. It takes no time. */
 static bool
 add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
 {
@@ -242,7 +242,7 @@ add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
     size_t i = b->graph->nops;
     snprintf(keys, sizeof keys, "\tcoll=%s", word);
     if (rec_map_get(&b->graph->index, rec_str(id)) != REC_NONE)
-        return rec_fail(b->err, REC_DATA, "op '%s' is there already", id);
+        return rec_fail(b->err, REC_DATA, "there are two ops '%s'", id);
     layout->slot[i] = slot;
     layout->order[i] = (uint32_t)i;
     return graph_add_op(b->graph, &op, NULL, b->err);
@@ -490,7 +490,7 @@ build(struct building *b, const char *name, uint32_t *ops)
         if (!t->node[i].carries)
             ops[nops++] = i;
     if (nops == 0)
-        return rec_fail(b->err, REC_DATA, "%s: there are no nodes in it",
+        return rec_fail(b->err, REC_DATA, "%s: the trace has no nodes",
                         rec_input_name(t->file[0].path));
     if (b->server == CHAKRA_OP && nops > GRAPH_SLOTS_MAX)
         return rec_fail(b->err, REC_DATA, "%zu ops are more than a layout has slots",

@@ -79,12 +79,12 @@ join_ends(struct chakra_traces *t, uint32_t send, uint32_t receive, struct rec_e
     struct chakra_node *a = &t->node[send], *b = &t->node[receive];
     if (a->bytes != b->bytes)
         return chakra_fail(t, b, err,
-                           "it receives %.17g bytes, but node %llu of rank %u, with the "
-                           "same tag and turn, sends %.17g",
+                           "it receives %.17g bytes, but node %llu of rank %u, the send "
+                           "that it belongs to, sends %.17g",
                            b->bytes, (unsigned long long)a->id, a->rank, a->bytes);
     if (a->carries != b->carries)
         return chakra_fail(t, b, err,
-                           "node %llu of rank %u is its other end, but only one of the "
+                           "node %llu of rank %u belongs to it, but only one of the "
                            "two carries a dep of rampipe's",
                            (unsigned long long)a->id, a->rank);
     a->matched = b->matched = true;
@@ -150,8 +150,9 @@ match_messages(struct chakra_traces *t, struct rec_error *err)
 
 /* ---- collectives ----------------------------------------------------------- */
 
-/* A node that is a member of a collective. In files of chakra_write() `join` says which
- * collective it is; in others (CHAKRA_LAST) the group and its turn on the rank tell. */
+/* A node that is a member of a collective. In files of chakra_write(), `join` identifies
+ * the collective. In other files (`join` is CHAKRA_LAST) the group, and the number of
+ * its collectives before this one on the rank, identify it. */
 struct call {
     uint64_t join;
     uint64_t nth; /* collectives of this group before it on its rank */

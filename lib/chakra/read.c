@@ -102,7 +102,7 @@ unpack(struct reading *r, const ProtobufCMessageDescriptor *of, const uint8_t *b
         rec_fail(r->err, REC_DATA, "%s: message %llu %s", r->name,
                  (unsigned long long)r->messages,
                  unpacking.excess ? "needs more than 1 GiB of memory"
-                                  : "is damaged: it is no message of protobuf");
+                                  : "is damaged: it is not a protobuf message");
     return message;
 }
 
@@ -148,7 +148,8 @@ static bool
 check_id(struct reading *r, const struct chakra_node *node, const char *text)
 {
     return (rec_is_text(rec_str(text)) && *text && !strpbrk(text, ",=\t")) ||
-           chakra_fail(r->traces, node, r->err, "an attribute rampipe.* is no valid id");
+           chakra_fail(r->traces, node, r->err,
+                       "an attribute rampipe.* is not a valid id");
 }
 
 /* Checks one key of a record of the type of `spec`: *good becomes whether it is there
@@ -186,10 +187,11 @@ check_keys(struct reading *r, enum rec_type type, const char *keys)
     while (ok && good && rec_str_split(&rest, '\t', &key))
         ok = check_key(rec_spec(type), key, &seen, &good, r->err);
     rec_map_free(&seen);
-    return ok && (good || rec_fail(r->err, REC_DATA,
-                                   "%s: message %llu: an attribute rampipe.* is no list "
-                                   "of keys of a record",
-                                   r->name, (unsigned long long)r->messages));
+    return ok &&
+           (good || rec_fail(r->err, REC_DATA,
+                             "%s: message %llu: an attribute rampipe.* is not a list "
+                             "of keys of a record",
+                             r->name, (unsigned long long)r->messages));
 }
 
 /* ---- nodes ----------------------------------------------------------------- */
@@ -548,6 +550,7 @@ chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
         }
     chakra_wire_close(wire);
     if (status == 0 && r.messages == 0)
-        return rec_fail(err, REC_IO, "%s: no execution trace: it is empty", r.name);
+        return rec_fail(err, REC_IO,
+                        "%s: the file is empty, so it is not an execution trace", r.name);
     return status == 0;
 }

@@ -99,7 +99,7 @@ chakra_wire_next(struct chakra_wire *wire, const uint8_t **bytes, size_t *size,
         return status;
     if (length > MESSAGE_MAX) {
         rec_fail(err, REC_DATA,
-                 "%s: message %llu is said to be longer than %llu bytes: is the file an "
+                 "%s: message %llu has a length of more than %llu bytes: is the file an "
                  "execution trace in Chakra's format?",
                  wire->name, (unsigned long long)wire->messages + 1,
                  (unsigned long long)MESSAGE_MAX);

@@ -215,8 +215,8 @@ take_op(struct device_fill *fill, const struct rec_reader *reader, const struct 
         return false;
     if (!same && op.has_part)
         return rec_reader_fail(reader, err,
-                               "op '%.*s' is a part: another batch or precision is for "
-                               "graphs before they are partitioned",
+                               "op '%.*s' is a part: scale the graph to another batch "
+                               "or precision before it is partitioned",
                                id, rec->field[2].ptr);
     if (!same && !op.has_work && op.compute > 0)
         return rec_reader_fail(
@@ -282,11 +282,11 @@ read_graph(struct device_fill *fill, const struct rec_reader *reader,
     fill->elements =
         device_element(fill->roofline->precision) / device_element(precision);
     if (rec_find_key(rec, "optimizer", &text) && fill->samples * fill->elements != 1)
-        return rec_reader_fail(reader, err,
-                               "graph '%.*s' has optimizer=, so its MEMORY is what "
-                               "training takes: scale it before",
-                               (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
-                               rec->field[1].ptr);
+        return rec_reader_fail(
+            reader, err,
+            "graph '%.*s' has optimizer=, so its MEMORY is what "
+            "training needs: scale the graph before MEMORY is filled in",
+            (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
     return true;
 }
 
@@ -380,7 +380,7 @@ device_fill_end(struct device_fill *fill, struct rec_writer *writer,
     if (held->kept > 0 && !fill->keep_times)
         return rec_fail(err, REC_NO,
                         "%s:%llu: %llu of %llu ops of graph '%s' have no work (neither "
-                        "flops= nor moved=), the first is '%s': what they take on %s is "
+                        "flops= nor moved=), the first is '%s': their time on %s is "
                         "not known%s%s%s",
                         held->file, (unsigned long long)held->line,
                         (unsigned long long)held->kept, (unsigned long long)all,

@@ -65,7 +65,7 @@ read_batch(const struct device_fit *fit, const struct rec_reader *reader,
         return *batch > 0 ||
                rec_reader_fail(reader, err,
                                "graph '%.*s' has no batch=, so it is not known how its "
-                               "outputs grow with the batch: say what it is",
+                               "outputs grow with the batch: give the batch",
                                clip(id), id.ptr);
     }
     if (!rec_key_count(reader, rec, "batch", &own, err))
@@ -100,7 +100,7 @@ check_op(const struct device_model *model, const struct rec_reader *reader,
     struct rec_str id = rec->field[2], text;
     double memory;
     if (!model || !rec_str_is(rec->field[1], model->id))
-        return rec_reader_fail(reader, err, "op '%.*s' is not behind its graph record",
+        return rec_reader_fail(reader, err, "op '%.*s' has no graph record before it",
                                clip(id), id.ptr);
     if (rec_map_get(&model->index, id) != REC_NONE)
         return rec_reader_fail(reader, err, "op '%.*s' comes twice", clip(id), id.ptr);
@@ -261,8 +261,8 @@ fail_none(const struct device_fit *fit, struct rec_error *err)
     list_need(fit, &need, list);
     return rec_fail(err, REC_NO,
                     "%s:%" PRIu64
-                    ": graph '%.60s': not even a batch of 1 fits into %s, for it needs "
-                    "%s (%s): %s are missing",
+                    ": graph '%.60s': not even a batch of 1 fits into %s: it needs "
+                    "%s (%s), %s more",
                     model->file, model->line, model->id, show(memory, fit->memory),
                     show(all, need.all), list, show(missing, need.all - fit->memory));
 }
@@ -274,8 +274,8 @@ fail_any(const struct device_fit *fit, struct rec_error *err)
     char outputs[REC_QUANTITY_MAX], memory[REC_QUANTITY_MAX];
     return rec_fail(err, REC_NO,
                     "%s:%" PRIu64
-                    ": graph '%.60s': any batch fits into %s, for its outputs "
-                    "(activation=) need %s a sample",
+                    ": graph '%.60s': every batch fits into %s, because its outputs "
+                    "(activation=) need %s per sample",
                     model->file, model->line, model->id, show(memory, fit->memory),
                     show(outputs, find_need(fit, 1).outputs));
 }

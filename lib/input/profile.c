@@ -78,7 +78,7 @@ read_node_id(const struct profile *p, struct rec_str s, char id[16],
     s = trim(s);
     if (s.len <= 4 || memcmp(s.ptr, "node", 4) != 0 ||
         !rec_parse_uint((struct rec_str){s.ptr + 4, s.len - 4}, &n) || n > 1000000000)
-        return fail(p, err, "a node is called 'node' and a number", s);
+        return fail(p, err, "the name of a node must be 'node' and a number", s);
     snprintf(id, 16, "%llu", (unsigned long long)n);
     return true;
 }
@@ -136,7 +136,7 @@ read_figures(const struct profile *p, struct rec_str s, const char *id,
                         "stage_id",
                         name);
         if (seen[i])
-            return fail(p, err, "a figure may stand only once", name);
+            return fail(p, err, "a figure may be given only once", name);
         seen[i] = true;
         if (!read_figure(part, &figure[i]))
             return rec_reader_fail(

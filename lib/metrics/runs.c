@@ -1,10 +1,8 @@
 /*
- * Several streams. Either they follow each other on one time line and one cluster; this
- * file checks that. Or each of them is a run: it is reduced by itself, and each figure of
- * each group is a value in a distribution over the runs:
- *
- * run 1 --> figures of its groups --+ run 2 --> figures of its groups --+--> per group
- * and figure: count, mean, se, sd, ...
+ * Several streams. Either they are pieces of one run: they follow each other on one time
+ * line and have one cluster, which this file checks. Or each stream is a run: it is
+ * reduced by itself, and each figure of each group is a value in a distribution over the
+ * runs. The result is the count, mean, standard error, ... of each such distribution.
  */
 #include "engine.h"
 
@@ -54,13 +52,13 @@ metrics_same_note(struct metrics *m, const struct rec_reader *reader,
         return (*noted = rec_arena_copy(&m->arena, rec->line, err)) != NULL;
     if (same_line(rec_str(*noted), rec->line))
         return true;
-    snprintf(text, sizeof text, "another %s than that of the %s before",
+    snprintf(text, sizeof text, "this %s differs from that of the %s before it",
              rec_spec(rec->type)->name, m->family->name);
     return fail_mixed(m, reader, err, text);
 }
 
-/* Within a stream, cases may end in any order. A case that ends before the streams before
- * shows that the streams are of different runs: adding them up would be wrong. */
+/* Within a stream, cases may end in any order. But a case that ends before the end of the
+ * previous streams shows that the streams are different runs, which must not be added. */
 bool
 metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct rec *rec,
                 const struct metrics_case *one, struct rec_error *err)
@@ -75,8 +73,8 @@ metrics_follows(struct metrics *m, const struct rec_reader *reader, const struct
     m->last = fmax(m->last, end);
     if (end < m->before) {
         snprintf(text, sizeof text,
-                 "the streams overlap in time: this is of %.17g s, one before goes to "
-                 "%.17g s",
+                 "the streams overlap in time: this record is of %.17g s, but a stream "
+                 "before it lasts to %.17g s",
                  end, m->before);
         return fail_mixed(m, reader, err, text);
     }
@@ -226,8 +224,8 @@ find_group(struct metrics_runs *runs, const char *name, struct rec_error *err)
     return (uint32_t)runs->ngroups++;
 }
 
-/* Makes the distributions of a group for the first `need` rows. A new row of the sort
- * that is padded gets a 0 for each run before this one. */
+/* Makes the distributions of a group for the first `need` rows. The distribution of a
+ * padded row begins with a 0 for each run before this one. */
 static bool
 make_dists(const struct metrics_runs *runs, struct run_group *group, size_t need,
            struct rec_error *err)
@@ -244,7 +242,7 @@ make_dists(const struct metrics_runs *runs, struct run_group *group, size_t need
     return true;
 }
 
-/* Adds all figures of group g of the run that has ended to the distributions. */
+/* Adds the figures of group g, of the run that has just ended, to the distributions. */
 static bool
 add_group(struct metrics *m, size_t g, struct rec_error *err)
 {
@@ -269,8 +267,8 @@ add_group(struct metrics *m, size_t g, struct rec_error *err)
     return true;
 }
 
-/* A stream without a case is no run: a comment or a cluster record alone would otherwise
- * count as a run of zeros. */
+/* A stream without cases does not count as a run; otherwise a stream that has only a
+ * comment or a cluster record would be a run whose figures are 0. */
 bool
 metrics_end_run(struct metrics *m, struct rec_error *err)
 {

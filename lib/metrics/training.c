@@ -101,7 +101,8 @@ metrics_accounts_take(struct metrics_accounts *accounts, const struct rec_reader
         accounts->none = accounts->none || !accounts->seen;
         accounts->seen = 0;
         return !(accounts->some && accounts->none) ||
-               rec_reader_fail(reader, err, "a run has accounts, another has none");
+               rec_reader_fail(reader, err,
+                               "one run has account records, another run has none");
     }
     if (rec->type != REC_ACCOUNT)
         return true;
@@ -142,7 +143,7 @@ ratio(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-/* Computes the quantities of a run. Each one of which a part is unknown becomes NAN. */
+/* Computes the quantities of a run. A quantity is NAN if a term of it is unknown. */
 static void
 derive_values(const struct state *state, double steps, double seconds, const double key[],
               double value[])

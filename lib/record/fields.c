@@ -167,7 +167,7 @@ rec_fail_extra(const struct rec_reader *reader, const struct rec *rec,
                struct rec_str field, struct rec_error *err)
 {
     return rec_reader_fail(
-        reader, err, "after the fields of %.*s come key=value, got '%.*s'",
+        reader, err, "after the fields of %.*s, each field must be key=value, got '%.*s'",
         shown(rec->field[0]), rec->field[0].ptr, shown(field), field.ptr);
 }
 

@@ -376,7 +376,7 @@ next_line(struct rec_reader *reader, struct rec_str *line, bool split,
         *line = (struct rec_str){from, (size_t)(lf - from)};
         if (reader->has_nul && memchr(from, '\0', line->len)) {
             rec_reader_fail(reader, err,
-                            "a NUL byte stands inside the line: this is no text");
+                            "a NUL byte stands inside the line: the input is not text");
             return -1;
         }
         return 1;
@@ -433,7 +433,7 @@ close_file(struct rec_reader *reader, struct rec_error *err)
     rec_input_close(input);
     reader->unpacked = 0;
     rec_fail(&cut, REC_IO,
-             "%s: the stream is cut: there is not one byte (a stage upstream did not "
+             "%s: the stream is cut: it has no bytes (a stage upstream did not "
              "start, or the file is incomplete)",
              reader->name);
     return reader->line > 0 || accept(reader, &cut, err);

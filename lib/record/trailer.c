@@ -57,13 +57,14 @@ rec_fail_seal(const struct rec_reader *reader, const struct rec_seal *said,
     if (said->records < found->records)
         snprintf(what, sizeof what, "%llu too many",
                  (unsigned long long)(found->records - said->records));
-    return rec_fail(err, REC_IO,
-                    "%s:%llu: the stream is not the one that was sealed: %s (the seal is "
-                    "%llu %08x, of this stream it would be %llu %08x; to edit a sealed "
-                    "stream, leave only #end of its last line)",
-                    rec_reader_file(reader), (unsigned long long)rec_reader_line(reader),
-                    what, (unsigned long long)said->records, said->crc,
-                    (unsigned long long)found->records, found->crc);
+    return rec_fail(
+        err, REC_IO,
+        "%s:%llu: the stream is not the one that was sealed: %s (the seal is "
+        "%llu %08x, but for this stream it should be %llu %08x; to edit a sealed "
+        "stream, cut its last line to #end)",
+        rec_reader_file(reader), (unsigned long long)rec_reader_line(reader), what,
+        (unsigned long long)said->records, said->crc, (unsigned long long)found->records,
+        found->crc);
 }
 
 bool
@@ -73,7 +74,7 @@ rec_fail_sealed_line(const struct rec_reader *reader, const char *which,
     return rec_fail(err, REC_IO,
                     "%s:%llu: the stream is not the one that was sealed: its %s line was "
                     "changed (lines of a sealed stream must end in LF alone; to edit a "
-                    "sealed stream, leave only #end of its last line)",
+                    "sealed stream, cut its last line to #end)",
                     rec_reader_file(reader), (unsigned long long)rec_reader_line(reader),
                     which);
 }

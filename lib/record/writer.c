@@ -111,7 +111,8 @@ rec_writer_ok(const struct rec_writer *writer, struct rec_error *err)
     return rec_fail(
         err, REC_IO, "%s: %s", writer->name,
         writer->failed == EEXIST
-            ? "another file has come to be there, and stays; this one is dropped"
+            ? "another program has made this file meanwhile: that file is kept, "
+              "and this output is dropped"
             : strerror(writer->failed));
 }
 

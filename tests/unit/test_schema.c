@@ -271,9 +271,9 @@ a_wrong_key_is_refused_by_name(void **state)
         if (spec->kind)
             wrong_keys(spec, rec_spec(spec->type)->keys);
         snprintf(line, sizeof line, "%s\tno key", spec->example);
-        expect_wrong(line, "come key=value, got 'no key'");
+        expect_wrong(line, "each field must be key=value, got 'no key'");
         snprintf(line, sizeof line, "%s\t=no key", spec->example);
-        expect_wrong(line, "come key=value, got '=no key'");
+        expect_wrong(line, "each field must be key=value, got '=no key'");
     }
 }
 

@@ -1,5 +1,6 @@
-# One line a curve and load from the TSV of each seed, which tasks write (ARGV[1]):
-# .../X@Y/INTERARRIVAL/SEED.tsv, no @ in Y; what X and Y are is said by x and y.
+# Writes a line for each curve and load, with means and standard errors over the seeds. ARGV[1] is a file
+# of task records. The tasks write the figures of one seed each, .../X@Y/INTERARRIVAL/SEED.tsv (no @ in Y).
+# The variables x and y give the names of the columns X and Y.
 BEGIN {
     FS = OFS = "\t"
     while ((getline <ARGV[1]) > 0)
@@ -16,7 +17,7 @@ FNR == 1 {
     seeds[key]++
 }
 $2 ~ /^blocking rate( at least)?$/ && $3 ~ /^(value|mean)$/ { add("b", $4) }
-# no job was accepted: nan
+# The mean is nan if no job was accepted; it is left out.
 $2 == "completion time" && $3 == "mean" && $4 != "nan" { add("c", $4) }
 function add(what, x) { n_[what, key]++; sum[what, key] += x; square[what, key] += x * x }
 function mean(what, k) { return n_[what, k] ? sum[what, k] / n_[what, k] : 0 }

@@ -1,11 +1,11 @@
-# The published distributions of deadline fractions: 50,000 samples of a skew normal (Azzalini), less
-# the smallest, divided by the largest then, raised to at least 0.1, rounded to two decimals; as a
-# distribution of tracegen, by the median of the smallest and of the largest sample: skew:5 and so
-# on. Any other is its own name.
+# Prints a distribution of deadline fractions, as tracegen takes it. skew:5, skew:0, ... are the published
+# ones: 50,000 samples of a skew normal (Azzalini) are shifted so that the smallest is 0, scaled so that the
+# largest is 1, raised to at least 0.1, and rounded to two decimals. The probabilities are computed without
+# samples, from the medians of the smallest and of the largest one. Other distributions are printed as given.
 # usage: awk -v fraction=skew:5 -f fraction.awk
 function density(x) { return 0.3989422804014327 * exp(-x * x / 2) }
 
-function at(x,    i, k) { # P(less than x)
+function at(x,    i, k) { # the probability of a sample below x
     i = (x + 6) / step
     k = i < 0 ? 0 : i >= n ? n - 1 : int(i)
     return below[k] + (below[k + 1] - below[k]) * (i - k)
@@ -19,7 +19,7 @@ BEGIN {
     skew = substr(fraction, 6)
     step = 0.0005
     n = 12 / step
-    # 2 phi(x) Phi(skew x), by trapezia
+    # integrates the density, 2 phi(x) Phi(skew x), by the trapezoidal rule
     half = skew > 0 ? 0 : skew < 0 ? 1 : 0.5
     for (i = 1; i <= n; i++) {
         x = -6 + i * step

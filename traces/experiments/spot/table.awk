@@ -1,5 +1,5 @@
-# Figures of metrics, a file a removal chance (REMOVAL.tsv) -> the published table, as text
-# with mean and standard error, or as TSV with mean, standard error and deviation.
+# Reads figures of metrics, a file for each chance of removal (REMOVAL.tsv), and writes the published
+# table: as text with means and standard errors, or as TSV with means, standard errors and deviations.
 BEGIN {
     FS = OFS = "\t"
     n = split("preempted instances|time between preemptions|lifetime of an instance|" \
@@ -21,7 +21,7 @@ FNR == 1 {
 }
 $1 == "all" && $2 == "runs" { runs[removal] = $4 }
 $1 == "all" && $2 == "runs short of their steps" { short[removal] = $4 }
-# a single run has no spread: nan
+# The standard error and the deviation of a single run are nan.
 $1 == "all" && $3 ~ /^(mean|se|sd)$/ && $4 != "nan" { figure[removal, $2, $3] = $4 }
 END {
     if (what == "tsv") {
