@@ -175,7 +175,7 @@ claimed_places_are_taken_once(void **state)
         for (int i = 0; i < 3; i += 2) {
             assert_false(rec_writer_close(writer[i], true, &err));
             assert_int_equal(err.code, REC_IO);
-            assert_non_null(strstr(err.text, "claimed/file: another file"));
+            assert_non_null(strstr(err.text, "claimed/file: another program"));
         }
         text = read_file("claimed/file", NULL);
         assert_string_equal(text, "1\n");
