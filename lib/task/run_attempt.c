@@ -116,8 +116,7 @@ run_conclude(struct run *run, uint32_t task, const struct run_attempt *attempt)
     const char *status = attempt->status;
     double start = attempt->start, end = attempt->end,
            cpu = attempt->user + attempt->system, busy = NAN;
-    uint64_t retries = 
-        t->retries == TASK_NOT_GIVEN ? run->options->retries : t->retries;
+    uint64_t retries = t->retries == TASK_NOT_GIVEN ? run->options->retries : t->retries;
     bool ok = attempt->ok;
 
     t->state = RUN_WAITS;
