@@ -64,7 +64,8 @@ status_is() {
     "$@" >out 2>err </dev/null || got=$?
     [ "$got" = "$want" ] || { echo "status $got, expected $want: $*"; cat err; return 1; }
 }
-wait_for() { for ((i = 0; i < 1000; i++)); do if "$@"; then return; fi; sleep 0.01; done; false; }
+# a minute at least: on a loaded machine jobs of Slurm wait for those of other tests
+wait_for() { for ((i = 0; i < 6000; i++)); do if "$@"; then return; fi; sleep 0.01; done; false; }
 
 # Slurm listens at the address of the machine's name. If that is no loopback address, a preloaded gethostname()
 # returns localhost.
