@@ -323,31 +323,29 @@ C
     grep -q memfd:output err
 }
 
-@test "a second signal kills at once what heeds no first one" {
-    task a - - 'sh -c "trap \"\" TERM; echo \$\$ >pid; while :; do sleep 0.1; done"' >tasks.rec
-    env --default-signal runtasks --log log tasks.rec >out 2>err &
+# Runs the task of tasks.rec, and sends two signals, so many seconds apart.
+signal_twice() { # SECONDS [OPTION]...
+    env --default-signal runtasks --log log "${@:2}" tasks.rec >out 2>err &
     until [ -s pid ]; do sleep 0.01; done
     kill -TERM $!
-    sleep 0.3
+    sleep "$1"
     kill -TERM $!
     status=0
     wait $! || status=$?
     [ $status = 143 ]
     [ ! -e "/proc/$(cat pid)" ]
-    grep -q '^attempt.a.1.*SIGKILL' log
+}
+
+@test "a second signal kills at once what heeds no first one" {
+    task a - - 'sh -c "trap \"\" TERM; echo \$\$ >pid; while :; do sleep 0.1; done"' >tasks.rec
+    signal_twice 0.4 --grace 20s
+    grep '^attempt.a.1.*SIGKILL' log | awk '{ exit !($5 < 10) }'
 }
 
 # timeout(1) sends two signals, one to its child and one to the process group.
 @test "two signals at once are one: a task has its grace time" {
-    task a - - 'sh -c "trap \"sleep 0.1; echo kept >kept; exit\" TERM; echo >begun; while :; do sleep 0.01; done"' >tasks.rec
-    env --default-signal runtasks tasks.rec >out 2>err &
-    until [ -e begun ]; do sleep 0.01; done
-    kill -TERM $!
-    sleep 0.02
-    kill -TERM $!
-    status=0
-    wait $! || status=$?
-    [ $status = 143 ]
+    task a - - 'sh -c "trap \"sleep 0.1; echo kept >kept; exit\" TERM; echo \$\$ >pid; while :; do sleep 0.01; done"' >tasks.rec
+    signal_twice 0.02
     [ -s kept ]
 }
 
