@@ -30,10 +30,6 @@ struct planning {
  * 1084). */
 enum { RUNGS_MAX = 50 };
 
-/* The edges of the redrawn queries are drawn with --seed plus this: half the range of
- * seeds, as for their arrivals (lib/serve/sample.c). */
-static const uint32_t SEED_DISTANCE = (uint32_t)1 << 31;
-
 static void
 tell(void *context, uint64_t simulations)
 {
@@ -325,7 +321,7 @@ make_plan(struct planning *p)
     if (planner && p->exact && (ok || err->code == REC_NO))
         ok = serve_plan_exactly(planner, &plan, err);
     if (p->again)
-        trial.seed += SEED_DISTANCE;
+        trial.seed += SERVE_SEED_DISTANCE;
     ok = ok && (p->holdout == 0 || secure(p, planner, &plan, &trial, &attained));
     if (ok) {
         write_configs(p, &plan);

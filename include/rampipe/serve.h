@@ -554,6 +554,10 @@ struct serve_arrivals {
 /** Reads an arrivals record. */
 bool serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reader,
                          const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
+/** From the seed of a sample to that of queries that are drawn again, for arrivals and
+ * for edges: half the range of seeds, so that a user's next seed, such as the first plus
+ * 1, does not give the same queries. */
+#define SERVE_SEED_DISTANCE ((uint32_t)1 << 31)
 /**
  * Draws n arrivals as the n at `times` were drawn, but with another seed, *seed. The
  * caller owns *again. It is NULL if it is not known how `times` were drawn, or if drawing

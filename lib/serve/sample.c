@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 
-/* The second draw's seed is the first one's plus half the range of seeds, so that it is
- * not a seed that the user tries next, such as the first plus 1. */
-#define SEED_DISTANCE ((uint32_t)1 << 31)
-
 bool
 serve_read_arrivals(struct serve_arrivals *drawn, const struct rec_reader *reader,
                     const struct rec *rec, struct rec_error *err)
@@ -70,7 +66,7 @@ serve_draw_again(const struct serve_arrivals *drawn, const double *times, size_t
     if (status > 0 && memcmp(*again, times, n * sizeof *times) != 0)
         status = 0;
     if (status > 0) {
-        options.seed = *seed = options.seed + SEED_DISTANCE;
+        options.seed = *seed = options.seed + SERVE_SEED_DISTANCE;
         status = draw(&options, *again, n, err);
     }
     if (status <= 0) {
