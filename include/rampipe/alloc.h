@@ -305,7 +305,7 @@ struct alloc_scorer *alloc_scorer_new(uint32_t units, uint32_t nexperts,
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `scorer` may be NULL. */
 void alloc_scorer_free(void *scorer);
-/** How many weights an expert with so many hidden units has. */
+/** The number of weights of an expert that has `units` hidden units. */
 size_t alloc_scorer_size(uint32_t units);
 /** The score by the expert whose center is nearest to the regime in `feature`. */
 double alloc_scorer_score(const struct alloc_scorer *scorer,

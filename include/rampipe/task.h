@@ -129,7 +129,8 @@ enum task_line {
 int task_file_take(struct task_file *file, const struct rec_reader *reader,
                    struct rec_str line, enum task_line *kind,
                    struct rec_error *err) REC_MUST_CHECK;
-/** To be called when there are no more lines. Returns the same as task_file_take(). */
+/** Ends the task that is being read, after the last line. Returns what task_file_take()
+ * returns. */
 int task_file_end(struct task_file *file, const struct rec_reader *reader,
                   struct rec_error *err) REC_MUST_CHECK;
 void task_file_free(struct task_file *file);

@@ -8,8 +8,8 @@
 #include "rampipe/alloc.h"
 
 struct floor {
-    uint32_t servers; /* the job holds at least so many */
-    double step;      /* a step takes at least so long, seconds */
+    uint32_t servers; /* lower bound of the servers that the job holds */
+    double step;      /* lower bound of the time of a step, seconds */
 };
 
 /*

@@ -57,10 +57,10 @@ join_twins(struct graph *graph, struct rec_error *err)
     return true;
 }
 
-/* Fills start[nops + 1] and list[ndeps] with the deps by source, or by destination: a
- * counting sort, which keeps the order of deps. While the list is filled, start[i] is the
- * place of the next dep of op i; in the end it has moved to start[i + 1], and is moved
- * back. */
+/* Groups the deps by source or by destination: those of op i are list[start[i]] up to
+ * list[start[i + 1]]. This is a counting sort, which keeps the order of deps. While the
+ * list is filled, start[i] is the place of the next dep of op i. When it is full,
+ * start[i] has the value that belongs to start[i + 1], so all values move up by one. */
 static void
 group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *list)
 {

@@ -388,8 +388,8 @@ bool run_conclude(struct run *run, uint32_t task,
                   const struct run_attempt *attempt) REC_MUST_CHECK;
 /* Starts ready tasks that fit, at most `most`; *started is their number. */
 bool run_start_ready(struct run *run, size_t most, size_t *started) REC_MUST_CHECK;
-/* Has its first ready task, which does not fit, been overtaken so often that nothing else
- * may start before it? */
+/* Returns true if the first ready task does not fit and has been overtaken by as many
+ * tasks as are allowed. Then no other task may start before it. */
 bool run_is_due(const struct run *run);
 /* Makes the tasks ready whose pause is over. */
 bool run_wake(struct run *run) REC_MUST_CHECK;

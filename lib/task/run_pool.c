@@ -17,6 +17,10 @@
 /* The longest time of one poll(), seconds: its argument is an int of milliseconds. */
 #define LONGEST_WAIT 60.
 
+/* Signals that come within this time count as one: timeout(1) sends its signal twice, to
+ * this process and to its group. */
+#define SAME_SIGNAL_SECONDS 0.25
+
 /* ---- opening and closing --------------------------------------------------- */
 
 /* Makes a name for this run that no other run has in any log. */
@@ -122,13 +126,11 @@ static void
 take_signals(struct run_pool *pool)
 {
     static const struct timespec none = {0, 0};
-    /* Signals within this time, in seconds, count as one: timeout(1) sends its signal
-     * twice, to this process and to its group. */
-    static const double same = 0.25;
     double time = run_seconds(CLOCK_MONOTONIC);
     int number;
     while ((number = sigtimedwait(&pool->heard, NULL, &none)) > 0) {
-        if (number == SIGCHLD || (pool->signals > 0 && time < pool->signalled + same))
+        if (number == SIGCHLD ||
+            (pool->signals > 0 && time < pool->signalled + SAME_SIGNAL_SECONDS))
             continue;
         pool->signalled = time;
         /* A deadline that has passed sends SIGTERM: to tasks and to workers. With the
