@@ -3,6 +3,7 @@
 #include "main.h"
 
 #include "graph_times.h"
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -162,7 +163,7 @@ run(struct cli *cli, const struct sim_args *args)
                                        args->timeline_given ? write_timeline : NULL,
                                    .context = cli};
     struct sim_replay *replay = NULL;
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     double until, layouts;
@@ -171,7 +172,7 @@ run(struct cli *cli, const struct sim_args *args)
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
               cli_open_filter(cli) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
-              sim_clock_add(&clock, &sim_replay_model, replay, &cli->err);
+              event_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
     if (ok) {
         sim_replay_keep(replay, layouts < (double)SIZE_MAX ? (size_t)layouts : SIZE_MAX);
@@ -179,13 +180,13 @@ run(struct cli *cli, const struct sim_args *args)
                           graph_times_advice(cli, args->allow_zero_given, advice));
     }
     while (ok && (status = cli_next(cli, &rec)) > 0) {
-        taken = sim_clock_take(&clock, cli->reader, &rec, &cli->err);
+        taken = event_clock_take(&clock, cli->reader, &rec, &cli->err);
         if (taken == 0)
             rec_put_line(cli->writer, rec.line);
         ok = taken >= 0;
     }
-    ok = ok && status == 0 && sim_clock_end(&clock, until, &cli->err);
-    sim_clock_free(&clock);
+    ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
+    event_clock_free(&clock);
     sim_replay_free(replay);
     return ok;
 }

@@ -1,5 +1,5 @@
 /*
- * rampipe/sim.h - event simulation: the event queue, one training step, layouts, replay.
+ * rampipe/sim.h - simulation of jobs: one training step, layouts, replay.
  *
  * The model of sim_step(): each server runs one op at a time, the ready op of highest
  * priority, which preempts others. Each dep leaves at the end of its source and takes its
@@ -15,32 +15,12 @@
 #ifndef RAMPIPE_SIM_H
 #define RAMPIPE_SIM_H
 
+#include "rampipe/event.h"
 #include "rampipe/graph.h"
 #include "rampipe/net.h"
 #include "rampipe/record.h"
 
 REC_BEGIN_DECLS
-
-/* ---- the event queue ----------------------------------------------------- */
-
-/** An event. The owner of the queue gives the key its meaning; of equal times, the
- * smaller key comes first. */
-struct sim_event {
-    double time; /* seconds; not negative */
-    uint64_t key;
-};
-
-/** A priority queue, earliest first. Starts as {0}. */
-struct sim_queue {
-    struct sim_event *event; /* a heap of four children a node */
-    size_t n, room;
-};
-
-bool sim_queue_push(struct sim_queue *queue, struct sim_event event,
-                    struct rec_error *err) REC_MUST_CHECK;
-/** Takes the earliest event off; the queue must not be empty. */
-struct sim_event sim_queue_pop(struct sim_queue *queue);
-void sim_queue_free(struct sim_queue *queue);
 
 /* ---- one training step --------------------------------------------------- */
 
@@ -104,57 +84,8 @@ bool sim_stepping_end(struct sim_stepping *stepping, struct sim_step *step,
 /** `stepping` may be NULL. */
 void sim_stepping_free(struct sim_stepping *stepping);
 
-/* ---- models and their clock ---------------------------------------------- */
-
-struct sim_clock;
-
-/**
- * What a clock needs to know of a simulator; one row a model. `self` is the model's own
- * data.
- *
- *     take     takes a record. 1: it is the model's; 0: it is not, or others need it,
- *              too; -1: *err. Before it acts on a record of time t it calls
- *              sim_clock_reach(clock, t)
- *     next     the time of the model's next event, seconds; INFINITY: it has none
- *     advance  lets its events up to and at `time` happen
- *     end      time stops at `time`; INFINITY: no event is left
- *     close    no more records come. Returns the time at which the model ends, as its
- *              records say, seconds; INFINITY, or no such function: when no event is left
- */
-struct sim_model {
-    const char *name;
-    int (*take)(void *self, struct sim_clock *clock, const struct rec_reader *reader,
-                const struct rec *rec, struct rec_error *err);
-    double (*next)(void *self);
-    bool (*advance)(void *self, double time, struct rec_error *err);
-    bool (*end)(void *self, double time, struct rec_error *err);
-    double (*close)(void *self);
-};
-
-/** One clock for several models: the earliest event of all happens first; of equal times,
- * that of the model that was added first. Starts as {0}. */
-struct sim_clock {
-    struct sim_clocked *model; /* owned; sim_clock_free() */
-    size_t n, room;
-};
-
-/** `model` and `self` are borrowed. */
-bool sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self,
-                   struct rec_error *err) REC_MUST_CHECK;
-/** Lets all events of all models before `time` happen. */
-bool sim_clock_reach(struct sim_clock *clock, double time,
-                     struct rec_error *err) REC_MUST_CHECK;
-/** Gives a record to all models. 1: a model took it as its own; 0: none did; -1: *err. */
-int sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
-                   const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** To be called when no more records come: lets all events up to and at `time` happen, of
- * each model only those up to its own end; then ends the models. */
-bool sim_clock_end(struct sim_clock *clock, double time,
-                   struct rec_error *err) REC_MUST_CHECK;
-void sim_clock_free(struct sim_clock *clock);
-
 /** A step on a clock; `self` is a struct sim_stepping. */
-extern const struct sim_model sim_step_model;
+extern const struct event_model sim_step_model;
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -289,7 +220,7 @@ void sim_replay_advise(struct sim_replay *replay, const char *advice);
  * the stream. Before a record is acted on, the sink hears of all jobs that end by its
  * time. RAMP's rules are checked, and *err names the one that the stream breaks.
  */
-extern const struct sim_model sim_replay_model;
+extern const struct event_model sim_replay_model;
 
 REC_END_DECLS
 

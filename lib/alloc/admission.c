@@ -26,7 +26,7 @@ struct alloc_admission {
     size_t nwritten;                /* layouts with a name: some job started with them */
     struct alloc_question question; /* about the job that is being decided */
 
-    struct sim_queue ends; /* of running jobs; key: index in running */
+    struct event_queue ends; /* of running jobs; key: index in running */
     struct running *running;
     size_t nrunning, running_room;
     uint32_t *vacant; /* indexes of unused entries of running */
@@ -106,7 +106,7 @@ alloc_admission_free(struct alloc_admission *a)
     question_free(&a->question);
     for (size_t i = 0; i < a->nrunning; i++)
         free(a->running[i].servers);
-    sim_queue_free(&a->ends);
+    event_queue_free(&a->ends);
     waiters_free(&a->waiters);
     free(a->owner);
     free(a->running);
@@ -148,7 +148,7 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
     a->started++;
     for (uint32_t i = 0; i < n; i++)
         take_server(a, r->servers[i], a->started);
-    return sim_queue_push(&a->ends, (struct sim_event){finish, index}, err);
+    return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
 
 /* Starts a job on an alternative that was tried. A layout gets its name when the first
@@ -363,7 +363,7 @@ advance(struct alloc_admission *a, double time, struct rec_error *err)
         a->now = fmax(a->now, next);
         /* All jobs that end now give back their servers before a waiting one is tried. */
         while (a->ends.n && a->ends.event[0].time == end && end == next)
-            if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
+            if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
                 return false;
         if (end == next ? !try_waiting(a, err) : !pass_last_chance(a, err))
             return false;
@@ -447,7 +447,7 @@ bool
 alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
 {
     while (a->ends.n)
-        if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
+        if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
             return false;
     waiters_free(&a->waiters);
     a->waiters = (struct waiters){0};

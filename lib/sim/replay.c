@@ -4,6 +4,7 @@
  * program wrote the stream. Between records only ends of jobs happen, so they are the
  * only events.
  */
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -21,8 +22,8 @@ struct live {
 
 struct sim_replay {
     struct sim_replay_sink sink;
-    struct sim_clock *clock; /* the one that gave the last record; borrowed */
-    double until;            /* the end of the simulated time, seconds */
+    struct event_clock *clock; /* the one that gave the last record; borrowed */
+    double until;              /* the end of the simulated time, seconds */
     struct net_cluster cluster;
     struct graph_stream stream; /* checks that records fit each other */
 
@@ -34,10 +35,11 @@ struct sim_replay {
     struct live *live;
     uint32_t *vacant; /* indices of free places in `live` */
     size_t nlive, live_room, nvacant, vacant_room;
-    struct sim_queue ends; /* key: number of the start, index in `live` (32 bits each) */
-    uint64_t *holder;      /* per server: number of the start that had it last; 0: none */
-    double *free_at;       /* per server: when that job ends, seconds */
-    uint32_t *servers;     /* scratch: those of an alloc record */
+    struct event_queue
+        ends;          /* key: number of the start, index in `live` (32 bits each) */
+    uint64_t *holder;  /* per server: number of the start that had it last; 0: none */
+    double *free_at;   /* per server: when that job ends, seconds */
+    uint32_t *servers; /* scratch: those of an alloc record */
     size_t servers_room;
     uint64_t waiting; /* jobs neither started nor blocked in the simulated time */
     uint64_t starts;  /* jobs that have started; the number of the last start */
@@ -83,7 +85,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].graphs);
     }
     graph_stream_free(&r->stream);
-    sim_queue_free(&r->ends);
+    event_queue_free(&r->ends);
     free(r->layout);
     free(r->live);
     free(r->vacant);
@@ -205,7 +207,7 @@ advance(struct sim_replay *r, double time, struct rec_error *err)
 {
     double stop = time < r->until ? time : r->until;
     while (r->ends.n && r->ends.event[0].time <= stop) {
-        uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
+        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
         struct sim_done done = describe(r, &r->live[index]);
         if (r->sink.done && !r->sink.done(r->sink.context, &done, err))
             return false;
@@ -221,7 +223,7 @@ static bool
 pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
     r->past = time > r->until;
-    return sim_clock_reach(r->clock, time, err) && advance(r, time, err);
+    return event_clock_reach(r->clock, time, err) && advance(r, time, err);
 }
 
 static bool
@@ -361,8 +363,8 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     if (r->sink.started &&
         !r->sink.started(r->sink.context, &done, &r->cluster, r->servers, err))
         return false;
-    return sim_queue_push(&r->ends,
-                          (struct sim_event){live->finish, r->starts << 32 | index}, err);
+    return event_queue_push(
+        &r->ends, (struct event_entry){live->finish, r->starts << 32 | index}, err);
 }
 
 static bool
@@ -408,7 +410,7 @@ is_consumed(const struct sim_replay *r, enum rec_type type)
 }
 
 static int
-model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     struct sim_replay *r = self;
@@ -454,7 +456,7 @@ model_end(void *self, double time, struct rec_error *err)
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
     while (r->ends.n) { /* beyond the simulated time */
-        uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
+        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
         if (!leave(r, index, err))
             return false;
     }
@@ -468,5 +470,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model sim_replay_model = {"jobs",        model_take, model_next,
-                                           model_advance, model_end,  NULL};
+const struct event_model sim_replay_model = {"jobs",        model_take, model_next,
+                                             model_advance, model_end,  NULL};

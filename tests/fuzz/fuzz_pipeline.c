@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"
+#include "rampipe/event.h"
 
 #include <math.h>
 
@@ -59,14 +60,15 @@ replay(const char *path)
     struct sim_replay_sink sink = {0};
     struct sim_replay *replay = sim_replay_new(&sink, INFINITY, &err);
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     struct rec rec;
-    bool ok = replay && reader && sim_clock_add(&clock, &sim_replay_model, replay, &err);
+    bool ok =
+        replay && reader && event_clock_add(&clock, &sim_replay_model, replay, &err);
     while (ok && rec_next(reader, &rec, &err) > 0)
-        ok = sim_clock_take(&clock, reader, &rec, &err) >= 0;
+        ok = event_clock_take(&clock, reader, &rec, &err) >= 0;
     if (ok)
-        ok = sim_clock_end(&clock, INFINITY, &err);
-    sim_clock_free(&clock);
+        ok = event_clock_end(&clock, INFINITY, &err);
+    event_clock_free(&clock);
     sim_replay_free(replay);
     rec_reader_close(reader);
 }

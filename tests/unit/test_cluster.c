@@ -3,6 +3,7 @@
 #include "published.h"
 
 #include "rampipe/alloc.h"
+#include "rampipe/event.h"
 
 enum { JOBS = 2000 };
 
@@ -410,7 +411,7 @@ replay(struct log *log, size_t layouts, const char *graphs)
     struct sim_replay_sink sink = {.done = tally_done, .context = &tally};
     struct rec_error err = {.text = ""};
     struct sim_replay *r = sim_replay_new(&sink, INFINITY, &err);
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     char *text, *head = tabs(graphs), cluster[200];
     long size = ftell(log->records);
     struct rec_reader *reader;
@@ -430,14 +431,14 @@ replay(struct log *log, size_t layouts, const char *graphs)
     rewind(log->records);
     assert_int_equal(fread(text + strlen(text), 1, (size_t)size, log->records), size);
     reader = open_text(text);
-    assert_true(r && sim_clock_add(&clock, &sim_replay_model, r, &err));
+    assert_true(r && event_clock_add(&clock, &sim_replay_model, r, &err));
     while ((status = rec_next(reader, &rec, &err)) > 0)
-        if (sim_clock_take(&clock, reader, &rec, &err) < 0)
+        if (event_clock_take(&clock, reader, &rec, &err) < 0)
             fail_msg("%s", err.text);
     assert_int_equal(status, 0);
-    if (!sim_clock_end(&clock, INFINITY, &err))
+    if (!event_clock_end(&clock, INFINITY, &err))
         fail_msg("%s", err.text);
-    sim_clock_free(&clock);
+    event_clock_free(&clock);
     sim_replay_free(r);
     close_text(reader);
     assert_int_equal(tally.done, log->nstarted);
