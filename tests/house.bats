@@ -51,7 +51,7 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     builds record/schema.c
     table=$at/include/rampipe/record_table.h
     # a word of more than 8 bytes, which the reader would never match
-    sed -i 's/REC_ROW(PREEMPT, "preempt"/REC_ROW(PREEMPT, "preemption"/' "$table"
+    sed -i 's/REC_ROW(PREEMPT, ALONE, "preempt"/REC_ROW(PREEMPT, ALONE, "preemption"/' "$table"
     run builds record/schema.c
     [ "$status" != 0 ]
     [[ $output == *"word is too long"* ]]

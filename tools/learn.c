@@ -229,11 +229,11 @@ static bool
 take(struct learning *l, const struct rec *rec)
 {
     struct cli *cli = l->cli;
-    if (!graph_continues(rec) && !graph_store_end(&l->store, &cli->err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&l->store, &cli->err))
         return false;
     if (rec->type == REC_JOB)
         return take_job(l, rec);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_store_read(&l->store, cli->reader, rec, &cli->err);
     return true;
 }

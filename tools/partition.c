@@ -217,14 +217,14 @@ write_job(struct partition *p, const struct rec *rec)
 static bool
 take(struct partition *p, const struct rec *rec)
 {
-    if (!graph_continues(rec) && !end_graph(p))
+    if (!rec_continues(rec, REC_GRAPH) && !end_graph(p))
         return false;
     if (rec->type == REC_GRAPH && rec->nfields > 1 &&
         rec_map_get(&p->names, rec->field[1]) != REC_NONE)
         return rec_reader_fail(p->cli->reader, &p->cli->err,
                                "graph '%.*s' is there twice", (int)rec->field[1].len,
                                rec->field[1].ptr);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_read(&p->graph, p->cli->reader, rec, &p->cli->err);
     if (rec->type == REC_JOB)
         return write_job(p, rec);

@@ -193,9 +193,9 @@ take_job(struct policy *p, const struct rec *rec)
 static bool
 take(struct policy *p, const struct rec *rec)
 {
-    if (!graph_continues(rec) && !graph_store_end(&p->store, &p->cli->err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&p->store, &p->cli->err))
         return false;
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_store_read(&p->store, p->cli->reader, rec, &p->cli->err);
     if (rec->type == REC_JOB)
         return take_job(p, rec);

@@ -72,13 +72,13 @@ take(struct bound *b, const struct rec *rec)
         return rec_reader_fail(cli->reader, &cli->err,
                                "the stream has a cluster already: it has been through an "
                                "allocator");
-    if (!graph_continues(rec) && !graph_store_end(&b->store, &cli->err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&b->store, &cli->err))
         return false;
     if (rec->type == REC_MARK && b->runs && b->relaxation)
         return finish(b);
     if (rec->type == REC_JOB)
         return take_job(b, rec);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_store_read(&b->store, cli->reader, rec, &cli->err);
     rec_put_line(cli->writer, rec->line);
     return true;

@@ -321,12 +321,12 @@ take(struct ramp_alloc *r, const struct rec *rec)
         net_write(&r->options.placer.cluster, cli->writer);
         r->cluster_written = true;
     }
-    if (!graph_continues(rec) && !graph_store_end(&r->store, &cli->err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&r->store, &cli->err))
         return false;
     if (rec->type == REC_JOB)
         return take_job(r, rec);
     rec_put_line(cli->writer, rec->line);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_store_read(&r->store, cli->reader, rec, &cli->err);
     return true;
 }

@@ -145,10 +145,10 @@ take(struct drawing *d, const struct rec *rec)
                                "the stream has jobs already (%spd2graph --no-job makes "
                                "one that has none)",
                                cli->prefix);
-    if (!graph_continues(rec) && !end_graph(d))
+    if (!rec_continues(rec, REC_GRAPH) && !end_graph(d))
         return false;
     rec_put_line(cli->writer, rec->line);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_read(&d->graph, cli->reader, rec, &cli->err);
     return true;
 }

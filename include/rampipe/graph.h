@@ -119,13 +119,10 @@ uint32_t graph_find(const struct graph *graph, struct rec_str id);
 
 /**
  * Takes a record: `graph` opens it (an open one must be closed before), op and dep are
- * added. The caller closes the graph at the next record of another known type.
+ * added. The caller closes the graph at the next record that is not rec_continues().
  */
 bool graph_read(struct graph *graph, const struct rec_reader *reader,
                 const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** False if the record ends the graph that is open: a record of a known type other than
- * op and dep. Comments and records of unknown types may stand inside a graph. */
-bool graph_continues(const struct rec *rec);
 /** Writes graph, op and dep records. */
 void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes a job that trains the graph for `steps` steps, arrives at 0 and has no

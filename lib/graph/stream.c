@@ -407,14 +407,15 @@ graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
     *said = (struct graph_said){.tag = NULL};
     if (rec->type == REC_COMMENT || rec->type == REC_OTHER)
         return true;
-    if (!graph_continues(rec) && !graph_store_end(&s->store, err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&s->store, err))
         return false;
-    if (rec->type != REC_PLACE && s->placing && !close_layout(s, err))
+    if (!rec_continues(rec, REC_LAYOUT) && s->placing && !close_layout(s, err))
         return rec_locate(reader, err);
+    if (rec_is_part(rec, REC_GRAPH)) {
+        s->planned = true;
+        return graph_store_read(&s->store, reader, rec, err);
+    }
     switch (rec->type) {
-    case REC_GRAPH:
-    case REC_OP:
-    case REC_DEP: s->planned = true; return graph_store_read(&s->store, reader, rec, err);
     case REC_LAYOUT: s->planned = true; return open_layout(s, reader, rec, said, err);
     case REC_PLACE: return add_place(s, reader, rec, said, err);
     case REC_JOB: s->planned = true; return take_job(s, reader, rec, said, err);

@@ -385,8 +385,7 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
     struct graph_said said;
     if (!graph_stream_take(&r->stream, reader, rec, &said, err))
         return false;
-    if (rec->type != REC_PLACE && rec->type != REC_COMMENT && rec->type != REC_OTHER &&
-        !close_layout(r, err))
+    if (!rec_continues(rec, REC_LAYOUT) && !close_layout(r, err))
         return false;
     switch (rec->type) {
     case REC_CLUSTER: return take_cluster(r, reader, rec, err);
@@ -402,11 +401,11 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
 /* The records of the plan are not passed on, and neither are blocks after the end of the
  * simulated time. All other records stay in the stream. */
 static bool
-is_consumed(const struct sim_replay *r, enum rec_type type)
+is_consumed(const struct sim_replay *r, const struct rec *rec)
 {
-    return type == REC_GRAPH || type == REC_OP || type == REC_DEP || type == REC_JOB ||
-           type == REC_LAYOUT || type == REC_PLACE || type == REC_ALLOC ||
-           (type == REC_BLOCK && r->past);
+    return rec_is_part(rec, REC_GRAPH) || rec_is_part(rec, REC_LAYOUT) ||
+           rec->type == REC_JOB || rec->type == REC_ALLOC ||
+           (rec->type == REC_BLOCK && r->past);
 }
 
 static int
@@ -417,7 +416,7 @@ model_take(void *self, struct event_clock *clock, const struct rec_reader *reade
     r->clock = clock;
     if (!take(r, reader, rec, err))
         return -1;
-    return is_consumed(r, rec->type);
+    return is_consumed(r, rec);
 }
 
 static double

@@ -116,7 +116,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     reader = rec_reader_open(&name, 1, NULL, &err);
     while (ok && reader && (status = rec_next(reader, &rec, &err)) > 0) {
-        if (!graph_continues(&rec))
+        if (!rec_continues(&rec, REC_GRAPH))
             ok = graph_store_end(&store, &err);
         if (ok && (rec.type == REC_GRAPH || rec.type == REC_OP || rec.type == REC_DEP))
             ok = graph_store_read(&store, reader, &rec, &err);

@@ -31,7 +31,7 @@ take(struct graph_store *store, struct alloc_admission *admission,
      struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct graph_job job;
-    if (!graph_continues(rec)) {
+    if (!rec_continues(rec, REC_GRAPH)) {
         const struct graph *open = store->reading;
         if (!graph_store_end(store, err))
             return false;
