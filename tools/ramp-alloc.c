@@ -13,8 +13,7 @@
 struct ramp_alloc {
     struct cli *cli;
     struct alloc_admission_options options;
-    struct graph_store store;
-    struct graph_jobs jobs;
+    struct graph_reading reading;
     struct alloc_admission *admission;
     struct ramp_cluster cluster;
     struct alloc_choosing base, choosing;
@@ -37,7 +36,7 @@ static bool
 read_chooser(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
     struct alloc_choice choice = {
-        .admission = &r->options, .store = &r->store, .base = &r->base};
+        .admission = &r->options, .store = &r->reading.store, .base = &r->base};
     struct cli *cli = r->cli;
     struct rec_error *err = &cli->err;
     uint64_t horizon, seed;
@@ -296,14 +295,12 @@ static bool
 take_job(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
-    struct graph_job job;
+    const struct graph_job *job = &r->reading.job;
 
-    if (!graph_jobs_read(&r->jobs, &r->store, cli->reader, rec, &job, &cli->err))
-        return false;
-    if (!alloc_admission_advance(r->admission, &job, &cli->err))
+    if (!alloc_admission_advance(r->admission, job, &cli->err))
         return rec_locate(cli->reader, &cli->err);
     rec_put_line(cli->writer, rec->line);
-    return alloc_admission_arrive(r->admission, &job, &cli->err) ||
+    return alloc_admission_arrive(r->admission, job, &cli->err) ||
            rec_locate(cli->reader, &cli->err);
 }
 
@@ -312,6 +309,7 @@ take(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
     bool data = rec->type != REC_COMMENT && rec->type != REC_MARK;
+    enum graph_taken taken;
 
     if (rec->type == REC_CLUSTER)
         return rec_reader_fail(cli->reader, &cli->err,
@@ -321,13 +319,11 @@ take(struct ramp_alloc *r, const struct rec *rec)
         net_write(&r->options.placer.cluster, cli->writer);
         r->cluster_written = true;
     }
-    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&r->store, &cli->err))
+    if (!graph_reading_take(&r->reading, cli->reader, rec, &taken, &cli->err))
         return false;
-    if (rec->type == REC_JOB)
+    if (taken == GRAPH_JOB_TAKEN)
         return take_job(r, rec);
     rec_put_line(cli->writer, rec->line);
-    if (rec_is_part(rec, REC_GRAPH))
-        return graph_store_read(&r->store, cli->reader, rec, &cli->err);
     return true;
 }
 
@@ -339,15 +335,15 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     struct rec rec;
     int status = 0;
     bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
-              (r.admission =
-                   alloc_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
+              (r.admission = alloc_admission_new(&r.options, &r.reading.store, decide, &r,
+                                                 &cli->err)) &&
               (!args->map_given ||
                (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
 
-    r.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    r.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
-    ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
+    ok = ok && status == 0 && graph_reading_end(&r.reading, &cli->err) &&
          alloc_admission_end(r.admission, &cli->err) &&
          (!r.agent || alloc_agent_end(r.agent, &cli->err));
     alloc_agent_free(r.agent);
@@ -358,7 +354,6 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
         alloc_choosing_close(&r.choosing);
     alloc_choosing_close(&r.base);
     ramp_cluster_free(&r.cluster);
-    graph_store_free(&r.store);
-    graph_jobs_free(&r.jobs);
+    graph_reading_free(&r.reading);
     return ok;
 }

@@ -187,6 +187,46 @@ bool graph_jobs_read(struct graph_jobs *jobs, const struct graph_store *store,
                      struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
 void graph_jobs_free(struct graph_jobs *jobs);
 
+/* ---- how a tool takes graphs and jobs ------------------------------------ */
+
+/** What a record was to a reading. */
+enum graph_taken {
+    GRAPH_NOT_TAKEN, /* not part of a graph, and no job: the caller must deal with it */
+    GRAPH_PART_TAKEN,
+    GRAPH_JOB_TAKEN /* a job, which is in `job` */
+};
+
+/**
+ * The graphs and jobs of a stream, for a tool that goes through it once. Starts as {0},
+ * but for the options.
+ */
+struct graph_reading {
+    /* Called with each graph as soon as it is closed; it is freed afterwards. NULL: all
+     * are kept in `store`, and jobs must refer to graphs there. */
+    bool (*whole)(void *context, const struct graph *graph, struct rec_error *err);
+    void *context;
+    struct graph_store store; /* its `advice` is used in both cases */
+    struct graph graph;       /* with `whole`: the graph that is open */
+    struct rec_map ids; /* with `whole`: id of a graph -> 0, 1, ... in their order */
+    uint32_t nhanded;   /* graphs in `ids` */
+    struct rec_arena names;
+    struct graph_jobs jobs;
+    struct graph_job job; /* of the last job record; its texts are views */
+};
+
+/**
+ * Takes the next record, of any type. Before a record that does not continue the open
+ * graph, the graph is closed. *taken says what the record was. False: *err.
+ */
+bool graph_reading_take(struct graph_reading *reading, const struct rec_reader *reader,
+                        const struct rec *rec, enum graph_taken *taken,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** No more records come: closes the graph that is open, if any. */
+bool graph_reading_end(struct graph_reading *reading,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Frees all graphs and jobs. The reading can be used again, with the same options. */
+void graph_reading_free(struct graph_reading *reading);
+
 /** Writes the block record of a job that is turned away, except for rec_end(), so that
  * the caller may add keys. `graph` is the alternative that was tried or would have been
  * tried; NULL: it is not known. */
