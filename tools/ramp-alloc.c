@@ -140,52 +140,12 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
            cli_usage(cli, "--agent-timeout is for --agent");
 }
 
-static void
-write_layout(struct rec_writer *writer, const struct sim_layout *layout,
-             const uint32_t *order)
-{
-    rec_begin(writer, "layout");
-    rec_text_field(writer, layout->id);
-    rec_text_field(writer, layout->graph->id);
-    rec_uint_field(writer, layout->nslots);
-    rec_end(writer);
-    for (size_t i = 0; i < layout->graph->nops; i++) {
-        rec_begin(writer, "place");
-        rec_text_field(writer, layout->id);
-        rec_text_field(writer, layout->graph->op[order[i]].id);
-        rec_uint_field(writer, layout->slot[order[i]]);
-        if (layout->priority)
-            rec_num_key(writer, "priority", layout->priority[order[i]]);
-        rec_end(writer);
-    }
-}
-
 /* True if the job does not take as many servers as its degree says. */
 static bool
 takes_others(const struct alloc_decision *decision)
 {
     uint32_t degree = decision->graph->degree;
-    return degree > 0 && decision->layout->nslots != degree;
-}
-
-static void
-write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
-            const struct alloc_decision *decision)
-{
-    char name[NET_NAME_MAX];
-    rec_begin(writer, "alloc");
-    rec_str_field(writer, decision->job.id);
-    rec_text_field(writer, decision->graph->id);
-    rec_text_field(writer, decision->layout->id);
-    rec_num_field(writer, decision->time);
-    for (uint32_t i = 0; i < decision->layout->nslots; i++) {
-        size_t len = net_format_server(cluster, decision->servers[i], name);
-        rec_put_bytes(writer, i ? "," : "\t", 1);
-        rec_put_bytes(writer, name, len);
-    }
-    if (takes_others(decision))
-        rec_uint_key(writer, "degree", decision->graph->degree);
-    rec_end(writer);
+    return degree > 0 && decision->layout->where.nslots != degree;
 }
 
 static const struct graph_op *
@@ -254,8 +214,8 @@ explain_servers(const struct ramp_alloc *r, const struct alloc_decision *decisio
     cli_note(r->cli,
              "layout %s: graph '%s' of degree %u takes %u servers: its ops have at most "
              "%u parts, and two ops may lie on different servers",
-             decision->layout->id, graph->id, graph->degree, decision->layout->nslots,
-             most);
+             decision->layout->where.id, graph->id, graph->degree,
+             decision->layout->where.nslots, most);
 }
 
 static bool
@@ -273,19 +233,19 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
             explain_no_block(r, decision);
     } else {
+        const struct graph_layout *where = &decision->layout->where;
         if (decision->new_layout) {
-            size_t n = decision->graph->nops;
-            uint32_t *order = malloc((n + 1) * sizeof *order);
-            if (!order)
-                return rec_fail_memory(err);
-            for (uint32_t i = 0; i < n; i++)
-                order[decision->layout->placed[i]] = i;
-            write_layout(writer, decision->layout, order);
-            free(order);
+            if (!graph_layout_write(where, writer, err))
+                return false;
             if (takes_others(decision))
                 explain_servers(r, decision);
         }
-        write_alloc(writer, &r->options.placer.cluster, decision);
+        graph_begin_alloc(writer, decision->job.id, where, decision->time);
+        net_servers_field(&r->options.placer.cluster, decision->servers, where->nslots,
+                          writer);
+        if (takes_others(decision))
+            rec_uint_key(writer, "degree", decision->graph->degree);
+        rec_end(writer);
     }
     return !r->view ||
            map_view_show(r->view, decision, alloc_admission_owners(r->admission), err);

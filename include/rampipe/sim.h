@@ -95,15 +95,9 @@ struct sim_cost {
     struct net_traffic traffic;
 };
 
-/** Where the ops of a graph go. Made by sim_layout_new(), filled, then sealed. */
+/** A layout that can be simulated, and what that cost so far. */
 struct sim_layout {
-    char *id;                  /* owned; "": none yet, see sim_layout_name() */
-    const struct graph *graph; /* borrowed */
-    uint32_t nslots;
-    uint32_t *slot;   /* per op; REC_NONE: not placed yet */
-    uint32_t *placed; /* per op: its number in the order of placing */
-    double *priority; /* per op, NAN: none; NULL if no op has one */
-    uint32_t nplaced;
+    struct graph_layout where;   /* of all ops */
     double memory;               /* of the slot that holds most, bytes */
     uint32_t full_slot;          /* that slot */
     double memory_sum;           /* of all slots, bytes */
@@ -133,20 +127,14 @@ struct sim_layouts {
     size_t limit, bytes, cost_bytes;
 };
 
-struct sim_layout *sim_layout_new(struct rec_str id, const struct graph *graph,
-                                  uint32_t nslots, struct rec_error *err) REC_MUST_CHECK;
+/** Takes over *where, also when it fails, and sums the memory of each slot. An op and its
+ * twin on one slot need the larger of their memories; a task needs its memory only while
+ * it runs, so a slot needs that of its largest task. NULL: *err, REC_DATA if an op is not
+ * placed. */
+struct sim_layout *sim_layout_new(struct graph_layout *where,
+                                  struct rec_error *err) REC_MUST_CHECK;
 /** `layout` may be NULL. It leaves its pool, if it is in one. */
 void sim_layout_free(struct sim_layout *layout);
-/** Gives a layout another name. */
-bool sim_layout_name(struct sim_layout *layout, struct rec_str id,
-                     struct rec_error *err) REC_MUST_CHECK;
-/** Gives an op a priority; the others have none until they are given one. */
-bool sim_layout_prefer(struct sim_layout *layout, uint32_t op, double priority,
-                       struct rec_error *err) REC_MUST_CHECK;
-/** Checks that every op is placed, and sums the memory of each slot. An op and its twin
- * on one slot need the larger of their memories; a task needs its memory only while it
- * runs, so a slot needs that of its largest task. */
-bool sim_layout_seal(struct sim_layout *layout, struct rec_error *err) REC_MUST_CHECK;
 /** The cost with slot i on server servers[i]; simulated once per geometry. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
                      const uint32_t *servers, struct sim_cost *cost,

@@ -164,13 +164,13 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
                                       .time = a->now,
                                       .graph = a->store->graph[t->alternative.graph],
                                       .layout = layout,
-                                      .new_layout = layout->id[0] == '\0',
+                                      .new_layout = layout->where.id[0] == '\0',
                                       .cost = &t->trial.cost,
                                       .finish = t->alternative.finish};
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        if (!sim_layout_name(layout, rec_str(id), err))
+        if (!graph_layout_name(&layout->where, rec_str(id), err))
             return false;
     }
     if (!occupy(a, layout, t->servers, t->trial.nservers, t->alternative.finish, &running,

@@ -30,7 +30,6 @@ struct sim_replay {
     struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
     size_t nlayouts, layout_room;
     struct sim_layouts pool;
-    struct sim_layout *open; /* the layout whose places are being read; NULL: none */
 
     struct live *live;
     uint32_t *vacant; /* indices of free places in `live` */
@@ -46,6 +45,37 @@ struct sim_replay {
     bool past;        /* the last record is beyond the simulated time */
 };
 
+/* ---- layouts ------------------------------------------------------------- */
+
+/* Forgets layouts that no job holds until there is room for another one of this graph. */
+static void
+make_room(struct sim_replay *r, const struct graph *graph)
+{
+    struct sim_layout *old;
+    while ((old = sim_layouts_excess(&r->pool, sim_layout_bytes(graph)))) {
+        r->layout[graph_stream_forget(&r->stream, rec_str(old->where.id))] = NULL;
+        sim_layout_free(old);
+    }
+}
+
+/* Takes a layout from the stream when all its places have come. */
+static bool
+take_layout(void *context, struct graph_layout *where, struct rec_error *err)
+{
+    struct sim_replay *r = context;
+    const struct graph *graph = where->graph;
+    struct sim_layout *layout;
+    make_room(r, graph);
+    if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err) ||
+        !(layout = sim_layout_new(where, err)))
+        return false;
+    r->layout[r->nlayouts++] = layout;
+    sim_layouts_add(&r->pool, layout);
+    return graph_model_flops(graph, &layout->flops, err);
+}
+
+/* ---- beginning and end --------------------------------------------------- */
+
 struct sim_replay *
 sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_error *err)
 {
@@ -57,6 +87,8 @@ sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_erro
     r->sink = *sink;
     r->until = until;
     r->stream.await = true;
+    r->stream.laid = take_layout;
+    r->stream.context = r;
     r->pool.limit = SIM_LAYOUTS_MAX;
     return r;
 }
@@ -110,58 +142,6 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
     return rec_reader_fail(reader, err, "the rule '%s' is broken: %s", rule, what.text);
 }
 
-/* ---- layouts ------------------------------------------------------------- */
-
-/* Forgets layouts that no job holds until there is room for another one of this graph. */
-static void
-make_room(struct sim_replay *r, const struct graph *graph)
-{
-    struct sim_layout *old;
-    while ((old = sim_layouts_excess(&r->pool, sim_layout_bytes(graph)))) {
-        r->layout[graph_stream_forget(&r->stream, rec_str(old->id))] = NULL;
-        sim_layout_free(old);
-    }
-}
-
-static bool
-open_layout(struct sim_replay *r, const struct rec *rec, const struct graph_said *said,
-            struct rec_error *err)
-{
-    const struct graph *graph = r->stream.store.graph[said->graph];
-    struct sim_layout *layout;
-    make_room(r, graph);
-    if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err))
-        return false;
-    layout = sim_layout_new(rec->field[1], graph, said->slot, err);
-    if (!layout)
-        return false;
-    r->layout[r->nlayouts++] = r->open = layout;
-    sim_layouts_add(&r->pool, layout);
-    return graph_model_flops(graph, &layout->flops, err);
-}
-
-static bool
-add_place(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-          const struct graph_said *said, struct rec_error *err)
-{
-    struct sim_layout *layout = r->open;
-    double priority = NAN;
-
-    if (!rec_key_number(reader, rec, "priority", &priority, err))
-        return false;
-    layout->slot[said->op] = said->slot;
-    layout->placed[said->op] = layout->nplaced++;
-    return isnan(priority) || sim_layout_prefer(layout, said->op, priority, err);
-}
-
-static bool
-close_layout(struct sim_replay *r, struct rec_error *err)
-{
-    struct sim_layout *layout = r->open;
-    r->open = NULL;
-    return !layout || sim_layout_seal(layout, err);
-}
-
 /* ---- jobs ---------------------------------------------------------------- */
 
 static bool
@@ -185,7 +165,7 @@ graph_of(const struct sim_replay *r, const struct live *live)
 {
     struct rec_str rest = live->job.graphs, id;
     if (live->layout)
-        return live->layout->graph;
+        return live->layout->where.graph;
     rec_str_split(&rest, ',', &id);
     return r->stream.store.graph[graph_store_find(&r->stream.store, id)];
 }
@@ -286,7 +266,7 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
     double time = r->live[index].start;
     char name[NET_NAME_MAX];
 
-    for (uint32_t i = 0; i < layout->nslots; i++) {
+    for (uint32_t i = 0; i < layout->where.nslots; i++) {
         uint32_t server = r->servers[i];
         net_format_server(&r->cluster, server, name);
         if (r->holder[server] == r->starts)
@@ -356,7 +336,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     if (!isfinite(live->finish))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);
-    for (uint32_t i = 0; i < layout->nslots; i++)
+    for (uint32_t i = 0; i < layout->where.nslots; i++)
         r->free_at[r->servers[i]] = live->finish;
     r->waiting--;
     done = describe(r, live);
@@ -385,12 +365,8 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
     struct graph_said said;
     if (!graph_stream_take(&r->stream, reader, rec, &said, err))
         return false;
-    if (!rec_continues(rec, REC_LAYOUT) && !close_layout(r, err))
-        return false;
     switch (rec->type) {
     case REC_CLUSTER: return take_cluster(r, reader, rec, err);
-    case REC_LAYOUT: return open_layout(r, rec, &said, err);
-    case REC_PLACE: return add_place(r, reader, rec, &said, err);
     case REC_JOB: return add_job(r, &said, err);
     case REC_ALLOC: return take_alloc(r, reader, rec, &said, err);
     case REC_BLOCK: return take_block(r, &said, err);
@@ -451,7 +427,7 @@ model_end(void *self, double time, struct rec_error *err)
 {
     struct sim_replay *r = self;
     (void)time;
-    if (!graph_stream_end(&r->stream, err) || !close_layout(r, err) ||
+    if (!graph_stream_end(&r->stream, err) ||
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
     while (r->ends.n) { /* beyond the simulated time */

@@ -20,7 +20,7 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
     if (fabs(decision->cost->step.busy - decision->cost->step.sequential) >
         1e-6 * decision->cost->step.sequential)
         abort();
-    for (uint32_t i = 0; i < decision->layout->nslots; i++)
+    for (uint32_t i = 0; i < decision->layout->where.nslots; i++)
         if (decision->servers[i] >= net_servers(cluster))
             abort();
     return true;

@@ -42,17 +42,17 @@ note(void *context, const struct alloc_decision *d, struct rec_error *err)
     assert_same(d->finish, d->time + d->job.steps * d->cost->step.seconds);
     if (d->new_layout) {
         log->nlayouts++;
-        fprintf(log->records, "layout\t%s\t%s\t%u\n", d->layout->id, d->graph->id,
-                d->layout->nslots);
+        fprintf(log->records, "layout\t%s\t%s\t%u\n", d->layout->where.id, d->graph->id,
+                d->layout->where.nslots);
         for (uint32_t turn = 0; turn < d->graph->nops; turn++)
             for (uint32_t i = 0; i < d->graph->nops; i++)
-                if (d->layout->placed[i] == turn)
-                    fprintf(log->records, "place\t%s\t%s\t%u\n", d->layout->id,
-                            d->graph->op[i].id, d->layout->slot[i]);
+                if (d->layout->where.placed[i] == turn)
+                    fprintf(log->records, "place\t%s\t%s\t%u\n", d->layout->where.id,
+                            d->graph->op[i].id, d->layout->where.slot[i]);
     }
     fprintf(log->records, "alloc\t%s\t%s\t%s\t%.17g\t", log->id[n], d->graph->id,
-            d->layout->id, d->time);
-    for (uint32_t i = 0; i < d->layout->nslots; i++) {
+            d->layout->where.id, d->time);
+    for (uint32_t i = 0; i < d->layout->where.nslots; i++) {
         uint32_t server = d->servers[i];
         if (log->until[server] > d->time)
             fail_msg("job %s takes server %u, which is taken", log->id[n], server);
@@ -400,7 +400,7 @@ tally_done(void *context, const struct sim_done *done, struct rec_error *err)
     assert_true(done->finish >= tally->last);         /* in order of time */
     tally->last = done->finish;
     tally->done++;
-    tally->server_seconds += done->layout->nslots * (done->finish - done->start);
+    tally->server_seconds += done->layout->where.nslots * (done->finish - done->start);
     return true;
 }
 
