@@ -282,8 +282,6 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
     *cause = NULL;
     *time = *latest = INFINITY;
-    if (!a->options.placer.heuristic->pure)
-        return true;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         double alone;
@@ -302,8 +300,8 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 /* ---- time ---------------------------------------------------------------- */
 
 /* Tries the waiting jobs in order, until one must go on waiting. A job that was tried in
- * vain is not tried again before a job ends, because it would be placed in the same way;
- * a heuristic that draws may place it in another way, so there it is tried each time. */
+ * vain is not tried again before a job ends, because it would be placed in the same
+ * way. */
 static bool
 try_waiting(struct alloc_admission *a, struct rec_error *err)
 {
@@ -311,7 +309,7 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
     while ((first = waiters_first(&a->waiters))) {
         const struct alloc_question *q = &a->question;
         bool started;
-        if (first->key == a->stuck && a->options.placer.heuristic->pure)
+        if (first->key == a->stuck)
             return true;
         if (!try_job(a, &first->job, &started, err))
             return false;

@@ -385,14 +385,12 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
 const struct trial *
 pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
 {
-    bool pure = p->options->heuristic->pure;
     /* A remembered trial is void if its layout was forgotten since: another one may have
      * its entry, with another serial. A serial of 0 means that nothing was placed. */
-    const struct trial *trial = pure ? trials_find(&p->trials, index) : NULL;
+    const struct trial *trial = trials_find(&p->trials, index);
     if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
         return trial;
-    if (!place_graph(p, index, p->now, err) ||
-        (pure && !trials_keep(&p->trials, &p->last, err)))
+    if (!place_graph(p, index, p->now, err) || !trials_keep(&p->trials, &p->last, err))
         return NULL;
     return &p->last;
 }
