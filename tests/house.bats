@@ -50,15 +50,36 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     house
     builds record/schema.c
     table=$at/include/rampipe/record_table.h
-    # a word of more than 8 bytes, which the reader would never match
-    sed -i 's/REC_ROW(PREEMPT, "preempt"/REC_ROW(PREEMPT, "preemption"/' "$table"
-    run builds record/schema.c
-    [ "$status" != 0 ]
-    [[ $output == *"word is too long"* ]]
     # a row without its keys
     sed 's/^)$//' "$ROOT/include/rampipe/record_table.h" >"$table"
     run builds record/schema.c
     [ "$status" != 0 ]
+    rm -rf "$at"
+}
+
+# The reader compares the first 8 bytes as a number.
+@test "house: names of records may be longer than 8 bytes, and begin alike" {
+    [ -n "${EVERY-}" ] || skip "it compiles a room: EVERY=1 runs it"
+    house
+    sed -i 's/REC_ROW(PREEMPT, ALONE, "preempt"/REC_ROW(PREEMPT, ALONE, "preemption"/
+            s/REC_ROW(ADD, ALONE, "add"/REC_ROW(ADD, ALONE, "preemptive"/' "$at/include/rampipe/record_table.h"
+    cat >"$at/main.c" <<'T'
+#include "rampipe/record.h"
+#include <stdio.h>
+int main(void)
+{
+    struct rec_error err;
+    struct rec_reader *reader = rec_reader_open(NULL, 0, NULL, &err);
+    struct rec rec;
+    while (reader && rec_next(reader, &rec, &err) > 0)
+        if (rec.type != REC_MARK)
+            printf("%s ", rec.spec ? rec.spec->name : "none");
+}
+T
+    gcc -std=c17 -D_GNU_SOURCE -ffp-contract=off -I"$at/include" "$at/main.c" "$at"/lib/record/*.c \
+        -lz -ldeflate -lm -o "$at/main"
+    [ "$(printf '%s\t1\t2\n' preemption preemptive preempti preemptions preempt run | "$at/main")" = \
+        'preemption preemptive none none none run ' ]
     rm -rf "$at"
 }
 

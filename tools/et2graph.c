@@ -121,29 +121,9 @@ choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
 
 /* ---- records ------------------------------------------------------------- */
 
-static void
-write_alloc(struct rec_writer *w, const struct graph *graph,
-            const struct chakra_layout *layout, const struct net_cluster *cluster)
-{
-    char name[NET_NAME_MAX];
-    rec_begin(w, "alloc");
-    rec_text_field(w, graph->id);
-    rec_text_field(w, graph->id);
-    rec_text_field(w, layout->id);
-    rec_uint_field(w, 0);
-    rec_text_field(w, "");
-    for (uint32_t s = 0; s < layout->nslots; s++) {
-        if (s > 0)
-            rec_put_bytes(w, ",", 1);
-        rec_put_bytes(w, name, net_format_server(cluster, s, name));
-    }
-    rec_end(w);
-}
-
 /* Checks the cluster. Without --shape it gets as many servers as the layout needs. */
 static bool
-fit_cluster(struct cli *cli, struct settings *settings,
-            const struct chakra_layout *layout)
+fit_cluster(struct cli *cli, struct settings *settings, const struct graph_layout *layout)
 {
     struct net_cluster *cluster = &settings->cluster;
     struct rec_error wrong;
@@ -161,7 +141,7 @@ fit_cluster(struct cli *cli, struct settings *settings,
 
 static bool
 write_all(struct cli *cli, const struct settings *settings, bool job,
-          const struct graph *graph, const struct chakra_layout *layout)
+          const struct graph *graph, const struct graph_layout *layout)
 {
     const struct net_cluster *cluster = &settings->cluster;
     if (!cli_open_writer(cli, true))
@@ -171,9 +151,13 @@ write_all(struct cli *cli, const struct settings *settings, bool job,
     graph_write(graph, cli->writer);
     if (job)
         graph_write_job(graph, settings->steps, cli->writer);
-    chakra_layout_write(layout, graph, cli->writer);
-    if (job)
-        write_alloc(cli->writer, graph, layout, cluster);
+    if (!graph_layout_write(layout, cli->writer, &cli->err))
+        return false;
+    if (job) {
+        graph_begin_alloc(cli->writer, rec_str(graph->id), layout, 0);
+        net_servers_field(cluster, NULL, layout->nslots, cli->writer);
+        rec_end(cli->writer);
+    }
     return true;
 }
 
@@ -210,7 +194,7 @@ warn_of(struct cli *cli, const struct chakra_counts *counts)
 
 /* Do bytes go from one server to another? */
 static bool
-communicates(const struct graph *graph, const struct chakra_layout *layout)
+communicates(const struct graph *graph, const struct graph_layout *layout)
 {
     for (size_t i = 0; i < graph->ndeps; i++)
         if (graph->dep[i].bytes > 0 &&
@@ -249,7 +233,7 @@ convert(struct cli *cli, const struct et2graph_args *args, struct settings *sett
         struct chakra_traces *traces, const char *name)
 {
     struct graph graph = {0};
-    struct chakra_layout layout;
+    struct graph_layout layout;
     struct chakra_counts counts;
     bool ok = chakra_build(traces, name, (enum chakra_server)settings->server, &graph,
                            &layout, &counts, &cli->err);
@@ -262,7 +246,7 @@ convert(struct cli *cli, const struct et2graph_args *args, struct settings *sett
             warn_of_cluster(cli, args, &settings->cluster);
         ok = ok && write_all(cli, settings, !args->no_job_given, &graph, &layout);
     }
-    chakra_layout_free(&layout);
+    graph_layout_free(&layout);
     graph_free(&graph);
     return ok;
 }

@@ -23,8 +23,7 @@ struct learning {
     struct cli *cli;
     struct learn_options options;
     struct ramp_cluster cluster;
-    struct graph_store store;
-    struct graph_jobs jobs;
+    struct graph_reading reading;
     struct rec_map known; /* alternatives -> template */
     struct rec_arena arena;
     struct learn_template *templates;
@@ -199,42 +198,27 @@ read_options(struct learning *l, const struct learn_args *args)
 /* ---- the input ----------------------------------------------------------- */
 
 static bool
-take_job(struct learning *l, const struct rec *rec)
+take_job(struct learning *l)
 {
     struct cli *cli = l->cli;
-    struct graph_job job;
+    const struct graph_job *job = &l->reading.job;
     struct rec_str rest, id;
+    const struct graph_store *store = &l->reading.store;
     uint32_t n = l->options.course.ntemplates;
     const char *graphs;
 
-    if (!graph_jobs_read(&l->jobs, &l->store, cli->reader, rec, &job, &cli->err))
-        return false;
-    if (rec_map_get(&l->known, job.graphs) != REC_NONE)
+    if (rec_map_get(&l->known, job->graphs) != REC_NONE)
         return true;
-    rest = job.graphs;
+    rest = job->graphs;
     rec_str_split(&rest, ',', &id);
-    if (!(graphs = rec_arena_copy(&l->arena, job.graphs, &cli->err)) ||
+    if (!(graphs = rec_arena_copy(&l->arena, job->graphs, &cli->err)) ||
         !rec_grow(&l->templates, &l->template_room, n + 1, sizeof *l->templates,
                   &cli->err) ||
         !rec_map_add(&l->known, rec_str(graphs), n, &cli->err))
         return false;
     l->templates[n] = (struct learn_template){
-        rec_str(graphs),
-        graph_sequential(l->store.graph[graph_store_find(&l->store, id)])};
+        rec_str(graphs), graph_sequential(store->graph[graph_store_find(store, id)])};
     l->options.course.ntemplates++;
-    return true;
-}
-
-static bool
-take(struct learning *l, const struct rec *rec)
-{
-    struct cli *cli = l->cli;
-    if (!graph_continues(rec) && !graph_store_end(&l->store, &cli->err))
-        return false;
-    if (rec->type == REC_JOB)
-        return take_job(l, rec);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_store_read(&l->store, cli->reader, rec, &cli->err);
     return true;
 }
 
@@ -242,12 +226,14 @@ static bool
 read_input(struct learning *l)
 {
     struct cli *cli = l->cli;
+    enum graph_taken taken;
     struct rec rec;
     int status;
     while ((status = cli_next(cli, &rec)) > 0)
-        if (!take(l, &rec))
+        if (!graph_reading_take(&l->reading, cli->reader, &rec, &taken, &cli->err) ||
+            (taken == GRAPH_JOB_TAKEN && !take_job(l)))
             return false;
-    if (status < 0 || !graph_store_end(&l->store, &cli->err))
+    if (status < 0 || !graph_reading_end(&l->reading, &cli->err))
         return false;
     l->options.course.templates = l->templates;
     return l->options.course.ntemplates > 0 ||
@@ -284,7 +270,8 @@ judge(struct learning *l)
     bool ok = true;
 
     options.admission.choosing = &choosing;
-    if (l->held_out == 0 || !(course = learn_course_new(&options, &l->store, err)))
+    if (l->held_out == 0 ||
+        !(course = learn_course_new(&options, &l->reading.store, err)))
         return l->held_out == 0;
     for (uint32_t s = 0; ok && s < l->options.nsettings; s++) {
         const struct learn_setting *setting = &l->settings[s];
@@ -325,8 +312,8 @@ train(struct learning *l)
         if (l->scorer)
             ramp_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristic);
     } else {
-        l->scorer = learn_train(&l->options, &l->store, l->start, l->units, &generations,
-                                &stopped, &cli->err);
+        l->scorer = learn_train(&l->options, &l->reading.store, l->start, l->units,
+                                &generations, &stopped, &cli->err);
         if (stopped && l->scorer)
             cli_warn(
                 cli,
@@ -364,7 +351,7 @@ run(struct cli *cli, const struct learn_args *args)
     char advice[GRAPH_TIMES_MAX];
     bool ok;
 
-    l.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    l.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     cli->gathers = true;
     l.options.tell = tell;
     l.options.context = &l;
@@ -373,8 +360,7 @@ run(struct cli *cli, const struct learn_args *args)
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
     ramp_cluster_free(&l.cluster);
-    graph_store_free(&l.store);
-    graph_jobs_free(&l.jobs);
+    graph_reading_free(&l.reading);
     rec_map_free(&l.known);
     rec_arena_free(&l.arena);
     free(l.templates);

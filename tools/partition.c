@@ -15,16 +15,14 @@ enum { PARTS_MAX = 65536 };
 struct partition {
     struct cli *cli;
     struct graph_partition how;
-    const char *advice; /* graphs must have times; NULL: any may come */
-    struct graph graph, result;
+    struct graph_reading reading;
+    struct graph result;
     double made; /* ops and deps of all results, on which there is a limit */
     struct rec_limit limit;
     bool warned;
-    struct rec_map names;  /* graph as it was called -> index into new_name */
-    const char **new_name; /* what it is called now */
+    const char **new_name; /* per graph of the reading: what it is called now */
     size_t nnames, name_room;
     struct rec_arena arena;
-    struct graph_jobs jobs;
     uint32_t *legal; /* numbers of parts, with --legal-parts */
     char *held;      /* comments and unknown records met inside a graph */
     size_t held_len, held_room;
@@ -152,27 +150,21 @@ hold(struct partition *p, struct rec_str line)
 static bool
 remember(struct partition *p)
 {
-    const char *old = rec_arena_copy(&p->arena, rec_str(p->graph.id), &p->cli->err);
-    const char *new = rec_arena_copy(&p->arena, rec_str(p->result.id), &p->cli->err);
-    if (!old || !new)
+    const char *name = rec_arena_copy(&p->arena, rec_str(p->result.id), &p->cli->err);
+    if (!name || !rec_grow(&p->new_name, &p->name_room, p->nnames + 1,
+                           sizeof *p->new_name, &p->cli->err))
         return false;
-    if (!rec_grow(&p->new_name, &p->name_room, p->nnames + 1, sizeof *p->new_name,
-                  &p->cli->err))
-        return false;
-    p->new_name[p->nnames] = new;
-    return rec_map_add(&p->names, rec_str(old), (uint32_t)p->nnames++, &p->cli->err);
+    p->new_name[p->nnames++] = name;
+    return true;
 }
 
 static bool
-end_graph(struct partition *p)
+split(void *context, const struct graph *graph, struct rec_error *err)
 {
-    if (!p->graph.open)
-        return true;
-    if (!graph_close(&p->graph, &p->cli->err) ||
-        (p->advice && !graph_check_times(&p->graph, p->advice, &p->cli->err)) ||
-        !graph_partition_count(&p->graph, &p->how, &p->made, &p->cli->err) ||
-        !rec_limit(&p->limit, p->made, "ops and deps", &p->cli->err) ||
-        !graph_partition(&p->graph, &p->how, &p->result, &p->cli->err) || !remember(p))
+    struct partition *p = context;
+    if (!graph_partition_count(graph, &p->how, &p->made, err) ||
+        !rec_limit(&p->limit, p->made, "ops and deps", err) ||
+        !graph_partition(graph, &p->how, &p->result, err) || !remember(p))
         return false;
     partition_warn(p->cli, &p->result, &p->warned);
     cli_note(p->cli, "%s: %zu ops and %zu deps", p->result.id, p->result.nops,
@@ -188,16 +180,13 @@ write_job(struct partition *p, const struct rec *rec)
 {
     struct rec_writer *writer = p->cli->writer;
     struct rec_str rest, id;
-    struct graph_job job;
     bool first = true;
 
-    if (!graph_jobs_read(&p->jobs, NULL, p->cli->reader, rec, &job, &p->cli->err))
-        return false;
     rec_begin(writer, "job");
     rec_str_field(writer, rec->field[1]);
-    rest = job.graphs;
+    rest = p->reading.job.graphs;
     while (rec_str_split(&rest, ',', &id)) {
-        uint32_t i = rec_map_get(&p->names, id);
+        uint32_t i = rec_map_get(&p->reading.ids, id);
         if (i == REC_NONE)
             return rec_reader_fail(p->cli->reader, &p->cli->err,
                                    "job '%.*s' refers to graph '%.*s', which has not "
@@ -217,18 +206,14 @@ write_job(struct partition *p, const struct rec *rec)
 static bool
 take(struct partition *p, const struct rec *rec)
 {
-    if (!graph_continues(rec) && !end_graph(p))
+    enum graph_taken taken;
+    if (!graph_reading_take(&p->reading, p->cli->reader, rec, &taken, &p->cli->err))
         return false;
-    if (rec->type == REC_GRAPH && rec->nfields > 1 &&
-        rec_map_get(&p->names, rec->field[1]) != REC_NONE)
-        return rec_reader_fail(p->cli->reader, &p->cli->err,
-                               "graph '%.*s' is there twice", (int)rec->field[1].len,
-                               rec->field[1].ptr);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_read(&p->graph, p->cli->reader, rec, &p->cli->err);
-    if (rec->type == REC_JOB)
+    if (taken == GRAPH_PART_TAKEN)
+        return true;
+    if (taken == GRAPH_JOB_TAKEN)
         return write_job(p, rec);
-    if (p->graph.open)
+    if (p->reading.graph.open)
         return hold(p, rec->line);
     rec_put_line(p->cli->writer, rec->line);
     return true;
@@ -244,23 +229,23 @@ run(struct cli *cli, const struct partition_args *args)
     int status = 0;
     bool ok = read_options(&p, args, &list);
 
-    p.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    p.reading.whole = split;
+    p.reading.context = &p;
+    p.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     if (ok && args->policy_given)
-        ok = partition_by_policy(cli, args, &p.how, p.advice);
+        ok = partition_by_policy(cli, args, &p.how, p.reading.store.advice);
     else {
         ok = ok && cli_open_filter(cli);
         while (ok && (status = cli_next(cli, &rec)) > 0)
             ok = take(&p, &rec);
-        ok = ok && status == 0 && end_graph(&p);
+        ok = ok && status == 0 && graph_reading_end(&p.reading, &cli->err);
     }
     free(list);
     free(p.legal);
     free(p.held);
     free(p.new_name);
-    rec_map_free(&p.names);
     rec_arena_free(&p.arena);
-    graph_free(&p.graph);
     graph_free(&p.result);
-    graph_jobs_free(&p.jobs);
+    graph_reading_free(&p.reading);
     return ok;
 }

@@ -21,9 +21,8 @@ struct policy {
     const struct alloc_policy *policy;
     struct alloc_offer offer;
     uint32_t valid[ALLOC_DEGREES_MAX], offered[ALLOC_DEGREES_MAX];
-    struct graph_store store; /* the graphs as they came */
-    struct graph_jobs jobs;
-    struct rec_map written; /* "graph/degree", once it is in the output */
+    struct graph_reading reading; /* has the graphs as they came */
+    struct rec_map written;       /* "graph/degree", once it is in the output */
     struct rec_arena arena;
     char *list; /* the alternatives of a job */
     size_t list_len, list_room;
@@ -160,18 +159,16 @@ take_job(struct policy *p, const struct rec *rec)
 {
     struct cli *cli = p->cli;
     struct rec_str rest, id;
-    struct graph_job job;
+    const struct graph_job *job = &p->reading.job;
+    const struct graph_store *store = &p->reading.store;
     double all = 0;
 
-    if (!graph_jobs_read(&p->jobs, &p->store, cli->reader, rec, &job, &cli->err))
-        return false;
     p->list_len = 0;
-    for (rest = job.graphs; rec_str_split(&rest, ',', &id);) {
-        uint32_t index = graph_store_find(&p->store, id), n;
-        const struct graph *graph;
-        graph = p->store.graph[index];
-        p->offer.sequential = graph_sequential(graph) * job.steps;
-        p->offer.deadline = job.deadline;
+    for (rest = job->graphs; rec_str_split(&rest, ',', &id);) {
+        const struct graph *graph = store->graph[graph_store_find(store, id)];
+        uint32_t n;
+        p->offer.sequential = graph_sequential(graph) * job->steps;
+        p->offer.deadline = job->deadline;
         n = p->policy->offer(&p->offer, p->offered);
         for (uint32_t i = 0; i < n; i++)
             if (!offer(p, graph, p->offered[i]))
@@ -182,7 +179,7 @@ take_job(struct policy *p, const struct rec *rec)
     if (!write_wanted(p))
         return false;
     rec_begin(cli->writer, "job");
-    rec_str_field(cli->writer, job.id);
+    rec_str_field(cli->writer, job->id);
     rec_str_field(cli->writer, (struct rec_str){p->list, p->list_len});
     for (size_t i = 3; i < rec->nfields; i++)
         rec_str_field(cli->writer, rec->field[i]);
@@ -193,13 +190,13 @@ take_job(struct policy *p, const struct rec *rec)
 static bool
 take(struct policy *p, const struct rec *rec)
 {
-    if (!graph_continues(rec) && !graph_store_end(&p->store, &p->cli->err))
+    enum graph_taken taken;
+    if (!graph_reading_take(&p->reading, p->cli->reader, rec, &taken, &p->cli->err))
         return false;
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_store_read(&p->store, p->cli->reader, rec, &p->cli->err);
-    if (rec->type == REC_JOB)
+    if (taken == GRAPH_JOB_TAKEN)
         return take_job(p, rec);
-    rec_put_line(p->cli->writer, rec->line);
+    if (taken == GRAPH_NOT_TAKEN)
+        rec_put_line(p->cli->writer, rec->line);
     return true;
 }
 
@@ -216,14 +213,13 @@ partition_by_policy(struct cli *cli, const struct partition_args *args,
         return rec_fail_memory(&cli->err);
     p->cli = cli;
     p->how = how;
-    p->store.advice = advice;
+    p->reading.store.advice = advice;
     ok = read_policy(p, args) && cli_open_filter(cli);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(p, &rec);
-    ok = ok && status == 0 && graph_store_end(&p->store, &cli->err);
+    ok = ok && status == 0 && graph_reading_end(&p->reading, &cli->err);
     rng_free(p->offer.rng);
-    graph_store_free(&p->store);
-    graph_jobs_free(&p->jobs);
+    graph_reading_free(&p->reading);
     rec_map_free(&p->written);
     rec_arena_free(&p->arena);
     free(p->list);

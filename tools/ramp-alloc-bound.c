@@ -16,8 +16,7 @@ struct bound {
     uint64_t ended; /* runs that are complete */
     uint64_t njobs; /* jobs of all runs */
     /* The current run: */
-    struct graph_store store;
-    struct graph_jobs jobs;
+    struct graph_reading reading;
     struct alloc_relaxation *relaxation; /* NULL: it has no job yet */
 };
 
@@ -25,10 +24,8 @@ static void
 forget(struct bound *b)
 {
     alloc_relaxation_free(b->relaxation);
-    graph_jobs_free(&b->jobs);
-    graph_store_free(&b->store);
+    graph_reading_free(&b->reading);
     b->relaxation = NULL;
-    b->jobs = (struct graph_jobs){.last = 0};
 }
 
 static bool
@@ -51,36 +48,34 @@ finish(struct bound *b)
 }
 
 static bool
-take_job(struct bound *b, const struct rec *rec)
+take_job(struct bound *b)
 {
     struct cli *cli = b->cli;
-    struct graph_job job;
     b->njobs++;
-    if (!b->relaxation &&
-        !(b->relaxation = alloc_relaxation_new(&b->options, &b->store, &cli->err)))
+    if (!b->relaxation && !(b->relaxation = alloc_relaxation_new(
+                                &b->options, &b->reading.store, &cli->err)))
         return false;
-    return graph_jobs_read(&b->jobs, &b->store, cli->reader, rec, &job, &cli->err) &&
-           (alloc_relaxation_arrive(b->relaxation, &job, &cli->err) ||
-            (cli->err.code == REC_DATA && rec_locate(cli->reader, &cli->err)));
+    return alloc_relaxation_arrive(b->relaxation, &b->reading.job, &cli->err) ||
+           (cli->err.code == REC_DATA && rec_locate(cli->reader, &cli->err));
 }
 
 static bool
 take(struct bound *b, const struct rec *rec)
 {
     struct cli *cli = b->cli;
+    enum graph_taken taken;
     if (rec->type == REC_CLUSTER)
         return rec_reader_fail(cli->reader, &cli->err,
                                "the stream has a cluster already: it has been through an "
                                "allocator");
-    if (!graph_continues(rec) && !graph_store_end(&b->store, &cli->err))
+    if (!graph_reading_take(&b->reading, cli->reader, rec, &taken, &cli->err))
         return false;
     if (rec->type == REC_MARK && b->runs && b->relaxation)
         return finish(b);
-    if (rec->type == REC_JOB)
-        return take_job(b, rec);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_store_read(&b->store, cli->reader, rec, &cli->err);
-    rec_put_line(cli->writer, rec->line);
+    if (taken == GRAPH_JOB_TAKEN)
+        return take_job(b);
+    if (taken == GRAPH_NOT_TAKEN)
+        rec_put_line(cli->writer, rec->line);
     return true;
 }
 
@@ -99,10 +94,10 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     b.options.placer = b.cluster.placer;
     b.options.down = b.cluster.down;
     b.options.ndown = b.cluster.ndown;
-    b.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    b.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&b, &rec);
-    ok = ok && status == 0 && graph_store_end(&b.store, &cli->err);
+    ok = ok && status == 0 && graph_reading_end(&b.reading, &cli->err);
     if (ok && !b.relaxation && b.ended == 0)
         ok = rec_fail(&cli->err, REC_DATA,
                       "the input has no job records: put %stracegen jobs before this",

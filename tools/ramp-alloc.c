@@ -13,8 +13,7 @@
 struct ramp_alloc {
     struct cli *cli;
     struct alloc_admission_options options;
-    struct graph_store store;
-    struct graph_jobs jobs;
+    struct graph_reading reading;
     struct alloc_admission *admission;
     struct ramp_cluster cluster;
     struct alloc_choosing base, choosing;
@@ -37,7 +36,7 @@ static bool
 read_chooser(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 {
     struct alloc_choice choice = {
-        .admission = &r->options, .store = &r->store, .base = &r->base};
+        .admission = &r->options, .store = &r->reading.store, .base = &r->base};
     struct cli *cli = r->cli;
     struct rec_error *err = &cli->err;
     uint64_t horizon, seed;
@@ -141,52 +140,12 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
            cli_usage(cli, "--agent-timeout is for --agent");
 }
 
-static void
-write_layout(struct rec_writer *writer, const struct sim_layout *layout,
-             const uint32_t *order)
-{
-    rec_begin(writer, "layout");
-    rec_text_field(writer, layout->id);
-    rec_text_field(writer, layout->graph->id);
-    rec_uint_field(writer, layout->nslots);
-    rec_end(writer);
-    for (size_t i = 0; i < layout->graph->nops; i++) {
-        rec_begin(writer, "place");
-        rec_text_field(writer, layout->id);
-        rec_text_field(writer, layout->graph->op[order[i]].id);
-        rec_uint_field(writer, layout->slot[order[i]]);
-        if (layout->priority)
-            rec_num_key(writer, "priority", layout->priority[order[i]]);
-        rec_end(writer);
-    }
-}
-
 /* True if the job does not take as many servers as its degree says. */
 static bool
 takes_others(const struct alloc_decision *decision)
 {
     uint32_t degree = decision->graph->degree;
-    return degree > 0 && decision->layout->nslots != degree;
-}
-
-static void
-write_alloc(struct rec_writer *writer, const struct net_cluster *cluster,
-            const struct alloc_decision *decision)
-{
-    char name[NET_NAME_MAX];
-    rec_begin(writer, "alloc");
-    rec_str_field(writer, decision->job.id);
-    rec_text_field(writer, decision->graph->id);
-    rec_text_field(writer, decision->layout->id);
-    rec_num_field(writer, decision->time);
-    for (uint32_t i = 0; i < decision->layout->nslots; i++) {
-        size_t len = net_format_server(cluster, decision->servers[i], name);
-        rec_put_bytes(writer, i ? "," : "\t", 1);
-        rec_put_bytes(writer, name, len);
-    }
-    if (takes_others(decision))
-        rec_uint_key(writer, "degree", decision->graph->degree);
-    rec_end(writer);
+    return degree > 0 && decision->layout->where.nslots != degree;
 }
 
 static const struct graph_op *
@@ -255,8 +214,8 @@ explain_servers(const struct ramp_alloc *r, const struct alloc_decision *decisio
     cli_note(r->cli,
              "layout %s: graph '%s' of degree %u takes %u servers: its ops have at most "
              "%u parts, and two ops may lie on different servers",
-             decision->layout->id, graph->id, graph->degree, decision->layout->nslots,
-             most);
+             decision->layout->where.id, graph->id, graph->degree,
+             decision->layout->where.nslots, most);
 }
 
 static bool
@@ -274,19 +233,19 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
         if (r->cli->verbose && strcmp(decision->cause, "no_block") == 0)
             explain_no_block(r, decision);
     } else {
+        const struct graph_layout *where = &decision->layout->where;
         if (decision->new_layout) {
-            size_t n = decision->graph->nops;
-            uint32_t *order = malloc((n + 1) * sizeof *order);
-            if (!order)
-                return rec_fail_memory(err);
-            for (uint32_t i = 0; i < n; i++)
-                order[decision->layout->placed[i]] = i;
-            write_layout(writer, decision->layout, order);
-            free(order);
+            if (!graph_layout_write(where, writer, err))
+                return false;
             if (takes_others(decision))
                 explain_servers(r, decision);
         }
-        write_alloc(writer, &r->options.placer.cluster, decision);
+        graph_begin_alloc(writer, decision->job.id, where, decision->time);
+        net_servers_field(&r->options.placer.cluster, decision->servers, where->nslots,
+                          writer);
+        if (takes_others(decision))
+            rec_uint_key(writer, "degree", decision->graph->degree);
+        rec_end(writer);
     }
     return !r->view ||
            map_view_show(r->view, decision, alloc_admission_owners(r->admission), err);
@@ -296,14 +255,12 @@ static bool
 take_job(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
-    struct graph_job job;
+    const struct graph_job *job = &r->reading.job;
 
-    if (!graph_jobs_read(&r->jobs, &r->store, cli->reader, rec, &job, &cli->err))
-        return false;
-    if (!alloc_admission_advance(r->admission, &job, &cli->err))
+    if (!alloc_admission_advance(r->admission, job, &cli->err))
         return rec_locate(cli->reader, &cli->err);
     rec_put_line(cli->writer, rec->line);
-    return alloc_admission_arrive(r->admission, &job, &cli->err) ||
+    return alloc_admission_arrive(r->admission, job, &cli->err) ||
            rec_locate(cli->reader, &cli->err);
 }
 
@@ -312,6 +269,7 @@ take(struct ramp_alloc *r, const struct rec *rec)
 {
     struct cli *cli = r->cli;
     bool data = rec->type != REC_COMMENT && rec->type != REC_MARK;
+    enum graph_taken taken;
 
     if (rec->type == REC_CLUSTER)
         return rec_reader_fail(cli->reader, &cli->err,
@@ -321,13 +279,11 @@ take(struct ramp_alloc *r, const struct rec *rec)
         net_write(&r->options.placer.cluster, cli->writer);
         r->cluster_written = true;
     }
-    if (!graph_continues(rec) && !graph_store_end(&r->store, &cli->err))
+    if (!graph_reading_take(&r->reading, cli->reader, rec, &taken, &cli->err))
         return false;
-    if (rec->type == REC_JOB)
+    if (taken == GRAPH_JOB_TAKEN)
         return take_job(r, rec);
     rec_put_line(cli->writer, rec->line);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_store_read(&r->store, cli->reader, rec, &cli->err);
     return true;
 }
 
@@ -339,15 +295,15 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     struct rec rec;
     int status = 0;
     bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
-              (r.admission =
-                   alloc_admission_new(&r.options, &r.store, decide, &r, &cli->err)) &&
+              (r.admission = alloc_admission_new(&r.options, &r.reading.store, decide, &r,
+                                                 &cli->err)) &&
               (!args->map_given ||
                (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
 
-    r.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
+    r.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
-    ok = ok && status == 0 && graph_store_end(&r.store, &cli->err) &&
+    ok = ok && status == 0 && graph_reading_end(&r.reading, &cli->err) &&
          alloc_admission_end(r.admission, &cli->err) &&
          (!r.agent || alloc_agent_end(r.agent, &cli->err));
     alloc_agent_free(r.agent);
@@ -358,7 +314,6 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
         alloc_choosing_close(&r.choosing);
     alloc_choosing_close(&r.base);
     ramp_cluster_free(&r.cluster);
-    graph_store_free(&r.store);
-    graph_jobs_free(&r.jobs);
+    graph_reading_free(&r.reading);
     return ok;
 }

@@ -83,7 +83,7 @@ draw_grid(const struct map_view *view, const uint64_t *owners)
 /* Lists the ops of a slot in the order in which they were placed. A server without ops
  * belongs to the meta-block of the job and is only reserved. */
 static void
-list_ops(const struct sim_layout *layout, const uint32_t *order, uint32_t slot)
+list_ops(const struct graph_layout *layout, const uint32_t *order, uint32_t slot)
 {
     size_t used = 0, hidden = 0;
     for (size_t i = 0; i < layout->graph->nops; i++) {
@@ -104,14 +104,13 @@ static bool
 list_servers(const struct map_view *view, const struct alloc_decision *decision,
              struct rec_error *err)
 {
-    const struct sim_layout *layout = decision->layout;
+    const struct graph_layout *layout = &decision->layout->where;
     uint32_t *order = malloc((layout->graph->nops + 1) * sizeof *order);
     char name[NET_NAME_MAX];
 
     if (!order)
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < layout->graph->nops; i++)
-        order[layout->placed[i]] = i;
+    graph_layout_order(layout, order);
     for (uint32_t slot = 0; slot < layout->nslots; slot++) {
         net_format_server(&view->cluster, decision->servers[slot], name);
         fprintf(stderr, "  %s", name);
@@ -133,8 +132,8 @@ map_view_show(struct map_view *view, const struct alloc_decision *decision,
         fprintf(stderr, "is blocked (%s)\n", decision->cause);
     else
         fprintf(stderr, "runs %s on %u server%s (%c)\n", decision->graph->id,
-                decision->layout->nslots, decision->layout->nslots == 1 ? "" : "s",
-                letter(++view->started));
+                decision->layout->where.nslots,
+                decision->layout->where.nslots == 1 ? "" : "s", letter(++view->started));
     draw_grid(view, owners);
     return decision->cause || list_servers(view, decision, err);
 }

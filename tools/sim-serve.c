@@ -3,6 +3,7 @@
 #define CLI_SEED true
 #include "main.h"
 
+#include "rampipe/event.h"
 #include "rampipe/random.h"
 #include "rampipe/serve.h"
 
@@ -18,7 +19,7 @@ struct serving {
     struct serve_pipeline pipeline;
     bool served; /* a run has used it: the next record of a pipeline begins another one */
     struct serve_run *run;
-    struct sim_clock clock;
+    struct event_clock clock;
     uint64_t runs;
     bool warned; /* the warning about a pipeline without rungs was given */
 };
@@ -156,13 +157,13 @@ begin(struct serving *s)
     s->run = serve_run_new(&s->pipeline, &options, &s->sink, &s->cli->err);
     if (s->run && s->tunes)
         serve_run_tune(s->run, &s->tuning);
-    return s->run && sim_clock_add(&s->clock, &serve_model, s->run, &s->cli->err);
+    return s->run && event_clock_add(&s->clock, &serve_model, s->run, &s->cli->err);
 }
 
 static void
 forget(struct serving *s)
 {
-    sim_clock_free(&s->clock);
+    event_clock_free(&s->clock);
     serve_run_free(s->run);
     s->run = NULL;
 }
@@ -174,7 +175,7 @@ finish(struct serving *s)
 {
     bool ok = true;
     if (s->run && serve_run_queries(s->run) > 0) {
-        ok = sim_clock_end(&s->clock, INFINITY, &s->cli->err);
+        ok = event_clock_end(&s->clock, INFINITY, &s->cli->err);
         cli_note(s->cli, "%llu queries, %llu events",
                  (unsigned long long)serve_run_queries(s->run),
                  (unsigned long long)serve_run_events(s->run));
@@ -199,7 +200,7 @@ take(struct serving *s, const struct rec *rec)
     if (rec->type != REC_COMMENT) {
         if (!s->run && !begin(s))
             return false;
-        taken = sim_clock_take(&s->clock, s->cli->reader, rec, &s->cli->err);
+        taken = event_clock_take(&s->clock, s->cli->reader, rec, &s->cli->err);
     }
     if (taken == 0)
         rec_put_line(s->cli->writer, rec->line);

@@ -3,6 +3,7 @@
 #include "main.h"
 
 #include "graph_times.h"
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ static void
 put_server(const struct timeline *t, uint32_t op)
 {
     char name[NET_NAME_MAX];
-    net_format_server(t->cluster, t->servers[t->job->layout->slot[op]], name);
+    net_format_server(t->cluster, t->servers[t->job->layout->where.slot[op]], name);
     rec_text_field(t->writer, name);
 }
 
@@ -38,7 +39,7 @@ static void
 write_run(void *context, uint32_t op, double start, double end)
 {
     const struct timeline *t = context;
-    const struct graph_op *which = &t->job->layout->graph->op[op];
+    const struct graph_op *which = &t->job->layout->where.graph->op[op];
     enum graph_pass pass = which->pass;
     rec_begin(t->writer, "run");
     rec_str_field(t->writer, t->job->job.id);
@@ -57,7 +58,7 @@ static void
 write_send(void *context, uint32_t d, double start, double end)
 {
     const struct timeline *t = context;
-    const struct graph *graph = t->job->layout->graph;
+    const struct graph *graph = t->job->layout->where.graph;
     const struct graph_dep *dep = &graph->dep[d];
     rec_begin(t->writer, "send");
     rec_str_field(t->writer, t->job->job.id);
@@ -89,7 +90,8 @@ static double
 busy_share(const struct sim_done *done)
 {
     const struct sim_step *step = &done->cost->step;
-    return step->seconds > 0 ? step->busy / (done->layout->nslots * step->seconds) : 0;
+    return step->seconds > 0 ? step->busy / (done->layout->where.nslots * step->seconds)
+                             : 0;
 }
 
 static bool
@@ -103,17 +105,17 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     (void)err;
     rec_begin(w, "done");
     rec_str_field(w, done->job.id);
-    rec_text_field(w, layout->graph->id);
+    rec_text_field(w, layout->where.graph->id);
     rec_num_field(w, done->job.arrival);
     rec_num_field(w, done->start);
     rec_num_field(w, done->finish);
-    rec_text_key(w, "model", layout->graph->model);
-    graph_pass_key(layout->graph, "degree", w);
+    rec_text_key(w, "model", layout->where.graph->model);
+    graph_pass_key(layout->where.graph, "degree", w);
     rec_num_key(w, "steps", done->job.steps);
     rec_num_key(w, "step", step->seconds);
     rec_num_key(w, "comm", step->comm);
     rec_num_key(w, "comp", step->comp);
-    rec_uint_key(w, "servers", layout->nslots);
+    rec_uint_key(w, "servers", layout->where.nslots);
     rec_num_key(w, "busy", busy_share(done));
     rec_num_key(w, "sequential", step->sequential);
     rec_uint_key(w, "flows", done->cost->traffic.flows);
@@ -124,13 +126,13 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_num_key(w, "op_memory", layout->op_memory);
     rec_num_key(w, "dep_bytes", layout->dep_bytes);
     rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
-    graph_pass_key(layout->graph, "demand_memory", w);
-    graph_pass_key(layout->graph, "demand_bytes", w);
-    graph_pass_key(layout->graph, "batch", w);
-    graph_pass_key(layout->graph, "sequence", w);
+    graph_pass_key(layout->where.graph, "demand_memory", w);
+    graph_pass_key(layout->where.graph, "demand_bytes", w);
+    graph_pass_key(layout->where.graph, "batch", w);
+    graph_pass_key(layout->where.graph, "sequence", w);
     if (!isnan(layout->flops))
         rec_num_key(w, "flops", layout->flops);
-    graph_pass_key(layout->graph, "peak", w);
+    graph_pass_key(layout->where.graph, "peak", w);
     rec_end(w);
     return true;
 }
@@ -146,7 +148,7 @@ write_unfinished(void *context, const struct sim_done *done, double time,
     graph_begin_block(w, &done->job, time, "unfinished", done->graph);
     if (done->layout) {
         rec_num_key(w, "start", done->start);
-        rec_uint_key(w, "servers", done->layout->nslots);
+        rec_uint_key(w, "servers", done->layout->where.nslots);
         rec_num_key(w, "busy", busy_share(done));
     }
     rec_end(w);
@@ -162,7 +164,7 @@ run(struct cli *cli, const struct sim_args *args)
                                        args->timeline_given ? write_timeline : NULL,
                                    .context = cli};
     struct sim_replay *replay = NULL;
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     double until, layouts;
@@ -171,7 +173,7 @@ run(struct cli *cli, const struct sim_args *args)
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
               cli_open_filter(cli) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
-              sim_clock_add(&clock, &sim_replay_model, replay, &cli->err);
+              event_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
     if (ok) {
         sim_replay_keep(replay, layouts < (double)SIZE_MAX ? (size_t)layouts : SIZE_MAX);
@@ -179,13 +181,13 @@ run(struct cli *cli, const struct sim_args *args)
                           graph_times_advice(cli, args->allow_zero_given, advice));
     }
     while (ok && (status = cli_next(cli, &rec)) > 0) {
-        taken = sim_clock_take(&clock, cli->reader, &rec, &cli->err);
+        taken = event_clock_take(&clock, cli->reader, &rec, &cli->err);
         if (taken == 0)
             rec_put_line(cli->writer, rec.line);
         ok = taken >= 0;
     }
-    ok = ok && status == 0 && sim_clock_end(&clock, until, &cli->err);
-    sim_clock_free(&clock);
+    ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
+    event_clock_free(&clock);
     sim_replay_free(replay);
     return ok;
 }

@@ -1,6 +1,7 @@
 /* What the models of training on spot instances share: runs, options, accounts. */
 #include "sim_training.h"
 
+#include "rampipe/event.h"
 #include "rampipe/random.h"
 #include "rampipe/train.h"
 
@@ -27,7 +28,7 @@ training_read(struct training *t, const struct training_options *options)
 /* A run, and its clock. */
 struct run {
     void *model;
-    struct sim_clock clock;
+    struct event_clock clock;
     bool begun; /* the model took a record */
 };
 
@@ -43,13 +44,13 @@ static bool
 begin(struct training *t, struct run *run)
 {
     *run = (struct run){t->new_run(t, next_seed(t)), {0}, false};
-    return run->model && sim_clock_add(&run->clock, t->model, run->model, &t->cli->err);
+    return run->model && event_clock_add(&run->clock, t->model, run->model, &t->cli->err);
 }
 
 static void
 forget(struct training *t, struct run *run)
 {
-    sim_clock_free(&run->clock);
+    event_clock_free(&run->clock);
     t->free_run(run->model);
     *run = (struct run){.model = NULL};
 }
@@ -58,7 +59,7 @@ static bool
 finish(struct training *t, struct run *run)
 {
     bool ok = (run->model || begin(t, run)) &&
-              sim_clock_end(&run->clock, t->until, &t->cli->err);
+              event_clock_end(&run->clock, t->until, &t->cli->err);
     t->runs += run->begun;
     forget(t, run);
     return ok && cli_change_provenance(t->cli, "seed", next_seed(t));
@@ -76,7 +77,7 @@ take(struct training *t, struct run *run, const struct rec *rec)
     else if (rec->type != REC_COMMENT) {
         if (!run->model && !begin(t, run))
             return false;
-        taken = sim_clock_take(&run->clock, t->cli->reader, rec, &t->cli->err);
+        taken = event_clock_take(&run->clock, t->cli->reader, rec, &t->cli->err);
     }
     run->begun = run->begun || taken > 0;
     if (taken == 0)

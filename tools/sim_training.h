@@ -3,7 +3,7 @@
 #define RAMPIPE_SIM_TRAINING_H
 
 #include "rampipe/cli.h"
-#include "rampipe/sim.h"
+#include "rampipe/event.h"
 
 /* The values of the options of tools/sim_training.ggo, as the user gave them. */
 struct training_options {
@@ -31,7 +31,7 @@ struct training {
     size_t victims;
     double price, on_demand_price; /* US$ an instance-hour */
 
-    const struct sim_model *model;
+    const struct event_model *model;
     /* Makes a run of the model, which free_run() frees. NULL: cli->err says why. */
     void *(*new_run)(struct training *training, uint32_t seed);
     void (*free_run)(void *run);

@@ -36,7 +36,7 @@ struct drawing {
     struct rng_arrivals *arrivals;
     struct rng_dist *steps, *deadline;
     struct rng *choice; /* draws graphs */
-    struct graph graph; /* the one that is being read */
+    struct graph_reading reading;
     struct pool_graph *pool;
     size_t npool, room;
     struct rec_arena arena;
@@ -123,16 +123,13 @@ read_options(struct drawing *d, const struct tracegen_jobs_args *args)
 }
 
 static bool
-end_graph(struct drawing *d)
+add_to_pool(void *context, const struct graph *graph, struct rec_error *err)
 {
-    struct rec_error *err = &d->cli->err;
-    if (!d->graph.open)
-        return true;
-    if (!graph_close(&d->graph, err) ||
-        !rec_grow(&d->pool, &d->room, d->npool + 1, sizeof *d->pool, err))
+    struct drawing *d = context;
+    if (!rec_grow(&d->pool, &d->room, d->npool + 1, sizeof *d->pool, err))
         return false;
-    d->pool[d->npool].id = rec_arena_copy(&d->arena, rec_str(d->graph.id), err);
-    d->pool[d->npool].sequential = graph_sequential(&d->graph);
+    d->pool[d->npool].id = rec_arena_copy(&d->arena, rec_str(graph->id), err);
+    d->pool[d->npool].sequential = graph_sequential(graph);
     return d->pool[d->npool++].id != NULL;
 }
 
@@ -140,16 +137,15 @@ static bool
 take(struct drawing *d, const struct rec *rec)
 {
     struct cli *cli = d->cli;
+    enum graph_taken taken;
     if (rec->type == REC_JOB)
         return rec_reader_fail(cli->reader, &cli->err,
                                "the stream has jobs already (%spd2graph --no-job makes "
                                "one that has none)",
                                cli->prefix);
-    if (!graph_continues(rec) && !end_graph(d))
+    if (!graph_reading_take(&d->reading, cli->reader, rec, &taken, &cli->err))
         return false;
     rec_put_line(cli->writer, rec->line);
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
-        return graph_read(&d->graph, cli->reader, rec, &cli->err);
     return true;
 }
 
@@ -247,19 +243,19 @@ write_jobs(struct drawing *d)
 static bool
 run(struct cli *cli, const struct tracegen_jobs_args *args)
 {
-    struct drawing d = {.cli = cli};
+    struct drawing d = {.cli = cli, .reading.whole = add_to_pool, .reading.context = &d};
     struct rec rec;
     int status = 0;
     bool ok = read_options(&d, args) && cli_open_filter(cli);
 
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&d, &rec);
-    ok = ok && status == 0 && end_graph(&d) && write_jobs(&d);
+    ok = ok && status == 0 && graph_reading_end(&d.reading, &cli->err) && write_jobs(&d);
     rng_arrivals_free(d.arrivals);
     rng_dist_free(d.steps);
     rng_dist_free(d.deadline);
     rng_free(d.choice);
-    graph_free(&d.graph);
+    graph_reading_free(&d.reading);
     rec_arena_free(&d.arena);
     free(d.pool);
     free(d.order);

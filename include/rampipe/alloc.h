@@ -83,12 +83,10 @@ struct alloc_placer; /* a cluster, and the job that is being placed on it */
 struct alloc_heuristic {
     const char *name; /* as users write it; NULL ends the table */
     /* Places the plan with the functions of lib/alloc/placer.h. If it fails, the caller
-     * ignores what it has placed. */
+     * ignores what it has placed. The same plan on the same free servers always gets the
+     * same placement, so that it may be remembered. */
     enum alloc_outcome (*place)(struct alloc_placer *placer,
                                 const struct alloc_plan *plan);
-    /* The same plan on the same free servers always gets the same placement, so it may be
-     * remembered. A heuristic that is not pure draws from alloc_placer_rng(). */
-    bool pure;
     /* A unit may go to any free block of the cluster, and takes the first one. */
     bool whole;
     /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
@@ -102,7 +100,6 @@ struct alloc_placer_options {
     struct net_cluster cluster;              /* of kind ramp */
     const struct alloc_heuristic *heuristic; /* borrowed */
     uint32_t meta[3];                        /* shape of a meta-block: C, R, S */
-    uint32_t seed;                           /* of heuristics that are not pure */
 };
 
 /** NULL: *err. */
@@ -110,8 +107,6 @@ struct alloc_placer *alloc_placer_new(const struct alloc_placer_options *options
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `placer` may be NULL. */
 void alloc_placer_free(struct alloc_placer *placer);
-/** For heuristics that are not pure. */
-struct rng *alloc_placer_rng(struct alloc_placer *placer);
 
 /** A placement. The placer owns the arrays; they are valid until its next use. */
 struct alloc_placement {

@@ -36,22 +36,6 @@ struct chakra_counts {
     uint64_t alone;    /* collectives without a duration of which one member is here */
 };
 
-/** Where the ops of a graph lie, and which of them runs first. Free it with
- * chakra_layout_free(). */
-struct chakra_layout {
-    const char *id; /* borrowed */
-    uint32_t nslots;
-    /* owned, with one entry for each op: */
-    uint32_t *slot;
-    uint32_t *order;  /* the ops in the order of their place records */
-    double *priority; /* higher runs first; NAN: it has none */
-};
-
-void chakra_layout_free(struct chakra_layout *layout);
-/** Writes layout and place records. */
-void chakra_layout_write(const struct chakra_layout *layout, const struct graph *graph,
-                         struct rec_writer *writer);
-
 /* ---- reading ------------------------------------------------------------- */
 
 /** The traces of several ranks. */
@@ -67,18 +51,18 @@ void chakra_traces_free(struct chakra_traces *traces);
 bool chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
                  struct rec_error *err) REC_MUST_CHECK;
 /**
- * Makes one graph (closed) of all files that were read, and its layout, which points into
- * `traces`. May be called once. `name` is the name of the graph and its model if the
- * files have none; those of chakra_write() have one. Op R.N is node N of rank R. The
- * members of a collective start together: a join op waits for all deps of all members. If
- * no member has a duration, each member sends the next one in the group as many bytes as
- * in a ring algorithm; comm_size is the size of what one member puts in. REC_DATA: the
- * members of such a collective put in different sizes (in an all-to-all or scatter they
- * may).
+ * Makes one graph (closed) of all files that were read, and its layout, which the caller
+ * frees, before the graph. May be called once. `name` is the name of the graph and its
+ * model if the files have none; those of chakra_write() have one. Op R.N is node N of
+ * rank R. The members of a collective start together: a join op waits for all deps of all
+ * members. If no member has a duration, each member sends the next one in the group as
+ * many bytes as in a ring algorithm; comm_size is the size of what one member puts in.
+ * REC_DATA: the members of such a collective put in different sizes (in an all-to-all or
+ * scatter they may).
  */
 bool chakra_build(struct chakra_traces *traces, const char *name,
                   enum chakra_server server, struct graph *graph,
-                  struct chakra_layout *layout, struct chakra_counts *counts,
+                  struct graph_layout *layout, struct chakra_counts *counts,
                   struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- writing ------------------------------------------------------------- */
@@ -89,7 +73,7 @@ struct chakra_plan;
 /** The graph must be closed, and the layout must place all its ops; both are borrowed.
  * NULL: out of memory. */
 struct chakra_plan *chakra_plan_new(const struct graph *graph,
-                                    const struct chakra_layout *layout,
+                                    const struct graph_layout *layout,
                                     struct rec_error *err) REC_MUST_CHECK;
 /** `plan` may be NULL. */
 void chakra_plan_free(struct chakra_plan *plan);

@@ -119,13 +119,10 @@ uint32_t graph_find(const struct graph *graph, struct rec_str id);
 
 /**
  * Takes a record: `graph` opens it (an open one must be closed before), op and dep are
- * added. The caller closes the graph at the next record of another known type.
+ * added. The caller closes the graph at the next record that is not rec_continues().
  */
 bool graph_read(struct graph *graph, const struct rec_reader *reader,
                 const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** False if the record ends the graph that is open: a record of a known type other than
- * op and dep. Comments and records of unknown types may stand inside a graph. */
-bool graph_continues(const struct rec *rec);
 /** Writes graph, op and dep records. */
 void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes a job that trains the graph for `steps` steps, arrives at 0 and has no
@@ -190,11 +187,91 @@ bool graph_jobs_read(struct graph_jobs *jobs, const struct graph_store *store,
                      struct graph_job *job, struct rec_error *err) REC_MUST_CHECK;
 void graph_jobs_free(struct graph_jobs *jobs);
 
+/* ---- how a tool takes graphs and jobs ------------------------------------ */
+
+/** What a record was to a reading. */
+enum graph_taken {
+    GRAPH_NOT_TAKEN, /* not part of a graph, and no job: the caller must deal with it */
+    GRAPH_PART_TAKEN,
+    GRAPH_JOB_TAKEN /* a job, which is in `job` */
+};
+
+/**
+ * The graphs and jobs of a stream, for a tool that goes through it once. Starts as {0},
+ * but for the options.
+ */
+struct graph_reading {
+    /* Called with each graph as soon as it is closed; it is freed afterwards. NULL: all
+     * are kept in `store`, and jobs must refer to graphs there. */
+    bool (*whole)(void *context, const struct graph *graph, struct rec_error *err);
+    void *context;
+    struct graph_store store; /* its `advice` is used in both cases */
+    struct graph graph;       /* with `whole`: the graph that is open */
+    struct rec_map ids; /* with `whole`: id of a graph -> 0, 1, ... in their order */
+    uint32_t nhanded;   /* graphs in `ids` */
+    struct rec_arena names;
+    struct graph_jobs jobs;
+    struct graph_job job; /* of the last job record; its texts are views */
+};
+
+/**
+ * Takes the next record, of any type. Before a record that does not continue the open
+ * graph, the graph is closed. *taken says what the record was. False: *err.
+ */
+bool graph_reading_take(struct graph_reading *reading, const struct rec_reader *reader,
+                        const struct rec *rec, enum graph_taken *taken,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** No more records come: closes the graph that is open, if any. */
+bool graph_reading_end(struct graph_reading *reading,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Frees all graphs and jobs. The reading can be used again, with the same options. */
+void graph_reading_free(struct graph_reading *reading);
+
 /** Writes the block record of a job that is turned away, except for rec_end(), so that
  * the caller may add keys. `graph` is the alternative that was tried or would have been
  * tried; NULL: it is not known. */
 void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
                        double time, const char *cause, const struct graph *graph);
+
+/* ---- layouts ------------------------------------------------------------- */
+
+/** Where the ops of a graph go, and which of them goes first on its slot. */
+struct graph_layout {
+    char *id;                  /* owned; "": no name yet */
+    const struct graph *graph; /* borrowed, closed */
+    uint32_t nslots;
+    uint32_t *slot;   /* per op: 0 to nslots-1; REC_NONE: not placed yet */
+    uint32_t *placed; /* per op: its turn, counted from 0 */
+    double *priority; /* per op, higher first, NAN: none; NULL: no op has one */
+    uint32_t nplaced; /* ops placed so far */
+};
+
+/** Makes a layout in which no op is placed yet. The arrays are owned. */
+bool graph_layout_start(struct graph_layout *layout, struct rec_str id,
+                        const struct graph *graph, uint32_t nslots,
+                        struct rec_error *err) REC_MUST_CHECK;
+void graph_layout_free(struct graph_layout *layout);
+/** Gives the layout another name. */
+bool graph_layout_name(struct graph_layout *layout, struct rec_str id,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Places an op, as the next one. */
+void graph_layout_place(struct graph_layout *layout, uint32_t op, uint32_t slot);
+/** Gives an op a priority. */
+bool graph_layout_prefer(struct graph_layout *layout, uint32_t op, double priority,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** REC_DATA: an op is not placed; the message names it. */
+bool graph_layout_check(const struct graph_layout *layout,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** Lists the ops in the order of their turns, order[nops]. All ops are placed. */
+void graph_layout_order(const struct graph_layout *layout, uint32_t *order);
+/** Writes the layout record, and place records in the order of turns. All ops are
+ * placed. */
+bool graph_layout_write(const struct graph_layout *layout, struct rec_writer *writer,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** Writes the alloc record of a job up to its servers, which the caller adds before
+ * rec_end(). `time` is when it starts, seconds. */
+void graph_begin_alloc(struct rec_writer *writer, struct rec_str job,
+                       const struct graph_layout *layout, double time);
 
 /* ---- references among the records of a stream ---------------------------- */
 
@@ -204,10 +281,7 @@ struct graph_said {
     /* Of job, alloc and block: a number of the caller's, which is kept with the job until
      * it starts or is blocked; NULL: the job is not kept. */
     uint32_t *tag;
-    uint32_t graph;  /* of a layout: index in the store */
     uint32_t layout; /* of an alloc: number of its layout, counted from 0 in the stream */
-    uint32_t op;     /* of a place: index in the graph */
-    uint32_t slot;   /* of a place: its slot; of a layout: how many slots it has */
     double time;     /* of alloc and block, seconds */
 };
 
@@ -216,11 +290,15 @@ struct graph_said {
  * record comes after what it refers to, nothing comes twice, time does not run backwards,
  * every op of a graph is placed once, a job starts or is turned away once. Servers are
  * only names here. Memory grows with the graphs, the layouts, and the jobs that wait; of
- * other jobs struct rec_ids remembers the ids. Starts as {0} except for the two options.
+ * other jobs struct rec_ids remembers the ids. Starts as {0} except for the options.
  */
 struct graph_stream {
     bool await;   /* option: jobs need an alloc or a block even without a cluster */
     bool servers; /* option: the servers of an alloc must have different names */
+    /* Option: called with each layout when all its places have come. It may take the
+     * layout over: it then leaves {0}. NULL: layouts are only checked. */
+    bool (*laid)(void *context, struct graph_layout *layout, struct rec_error *err);
+    void *context;
 
     struct graph_store store;
     struct graph_jobs jobs;
@@ -229,14 +307,12 @@ struct graph_stream {
     bool arrived;   /* a job has come */
     double now;     /* time of the last job, alloc or block, seconds */
 
-    struct graph_layout *layout;
+    struct graph_known *layout; /* what is remembered of each layout */
     size_t nlayouts, layout_room;
-    struct rec_map layouts; /* id -> index in layout[] */
-    struct rec_arena names; /* ids of layouts */
-    bool placing;           /* the places of the last layout are being read */
-    bool forgets;           /* graph_stream_forget() has been called */
-    uint32_t *slot; /* per op of the last layout's graph; REC_NONE: not placed yet */
-    size_t slot_room;
+    struct rec_map layouts;   /* id -> index in layout[] */
+    struct rec_arena names;   /* ids of layouts */
+    struct graph_layout open; /* the layout whose places are being read; or id NULL */
+    bool forgets;             /* graph_stream_forget() has been called */
 
     struct graph_waiting *waiting; /* jobs neither started nor turned away, and gaps */
     uint32_t *gap;                 /* indexes of unused entries of waiting[] */
@@ -259,10 +335,6 @@ bool graph_stream_end(struct graph_stream *stream, struct rec_error *err) REC_MU
 bool graph_stream_decided(const struct graph_stream *stream,
                           struct rec_error *err) REC_MUST_CHECK;
 void graph_stream_free(struct graph_stream *stream);
-
-/** Checks that every op has a slot that is not REC_NONE; `layout` is for the message. */
-bool graph_check_placed(const struct graph *graph, const char *layout,
-                        const uint32_t *slot, struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- walking ------------------------------------------------------------- */
 

@@ -96,6 +96,10 @@ bool net_parse_server(const struct net_cluster *cluster, struct rec_str name,
 bool net_read(const struct rec_reader *reader, const struct rec *rec,
               struct net_cluster *cluster, struct rec_error *err) REC_MUST_CHECK;
 void net_write(const struct net_cluster *cluster, struct rec_writer *writer);
+/** Adds a field with the names of n servers to the record being written; `server` NULL:
+ * servers 0 to n-1. */
+void net_servers_field(const struct net_cluster *cluster, const uint32_t *server,
+                       uint32_t n, struct rec_writer *writer);
 
 /**
  * Describes how n servers lie to each other by net_geometry_numbers() numbers. Two lists

@@ -297,7 +297,8 @@ enum rec_type {
     REC_MARK,
 #define REC_ROW(type, ...) REC_##type,
 #include "rampipe/record_table.h"
-    REC_NTYPES
+    REC_NTYPES,
+    REC_ALONE = REC_OTHER /* in the table: the record is part of no other */
 };
 
 /** What a field or the value of a key holds; the checker enforces it. */
@@ -333,6 +334,8 @@ struct rec_spec {
     const char *about;   /* one or two sentences, with units */
     const char *example; /* a valid record; NULL if the rows of its kinds have them */
     enum rec_type type;
+    enum rec_type whole; /* the type of the record that it is a part of, and stands
+                             behind; REC_ALONE: of none */
     const struct rec_field_spec *fields; /* the fixed fields, in order */
     size_t nfields;
     const struct rec_field_spec *keys; /* the known keys (others may appear) */
@@ -364,6 +367,22 @@ struct rec {
     const struct rec_str *field; /* field[0] is the type */
     size_t nfields;
 };
+
+/** Is it a record of type `whole`, or a part of one: of REC_GRAPH also op and dep. */
+static inline bool
+rec_is_part(const struct rec *rec, enum rec_type whole)
+{
+    return rec->type == whole || (rec->spec && rec->spec->whole == whole);
+}
+
+/** Does a record of type `whole` that is open stay so: is this one a part of it, or a
+ * comment or record of an unknown type, which may stand anywhere? */
+static inline bool
+rec_continues(const struct rec *rec, enum rec_type whole)
+{
+    return rec->type == REC_COMMENT || rec->type == REC_OTHER ||
+           (rec->type != whole && rec_is_part(rec, whole));
+}
 
 /** How a reader treats its input. */
 struct rec_reader_options {

@@ -1,7 +1,7 @@
 /*
  * rampipe/record_table.h - the table of records: a new record is one row here.
  *
- *     REC_ROW(ENUMERATOR, "word", "about", "example", FIELDS, KEYS)
+ *     REC_ROW(ENUMERATOR, WHOLE, "word", "about", "example", FIELDS, KEYS)
  *     REC_KIND_ROW(ENUMERATOR, kind, "about", "example", FIELDS, KEYS)
  *
  * FIELDS are REC_FIELD("NAME", KIND, "about") one after the other, the fixed fields in
@@ -12,6 +12,9 @@
  * A type whose fields or keys depend on its first field has, behind its row (with no
  * example), a row for each value of that field. Such a row has all the fields again; the
  * keys of the type's row belong to every kind.
+ *
+ * WHOLE is the type of the record that this one belongs to and stands behind, or ALONE:
+ * tools that gather, hold back or consume a graph do so with all its parts.
  *
  * Included by record.h (the enumerators) and lib/record/schema.c (the rows), which define
  * the macros. rampipe(5), reccheck and the tests read what comes of it.
@@ -25,7 +28,7 @@
 
 /* clang-format off */
 
-REC_ROW(GRAPH, "graph",
+REC_ROW(GRAPH, ALONE, "graph",
     "Opens a computation graph; its op and dep records follow without other records "
     "between them.",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
@@ -54,7 +57,7 @@ REC_ROW(GRAPH, "graph",
           "of done)")
     REC_KEY("demand_bytes", AMOUNT, "sum of BYTES over all deps before partitioning"))
 
-REC_ROW(OP, "op",
+REC_ROW(OP, GRAPH, "op",
     "An operation: one layer of the network in one direction, or one part of it.",
     "op\tvgg16/4\t2a\tforward\t0.0056\t206000000\ttype=Conv2d\tpair=81a\tof=2\tpart=1/4\t"
     "flops=2.96e10\tmoved=1.6e8\tclass=convolution\tgemm=1x802816x64x576",
@@ -95,7 +98,7 @@ REC_ROW(OP, "op",
     REC_KEY("group", TEXT,
           "the process group of the collective; without it, all processes"))
 
-REC_ROW(DEP, "dep",
+REC_ROW(DEP, GRAPH, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",
     "dep\tvgg16/4\t2a\t3b\t103000000",
     REC_FIELD("GRAPH", ID, "its graph")
@@ -108,7 +111,7 @@ REC_ROW(DEP, "dep",
           "sync: an exchange among the parts of a backward op; only the end of the step "
           "waits for it"))
 
-REC_ROW(JOB, "job",
+REC_ROW(JOB, ALONE, "job",
     "A request to train: the first of GRAPHs that fits is run for STEPS steps.",
     "job\t7\tvgg16/8,vgg16/4\t1000\t50\t9321.8",
     REC_FIELD("ID", ID, "its name, unique in the stream")
@@ -119,7 +122,7 @@ REC_ROW(JOB, "job",
           "longest acceptable completion time, seconds from arrival; inf: any"),
 )
 
-REC_ROW(DEVICE, "device",
+REC_ROW(DEVICE, ALONE, "device",
     "The peak rates of a processor. If two records have one name, the later one counts.",
     "device\ta100\t2.039e12\t8e10\tfp32=1.95e13\ttf32=1.56e14\tfp16=3.12e14\t"
     "bf16=3.12e14\t"
@@ -135,7 +138,7 @@ REC_ROW(DEVICE, "device",
     REC_KEY("bf16", AMOUNT, "likewise")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
-REC_ROW(REACH, "reach",
+REC_ROW(REACH, ALONE, "reach",
     "Which share of a device's peak the ops of a class reach. For class memory it is a "
     "share of the bandwidth, which also holds for the bytes that ops of other classes "
     "move. A record of the very device goes before one of any device, then one of the "
@@ -151,7 +154,7 @@ REC_ROW(REACH, "reach",
           "half, quarter, ... is rounded up to that")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
-REC_ROW(FIT, "fit",
+REC_ROW(FIT, ALONE, "fit",
     "The largest batch with which training a graph fits into the memory of a server, "
     "footprint(1).",
     "fit\tgpt2-xl\t18\t77971213312\tlimit=80000000000\tweights=3115222400\t"
@@ -172,7 +175,7 @@ REC_ROW(FIT, "fit",
           "the optimizer; without it MEMORY follows the published rule, see "
           "footprint(1)"))
 
-REC_ROW(CLUSTER, "cluster",
+REC_ROW(CLUSTER, ALONE, "cluster",
     "The cluster that follows. Its fields depend on KIND.",
     NULL,
     REC_FIELD("KIND", ID, "ramp"),
@@ -192,7 +195,7 @@ REC_KIND_ROW(CLUSTER, ramp,
           "bandwidth of a transceiver in a collective: published (bandwidth/C/C, the "
           "default) or node (bandwidth/C)"))
 
-REC_ROW(LAYOUT, "layout",
+REC_ROW(LAYOUT, ALONE, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "
     "once and used by every alloc that fits it.",
     "layout\tL1\tvgg16/4\t4",
@@ -201,7 +204,7 @@ REC_ROW(LAYOUT, "layout",
     REC_FIELD("SLOTS", COUNT, "how many servers it needs"),
 )
 
-REC_ROW(PLACE, "place",
+REC_ROW(PLACE, LAYOUT, "place",
     "One op of a layout. Among equal ops of one server, the one placed later runs first.",
     "place\tL1\t2a\t0",
     REC_FIELD("LAYOUT", ID, "its layout")
@@ -210,7 +213,7 @@ REC_ROW(PLACE, "place",
     REC_KEY("priority", NUMBER,
           "higher runs first on its server; without it the shortest op runs first"))
 
-REC_ROW(ALLOC, "alloc",
+REC_ROW(ALLOC, ALONE, "alloc",
     "A job starts: GRAPH, laid out as LAYOUT, on these servers.",
     "alloc\t7\tvgg16/4\tL1\t1000\t0-0-0,0-1-0,1-0-0,1-1-0",
     REC_FIELD("JOB", ID, "the job")
@@ -222,7 +225,7 @@ REC_ROW(ALLOC, "alloc",
           "number of parts that each op was to be split into, if it is not the number of "
           "servers"))
 
-REC_ROW(BLOCK, "block",
+REC_ROW(BLOCK, ALONE, "block",
     "A job is turned away. CAUSE: no_servers (no server is free), no_block (no block of "
     "free servers has a legal shape), no_memory (such blocks have too little memory), "
     "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
@@ -255,13 +258,13 @@ REC_ROW(BLOCK, "block",
     REC_KEY("demand_memory", AMOUNT, "as in done")
     REC_KEY("demand_bytes", AMOUNT, "as in done"))
 
-REC_ROW(POLICY, "policy",
+REC_ROW(POLICY, ALONE, "policy",
     "The heuristic by which jobs were placed when a learned chooser was trained.",
     "policy\tcompact",
     REC_FIELD("HEURISTIC", ID, "first-fit, block, compact"),
 )
 
-REC_ROW(EXPERT, "expert",
+REC_ROW(EXPERT, ALONE, "expert",
     "An expert of a learned chooser. The weights that follow are those of this expert. "
     "The expert decides whose four features are nearest to those of the jobs so far.",
     "expert\t1\tload=0.6\tneed=0.02\tspread=0.06\tvariation=0",
@@ -271,7 +274,7 @@ REC_ROW(EXPERT, "expert",
     REC_KEY("spread", NUMBER, "the same")
     REC_KEY("variation", NUMBER, "the same"))
 
-REC_ROW(WEIGHT, "weight",
+REC_ROW(WEIGHT, ALONE, "weight",
     "A weight of a learned chooser: the factor of a feature, or of the output of a "
     "hidden unit.",
     "weight\tload-left\t-1.25",
@@ -281,7 +284,7 @@ REC_ROW(WEIGHT, "weight",
           "the hidden unit that the product is added to; without it, the product is "
           "added to the score"))
 
-REC_ROW(OFFER, "offer",
+REC_ROW(OFFER, ALONE, "offer",
     "Sent to an agent before ask: an alternative of the job. One that can start has a "
     "key for each feature of a learned chooser; one that cannot has cause=.",
     "offer\t7\tvgg16/4\t4\t4\t172.77\t9638.7\tone=1\tservers=0.125\tslack=0.93",
@@ -296,7 +299,7 @@ REC_ROW(OFFER, "offer",
     REC_KEY("cause", ID,
           "why it cannot start: no_servers, no_block, no_memory or deadline"))
 
-REC_ROW(ASK, "ask",
+REC_ROW(ASK, ALONE, "ask",
     "Sent to an agent, which answers what is done with the job. The alternatives (offer) "
     "come before it, in order of preference.",
     "ask\t7\t1000\tmodel=vgg16\tarrival=1000\tsteps=50\tsequential=690.5\t"
@@ -313,7 +316,7 @@ REC_ROW(ASK, "ask",
     REC_KEY("running", COUNT, "jobs that run")
     REC_KEY("waiting", COUNT, "jobs that wait, with this one if it has waited"))
 
-REC_ROW(ANSWER, "answer",
+REC_ROW(ANSWER, ALONE, "answer",
     "An agent's answer to ask: the alternative that the job starts on.",
     "answer\t7\tvgg16/4",
     REC_FIELD("JOB", ID, "the job that was asked about")
@@ -324,7 +327,7 @@ REC_ROW(ANSWER, "answer",
           "the cause of a refusal: policy (also without this key), or no_servers, with "
           "which the job may wait"))
 
-REC_ROW(DONE, "done",
+REC_ROW(DONE, ALONE, "done",
     "A job is complete. step, comm, comp, busy and sequential are those of one training "
     "step; comm and comp are the times during which something was sent and something was "
     "computed, and overlap counts in both.",
@@ -368,7 +371,7 @@ REC_ROW(DONE, "done",
           "flops=")
     REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most"))
 
-REC_ROW(RUN, "run",
+REC_ROW(RUN, ALONE, "run",
     "An op ran on a server (first step; a preempted op has several).",
     "run\t7\t2a\t0-0-0\t1000\t1000.5\tpass=forward\ttype=Conv2d",
     REC_FIELD("JOB", ID, "the job")
@@ -380,7 +383,7 @@ REC_ROW(RUN, "run",
     REC_KEY("type", TEXT, "that of the op, if it has one")
     REC_KEY("label", TEXT, "that of the op, if it has one"))
 
-REC_ROW(SEND, "send",
+REC_ROW(SEND, ALONE, "send",
     "Data moved between two servers (first step).",
     "send\t7\t2a\t3b\t0-0-0\t0-1-0\t1000.5\t1000.6\t1024",
     REC_FIELD("JOB", ID, "the job")
@@ -393,7 +396,7 @@ REC_ROW(SEND, "send",
     REC_FIELD("BYTES", AMOUNT, "bytes"),
 )
 
-REC_ROW(TRACE, "trace",
+REC_ROW(TRACE, ALONE, "trace",
     "Opens a trace of a spot cluster that was observed from START to END; its add and "
     "preempt records follow.",
     "trace\t0\t21300\tinstances=32",
@@ -402,21 +405,21 @@ REC_ROW(TRACE, "trace",
     REC_KEY("instances", COUNT,
           "instances at START; 0: there are only those that are added at START"))
 
-REC_ROW(ADD, "add",
+REC_ROW(ADD, ALONE, "add",
     "Instances come. Records of a trace are in order of time.",
     "add\t60\t2\tids=node7,node8",
     REC_FIELD("TIME", AMOUNT, "seconds")
     REC_FIELD("COUNT", COUNT, "how many"),
     REC_KEY("ids", NAMES, "their names"))
 
-REC_ROW(PREEMPT, "preempt",
+REC_ROW(PREEMPT, ALONE, "preempt",
     "Instances are taken away.",
     "preempt\t780\t5",
     REC_FIELD("TIME", AMOUNT, "seconds")
     REC_FIELD("COUNT", COUNT, "how many"),
     REC_KEY("ids", NAMES, "which ones"))
 
-REC_ROW(MODEL, "model",
+REC_ROW(MODEL, ALONE, "model",
     "Figures that a random trace is drawn from.",
     NULL,
     REC_FIELD("KIND", ID, "spot")
@@ -463,7 +466,7 @@ REC_KIND_ROW(MODEL, spot,
     REC_KEY("preempt_counts", TEXT, "instances in a preemption, a list")
     REC_KEY("add_counts", TEXT, "instances in an addition, a list"))
 
-REC_ROW(TRAIN, "train",
+REC_ROW(TRAIN, ALONE, "train",
     "An event of a training run. EVENT step: ID iterations are done and the next starts. "
     "reconfig (elastic): loss or growth number ID, after which SIZE of the instances "
     "that trained are left. The redundant model has also add, ready, remove, fatal, "
@@ -483,7 +486,7 @@ REC_ROW(TRAIN, "train",
     REC_KEY("fatal", COUNT, "fatal failures so far")
     REC_KEY("status", TEXT, "STOPPED, RENDEZVOUS or RUNNING"))
 
-REC_ROW(STATE, "state",
+REC_ROW(STATE, ALONE, "state",
     "The instances of a training run from TIME on.",
     "state\t240\t32\t15\t0\tphase=reconfiguring",
     REC_FIELD("TIME", AMOUNT, "seconds")
@@ -492,7 +495,7 @@ REC_ROW(STATE, "state",
     REC_FIELD("PREPARING", COUNT, "instances that are not ready yet"),
     REC_KEY("phase", TEXT, "training, degraded, reconfiguring or stalled"))
 
-REC_ROW(ACCOUNT, "account",
+REC_ROW(ACCOUNT, ALONE, "account",
     "Where the time of a training run went. STATE useful: iterations that count; wasted: "
     "iterations lost and done again; reconfiguring; stalled: too few instances.",
     "account\tuseful\t632\t24860",
@@ -501,7 +504,7 @@ REC_ROW(ACCOUNT, "account",
     REC_FIELD("INSTANCE_SECONDS", AMOUNT, "of all instances, in this state"),
 )
 
-REC_ROW(TRAINED, "trained",
+REC_ROW(TRAINED, ALONE, "trained",
     "The end of a training run. Instance times are those of the whole run.",
     NULL,
     REC_FIELD("MODEL", ID, "elastic or redundant")
@@ -558,7 +561,7 @@ REC_KIND_ROW(TRAINED, redundant,
     REC_KEY("average_performance", AMOUNT, "samples/s, from first to last")
     REC_KEY("average_value", AMOUNT, "samples/s for a US$ an hour"))
 
-REC_ROW(BOUND, "bound",
+REC_ROW(BOUND, ALONE, "bound",
     "An upper bound of the number of jobs of a run that can start if no job waits, "
     "whichever alternatives are chosen.",
     "bound\t1000\t935.396201\table=1000\tservers=32",
@@ -569,7 +572,7 @@ REC_ROW(BOUND, "bound",
           "jobs that may be placed and meet their deadlines if no other job runs")
     REC_KEY("servers", COUNT, "servers in service"))
 
-REC_ROW(PROFILE, "profile",
+REC_ROW(PROFILE, ALONE, "profile",
     "Latency and throughput of one replica of a model on one kind of hardware, with "
     "batches of BATCH queries. The profiles of a model on a hardware are points of a "
     "curve; batches between two points are interpolated.",
@@ -581,14 +584,14 @@ REC_ROW(PROFILE, "profile",
     REC_FIELD("THROUGHPUT", AMOUNT, "queries/s, above 0"),
 )
 
-REC_ROW(PRICE, "price",
+REC_ROW(PRICE, ALONE, "price",
     "What a replica on a kind of hardware costs.",
     "price\tv100\t3",
     REC_FIELD("HARDWARE", ID, "the hardware")
     REC_FIELD("COST", AMOUNT, "US$ an hour, of one replica"),
 )
 
-REC_ROW(STAGE, "stage",
+REC_ROW(STAGE, ALONE, "stage",
     "A stage of a serving pipeline: a model behind a queue. If MODEL is -, queries pass "
     "at once: branches fork or join there.",
     "stage\tclassify\tresnet",
@@ -596,7 +599,7 @@ REC_ROW(STAGE, "stage",
     REC_FIELD("MODEL", ID, "its model, or -"),
 )
 
-REC_ROW(EDGE, "edge",
+REC_ROW(EDGE, ALONE, "edge",
     "Queries go from stage SRC to stage DST. A stage without an edge to it is entered "
     "from source, a stage without an edge from it leads to sink. Where branches join, a "
     "stage waits until the query has come over all those edges to the stage that it "
@@ -607,7 +610,7 @@ REC_ROW(EDGE, "edge",
     REC_KEY("p", FRACTION,
           "probability that a query at SRC takes it; without it, all do"))
 
-REC_ROW(CONFIG, "config",
+REC_ROW(CONFIG, ALONE, "config",
     "How a stage is run: REPLICAS of it on HARDWARE, each of which takes up to BATCH "
     "waiting queries at a time. With time= it changes REPLICAS and BATCH from that time "
     "on.",
@@ -625,7 +628,7 @@ REC_ROW(CONFIG, "config",
           "with time=: when the replicas that are new at that time were ordered, "
           "seconds; they are paid for from then on"))
 
-REC_ROW(ENVELOPE, "envelope",
+REC_ROW(ENVELOPE, ALONE, "envelope",
     "The arrivals that a pipeline was planned for: at most QUERIES arrive within any "
     "SECONDS.",
     "envelope\t0.25\t41\tresampled=48",
@@ -635,7 +638,7 @@ REC_ROW(ENVELOPE, "envelope",
           "the most within it in a sequence 20 times as long, made of "
           "pieces of the sample in random order"))
 
-REC_ROW(PLANNED, "planned",
+REC_ROW(PLANNED, ALONE, "planned",
     "The result of a planner; config records have the plan.",
     "planned\tcost\t8\tslo=0.3\tpercentile=99\tlatency=0.273\tthroughput=151.6\tlower=7",
     REC_FIELD("OBJECTIVE", ID, "cost (least cost) or throughput (most throughput)")
@@ -670,7 +673,7 @@ REC_ROW(PLANNED, "planned",
           "confidence interval of rate=, queries/s")
     REC_KEY("simulations", COUNT, "simulations that the search took"))
 
-REC_ROW(ARRIVALS, "arrivals",
+REC_ROW(ARRIVALS, ALONE, "arrivals",
     "How the queries that follow were drawn, so that they, or others like them, can be "
     "drawn again.",
     "arrivals\t1\trate=100\tcv=2",
@@ -686,7 +689,7 @@ REC_ROW(ARRIVALS, "arrivals",
     REC_KEY("shape", TEXT,
           "the numbers of that change, as the option of its name takes them"))
 
-REC_ROW(RUNG, "rung",
+REC_ROW(RUNG, ALONE, "rung",
     "The replicas and batches that a stage needs when RATE queries/s arrive at the "
     "pipeline. A tuner scales by these records. Records of one rate stand together, and "
     "rates ascend.",
@@ -700,14 +703,14 @@ REC_ROW(RUNG, "rung",
           "cost of the stage in a plan that is made for this rate alone, perhaps on "
           "other hardware, US$ an hour"))
 
-REC_ROW(QUERY, "query",
+REC_ROW(QUERY, ALONE, "query",
     "A query arrives at a serving pipeline. Queries are in order of time.",
     "query\tq7\t0.0812",
     REC_FIELD("ID", ID, "its name, unique in the run")
     REC_FIELD("TIME", AMOUNT, "when, seconds"),
 )
 
-REC_ROW(REPLY, "reply",
+REC_ROW(REPLY, ALONE, "reply",
     "A query has passed the pipeline.",
     "reply\tq7\t0.0812\t0.2801",
     REC_FIELD("ID", ID, "the query")
@@ -715,7 +718,7 @@ REC_ROW(REPLY, "reply",
     REC_FIELD("FINISH", LATER, "when its last branch was done, seconds"),
 )
 
-REC_ROW(DROP, "drop",
+REC_ROW(DROP, ALONE, "drop",
     "A query is dropped: it had waited too long when STAGE would have taken it.",
     "drop\tq8\t0.0812\t0.5812\tclassify",
     REC_FIELD("ID", ID, "the query")
@@ -724,7 +727,7 @@ REC_ROW(DROP, "drop",
     REC_FIELD("STAGE", ID, "where"),
 )
 
-REC_ROW(VISIT, "visit",
+REC_ROW(VISIT, ALONE, "visit",
     "A query went through a stage (with sim serve --trace).",
     "visit\tq7\tclassify\t0.0812\t0.09\t0.2168\t16",
     REC_FIELD("ID", ID, "the query")
@@ -735,7 +738,7 @@ REC_ROW(VISIT, "visit",
     REC_FIELD("BATCH", COUNT, "queries in the batch"),
 )
 
-REC_ROW(SERVED, "served",
+REC_ROW(SERVED, ALONE, "served",
     "What a stage did in a run, from START (the end of the warm-up, if there is one) to "
     "END.",
     "served\tclassify\t0\t503.2\thardware=v100\tbatch=16\tqueries=50001\tbatches=4297\t"
@@ -757,7 +760,7 @@ REC_ROW(SERVED, "served",
           "US$ an hour")
     REC_KEY("price", AMOUNT, "US$ an hour, of one replica"))
 
-REC_ROW(TASK, "task",
+REC_ROW(TASK, ALONE, "task",
     "A command. The results are as if the tasks were run one after the other; a task "
     "really waits only for those that it shares names with, as READS and WRITES say. "
     "These are names separated by commas, or - for none. A name is a path, dir/ for all "
@@ -787,7 +790,7 @@ REC_ROW(TASK, "task",
           "retries after a failure; without it the runner says how many")
     REC_KEY("ok", TEXT, "any: it counts as done whatever its exit status is"))
 
-REC_ROW(ATTEMPT, "attempt",
+REC_ROW(ATTEMPT, ALONE, "attempt",
     "A task was tried. Times count from the beginning of the run.",
     "attempt\tclean\t1\t0.002\t11.8\t0\tuser=11.2\tsystem=0.3\tmemory=104857600\thost=a\t"
     "began=1795219200.25",
@@ -813,7 +816,7 @@ REC_ROW(ATTEMPT, "attempt",
     REC_KEY("host", TEXT, "where")
     REC_KEY("began", AMOUNT, "when the run began, seconds since 1970"))
 
-REC_ROW(RUNNER, "runner",
+REC_ROW(RUNNER, ALONE, "runner",
     "In a log: a run of runtasks began, which wrote the records up to the next one of "
     "this type.",
     "runner\t5f0c1d2e3a4b5c6d\t8a6a4ad5-7d5e-4a0b-9d6e-0c1f2a3b4c5d\ta",
@@ -823,7 +826,7 @@ REC_ROW(RUNNER, "runner",
     REC_FIELD("HOST", TEXT, "the machine"),
 )
 
-REC_ROW(PROCESS, "process",
+REC_ROW(PROCESS, ALONE, "process",
     "In a log: the process of a task was started. It leads a process group of its own, "
     "and it and what it starts have RUN.NUMBER in RAMPIPE_TASK in their environment.",
     "process\tclean\t1\t4711\t86400.25",
@@ -833,7 +836,7 @@ REC_ROW(PROCESS, "process",
     REC_FIELD("STARTED", AMOUNT, "seconds since the machine was started"),
 )
 
-REC_ROW(FILE, "file",
+REC_ROW(FILE, ALONE, "file",
     "In a log: the state of a file when TASK had written it. If TASK is -, no task had "
     "written it before, and it is the state when a task began that reads or overwrites "
     "it (the next task record).",
@@ -852,19 +855,19 @@ REC_ROW(FILE, "file",
     REC_KEY("given", COUNT,
           "1: from here on this state counts as found, not as written by tasks"))
 
-REC_ROW(FENCE, "fence",
+REC_ROW(FENCE, ALONE, "fence",
     "Tasks after the fence begin when all tasks before it have ended.",
     "fence\tcollected",
     REC_FIELD("ID", ID, "its name"),
 )
 
-REC_ROW(CLIENT, "client",
+REC_ROW(CLIENT, ALONE, "client",
     "First of what a client sends to runtasks --listen: how its log is called.",
     "client\ttraining",
     REC_FIELD("NAME", ID, "1 to 64 of A-Z a-z 0-9 . _ -, not beginning with a dot"),
 )
 
-REC_ROW(ERROR, "error",
+REC_ROW(ERROR, ALONE, "error",
     "Last of what a client of runtasks --listen is told when its tasks could not all be "
     "taken, or the service cannot go on with them; no #end follows.",
     "error\ttraining:7: task 'a' comes twice",

@@ -28,9 +28,9 @@
 #ifndef RAMPIPE_SERVE_H
 #define RAMPIPE_SERVE_H
 
+#include "rampipe/event.h"
 #include "rampipe/random.h"
 #include "rampipe/record.h"
-#include "rampipe/sim.h"
 
 REC_BEGIN_DECLS
 
@@ -474,7 +474,7 @@ uint64_t serve_run_events(const struct serve_run *run);
  * which come before its queries, then queries and config records with time=. Other models
  * and the output see config and planned records, too.
  */
-extern const struct sim_model serve_model;
+extern const struct event_model serve_model;
 
 /* ---- planning ------------------------------------------------------------ */
 

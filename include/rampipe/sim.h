@@ -1,5 +1,5 @@
 /*
- * rampipe/sim.h - event simulation: the event queue, one training step, layouts, replay.
+ * rampipe/sim.h - simulation of jobs: one training step, layouts, replay.
  *
  * The model of sim_step(): each server runs one op at a time, the ready op of highest
  * priority, which preempts others. Each dep leaves at the end of its source and takes its
@@ -15,32 +15,12 @@
 #ifndef RAMPIPE_SIM_H
 #define RAMPIPE_SIM_H
 
+#include "rampipe/event.h"
 #include "rampipe/graph.h"
 #include "rampipe/net.h"
 #include "rampipe/record.h"
 
 REC_BEGIN_DECLS
-
-/* ---- the event queue ----------------------------------------------------- */
-
-/** An event. The owner of the queue gives the key its meaning; of equal times, the
- * smaller key comes first. */
-struct sim_event {
-    double time; /* seconds; not negative */
-    uint64_t key;
-};
-
-/** A priority queue, earliest first. Starts as {0}. */
-struct sim_queue {
-    struct sim_event *event; /* a heap of four children a node */
-    size_t n, room;
-};
-
-bool sim_queue_push(struct sim_queue *queue, struct sim_event event,
-                    struct rec_error *err) REC_MUST_CHECK;
-/** Takes the earliest event off; the queue must not be empty. */
-struct sim_event sim_queue_pop(struct sim_queue *queue);
-void sim_queue_free(struct sim_queue *queue);
 
 /* ---- one training step --------------------------------------------------- */
 
@@ -104,57 +84,8 @@ bool sim_stepping_end(struct sim_stepping *stepping, struct sim_step *step,
 /** `stepping` may be NULL. */
 void sim_stepping_free(struct sim_stepping *stepping);
 
-/* ---- models and their clock ---------------------------------------------- */
-
-struct sim_clock;
-
-/**
- * What a clock needs to know of a simulator; one row a model. `self` is the model's own
- * data.
- *
- *     take     takes a record. 1: it is the model's; 0: it is not, or others need it,
- *              too; -1: *err. Before it acts on a record of time t it calls
- *              sim_clock_reach(clock, t)
- *     next     the time of the model's next event, seconds; INFINITY: it has none
- *     advance  lets its events up to and at `time` happen
- *     end      time stops at `time`; INFINITY: no event is left
- *     close    no more records come. Returns the time at which the model ends, as its
- *              records say, seconds; INFINITY, or no such function: when no event is left
- */
-struct sim_model {
-    const char *name;
-    int (*take)(void *self, struct sim_clock *clock, const struct rec_reader *reader,
-                const struct rec *rec, struct rec_error *err);
-    double (*next)(void *self);
-    bool (*advance)(void *self, double time, struct rec_error *err);
-    bool (*end)(void *self, double time, struct rec_error *err);
-    double (*close)(void *self);
-};
-
-/** One clock for several models: the earliest event of all happens first; of equal times,
- * that of the model that was added first. Starts as {0}. */
-struct sim_clock {
-    struct sim_clocked *model; /* owned; sim_clock_free() */
-    size_t n, room;
-};
-
-/** `model` and `self` are borrowed. */
-bool sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self,
-                   struct rec_error *err) REC_MUST_CHECK;
-/** Lets all events of all models before `time` happen. */
-bool sim_clock_reach(struct sim_clock *clock, double time,
-                     struct rec_error *err) REC_MUST_CHECK;
-/** Gives a record to all models. 1: a model took it as its own; 0: none did; -1: *err. */
-int sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
-                   const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** To be called when no more records come: lets all events up to and at `time` happen, of
- * each model only those up to its own end; then ends the models. */
-bool sim_clock_end(struct sim_clock *clock, double time,
-                   struct rec_error *err) REC_MUST_CHECK;
-void sim_clock_free(struct sim_clock *clock);
-
 /** A step on a clock; `self` is a struct sim_stepping. */
-extern const struct sim_model sim_step_model;
+extern const struct event_model sim_step_model;
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -164,15 +95,9 @@ struct sim_cost {
     struct net_traffic traffic;
 };
 
-/** Where the ops of a graph go. Made by sim_layout_new(), filled, then sealed. */
+/** A layout that can be simulated, and what that cost so far. */
 struct sim_layout {
-    char *id;                  /* owned; "": none yet, see sim_layout_name() */
-    const struct graph *graph; /* borrowed */
-    uint32_t nslots;
-    uint32_t *slot;   /* per op; REC_NONE: not placed yet */
-    uint32_t *placed; /* per op: its number in the order of placing */
-    double *priority; /* per op, NAN: none; NULL if no op has one */
-    uint32_t nplaced;
+    struct graph_layout where;   /* of all ops */
     double memory;               /* of the slot that holds most, bytes */
     uint32_t full_slot;          /* that slot */
     double memory_sum;           /* of all slots, bytes */
@@ -202,20 +127,14 @@ struct sim_layouts {
     size_t limit, bytes, cost_bytes;
 };
 
-struct sim_layout *sim_layout_new(struct rec_str id, const struct graph *graph,
-                                  uint32_t nslots, struct rec_error *err) REC_MUST_CHECK;
+/** Takes over *where, also when it fails, and sums the memory of each slot. An op and its
+ * twin on one slot need the larger of their memories; a task needs its memory only while
+ * it runs, so a slot needs that of its largest task. NULL: *err, REC_DATA if an op is not
+ * placed. */
+struct sim_layout *sim_layout_new(struct graph_layout *where,
+                                  struct rec_error *err) REC_MUST_CHECK;
 /** `layout` may be NULL. It leaves its pool, if it is in one. */
 void sim_layout_free(struct sim_layout *layout);
-/** Gives a layout another name. */
-bool sim_layout_name(struct sim_layout *layout, struct rec_str id,
-                     struct rec_error *err) REC_MUST_CHECK;
-/** Gives an op a priority; the others have none until they are given one. */
-bool sim_layout_prefer(struct sim_layout *layout, uint32_t op, double priority,
-                       struct rec_error *err) REC_MUST_CHECK;
-/** Checks that every op is placed, and sums the memory of each slot. An op and its twin
- * on one slot need the larger of their memories; a task needs its memory only while it
- * runs, so a slot needs that of its largest task. */
-bool sim_layout_seal(struct sim_layout *layout, struct rec_error *err) REC_MUST_CHECK;
 /** The cost with slot i on server servers[i]; simulated once per geometry. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
                      const uint32_t *servers, struct sim_cost *cost,
@@ -289,7 +208,7 @@ void sim_replay_advise(struct sim_replay *replay, const char *advice);
  * the stream. Before a record is acted on, the sink hears of all jobs that end by its
  * time. RAMP's rules are checked, and *err names the one that the stream breaks.
  */
-extern const struct sim_model sim_replay_model;
+extern const struct event_model sim_replay_model;
 
 REC_END_DECLS
 

@@ -5,7 +5,7 @@
 #ifndef RAMPIPE_TRAIN_H
 #define RAMPIPE_TRAIN_H
 
-#include "rampipe/sim.h"
+#include "rampipe/event.h"
 #include "rampipe/spot.h"
 
 REC_BEGIN_DECLS
@@ -221,7 +221,7 @@ struct train_elastic;
  * takes the records of one trace. Without a trace record the run starts at
  * `options.begin` and ends with the last event.
  */
-extern const struct sim_model train_elastic_model;
+extern const struct event_model train_elastic_model;
 
 /** *options and *sink are copied, what they point to is borrowed. Free the result with
  * train_elastic_free(). NULL: out of memory. */
@@ -339,7 +339,7 @@ struct train_redundant_sink {
 struct train_redundant;
 
 /** Redundant computation as a model, like train_elastic_model. */
-extern const struct sim_model train_redundant_model;
+extern const struct event_model train_redundant_model;
 
 /** *options and *sink are copied, what they point to is borrowed. Free the result with
  * train_redundant_free(). NULL: out of memory. */

@@ -26,7 +26,7 @@ struct alloc_admission {
     size_t nwritten;                /* layouts with a name: some job started with them */
     struct alloc_question question; /* about the job that is being decided */
 
-    struct sim_queue ends; /* of running jobs; key: index in running */
+    struct event_queue ends; /* of running jobs; key: index in running */
     struct running *running;
     size_t nrunning, running_room;
     uint32_t *vacant; /* indexes of unused entries of running */
@@ -106,7 +106,7 @@ alloc_admission_free(struct alloc_admission *a)
     question_free(&a->question);
     for (size_t i = 0; i < a->nrunning; i++)
         free(a->running[i].servers);
-    sim_queue_free(&a->ends);
+    event_queue_free(&a->ends);
     waiters_free(&a->waiters);
     free(a->owner);
     free(a->running);
@@ -148,7 +148,7 @@ occupy(struct alloc_admission *a, struct sim_layout *layout, const uint32_t *ser
     a->started++;
     for (uint32_t i = 0; i < n; i++)
         take_server(a, r->servers[i], a->started);
-    return sim_queue_push(&a->ends, (struct sim_event){finish, index}, err);
+    return event_queue_push(&a->ends, (struct event_entry){finish, index}, err);
 }
 
 /* Starts a job on an alternative that was tried. A layout gets its name when the first
@@ -164,13 +164,13 @@ start(struct alloc_admission *a, const struct graph_job *job, const struct tried
                                       .time = a->now,
                                       .graph = a->store->graph[t->alternative.graph],
                                       .layout = layout,
-                                      .new_layout = layout->id[0] == '\0',
+                                      .new_layout = layout->where.id[0] == '\0',
                                       .cost = &t->trial.cost,
                                       .finish = t->alternative.finish};
 
     if (decision.new_layout) {
         snprintf(id, sizeof id, "L%zu", ++a->nwritten);
-        if (!sim_layout_name(layout, rec_str(id), err))
+        if (!graph_layout_name(&layout->where, rec_str(id), err))
             return false;
     }
     if (!occupy(a, layout, t->servers, t->trial.nservers, t->alternative.finish, &running,
@@ -282,8 +282,6 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 
     *cause = NULL;
     *time = *latest = INFINITY;
-    if (!a->options.placer.heuristic->pure)
-        return true;
     while (rec_str_split(&rest, ',', &id)) {
         uint32_t index;
         double alone;
@@ -302,8 +300,8 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 /* ---- time ---------------------------------------------------------------- */
 
 /* Tries the waiting jobs in order, until one must go on waiting. A job that was tried in
- * vain is not tried again before a job ends, because it would be placed in the same way;
- * a heuristic that draws may place it in another way, so there it is tried each time. */
+ * vain is not tried again before a job ends, because it would be placed in the same
+ * way. */
 static bool
 try_waiting(struct alloc_admission *a, struct rec_error *err)
 {
@@ -311,7 +309,7 @@ try_waiting(struct alloc_admission *a, struct rec_error *err)
     while ((first = waiters_first(&a->waiters))) {
         const struct alloc_question *q = &a->question;
         bool started;
-        if (first->key == a->stuck && a->options.placer.heuristic->pure)
+        if (first->key == a->stuck)
             return true;
         if (!try_job(a, &first->job, &started, err))
             return false;
@@ -363,7 +361,7 @@ advance(struct alloc_admission *a, double time, struct rec_error *err)
         a->now = fmax(a->now, next);
         /* All jobs that end now give back their servers before a waiting one is tried. */
         while (a->ends.n && a->ends.event[0].time == end && end == next)
-            if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
+            if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
                 return false;
         if (end == next ? !try_waiting(a, err) : !pass_last_chance(a, err))
             return false;
@@ -447,7 +445,7 @@ bool
 alloc_admission_reset(struct alloc_admission *a, struct rec_error *err)
 {
     while (a->ends.n)
-        if (!end_job(a, (uint32_t)sim_queue_pop(&a->ends).key, err))
+        if (!end_job(a, (uint32_t)event_queue_pop(&a->ends).key, err))
             return false;
     waiters_free(&a->waiters);
     a->waiters = (struct waiters){0};

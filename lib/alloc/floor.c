@@ -79,7 +79,8 @@ struct floorer {
     double *least;         /* per unit: the least time of these deps, seconds */
     uint32_t *kind;        /* the distinct numbers of parts */
     uint32_t nkinds;
-    struct sim_queue ready; /* ops of a machine that may start: the longest tail first */
+    struct event_queue
+        ready; /* ops of a machine that may start: the longest tail first */
 };
 
 /* ---- how long deps take at least ------------------------------------------ */
@@ -452,9 +453,9 @@ run_machine(struct floorer *f, uint32_t parts, double *over, struct rec_error *e
             now = fmax(now, next);
         if (next <= now) {
             node->left = node->compute;
-            if (!sim_queue_push(
+            if (!event_queue_push(
                     &f->ready,
-                    (struct sim_event){longest - node->tail.each, f->sorted[i++]}, err))
+                    (struct event_entry){longest - node->tail.each, f->sorted[i++]}, err))
                 return false;
             continue;
         }
@@ -466,7 +467,7 @@ run_machine(struct floorer *f, uint32_t parts, double *over, struct rec_error *e
         }
         now += node->left;
         *over = fmax(*over, now + node->tail.each);
-        sim_queue_pop(&f->ready);
+        event_queue_pop(&f->ready);
     }
 }
 
@@ -577,7 +578,7 @@ floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,
                      "graph '%s': the times of a step add up to more than a number holds",
                      plan->graph->id);
     *floor = (struct floor){count_servers(cluster, plan), fewer(step)};
-    sim_queue_free(&f.ready);
+    event_queue_free(&f.ready);
     free(f.node);
     free(f.edge);
     free(f.entering);

@@ -100,7 +100,7 @@ compact(struct alloc_placer *p, const struct alloc_plan *plan)
 }
 
 const struct alloc_heuristic alloc_heuristics[] = {
-    {.name = "first-fit", .place = first_fit, .pure = true, .whole = true},
-    {.name = "block", .place = block, .pure = true, .alike = true},
-    {.name = "compact", .place = compact, .pure = true},
+    {.name = "first-fit", .place = first_fit, .whole = true},
+    {.name = "block", .place = block, .alike = true},
+    {.name = "compact", .place = compact},
     {.name = NULL}};

@@ -31,10 +31,9 @@ alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *e
     p->used = calloc(p->nservers, sizeof *p->used);
     p->held = calloc(p->nservers, sizeof *p->held);
     p->is_held = calloc(p->nservers, sizeof *p->is_held);
-    if (!p->used || !p->held || !p->is_held)
-        rec_fail_memory(err);
-    else if (options->heuristic->pure || (p->rng = rng_new(options->seed, 0, err)))
+    if (p->used && p->held && p->is_held)
         return p;
+    rec_fail_memory(err);
     alloc_placer_free(p);
     return NULL;
 }
@@ -44,7 +43,6 @@ alloc_placer_free(struct alloc_placer *p)
 {
     if (!p)
         return;
-    rng_free(p->rng);
     free(p->used);
     free(p->held);
     free(p->is_held);
@@ -52,12 +50,6 @@ alloc_placer_free(struct alloc_placer *p)
     free(p->block);
     free(p->order);
     free(p);
-}
-
-struct rng *
-alloc_placer_rng(struct alloc_placer *p)
-{
-    return p->rng;
 }
 
 /* Wraps a coordinate around: it is less than 2n. */

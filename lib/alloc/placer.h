@@ -47,7 +47,6 @@ alloc_shape_hash(const uint32_t shape[3])
 struct alloc_placer {
     struct alloc_placer_options options;
     uint32_t nservers;
-    struct rng *rng; /* NULL if the heuristic is pure */
 
     /* What a heuristic may set before it places a job; it starts as the whole cluster: */
     uint32_t origin[3], limit[3]; /* the box in which the job may lie, and its size */

@@ -207,15 +207,15 @@ pricer_forget(struct pricer *p, struct rec_error *err)
 {
     struct sim_layout *old;
     while ((old = sim_layouts_excess(&p->pool, 0))) {
-        uint32_t graph = graph_store_find(p->store, rec_str(old->graph->id));
+        uint32_t graph = graph_store_find(p->store, rec_str(old->where.graph->id));
         struct known *known = &p->known[graph];
         struct rec_str key;
         uint32_t place;
-        if ((known->light && !set_key(p, known, old->slot, NULL, err)) ||
+        if ((known->light && !set_key(p, known, old->where.slot, NULL, err)) ||
             !rec_grow(&p->vacant, &p->vacant_room, p->nvacant + 1, sizeof *p->vacant,
                       err))
             return false;
-        key = key_of(p, known, old->slot);
+        key = key_of(p, known, old->where.slot);
         place = rec_map_get(&known->layouts, key);
         p->vacant[p->nvacant++] = place;
         rec_map_remove(&known->layouts, key);
@@ -232,7 +232,7 @@ static bool
 keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
             uint32_t *place, struct rec_error *err)
 {
-    struct rec_str key = key_of(p, known, layout->slot);
+    struct rec_str key = key_of(p, known, layout->where.slot);
     uint32_t *own = known->light ? malloc(key.len + 1) : NULL;
     if (known->light && !own)
         return rec_fail_memory(err);
@@ -256,10 +256,10 @@ keep_layout(struct pricer *p, struct known *known, struct sim_layout *layout,
 /* Gives tasks priorities by which each server runs them in the order in which they were
  * placed: that is the order of the list schedule (tasks.c). */
 static bool
-set_turns(struct sim_layout *layout, struct rec_error *err)
+set_turns(struct graph_layout *layout, struct rec_error *err)
 {
     for (uint32_t i = 0; i < layout->nplaced; i++)
-        if (!sim_layout_prefer(layout, i, layout->nplaced - layout->placed[i], err))
+        if (!graph_layout_prefer(layout, i, layout->nplaced - layout->placed[i], err))
             return false;
     return true;
 }
@@ -272,25 +272,30 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
             uint32_t *place, struct rec_error *err)
 {
     const struct graph *graph = known->plan.graph;
-    struct sim_layout *layout = sim_layout_new(rec_str(""), graph, nslots, err);
+    struct graph_layout where;
+    struct sim_layout *layout;
     uint32_t turn = 0;
 
-    if (!layout)
+    if (!graph_layout_start(&where, rec_str(""), graph, nslots, err))
         return false;
-    memcpy(layout->slot, p->op_slots, graph->nops * sizeof *layout->slot);
+    memcpy(where.slot, p->op_slots, graph->nops * sizeof *where.slot);
     for (uint32_t i = 0; i < known->plan.nsteps; i++) {
         const struct alloc_step *step = &known->plan.step[order ? order[i] : i];
         const struct graph_unit *unit = &graph->unit[step->unit];
         for (uint32_t j = 0; j < unit->parts; j++) {
             uint32_t op = graph->member[unit->first + j], twin = graph->op[op].pair;
-            layout->placed[op] = turn++;
+            where.placed[op] = turn++;
             if (twin != GRAPH_NONE)
-                layout->placed[twin] = turn++;
+                where.placed[twin] = turn++;
         }
     }
-    layout->nplaced = turn;
-    if ((!order || set_turns(layout, err)) && sim_layout_seal(layout, err) &&
-        keep_layout(p, known, layout, place, err))
+    where.nplaced = turn;
+    if (order && !set_turns(&where, err)) {
+        graph_layout_free(&where);
+        return false;
+    }
+    layout = sim_layout_new(&where, err);
+    if (layout && keep_layout(p, known, layout, place, err))
         return true;
     sim_layout_free(layout);
     return false;
@@ -380,14 +385,12 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
 const struct trial *
 pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
 {
-    bool pure = p->options->heuristic->pure;
     /* A remembered trial is void if its layout was forgotten since: another one may have
      * its entry, with another serial. A serial of 0 means that nothing was placed. */
-    const struct trial *trial = pure ? trials_find(&p->trials, index) : NULL;
+    const struct trial *trial = trials_find(&p->trials, index);
     if (trial && (trial->serial == 0 || p->laid[trial->place].serial == trial->serial))
         return trial;
-    if (!place_graph(p, index, p->now, err) ||
-        (pure && !trials_keep(&p->trials, &p->last, err)))
+    if (!place_graph(p, index, p->now, err) || !trials_keep(&p->trials, &p->last, err))
         return NULL;
     return &p->last;
 }

@@ -1,7 +1,7 @@
 /*
  * Prices graphs: places one on the servers that are free now, or on an empty cluster, and
- * simulates a step there. No job is started. If the heuristic is pure, the result for a
- * state of the cluster is remembered (trial.h).
+ * simulates a step there. No job is started. The result for a state of the cluster is
+ * remembered (trial.h).
  */
 #ifndef RAMPIPE_ALLOC_PRICE_H
 #define RAMPIPE_ALLOC_PRICE_H

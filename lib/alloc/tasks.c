@@ -18,9 +18,9 @@ struct schedule {
     uint32_t *waiting; /* per step: parents that have not ended */
     double *rank;      /* per step: its longest path to the end, itself included, s */
     uint32_t *turn;    /* per step: its position in order of ranks, highest first */
-    struct sim_queue ready; /* tasks that may start; "time" is the turn, key the step */
-    struct sim_queue ends;  /* running tasks; key is server << 32 | step */
-    struct sim_queue
+    struct event_queue ready; /* tasks that may start; "time" is the turn, key the step */
+    struct event_queue ends;  /* running tasks; key is server << 32 | step */
+    struct event_queue
         idle;         /* free servers; "time" is the server: the first one is taken */
     double now;       /* seconds */
     uint32_t started; /* tasks so far */
@@ -98,21 +98,21 @@ fill_turns(struct schedule *s, uint32_t *order)
 static bool
 make_ready(struct schedule *s, uint32_t step, struct rec_error *err)
 {
-    return sim_queue_push(&s->ready, (struct sim_event){s->turn[step], step}, err);
+    return event_queue_push(&s->ready, (struct event_entry){s->turn[step], step}, err);
 }
 
 static bool
 start_tasks(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
 {
     while (s->ready.n && s->idle.n) {
-        uint32_t step = (uint32_t)sim_queue_pop(&s->ready).key;
-        uint32_t server = (uint32_t)sim_queue_pop(&s->idle).time;
-        struct sim_event end = {s->now + seconds_of(s->plan, step),
-                                (uint64_t)server << 32 | step};
+        uint32_t step = (uint32_t)event_queue_pop(&s->ready).key;
+        uint32_t server = (uint32_t)event_queue_pop(&s->idle).time;
+        struct event_entry end = {s->now + seconds_of(s->plan, step),
+                                  (uint64_t)server << 32 | step};
         p->server[s->plan->graph->unit[s->plan->step[step].unit].first] = server;
         alloc_hold(p, server);
         p->order[s->started++] = step;
-        if (!sim_queue_push(&s->ends, end, err))
+        if (!event_queue_push(&s->ends, end, err))
             return false;
         if (end.time <= s->now)
             break; /* a task of no length ends now; its children may go before the next */
@@ -127,12 +127,13 @@ end_tasks(struct schedule *s, struct rec_error *err)
 {
     s->now = s->ends.event[0].time;
     while (s->ends.n && s->ends.event[0].time <= s->now) {
-        uint64_t key = sim_queue_pop(&s->ends).key;
+        uint64_t key = event_queue_pop(&s->ends).key;
         uint32_t step = (uint32_t)key;
         for (uint32_t c = s->first_child[step]; c < s->first_child[step + 1]; c++)
             if (--s->waiting[s->child[c]] == 0 && !make_ready(s, s->child[c], err))
                 return false;
-        if (!sim_queue_push(&s->idle, (struct sim_event){(double)(key >> 32), 0}, err))
+        if (!event_queue_push(&s->idle, (struct event_entry){(double)(key >> 32), 0},
+                              err))
             return false;
     }
     return true;
@@ -144,7 +145,7 @@ run(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->nservers; i++)
         if (alloc_is_free(p->vacancy, i))
-            ok = sim_queue_push(&s->idle, (struct sim_event){i, 0}, err);
+            ok = event_queue_push(&s->idle, (struct event_entry){i, 0}, err);
     for (uint32_t i = 0; ok && i < s->plan->nsteps; i++)
         if (s->waiting[i] == 0)
             ok = make_ready(s, i, err);
@@ -204,8 +205,8 @@ alloc_place_tasks(struct alloc_placer *p, const struct alloc_plan *plan,
     free(s.waiting);
     free(s.rank);
     free(s.turn);
-    sim_queue_free(&s.ready);
-    sim_queue_free(&s.ends);
-    sim_queue_free(&s.idle);
+    event_queue_free(&s.ready);
+    event_queue_free(&s.ends);
+    event_queue_free(&s.idle);
     return ok;
 }

@@ -1,6 +1,6 @@
 /*
  * A cache of trials. A trial is what placing a graph gave in a state of the cluster; the
- * state is which servers are taken. A pure heuristic depends on nothing else. The size of
+ * state is which servers are taken; a placement depends on nothing else. The size of
  * the cache is bounded: a new trial overwrites the one at its place.
  */
 #ifndef RAMPIPE_ALLOC_TRIAL_H

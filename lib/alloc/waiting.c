@@ -11,18 +11,18 @@
 
 /* The job that an event names; NULL: it no longer waits. */
 static struct waiter *
-waiter_of(const struct waiters *w, struct sim_event event)
+waiter_of(const struct waiters *w, struct event_entry event)
 {
     struct waiter *waiter = &w->waiter[(uint32_t)event.key];
     return waiter->texts && waiter->key == event.key ? waiter : NULL;
 }
 
 /* The first event of a job that still waits; NULL: there is none. */
-static const struct sim_event *
-first_of(const struct waiters *w, struct sim_queue *queue)
+static const struct event_entry *
+first_of(const struct waiters *w, struct event_queue *queue)
 {
     while (queue->n && !waiter_of(w, queue->event[0]))
-        sim_queue_pop(queue);
+        event_queue_pop(queue);
     return queue->n ? &queue->event[0] : NULL;
 }
 
@@ -30,14 +30,15 @@ first_of(const struct waiters *w, struct sim_queue *queue)
  * the work is O(log n) for each event, amortized. The others keep their order, because
  * no two events are equal. */
 static bool
-tidy(const struct waiters *w, struct sim_queue *queue, struct rec_error *err)
+tidy(const struct waiters *w, struct event_queue *queue, struct rec_error *err)
 {
     size_t all = queue->n;
     if (all <= 2 * w->n + 16)
         return true;
     queue->n = 0;
     for (size_t i = 0; i < all; i++)
-        if (waiter_of(w, queue->event[i]) && !sim_queue_push(queue, queue->event[i], err))
+        if (waiter_of(w, queue->event[i]) &&
+            !event_queue_push(queue, queue->event[i], err))
             return false;
     return true;
 }
@@ -70,28 +71,28 @@ waiters_add(struct waiters *w, const struct waiter *from, double size, double ch
     waiter->job.graphs.ptr = texts + job->id.len;
     waiter->key = (uint64_t)++w->counted << 32 | place;
     w->n++;
-    return sim_queue_push(&w->order, (struct sim_event){size, waiter->key}, err) &&
+    return event_queue_push(&w->order, (struct event_entry){size, waiter->key}, err) &&
            (!isfinite(chance) || waiters_give_chance(w, waiter, chance, err));
 }
 
 struct waiter *
 waiters_first(struct waiters *w)
 {
-    const struct sim_event *event = first_of(w, &w->order);
+    const struct event_entry *event = first_of(w, &w->order);
     return event ? waiter_of(w, *event) : NULL;
 }
 
 double
 waiters_next_chance(struct waiters *w)
 {
-    const struct sim_event *event = first_of(w, &w->chances);
+    const struct event_entry *event = first_of(w, &w->chances);
     return event ? event->time : (double)INFINITY;
 }
 
 struct waiter *
 waiters_take_chance(struct waiters *w)
 {
-    return waiter_of(w, sim_queue_pop(&w->chances));
+    return waiter_of(w, event_queue_pop(&w->chances));
 }
 
 bool
@@ -99,7 +100,7 @@ waiters_give_chance(struct waiters *w, const struct waiter *waiter, double time,
                     struct rec_error *err)
 {
     time = time > 0 ? time : 0; /* rounding may make it negative: queues need >= 0 */
-    return sim_queue_push(&w->chances, (struct sim_event){time, waiter->key}, err);
+    return event_queue_push(&w->chances, (struct event_entry){time, waiter->key}, err);
 }
 
 bool
@@ -121,7 +122,7 @@ waiters_free(struct waiters *w)
         free(w->waiter[i].texts);
     free(w->waiter);
     free(w->vacant);
-    sim_queue_free(&w->order);
-    sim_queue_free(&w->chances);
+    event_queue_free(&w->order);
+    event_queue_free(&w->chances);
     *w = (struct waiters){0};
 }

@@ -7,6 +7,7 @@
 #define RAMPIPE_ALLOC_WAITING_H
 
 #include "rampipe/alloc.h"
+#include "rampipe/event.h"
 
 struct waiter {
     struct graph_job job; /* its id and graphs are views of `texts` */
@@ -25,8 +26,8 @@ struct waiters {
     uint32_t counted; /* jobs that have waited so far */
     /* Events that name jobs by their keys. An event of a job that no longer waits is
      * skipped when it comes up, and removed when there are more of them than of jobs. */
-    struct sim_queue order;   /* "time" is the size: the order in which jobs are tried */
-    struct sim_queue chances; /* time is the last chance, seconds */
+    struct event_queue order; /* "time" is the size: the order in which jobs are tried */
+    struct event_queue chances; /* time is the last chance, seconds */
 };
 
 /* Adds a job. Jobs are tried in order of `size`, and those of equal size in order of

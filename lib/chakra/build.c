@@ -7,47 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void
-chakra_layout_free(struct chakra_layout *layout)
-{
-    free(layout->slot);
-    free(layout->order);
-    free(layout->priority);
-    *layout = (struct chakra_layout){.id = NULL};
-}
-
-void
-chakra_layout_write(const struct chakra_layout *layout, const struct graph *graph,
-                    struct rec_writer *writer)
-{
-    rec_begin(writer, "layout");
-    rec_text_field(writer, layout->id);
-    rec_text_field(writer, graph->id);
-    rec_uint_field(writer, layout->nslots);
-    rec_end(writer);
-    for (size_t i = 0; i < graph->nops; i++) {
-        uint32_t op = layout->order[i];
-        rec_begin(writer, "place");
-        rec_text_field(writer, layout->id);
-        rec_text_field(writer, graph->op[op].id);
-        rec_uint_field(writer, layout->slot[op]);
-        if (!isnan(layout->priority[op]))
-            rec_num_key(writer, "priority", layout->priority[op]);
-        rec_end(writer);
-    }
-}
-
 /* ---- dependencies ---------------------------------------------------------- */
 
 /* The graph that is being built. */
 struct building {
     struct chakra_traces *t;
     struct graph *graph;
-    struct chakra_layout *layout;
     enum chakra_server server;
     struct rec_map ids; /* of the file at hand: the bytes of an id -> node */
     uint32_t *seen;     /* for each node: 1 + the last node that it was linked to */
     uint32_t *slot;     /* of each node */
+    /* The layout: its number of slots; per op, its slot; the ops in their turns. */
+    uint32_t nslots, *slot_of_op, *order;
     struct rec_error *err;
 };
 
@@ -223,14 +194,13 @@ choose_slots(struct building *b, uint32_t *ops, size_t nops)
         n += b->server == CHAKRA_OP ? i > 0 : !same;
         b->slot[ops[i]] = b->server == CHAKRA_RANK ? at->file : n;
     }
-    b->layout->nslots = b->server == CHAKRA_RANK ? (uint32_t)b->t->nfiles : n + 1;
+    b->nslots = b->server == CHAKRA_RANK ? (uint32_t)b->t->nfiles : n + 1;
 }
 
 /* Adds an op that comes from no node: a join or a ring. It takes no time. */
 static bool
 add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
 {
-    struct chakra_layout *layout = b->layout;
     char keys[16];
     struct graph_op op = {.id = id,
                           .extra = keys,
@@ -243,8 +213,8 @@ add_helper(struct building *b, const char *id, const char *word, uint32_t slot)
     snprintf(keys, sizeof keys, "\tcoll=%s", word);
     if (rec_map_get(&b->graph->index, rec_str(id)) != REC_NONE)
         return rec_fail(b->err, REC_DATA, "there are two ops '%s'", id);
-    layout->slot[i] = slot;
-    layout->order[i] = (uint32_t)i;
+    b->slot_of_op[i] = slot;
+    b->order[i] = (uint32_t)i;
     return graph_add_op(b->graph, &op, NULL, b->err);
 }
 
@@ -379,12 +349,10 @@ static bool
 add_ops(struct building *b, uint32_t *ops, size_t nops)
 {
     struct chakra_traces *t = b->t;
-    struct chakra_layout *layout = b->layout;
     size_t room = nops + count_helpers(t);
-    layout->slot = malloc((room + 1) * sizeof *layout->slot);
-    layout->order = malloc((room + 1) * sizeof *layout->order);
-    layout->priority = malloc((room + 1) * sizeof *layout->priority);
-    if (!layout->slot || !layout->order || !layout->priority)
+    b->slot_of_op = malloc((room + 1) * sizeof *b->slot_of_op);
+    b->order = malloc((room + 1) * sizeof *b->order);
+    if (!b->slot_of_op || !b->order)
         return rec_fail_memory(b->err);
     qsort_r(ops, nops, sizeof *ops, by_order, t->node);
     for (size_t i = 0; i < nops; i++) {
@@ -398,27 +366,32 @@ add_ops(struct building *b, uint32_t *ops, size_t nops)
     }
     qsort_r(ops, nops, sizeof *ops, by_placed, t->node);
     for (size_t i = 0; i < nops; i++)
-        layout->order[i] = t->node[ops[i]].index;
+        b->order[i] = t->node[ops[i]].index;
     choose_slots(b, ops, nops);
     for (size_t i = 0; i < nops; i++)
-        layout->slot[t->node[ops[i]].index] = b->slot[ops[i]];
+        b->slot_of_op[t->node[ops[i]].index] = b->slot[ops[i]];
     for (uint32_t g = 0; g < t->ngates; g++)
         if (!add_helpers(b, g))
             return false;
     return true;
 }
 
-static void
-set_priorities(struct building *b, const uint32_t *ops, size_t nops)
+/* Makes the layout, now that all ops of the graph are there. Helpers go first. */
+static bool
+lay_out(struct building *b, struct graph_layout *layout, const uint32_t *ops, size_t nops)
 {
-    struct chakra_layout *layout = b->layout;
     size_t all = b->graph->nops;
-    for (size_t i = 0; i < nops; i++) {
+    const char *name = b->t->layout ? b->t->layout : "L1";
+    bool ok = graph_layout_start(layout, rec_str(name), b->graph, b->nslots, b->err);
+    for (size_t i = 0; ok && i < all; i++)
+        graph_layout_place(layout, b->order[i], b->slot_of_op[b->order[i]]);
+    for (size_t i = 0; ok && i < nops; i++) {
         const struct chakra_node *node = &b->t->node[ops[i]];
-        layout->priority[node->index] = priority_of(node, all);
+        ok = graph_layout_prefer(layout, node->index, priority_of(node, all), b->err);
     }
-    for (size_t i = nops; i < all; i++)
-        layout->priority[i] = (double)all + 1;
+    for (size_t i = nops; ok && i < all; i++)
+        ok = graph_layout_prefer(layout, (uint32_t)i, (double)all + 1, b->err);
+    return ok;
 }
 
 /* ---- deps ------------------------------------------------------------------ */
@@ -482,7 +455,7 @@ add_links(struct building *b)
 /* ---- all ------------------------------------------------------------------- */
 
 static bool
-build(struct building *b, const char *name, uint32_t *ops)
+build(struct building *b, const char *name, uint32_t *ops, struct graph_layout *layout)
 {
     struct chakra_traces *t = b->t;
     size_t nops = 0;
@@ -495,35 +468,34 @@ build(struct building *b, const char *name, uint32_t *ops)
     if (b->server == CHAKRA_OP && nops > GRAPH_SLOTS_MAX)
         return rec_fail(b->err, REC_DATA, "%zu ops are more than a layout has slots",
                         nops);
-    b->layout->id = t->layout ? t->layout : "L1";
     if (!graph_start(b->graph, rec_str(t->graph ? t->graph : name),
                      rec_str(t->model ? t->model : name), t->keys ? t->keys : "",
                      b->err) ||
         !chakra_match(t, b->err) || !link_all(b) || !add_ops(b, ops, nops) ||
         !add_links(b))
         return false;
-    set_priorities(b, ops, nops);
-    return graph_close(b->graph, b->err);
+    return graph_close(b->graph, b->err) && lay_out(b, layout, ops, nops);
 }
 
 bool
 chakra_build(struct chakra_traces *traces, const char *name, enum chakra_server server,
-             struct graph *graph, struct chakra_layout *layout,
+             struct graph *graph, struct graph_layout *layout,
              struct chakra_counts *counts, struct rec_error *err)
 {
-    struct building b = {
-        .t = traces, .graph = graph, .layout = layout, .server = server, .err = err};
+    struct building b = {.t = traces, .graph = graph, .server = server, .err = err};
     size_t n = traces->nnodes + 1;
     uint32_t *ops = malloc(n * sizeof *ops);
     bool ok;
-    *layout = (struct chakra_layout){.id = NULL};
+    *layout = (struct graph_layout){.id = NULL};
     b.seen = calloc(n, sizeof *b.seen);
     b.slot = malloc(n * sizeof *b.slot);
-    ok = ops && b.seen && b.slot ? build(&b, name, ops) : rec_fail_memory(err);
+    ok = ops && b.seen && b.slot ? build(&b, name, ops, layout) : rec_fail_memory(err);
     *counts = traces->counts;
     rec_map_free(&b.ids);
     free(b.seen);
     free(b.slot);
+    free(b.slot_of_op);
+    free(b.order);
     free(ops);
     return ok;
 }

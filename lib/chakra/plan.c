@@ -174,10 +174,8 @@ fill(struct chakra_plan *plan, struct rec_error *err)
     memset(member_of_slot, 0xff, plan->layout->nslots * sizeof *member_of_slot);
     for (uint32_t d = 0; d < graph->ndeps; d++)
         plan->dst[d] = graph->dep[d].dst;
-    for (uint32_t i = 0; i < graph->nops; i++) {
-        plan->placed[plan->layout->order[i]] = i;
+    for (uint32_t i = 0; i < graph->nops; i++)
         plan->join[i] = plan->message[i] = GRAPH_NONE;
-    }
     for (uint32_t i = 0; i < graph->nops; i++)
         if (is_join(graph, i))
             fold_join(plan, i, member_of_slot);
@@ -193,7 +191,7 @@ fill(struct chakra_plan *plan, struct rec_error *err)
 }
 
 struct chakra_plan *
-chakra_plan_new(const struct graph *graph, const struct chakra_layout *layout,
+chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
                 struct rec_error *err)
 {
     struct chakra_plan *plan = calloc(1, sizeof *plan);
@@ -207,13 +205,11 @@ chakra_plan_new(const struct graph *graph, const struct chakra_layout *layout,
         plan->in_start = calloc(nops, sizeof *plan->in_start);
         plan->slot_op = malloc(nops * sizeof *plan->slot_op);
         plan->slot_start = calloc((size_t)layout->nslots + 2, sizeof *plan->slot_start);
-        plan->placed = malloc(nops * sizeof *plan->placed);
         plan->join = malloc(nops * sizeof *plan->join);
         plan->message = malloc(nops * sizeof *plan->message);
         plan->folded = calloc(nops, sizeof *plan->folded);
         ok = plan->dst && plan->in && plan->in_start && plan->slot_op &&
-             plan->slot_start && plan->placed && plan->join && plan->message &&
-             plan->folded;
+             plan->slot_start && plan->join && plan->message && plan->folded;
     }
     if (ok ? fill(plan, err) : rec_fail_memory(err))
         return plan;
@@ -231,7 +227,6 @@ chakra_plan_free(struct chakra_plan *plan)
     free(plan->in_start);
     free(plan->slot_op);
     free(plan->slot_start);
-    free(plan->placed);
     free(plan->join);
     free(plan->message);
     free(plan->folded);

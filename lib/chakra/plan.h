@@ -6,14 +6,13 @@
 
 struct chakra_plan {
     const struct graph *graph;
-    const struct chakra_layout *layout;
+    const struct graph_layout *layout;
     uint32_t *dst; /* of each dep: the op whose node waits for it, or GRAPH_NONE */
     /* The deps that op i waits for are in[k] for in_start[i] <= k < in_start[i + 1]; the
      * ops on slot s are slot_op[k] for slot_start[s] <= k < slot_start[s + 1]. */
     uint32_t *in, *in_start;
     uint32_t *slot_op, *slot_start;
     /* of each op: */
-    uint32_t *placed;  /* its position in layout->order */
     uint32_t *join;    /* a member of a collective: its join, or GRAPH_NONE */
     uint32_t *message; /* a send or receive: the dep between both, or GRAPH_NONE */
     bool *folded;      /* it is a join or ring, and becomes no node */

@@ -312,7 +312,8 @@ add_rest(struct draft *d, uint32_t op)
     static const char *const passes[] = {"forward", "backward", ""};
     const struct graph *graph = d->plan->graph;
     const struct graph_op *at = &graph->op[op];
-    double priority = d->plan->layout->priority[op];
+    const struct graph_layout *layout = d->plan->layout;
+    double priority = layout->priority ? layout->priority[op] : (double)NAN;
     add_text(d, "rampipe.op", at->id);
     add_text(d, "rampipe.pass", passes[at->pass]);
     add_text(d, "rampipe.keys", at->extra);
@@ -331,8 +332,8 @@ add_rest(struct draft *d, uint32_t op)
         add_count(d, "rampipe.part", at->part);
         add_count(d, "rampipe.parts", at->parts);
     }
-    if (d->plan->placed[op] != op)
-        add_count(d, "rampipe.placed", d->plan->placed[op]);
+    if (layout->placed[op] != op)
+        add_count(d, "rampipe.placed", layout->placed[op]);
     if (!isnan(priority))
         add_double(d, "rampipe.priority", priority);
 }

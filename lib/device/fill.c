@@ -420,12 +420,12 @@ bool
 device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
                  const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
 {
-    bool ours = rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP;
-    bool inside = ours || rec->type == REC_COMMENT || rec->type == REC_OTHER;
+    bool ours = rec_is_part(rec, REC_GRAPH),
+         inside = ours || rec_continues(rec, REC_GRAPH);
 
     if (!fill->held && !open_held(fill, err))
         return false;
-    if ((rec->type == REC_GRAPH || !inside) && !device_fill_end(fill, writer, err))
+    if (!rec_continues(rec, REC_GRAPH) && !device_fill_end(fill, writer, err))
         return false;
     if (ours && !rec_need(reader, rec, err))
         return false;

@@ -340,11 +340,9 @@ bool
 device_fit_take(struct device_fit *fit, const struct rec_reader *reader,
                 const struct rec *rec, struct rec_writer *writer, struct rec_error *err)
 {
-    bool ours = rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP;
-    bool inside = rec->type == REC_OP || rec->type == REC_DEP ||
-                  rec->type == REC_COMMENT || rec->type == REC_OTHER;
+    bool ours = rec_is_part(rec, REC_GRAPH);
 
-    if (!inside && !device_fit_end(fit, writer, err))
+    if (!rec_continues(rec, REC_GRAPH) && !device_fit_end(fit, writer, err))
         return false;
     if (ours && !rec_need(reader, rec, err))
         return false;
@@ -352,7 +350,7 @@ device_fit_take(struct device_fit *fit, const struct rec_reader *reader,
         return take_graph(fit, reader, rec, err);
     if (rec->type == REC_OP)
         return take_op(fit, reader, rec, err);
-    if (rec->type != REC_DEP && rec->type != REC_JOB)
+    if (!ours && rec->type != REC_JOB)
         rec_put_line(writer, rec->line);
     return true;
 }

@@ -123,8 +123,7 @@ device_footprint_take(struct device_footprint *footprint, const struct rec_reade
 {
     if ((rec->type == REC_GRAPH || rec->type == REC_OP) && !rec_need(reader, rec, err))
         return false;
-    if (rec->type != REC_OP && rec->type != REC_DEP && rec->type != REC_COMMENT &&
-        rec->type != REC_OTHER && !device_footprint_end(footprint, err))
+    if (!rec_continues(rec, REC_GRAPH) && !device_footprint_end(footprint, err))
         return false;
     if (rec->type == REC_GRAPH)
         return take_graph(footprint, reader, rec, writer, err);

@@ -348,10 +348,3 @@ graph_read(struct graph *graph, const struct rec_reader *reader, const struct re
     free(extras.text);
     return ok;
 }
-
-bool
-graph_continues(const struct rec *rec)
-{
-    return rec->type == REC_OP || rec->type == REC_DEP || rec->type == REC_COMMENT ||
-           rec->type == REC_OTHER;
-}

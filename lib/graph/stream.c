@@ -1,16 +1,18 @@
 /*
  * Checks the references among the records of a stream (struct graph_stream), for reccheck
  * and sim. The messages name the rule that is broken. Layouts are remembered by name; the
- * slots of ops only for the layout that is being read. A job is remembered until it
+ * whole layout only while it is being read. A job is remembered until it
  * starts or is turned away, in an entry that the next job reuses: so memory does not grow
  * with the number of jobs.
  */
 #include "private.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct graph_layout {
+/* A layout that has come. */
+struct graph_known {
     const char *id;
     uint32_t graph, nslots;
 };
@@ -37,11 +39,14 @@ graph_stream_free(struct graph_stream *s)
     rec_map_free(&s->unique);
     rec_ids_free(&s->ended);
     free(s->layout);
-    free(s->slot);
+    graph_layout_free(&s->open);
     free(s->waiting);
     free(s->gap);
-    *s = (struct graph_stream){
-        .await = s->await, .servers = s->servers, .store.advice = s->store.advice};
+    *s = (struct graph_stream){.await = s->await,
+                               .servers = s->servers,
+                               .laid = s->laid,
+                               .context = s->context,
+                               .store.advice = s->store.advice};
 }
 
 static bool
@@ -63,51 +68,29 @@ graph_stream_forget(struct graph_stream *s, struct rec_str layout)
     return index;
 }
 
-bool
-graph_check_placed(const struct graph *graph, const char *layout, const uint32_t *slot,
-                   struct rec_error *err)
-{
-    size_t nplaced = 0, missing = graph->nops;
-    for (size_t i = graph->nops; i-- > 0;)
-        if (slot[i] == REC_NONE)
-            missing = i;
-        else
-            nplaced++;
-    if (missing == graph->nops)
-        return true;
-    return rec_fail(err, REC_DATA,
-                    "the rule 'every op is placed once' is broken: layout '%s' places "
-                    "%zu of the %zu ops of graph '%s': op '%s' is placed nowhere, and %u "
-                    "deps wait for it",
-                    layout, nplaced, graph->nops, graph->id, graph->op[missing].id,
-                    graph->out_start[missing + 1] - graph->out_start[missing]);
-}
-
 static bool
 close_layout(struct graph_stream *s, struct rec_error *err)
 {
-    const struct graph_layout *layout;
-    if (!s->placing)
-        return true;
-    s->placing = false;
-    layout = &s->layout[s->nlayouts - 1];
-    return graph_check_placed(s->store.graph[layout->graph], layout->id, s->slot, err);
+    bool ok = !s->open.id || (graph_layout_check(&s->open, err) &&
+                              (!s->laid || s->laid(s->context, &s->open, err)));
+    graph_layout_free(&s->open);
+    return ok;
 }
 
 static bool
 open_layout(struct graph_stream *s, const struct rec_reader *reader,
-            const struct rec *rec, struct graph_said *said, struct rec_error *err)
+            const struct rec *rec, struct rec_error *err)
 {
     struct rec_str id;
     uint64_t slots;
+    uint32_t graph;
     const char *name;
-    size_t nops;
 
     if (!rec_need(reader, rec, err) || !rec_get_id(reader, rec, 1, &id, err) ||
         !rec_get_count(reader, rec, 3, &slots, err))
         return false;
-    said->graph = graph_store_find(&s->store, rec->field[2]);
-    if (said->graph == REC_NONE)
+    graph = graph_store_find(&s->store, rec->field[2]);
+    if (graph == REC_NONE)
         return rec_reader_fail(reader, err,
                                "layout of graph '%.*s', which has not come before",
                                (int)rec->field[2].len, rec->field[2].ptr);
@@ -117,51 +100,51 @@ open_layout(struct graph_stream *s, const struct rec_reader *reader,
     if (slots < 1 || slots > GRAPH_SLOTS_MAX)
         return rec_reader_fail(reader, err, "a layout has from 1 to %d slots",
                                GRAPH_SLOTS_MAX);
-    nops = s->store.graph[said->graph]->nops;
     if (!(name = rec_arena_copy(&s->names, id, err)) ||
         !rec_grow(&s->layout, &s->layout_room, s->nlayouts + 1, sizeof *s->layout, err) ||
-        !rec_grow(&s->slot, &s->slot_room, nops + 1, sizeof *s->slot, err))
+        !graph_layout_start(&s->open, id, s->store.graph[graph], (uint32_t)slots, err))
         return false;
-    memset(s->slot, 0xff, nops * sizeof *s->slot);
-    said->slot = (uint32_t)slots;
-    s->layout[s->nlayouts] = (struct graph_layout){name, said->graph, said->slot};
-    s->placing = true;
+    s->layout[s->nlayouts] = (struct graph_known){name, graph, (uint32_t)slots};
     return rec_map_add(&s->layouts, (struct rec_str){name, id.len},
                        (uint32_t)s->nlayouts++, err);
 }
 
 static bool
 add_place(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
-          struct graph_said *said, struct rec_error *err)
+          struct rec_error *err)
 {
-    const struct graph_layout *layout = s->placing ? &s->layout[s->nlayouts - 1] : NULL;
-    struct rec_str op = rec->field[2];
+    struct graph_layout *layout = &s->open;
+    double priority = NAN;
+    struct rec_str id;
     uint64_t slot;
+    uint32_t op;
 
     if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 3, &slot, err))
         return false;
-    if (!layout || !rec_str_is(rec->field[1], layout->id))
+    id = rec->field[2];
+    if (!layout->id || !rec_str_is(rec->field[1], layout->id))
         return rec_reader_fail(reader, err,
                                "the places of layout '%.*s' must come right behind its "
                                "layout record",
                                (int)rec->field[1].len, rec->field[1].ptr);
-    said->op = graph_find(s->store.graph[layout->graph], op);
-    if (said->op == GRAPH_NONE)
+    op = graph_find(layout->graph, id);
+    if (op == GRAPH_NONE)
         return rec_reader_fail(reader, err, "graph '%s' has no op '%.*s' to place",
-                               s->store.graph[layout->graph]->id, (int)op.len, op.ptr);
+                               layout->graph->id, (int)id.len, id.ptr);
     if (slot >= layout->nslots)
         return rec_reader_fail(reader, err,
                                "op '%.*s' goes to slot %llu, but the layout has slots 0 "
                                "to %u",
-                               (int)op.len, op.ptr, (unsigned long long)slot,
+                               (int)id.len, id.ptr, (unsigned long long)slot,
                                layout->nslots - 1);
-    if (s->slot[said->op] != REC_NONE)
+    if (layout->slot[op] != REC_NONE)
         return rec_reader_fail(reader, err,
                                "the rule 'every op is placed once' is broken: op '%.*s' "
                                "is placed twice",
-                               (int)op.len, op.ptr);
-    s->slot[said->op] = said->slot = (uint32_t)slot;
-    return true;
+                               (int)id.len, id.ptr);
+    graph_layout_place(layout, op, (uint32_t)slot);
+    return rec_key_number(reader, rec, "priority", &priority, err) &&
+           (isnan(priority) || graph_layout_prefer(layout, op, priority, err));
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -260,7 +243,7 @@ is_alternative(struct rec_str list, struct rec_str graph)
 
 static bool
 check_servers(struct graph_stream *s, const struct rec_reader *reader,
-              struct rec_str list, const struct graph_layout *layout,
+              struct rec_str list, const struct graph_known *layout,
               struct rec_error *err)
 {
     struct rec_str rest = list, name;
@@ -286,7 +269,7 @@ take_alloc(struct graph_stream *s, const struct rec_reader *reader, const struct
            struct graph_said *said, struct rec_error *err)
 {
     struct rec_str graph = rec->field[2];
-    const struct graph_layout *layout;
+    const struct graph_known *layout;
     const struct graph *of;
     struct graph_waiting *w;
 
@@ -407,16 +390,17 @@ graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
     *said = (struct graph_said){.tag = NULL};
     if (rec->type == REC_COMMENT || rec->type == REC_OTHER)
         return true;
-    if (!graph_continues(rec) && !graph_store_end(&s->store, err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(&s->store, err))
         return false;
-    if (rec->type != REC_PLACE && s->placing && !close_layout(s, err))
+    if (!rec_continues(rec, REC_LAYOUT) && !close_layout(s, err))
         return rec_locate(reader, err);
+    if (rec_is_part(rec, REC_GRAPH)) {
+        s->planned = true;
+        return graph_store_read(&s->store, reader, rec, err);
+    }
     switch (rec->type) {
-    case REC_GRAPH:
-    case REC_OP:
-    case REC_DEP: s->planned = true; return graph_store_read(&s->store, reader, rec, err);
-    case REC_LAYOUT: s->planned = true; return open_layout(s, reader, rec, said, err);
-    case REC_PLACE: return add_place(s, reader, rec, said, err);
+    case REC_LAYOUT: s->planned = true; return open_layout(s, reader, rec, err);
+    case REC_PLACE: return add_place(s, reader, rec, err);
     case REC_JOB: s->planned = true; return take_job(s, reader, rec, said, err);
     case REC_ALLOC: return take_alloc(s, reader, rec, said, err);
     case REC_BLOCK: return take_block(s, reader, rec, said, err);

@@ -66,6 +66,18 @@ net_write(const struct net_cluster *cluster, struct rec_writer *writer)
     rec_end(writer);
 }
 
+void
+net_servers_field(const struct net_cluster *cluster, const uint32_t *server, uint32_t n,
+                  struct rec_writer *writer)
+{
+    char name[NET_NAME_MAX];
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = net_format_server(cluster, server ? server[i] : i, name);
+        rec_put_bytes(writer, i ? "," : "\t", 1);
+        rec_put_bytes(writer, name, len);
+    }
+}
+
 size_t
 net_geometry_numbers(const struct net_cluster *cluster, uint32_t n)
 {

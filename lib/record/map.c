@@ -1,5 +1,5 @@
 /*
- * Hash map from texts to 32-bit numbers, and an arena for texts.
+ * Hash map from texts to 32-bit numbers.
  *
  * The map uses open addressing with linear probing, at most two thirds full. Removing an
  * entry moves later entries of its probe chain back (Knuth, TAOCP 3, algorithm 6.4R), so
@@ -93,55 +93,4 @@ rec_map_free(struct rec_map *map)
 {
     free(map->slot);
     *map = (struct rec_map){0};
-}
-
-/* Sizes in bytes. The first chunk of an arena is small, because a stage may have very
- * many arenas. Each further chunk is twice as large as the one before, up to the largest
- * size, which bounds what a nearly empty chunk wastes. A longer text gets a chunk of its
- * own. */
-enum { FIRST_CHUNK = 256, LARGEST_CHUNK = 1 << 16 };
-
-struct rec_arena_chunk {
-    struct rec_arena_chunk *before;
-    size_t size;
-    char bytes[];
-};
-
-const char *
-rec_arena_copy(struct rec_arena *arena, struct rec_str text, struct rec_error *err)
-{
-    char *to;
-    if (text.len + 1 > arena->left) {
-        size_t size = arena->chunk ? 2 * arena->chunk->size : FIRST_CHUNK;
-        struct rec_arena_chunk *chunk;
-        if (size > LARGEST_CHUNK)
-            size = LARGEST_CHUNK;
-        if (size < text.len + 1)
-            size = text.len + 1;
-        chunk = malloc(sizeof *chunk + size);
-        if (!chunk) {
-            rec_fail_memory(err);
-            return NULL;
-        }
-        *chunk = (struct rec_arena_chunk){arena->chunk, size};
-        arena->chunk = chunk;
-        arena->left = size;
-    }
-    to = arena->chunk->bytes + (arena->chunk->size - arena->left);
-    arena->left -= text.len + 1;
-    if (text.len)
-        memcpy(to, text.ptr, text.len);
-    to[text.len] = '\0';
-    return to;
-}
-
-void
-rec_arena_free(struct rec_arena *arena)
-{
-    while (arena->chunk) {
-        struct rec_arena_chunk *before = arena->chunk->before;
-        free(arena->chunk);
-        arena->chunk = before;
-    }
-    arena->left = 0;
 }

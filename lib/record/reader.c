@@ -70,19 +70,23 @@ struct rec_reader {
 
 /* ---- types --------------------------------------------------------------- */
 
+#define LONG_WORD ((uint64_t)1 << 63)
+
 /*
- * A word of at most 8 bytes as a number; 0 for a longer word, which cannot be a type's
- * name. Always reads 8 bytes, so there must be 8: fill_types() copies the names, and
- * lines have PAD bytes behind them.
+ * A word as a number: its bytes if there are at most 8, else its first 8 bytes, marked by
+ * a bit that no ASCII character has. So the number of a short name says all, and only a
+ * long name must be compared. Always reads 8 bytes, so there must be 8: fill_types()
+ * copies the names, and lines have PAD bytes behind them.
  */
 static inline uint64_t
 pack_word(struct rec_str word)
 {
     uint64_t packed;
-    if (word.len == 0 || word.len > 8 || word.ptr[0] == '\0')
+    if (word.len == 0 || word.ptr[0] == '\0')
         return 0; /* (a word with leading NULs would have the number of a shorter word) */
     memcpy(&packed, word.ptr, 8);
-    return le64toh(packed) << (64 - 8 * word.len);
+    return word.len > 8 ? le64toh(packed) | LONG_WORD
+                        : le64toh(packed) << (64 - 8 * word.len);
 }
 
 static inline size_t
@@ -100,7 +104,7 @@ fill_types(struct rec_reader *reader)
         uint64_t packed;
         size_t slot;
         memcpy(copy, name, strnlen(name, 8));
-        packed = pack_word(rec_str(copy));
+        packed = pack_word((struct rec_str){copy, strlen(name)});
         slot = type_slot(packed);
         while (reader->type[slot] != REC_OTHER)
             slot = (slot + 1) % TYPE_SLOTS;
@@ -565,6 +569,15 @@ is_word(struct rec_str s)
     return true;
 }
 
+static inline bool
+is_type(const struct rec_reader *reader, size_t slot, uint64_t packed,
+        struct rec_str word)
+{
+    return reader->packed[slot] == packed &&
+           (!(packed & LONG_WORD) ||
+            rec_str_is(word, rec_spec(reader->type[slot])->name));
+}
+
 /* Finds the type of a record and the row that describes it. An unknown type must at least
  * be a word: anything else shows that the input is no record stream. */
 static bool
@@ -574,7 +587,7 @@ find_type(struct rec_reader *reader, struct rec *rec, struct rec_error *err)
     uint64_t packed = pack_word(word);
     size_t slot = type_slot(packed);
 
-    while (reader->type[slot] != REC_OTHER && reader->packed[slot] != packed)
+    while (reader->type[slot] != REC_OTHER && !is_type(reader, slot, packed, word))
         slot = (slot + 1) % TYPE_SLOTS;
     rec->type = reader->type[slot];
     rec->spec = rec->type == REC_OTHER ? NULL : rec_find_spec(rec);

@@ -19,26 +19,19 @@
 #define REC_KEY(name, kind, about) {name, REC_KIND_##kind, about},
 #define COUNT(list) (sizeof list / sizeof *list - 1)
 
-/* The fields and keys of each row. The word is limited because the reader compares types
- * as numbers of 8 bytes. */
-#define REC_ROW(type, word, about, example, fields, keys)              \
+/* The fields and keys of each row. */
+#define REC_ROW(type, whole, word, about, example, fields, keys)       \
     static const struct rec_field_spec type##_fields[] = LIST(fields); \
-    static const struct rec_field_spec type##_keys[] = LIST(keys);     \
-    _Static_assert(sizeof word <= 8 + 1, "a type's word is too long");
+    static const struct rec_field_spec type##_keys[] = LIST(keys);
 #define REC_KIND_ROW(type, kind, about, example, fields, keys)                  \
     static const struct rec_field_spec type##_##kind##_fields[] = LIST(fields); \
     static const struct rec_field_spec type##_##kind##_keys[] = LIST(keys);
 #include "rampipe/record_table.h"
 
 static const struct rec_spec table[REC_NTYPES] = {
-#define REC_ROW(type, word, about, example, fields, keys) \
-    [REC_##type] = {word,                                 \
-                    NULL,                                 \
-                    about,                                \
-                    example,                              \
-                    REC_##type,                           \
-                    type##_fields,                        \
-                    COUNT(type##_fields),                 \
+#define REC_ROW(type, whole, word, about, example, fields, keys)                  \
+    [REC_##type] = {word,       NULL,        about,         example,              \
+                    REC_##type, REC_##whole, type##_fields, COUNT(type##_fields), \
                     type##_keys},
 #include "rampipe/record_table.h"
 };
@@ -50,6 +43,7 @@ static const struct rec_spec kinds[] = {
      about,                                                    \
      example,                                                  \
      REC_##type,                                               \
+     REC_OTHER,                                                \
      type##_##kind##_fields,                                   \
      COUNT(type##_##kind##_fields),                            \
      type##_##kind##_keys},

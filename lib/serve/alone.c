@@ -20,12 +20,12 @@ static bool
 push_played(struct serve_sim *sim, const struct station *station, struct rec_error *err)
 {
     size_t i = station->played;
-    struct sim_event event;
+    struct event_entry event;
     if (i == station->trail->nbatches)
         return true;
     event.time = station->trail->batch[i].finish;
     event.key = serve_make_key(FINISH, station->stage->rank, i, 0);
-    return sim_queue_push(&sim->events, event, err);
+    return event_queue_push(&sim->events, event, err);
 }
 
 bool

@@ -11,6 +11,7 @@
 
 #include "private.h"
 
+#include "rampipe/event.h"
 #include "rampipe/random.h"
 
 struct batch {
@@ -72,7 +73,7 @@ struct serve_sim {
     uint16_t *parents;       /* per join: the number of its parents */
     bool *reached;           /* scratch, per stage: a query being drawn comes there */
     struct rng *rng;
-    struct sim_queue events;
+    struct event_queue events;
     struct query *query;
     uint16_t *waits; /* per query and join: the tokens that have not come yet */
     size_t nqueries, query_room, waits_room;

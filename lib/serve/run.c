@@ -119,14 +119,14 @@ happen(struct serve_run *run, double time, struct rec_error *err)
 }
 
 static bool
-take_query(struct serve_run *run, struct sim_clock *clock,
+take_query(struct serve_run *run, struct event_clock *clock,
            const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     double time;
     run->queries++;
     return begin(run, reader, err) &&
            serve_read_query(&run->order, reader, rec, &time, err) &&
-           sim_clock_reach(clock, time, err) &&
+           event_clock_reach(clock, time, err) &&
            (((!run->tuner ||
               (happen(run, time, err) && serve_tuner_arrival(run->tuner, time, err))) &&
              serve_sim_query(run->sim, time, rec->field[1], err)) ||
@@ -135,7 +135,7 @@ take_query(struct serve_run *run, struct sim_clock *clock,
 
 /* A config record with time=. */
 static bool
-take_change(struct serve_run *run, struct sim_clock *clock,
+take_change(struct serve_run *run, struct event_clock *clock,
             const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct serve_change change;
@@ -146,12 +146,12 @@ take_change(struct serve_run *run, struct sim_clock *clock,
     return begin(run, reader, err) && rec_need(reader, rec, err) &&
            serve_read_change(run->pipeline, reader, rec, &change, err) &&
            serve_order_time(&run->order, reader, change.time, err) &&
-           sim_clock_reach(clock, change.time, err) &&
+           event_clock_reach(clock, change.time, err) &&
            (serve_sim_change(run->sim, &change, err) || rec_locate(reader, err));
 }
 
 static int
-model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     struct serve_run *run = self;
@@ -228,5 +228,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model serve_model = {"serving",     model_take, model_next,
-                                      model_advance, model_end,  model_close};
+const struct event_model serve_model = {"serving",     model_take, model_next,
+                                        model_advance, model_end,  model_close};

@@ -108,7 +108,7 @@ serve_sim_free(struct serve_sim *sim)
     for (size_t q = 0; q < sim->nqueries; q++)
         free(sim->query[q].id);
     rng_free(sim->rng);
-    sim_queue_free(&sim->events);
+    event_queue_free(&sim->events);
     free(sim->station);
     free(sim->parents);
     free(sim->reached);

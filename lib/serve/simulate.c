@@ -118,7 +118,7 @@ push(struct serve_sim *sim, struct station *station, double time, uint64_t what,
 {
     uint64_t key = serve_make_key(what, station->stage->rank, station->sequence++, slot);
     return time < 1e300
-               ? sim_queue_push(&sim->events, (struct sim_event){time, key}, err)
+               ? event_queue_push(&sim->events, (struct event_entry){time, key}, err)
                : rec_fail(err, REC_DATA,
                           "stage '%s' would work until %g s; times must be below 1e300 s",
                           station->stage->name, time);
@@ -344,7 +344,7 @@ bool
 serve_sim_advance(struct serve_sim *sim, double time, struct rec_error *err)
 {
     while (sim->events.n > 0 && sim->events.event[0].time <= time) {
-        struct sim_event event = sim_queue_pop(&sim->events);
+        struct event_entry event = event_queue_pop(&sim->events);
         uint32_t rank = (uint32_t)(event.key >> (SLOT_BITS + SEQUENCE_BITS)) &
                         ((1u << RANK_BITS) - 1);
         uint32_t slot = (uint32_t)event.key & ((1u << SLOT_BITS) - 1);

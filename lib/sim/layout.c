@@ -43,7 +43,7 @@ sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout)
 {
     layout->pool = pool;
     append(layout);
-    pool->bytes += sim_layout_bytes(layout->graph);
+    pool->bytes += sim_layout_bytes(layout->where.graph);
 }
 
 void
@@ -83,33 +83,11 @@ static void
 leave_pool(struct sim_layout *layout)
 {
     unlink_layout(layout);
-    layout->pool->bytes -= sim_layout_bytes(layout->graph);
+    layout->pool->bytes -= sim_layout_bytes(layout->where.graph);
     layout->pool = NULL;
 }
 
 /* ---- layouts -------------------------------------------------------------- */
-
-struct sim_layout *
-sim_layout_new(struct rec_str id, const struct graph *graph, uint32_t nslots,
-               struct rec_error *err)
-{
-    struct sim_layout *layout = calloc(1, sizeof *layout);
-    size_t n = graph->nops + 1;
-    if (layout) {
-        layout->graph = graph;
-        layout->nslots = nslots;
-        layout->slot = malloc(n * sizeof *layout->slot);
-        layout->placed = calloc(n, sizeof *layout->placed);
-        layout->id = strndup(id.ptr, id.len);
-    }
-    if (!layout || !layout->slot || !layout->placed || !layout->id) {
-        sim_layout_free(layout);
-        rec_fail_memory(err);
-        return NULL;
-    }
-    memset(layout->slot, 0xff, n * sizeof *layout->slot);
-    return layout;
-}
 
 static void
 forget_costs(struct sim_layout *layout)
@@ -132,56 +110,25 @@ sim_layout_free(struct sim_layout *layout)
     forget_costs(layout);
     if (layout->pool)
         leave_pool(layout);
-    free(layout->id);
-    free(layout->slot);
-    free(layout->placed);
-    free(layout->priority);
+    graph_layout_free(&layout->where);
     free(layout);
 }
 
-bool
-sim_layout_name(struct sim_layout *layout, struct rec_str id, struct rec_error *err)
+/* Sums the memory of each slot. */
+static bool
+sum_memory(struct sim_layout *layout, struct rec_error *err)
 {
-    char *name = strndup(id.ptr, id.len);
-    if (!name)
-        return rec_fail_memory(err);
-    free(layout->id);
-    layout->id = name;
-    return true;
-}
+    const struct graph_layout *where = &layout->where;
+    const struct graph *graph = where->graph;
+    double *memory = calloc((size_t)where->nslots + 1, sizeof *memory);
 
-bool
-sim_layout_prefer(struct sim_layout *layout, uint32_t op, double priority,
-                  struct rec_error *err)
-{
-    size_t n = layout->graph->nops;
-    if (!layout->priority) {
-        layout->priority = malloc((n + 1) * sizeof *layout->priority);
-        if (!layout->priority)
-            return rec_fail_memory(err);
-        for (size_t i = 0; i < n; i++)
-            layout->priority[i] = NAN;
-    }
-    layout->priority[op] = priority;
-    return true;
-}
-
-bool
-sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
-{
-    const struct graph *graph = layout->graph;
-    double *memory;
-
-    if (!graph_check_placed(graph, layout->id, layout->slot, err))
-        return false;
-    memory = calloc((size_t)layout->nslots + 1, sizeof *memory);
     if (!memory)
         return rec_fail_memory(err);
     for (size_t i = 0; i < graph->nops; i++) {
         const struct graph_op *op = &graph->op[i];
-        uint32_t slot = layout->slot[i];
+        uint32_t slot = where->slot[i];
         double own = op->memory;
-        if (op->pair != GRAPH_NONE && layout->slot[op->pair] == slot) {
+        if (op->pair != GRAPH_NONE && where->slot[op->pair] == slot) {
             double twin = graph->op[op->pair].memory;
             /* only the larger memory counts; of equal ones, that of the first op */
             own = own > twin || (own == twin && i < op->pair) ? own : 0;
@@ -193,12 +140,30 @@ sim_layout_seal(struct sim_layout *layout, struct rec_error *err)
             layout->full_slot = slot;
         }
     }
-    for (uint32_t i = 0; i < layout->nslots; i++)
+    for (uint32_t i = 0; i < where->nslots; i++)
         layout->memory_sum += memory[i];
     free(memory);
-    layout->op_memory = graph_memory_sum(graph);
-    layout->dep_bytes = graph_dep_bytes(graph);
     return true;
+}
+
+struct sim_layout *
+sim_layout_new(struct graph_layout *where, struct rec_error *err)
+{
+    struct sim_layout *layout = calloc(1, sizeof *layout);
+    if (!layout) {
+        graph_layout_free(where);
+        rec_fail_memory(err);
+        return NULL;
+    }
+    layout->where = *where;
+    *where = (struct graph_layout){.id = NULL};
+    if (!graph_layout_check(&layout->where, err) || !sum_memory(layout, err)) {
+        sim_layout_free(layout);
+        return NULL;
+    }
+    layout->op_memory = graph_memory_sum(layout->where.graph);
+    layout->dep_bytes = graph_dep_bytes(layout->where.graph);
+    return layout;
 }
 
 bool
@@ -206,17 +171,21 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
                    const uint32_t *servers, const struct sim_observer *observer,
                    struct sim_cost *cost, struct rec_error *err)
 {
-    const struct graph *graph = layout->graph;
+    const struct graph *graph = layout->where.graph;
     uint32_t *server_of_op = malloc((graph->nops + 1) * sizeof *server_of_op);
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds);
-    struct sim_placed placed = {graph,          layout->nslots,   layout->slot,
-                                layout->placed, layout->priority, seconds};
+    struct sim_placed placed = {graph,
+                                layout->where.nslots,
+                                layout->where.slot,
+                                layout->where.placed,
+                                layout->where.priority,
+                                seconds};
     bool ok = server_of_op && seconds;
 
     if (!ok)
         rec_fail_memory(err);
     for (size_t i = 0; ok && i < graph->nops; i++)
-        server_of_op[i] = servers[layout->slot[i]];
+        server_of_op[i] = servers[layout->where.slot[i]];
     ok = ok &&
          net_transfer_times(cluster, graph, server_of_op, seconds, &cost->traffic, err) &&
          sim_step(&placed, observer, &cost->step, err);
@@ -269,10 +238,11 @@ bool
 sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
                 const uint32_t *servers, struct sim_cost *cost, struct rec_error *err)
 {
-    size_t size = net_geometry_numbers(cluster, layout->nslots) * sizeof(uint32_t);
+    size_t size = net_geometry_numbers(cluster, layout->where.nslots) * sizeof(uint32_t);
     uint32_t *geometry = malloc(size + 1), index = REC_NONE;
-    bool ok = geometry ? net_geometry(cluster, servers, layout->nslots, geometry, err)
-                       : rec_fail_memory(err);
+    bool ok = geometry
+                  ? net_geometry(cluster, servers, layout->where.nslots, geometry, err)
+                  : rec_fail_memory(err);
     if (ok) {
         struct rec_str key = {(const char *)geometry, size};
         index = rec_map_get(&layout->memo, key);

@@ -4,6 +4,7 @@
  * program wrote the stream. Between records only ends of jobs happen, so they are the
  * only events.
  */
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -21,28 +22,59 @@ struct live {
 
 struct sim_replay {
     struct sim_replay_sink sink;
-    struct sim_clock *clock; /* the one that gave the last record; borrowed */
-    double until;            /* the end of the simulated time, seconds */
+    struct event_clock *clock; /* the one that gave the last record; borrowed */
+    double until;              /* the end of the simulated time, seconds */
     struct net_cluster cluster;
     struct graph_stream stream; /* checks that records fit each other */
 
     struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
     size_t nlayouts, layout_room;
     struct sim_layouts pool;
-    struct sim_layout *open; /* the layout whose places are being read; NULL: none */
 
     struct live *live;
     uint32_t *vacant; /* indices of free places in `live` */
     size_t nlive, live_room, nvacant, vacant_room;
-    struct sim_queue ends; /* key: number of the start, index in `live` (32 bits each) */
-    uint64_t *holder;      /* per server: number of the start that had it last; 0: none */
-    double *free_at;       /* per server: when that job ends, seconds */
-    uint32_t *servers;     /* scratch: those of an alloc record */
+    struct event_queue
+        ends;          /* key: number of the start, index in `live` (32 bits each) */
+    uint64_t *holder;  /* per server: number of the start that had it last; 0: none */
+    double *free_at;   /* per server: when that job ends, seconds */
+    uint32_t *servers; /* scratch: those of an alloc record */
     size_t servers_room;
     uint64_t waiting; /* jobs neither started nor blocked in the simulated time */
     uint64_t starts;  /* jobs that have started; the number of the last start */
     bool past;        /* the last record is beyond the simulated time */
 };
+
+/* ---- layouts ------------------------------------------------------------- */
+
+/* Forgets layouts that no job holds until there is room for another one of this graph. */
+static void
+make_room(struct sim_replay *r, const struct graph *graph)
+{
+    struct sim_layout *old;
+    while ((old = sim_layouts_excess(&r->pool, sim_layout_bytes(graph)))) {
+        r->layout[graph_stream_forget(&r->stream, rec_str(old->where.id))] = NULL;
+        sim_layout_free(old);
+    }
+}
+
+/* Takes a layout from the stream when all its places have come. */
+static bool
+take_layout(void *context, struct graph_layout *where, struct rec_error *err)
+{
+    struct sim_replay *r = context;
+    const struct graph *graph = where->graph;
+    struct sim_layout *layout;
+    make_room(r, graph);
+    if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err) ||
+        !(layout = sim_layout_new(where, err)))
+        return false;
+    r->layout[r->nlayouts++] = layout;
+    sim_layouts_add(&r->pool, layout);
+    return graph_model_flops(graph, &layout->flops, err);
+}
+
+/* ---- beginning and end --------------------------------------------------- */
 
 struct sim_replay *
 sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_error *err)
@@ -55,6 +87,8 @@ sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_erro
     r->sink = *sink;
     r->until = until;
     r->stream.await = true;
+    r->stream.laid = take_layout;
+    r->stream.context = r;
     r->pool.limit = SIM_LAYOUTS_MAX;
     return r;
 }
@@ -83,7 +117,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].graphs);
     }
     graph_stream_free(&r->stream);
-    sim_queue_free(&r->ends);
+    event_queue_free(&r->ends);
     free(r->layout);
     free(r->live);
     free(r->vacant);
@@ -106,58 +140,6 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
     vsnprintf(what.text, sizeof what.text, format, args);
     va_end(args);
     return rec_reader_fail(reader, err, "the rule '%s' is broken: %s", rule, what.text);
-}
-
-/* ---- layouts ------------------------------------------------------------- */
-
-/* Forgets layouts that no job holds until there is room for another one of this graph. */
-static void
-make_room(struct sim_replay *r, const struct graph *graph)
-{
-    struct sim_layout *old;
-    while ((old = sim_layouts_excess(&r->pool, sim_layout_bytes(graph)))) {
-        r->layout[graph_stream_forget(&r->stream, rec_str(old->id))] = NULL;
-        sim_layout_free(old);
-    }
-}
-
-static bool
-open_layout(struct sim_replay *r, const struct rec *rec, const struct graph_said *said,
-            struct rec_error *err)
-{
-    const struct graph *graph = r->stream.store.graph[said->graph];
-    struct sim_layout *layout;
-    make_room(r, graph);
-    if (!rec_grow(&r->layout, &r->layout_room, r->nlayouts + 1, sizeof *r->layout, err))
-        return false;
-    layout = sim_layout_new(rec->field[1], graph, said->slot, err);
-    if (!layout)
-        return false;
-    r->layout[r->nlayouts++] = r->open = layout;
-    sim_layouts_add(&r->pool, layout);
-    return graph_model_flops(graph, &layout->flops, err);
-}
-
-static bool
-add_place(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-          const struct graph_said *said, struct rec_error *err)
-{
-    struct sim_layout *layout = r->open;
-    double priority = NAN;
-
-    if (!rec_key_number(reader, rec, "priority", &priority, err))
-        return false;
-    layout->slot[said->op] = said->slot;
-    layout->placed[said->op] = layout->nplaced++;
-    return isnan(priority) || sim_layout_prefer(layout, said->op, priority, err);
-}
-
-static bool
-close_layout(struct sim_replay *r, struct rec_error *err)
-{
-    struct sim_layout *layout = r->open;
-    r->open = NULL;
-    return !layout || sim_layout_seal(layout, err);
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -183,7 +165,7 @@ graph_of(const struct sim_replay *r, const struct live *live)
 {
     struct rec_str rest = live->job.graphs, id;
     if (live->layout)
-        return live->layout->graph;
+        return live->layout->where.graph;
     rec_str_split(&rest, ',', &id);
     return r->stream.store.graph[graph_store_find(&r->stream.store, id)];
 }
@@ -205,7 +187,7 @@ advance(struct sim_replay *r, double time, struct rec_error *err)
 {
     double stop = time < r->until ? time : r->until;
     while (r->ends.n && r->ends.event[0].time <= stop) {
-        uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
+        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
         struct sim_done done = describe(r, &r->live[index]);
         if (r->sink.done && !r->sink.done(r->sink.context, &done, err))
             return false;
@@ -221,7 +203,7 @@ static bool
 pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
     r->past = time > r->until;
-    return sim_clock_reach(r->clock, time, err) && advance(r, time, err);
+    return event_clock_reach(r->clock, time, err) && advance(r, time, err);
 }
 
 static bool
@@ -284,7 +266,7 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
     double time = r->live[index].start;
     char name[NET_NAME_MAX];
 
-    for (uint32_t i = 0; i < layout->nslots; i++) {
+    for (uint32_t i = 0; i < layout->where.nslots; i++) {
         uint32_t server = r->servers[i];
         net_format_server(&r->cluster, server, name);
         if (r->holder[server] == r->starts)
@@ -354,15 +336,15 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     if (!isfinite(live->finish))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);
-    for (uint32_t i = 0; i < layout->nslots; i++)
+    for (uint32_t i = 0; i < layout->where.nslots; i++)
         r->free_at[r->servers[i]] = live->finish;
     r->waiting--;
     done = describe(r, live);
     if (r->sink.started &&
         !r->sink.started(r->sink.context, &done, &r->cluster, r->servers, err))
         return false;
-    return sim_queue_push(&r->ends,
-                          (struct sim_event){live->finish, r->starts << 32 | index}, err);
+    return event_queue_push(
+        &r->ends, (struct event_entry){live->finish, r->starts << 32 | index}, err);
 }
 
 static bool
@@ -383,13 +365,8 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
     struct graph_said said;
     if (!graph_stream_take(&r->stream, reader, rec, &said, err))
         return false;
-    if (rec->type != REC_PLACE && rec->type != REC_COMMENT && rec->type != REC_OTHER &&
-        !close_layout(r, err))
-        return false;
     switch (rec->type) {
     case REC_CLUSTER: return take_cluster(r, reader, rec, err);
-    case REC_LAYOUT: return open_layout(r, rec, &said, err);
-    case REC_PLACE: return add_place(r, reader, rec, &said, err);
     case REC_JOB: return add_job(r, &said, err);
     case REC_ALLOC: return take_alloc(r, reader, rec, &said, err);
     case REC_BLOCK: return take_block(r, &said, err);
@@ -400,22 +377,22 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
 /* The records of the plan are not passed on, and neither are blocks after the end of the
  * simulated time. All other records stay in the stream. */
 static bool
-is_consumed(const struct sim_replay *r, enum rec_type type)
+is_consumed(const struct sim_replay *r, const struct rec *rec)
 {
-    return type == REC_GRAPH || type == REC_OP || type == REC_DEP || type == REC_JOB ||
-           type == REC_LAYOUT || type == REC_PLACE || type == REC_ALLOC ||
-           (type == REC_BLOCK && r->past);
+    return rec_is_part(rec, REC_GRAPH) || rec_is_part(rec, REC_LAYOUT) ||
+           rec->type == REC_JOB || rec->type == REC_ALLOC ||
+           (rec->type == REC_BLOCK && r->past);
 }
 
 static int
-model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     struct sim_replay *r = self;
     r->clock = clock;
     if (!take(r, reader, rec, err))
         return -1;
-    return is_consumed(r, rec->type);
+    return is_consumed(r, rec);
 }
 
 static double
@@ -450,11 +427,11 @@ model_end(void *self, double time, struct rec_error *err)
 {
     struct sim_replay *r = self;
     (void)time;
-    if (!graph_stream_end(&r->stream, err) || !close_layout(r, err) ||
+    if (!graph_stream_end(&r->stream, err) ||
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
     while (r->ends.n) { /* beyond the simulated time */
-        uint32_t index = (uint32_t)sim_queue_pop(&r->ends).key;
+        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
         if (!leave(r, index, err))
             return false;
     }
@@ -468,5 +445,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model sim_replay_model = {"jobs",        model_take, model_next,
-                                           model_advance, model_end,  NULL};
+const struct event_model sim_replay_model = {"jobs",        model_take, model_next,
+                                             model_advance, model_end,  NULL};

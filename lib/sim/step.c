@@ -11,6 +11,7 @@
  * batch of one dep names its destination itself, and a task holds all that is needed of
  * an op in half a cache line.
  */
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 #include <math.h>
@@ -57,8 +58,8 @@ struct machine {
     const struct graph *graph;
     const struct sim_observer *observer;
     struct sim_step *result;
-    struct sim_queue ends;     /* key: the server's version, the server (32 bits each) */
-    struct sim_queue arrivals; /* key: the batch */
+    struct event_queue ends; /* key: the server's version, the server (32 bits each) */
+    struct event_queue arrivals; /* key: the batch */
     double started, now;
 
     struct task *task;
@@ -175,8 +176,8 @@ send_off(struct machine *m, uint32_t op, struct rec_error *err)
             observe_batch(m, batch, first);
         if (batch->n == 1)
             __builtin_prefetch(&m->task[batch->first & ~SYNC]);
-        if (!sim_queue_push(&m->arrivals, (struct sim_event){m->now + batch->seconds, b},
-                            err))
+        if (!event_queue_push(&m->arrivals,
+                              (struct event_entry){m->now + batch->seconds, b}, err))
             return false;
     }
     return true;
@@ -225,13 +226,13 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
     op = pop_ready(m, server);
     remaining = m->task[op.op].remaining;
     if (remaining > 0) {
-        struct sim_event end = {m->now + remaining,
-                                (uint64_t)server->version << 32 | index};
+        struct event_entry end = {m->now + remaining,
+                                  (uint64_t)server->version << 32 | index};
         server->running = op;
         server->started = m->now;
         m->nrunning++;
         __builtin_prefetch(&m->batch[m->task[op.op].batch]);
-        return sim_queue_push(&m->ends, end, err);
+        return event_queue_push(&m->ends, end, err);
     }
     /* The op has no length. An op that its end makes ready may come before the next one
      * here, so the server chooses again later. */
@@ -262,14 +263,14 @@ settle(struct machine *m, struct rec_error *err)
 
 /* True for the end of an op that was preempted meanwhile. */
 static inline bool
-is_void(const struct machine *m, struct sim_event event)
+is_void(const struct machine *m, struct event_entry event)
 {
     const struct server *server = &m->server[(uint32_t)event.key];
     return server->running.op == NONE || event.key >> 32 != server->version;
 }
 
 static void
-end_running(struct machine *m, struct sim_event event)
+end_running(struct machine *m, struct event_entry event)
 {
     struct server *server = &m->server[(uint32_t)event.key];
     if (is_void(m, event))
@@ -286,7 +287,7 @@ next_time(struct machine *m)
 {
     double end, arrival = m->arrivals.n ? m->arrivals.event[0].time : (double)INFINITY;
     while (m->ends.n && is_void(m, m->ends.event[0]))
-        sim_queue_pop(&m->ends);
+        event_queue_pop(&m->ends);
     end = m->ends.n ? m->ends.event[0].time : (double)INFINITY;
     return end < arrival ? end : arrival;
 }
@@ -305,9 +306,9 @@ advance(struct machine *m, double until, struct rec_error *err)
         m->result->busy += m->nrunning * elapsed;
         m->now = time;
         while (m->arrivals.n && m->arrivals.event[0].time == time)
-            arrive(m, &m->batch[sim_queue_pop(&m->arrivals).key]);
+            arrive(m, &m->batch[event_queue_pop(&m->arrivals).key]);
         while (m->ends.n && m->ends.event[0].time == time)
-            end_running(m, sim_queue_pop(&m->ends));
+            end_running(m, event_queue_pop(&m->ends));
         if (!settle(m, err))
             return false;
     }
@@ -458,8 +459,8 @@ prepare(struct machine *m, struct rec_error *err)
 static void
 release(struct machine *m)
 {
-    sim_queue_free(&m->ends);
-    sim_queue_free(&m->arrivals);
+    event_queue_free(&m->ends);
+    event_queue_free(&m->arrivals);
     free(m->task);
     free(m->batch);
     free(m->target);
@@ -597,7 +598,7 @@ sim_stepping_free(struct sim_stepping *s)
 /* ---- on a clock ---------------------------------------------------------- */
 
 static int
-model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     (void)self, (void)clock, (void)reader, (void)rec, (void)err;
@@ -624,5 +625,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model sim_step_model = {"step",        model_take, model_next,
-                                         model_advance, model_end,  NULL};
+const struct event_model sim_step_model = {"step",        model_take, model_next,
+                                           model_advance, model_end,  NULL};

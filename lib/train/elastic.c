@@ -501,7 +501,7 @@ train_elastic_free(struct train_elastic *e)
 /* ---- on a clock ---------------------------------------------------------- */
 
 static int
-model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     struct train_elastic *e = self;
@@ -513,8 +513,8 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
         return taken;
     ok = open_run(e, err);
     if (ok && taken > 0 && event.time <= e->options.end)
-        ok =
-            sim_clock_reach(clock, event.time, err) && train_elastic_take(e, &event, err);
+        ok = event_clock_reach(clock, event.time, err) &&
+             train_elastic_take(e, &event, err);
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
 
@@ -583,5 +583,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model train_elastic_model = {"elastic",     model_take, model_next,
-                                              model_advance, model_end,  model_close};
+const struct event_model train_elastic_model = {"elastic",     model_take, model_next,
+                                                model_advance, model_end,  model_close};

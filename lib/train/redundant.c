@@ -486,7 +486,7 @@ train_redundant_free(struct train_redundant *r)
 /* ---- on a clock ---------------------------------------------------------- */
 
 static int
-model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
            const struct rec *rec, struct rec_error *err)
 {
     struct train_redundant *r = self;
@@ -498,7 +498,7 @@ model_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
         return taken;
     ok = open_run(r, err);
     if (ok && taken > 0 && event.time <= r->options.end)
-        ok = sim_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
+        ok = event_clock_reach(clock, round(event.time * 1000) / 1000, err) &&
              take(r, &event, err);
     return ok || rec_locate(reader, err) ? 1 : -1;
 }
@@ -552,5 +552,5 @@ model_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-const struct sim_model train_redundant_model = {"redundant",   model_take, model_next,
-                                                model_advance, model_end,  model_close};
+const struct event_model train_redundant_model = {"redundant",   model_take, model_next,
+                                                  model_advance, model_end,  model_close};

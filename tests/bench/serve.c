@@ -4,6 +4,7 @@
  * one query at a time. 100 queries/s, a million of them, Poisson. With a second argument:
  * so many instead. Nothing is written.
  */
+#include "rampipe/event.h"
 #include "rampipe/serve.h"
 
 #include <math.h>

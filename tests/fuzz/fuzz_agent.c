@@ -59,7 +59,7 @@ take(struct graph_store *store, struct graph_jobs *jobs,
      const struct rec *rec, struct rec_error *err)
 {
     struct graph_job job;
-    if (!graph_continues(rec) && !graph_store_end(store, err))
+    if (!rec_continues(rec, REC_GRAPH) && !graph_store_end(store, err))
         return false;
     if (rec->type == REC_JOB)
         return graph_jobs_read(jobs, store, reader, rec, &job, err) &&

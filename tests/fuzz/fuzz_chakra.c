@@ -38,25 +38,26 @@ open_writer(struct text *text)
 /* The graph and its layout of files; false: refused. */
 static bool
 build(const char *const *path, uint32_t n, enum chakra_server server, struct graph *graph,
-      struct chakra_layout *layout, struct chakra_traces **traces, struct rec_error *err)
+      struct graph_layout *layout, struct chakra_traces **traces, struct rec_error *err)
 {
     struct chakra_counts counts;
     bool ok = (*traces = chakra_traces_new(err)) != NULL;
-    *layout = (struct chakra_layout){.id = NULL};
+    *layout = (struct graph_layout){.id = NULL};
     for (uint32_t i = 0; ok && i < n; i++)
         ok = chakra_read(*traces, path[i], i, err);
     return ok && chakra_build(*traces, "g", server, graph, layout, &counts, err);
 }
 
 static struct text
-records(const struct graph *graph, const struct chakra_layout *layout)
+records(const struct graph *graph, const struct graph_layout *layout)
 {
     struct text text = {0};
     struct rec_error err;
     struct rec_writer *writer = open_writer(&text);
     graph_write(graph, writer);
-    chakra_layout_write(layout, graph, writer);
-    require(rec_writer_close(writer, true, &err), "writing to memory");
+    require(graph_layout_write(layout, writer, &err) &&
+                rec_writer_close(writer, true, &err),
+            "writing to memory");
     return text;
 }
 
@@ -88,7 +89,7 @@ require_records(const struct text *text)
 
 /* Traces of the graph make the same records. */
 static void
-require_same(const struct graph *graph, const struct chakra_layout *layout, bool ours)
+require_same(const struct graph *graph, const struct graph_layout *layout, bool ours)
 {
     enum { MOST = 16 };
     struct rec_error err = {.code = REC_OK, .text = ""};
@@ -97,7 +98,7 @@ require_same(const struct graph *graph, const struct chakra_layout *layout, bool
     const char *name[MOST];
     int fd[MOST];
     struct chakra_traces *traces;
-    struct chakra_layout other;
+    struct graph_layout other;
     struct graph again = {0};
     struct chakra_plan *plan = chakra_plan_new(graph, layout, &err);
     require(plan != NULL, "a plan needs little memory");
@@ -125,7 +126,7 @@ require_same(const struct graph *graph, const struct chakra_layout *layout, bool
         }
         for (uint32_t s = 0; s < layout->nslots; s++)
             close(fd[s]);
-        chakra_layout_free(&other);
+        graph_layout_free(&other);
         graph_free(&again);
         chakra_traces_free(traces);
         free(after.bytes);
@@ -148,14 +149,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fd[1] = fuzz_file(split + 4, size - first - 4, path[1]);
     for (enum chakra_server server = CHAKRA_RANK; server <= CHAKRA_OP; server++) {
         struct chakra_traces *traces;
-        struct chakra_layout layout;
+        struct graph_layout layout;
         struct graph graph = {0};
         if (build(name, split ? 2 : 1, server, &graph, &layout, &traces, &err))
             require_same(&graph, &layout, memmem(data, size, "rampipe.", 8) != NULL);
         else
             require(err.text[0] && err.code != REC_OK && err.code != REC_BUG,
                     "a message says what is wrong");
-        chakra_layout_free(&layout);
+        graph_layout_free(&layout);
         graph_free(&graph);
         chakra_traces_free(traces);
     }

@@ -25,20 +25,22 @@ static void
 run_step(const struct graph *graph, const struct alloc_placement *placement)
 {
     struct rec_error err = {.code = REC_OK, .text = ""};
-    struct sim_layout *layout =
-        sim_layout_new(rec_str("L"), graph, placement->nheld, &err);
+    struct graph_layout where;
+    struct sim_layout *layout;
     struct sim_cost cost;
 
+    require(graph_layout_start(&where, rec_str("L"), graph, placement->nheld, &err),
+            "a layout needs little memory");
     for (uint32_t i = 0; i < graph->nops; i++) {
         uint32_t server = placement->server[i], slot = 0;
         while (slot < placement->nheld && placement->held[slot] != server)
             slot++;
         require(slot < placement->nheld,
                 "an op is on a server that the job does not hold");
-        layout->slot[graph->member[i]] = slot;
-        layout->placed[graph->member[i]] = i;
+        graph_layout_place(&where, graph->member[i], slot);
     }
-    require(sim_layout_seal(layout, &err), "the layout is whole");
+    layout = sim_layout_new(&where, &err);
+    require(layout != NULL, "the layout is whole");
     require(layout->memory <= cluster.memory * (1 + 1e-9), "memory is enough");
     if (sim_layout_cost(layout, &cluster, placement->held, &cost, &err)) {
         const struct sim_step *s = &cost.step;
@@ -116,7 +118,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     reader = rec_reader_open(&name, 1, NULL, &err);
     while (ok && reader && (status = rec_next(reader, &rec, &err)) > 0) {
-        if (!graph_continues(&rec))
+        if (!rec_continues(&rec, REC_GRAPH))
             ok = graph_store_end(&store, &err);
         if (ok && (rec.type == REC_GRAPH || rec.type == REC_OP || rec.type == REC_DEP))
             ok = graph_store_read(&store, reader, &rec, &err);

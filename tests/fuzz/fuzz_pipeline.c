@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"
+#include "rampipe/event.h"
 
 #include <math.h>
 
@@ -19,7 +20,7 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
     if (fabs(decision->cost->step.busy - decision->cost->step.sequential) >
         1e-6 * decision->cost->step.sequential)
         abort();
-    for (uint32_t i = 0; i < decision->layout->nslots; i++)
+    for (uint32_t i = 0; i < decision->layout->where.nslots; i++)
         if (decision->servers[i] >= net_servers(cluster))
             abort();
     return true;
@@ -30,7 +31,7 @@ take(struct graph_store *store, struct alloc_admission *admission,
      struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct graph_job job;
-    if (!graph_continues(rec)) {
+    if (!rec_continues(rec, REC_GRAPH)) {
         const struct graph *open = store->reading;
         if (!graph_store_end(store, err))
             return false;
@@ -59,14 +60,15 @@ replay(const char *path)
     struct sim_replay_sink sink = {0};
     struct sim_replay *replay = sim_replay_new(&sink, INFINITY, &err);
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &err);
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     struct rec rec;
-    bool ok = replay && reader && sim_clock_add(&clock, &sim_replay_model, replay, &err);
+    bool ok =
+        replay && reader && event_clock_add(&clock, &sim_replay_model, replay, &err);
     while (ok && rec_next(reader, &rec, &err) > 0)
-        ok = sim_clock_take(&clock, reader, &rec, &err) >= 0;
+        ok = event_clock_take(&clock, reader, &rec, &err) >= 0;
     if (ok)
-        ok = sim_clock_end(&clock, INFINITY, &err);
-    sim_clock_free(&clock);
+        ok = event_clock_end(&clock, INFINITY, &err);
+    event_clock_free(&clock);
     sim_replay_free(replay);
     rec_reader_close(reader);
 }

@@ -2,6 +2,7 @@
  * right, who is right is served, if it is all there; nobody is lost. */
 #include "fuzz.h"
 
+#include "rampipe/event.h"
 #include "rampipe/serve.h"
 
 #include <math.h>
@@ -59,17 +60,18 @@ serve(const char *path, bool drops, struct rec_error *err)
     struct serve_pipeline pipeline = {0};
     struct serve_run *run = serve_run_new(&pipeline, &options, &sink, err);
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, err);
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     struct rec rec;
     int status = 0, result = -1;
-    bool ok = run && reader && sim_clock_add(&clock, &serve_model, run, err);
+    bool ok = run && reader && event_clock_add(&clock, &serve_model, run, err);
     while (ok && (status = rec_next(reader, &rec, err)) > 0 && rec.type != REC_MARK)
-        ok = rec.type == REC_COMMENT || (sim_clock_take(&clock, reader, &rec, err) >= 0);
-    if (ok && status >= 0 && sim_clock_end(&clock, INFINITY, err)) {
+        ok =
+            rec.type == REC_COMMENT || (event_clock_take(&clock, reader, &rec, err) >= 0);
+    if (ok && status >= 0 && event_clock_end(&clock, INFINITY, err)) {
         result = serve_run_queries(run) > 0;
         require(told.ends == serve_run_queries(run), "every query ends once");
     }
-    sim_clock_free(&clock);
+    event_clock_free(&clock);
     serve_run_free(run);
     serve_pipeline_free(&pipeline);
     rec_reader_close(reader);

@@ -9,7 +9,7 @@ import sys
 
 FLOORS = [
     ["record", "csv", "json", "yaml", "linear", "random"],
-    ["cli", "graph", "metrics", "spot", "device", "database"],
+    ["cli", "event", "graph", "metrics", "spot", "device", "database"],
     ["input", "net", "chakra", "onnx"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
     ["learn"],

@@ -1,6 +1,7 @@
 /* Models that share a clock. */
 #include "graphs.h"
 
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 /* Something that happens every `period` seconds, from `next` on, `left` times. */
@@ -12,14 +13,15 @@ struct beat {
 };
 
 static int
-beat_take(void *self, struct sim_clock *clock, const struct rec_reader *reader,
+beat_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
           const struct rec *rec, struct rec_error *err)
 {
     struct beat *beat = self;
     double time;
     if (rec->type != REC_ADD)
         return 0;
-    if (!rec_get_number(reader, rec, 1, &time, err) || !sim_clock_reach(clock, time, err))
+    if (!rec_get_number(reader, rec, 1, &time, err) ||
+        !event_clock_reach(clock, time, err))
         return -1;
     *strchr(beat->log, '\0') = '!';
     return 1;
@@ -53,8 +55,8 @@ beat_end(void *self, double time, struct rec_error *err)
     return true;
 }
 
-static const struct sim_model beat_model = {"beat",       beat_take, beat_next,
-                                            beat_advance, beat_end,  NULL};
+static const struct event_model beat_model = {"beat",       beat_take, beat_next,
+                                              beat_advance, beat_end,  NULL};
 
 /*
  * a at 0 2 4 6 8, b at 1 4 7, and a step of two ops of 3 s each from time 1 on, which
@@ -79,7 +81,7 @@ test_clock(void **state)
     struct rec_error err = {.text = ""};
     struct sim_stepping *s = sim_stepping_new(&placed, NULL, 1, &err);
     struct rec_reader *reader;
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     struct sim_step result;
     char *text = tabs("add 4 1\ntrace 0 9\n");
     struct rec rec;
@@ -87,24 +89,24 @@ test_clock(void **state)
 
     reader = open_text(text);
     assert_non_null(s);
-    assert_true(sim_clock_add(&clock, &sim_step_model, s, &err) &&
-                sim_clock_add(&clock, &beat_model, &a, &err) &&
-                sim_clock_add(&clock, &beat_model, &b, &err));
+    assert_true(event_clock_add(&clock, &sim_step_model, s, &err) &&
+                event_clock_add(&clock, &beat_model, &a, &err) &&
+                event_clock_add(&clock, &beat_model, &b, &err));
     assert_int_equal(rec_next(reader, &rec, &err), 1);
-    assert_int_equal(sim_clock_take(&clock, reader, &rec, &err), 1);
+    assert_int_equal(event_clock_take(&clock, reader, &rec, &err), 1);
     assert_string_equal(log, "aba!!");
     assert_same(sim_stepping_next(s), 4);
     assert_int_equal(rec_next(reader, &rec, &err), 1);
-    assert_int_equal(sim_clock_take(&clock, reader, &rec, &err), 0);
-    assert_true(sim_clock_reach(&clock, 8, &err));
+    assert_int_equal(event_clock_take(&clock, reader, &rec, &err), 0);
+    assert_true(event_clock_reach(&clock, 8, &err));
     assert_string_equal(log, "aba!!abab");
     assert_true(isinf(sim_stepping_next(s)));
-    assert_true(sim_clock_end(&clock, 8, &err));
+    assert_true(event_clock_end(&clock, 8, &err));
     assert_string_equal(log, "aba!!ababa::");
     assert_true(sim_stepping_end(s, &result, &err));
     assert_same(result.seconds, 6);
     assert_same(result.comp, 6);
-    sim_clock_free(&clock);
+    event_clock_free(&clock);
     sim_stepping_free(s);
     close_text(reader);
     free(text);

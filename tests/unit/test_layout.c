@@ -14,15 +14,16 @@ test_memo(void **state)
 {
     struct graph g = partitioned(CHAIN_OF_THREE, 4);
     struct rec_error err = {.text = ""};
-    struct sim_layout *layout = sim_layout_new(rec_str("L"), &g, 4, &err);
+    struct graph_layout where;
+    struct sim_layout *layout;
     size_t after_translates;
     (void)state;
-    for (uint32_t i = 0; i < g.nops; i++) {
-        layout->slot[i] = g.op[i].part - 1;
-        layout->placed[i] = i;
-    }
-    layout->nplaced = (uint32_t)g.nops;
-    assert_true(sim_layout_seal(layout, &err));
+    assert_true(graph_layout_start(&where, rec_str("L"), &g, 4, &err));
+    for (uint32_t i = 0; i < g.nops; i++)
+        graph_layout_place(&where, i, g.op[i].part - 1);
+    layout = sim_layout_new(&where, &err);
+    assert_non_null(layout);
+    assert_null(where.id);
     /* All translates of a 2x2x1 block in 4x4x2: 3 * 3 * 2 places, one simulation. */
     for (uint32_t c = 0; c < 3; c++)
         for (uint32_t r = 0; r < 3; r++)
@@ -59,32 +60,45 @@ test_memo(void **state)
     graph_free(&g);
 }
 
+/* The layout with op i on slot[i]. */
+static struct sim_layout *
+laid_out(const struct graph *graph, uint32_t nslots, const uint32_t *slot)
+{
+    struct rec_error err;
+    struct graph_layout where;
+    struct sim_layout *layout;
+    assert_true(graph_layout_start(&where, rec_str("L"), graph, nslots, &err));
+    for (uint32_t i = 0; i < graph->nops; i++)
+        graph_layout_place(&where, i, slot[i]);
+    layout = sim_layout_new(&where, &err);
+    assert_non_null(layout);
+    return layout;
+}
+
 /* The fullest slot: twins on one slot need the larger of the two, on two slots both. */
 static void
-test_seal(void **state)
+test_memory(void **state)
 {
+    static const uint32_t together[] = {0, 0, 0, 0}, apart[] = {0, 1, 1, 1};
     struct graph g = graph_text("graph g m\nop g 1 forward 1 10 pair=4\n"
                                 "op g 2 forward 1 20 pair=3\nop g 4 backward 1 15\n"
                                 "op g 3 backward 1 20\n");
     struct rec_error err;
-    struct sim_layout *layout = sim_layout_new(rec_str("L"), &g, 2, &err);
+    struct sim_layout *layout = laid_out(&g, 2, together);
     (void)state;
-    memset(layout->slot, 0, 4 * sizeof *layout->slot);
-    assert_true(sim_layout_seal(layout, &err));
     assert_same(layout->memory, 15 + 20);
     sim_layout_free(layout);
-    layout = sim_layout_new(rec_str("L"), &g, 2, &err);
-    layout->slot[0] = 0; /* 1 on 0; 2, 4, 3 on 1 */
-    layout->slot[1] = layout->slot[2] = layout->slot[3] = 1;
-    assert_true(sim_layout_seal(layout, &err));
+    layout = laid_out(&g, 2, apart); /* 1 on 0; 2, 4, 3 on 1 */
     assert_same(layout->memory, 20 + 15);
     assert_int_equal(layout->full_slot, 1);
     sim_layout_free(layout);
-    layout = sim_layout_new(rec_str("L"), &g, 2, &err);
-    layout->slot[0] = 0;
-    assert_false(sim_layout_seal(layout, &err));
-    assert_non_null(strstr(err.text, "op '2' is placed nowhere"));
-    sim_layout_free(layout);
+    {
+        struct graph_layout where;
+        assert_true(graph_layout_start(&where, rec_str("L"), &g, 2, &err));
+        graph_layout_place(&where, 0, 0);
+        assert_null(sim_layout_new(&where, &err));
+        assert_non_null(strstr(err.text, "op '2' is placed nowhere"));
+    }
     graph_free(&g);
 }
 
@@ -102,9 +116,7 @@ test_pool(void **state)
     uint32_t server = 0;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        l[i] = sim_layout_new(rec_str("L"), &g, 1, &err);
-        l[i]->slot[0] = 0;
-        assert_true(sim_layout_seal(l[i], &err));
+        l[i] = laid_out(&g, 1, &server);
         sim_layouts_add(&pool, l[i]);
     }
     assert_null(sim_layouts_excess(&pool, 0));
@@ -123,8 +135,7 @@ test_pool(void **state)
         assert_true(sim_layout_cost(l[i], &published, &server, &cost, &err));
     assert_int_equal(l[0]->ncosts + l[2]->ncosts, 2);
     pool.cost_bytes += SIM_COSTS_MAX;
-    l[1] = sim_layout_new(rec_str("L"), &g, 1, &err);
-    l[1]->slot[0] = 0;
+    l[1] = laid_out(&g, 1, &server);
     sim_layouts_add(&pool, l[1]);
     assert_true(sim_layout_cost(l[1], &published, &server, &cost, &err));
     assert_int_equal(l[0]->ncosts + l[1]->ncosts + l[2]->ncosts, 1);
@@ -141,7 +152,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memo),
-        cmocka_unit_test(test_seal),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ test_features(void **state)
     struct rec rec;
     (void)state;
     while (rec_next(reader, &rec, &err) > 0) {
-        assert_true(graph_continues(&rec) || graph_store_end(&store, &err));
+        assert_true(rec_continues(&rec, REC_GRAPH) || graph_store_end(&store, &err));
         assert_true(graph_store_read(&store, reader, &rec, &err));
     }
     assert_true(graph_store_end(&store, &err));

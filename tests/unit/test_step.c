@@ -1,6 +1,7 @@
 /* One training step: worked cases, and random ones against a plain simulator. */
 #include "graphs.h"
 
+#include "rampipe/event.h"
 #include "rampipe/sim.h"
 
 enum { MOST = 64 };
@@ -42,10 +43,10 @@ step_on_clock(const struct sim_placed *placed, double start, struct sim_step *st
               struct rec_error *err)
 {
     struct sim_stepping *s = sim_stepping_new(placed, NULL, start, err);
-    struct sim_clock clock = {0};
-    bool ok = s && sim_clock_add(&clock, &sim_step_model, s, err) &&
-              sim_clock_end(&clock, INFINITY, err) && sim_stepping_end(s, step, err);
-    sim_clock_free(&clock);
+    struct event_clock clock = {0};
+    bool ok = s && event_clock_add(&clock, &sim_step_model, s, err) &&
+              event_clock_end(&clock, INFINITY, err) && sim_stepping_end(s, step, err);
+    event_clock_free(&clock);
     sim_stepping_free(s);
     return ok;
 }
@@ -496,24 +497,24 @@ test_random(void **state)
 static void
 test_queue(void **state)
 {
-    struct sim_queue q = {0};
+    struct event_queue q = {0};
     struct rec_error err;
     (void)state;
     random_state = 3;
     for (int round = 0; round < 200; round++) {
-        struct sim_event last = {0, 0};
+        struct event_entry last = {0, 0};
         uint32_t n = draw(100);
         for (uint32_t i = 0; i < n; i++)
-            assert_true(
-                sim_queue_push(&q, (struct sim_event){draw(10) / 3.0, draw(5)}, &err));
+            assert_true(event_queue_push(
+                &q, (struct event_entry){draw(10) / 3.0, draw(5)}, &err));
         for (uint32_t i = 0; i < n; i++) {
-            struct sim_event e = sim_queue_pop(&q);
+            struct event_entry e = event_queue_pop(&q);
             assert_true(e.time > last.time || (e.time == last.time && e.key >= last.key));
             last = e;
         }
         assert_int_equal(q.n, 0);
     }
-    sim_queue_free(&q);
+    event_queue_free(&q);
 }
 
 int

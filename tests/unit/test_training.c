@@ -1,6 +1,7 @@
 /* Models of training on spot instances, run in a program of one's own. */
 #include "graphs.h"
 
+#include "rampipe/event.h"
 #include "rampipe/train.h"
 
 #define NMODELS 4
@@ -107,7 +108,7 @@ run_models(const char *text, unsigned which, struct heard heard[NMODELS])
     struct train_redundant *r[2] = {new_redundant(&redundant, 0, &heard[2]),
                                     new_redundant(&redundant, 50, &heard[3])};
     struct rec_reader *reader = open_text(text);
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     struct rec_error err = {.text = ""};
     struct rec rec;
     int status;
@@ -116,15 +117,15 @@ run_models(const char *text, unsigned which, struct heard heard[NMODELS])
     for (unsigned i = 0; i < 2; i++) {
         assert_true(e[i] && r[i]);
         if (which & 1u << i)
-            assert_true(sim_clock_add(&clock, &train_elastic_model, e[i], &err));
+            assert_true(event_clock_add(&clock, &train_elastic_model, e[i], &err));
         if (which & 4u << i)
-            assert_true(sim_clock_add(&clock, &train_redundant_model, r[i], &err));
+            assert_true(event_clock_add(&clock, &train_redundant_model, r[i], &err));
     }
     while ((status = rec_next(reader, &rec, &err)) > 0)
-        assert_int_equal(sim_clock_take(&clock, reader, &rec, &err), 1);
-    if (status < 0 || !sim_clock_end(&clock, INFINITY, &err))
+        assert_int_equal(event_clock_take(&clock, reader, &rec, &err), 1);
+    if (status < 0 || !event_clock_end(&clock, INFINITY, &err))
         fail_msg("%s", err.text);
-    sim_clock_free(&clock);
+    event_clock_free(&clock);
     close_text(reader);
     for (int i = 0; i < 2; i++) {
         train_elastic_free(e[i]);

@@ -1,6 +1,7 @@
 /* The tuner of serving pipelines, and the envelopes that it goes by. */
 #include "unit.h"
 
+#include "rampipe/event.h"
 #include "rampipe/serve.h"
 
 /* What a run told. */
@@ -40,7 +41,7 @@ run_tuned(double quiet)
     struct heard heard = {0};
     const struct serve_run_sink sink = {{hear_reply, NULL, &heard}, NULL, hear_change};
     struct serve_pipeline pipeline = {0};
-    struct sim_clock clock = {0};
+    struct event_clock clock = {0};
     struct rec_error err;
     struct rec rec;
     int status;
@@ -49,13 +50,13 @@ run_tuned(double quiet)
     assert_non_null(reader);
     assert_non_null(run);
     serve_run_tune(run, &tuning);
-    assert_true(sim_clock_add(&clock, &serve_model, run, &err));
+    assert_true(event_clock_add(&clock, &serve_model, run, &err));
     while ((status = rec_next(reader, &rec, &err)) > 0)
-        if (sim_clock_take(&clock, reader, &rec, &err) < 0)
+        if (event_clock_take(&clock, reader, &rec, &err) < 0)
             fail_msg("%s", err.text);
     assert_int_equal(status, 0);
-    assert_true(sim_clock_end(&clock, INFINITY, &err));
-    sim_clock_free(&clock);
+    assert_true(event_clock_end(&clock, INFINITY, &err));
+    event_clock_free(&clock);
     serve_run_free(run);
     serve_pipeline_free(&pipeline);
     rec_reader_close(reader);

@@ -1,6 +1,6 @@
 /* The event queue: a heap with four children a node. It is half as deep as one with two
  * children, and has half of its cache misses. */
-#include "rampipe/sim.h"
+#include "rampipe/event.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 __extension__ typedef unsigned __int128 wide;
 
 static inline wide
-rank(struct sim_event event)
+rank(struct event_entry event)
 {
     uint64_t bits;
     memcpy(&bits, &event.time, sizeof bits);
@@ -20,13 +20,14 @@ rank(struct sim_event event)
 }
 
 static inline bool
-before(struct sim_event a, struct sim_event b)
+before(struct event_entry a, struct event_entry b)
 {
     return rank(a) < rank(b);
 }
 
 bool
-sim_queue_push(struct sim_queue *queue, struct sim_event event, struct rec_error *err)
+event_queue_push(struct event_queue *queue, struct event_entry event,
+                 struct rec_error *err)
 {
     size_t i = queue->n;
     if (i == queue->room &&
@@ -39,11 +40,11 @@ sim_queue_push(struct sim_queue *queue, struct sim_event event, struct rec_error
     return true;
 }
 
-struct sim_event
-sim_queue_pop(struct sim_queue *queue)
+struct event_entry
+event_queue_pop(struct event_queue *queue)
 {
-    struct sim_event *event = queue->event, first = event[0];
-    struct sim_event last = event[--queue->n];
+    struct event_entry *event = queue->event, first = event[0];
+    struct event_entry last = event[--queue->n];
     size_t i = 0, n = queue->n, child;
 
     /* The hole at the top sinks to the bottom without a look at the last event, which
@@ -69,8 +70,8 @@ sim_queue_pop(struct sim_queue *queue)
 }
 
 void
-sim_queue_free(struct sim_queue *queue)
+event_queue_free(struct event_queue *queue)
 {
     free(queue->event);
-    *queue = (struct sim_queue){0};
+    *queue = (struct event_queue){0};
 }

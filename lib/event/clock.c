@@ -1,31 +1,31 @@
 /* One clock for all models: the earliest event of all happens first. There are few
  * models, so each is asked for its next time instead of a queue being kept. */
-#include "rampipe/sim.h"
+#include "rampipe/event.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-struct sim_clocked {
-    const struct sim_model *model;
+struct event_clocked {
+    const struct event_model *model;
     void *self;
     double end; /* later events do not happen, seconds */
 };
 
 bool
-sim_clock_add(struct sim_clock *clock, const struct sim_model *model, void *self,
-              struct rec_error *err)
+event_clock_add(struct event_clock *clock, const struct event_model *model, void *self,
+                struct rec_error *err)
 {
     if (!rec_grow(&clock->model, &clock->room, clock->n + 1, sizeof *clock->model, err))
         return false;
-    clock->model[clock->n++] = (struct sim_clocked){model, self, (double)INFINITY};
+    clock->model[clock->n++] = (struct event_clocked){model, self, (double)INFINITY};
     return true;
 }
 
 /* The model with the earliest event, and the *time of it; NULL: no model has one. */
-static struct sim_clocked *
-first(struct sim_clock *clock, double *time)
+static struct event_clocked *
+first(struct event_clock *clock, double *time)
 {
-    struct sim_clocked *least = NULL;
+    struct event_clocked *least = NULL;
     *time = (double)INFINITY;
     for (size_t i = 0; i < clock->n; i++) {
         double next = clock->model[i].model->next(clock->model[i].self);
@@ -40,9 +40,9 @@ first(struct sim_clock *clock, double *time)
 /* Lets all events up to and at `time` happen. A model that is alone is advanced all the
  * way at once, which saves asking it after each event. */
 static bool
-happen(struct sim_clock *clock, double time, struct rec_error *err)
+happen(struct event_clock *clock, double time, struct rec_error *err)
 {
-    struct sim_clocked *model;
+    struct event_clocked *model;
     double next;
     while ((model = first(clock, &next)) && next <= time)
         if (!model->model->advance(model->self,
@@ -53,14 +53,14 @@ happen(struct sim_clock *clock, double time, struct rec_error *err)
 
 /* Events at `time` itself must wait for the record, which may come before them. */
 bool
-sim_clock_reach(struct sim_clock *clock, double time, struct rec_error *err)
+event_clock_reach(struct event_clock *clock, double time, struct rec_error *err)
 {
     return happen(clock, nextafter(time, -(double)INFINITY), err);
 }
 
 int
-sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
-               const struct rec *rec, struct rec_error *err)
+event_clock_take(struct event_clock *clock, const struct rec_reader *reader,
+                 const struct rec *rec, struct rec_error *err)
 {
     int any = 0;
     for (size_t i = 0; i < clock->n; i++) {
@@ -74,9 +74,9 @@ sim_clock_take(struct sim_clock *clock, const struct rec_reader *reader,
 }
 
 bool
-sim_clock_end(struct sim_clock *clock, double time, struct rec_error *err)
+event_clock_end(struct event_clock *clock, double time, struct rec_error *err)
 {
-    struct sim_clocked *model;
+    struct event_clocked *model;
     for (size_t i = 0; i < clock->n; i++) {
         model = &clock->model[i];
         model->end = time;
@@ -94,8 +94,8 @@ sim_clock_end(struct sim_clock *clock, double time, struct rec_error *err)
 }
 
 void
-sim_clock_free(struct sim_clock *clock)
+event_clock_free(struct event_clock *clock)
 {
     free(clock->model);
-    *clock = (struct sim_clock){0};
+    *clock = (struct event_clock){0};
 }

@@ -1,0 +1,134 @@
+/* The one layout: where the ops of a graph go. It is made by allocators and importers,
+ * read from a stream, simulated and converted; its records are written here. */
+#include "rampipe/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool
+graph_layout_start(struct graph_layout *layout, struct rec_str id,
+                   const struct graph *graph, uint32_t nslots, struct rec_error *err)
+{
+    size_t n = graph->nops + 1;
+    *layout = (struct graph_layout){.graph = graph,
+                                    .nslots = nslots,
+                                    .id = strndup(id.ptr, id.len),
+                                    .slot = malloc(n * sizeof *layout->slot),
+                                    .placed = calloc(n, sizeof *layout->placed)};
+    if (!layout->id || !layout->slot || !layout->placed) {
+        graph_layout_free(layout);
+        return rec_fail_memory(err);
+    }
+    memset(layout->slot, 0xff, n * sizeof *layout->slot); /* REC_NONE */
+    return true;
+}
+
+void
+graph_layout_free(struct graph_layout *layout)
+{
+    free(layout->id);
+    free(layout->slot);
+    free(layout->placed);
+    free(layout->priority);
+    *layout = (struct graph_layout){.id = NULL};
+}
+
+bool
+graph_layout_name(struct graph_layout *layout, struct rec_str id, struct rec_error *err)
+{
+    char *name = strndup(id.ptr, id.len);
+    if (!name)
+        return rec_fail_memory(err);
+    free(layout->id);
+    layout->id = name;
+    return true;
+}
+
+void
+graph_layout_place(struct graph_layout *layout, uint32_t op, uint32_t slot)
+{
+    layout->slot[op] = slot;
+    layout->placed[op] = layout->nplaced++;
+}
+
+bool
+graph_layout_prefer(struct graph_layout *layout, uint32_t op, double priority,
+                    struct rec_error *err)
+{
+    size_t n = layout->graph->nops;
+    if (!layout->priority) {
+        layout->priority = malloc((n + 1) * sizeof *layout->priority);
+        if (!layout->priority)
+            return rec_fail_memory(err);
+        for (size_t i = 0; i < n; i++)
+            layout->priority[i] = NAN;
+    }
+    layout->priority[op] = priority;
+    return true;
+}
+
+bool
+graph_layout_check(const struct graph_layout *layout, struct rec_error *err)
+{
+    const struct graph *graph = layout->graph;
+    size_t nplaced = 0, missing = graph->nops;
+    for (size_t i = graph->nops; i-- > 0;)
+        if (layout->slot[i] == REC_NONE)
+            missing = i;
+        else
+            nplaced++;
+    if (missing == graph->nops)
+        return true;
+    return rec_fail(err, REC_DATA,
+                    "the rule 'every op is placed once' is broken: layout '%s' places "
+                    "%zu of the %zu ops of graph '%s': op '%s' is placed nowhere, and %u "
+                    "deps wait for it",
+                    layout->id, nplaced, graph->nops, graph->id, graph->op[missing].id,
+                    graph->out_start[missing + 1] - graph->out_start[missing]);
+}
+
+void
+graph_layout_order(const struct graph_layout *layout, uint32_t *order)
+{
+    for (size_t i = 0; i < layout->graph->nops; i++)
+        order[layout->placed[i]] = (uint32_t)i;
+}
+
+bool
+graph_layout_write(const struct graph_layout *layout, struct rec_writer *writer,
+                   struct rec_error *err)
+{
+    const struct graph *graph = layout->graph;
+    uint32_t *order = malloc((graph->nops + 1) * sizeof *order);
+    if (!order)
+        return rec_fail_memory(err);
+    graph_layout_order(layout, order); /* the reader counts turns by the records */
+    rec_begin(writer, "layout");
+    rec_text_field(writer, layout->id);
+    rec_text_field(writer, graph->id);
+    rec_uint_field(writer, layout->nslots);
+    rec_end(writer);
+    for (size_t i = 0; i < graph->nops; i++) {
+        uint32_t op = order[i];
+        rec_begin(writer, "place");
+        rec_text_field(writer, layout->id);
+        rec_text_field(writer, graph->op[op].id);
+        rec_uint_field(writer, layout->slot[op]);
+        if (layout->priority && !isnan(layout->priority[op]))
+            rec_num_key(writer, "priority", layout->priority[op]);
+        rec_end(writer);
+    }
+    free(order);
+    return true;
+}
+
+void
+graph_begin_alloc(struct rec_writer *writer, struct rec_str job,
+                  const struct graph_layout *layout, double time)
+{
+    rec_begin(writer, "alloc");
+    rec_str_field(writer, job);
+    rec_text_field(writer, layout->graph->id);
+    rec_text_field(writer, layout->id);
+    rec_num_field(writer, time);
+}
