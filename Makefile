@@ -216,13 +216,13 @@ check-asan:
 # test allows none. SKIP leaves out tests that take minutes without optimisation, and tests that run
 # nothing of the library or only what others run.
 COVERED := 90
-COVER := $(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage -include tests/coverage.h'
+COVER := $(MAKE) BUILD=build/coverage CFLAGS='-O0 -g --coverage -include tests/tools/coverage.h'
 coverage: | build/needs/coverage
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || :
 	+$(COVER) all
 	+$(COVER) EVERY=1 FAULT_STEP=1 SKIP='^(docs|golden|house|install|page|rampipe|report|scale|shared|stages|torch)$$' check >build/coverage/check.log 2>&1 || :
 	+$(COVER) FAULT_STEP=6 FAULTS='memory EIO' check-faults >build/coverage/faults.log 2>&1 || :
-	@python3 tests/coverage.py build/coverage $(COVERED)
+	@python3 tests/tools/coverage.py build/coverage $(COVERED)
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
@@ -312,12 +312,12 @@ uninstall:
 	@$(call place,uninstall)
 
 # ---- housekeeping -----------------------------------------------------------------------
-SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch])
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/worker.sh \
+SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
     tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.
-BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/programs.bash $(wildcard tests/*.bats)
+BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/suites/programs.bash $(wildcard tests/suites/*.bats)
 format:
 	clang-format -i $(SOURCES)
 lint: build/needs/lint $(GGO_H) $(PROTO_H)

@@ -1,6 +1,6 @@
 """rampipe_store - the stores of rampipe_shared's dictionaries and queues: a SQLite file or a Redis server.
 
-File and Server have the same methods, and tests/shared.bats has the same tests for both. Keys are
+File and Server have the same methods, and tests/suites/shared.bats has the same tests for both. Keys are
 texts and values bytes here. Each method takes effect at one moment, for all processes: it is one
 transaction of SQLite, or one command or script of Redis.
 """

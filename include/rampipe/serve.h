@@ -18,7 +18,7 @@
  * order, then by the number of the batch in its stage. Before the next event, the queries
  * of a batch that is done go on, and idle replicas take them. So what a stage does never
  * depends on a stage whose queries do not come to it, except that a query may have been
- * dropped there. (tests/serving_brute.py is an independent program of these rules.)
+ * dropped there. (tests/tools/serving_brute.py is an independent program of these rules.)
  *
  * Source: the simulator of Crankshaw et al., "InferLine: latency-aware provisioning and
  * scaling for prediction serving pipelines" (SoCC 2020), without two faults of its

@@ -78,7 +78,7 @@ decide(struct alloc_agent *agent, const struct net_cluster *cluster, int *decide
     struct alloc_admission_options options = {
         .choosing = &choosing,
         .queue = 2,
-        .placer = {*cluster, alloc_heuristics, {1, 1, 1}, 1}};
+        .placer = {*cluster, alloc_heuristics, {1, 1, 1}}};
     char path[64];
     const char *name = path;
     int fd = fuzz_file((const uint8_t *)stream, sizeof stream - 1, path);

@@ -59,7 +59,7 @@ run_step(const struct graph *graph, const struct alloc_placement *placement)
 static void
 place(const struct graph *graph, const struct alloc_heuristic *heuristic)
 {
-    struct alloc_placer_options options = {cluster, heuristic, {2, 2, 2}, 1};
+    struct alloc_placer_options options = {cluster, heuristic, {2, 2, 2}};
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster, &err);
     struct alloc_placer *placer = alloc_placer_new(&options, &err);

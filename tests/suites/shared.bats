@@ -15,10 +15,10 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     PATH=$PATH:/usr/sbin
 }
-sqlite() { timeout 300 python3 "$ROOT/tests/shared_random.py" "$1" sqlite; }
+sqlite() { timeout 300 python3 "$ROOT/tests/tools/shared_random.py" "$1" sqlite; }
 redis() {
     [ -n "${PYTHON-}" ] || skip "redis-server or python3-redis is not here (scripts/bootstrap test)"
-    timeout 300 "$PYTHON" "$ROOT/tests/shared_random.py" "$1" redis
+    timeout 300 "$PYTHON" "$ROOT/tests/tools/shared_random.py" "$1" redis
 }
 
 @test "shared: two writers and four readers see what one process could have seen: SQLite" { sqlite random; }

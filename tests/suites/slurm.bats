@@ -30,9 +30,9 @@ all() {
     TIMEOUT=60 task f - n "sh -c 'echo >>n; [ \$(wc -l <n) = 3 ]'" retries=5 memory=1000000
     task -g sub/ - 'sh -c "pwd >here; exit 7"' ok=any cwd=sub cores=2
     task h - - /nowhere
-    task called - made "$ROOT/tests/worker.sh" 'call=touch made; result=place%09'
-    task after @called.result,dir/ seen "$ROOT/tests/worker.sh" 'call=cp made seen; (exit 4)' ok=any
-    task ends @after.result - "$ROOT/tests/worker.sh" call=exit\ 9
+    task called - made "$ROOT/tests/tools/worker.sh" 'call=touch made; result=place%09'
+    task after @called.result,dir/ seen "$ROOT/tests/tools/worker.sh" 'call=cp made seen; (exit 4)' ok=any
+    task ends @after.result - "$ROOT/tests/tools/worker.sh" call=exit\ 9
 }
 # Task i is not run, because `fails` does, but it still counts as waiting for `slow`: j, which comes after i, must
 # not begin at once.
@@ -191,7 +191,7 @@ setup() {
 }
 
 @test "slurm: functions, programs and a dictionary of a Batch" {
-    PYTHONDONTWRITEBYTECODE=1 timeout -k 1 90 python3 "$ROOT/tests/batch_front.py" slurm
+    PYTHONDONTWRITEBYTECODE=1 timeout -k 1 90 python3 "$ROOT/tests/tools/batch_front.py" slurm
     [ -z "$(ls -A)" ]
 }
 

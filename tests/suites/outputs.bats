@@ -1,7 +1,7 @@
 # Whole or nothing: the file of -o is the old one or the complete new one, and an incomplete input is never
 # taken for a complete one.
 
-source "$ROOT/tests/programs.bash"
+source "$ROOT/tests/suites/programs.bash"
 setup_file() { make_programs; }
 setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" && rm -rf at && mkdir at; }
 

@@ -12,7 +12,7 @@ import threading
 import time
 import zlib
 
-sys.path[:0] = [os.path.join(os.environ["ROOT"], "scripts"), os.path.join(os.environ["ROOT"], "tests")]
+sys.path[:0] = [os.path.join(os.environ["ROOT"], "scripts"), os.path.join(os.environ["ROOT"], "tests", "tools")]
 from rampipe_batch import Batch, InputFailed, ServiceError  # noqa: E402
 
 

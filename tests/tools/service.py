@@ -1,4 +1,4 @@
-"""Clients of runtasks --listen, for tests/service.bats: service.py SCENARIO, in an empty folder.
+"""Clients of runtasks --listen, for tests/suites/service.bats: service.py SCENARIO, in an empty folder.
 
 Each scenario starts a service and checks what its clients are told. In the end no process and no
 socket may be left.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-WORKER = os.path.join(os.environ["ROOT"], "tests", "worker.sh")
+WORKER = os.path.join(os.environ["ROOT"], "tests", "tools", "worker.sh")
 LIMIT = 30  # seconds after which a test that waits fails
 
 

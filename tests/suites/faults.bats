@@ -3,8 +3,8 @@
 # has short runs, and not each call fails: the steps from call to call grow fast. With FAULT_STEP=1, as in CI,
 # every call fails in turn. `make check-faults` does this for every case.
 
-# shellcheck source=tests/programs.bash
-source "$ROOT/tests/programs.bash"
+# shellcheck source=tests/suites/programs.bash
+source "$ROOT/tests/suites/programs.bash"
 setup_file() {
     export FAULT_STEP=${FAULT_STEP:-2}
     cd "$BATS_FILE_TMPDIR" && make_programs && gzip -k graph.rec || return
@@ -133,7 +133,7 @@ PYTHON
 # Each task reads files and overwrites files that another task has read. So the files would differ at the end
 # if a task ran again too late, or not at all, or beside a worker of the killed run.
 @test "a run that is killed at any of its calls, and resumed, gives what it would have given" {
-    local task='task\t%s\tinf\t%s\t%s\t' call="$ROOT/tests/worker.sh\\tcall=" n killed=0
+    local task='task\t%s\tinf\t%s\t%s\t' call="$ROOT/tests/tools/worker.sh\\tcall=" n killed=0
     { printf "$task${call}echo 1 >x\n" a - x
         printf "$task${call}cat x x >y\n" b x y
         printf "${task}sh -c \"cat y y >x\"\n" c y x
@@ -158,7 +158,7 @@ PYTHON
 @test "clients of a service that has jobs of Slurm" {
     [ -d slurm ] || make_slurm
     mkdir service-slurm && cd service-slurm
-    PATH=$PWD/../slurm:$PATH python3 -S "$ROOT/tests/service.py" slurm_jobs 3>&-
+    PATH=$PWD/../slurm:$PATH python3 -S "$ROOT/tests/tools/service.py" slurm_jobs 3>&-
 }
 
 # Stand-ins for the commands of Slurm: sbatch writes the result of the job at once.

@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 
-sys.path[:0] = [os.path.join(os.environ["ROOT"], "scripts"), os.path.join(os.environ["ROOT"], "tests")]
+sys.path[:0] = [os.path.join(os.environ["ROOT"], "scripts"), os.path.join(os.environ["ROOT"], "tests", "tools")]
 import batch_calls as calls  # noqa: E402
 import rampipe_spool  # noqa: E402
 from rampipe_batch import (Batch, BatchError, InputFailed, RemoteTraceback, ResultError, ServiceError,  # noqa: E402

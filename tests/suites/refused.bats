@@ -288,7 +288,7 @@ WAYS
     done <names
     awk -v n="$(wc -l <ways)" 'NR == FNR { name[NR] = $0; next }
         /^input o/ { print "> " name[int(at / n) + 1] "-" at % n ".onnx"; at++ } { print }' names models |
-        python3 "$ROOT/tests/onnx_model.py"
+        python3 "$ROOT/tests/tools/onnx_model.py"
     judge_models 50 300
 }
 
@@ -388,7 +388,7 @@ WAYS
         model 'init a 8 int64 0,0,0,0,0,0,0,0' 'Pad x,a,a,a -> y name=here'
         model 'init a 1 int64 0' 'Div a,a -> b' 'Mod a,b -> t name=here' 'Expand x,t -> y'
     } >models
-    python3 "$ROOT/tests/onnx_model.py" <models
+    python3 "$ROOT/tests/tools/onnx_model.py" <models
     judge_models 80 120
 }
 

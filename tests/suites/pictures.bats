@@ -2,7 +2,7 @@
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
-readable() { python3 "$ROOT/tests/pictures.py" "$@"; }
+readable() { python3 "$ROOT/tests/tools/pictures.py" "$@"; }
 
 @test "pictures: charts of steps, training, serving and tasks are readable" {
     pd2graph "$ROOT/traces/alexnet.txt" | partition --degree 4 | ramp-alloc | sim --timeline >step.rec

@@ -9,7 +9,7 @@ house() { # a copy of the tree's sources, to be damaged
 builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsyntax-only "$at/lib/$1"; }
 
 @test "house: no arrow among rooms goes up, no header is needless, foreign libraries have one room" {
-    run python3 "$ROOT/tests/house/includes.py" "$ROOT"
+    run python3 "$ROOT/tests/tools/house/includes.py" "$ROOT"
     echo "$output"
     [ "$status" = 0 ] && [ -z "$output" ]
 }
@@ -21,7 +21,7 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     sed -i '0,/#include/s//#include "rampipe\/random.h"\n#include/' "$at/lib/csv/csv.c"
     sed -i '0,/#include/s//#include "rampipe\/csv.h"\n#include/' "$at/lib/random/rng.c"
     mkdir "$at/lib/attic"
-    python3 "$ROOT/tests/house/includes.py" "$at" >found
+    python3 "$ROOT/tests/tools/house/includes.py" "$at" >found
     grep -q 'lib/graph/graph.c: an arrow from lib/graph up to lib/sim' found
     grep -q 'lib/graph/graph.c: needs nothing of rampipe/sim.h' found
     grep -q 'lib/csv/csv.c: <zlib.h> is for lib/record alone' found
@@ -117,7 +117,7 @@ said_everywhere() { # tool option value...: the option's names
 }
 
 @test "house: every case says what it shows, expects something, and is not another" {
-    run python3 "$ROOT/tests/house/cases.py" "$ROOT/tests/cases"
+    run python3 "$ROOT/tests/tools/house/cases.py" "$ROOT/tests/cases"
     echo "$output"
     [ "$status" = 0 ] && [ -z "$output" ]
 }
@@ -129,7 +129,7 @@ said_everywhere() { # tool option value...: the option's names
     printf '# the same in other words\nsim in\n' >"$at/sim/b/cmd"
     printf 'sim in # another\n' >"$at/sim/c/cmd"
     printf '# writes\nsim in >out.rec\n' >"$at/sim/d/cmd" && touch "$at/sim/d/out.rec"
-    python3 "$ROOT/tests/house/cases.py" "$at" >found
+    python3 "$ROOT/tests/tools/house/cases.py" "$at" >found
     [ "$(wc -l <found)" = 4 ]
     grep -q '^sim/d: cmd writes out.rec' found
     grep -q '^sim/b: the same command .* as sim/a$' found

@@ -1,7 +1,7 @@
-# runtasks --listen: a service for several clients. tests/service.py plays the clients.
+# runtasks --listen: a service for several clients. tests/tools/service.py plays the clients.
 
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
-scenario() { python3 -S "$ROOT/tests/service.py" "$@" 3>&-; }
+scenario() { python3 -S "$ROOT/tests/tools/service.py" "$@" 3>&-; }
 
 @test "--listen: a socket for its user alone, as long as there are clients" { scenario one; }
 @test "--listen: names, results and failures are each client's own" { scenario two; }

@@ -1,9 +1,9 @@
 # README.md and docs/*.md: every example runs as a stranger would paste it and prints what is shown,
-# every link leads somewhere. tests/docs.py runs them, and `--write` puts in what they print.
+# every link leads somewhere. tests/tools/docs.py runs them, and `--write` puts in what they print.
 
 export PYTHONDONTWRITEBYTECODE=1
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
-examples() { python3 "$ROOT/tests/docs.py" "$@"; }
+examples() { python3 "$ROOT/tests/tools/docs.py" "$@"; }
 
 @test "docs: README answers each question of its table, and fits on a page" {
     examples README.md
@@ -19,7 +19,7 @@ examples() { python3 "$ROOT/tests/docs.py" "$@"; }
 @test "docs: every page is tested, opens with a question, and is reached from README" {
     cd "$ROOT"
     for page in docs/*.md; do
-        grep -q "examples.* $page" tests/docs.bats
+        grep -q "examples.* $page" tests/suites/docs.bats
         [[ $(head -n 1 "$page") == "# "*"?" ]]
         grep -qF "($page)" README.md
     done
@@ -33,7 +33,7 @@ examples() { python3 "$ROOT/tests/docs.py" "$@"; }
     printf '[x](nowhere.md)\n' >root/link.md
     printf '| Why? | `true` | nothing |\n' >root/question.md
     for page in shown link question; do
-        ROOT=$PWD/root run python3 "$REAL/tests/docs.py" $page.md
+        ROOT=$PWD/root run python3 "$REAL/tests/tools/docs.py" $page.md
         [ "$status" = 1 ] && [[ $output == *"$page.md"* ]]
     done
 }

@@ -1,6 +1,6 @@
 # Faults outside of the tools: full disks, closed pipes, cut and damaged input, for every tool.
 
-source "$ROOT/tests/programs.bash"
+source "$ROOT/tests/suites/programs.bash"
 setup_file() { make_programs; }
 setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 

@@ -2,7 +2,7 @@
 # times.
 
 setup_file() {
-    cc -shared -fPIC -O2 -fno-builtin -o "$BATS_FILE_TMPDIR/work.so" "$ROOT/tests/house/work.c" -ldl
+    cc -shared -fPIC -O2 -fno-builtin -o "$BATS_FILE_TMPDIR/work.so" "$ROOT/tests/tools/house/work.c" -ldl
 }
 setup() {
     trap - DEBUG
@@ -157,7 +157,7 @@ serving() {
             print "3 coll 0 p data=2 comm_type=2 comm_size=8 pg_name=pair" int(i / 2)
             print "4 send 0 s data=3 comm_size=8 comm_dst=" (i + 1) % n
             print "5 recv 0 t comm_size=8 comm_src=" (i + n - 1) % n
-            print "6 comp 2 d data=5,3" } }' | python3 "$ROOT/tests/chakra_trace.py"
+            print "6 comp 2 d data=5,3" } }' | python3 "$ROOT/tests/tools/chakra_trace.py"
         et2graph ranks$n/t.*.et >ranks$n.rec
     done
     near_linear 'et2graph ranks$n/t.*.et'

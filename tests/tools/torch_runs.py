@@ -1,4 +1,4 @@
-"""What tests/torch.bats looks at, into the current folder: torch2graph as often as it takes, in one process."""
+"""What tests/suites/torch.bats looks at, into the current folder: torch2graph as often as it takes, in one process."""
 import contextlib
 import io
 import os
@@ -7,7 +7,7 @@ import sys
 import warnings
 
 here = os.path.dirname(os.path.abspath(__file__))
-script = os.path.join(here, "..", "scripts", "torch2graph")
+script = os.path.join(here, "..", "..", "scripts", "torch2graph")
 code = compile(open(script).read(), script, "exec")
 sys.path.insert(0, here)
 

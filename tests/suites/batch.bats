@@ -15,10 +15,10 @@ setup() {
     trap - DEBUG
     cd "$BATS_TEST_TMPDIR" || return 1
 }
-front() { for python in $PYTHONS; do timeout -k 1 150 "$python" "$ROOT/tests/batch_front.py" "$@" || return; done; }
-one() { timeout -k 1 150 "$PYTHON" "$ROOT/tests/batch_front.py" "$@"; }
+front() { for python in $PYTHONS; do timeout -k 1 150 "$python" "$ROOT/tests/tools/batch_front.py" "$@" || return; done; }
+one() { timeout -k 1 150 "$PYTHON" "$ROOT/tests/tools/batch_front.py" "$@"; }
 programs() { # HOW-MANY [kill]
-    BATCH_ALARM=3000 timeout -k 1 3000 "$PYTHON" "$ROOT/tests/batch_random.py" 1 "$@"
+    BATCH_ALARM=3000 timeout -k 1 3000 "$PYTHON" "$ROOT/tests/tools/batch_random.py" 1 "$@"
 }
 
 @test "batch: results, output, handles as arguments, programs, environment" { front results; }

@@ -7,7 +7,7 @@ setup_file() {
         if $python -c 'import sys, importlib.util as u
 sys.exit(not (u.find_spec("torch") and u.find_spec("torchvision")))'; then
             export PYTHON=$python
-            cd "$BATS_FILE_TMPDIR" && $python "$ROOT/tests/torch_runs.py" || return 1
+            cd "$BATS_FILE_TMPDIR" && $python "$ROOT/tests/tools/torch_runs.py" || return 1
             return 0
         fi
     done

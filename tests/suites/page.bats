@@ -18,7 +18,7 @@ make_page() {
 }
 long() { [ -n "${EVERY-}" ] || skip "it takes seconds: EVERY=1 runs it"; }
 need_node() { command -v node >/dev/null || skip "node is not here (scripts/bootstrap page)"; }
-drive() { node "$ROOT/tests/page_drive.js" "$@"; }
+drive() { node "$ROOT/tests/tools/page_drive.js" "$@"; }
 # Compares the output of page_drive.js with standard input, and prints the differences.
 prints() {
     cat >want
@@ -177,7 +177,7 @@ need_chromium() {
     browser=$(command -v chromium || command -v chromium-browser) ||
         skip "chromium is not here (scripts/bootstrap page)"
 }
-in_chromium() { python3 "$ROOT/tests/page_chromium.py" "$browser" "$@"; }
+in_chromium() { python3 "$ROOT/tests/tools/page_chromium.py" "$browser" "$@"; }
 
 @test "page: in Chromium, without a network: what stands in it after loading, zooming, searching" {
     need_chromium

@@ -23,7 +23,7 @@ setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
         grep -qF -- "$words" err && [ "$(wc -l <err)" = 1 ] && continue
         wrong=$((wrong + 1))
         echo "$command: expected '$words', got: $(cat err)"
-    done < <(grep -v '^#' "$ROOT/tests/mistakes.tsv")
+    done < <(grep -v '^#' "$ROOT/tests/tools/mistakes.tsv")
     [ $wrong = 0 ]
 }
 

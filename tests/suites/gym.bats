@@ -27,7 +27,7 @@ R
 }
 setup() { trap - DEBUG; cd "$BATS_FILE_TMPDIR" || return 1; }
 export PYTHONDONTWRITEBYTECODE=1
-gym() { python3 "$ROOT/tests/gym_env.py" "$@"; }
+gym() { python3 "$ROOT/tests/tools/gym_env.py" "$@"; }
 
 @test "gym: spaces, seeds, reset in mid-episode, errors: the contract, with numpy and without" {
     gym contract

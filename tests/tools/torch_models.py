@@ -1,4 +1,4 @@
-"""Models that tests/torch.bats has torch2graph trace."""
+"""Models that tests/suites/torch.bats has torch2graph trace."""
 import math
 
 import torch

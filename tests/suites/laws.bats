@@ -1,5 +1,5 @@
 # Laws that hold for every result: streams with the same meaning, but another spelling, have the same result
-# in every tool and mode that reads records. tests/laws/laws.py has the programs and the laws.
+# in every tool and mode that reads records. tests/tools/laws/laws.py has the programs and the laws.
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
@@ -40,7 +40,7 @@ setup_file() {
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 law() {
     rm -rf "${BATS_FILE_TMPDIR:?}/$1"
-    python3 "$ROOT/tests/laws/laws.py" "$1" "$BATS_FILE_TMPDIR"
+    python3 "$ROOT/tests/tools/laws/laws.py" "$1" "$BATS_FILE_TMPDIR"
 }
 
 @test "laws: lines may end in CR LF" { law crlf; }
@@ -73,6 +73,6 @@ law() {
         name=$(basename "$ggo" .ggo)
         case $name in common | *_* | pdgen | et2graph | onnx2graph | tracegen) continue ;; esac
         case $name in sim-* | tracegen-* | ramp-alloc-*) name="${name%-*} ${name##*-}" ;; esac
-        grep -q "^$name " "$ROOT/tests/laws/laws.py" || { echo "$name has none"; return 1; }
+        grep -q "^$name " "$ROOT/tests/tools/laws/laws.py" || { echo "$name has none"; return 1; }
     done
 }

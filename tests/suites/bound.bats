@@ -3,7 +3,7 @@
 setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
 
 @test "bound: no choice of whole jobs starts more, on small random streams" {
-    python3 "$ROOT/tests/bound.py"
+    python3 "$ROOT/tests/tools/bound.py"
 }
 
 # The bound counts all degrees, and so those that a policy offers. It counts communication, too.

@@ -8,7 +8,7 @@ task() { # ID READS WRITES COMMAND [KEY...]
     [ $# = 0 ] || printf '\t%s' "$@"
     echo
 }
-random_program() { python3 "$ROOT/tests/tasks_random.py" "$@"; }
+random_program() { python3 "$ROOT/tests/tools/tasks_random.py" "$@"; }
 sequentially() { # tasks.rec, folder
     mkdir "$2" && cut -f 6 "$1" >commands && (cd "$2" && sh ../commands)
 }
@@ -130,7 +130,7 @@ status_is() {
 # Lists that change, runs that are killed, and files that somebody else changes, at random. 600 seeds were run
 # by hand.
 @test "what is gone on with is what comes of running the list one after the other" {
-    python3 "$ROOT/tests/tasks_resume.py" 1 6
+    python3 "$ROOT/tests/tools/tasks_resume.py" 1 6
 }
 
 @test "--durable: what a task wrote is on the disk before the log says that it has ended" {
