@@ -273,6 +273,59 @@ bool graph_layout_write(const struct graph_layout *layout, struct rec_writer *wr
 void graph_begin_alloc(struct rec_writer *writer, struct rec_str job,
                        const struct graph_layout *layout, double time);
 
+/* ---- exchanges ----------------------------------------------------------- */
+
+/** What deps that are sent together are. */
+enum graph_exchange_kind {
+    GRAPH_MESSAGE,    /* from one slot to another */
+    GRAPH_COLLECTIVE, /* deps on one side of a split unit, by the published rule */
+    GRAPH_SYNC_PAIR,  /* sync deps between two parts, in both directions */
+    GRAPH_SYNC_ALL    /* all sync deps of a unit */
+};
+
+/** Which sync deps of a unit are one exchange. */
+enum graph_sync {
+    GRAPH_SYNC_BY_PAIR, /* those between two parts, as published: each two servers have a
+                           channel of their own */
+    GRAPH_SYNC_BY_UNIT  /* all, because they share the links of the servers */
+};
+
+struct graph_exchange {
+    enum graph_exchange_kind kind;
+    uint32_t first, n; /* its slots, all different: member[first..first + n); of a
+                          message the source, then the destination */
+    double bytes;      /* sum over its deps, also those that stay on their slot */
+    double flow;       /* the part of it that crosses slots, bytes */
+};
+
+/** What a placed graph exchanges in a step. Starts as {0}. */
+struct graph_exchanges {
+    struct graph_exchange *exchange; /* different ones: equal ones are listed once */
+    size_t n, room;
+    uint32_t *member; /* slots of the exchanges */
+    size_t nmembers, member_room;
+    uint32_t *of_dep;     /* per dep: its exchange; GRAPH_NONE: it is no flow, because it
+                             stays on its slot or has no bytes */
+    uint64_t flows;       /* deps that are flows */
+    uint64_t collectives; /* exchanges that are no messages, each counted as often as it
+                             occurs */
+    double flow_bytes;    /* sum over the flows */
+};
+
+/**
+ * Finds which deps of a closed graph are one exchange. `slot` is per op, below `nslots`.
+ * The deps that leave a split forward op are one collective if each slot is as often a
+ * source as a destination of them; so are those that enter a split backward op that has a
+ * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. The
+ * work is O(ops + deps). Source: the ddls simulator (see net_ramp.h).
+ */
+bool graph_exchanges_make(const struct graph *graph, const uint32_t *slot,
+                          uint32_t nslots, enum graph_sync sync,
+                          struct graph_exchanges *exchanges,
+                          struct rec_error *err) REC_MUST_CHECK;
+/** Leaves {0}. */
+void graph_exchanges_free(struct graph_exchanges *exchanges);
+
 /* ---- references among the records of a stream ---------------------------- */
 
 /** What a record refers to; valid until the next one. */
