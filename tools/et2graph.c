@@ -4,15 +4,16 @@
 #include "main.h"
 
 #include "rampipe/chakra.h"
-#include "rampipe/net.h"
+#include "rampipe/net_ramp.h"
 
 #include <math.h>
 
 struct settings {
     size_t server;
     uint64_t steps;
-    struct net_cluster cluster;
-    bool shaped; /* --shape gives the shape of the cluster */
+    struct net_ramp ramp; /* what the options say of it */
+    bool shaped;          /* --shape gives its shape */
+    struct net *net;      /* owned; NULL: none yet */
 };
 
 /* A file and its rank. */
@@ -26,23 +27,22 @@ read_settings(struct cli *cli, const struct et2graph_args *args,
               struct settings *settings)
 {
     static const char *const servers[] = {"rank", "thread", "op", NULL};
-    struct net_cluster *cluster = &settings->cluster;
+    struct net_ramp *ramp = &settings->ramp;
     struct rec_error wrong;
     *settings = (struct settings){.shaped = args->shape_given};
-    cluster->kind = &net_ramp;
-    cluster->memory = (double)INFINITY;
+    ramp->net.memory = (double)INFINITY;
     if (args->no_job_given &&
         (args->shape_given || args->bandwidth_given || args->propagation_given ||
          args->io_given || args->steps_given))
         return cli_usage(cli, "--no-job writes no cluster and no job");
     if (!cli_choice(cli, "server", args->server_arg, servers, &settings->server) ||
         !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps) ||
-        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &cluster->bandwidth) ||
+        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &ramp->bandwidth) ||
         !cli_seconds(cli, "propagation", args->propagation_arg, false,
-                     &cluster->propagation) ||
-        !cli_seconds(cli, "io", args->io_arg, false, &cluster->io))
+                     &ramp->propagation) ||
+        !cli_seconds(cli, "io", args->io_arg, false, &ramp->io))
         return false;
-    if (args->shape_given && !net_parse_shape(args->shape_arg, cluster->shape, &wrong))
+    if (args->shape_given && !net_ramp_parse_shape(args->shape_arg, ramp->shape, &wrong))
         return cli_usage(cli, "--shape %s", wrong.text);
     if (args->name_given && (!*args->name_arg || strpbrk(args->name_arg, ",=\t\r\n") ||
                              !rec_is_text(rec_str(args->name_arg))))
@@ -125,17 +125,17 @@ choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
 static bool
 fit_cluster(struct cli *cli, struct settings *settings, const struct graph_layout *layout)
 {
-    struct net_cluster *cluster = &settings->cluster;
+    struct net_ramp *ramp = &settings->ramp;
     struct rec_error wrong;
     if (!settings->shaped) {
-        cluster->shape[0] = cluster->shape[1] = 1;
-        cluster->shape[2] = layout->nslots;
+        ramp->shape[0] = ramp->shape[1] = 1;
+        ramp->shape[2] = layout->nslots;
     }
-    if (!net_check(cluster, &wrong))
+    if (!(settings->net = net_ramp_new(ramp, &wrong)))
         return cli_usage(cli, "%s", wrong.text);
-    if (net_servers(cluster) < layout->nslots)
+    if (net_servers(settings->net) < layout->nslots)
         return cli_usage(cli, "--shape must have %u servers or more, got %u",
-                         layout->nslots, net_servers(cluster));
+                         layout->nslots, net_servers(settings->net));
     return true;
 }
 
@@ -143,11 +143,11 @@ static bool
 write_all(struct cli *cli, const struct settings *settings, bool job,
           const struct graph *graph, const struct graph_layout *layout)
 {
-    const struct net_cluster *cluster = &settings->cluster;
+    const struct net *net = settings->net;
     if (!cli_open_writer(cli, true))
         return false;
     if (job)
-        net_write(cluster, cli->writer);
+        net_write(net, cli->writer);
     graph_write(graph, cli->writer);
     if (job)
         graph_write_job(graph, settings->steps, cli->writer);
@@ -155,7 +155,7 @@ write_all(struct cli *cli, const struct settings *settings, bool job,
         return false;
     if (job) {
         graph_begin_alloc(cli->writer, rec_str(graph->id), layout, 0);
-        net_servers_field(cluster, NULL, layout->nslots, cli->writer);
+        net_servers_field(net, NULL, layout->nslots, cli->writer);
         rec_end(cli->writer);
     }
     return true;
@@ -207,7 +207,7 @@ communicates(const struct graph *graph, const struct graph_layout *layout)
  * decides how long the messages take. */
 static void
 warn_of_cluster(struct cli *cli, const struct et2graph_args *args,
-                const struct net_cluster *cluster)
+                const struct net_ramp *ramp)
 {
     char text[60] = "", numbers[3][REC_NUM_MAX];
     if (!args->bandwidth_given)
@@ -218,14 +218,14 @@ warn_of_cluster(struct cli *cli, const struct et2graph_args *args,
         (void)rec_list_name(text, sizeof text, "--io");
     if (!*text)
         return;
-    rec_format_num(numbers[0], cluster->bandwidth);
-    rec_format_num(numbers[1], cluster->propagation);
-    rec_format_num(numbers[2], cluster->io);
+    rec_format_num(numbers[0], ramp->bandwidth);
+    rec_format_num(numbers[1], ramp->propagation);
+    rec_format_num(numbers[2], ramp->io);
     cli_warn(cli,
              "without %s the cluster is RAMP, %ux%ux%u, %s bytes/s a server, propagation "
              "%s s, io %s s",
-             text, cluster->shape[0], cluster->shape[1], cluster->shape[2], numbers[0],
-             numbers[1], numbers[2]);
+             text, ramp->shape[0], ramp->shape[1], ramp->shape[2], numbers[0], numbers[1],
+             numbers[2]);
 }
 
 static bool
@@ -243,7 +243,7 @@ convert(struct cli *cli, const struct et2graph_args *args, struct settings *sett
                  graph.ndeps, layout.nslots);
         ok = fit_cluster(cli, settings, &layout);
         if (ok && !args->no_job_given && communicates(&graph, &layout))
-            warn_of_cluster(cli, args, &settings->cluster);
+            warn_of_cluster(cli, args, &settings->ramp);
         ok = ok && write_all(cli, settings, !args->no_job_given, &graph, &layout);
     }
     graph_layout_free(&layout);
@@ -257,7 +257,7 @@ run(struct cli *cli, const struct et2graph_args *args)
     size_t n = cli->nfiles ? cli->nfiles : 1;
     struct source *source = calloc(n, sizeof *source);
     struct chakra_traces *traces = NULL;
-    struct settings settings;
+    struct settings settings = {.net = NULL};
     char name[300];
     bool ok = (source || rec_fail_memory(&cli->err)) &&
               read_settings(cli, args, &settings) && sort_sources(cli, source, n) &&
@@ -269,6 +269,7 @@ run(struct cli *cli, const struct et2graph_args *args)
     }
     ok = ok && convert(cli, args, &settings, traces, name);
     chakra_traces_free(traces);
+    net_free(settings.net);
     free(source);
     return ok;
 }

@@ -6,7 +6,7 @@
 
 #include "graph_times.h"
 #include "partition_policy.h"
-#include "rampipe/net.h"
+#include "net_option.h"
 
 #include <stdlib.h>
 
@@ -86,19 +86,17 @@ read_list(struct partition *p, const char *text, struct graph_split_op **list)
 static bool
 read_legal_parts(struct partition *p, const char *text)
 {
-    struct rec_error wrong;
-    uint32_t shape[3], most;
-    if (!net_parse_shape(text, shape, &wrong))
-        return cli_usage(p->cli, "--legal-parts %s", wrong.text);
-    most = shape[0] * shape[1] * shape[2];
+    struct net *net = net_option_shape(p->cli, "legal-parts", text);
+    uint32_t most = net ? net_servers(net) : 0;
     most = most < PARTS_MAX ? most : PARTS_MAX;
-    if (!(p->legal = calloc(most, sizeof *p->legal)))
-        return rec_fail_memory(&p->cli->err);
-    for (uint32_t k = 1; k <= most; k++)
-        if ((k == 1 || k % 2 == 0) && net_is_legal(shape, k))
+    if (net && !(p->legal = calloc(most, sizeof *p->legal)))
+        rec_fail_memory(&p->cli->err);
+    for (uint32_t k = 1; p->legal && k <= most; k++)
+        if ((k == 1 || k % 2 == 0) && net_is_legal(net, k))
             p->legal[p->how.nlegal++] = k;
     p->how.legal = p->legal;
-    return true;
+    net_free(net);
+    return p->legal != NULL;
 }
 
 static bool
@@ -124,9 +122,12 @@ read_options(struct partition *p, const struct partition_args *args,
         return false;
     p->how.degree = (uint32_t)degree;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
-    if (!args->policy_given &&
-        (args->max_degree_given || args->shape_given || args->seed_given))
-        return cli_usage(cli, "--max-degree, --shape and --seed are for --policy");
+    if (!args->policy_given && (args->max_degree_given || args->shape_given ||
+                                args->cluster_given || args->seed_given))
+        return cli_usage(cli,
+                         "--max-degree, --shape, --cluster and --seed are for --policy");
+    if (args->shape_given && args->cluster_given)
+        return cli_usage(cli, "--shape is of a RAMP: leave it out, or --cluster");
     if (args->split_given && args->legal_parts_given)
         return cli_usage(
             cli, "--split says the numbers of parts itself: leave out --legal-parts");

@@ -1,6 +1,7 @@
 /* partition --policy: each partitioned graph is written when the first job needs it. */
 #include "partition_policy.h"
 
+#include "net_option.h"
 #include "ggo/partition.h"
 #include "rampipe/alloc.h"
 #include "rampipe/random.h"
@@ -61,8 +62,7 @@ read_policy(struct policy *p, const struct partition_args *args)
     size_t choice = 0,
            len = colon ? (size_t)(colon - args->policy_arg) : strlen(args->policy_arg);
     uint64_t most, seed, limit;
-    uint32_t shape[3];
-    struct rec_error wrong;
+    struct net *net;
 
     for (int i = 0; i < 2; i++)
         if (given[i])
@@ -73,9 +73,7 @@ read_policy(struct policy *p, const struct partition_args *args)
                         &choice) ||
         !cli_count(cli, "max-degree", args->max_degree_arg, 1, 65536, &most) ||
         !cli_count(cli, "seed", args->seed_arg, 0, UINT32_MAX, &seed) ||
-        !cli_limit(cli, args->limit_arg, &p->limit) ||
-        (!net_parse_shape(args->shape_arg, shape, &wrong) &&
-         !cli_usage(cli, "--shape %s", wrong.text)))
+        !cli_limit(cli, args->limit_arg, &p->limit))
         return false;
     p->policy = &alloc_policies[choice];
     limit = most;
@@ -86,7 +84,12 @@ read_policy(struct policy *p, const struct partition_args *args)
                          args->policy_arg);
     p->offer.limit = limit > most ? (uint32_t)most : (uint32_t)limit;
     p->offer.valid = p->valid;
-    p->offer.nvalid = alloc_valid_degrees(shape, (uint32_t)most, p->valid);
+    net = args->cluster_given ? net_option(cli, "cluster", args->cluster_arg)
+                              : net_option_shape(cli, "shape", args->shape_arg);
+    if (!net)
+        return false;
+    p->offer.nvalid = alloc_valid_degrees(net, (uint32_t)most, p->valid);
+    net_free(net);
     p->offer.rng = rng_new((uint32_t)seed, 0, &cli->err);
     return p->offer.rng != NULL;
 }

@@ -72,7 +72,7 @@ read_agent(struct ramp_alloc *r, const struct ramp_alloc_args *args)
 
     *asking = (struct alloc_agent_options){.name = args->agent_arg,
                                            .command = args->agent_arg,
-                                           .cluster = &r->options.placer.cluster,
+                                           .net = r->options.placer.net,
                                            .provenance = cli->provenance};
     if (!cli_seconds(cli, "agent-timeout", args->agent_timeout_arg, true,
                      &asking->timeout))
@@ -118,8 +118,10 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
     size_t order;
     uint64_t queue;
 
-    if (!ramp_cluster_read(cli, &cluster, &r->cluster) ||
-        !(args->agent_given ? read_agent(r, args) : read_chooser(r, args)) ||
+    if (!ramp_cluster_read(cli, &cluster, &r->cluster))
+        return false;
+    r->options.placer = r->cluster.placer;
+    if (!(args->agent_given ? read_agent(r, args) : read_chooser(r, args)) ||
         !cli_choice(cli, "order", args->order_arg, orders, &order) ||
         !cli_count(cli, "queue", args->queue_arg, 0, UINT32_MAX, &queue))
         return false;
@@ -127,7 +129,6 @@ read_options(struct ramp_alloc *r, const struct ramp_alloc_args *args)
         const struct alloc_choosing *c = i ? &r->base : &r->choosing;
         ramp_cluster_compare(cli, &r->cluster, c->argument, alloc_choosing_trained(c));
     }
-    r->options.placer = r->cluster.placer;
     r->options.down = r->cluster.down;
     r->options.ndown = r->cluster.ndown;
     r->options.order = (enum alloc_order)order;
@@ -177,29 +178,29 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
                  (int)decision->job.id.len, decision->job.id.ptr,
                  op->of ? op->of : op->id, graph->id, needs,
                  graph->unit[decision->failed].parts, decision->left,
-                 r->options.placer.cluster.memory, needs - decision->left, all);
+                 net_memory(r->options.placer.net), needs - decision->left, all);
 }
 
 /* Tells why no block was found for the op that could not be placed. */
 static void
 explain_no_block(const struct ramp_alloc *r, const struct alloc_decision *decision)
 {
-    const uint32_t *shape = r->options.placer.cluster.shape;
+    const struct net *net = r->options.placer.net;
     const struct graph *graph = decision->graph;
     const struct graph_unit *unit = &graph->unit[decision->failed];
     const struct graph_op *op = failed_op(decision);
-    char legal[400];
+    char legal[400], where[NET_TEXT_MAX];
 
-    net_format_legal_parts(shape, legal, sizeof legal);
-    cli_note(
-        r->cli,
-        "job '%.*s': op '%s' of graph '%s' has %u parts, which have %s on a %ux%ux%u "
-        "cluster; legal are %s",
-        (int)decision->job.id.len, decision->job.id.ptr, op->of ? op->of : op->id,
-        graph->id, unit->parts,
-        net_is_legal(shape, unit->parts) ? "no free block of a legal shape"
-                                         : "no legal shape",
-        shape[0], shape[1], shape[2], legal);
+    net_describe(net, where);
+    net_format_legal_parts(net, legal, sizeof legal);
+    cli_note(r->cli,
+             "job '%.*s': op '%s' of graph '%s' has %u parts, which have %s on %s; "
+             "legal are %s",
+             (int)decision->job.id.len, decision->job.id.ptr, op->of ? op->of : op->id,
+             graph->id, unit->parts,
+             net_is_legal(net, unit->parts) ? "no free block of a legal shape"
+                                            : "no legal shape",
+             where, legal);
 }
 
 /* Tells why a layout has another number of servers than the graph's degree. */
@@ -241,7 +242,7 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
                 explain_servers(r, decision);
         }
         graph_begin_alloc(writer, decision->job.id, where, decision->time);
-        net_servers_field(&r->options.placer.cluster, decision->servers, where->nslots,
+        net_servers_field(r->options.placer.net, decision->servers, where->nslots,
                           writer);
         if (takes_others(decision))
             rec_uint_key(writer, "degree", decision->graph->degree);
@@ -276,7 +277,7 @@ take(struct ramp_alloc *r, const struct rec *rec)
                                "the stream has a cluster already: it has been through an "
                                "allocator");
     if (data && !r->cluster_written) {
-        net_write(&r->options.placer.cluster, cli->writer);
+        net_write(r->options.placer.net, cli->writer);
         r->cluster_written = true;
     }
     if (!graph_reading_take(&r->reading, cli->reader, rec, &taken, &cli->err))
@@ -294,11 +295,11 @@ run(struct cli *cli, const struct ramp_alloc_args *args)
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
-    bool ok = read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
-              (r.admission = alloc_admission_new(&r.options, &r.reading.store, decide, &r,
-                                                 &cli->err)) &&
-              (!args->map_given ||
-               (r.view = map_view_new(&r.options.placer.cluster, &cli->err)));
+    bool ok =
+        read_options(&r, args) && cli_open_filter(cli) && open_agent(&r) &&
+        (r.admission =
+             alloc_admission_new(&r.options, &r.reading.store, decide, &r, &cli->err)) &&
+        (!args->map_given || (r.view = map_view_new(r.options.placer.net, &cli->err)));
 
     r.reading.store.advice = graph_times_advice(cli, args->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)

@@ -11,24 +11,26 @@
  */
 #include "ramp-alloc_map.h"
 
+#include "rampipe/net_ramp.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { NAMES_SHOWN = 60 }; /* characters of op names on the line of a server */
 
 struct map_view {
-    struct net_cluster cluster;
-    uint64_t started; /* jobs so far; owners[] has this number for the newest one */
+    const struct net *net; /* borrowed */
+    uint64_t started;      /* jobs so far; owners[] has this number for the newest one */
 };
 
 struct map_view *
-map_view_new(const struct net_cluster *cluster, struct rec_error *err)
+map_view_new(const struct net *net, struct rec_error *err)
 {
     struct map_view *view = calloc(1, sizeof *view);
     if (!view)
         rec_fail_memory(err);
     else
-        view->cluster = *cluster;
+        view->net = net;
     return view;
 }
 
@@ -52,7 +54,7 @@ letter(uint64_t job)
 static void
 draw_grid(const struct map_view *view, const uint64_t *owners)
 {
-    const uint32_t *n = view->cluster.shape;
+    const uint32_t *n = net_ramp_of(view->net)->shape;
     int label = snprintf(NULL, 0, "group %u", n[0] - 1);
     int column = snprintf(NULL, 0, "rack %u", n[1] - 1);
     int cells = (int)(2 * n[2]) - 1;
@@ -112,7 +114,7 @@ list_servers(const struct map_view *view, const struct alloc_decision *decision,
         return rec_fail_memory(err);
     graph_layout_order(layout, order);
     for (uint32_t slot = 0; slot < layout->nslots; slot++) {
-        net_format_server(&view->cluster, decision->servers[slot], name);
+        net_format_server(view->net, decision->servers[slot], name);
         fprintf(stderr, "  %s", name);
         list_ops(layout, order, slot);
     }

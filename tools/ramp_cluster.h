@@ -5,6 +5,7 @@
 
 #include "rampipe/alloc.h"
 #include "rampipe/cli.h"
+#include "rampipe/net.h"
 
 /* The texts of the options (tools/ramp_cluster.ggo). */
 struct ramp_cluster_options {
@@ -25,6 +26,7 @@ struct ramp_cluster_options {
 /* The values of the options; they become fields of struct alloc_admission_options and
  * the like. */
 struct ramp_cluster {
+    struct net *net; /* owned */
     struct alloc_placer_options placer;
     uint32_t *down; /* owned */
     uint32_t ndown;

@@ -13,7 +13,7 @@
 struct timeline {
     struct rec_writer *writer;
     const struct sim_done *job;
-    const struct net_cluster *cluster;
+    const struct net *net;
     const uint32_t *servers;
 };
 
@@ -21,7 +21,7 @@ static void
 put_server(const struct timeline *t, uint32_t op)
 {
     char name[NET_NAME_MAX];
-    net_format_server(t->cluster, t->servers[t->job->layout->where.slot[op]], name);
+    net_format_server(t->net, t->servers[t->job->layout->where.slot[op]], name);
     rec_text_field(t->writer, name);
 }
 
@@ -75,15 +75,14 @@ write_send(void *context, uint32_t d, double start, double end)
 /* Costs are remembered by geometry, but a timeline needs each op's times: the step is
  * simulated once more, for an observer. */
 static bool
-write_timeline(void *context, const struct sim_done *done,
-               const struct net_cluster *cluster, const uint32_t *servers,
-               struct rec_error *err)
+write_timeline(void *context, const struct sim_done *done, const struct net *net,
+               const uint32_t *servers, struct rec_error *err)
 {
     struct cli *cli = context;
-    struct timeline timeline = {cli->writer, done, cluster, servers};
+    struct timeline timeline = {cli->writer, done, net, servers};
     struct sim_observer observer = {write_run, write_send, &timeline};
     struct sim_cost again;
-    return sim_layout_observe(done->layout, cluster, servers, &observer, &again, err);
+    return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
 }
 
 static double

@@ -70,7 +70,7 @@ const char *alloc_outcome_name(enum alloc_outcome outcome);
 struct alloc_vacancy;
 
 /** All servers of a cluster are free. NULL: out of memory. */
-struct alloc_vacancy *alloc_vacancy_new(const struct net_cluster *cluster,
+struct alloc_vacancy *alloc_vacancy_new(const struct net *net,
                                         struct rec_error *err) REC_MUST_CHECK;
 /** `vacancy` may be NULL. */
 void alloc_vacancy_free(struct alloc_vacancy *vacancy);
@@ -97,7 +97,7 @@ struct alloc_heuristic {
 extern const struct alloc_heuristic alloc_heuristics[];
 
 struct alloc_placer_options {
-    struct net_cluster cluster;              /* of kind ramp */
+    const struct net *net;                   /* borrowed */
     const struct alloc_heuristic *heuristic; /* borrowed */
     uint32_t meta[3];                        /* shape of a meta-block: C, R, S */
 };
@@ -141,11 +141,11 @@ bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
 #define ALLOC_DEGREES_MAX 4096
 
 /**
- * Writes the degrees up to `most` that have a block on an empty cluster of this shape, in
+ * Writes the degrees up to `most` that have a block on an empty cluster, in
  * ascending order: 1, and the even numbers for which net_has_block() is true. Returns how
  * many there are, at most ALLOC_DEGREES_MAX.
  */
-uint32_t alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
+uint32_t alloc_valid_degrees(const struct net *net, uint32_t most,
                              uint32_t degree[ALLOC_DEGREES_MAX]);
 
 /** What a policy knows of a job. */
@@ -396,8 +396,8 @@ struct alloc_agent_options {
      * are written to. */
     int from, to;
     double timeout; /* for each answer, and for its end, seconds; may be INFINITY */
-    const struct net_cluster *cluster; /* written to the agent at the start */
-    const char *provenance;            /* the "#@" line of the stream that it reads */
+    const struct net *net;  /* written to the agent at the start */
+    const char *provenance; /* the "#@" line of the stream that it reads */
     /* Called with the agent's process group right after its start, while signals are
      * still blocked, so that no handler runs that does not know of it. May be NULL. */
     void (*started)(pid_t group);

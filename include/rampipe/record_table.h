@@ -178,7 +178,7 @@ REC_ROW(FIT, ALONE, "fit",
 REC_ROW(CLUSTER, ALONE, "cluster",
     "The cluster that follows. Its fields depend on KIND.",
     NULL,
-    REC_FIELD("KIND", ID, "ramp"),
+    REC_FIELD("KIND", ID, "ramp or island"),
 )
 REC_KIND_ROW(CLUSTER, ramp,
     "C communication groups of R racks of S servers; a server is named c-r-s.",
@@ -194,6 +194,19 @@ REC_KIND_ROW(CLUSTER, ramp,
     REC_KEY("collective_rate", TEXT,
           "bandwidth of a transceiver in a collective: published (bandwidth/C/C, the "
           "default) or node (bandwidth/C)"))
+
+REC_KIND_ROW(CLUSTER, island,
+    "N servers behind one switch that never blocks, as the GPUs of a node with NVSwitch; "
+    "servers are named 0, 1, ....",
+    "cluster\tisland\t8\t300000000000\t2e-6\t80000000000",
+    REC_FIELD("KIND", ID, "island")
+    REC_FIELD("N", COUNT, "servers")
+    REC_FIELD("BANDWIDTH", AMOUNT, "of a server, in each direction, bytes/s")
+    REC_FIELD("LATENCY", AMOUNT, "of a message, seconds")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("algorithm", TEXT,
+          "how the sync deps of an op are exchanged: direct (each part with each other, "
+          "the default) or ring"))
 
 REC_ROW(LAYOUT, ALONE, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "

@@ -103,7 +103,8 @@ struct sim_layout {
     double memory_sum;           /* of all slots, bytes */
     double op_memory, dep_bytes; /* sums over the ops and the deps of the graph, bytes */
     double flops;                /* of a replay: graph_model_flops(); else 0 */
-    struct rec_map memo;         /* geometry -> index of cost */
+    struct graph_exchanges exchanges; /* found when a cost is first asked for */
+    struct rec_map memo;              /* geometry -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;
     struct rec_arena arena;   /* of the geometries */
@@ -124,7 +125,7 @@ struct sim_layouts {
     struct sim_layout_list {
         struct sim_layout *first, *last;
     } idle, held;
-    size_t limit, bytes, cost_bytes;
+    size_t limit, bytes, cost_bytes, exchange_bytes;
 };
 
 /** Takes over *where, also when it fails, and sums the memory of each slot. An op and its
@@ -136,14 +137,13 @@ struct sim_layout *sim_layout_new(struct graph_layout *where,
 /** `layout` may be NULL. It leaves its pool, if it is in one. */
 void sim_layout_free(struct sim_layout *layout);
 /** The cost with slot i on server servers[i]; simulated once per geometry. */
-bool sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
+bool sim_layout_cost(struct sim_layout *layout, const struct net *net,
                      const uint32_t *servers, struct sim_cost *cost,
                      struct rec_error *err) REC_MUST_CHECK;
 /** The same, simulated anew for an observer. */
-bool sim_layout_observe(const struct sim_layout *layout,
-                        const struct net_cluster *cluster, const uint32_t *servers,
-                        const struct sim_observer *observer, struct sim_cost *cost,
-                        struct rec_error *err) REC_MUST_CHECK;
+bool sim_layout_observe(struct sim_layout *layout, const struct net *net,
+                        const uint32_t *servers, const struct sim_observer *observer,
+                        struct sim_cost *cost, struct rec_error *err) REC_MUST_CHECK;
 
 /** The limits of the pools of sim and of ramp-alloc, bytes. The allocator's is less, so
  * that it never names a layout that the simulator has forgotten. */
@@ -151,6 +151,8 @@ bool sim_layout_observe(const struct sim_layout *layout,
 #define SIM_LAYOUTS_MAX_ALLOC ((size_t)1 << 26)
 /** Bytes of the costs that all layouts of a pool remember. */
 #define SIM_COSTS_MAX ((size_t)1 << 26)
+/** Bytes of the exchanges that all layouts of a pool remember. */
+#define SIM_EXCHANGES_MAX ((size_t)1 << 26)
 
 /** Puts a layout that no job holds into a pool. The pool does not own it. */
 void sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout);
@@ -169,7 +171,7 @@ size_t sim_layout_bytes(const struct graph *graph);
 struct sim_done {
     struct graph_job job;
     const struct graph *graph; /* what it runs */
-    const struct sim_layout *layout;
+    struct sim_layout *layout;
     const struct sim_cost *cost;
     double start, finish; /* seconds */
 };
@@ -184,9 +186,8 @@ struct sim_replay_sink {
     bool (*unfinished)(void *context, const struct sim_done *done, double time,
                        struct rec_error *err);
     /* A job starts, on these servers. */
-    bool (*started)(void *context, const struct sim_done *done,
-                    const struct net_cluster *cluster, const uint32_t *servers,
-                    struct rec_error *err);
+    bool (*started)(void *context, const struct sim_done *done, const struct net *net,
+                    const uint32_t *servers, struct rec_error *err);
     void *context;
 };
 

@@ -69,13 +69,13 @@ alloc_admission_new(const struct alloc_admission_options *options,
     a->store = store;
     a->decide = decide;
     a->context = context;
-    a->nfree = net_servers(&options->placer.cluster);
+    a->nfree = net_servers(options->placer.net);
     a->question = (struct alloc_question){.store = store};
     a->pricer = a->question.pricer =
         pricer_new(&a->options.placer, store,
                    options->layouts ? options->layouts : SIM_LAYOUTS_MAX_ALLOC, err);
     if (options->choosing->chooser->observes &&
-        !(a->question.features = features_new(&options->placer.cluster, err))) {
+        !(a->question.features = features_new(options->placer.net, err))) {
         alloc_admission_free(a);
         return NULL;
     }

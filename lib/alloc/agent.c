@@ -287,7 +287,7 @@ open_agent(struct alloc_agent *agent, const struct alloc_agent_options *options,
     agent->writer = rec_writer_open_sink(&sink, agent->name, options->provenance, err);
     if (!agent->writer)
         return false;
-    net_write(options->cluster, agent->writer);
+    net_write(options->net, agent->writer);
     return tell_now(agent);
 }
 

@@ -29,83 +29,13 @@ choose_degrees(struct blocks *b, const uint32_t *valid, uint32_t n)
     }
 }
 
-/* A shape of blocks; shape[2] is 0: a diagonal of shape[0] servers. */
-struct kind {
-    uint32_t shape[3];
-    uint32_t origins[3]; /* how many origins it has along each coordinate */
-};
-
-enum { KINDS_MAX = 200 }; /* shapes of a degree */
-
-/* Adds a shape if it fits and is not there yet. Returns the new number of shapes. */
-static uint32_t
-add_kind(struct kind *kind, uint32_t n, const uint32_t limit[3], const uint32_t shape[3])
-{
-    uint32_t length = shape[2] ? shape[2] : 1;
-    if (n == KINDS_MAX || shape[0] > limit[0] || shape[1] > limit[1] || length > limit[2])
-        return n;
-    for (uint32_t i = 0; i < n; i++)
-        if (memcmp(kind[i].shape, shape, sizeof kind[i].shape) == 0)
-            return n;
-    memcpy(kind[n].shape, shape, sizeof kind[n].shape);
-    kind[n].origins[0] = limit[0] - shape[0] + 1;
-    kind[n].origins[1] = limit[1] - shape[1] + 1;
-    kind[n].origins[2] = limit[2] - length + 1;
-    return n + 1;
-}
-
-/* Lists the shapes that place_in_block() of placer.c tries. */
-static uint32_t
-list_kinds(const uint32_t limit[3], uint32_t degree, struct kind *kind)
-{
-    struct net_shapes w = {limit, degree, 1, 0, true, true, {0}};
-    const uint32_t diagonal[3] = {degree, degree, 0}, column[3] = {degree, 1, 1};
-    uint32_t n = 0;
-    while (net_next_shape(&w))
-        n = add_kind(kind, n, limit, w.shape);
-    if (degree > 1)
-        n = add_kind(kind, n, limit, diagonal);
-    return add_kind(kind, n, limit, column);
-}
-
-static uint64_t
-origins_of(const struct kind *kind)
-{
-    return (uint64_t)kind->origins[0] * kind->origins[1] * kind->origins[2];
-}
-
-/* Writes the servers of the block whose origin has this number; origins are counted with
- * the position in the rack fastest. */
-static void
-list_servers(const uint32_t limit[3], const struct kind *kind, uint64_t origin,
-             uint32_t *server)
-{
-    uint32_t s = (uint32_t)(origin % kind->origins[2]);
-    uint32_t r = (uint32_t)(origin / kind->origins[2] % kind->origins[1]);
-    uint32_t c = (uint32_t)(origin / kind->origins[2] / kind->origins[1]);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < kind->shape[0]; i++)
-        if (kind->shape[2] == 0)
-            server[n++] = ((c + i) * limit[1] + r + i) * limit[2] + s;
-        else
-            for (uint32_t j = 0; j < kind->shape[1]; j++)
-                for (uint32_t k = 0; k < kind->shape[2]; k++)
-                    server[n++] = ((c + i) * limit[1] + r + j) * limit[2] + s + k;
-}
-
-/* Lists the positions of degree[d]. They are numbered kind by kind; `before` is the
- * number of positions of the kinds before kind[k]. If they are too many, those with the
- * numbers all * i / n are taken. */
+/* Lists the positions of degree[d]. If they are too many, those with the numbers all * i
+ * / n are taken. */
 static bool
-add_positions(struct blocks *b, const uint32_t limit[3], uint32_t d,
-              struct rec_error *err)
+add_positions(struct blocks *b, const struct net *net, uint32_t d, struct rec_error *err)
 {
-    struct kind kind[KINDS_MAX];
-    uint32_t degree = b->degree[d], nkinds = list_kinds(limit, degree, kind), p, k = 0;
-    uint64_t all = 0, before = 0, most = BLOCKS_SERVERS / degree + 1;
-    for (uint32_t i = 0; i < nkinds; i++)
-        all += origins_of(&kind[i]);
-    p = b->first[d];
+    uint32_t degree = b->degree[d], p = b->first[d];
+    uint64_t all = net_count_blocks(net, degree), most = BLOCKS_SERVERS / degree + 1;
     b->first[d + 1] = p + (uint32_t)(all < most ? all : most);
     if (!rec_grow(&b->start, &b->start_room, b->first[d + 1] + 1, sizeof *b->start,
                   err) ||
@@ -114,14 +44,11 @@ add_positions(struct blocks *b, const uint32_t limit[3], uint32_t d,
     if (p == 0)
         b->start[0] = 0;
     for (uint32_t i = 0, n = b->first[d + 1] - p; i < n; i++, p++) {
-        uint64_t which = all * i / n;
-        while (which - before >= origins_of(&kind[k]))
-            before += origins_of(&kind[k++]);
         b->start[p + 1] = b->start[p] + degree;
         if (!rec_grow(&b->server, &b->server_room, b->start[p + 1], sizeof *b->server,
                       err))
             return false;
-        list_servers(limit, &kind[k], which - before, b->server + b->start[p]);
+        net_block(net, degree, all * i / n, b->server + b->start[p]);
         b->mask[p] = 0;
         for (uint32_t j = b->start[p]; j < b->start[p + 1]; j++)
             b->mask[p] |= (uint64_t)1 << b->server[j] % 64;
@@ -130,19 +57,19 @@ add_positions(struct blocks *b, const uint32_t limit[3], uint32_t d,
 }
 
 bool
-blocks_init(struct blocks *b, const uint32_t shape[3], struct rec_error *err)
+blocks_init(struct blocks *b, const struct net *net, struct rec_error *err)
 {
     static const struct blocks none;
     uint32_t *valid = malloc(ALLOC_DEGREES_MAX * sizeof *valid), n;
     *b = none;
     if (!valid)
         return rec_fail_memory(err);
-    b->nservers = shape[0] * shape[1] * shape[2];
-    n = alloc_valid_degrees(shape, b->nservers, valid);
+    b->nservers = net_servers(net);
+    n = alloc_valid_degrees(net, b->nservers, valid);
     choose_degrees(b, valid, n);
     free(valid);
     for (uint32_t d = 0; d < b->ndegrees; d++)
-        if (!add_positions(b, shape, d, err))
+        if (!add_positions(b, net, d, err))
             return false;
     b->when = calloc(b->first[b->ndegrees] + 1, sizeof *b->when);
     b->open = calloc(b->first[b->ndegrees] + 1, sizeof *b->open);

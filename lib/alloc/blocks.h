@@ -31,7 +31,7 @@ struct blocks {
     size_t server_room, start_room, mask_room;
 };
 
-bool blocks_init(struct blocks *blocks, const uint32_t shape[3],
+bool blocks_init(struct blocks *blocks, const struct net *net,
                  struct rec_error *err) REC_MUST_CHECK;
 void blocks_free(struct blocks *blocks);
 /* Fills when[] and open[] from `when`: seconds from now until each server is free. */

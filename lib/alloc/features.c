@@ -101,20 +101,20 @@ const struct alloc_regime alloc_regime[ALLOC_REGIME] = {
     {ALLOC_LOAD, 0.6}, {ALLOC_NEED, 0.08}, {ALLOC_SPREAD, 0.06}, {ALLOC_VARIATION, 0.4}};
 
 struct features *
-features_new(const struct net_cluster *cluster, struct rec_error *err)
+features_new(const struct net *net, struct rec_error *err)
 {
     struct features *f = calloc(1, sizeof *f);
     if (!f) {
         rec_fail_memory(err);
         return NULL;
     }
-    f->nservers = net_servers(cluster);
+    f->nservers = net_servers(net);
     f->when = calloc(f->nservers, sizeof *f->when);
     f->taken = calloc(f->nservers, sizeof *f->taken);
     f->h = calloc(f->nservers + 1, sizeof *f->h);
     if (!f->when || !f->taken || !f->h)
         rec_fail_memory(err);
-    else if (blocks_init(&f->blocks, cluster->shape, err)) {
+    else if (blocks_init(&f->blocks, net, err)) {
         for (uint32_t n = 0; n <= f->nservers; n++)
             f->h[n] = rng_log1p(n) / rng_log1p(f->nservers);
         for (uint32_t d = 0; d < f->blocks.ndegrees; d++)

@@ -101,7 +101,7 @@ struct features_job {
 };
 
 /* NULL: *err. */
-struct features *features_new(const struct net_cluster *cluster,
+struct features *features_new(const struct net *net,
                               struct rec_error *err) REC_MUST_CHECK;
 void features_free(struct features *features);
 /* Counts a job that has arrived; its work is in seconds on one server. */

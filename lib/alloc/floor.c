@@ -63,7 +63,7 @@ struct edge {
 };
 
 struct floorer {
-    const struct net_cluster *cluster;
+    const struct net *net;
     const struct graph *graph;
     bool light;
     struct node *node; /* per unit */
@@ -91,55 +91,31 @@ fewer(double amount)
     return amount * (1 - rounding);
 }
 
-/* The least of `seconds` over the legal shapes of a block of k servers. */
+/* The least time of an exchange of `kind` among the servers of a unit of k parts, of
+ * which `flow` bytes cross servers. */
 static double
-least_of_shapes(const struct floorer *f, uint32_t k, double bytes,
-                double (*seconds)(const struct net_cluster *, const uint32_t *, double))
+least_alone(const struct floorer *f, enum graph_exchange_kind kind, uint32_t k,
+            double bytes, double flow)
 {
-    const uint32_t *n = f->cluster->shape;
-    const uint32_t diagonal[3] = {k, k, 1}, column[3] = {k, 1, 1};
-    struct net_shapes w = {n, k, 1, 0, true, true, {0}};
-    double least = INFINITY;
-    while (net_next_shape(&w))
-        least = fmin(least, seconds(f->cluster, w.shape, bytes));
-    if (k <= n[0])
-        least = fmin(least, seconds(f->cluster, column, bytes));
-    if (k <= n[0] && k <= n[1])
-        least = fmin(least, seconds(f->cluster, diagonal, bytes));
-    return isinf(least) ? 0 : least; /* no legal block: the graph is never placed */
-}
-
-static double
-collective_on(const struct net_cluster *cluster, const uint32_t *shape, double bytes)
-{
-    return net_ramp_collective_seconds(cluster, shape[0], shape[1], shape[2], bytes);
-}
-
-/* The exchange of two servers of a block that differ in as many coordinates as two can
- * there. It is the longest pairwise exchange of the block, and every server of the block
- * has a partner for it. */
-static double
-exchange_on(const struct net_cluster *cluster, const uint32_t *shape, double bytes)
-{
-    uint32_t n[3];
-    for (int d = 0; d < 3; d++)
-        n[d] = shape[d] > 1 ? 2 : 1;
-    return net_ramp_collective_seconds(cluster, n[0], n[1], n[2], bytes);
+    const struct net_exchange exchange = {kind, NULL, k, fewer(bytes), fewer(flow)};
+    return net_alone(f->net, &exchange);
 }
 
 /*
  * The bytes of a unit's deps on one side, without sync deps. *alike is set if all of
- * these deps are of complete edges to units with as many parts.
+ * these deps are of complete edges to units with as many parts. *flow is the least part
+ * of the bytes that crosses servers: a part of the unit shares its server with at most
+ * one part of another unit.
  */
 static double
-sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
+sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike, double *flow)
 {
     const struct graph *graph = f->graph;
     const struct graph_unit *u = &graph->unit[unit];
     const uint32_t *start = leaving ? graph->out_start : graph->in_start;
     const uint32_t *list = leaving ? graph->out : graph->in;
     uint64_t ndeps = 0, others = 0;
-    double bytes = 0;
+    double bytes = 0, largest = 0;
     *alike = true;
     f->stamp++;
     for (uint32_t j = 0; j < u->parts; j++) {
@@ -150,6 +126,7 @@ sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
             if (dep->sync)
                 continue;
             bytes += dep->bytes;
+            largest = fmax(largest, dep->bytes);
             *alike = *alike && other != unit && f->node[other].parts == u->parts;
             others += f->seen[other] != f->stamp;
             f->seen[other] = f->stamp;
@@ -157,12 +134,13 @@ sum_deps(struct floorer *f, uint32_t unit, bool leaving, bool *alike)
         }
     }
     *alike = *alike && ndeps == others * u->parts * u->parts;
+    *flow = fmax(0, bytes - largest * (double)others * u->parts);
     return bytes;
 }
 
 /*
  * The least time of the collective that the deps on one side of a unit may be (the rule
- * is at net_transfer_times()). It is an exchange among the servers of the unit's block:
+ * is at graph_exchanges_make()). It is an exchange among the servers of the unit's block:
  * only complete edges count, and by those each part sends or receives. If all deps are
  * complete edges to units with as many parts, and these share the unit's block (2), each
  * server sends and receives the same number of deps: then it is a collective for sure.
@@ -173,14 +151,14 @@ find_collective(struct floorer *f, uint32_t unit)
     const struct graph_unit *u = &f->graph->unit[unit];
     struct node *node = &f->node[unit];
     bool alike;
-    double bytes;
+    double bytes, flow;
     node->collective = INFINITY;
     node->leaving = f->graph->op[f->graph->member[u->first]].pass != GRAPH_BACKWARD;
     if (u->parts == 1 || (!node->leaving && u->twin == GRAPH_NONE))
         return;
-    bytes = sum_deps(f, unit, node->leaving, &alike);
+    bytes = sum_deps(f, unit, node->leaving, &alike, &flow);
     node->sure = f->light && alike;
-    node->collective = least_of_shapes(f, u->parts, fewer(bytes), collective_on);
+    node->collective = least_alone(f, GRAPH_COLLECTIVE, u->parts, bytes, flow);
 }
 
 /* The least time of the exchange among the parts of a unit, if each pair exchanges. */
@@ -201,8 +179,13 @@ find_exchange(struct floorer *f, uint32_t unit)
             ndeps++;
         }
     }
-    if (u->parts > 1 && ndeps == (uint64_t)u->parts * (u->parts - 1) && bytes > 0)
-        f->node[unit].sync = least_of_shapes(f, u->parts, fewer(2 * bytes), exchange_on);
+    if (u->parts < 2 || ndeps != (uint64_t)u->parts * (u->parts - 1) || bytes == 0)
+        return;
+    f->node[unit].sync =
+        net_sync(f->net) == GRAPH_SYNC_BY_PAIR
+            ? least_alone(f, GRAPH_SYNC_PAIR, u->parts, 2 * bytes, 2 * bytes)
+            : least_alone(f, GRAPH_SYNC_ALL, u->parts, (double)ndeps * bytes,
+                          (double)ndeps * bytes);
 }
 
 /* The least time of a dep that crosses servers: as a part of a collective of either end,
@@ -223,8 +206,7 @@ cross_seconds(const struct floorer *f, uint32_t from, uint32_t to, double bytes)
         least = fmin(least, v->collective);
         sure = sure || v->sure;
     }
-    return sure ? least
-                : fmin(least, net_ramp_one_to_one_seconds(f->cluster, fewer(bytes)));
+    return sure ? least : fmin(least, least_alone(f, GRAPH_MESSAGE, 1, bytes, bytes));
 }
 
 /* ---- the graph of units --------------------------------------------------- */
@@ -552,9 +534,9 @@ find_step(struct floorer *f, double *step, struct rec_error *err)
 
 /* The parts of a unit lie on different servers, and all parts need their memory. */
 static uint32_t
-count_servers(const struct net_cluster *cluster, const struct alloc_plan *plan)
+count_servers(const struct net *net, const struct alloc_plan *plan)
 {
-    double bytes = 0, room = cluster->memory * (1 + rounding), least;
+    double bytes = 0, room = net_memory(net) * (1 + rounding), least;
     if (plan->tasks)
         return 1;
     for (uint32_t i = 0; i < plan->nsteps; i++)
@@ -564,20 +546,20 @@ count_servers(const struct net_cluster *cluster, const struct alloc_plan *plan)
 }
 
 bool
-floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,
-           uint32_t servers, struct floor *floor, struct rec_error *err)
+floor_find(const struct net *net, const struct alloc_plan *plan, uint32_t servers,
+           struct floor *floor, struct rec_error *err)
 {
-    struct floorer f = {.cluster = cluster, .graph = plan->graph};
+    struct floorer f = {.net = net, .graph = plan->graph};
     double step = servers ? graph_sequential(plan->graph) / servers : 0;
     bool ok;
-    f.light = !plan->tasks && plan->memory <= cluster->memory * (1 - rounding);
+    f.light = !plan->tasks && plan->memory <= net_memory(net) * (1 - rounding);
     ok = make_nodes(&f, err) && find_step(&f, &step, err);
     if (ok && !isfinite(step))
         ok =
             rec_fail(err, REC_DATA,
                      "graph '%s': the times of a step add up to more than a number holds",
                      plan->graph->id);
-    *floor = (struct floor){count_servers(cluster, plan), fewer(step)};
+    *floor = (struct floor){count_servers(net, plan), fewer(step)};
     event_queue_free(&f.ready);
     free(f.node);
     free(f.edge);

@@ -18,8 +18,7 @@ struct floor {
  * servers are free and in whichever order they are tried, and for every placement of
  * tasks.
  */
-bool floor_find(const struct net_cluster *cluster, const struct alloc_plan *plan,
-                uint32_t servers, struct floor *floor,
-                struct rec_error *err) REC_MUST_CHECK;
+bool floor_find(const struct net *net, const struct alloc_plan *plan, uint32_t servers,
+                struct floor *floor, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

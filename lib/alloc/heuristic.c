@@ -30,7 +30,7 @@ is_empty(const struct alloc_placer *p)
 static bool
 find_meta_block(struct alloc_placer *p)
 {
-    const uint32_t *n = p->options.cluster.shape;
+    const uint32_t *n = alloc_shape(p);
     for (int d = 0; d < 3; d++) {
         p->limit[d] = p->within[d] = p->options.meta[d];
         if (p->limit[d] > n[d])
@@ -70,7 +70,7 @@ block(struct alloc_placer *p, const struct alloc_plan *plan)
 static enum alloc_outcome
 try_windows(struct alloc_placer *p, const struct alloc_plan *plan)
 {
-    const uint32_t *n = p->options.cluster.shape;
+    const uint32_t *n = alloc_shape(p);
     enum alloc_outcome outcome = ALLOC_NO_BLOCK;
     for (uint32_t c = 0; outcome != ALLOC_PLACED && c + p->limit[0] <= n[0]; c++)
         for (uint32_t r = 0; outcome != ALLOC_PLACED && r + p->limit[1] <= n[1]; r++) {
@@ -86,7 +86,7 @@ try_windows(struct alloc_placer *p, const struct alloc_plan *plan)
 static enum alloc_outcome
 compact(struct alloc_placer *p, const struct alloc_plan *plan)
 {
-    const uint32_t *n = p->options.cluster.shape;
+    const uint32_t *n = alloc_shape(p);
     enum alloc_outcome outcome;
     p->limit[0] = 1;
     while ((outcome = try_windows(p, plan)) != ALLOC_PLACED && p->limit[0] < n[0])

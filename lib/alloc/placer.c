@@ -27,7 +27,7 @@ alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *e
         return NULL;
     }
     p->options = *options;
-    p->nservers = net_servers(&options->cluster);
+    p->nservers = net_servers(options->net);
     p->used = calloc(p->nservers, sizeof *p->used);
     p->held = calloc(p->nservers, sizeof *p->held);
     p->is_held = calloc(p->nservers, sizeof *p->is_held);
@@ -63,14 +63,14 @@ wrap(uint32_t x, uint32_t n)
 static inline uint32_t
 rack_at(const struct alloc_placer *p, uint32_t c, uint32_t r)
 {
-    const uint32_t *n = p->options.cluster.shape;
+    const uint32_t *n = alloc_shape(p);
     return wrap(p->origin[0] + c, n[0]) * n[1] + wrap(p->origin[1] + r, n[1]);
 }
 
 uint32_t
 alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s)
 {
-    uint32_t n = p->options.cluster.shape[2];
+    uint32_t n = alloc_shape(p)[2];
     return rack_at(p, c, r) * n + wrap(p->origin[2] + s, n);
 }
 
@@ -79,7 +79,7 @@ alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s
 static bool
 has_room(const struct alloc_placer *p, uint32_t server, double bytes)
 {
-    return p->used[server] + bytes <= p->options.cluster.memory * (1 + 1e-12);
+    return p->used[server] + bytes <= net_memory(p->options.net) * (1 + 1e-12);
 }
 
 void
@@ -139,7 +139,7 @@ take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
     bool room = true;
     for (uint32_t i = 0; i < unit->parts; i++) {
         room = room && has_room(p, p->block[i], memory);
-        left = fmin(left, p->options.cluster.memory - p->used[p->block[i]]);
+        left = fmin(left, net_memory(p->options.net) - p->used[p->block[i]]);
     }
     if (!room) {
         p->saw_block = true;
@@ -172,7 +172,7 @@ runs_of(uint64_t free, uint32_t length, uint32_t n)
 static inline bool
 has_words(const struct alloc_placer *p)
 {
-    return p->options.cluster.shape[2] <= 64;
+    return alloc_shape(p)[2] <= 64;
 }
 
 /* True if the box of the job is the whole cluster, for which bounds are kept. */
@@ -180,7 +180,7 @@ static bool
 is_anywhere(const struct alloc_placer *p)
 {
     return has_words(p) && !p->origin[0] && !p->origin[1] && !p->origin[2] &&
-           memcmp(p->limit, p->options.cluster.shape, sizeof p->limit) == 0;
+           memcmp(p->limit, alloc_shape(p), sizeof p->limit) == 0;
 }
 
 /* Bit s of the result: a block of free servers of this shape may start at (i, j, s),
@@ -189,7 +189,7 @@ is_anywhere(const struct alloc_placer *p)
 static inline uint64_t
 starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
 {
-    uint32_t n = p->options.cluster.shape[2];
+    uint32_t n = alloc_shape(p)[2];
     uint64_t starts = ~(uint64_t)0;
     if (!has_words(p))
         return starts;
@@ -241,7 +241,7 @@ static bool
 search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
        double memory, uint32_t at[3], uint32_t *bound)
 {
-    const uint32_t *m = p->limit, racks = p->options.cluster.shape[1];
+    const uint32_t *m = p->limit, racks = alloc_shape(p)[1];
     uint32_t length = shape[2] ? shape[2] : 1;
     for (; at[0] + shape[0] <= m[0]; at[0]++, at[1] = at[2] = 0)
         for (; at[1] + shape[1] <= m[1]; at[1]++, at[2] = 0) {
@@ -271,7 +271,7 @@ static bool
 try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
           double memory)
 {
-    const uint32_t *m = p->limit, racks = p->options.cluster.shape[1];
+    const uint32_t *m = p->limit, racks = alloc_shape(p)[1];
     struct alloc_fill *fill = &p->fill[alloc_shape_hash(shape)];
     bool found, saw_block = p->saw_block,
                 known = fill->job == p->jobs && memory >= fill->memory &&
@@ -298,8 +298,8 @@ static bool
 try_shapes(struct alloc_placer *p, bool square, bool flat, const struct graph_unit *unit,
            double memory)
 {
-    struct net_shapes w = {p->within, unit->parts, 1, 0, square, flat, {0}};
-    while (net_next_shape(&w))
+    struct net_ramp_shapes w = {p->within, unit->parts, 1, 0, square, flat, {0}};
+    while (net_ramp_next_shape(&w))
         if (try_shape(p, w.shape, unit, memory))
             return true;
     return false;
@@ -362,7 +362,7 @@ static double
 find_room(struct alloc_placer *p, const struct alloc_plan *plan)
 {
     if (plan->tasks)
-        return p->options.cluster.memory;
+        return net_memory(p->options.net);
     p->jobs++; /* makes p->fill void, so that the search starts at the first block */
     p->most = 0;
     return place_in_block(p, &plan->graph->unit[p->failed], INFINITY) ? 0 : p->most;
@@ -394,8 +394,8 @@ start_job(struct alloc_placer *p, const struct alloc_plan *plan,
     p->notebook = false;
     p->failed = plan->nsteps ? plan->step[0].unit : 0;
     memset(p->origin, 0, sizeof p->origin);
-    memcpy(p->limit, p->options.cluster.shape, sizeof p->limit);
-    memcpy(p->within, p->options.cluster.shape, sizeof p->within);
+    memcpy(p->limit, alloc_shape(p), sizeof p->limit);
+    memcpy(p->within, alloc_shape(p), sizeof p->within);
     return true;
 }
 
@@ -429,7 +429,7 @@ bool
 alloc_is_light(const struct alloc_placer *p, const struct alloc_plan *plan)
 {
     return p->options.heuristic->whole && !plan->tasks &&
-           plan->memory <= p->options.cluster.memory;
+           plan->memory <= net_memory(p->options.net);
 }
 
 bool

@@ -7,6 +7,7 @@
 #define RAMPIPE_ALLOC_PLACER_H
 
 #include "rampipe/alloc.h"
+#include "rampipe/net_ramp.h"
 
 /* A search for free blocks of a shape may skip the racks before this one: no free block
  * of the shape starts there. It holds for blocks that may lie anywhere in the cluster. */
@@ -73,6 +74,13 @@ struct alloc_placer {
     uint32_t *block; /* scratch: servers of the block that is tried */
     size_t block_room;
 };
+
+/* C, R, S of the cluster. */
+static inline const uint32_t *
+alloc_shape(const struct alloc_placer *placer)
+{
+    return net_ramp_of(placer->options.net)->shape;
+}
 
 /*
  * Places all units of a job, from nothing: each on the servers of a parent if the rules

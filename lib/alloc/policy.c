@@ -5,14 +5,14 @@
 #include <math.h>
 
 uint32_t
-alloc_valid_degrees(const uint32_t shape[3], uint32_t most,
+alloc_valid_degrees(const struct net *net, uint32_t most,
                     uint32_t degree[ALLOC_DEGREES_MAX])
 {
-    uint64_t servers = (uint64_t)shape[0] * shape[1] * shape[2];
+    uint32_t servers = net_servers(net);
     uint32_t n = 0;
     degree[n++] = 1;
     for (uint32_t d = 2; d <= most && d <= servers && n < ALLOC_DEGREES_MAX; d += 2)
-        if (net_has_block(shape, d))
+        if (net_has_block(net, d))
             degree[n++] = d;
     return n;
 }

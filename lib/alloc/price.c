@@ -66,13 +66,13 @@ pricer_new(const struct alloc_placer_options *options, const struct graph_store 
     p->options = options;
     p->store = store;
     p->pool.limit = layouts;
-    p->slots = calloc(net_servers(&options->cluster), sizeof *p->slots);
+    p->slots = calloc(net_servers(options->net), sizeof *p->slots);
     if (!p->slots)
         rec_fail_memory(err);
     else if ((p->placer = alloc_placer_new(options, err)) &&
-             (p->now = alloc_vacancy_new(&options->cluster, err)) &&
-             (p->alone = alloc_vacancy_new(&options->cluster, err)) &&
-             trials_init(&p->trials, net_servers(&options->cluster), err))
+             (p->now = alloc_vacancy_new(options->net, err)) &&
+             (p->alone = alloc_vacancy_new(options->net, err)) &&
+             trials_init(&p->trials, net_servers(options->net), err))
         return p;
     pricer_free(p);
     return NULL;
@@ -378,8 +378,8 @@ place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacanc
     trial->servers = (uint32_t *)(uintptr_t)placement.held;
     trial->nservers = placement.nheld;
     return find_layout(p, known, &placement, trial, err) &&
-           sim_layout_cost(trial->layout, &p->options->cluster, trial->servers,
-                           &trial->cost, err);
+           sim_layout_cost(trial->layout, p->options->net, trial->servers, &trial->cost,
+                           err);
 }
 
 const struct trial *
@@ -426,7 +426,7 @@ may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
         return false;
     *may = placement.outcome == ALLOC_PLACED;
     for (uint32_t i = 0; i < plan->nsteps; i++)
-        *may = *may && plan->step[i].memory <= p->options->cluster.memory * (1 + 1e-12);
+        *may = *may && plan->step[i].memory <= net_memory(p->options->net) * (1 + 1e-12);
     return true;
 }
 
@@ -446,6 +446,5 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
         return pricer_forget(p, err);
     }
     return may_be_placed(p, &known->plan, &may, err) &&
-           (!may ||
-            floor_find(&p->options->cluster, &known->plan, p->alone->n, floor, err));
+           (!may || floor_find(p->options->net, &known->plan, p->alone->n, floor, err));
 }

@@ -50,7 +50,7 @@ alloc_relaxation_new(const struct alloc_relaxation_options *options,
     }
     r->options = *options;
     r->store = store;
-    r->servers = net_servers(&options->placer.cluster);
+    r->servers = net_servers(options->placer.net);
     if (!(r->pricer =
               pricer_new(&r->options.placer, store, SIM_LAYOUTS_MAX_ALLOC, err))) {
         alloc_relaxation_free(r);

@@ -162,7 +162,7 @@ find_too_large(const struct alloc_placer *p, const struct alloc_plan *plan)
 {
     uint32_t i = 0;
     while (i < plan->nsteps &&
-           plan->step[i].memory <= p->options.cluster.memory * (1 + 1e-12))
+           plan->step[i].memory <= net_memory(p->options.net) * (1 + 1e-12))
         i++;
     return i;
 }

@@ -14,17 +14,17 @@
 enum { RACKS_WITHOUT_BOUNDS = 64 };
 
 struct alloc_vacancy *
-alloc_vacancy_new(const struct net_cluster *cluster, struct rec_error *err)
+alloc_vacancy_new(const struct net *net, struct rec_error *err)
 {
     struct alloc_vacancy *v = calloc(1, sizeof *v);
-    uint32_t servers = net_servers(cluster);
+    uint32_t servers = net_servers(net);
     if (!v) {
         rec_fail_memory(err);
         return NULL;
     }
-    v->rack = cluster->shape[2];
+    v->rack = net_ramp_of(net)->shape[2];
     v->words = (v->rack + 63) / 64;
-    v->racks = cluster->shape[1];
+    v->racks = net_ramp_of(net)->shape[1];
     v->free = calloc((size_t)servers / v->rack * v->words, sizeof *v->free);
     if (servers / v->rack > RACKS_WITHOUT_BOUNDS)
         v->bound = calloc(ALLOC_BOUNDS, sizeof *v->bound);

@@ -109,6 +109,21 @@ parse(const char *text, const struct unit *units, bool allow_inf, double *value)
     return *value >= 0 && isfinite(*value);
 }
 
+bool
+cli_parse_unit(struct rec_str text, double *value)
+{
+    static const struct unit *const all[] = {rates, sizes, times};
+    char copy[80];
+    if (text.len >= sizeof copy || text.len == strspn(text.ptr, "0123456789.+-eE"))
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    for (int i = 0; i < 3; i++)
+        if (parse(copy, all[i], false, value))
+            return true;
+    return false;
+}
+
 static bool
 quantity(struct cli *cli, const char *option, const char *text, const struct unit *units,
          const char *examples, bool allow_inf, double *value)

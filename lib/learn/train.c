@@ -280,7 +280,7 @@ propose(struct trainer *t, const struct alloc_scorer *start, double **points,
         return 0;
     }
     if (!start)
-        n = learn_starts(net_servers(&t->options->course.admission.placer.cluster),
+        n = learn_starts(net_servers(t->options->course.admission.placer.net),
                          2 * t->options->sigma, simple);
     for (uint32_t i = 0; i < n; i++)
         to_point(t, start ? start->expert[i].weight : simple[i],

@@ -1,12 +1,11 @@
-/* What the files of lib/net share with each other and with nobody else. */
+/* The functions of RAMP's row of net_kinds that are not in ramp.c. */
 #ifndef RAMPIPE_NET_PRIVATE_H
 #define RAMPIPE_NET_PRIVATE_H
 
-#include "rampipe/net.h"
+#include "rampipe/net_ramp.h"
 
-bool net_ramp_transfer_times(const struct net_cluster *cluster, const struct graph *graph,
-                             const uint32_t *server_of_op, double *seconds,
-                             struct net_traffic *traffic,
-                             struct rec_error *err) REC_MUST_CHECK;
+double net_ramp_alone(const struct net *net, const struct net_exchange *exchange);
+uint64_t net_ramp_count_blocks(const struct net *net, uint32_t k);
+void net_ramp_block(const struct net *net, uint32_t k, uint64_t which, uint32_t *server);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 bool
-net_parse_shape(const char *text, uint32_t shape[3], struct rec_error *err)
+net_ramp_parse_shape(const char *text, uint32_t shape[3], struct rec_error *err)
 {
     struct rec_str rest = rec_str(text), part;
     uint64_t n, all = 1;
@@ -23,66 +23,120 @@ net_parse_shape(const char *text, uint32_t shape[3], struct rec_error *err)
                     1u << 24, text);
 }
 
-static bool
-check(const struct net_cluster *cluster, struct rec_error *err)
+static const uint32_t *
+shape_of(const struct net *net)
 {
-    const uint32_t *n = cluster->shape;
+    return ((const struct net_ramp *)net)->shape;
+}
+
+const struct net_ramp *
+net_ramp_of(const struct net *net)
+{
+    return net->kind == &net_ramp ? (const struct net_ramp *)net : NULL;
+}
+
+static bool
+check(const struct net_ramp *ramp, struct rec_error *err)
+{
+    const uint32_t *n = ramp->shape;
+    if (!(ramp->bandwidth > 0))
+        return rec_fail(err, REC_DATA, "the bandwidth of a node must be > 0");
     if (n[1] > n[0])
         return rec_fail(err, REC_DATA,
                         "a RAMP has at most as many racks as communication groups "
                         "(R <= C), got %ux%ux%u",
                         n[0], n[1], n[2]);
-    if (cluster->bandwidth <= 0)
-        return rec_fail(err, REC_DATA, "the bandwidth of a node must be > 0");
     return true;
 }
 
-static uint32_t
-servers(const struct net_cluster *cluster)
+struct net *
+net_ramp_new(const struct net_ramp *like, struct rec_error *err)
 {
-    return cluster->shape[0] * cluster->shape[1] * cluster->shape[2];
+    static const char *const names[] = {"cluster", "communication group", "rack",
+                                        "server"};
+    struct net_ramp *ramp;
+    if (!check(like, err))
+        return NULL;
+    if (!(ramp = malloc(sizeof *ramp))) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    *ramp = *like;
+    ramp->net.kind = &net_ramp;
+    for (int d = 3; d >= 0; d--)
+        ramp->level[d] = (struct net_level){
+            names[d], d == 3 ? 1 : ramp->level[d + 1].servers * ramp->shape[d]};
+    return &ramp->net;
+}
+
+static void
+release(struct net *net)
+{
+    free(net);
+}
+
+static uint32_t
+servers(const struct net *net)
+{
+    const uint32_t *n = shape_of(net);
+    return n[0] * n[1] * n[2];
+}
+
+static void
+describe(const struct net *net, char text[NET_TEXT_MAX])
+{
+    const uint32_t *n = shape_of(net);
+    snprintf(text, NET_TEXT_MAX, "a %ux%ux%u cluster", n[0], n[1], n[2]);
 }
 
 static size_t
-format(const struct net_cluster *cluster, uint32_t server, char name[NET_NAME_MAX])
+levels(const struct net *net, const struct net_level **level)
 {
-    uint32_t s = server % cluster->shape[2], rack = server / cluster->shape[2];
-    return (size_t)snprintf(name, NET_NAME_MAX, "%u-%u-%u", rack / cluster->shape[1],
-                            rack % cluster->shape[1], s);
+    *level = ((const struct net_ramp *)net)->level;
+    return 4;
+}
+
+static size_t
+format(const struct net *net, uint32_t server, char name[NET_NAME_MAX])
+{
+    const uint32_t *n = shape_of(net);
+    uint32_t s = server % n[2], rack = server / n[2];
+    return (size_t)snprintf(name, NET_NAME_MAX, "%u-%u-%u", rack / n[1], rack % n[1], s);
 }
 
 static bool
-parse(const struct net_cluster *cluster, struct rec_str name, uint32_t *server)
+parse(const struct net *net, struct rec_str name, uint32_t *server)
 {
+    const uint32_t *shape = shape_of(net);
     struct rec_str part;
     uint64_t n;
     uint32_t index = 0;
     for (int i = 0; i < 3; i++) {
         if (!rec_str_split(&name, '-', &part) || !rec_parse_uint(part, &n) ||
-            n >= cluster->shape[i])
+            n >= shape[i])
             return false;
-        index = index * cluster->shape[i] + (uint32_t)n;
+        index = index * shape[i] + (uint32_t)n;
     }
     *server = index;
     return !name.ptr;
 }
 
 static bool
-read_rates(struct net_cluster *cluster, const struct rec_reader *reader,
-           const struct rec *rec, struct rec_error *err)
+read_rates(struct net_ramp *ramp, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
 {
     static const char *const names[] = {"published", "node", NULL};
     struct rec_str rate;
-    if (!rec_get_number(reader, rec, 5, &cluster->bandwidth, err) ||
-        !rec_get_number(reader, rec, 6, &cluster->memory, err) ||
-        !rec_key_number(reader, rec, "propagation", &cluster->propagation, err) ||
-        !rec_key_number(reader, rec, "io", &cluster->io, err))
+    if (!rec_get_number(reader, rec, 5, &ramp->bandwidth, err) ||
+        !rec_get_number(reader, rec, 6, &ramp->net.memory, err) ||
+        !rec_key_number(reader, rec, "propagation", &ramp->propagation, err) ||
+        !rec_key_number(reader, rec, "io", &ramp->io, err))
         return false;
     if (!rec_find_key(rec, "collective_rate", &rate))
         return true;
     for (int i = 0; names[i]; i++)
         if (rec_str_is(rate, names[i])) {
-            cluster->collective_rate = (enum net_collective_rate)i;
+            ramp->collective_rate = (enum net_collective_rate)i;
             return true;
         }
     return rec_reader_fail(reader, err,
@@ -91,12 +145,10 @@ read_rates(struct net_cluster *cluster, const struct rec_reader *reader,
 }
 
 static bool
-read(struct net_cluster *cluster, const struct rec_reader *reader, const struct rec *rec,
-     struct rec_error *err)
+read_shape(uint32_t shape[3], const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
 {
     uint64_t n, all = 1;
-    cluster->propagation = NET_RAMP_PROPAGATION;
-    cluster->io = NET_RAMP_IO;
     for (size_t i = 0; i < 3; i++) {
         if (!rec_get_count(reader, rec, 2 + i, &n, err))
             return false;
@@ -104,22 +156,51 @@ read(struct net_cluster *cluster, const struct rec_reader *reader, const struct 
             return rec_reader_fail(
                 reader, err, "a cluster has from 1 to %u servers, got %llu as %s",
                 1u << 24, (unsigned long long)n, rec->spec->fields[1 + i].name);
-        cluster->shape[i] = (uint32_t)n;
+        shape[i] = (uint32_t)n;
     }
-    return read_rates(cluster, reader, rec, err);
+    return true;
+}
+
+static struct net *
+read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    struct net_ramp ramp = {.propagation = NET_RAMP_PROPAGATION, .io = NET_RAMP_IO};
+    struct rec_error inner;
+    struct net *net;
+    if (!read_shape(ramp.shape, reader, rec, err) || !read_rates(&ramp, reader, rec, err))
+        return NULL;
+    /* net_ramp_new() knows no record; its error gets the file and line here. */
+    if (!(net = net_ramp_new(&ramp, &inner)) && inner.code == REC_DATA)
+        rec_reader_fail(reader, err, "%s", inner.text);
+    else if (!net)
+        *err = inner;
+    return net;
 }
 
 static void
-write(const struct net_cluster *cluster, struct rec_writer *writer)
+write(const struct net *net, struct rec_writer *writer)
 {
+    const struct net_ramp *ramp = (const struct net_ramp *)net;
     for (int i = 0; i < 3; i++)
-        rec_uint_field(writer, cluster->shape[i]);
-    rec_num_field(writer, cluster->bandwidth);
-    rec_num_field(writer, cluster->memory);
-    rec_num_key(writer, "propagation", cluster->propagation);
-    rec_num_key(writer, "io", cluster->io);
-    if (cluster->collective_rate == NET_COLLECTIVE_NODE)
+        rec_uint_field(writer, ramp->shape[i]);
+    rec_num_field(writer, ramp->bandwidth);
+    rec_num_field(writer, net->memory);
+    rec_num_key(writer, "propagation", ramp->propagation);
+    rec_num_key(writer, "io", ramp->io);
+    if (ramp->collective_rate == NET_COLLECTIVE_NODE)
         rec_text_key(writer, "collective_rate", "node");
+}
+
+static bool
+has_block(const struct net *net, uint32_t parts)
+{
+    return net_ramp_has_block(shape_of(net), parts);
+}
+
+static bool
+is_legal(const struct net *net, uint32_t parts)
+{
+    return net_ramp_is_legal(shape_of(net), parts);
 }
 
 /*
@@ -129,10 +210,10 @@ write(const struct net_cluster *cluster, struct rec_writer *writer)
  * which they first appear.
  */
 static bool
-geometry(const struct net_cluster *cluster, const uint32_t *server, uint32_t n,
-         uint32_t *numbers, struct rec_error *err)
+geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *numbers,
+         struct rec_error *err)
 {
-    const uint32_t *shape = cluster->shape;
+    const uint32_t *shape = shape_of(net);
     uint32_t *name[3], next[3] = {0};
     bool ok = true;
     for (int d = 0; d < 3; d++)
@@ -151,6 +232,24 @@ geometry(const struct net_cluster *cluster, const uint32_t *server, uint32_t n,
     return ok || rec_fail_memory(err);
 }
 
-const struct net_kind net_ramp = {
-    "ramp", check, servers, format,   parse,
-    read,   write, 3,       geometry, net_ramp_transfer_times};
+/* The published parameters, for a cluster that is described by its shape alone. */
+static const char *const defaults[] = {NULL, NULL, NULL, "1.6e12", "80e9"};
+
+const struct net_kind net_ramp = {.name = "ramp",
+                                  .defaults = defaults,
+                                  .read = read,
+                                  .write = write,
+                                  .free = release,
+                                  .servers = servers,
+                                  .describe = describe,
+                                  .format = format,
+                                  .parse = parse,
+                                  .levels = levels,
+                                  .has_block = has_block,
+                                  .is_legal = is_legal,
+                                  .count_blocks = net_ramp_count_blocks,
+                                  .block = net_ramp_block,
+                                  .numbers = 3,
+                                  .geometry = geometry,
+                                  .sync = GRAPH_SYNC_BY_PAIR,
+                                  .alone = net_ramp_alone};

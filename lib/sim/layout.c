@@ -102,12 +102,31 @@ forget_costs(struct sim_layout *layout)
     layout->ncosts = layout->cost_room = 0;
 }
 
+static size_t
+exchange_bytes(const struct sim_layout *layout)
+{
+    const struct graph_exchanges *e = &layout->exchanges;
+    return e->of_dep
+               ? layout->where.graph->ndeps * sizeof *e->of_dep +
+                     e->room * sizeof *e->exchange + e->member_room * sizeof *e->member
+               : 0;
+}
+
+static void
+forget_exchanges(struct sim_layout *layout)
+{
+    if (layout->pool)
+        layout->pool->exchange_bytes -= exchange_bytes(layout);
+    graph_exchanges_free(&layout->exchanges);
+}
+
 void
 sim_layout_free(struct sim_layout *layout)
 {
     if (!layout)
         return;
     forget_costs(layout);
+    forget_exchanges(layout);
     if (layout->pool)
         leave_pool(layout);
     graph_layout_free(&layout->where);
@@ -166,13 +185,62 @@ sim_layout_new(struct graph_layout *where, struct rec_error *err)
     return layout;
 }
 
+/* ---- time of the exchanges -------------------------------------------------- */
+
+/* Finds what a layout exchanges. It is the same for all geometries, so it is kept, as
+ * long as all layouts of the pool need no more than SIM_EXCHANGES_MAX for it. */
+static bool
+find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_error *err)
+{
+    struct sim_layouts *pool = layout->pool;
+    if (layout->exchanges.of_dep)
+        return true;
+    if (!graph_exchanges_make(layout->where.graph, layout->where.slot,
+                              layout->where.nslots, net_sync(net), &layout->exchanges,
+                              err))
+        return false;
+    if (!pool)
+        return true;
+    pool->exchange_bytes += exchange_bytes(layout);
+    for (int i = 0; i < 2 && pool->exchange_bytes > SIM_EXCHANGES_MAX; i++)
+        for (struct sim_layout *other = i ? pool->held.first : pool->idle.first; other;
+             other = other->after)
+            if (other != layout)
+                forget_exchanges(other);
+    return true;
+}
+
+/* Sets seconds[ndeps] to the time of each dep of a layout whose slots are on these
+ * servers: that of its exchange, alone. */
+static bool
+time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t *servers,
+          double *seconds, struct rec_error *err)
+{
+    const struct graph_exchanges *e = &layout->exchanges;
+    size_t ndeps = layout->where.graph->ndeps;
+    double *alone = malloc((e->n + 1) * sizeof *alone);
+    uint32_t *member = malloc((e->nmembers + 1) * sizeof *member);
+    bool ok = (alone && member) || rec_fail_memory(err);
+    for (size_t i = 0; ok && i < e->nmembers; i++)
+        member[i] = servers[e->member[i]];
+    for (size_t i = 0; ok && i < e->n; i++) {
+        const struct graph_exchange *one = &e->exchange[i];
+        alone[i] = net_alone(net, &(struct net_exchange){one->kind, member + one->first,
+                                                         one->n, one->bytes, one->flow});
+    }
+    for (size_t d = 0; ok && d < ndeps; d++)
+        seconds[d] = e->of_dep[d] == GRAPH_NONE ? 0 : alone[e->of_dep[d]];
+    free(alone);
+    free(member);
+    return ok;
+}
+
 bool
-sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cluster,
+sim_layout_observe(struct sim_layout *layout, const struct net *net,
                    const uint32_t *servers, const struct sim_observer *observer,
                    struct sim_cost *cost, struct rec_error *err)
 {
     const struct graph *graph = layout->where.graph;
-    uint32_t *server_of_op = malloc((graph->nops + 1) * sizeof *server_of_op);
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds);
     struct sim_placed placed = {graph,
                                 layout->where.nslots,
@@ -180,19 +248,18 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
                                 layout->where.placed,
                                 layout->where.priority,
                                 seconds};
-    bool ok = server_of_op && seconds;
-
-    if (!ok)
-        rec_fail_memory(err);
-    for (size_t i = 0; ok && i < graph->nops; i++)
-        server_of_op[i] = servers[layout->where.slot[i]];
-    ok = ok &&
-         net_transfer_times(cluster, graph, server_of_op, seconds, &cost->traffic, err) &&
-         sim_step(&placed, observer, &cost->step, err);
-    free(server_of_op);
+    bool ok = (seconds || rec_fail_memory(err)) && find_exchanges(layout, net, err) &&
+              time_deps(layout, net, servers, seconds, err) &&
+              sim_step(&placed, observer, &cost->step, err);
+    if (ok)
+        cost->traffic =
+            (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,
+                                 layout->exchanges.flow_bytes};
     free(seconds);
     return ok;
 }
+
+/* ---- remembered costs ------------------------------------------------------ */
 
 /* Forgets all costs of a pool when they need too much memory. This is rare, so it is not
  * worth keeping the costs in order of their use. */
@@ -210,9 +277,8 @@ bound_costs(struct sim_layouts *pool)
 
 /* Simulates a new geometry, and remembers its cost at *index. */
 static bool
-learn(struct sim_layout *layout, const struct net_cluster *cluster,
-      const uint32_t *servers, struct rec_str geometry, uint32_t *index,
-      struct rec_error *err)
+learn(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
+      struct rec_str geometry, uint32_t *index, struct rec_error *err)
 {
     const char *key;
     if (layout->pool)
@@ -224,7 +290,7 @@ learn(struct sim_layout *layout, const struct net_cluster *cluster,
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||
-        !sim_layout_observe(layout, cluster, servers, NULL, &layout->cost[layout->ncosts],
+        !sim_layout_observe(layout, net, servers, NULL, &layout->cost[layout->ncosts],
                             err))
         return false;
     *index = (uint32_t)layout->ncosts++;
@@ -235,18 +301,17 @@ learn(struct sim_layout *layout, const struct net_cluster *cluster,
 }
 
 bool
-sim_layout_cost(struct sim_layout *layout, const struct net_cluster *cluster,
-                const uint32_t *servers, struct sim_cost *cost, struct rec_error *err)
+sim_layout_cost(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
+                struct sim_cost *cost, struct rec_error *err)
 {
-    size_t size = net_geometry_numbers(cluster, layout->where.nslots) * sizeof(uint32_t);
+    size_t size = net_geometry_numbers(net, layout->where.nslots) * sizeof(uint32_t);
     uint32_t *geometry = malloc(size + 1), index = REC_NONE;
-    bool ok = geometry
-                  ? net_geometry(cluster, servers, layout->where.nslots, geometry, err)
-                  : rec_fail_memory(err);
+    bool ok = geometry ? net_geometry(net, servers, layout->where.nslots, geometry, err)
+                       : rec_fail_memory(err);
     if (ok) {
         struct rec_str key = {(const char *)geometry, size};
         index = rec_map_get(&layout->memo, key);
-        ok = index != REC_NONE || learn(layout, cluster, servers, key, &index, err);
+        ok = index != REC_NONE || learn(layout, net, servers, key, &index, err);
     }
     if (ok)
         *cost = layout->cost[index];

@@ -22,9 +22,9 @@ struct live {
 
 struct sim_replay {
     struct sim_replay_sink sink;
-    struct event_clock *clock; /* the one that gave the last record; borrowed */
-    double until;              /* the end of the simulated time, seconds */
-    struct net_cluster cluster;
+    struct event_clock *clock;  /* the one that gave the last record; borrowed */
+    double until;               /* the end of the simulated time, seconds */
+    struct net *net;            /* owned; NULL: none has come */
     struct graph_stream stream; /* checks that records fit each other */
 
     struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
@@ -116,6 +116,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].id);
         free(r->live[i].graphs);
     }
+    net_free(r->net);
     graph_stream_free(&r->stream);
     event_queue_free(&r->ends);
     free(r->layout);
@@ -241,16 +242,14 @@ static bool
 read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_str list,
              struct rec_error *err)
 {
+    struct rec_error why;
     struct rec_str name;
     uint32_t n = 0;
     while (rec_str_split(&list, ',', &name)) {
         if (!rec_grow(&r->servers, &r->servers_room, n + 1, sizeof *r->servers, err))
             return false;
-        if (!net_parse_server(&r->cluster, name, &r->servers[n]))
-            return broken(reader, err, "servers are of the cluster",
-                          "there is no server '%.*s' in a %ux%ux%u", (int)name.len,
-                          name.ptr, r->cluster.shape[0], r->cluster.shape[1],
-                          r->cluster.shape[2]);
+        if (!net_parse_server(r->net, name, &r->servers[n], &why))
+            return broken(reader, err, "servers are of the cluster", "%s", why.text);
         n++;
     }
     return true;
@@ -268,7 +267,7 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
 
     for (uint32_t i = 0; i < layout->where.nslots; i++) {
         uint32_t server = r->servers[i];
-        net_format_server(&r->cluster, server, name);
+        net_format_server(r->net, server, name);
         if (r->holder[server] == r->starts)
             return broken(reader, err, "the slots of a job are different servers",
                           "server %s is there twice", name);
@@ -279,11 +278,11 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
                 r->live[index].id, name, time, r->free_at[server]);
         r->holder[server] = r->starts;
     }
-    if (layout->memory > r->cluster.memory * (1 + 1e-12)) {
-        net_format_server(&r->cluster, r->servers[layout->full_slot], name);
+    if (layout->memory > net_memory(r->net) * (1 + 1e-12)) {
+        net_format_server(r->net, r->servers[layout->full_slot], name);
         return broken(reader, err, "the memory of a server is not exceeded",
                       "job '%s' needs %.17g bytes on server %s, which has %.17g",
-                      r->live[index].id, layout->memory, name, r->cluster.memory);
+                      r->live[index].id, layout->memory, name, net_memory(r->net));
     }
     return true;
 }
@@ -295,9 +294,9 @@ take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct
              struct rec_error *err)
 {
     uint32_t n;
-    if (!net_read(reader, rec, &r->cluster, err))
+    if (!(r->net = net_read(reader, rec, err)))
         return false;
-    n = net_servers(&r->cluster);
+    n = net_servers(r->net);
     r->holder = calloc(n, sizeof *r->holder);
     r->free_at = calloc(n, sizeof *r->free_at);
     return (r->holder && r->free_at) || rec_fail_memory(err);
@@ -326,7 +325,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     r->starts++;
     if (!check_servers(r, reader, index, err))
         return false;
-    if (!sim_layout_cost(layout, &r->cluster, r->servers, &live->cost, &inner)) {
+    if (!sim_layout_cost(layout, r->net, r->servers, &live->cost, &inner)) {
         *err = inner;
         return inner.code == REC_DATA
                    ? rec_reader_fail(reader, err, "job '%s': %s", live->id, inner.text)
@@ -341,7 +340,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     r->waiting--;
     done = describe(r, live);
     if (r->sink.started &&
-        !r->sink.started(r->sink.context, &done, &r->cluster, r->servers, err))
+        !r->sink.started(r->sink.context, &done, r->net, r->servers, err))
         return false;
     return event_queue_push(
         &r->ends, (struct event_entry){live->finish, r->starts << 32 | index}, err);

@@ -4,6 +4,7 @@
  * time per event should grow like a logarithm. Peak memory is that of the largest.
  */
 #include "rampipe/alloc.h"
+#include "rampipe/net_ramp.h"
 #include "rampipe/input.h"
 
 #include <stdio.h>
@@ -77,19 +78,17 @@ make_layered(struct graph *graph, uint32_t nops)
 static double
 rate(const struct graph *graph, double *per_event)
 {
-    struct net_cluster cluster = {&net_ramp,
-                                  {16, 16, 1},
-                                  NET_RAMP_BANDWIDTH,
-                                  1e18,
-                                  NET_RAMP_PROPAGATION,
-                                  NET_RAMP_IO,
-                                  NET_COLLECTIVE_PUBLISHED};
+    const struct net_ramp cluster = {.net = {&net_ramp, 1e18},
+                                     .shape = {16, 16, 1},
+                                     .bandwidth = NET_RAMP_BANDWIDTH,
+                                     .propagation = NET_RAMP_PROPAGATION,
+                                     .io = NET_RAMP_IO};
     struct rec_error err;
     uint32_t *server = malloc((graph->nops + 1) * sizeof *server);
     uint32_t *placed = malloc((graph->nops + 1) * sizeof *placed);
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds), best = 1e9;
     struct sim_placed input = {graph, SERVERS, server, placed, NULL, seconds};
-    struct net_traffic traffic;
+    struct graph_exchanges e;
     struct sim_step step;
 
     if (!server || !placed || !seconds)
@@ -98,8 +97,17 @@ rate(const struct graph *graph, double *per_event)
         server[i] = i % SERVERS;
         placed[i] = i;
     }
-    if (!net_transfer_times(&cluster, graph, server, seconds, &traffic, &err))
+    if (!graph_exchanges_make(graph, server, SERVERS, net_sync(&cluster.net), &e, &err))
         die(&err);
+    for (size_t d = 0; d < graph->ndeps; d++) {
+        const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
+        seconds[d] = 0;
+        if (e.of_dep[d] != GRAPH_NONE)
+            seconds[d] = net_alone(
+                &cluster.net, &(struct net_exchange){one->kind, e.member + one->first,
+                                                     one->n, one->bytes, one->flow});
+    }
+    graph_exchanges_free(&e);
     for (int round = 0; round < 5; round++) {
         double t = now();
         if (!sim_step(&input, NULL, &step, &err))

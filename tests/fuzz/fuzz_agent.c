@@ -6,6 +6,7 @@
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"
+#include "rampipe/net_ramp.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -70,7 +71,7 @@ take(struct graph_store *store, struct graph_jobs *jobs,
 
 /* True: all is decided. */
 static bool
-decide(struct alloc_agent *agent, const struct net_cluster *cluster, int *decided,
+decide(struct alloc_agent *agent, const struct net_ramp *cluster, int *decided,
        struct rec_error *err)
 {
     const struct alloc_choosing choosing = {.chooser = &alloc_agent_chooser,
@@ -78,7 +79,7 @@ decide(struct alloc_agent *agent, const struct net_cluster *cluster, int *decide
     struct alloc_admission_options options = {
         .choosing = &choosing,
         .queue = 2,
-        .placer = {*cluster, alloc_heuristics, {1, 1, 1}}};
+        .placer = {&cluster->net, alloc_heuristics, {1, 1, 1}}};
     char path[64];
     const char *name = path;
     int fd = fuzz_file((const uint8_t *)stream, sizeof stream - 1, path);
@@ -103,8 +104,11 @@ decide(struct alloc_agent *agent, const struct net_cluster *cluster, int *decide
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const struct net_cluster cluster = {
-        &net_ramp, {1, 1, 1}, 1e9, 1e6, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
+    static const struct net_ramp cluster = {.net = {&net_ramp, 1e6},
+                                            .shape = {1, 1, 1},
+                                            .bandwidth = 1e9,
+                                            .propagation = 1e-9,
+                                            .io = 1e-9};
     struct rec_error err = {.code = REC_OK, .text = ""};
     int asks[2], answers[2], decided = 0;
     struct alloc_agent *agent;
@@ -117,7 +121,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                           .from = answers[0],
                                           .to = asks[1],
                                           .timeout = 0.05,
-                                          .cluster = &cluster,
+                                          .net = &cluster.net,
                                           .provenance = "#@\tx\ty"};
     if (pthread_create(&thread, NULL, run_agent, &said) != 0)
         abort();

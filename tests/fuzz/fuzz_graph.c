@@ -5,11 +5,15 @@
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"
+#include "rampipe/net_ramp.h"
 
 #include <math.h>
 
-static const struct net_cluster cluster = {
-    &net_ramp, {3, 2, 2}, 1e9, 1e6, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
+static const struct net_ramp cluster = {.net = {&net_ramp, 1e6},
+                                        .shape = {3, 2, 2},
+                                        .bandwidth = 1e9,
+                                        .propagation = 1e-9,
+                                        .io = 1e-9};
 
 /* A failure must say what is wrong, and may not be rampipe's. */
 static void
@@ -41,8 +45,8 @@ run_step(const struct graph *graph, const struct alloc_placement *placement)
     }
     layout = sim_layout_new(&where, &err);
     require(layout != NULL, "the layout is whole");
-    require(layout->memory <= cluster.memory * (1 + 1e-9), "memory is enough");
-    if (sim_layout_cost(layout, &cluster, placement->held, &cost, &err)) {
+    require(layout->memory <= cluster.net.memory * (1 + 1e-9), "memory is enough");
+    if (sim_layout_cost(layout, &cluster.net, placement->held, &cost, &err)) {
         const struct sim_step *s = &cost.step;
         double close = 1e-9 * (s->seconds + s->sequential);
         require(fabs(s->busy - s->sequential) <= close, "busy is the sum of compute");
@@ -59,9 +63,9 @@ run_step(const struct graph *graph, const struct alloc_placement *placement)
 static void
 place(const struct graph *graph, const struct alloc_heuristic *heuristic)
 {
-    struct alloc_placer_options options = {cluster, heuristic, {2, 2, 2}};
+    struct alloc_placer_options options = {&cluster.net, heuristic, {2, 2, 2}};
     struct rec_error err = {.code = REC_OK, .text = ""};
-    struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster, &err);
+    struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster.net, &err);
     struct alloc_placer *placer = alloc_placer_new(&options, &err);
     struct alloc_placement placement;
     struct alloc_plan plan;

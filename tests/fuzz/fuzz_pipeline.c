@@ -3,6 +3,7 @@
 
 #include "rampipe/alloc.h"
 #include "rampipe/event.h"
+#include "rampipe/net_ramp.h"
 
 #include <math.h>
 
@@ -11,7 +12,7 @@ static struct rec_writer *output;
 static bool
 decide(void *context, const struct alloc_decision *decision, struct rec_error *err)
 {
-    const struct net_cluster *cluster = context;
+    const struct net *net = context;
     (void)err;
     if (decision->cause)
         return true;
@@ -21,7 +22,7 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
         1e-6 * decision->cost->step.sequential)
         abort();
     for (uint32_t i = 0; i < decision->layout->where.nslots; i++)
-        if (decision->servers[i] >= net_servers(cluster))
+        if (decision->servers[i] >= net_servers(net))
             abort();
     return true;
 }
@@ -79,16 +80,15 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     size_t nheuristics = 0;
     while (alloc_heuristics[nheuristics].name)
         nheuristics++;
+    struct net_ramp cluster = {.net = {&net_ramp, NET_RAMP_MEMORY},
+                               .shape = {2, 2, 2},
+                               .bandwidth = NET_RAMP_BANDWIDTH,
+                               .propagation = NET_RAMP_PROPAGATION,
+                               .io = NET_RAMP_IO};
     const struct alloc_choosing first = {.chooser = &alloc_choosers[0]};
     struct alloc_admission_options options = {
         .choosing = &first,
-        .placer = {.cluster = {&net_ramp,
-                               {2, 2, 2},
-                               NET_RAMP_BANDWIDTH,
-                               NET_RAMP_MEMORY,
-                               NET_RAMP_PROPAGATION,
-                               NET_RAMP_IO,
-                               NET_COLLECTIVE_PUBLISHED},
+        .placer = {.net = &cluster.net,
                    .heuristic = &alloc_heuristics[size % nheuristics],
                    .meta = {2, 2, 1}},
         .queue = size % 3};
@@ -98,7 +98,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct rec_error err;
     struct graph_store store = {0};
     struct alloc_admission *admission =
-        alloc_admission_new(&options, &store, decide, &options.placer.cluster, &err);
+        alloc_admission_new(&options, &store, decide, &cluster.net, &err);
     struct rec_reader *reader = rec_reader_open(&name, 1, NULL, &err);
     struct rec rec;
     bool ok = admission && reader;

@@ -7,6 +7,7 @@
  */
 #include "../../lib/alloc/price.h"
 #include "graphs.h"
+#include "rampipe/net_ramp.h"
 #include "unit.h"
 
 enum { GRAPHS = 3, OPS = 9, JOBS = 14 };
@@ -24,32 +25,32 @@ pick(const double *value, size_t n)
 
 /* ---- a setting --------------------------------------------------------------------- */
 
-static struct net_cluster
+static struct net_ramp
 random_cluster(void)
 {
     static const uint32_t shapes[][3] = {
         {1, 1, 1}, {1, 1, 5}, {2, 1, 1}, {2, 2, 2}, {2, 2, 8}, {3, 2, 3}, {3, 3, 1},
         {3, 3, 3}, {4, 1, 2}, {4, 4, 1}, {4, 4, 2}, {4, 2, 4}, {6, 2, 3}, {5, 1, 3}};
-    struct net_cluster cluster = {.kind = &net_ramp,
-                                  .bandwidth = PICK(1.6e12, 1e9, 1e6),
-                                  .memory = PICK(INFINITY, INFINITY, 40, 20, 10),
-                                  .propagation = PICK(0, 50e-9, 0.1, 3),
-                                  .io = PICK(0, 100e-9, 0.05),
-                                  .collective_rate = random_below(2)
-                                                         ? NET_COLLECTIVE_PUBLISHED
-                                                         : NET_COLLECTIVE_NODE};
+    struct net_ramp cluster = {.net.kind = &net_ramp,
+                               .bandwidth = PICK(1.6e12, 1e9, 1e6),
+                               .net.memory = PICK(INFINITY, INFINITY, 40, 20, 10),
+                               .propagation = PICK(0, 50e-9, 0.1, 3),
+                               .io = PICK(0, 100e-9, 0.05),
+                               .collective_rate = random_below(2)
+                                                      ? NET_COLLECTIVE_PUBLISHED
+                                                      : NET_COLLECTIVE_NODE};
     size_t n = sizeof shapes / sizeof *shapes;
     memcpy(cluster.shape, shapes[random_below(n)], sizeof cluster.shape);
     return cluster;
 }
 
 static uint32_t
-random_parts(const struct net_cluster *cluster)
+random_parts(const struct net_ramp *cluster)
 {
     uint32_t k;
     do
         k = 1 + (uint32_t)random_below(random_below(3) ? 6 : 16);
-    while (!net_is_legal(cluster->shape, k));
+    while (!net_is_legal(&cluster->net, k));
     return k;
 }
 
@@ -115,7 +116,7 @@ make_whole(struct graph *graph, uint32_t n, bool tasks)
 
 /* As partition makes them: of few different numbers of parts. */
 static void
-make_split(struct graph *graph, const struct net_cluster *cluster)
+make_split(struct graph *graph, const struct net_ramp *cluster)
 {
     uint32_t parts[2 * OPS], rank[2 * OPS], of[3];
     struct graph whole = {0};
@@ -138,7 +139,7 @@ make_split(struct graph *graph, const struct net_cluster *cluster)
 
 /* Parts of uneven length with deps here and there, and twins in another order. */
 static void
-make_uneven(struct graph *graph, const struct net_cluster *cluster)
+make_uneven(struct graph *graph, const struct net_ramp *cluster)
 {
     uint32_t parts[OPS], n = 1 + (uint32_t)random_below(OPS);
     char id[30], of[30], pair[20];
@@ -174,7 +175,7 @@ make_uneven(struct graph *graph, const struct net_cluster *cluster)
 }
 
 static void
-make_graph(struct graph *graph, const struct net_cluster *cluster)
+make_graph(struct graph *graph, const struct net_ramp *cluster)
 {
     uint64_t which = random_below(10);
     *graph = (struct graph){0};
@@ -187,6 +188,7 @@ make_graph(struct graph *graph, const struct net_cluster *cluster)
 }
 
 struct setting {
+    struct net_ramp cluster;
     struct alloc_placer_options placer;
     struct graph graph[GRAPHS];
     struct graph *list[GRAPHS];
@@ -207,13 +209,14 @@ count_heuristics(void)
 static void
 make_setting(struct setting *s)
 {
-    *s = (struct setting){.placer.cluster = random_cluster(),
+    *s = (struct setting){.cluster = random_cluster(),
                           .placer.heuristic =
                               &alloc_heuristics[random_below(count_heuristics())]};
+    s->placer.net = &s->cluster.net;
     for (int d = 0; d < 3; d++)
-        s->placer.meta[d] = 1 + (uint32_t)random_below(s->placer.cluster.shape[d]);
+        s->placer.meta[d] = 1 + (uint32_t)random_below(s->cluster.shape[d]);
     for (size_t i = 0; i < GRAPHS; i++) {
-        make_graph(&s->graph[i], &s->placer.cluster);
+        make_graph(&s->graph[i], &s->cluster);
         s->graph[i].id = names[i]; /* where the name was is the arena's */
         s->list[i] = &s->graph[i];
         assert_true(rec_map_add(&s->store.index, rec_str(names[i]), (uint32_t)i, &err));
@@ -240,7 +243,7 @@ settings(int usual)
 static void
 say(const struct setting *s, uint64_t i, const char *what, double bound, double found)
 {
-    const uint32_t *n = s->placer.cluster.shape;
+    const uint32_t *n = s->cluster.shape;
     fail_msg("setting %llu, %ux%ux%u, %s: %s at least %.17g, and one has %.17g",
              (unsigned long long)i, n[0], n[1], n[2], s->placer.heuristic->name, what,
              bound, found);
@@ -250,10 +253,10 @@ say(const struct setting *s, uint64_t i, const char *what, double bound, double 
 
 /* Frees some servers: here and there, or a few blocks that lie anywhere. */
 static void
-free_some(struct pricer *pricer, const struct net_cluster *cluster)
+free_some(struct pricer *pricer, const struct net_ramp *cluster)
 {
     const uint32_t *n = cluster->shape;
-    uint32_t servers = net_servers(cluster);
+    uint32_t servers = net_servers(&cluster->net);
     if (random_below(2)) {
         uint64_t density = 1 + random_below(9);
         for (uint32_t i = 0; i < servers; i++)
@@ -283,7 +286,7 @@ static uint64_t ratios, exact;
 static void
 try_placements(struct setting *s, uint64_t setting)
 {
-    uint32_t servers = net_servers(&s->placer.cluster);
+    uint32_t servers = net_servers(&s->cluster.net);
     struct pricer *pricer =
         pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, &err);
     struct floor floor[GRAPHS];
@@ -298,7 +301,7 @@ try_placements(struct setting *s, uint64_t setting)
             if (alloc_is_free(pricer_vacancy(pricer), i))
                 pricer_take(pricer, i);
         if (turn > 0)
-            free_some(pricer, &s->placer.cluster);
+            free_some(pricer, &s->cluster);
         for (uint32_t g = 0; g < GRAPHS; g++) {
             const struct trial *trial = pricer_try(pricer, g, &err);
             assert_non_null(trial);
@@ -358,7 +361,7 @@ make_stream(struct stream *stream, const struct setting *s)
     double at = 0;
     stream->ndown = random_below(3) ? 0 : (uint32_t)random_below(4);
     for (uint32_t i = 0; i < stream->ndown; i++)
-        stream->down[i] = (uint32_t)random_below(net_servers(&s->placer.cluster));
+        stream->down[i] = (uint32_t)random_below(net_servers(&s->cluster.net));
     for (uint32_t i = 0; i < JOBS; i++) {
         uint64_t among = 1 + random_below((1 << GRAPHS) - 1);
         char *graphs = stream->graphs[i];

@@ -9,7 +9,7 @@ enum { JOBS = 2000 };
 
 /* What an admission decided, as records too; and a checker of its own. */
 struct log {
-    const struct net_cluster *cluster;
+    const struct net_ramp *cluster;
     double until[64]; /* per server: when it comes free, as we count */
     double now;
     size_t ndecisions, nstarted, nlayouts;
@@ -58,7 +58,7 @@ note(void *context, const struct alloc_decision *d, struct rec_error *err)
             fail_msg("job %s takes server %u, which is taken", log->id[n], server);
         log->until[server] = d->finish;
         log->server_seconds += d->finish - d->time;
-        net_format_server(log->cluster, server, name);
+        net_format_server(&log->cluster->net, server, name);
         fprintf(log->records, "%s%s", i ? "," : "", name);
     }
     fputc('\n', log->records);
@@ -91,11 +91,11 @@ store_of(const char *records)
 
 static struct alloc_admission *
 admit_by(const struct alloc_heuristic *heuristic, struct log *log,
-         struct graph_store *store, const struct net_cluster *on, size_t queue,
+         struct graph_store *store, const struct net_ramp *on, size_t queue,
          enum alloc_order order, size_t layouts)
 {
     static struct alloc_choosing first;
-    struct alloc_admission_options options = {.placer = {*on, heuristic, {0}, 1},
+    struct alloc_admission_options options = {.placer = {&on->net, heuristic, {0}},
                                               .choosing = &first,
                                               .queue = queue,
                                               .order = order,
@@ -109,7 +109,7 @@ admit_by(const struct alloc_heuristic *heuristic, struct log *log,
 }
 
 static struct alloc_admission *
-admission(struct log *log, struct graph_store *store, const struct net_cluster *on,
+admission(struct log *log, struct graph_store *store, const struct net_ramp *on,
           size_t queue, enum alloc_order order)
 {
     return admit_by(&alloc_heuristics[0], log, store, on, queue, order, 0);
@@ -170,8 +170,11 @@ expect_block(const struct log *log, const char *id, double time, const char *cau
     assert_near(log->time[i], time);
 }
 
-static const struct net_cluster single = {
-    &net_ramp, {1, 1, 1}, 1e9, 100, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
+static const struct net_ramp single = {.net = {&net_ramp, 100},
+                                       .shape = {1, 1, 1},
+                                       .bandwidth = 1e9,
+                                       .propagation = 1e-9,
+                                       .io = 1e-9};
 
 #define ONE "graph g m\nop g 1 forward 1 1\n"   /* 1 s a step */
 #define FAT "graph f m\nop f 1 forward 1 101\n" /* more than a server has */
@@ -306,8 +309,11 @@ test_deadline(void **state)
 static void
 test_last_chance(void **state)
 {
-    static const struct net_cluster pair = {
-        &net_ramp, {2, 1, 1}, 1e9, 100, 1e-9, 1e-9, NET_COLLECTIVE_PUBLISHED};
+    static const struct net_ramp pair = {.net = {&net_ramp, 100},
+                                         .shape = {2, 1, 1},
+                                         .bandwidth = 1e9,
+                                         .propagation = 1e-9,
+                                         .io = 1e-9};
     struct graph_store store = store_of(ONE PAIR);
     struct log log;
     struct alloc_admission *a = admission(&log, &store, &pair, 10, ALLOC_FIFO);
@@ -403,7 +409,7 @@ replay(struct log *log, size_t layouts, const char *graphs)
              "cluster\tramp\t%u\t%u\t%u\t%.17g\t%.17g\t"
              "propagation=%.17g\tio=%.17g\n",
              log->cluster->shape[0], log->cluster->shape[1], log->cluster->shape[2],
-             log->cluster->bandwidth, log->cluster->memory, log->cluster->propagation,
+             log->cluster->bandwidth, log->cluster->net.memory, log->cluster->propagation,
              log->cluster->io);
     text = calloc(strlen(head) + strlen(cluster) + (size_t)size + 1, 1);
     strcat(strcpy(text, cluster), head);

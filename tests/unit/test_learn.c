@@ -1,5 +1,6 @@
 /* The evolution strategy, features of alternatives, scorers. */
 #include "graphs.h"
+#include "published.h"
 
 #include "rampipe/learn.h"
 
@@ -126,12 +127,9 @@ test_features(void **state)
     struct graph_store store = {.graph = NULL};
     struct noting noting = {.take = 1};
     struct alloc_choosing choosing = {.chooser = &noter, .self = &noting};
+    const struct net_ramp cluster = RAMP(1, 1, 4, 10);
     struct alloc_admission_options options = {
-        .placer = {.cluster = {.kind = &net_ramp,
-                               .shape = {1, 1, 4},
-                               .bandwidth = 1e9,
-                               .memory = 10},
-                   .heuristic = &alloc_heuristics[0]},
+        .placer = {.net = &cluster.net, .heuristic = &alloc_heuristics[0]},
         .choosing = &choosing};
     double regime[ALLOC_REGIME];
     struct graph_job a = {rec_str("a"), rec_str("one,two"), 0, 2, 32}, b = a, c = a;

@@ -17,7 +17,7 @@ test_has_shape(void **state)
         for (uint32_t k = 1; k <= 40; k += k == 1 ? 1 : 2) {
             char word[20];
             snprintf(word, sizeof word, " %u ", k);
-            if (net_has_block(table[i].shape, k) !=
+            if (net_ramp_has_block(table[i].shape, k) !=
                 (strstr(table[i].degrees, word) != NULL))
                 fail_msg("shape %zu, %u parts", i, k);
         }
@@ -63,7 +63,7 @@ test_collective(void **state)
 static void
 test_collective_of_node(void **state)
 {
-    struct net_cluster node = published;
+    struct net_ramp node = published;
     (void)state;
     node.collective_rate = NET_COLLECTIVE_NODE;
     assert_near(net_ramp_collective_seconds(&node, 2, 1, 1, 8000),
@@ -79,18 +79,20 @@ test_collective_of_node(void **state)
 static void
 test_legal_parts(void **state)
 {
-    const uint32_t large[3] = {4, 4, 2}, small[3] = {2, 2, 2};
+    const struct net_ramp small = RAMP(2, 2, 2, 1);
+    const struct net *large = &published.net;
     char text[80];
     (void)state;
     net_format_legal_parts(large, text, sizeof text);
     assert_string_equal(text, "1 to 4, 6, 8, 9, 16, 18, 32");
-    net_format_legal_parts(small, text, sizeof text);
+    net_format_legal_parts(&small.net, text, sizeof text);
     assert_string_equal(text, "1, 2, 4, 8");
     net_format_legal_parts(large, text, 20);
     assert_string_equal(text, "1 to 4, 6, 8, ...");
     for (uint32_t k = 1; k <= 8; k++)
-        assert_int_equal(net_is_legal(small, k), k == 1 || k == 2 || k == 4 || k == 8);
-    assert_false(net_is_legal(small, 0));
+        assert_int_equal(net_is_legal(&small.net, k),
+                         k == 1 || k == 2 || k == 4 || k == 8);
+    assert_false(net_is_legal(&small.net, 0));
 }
 
 #define PAIR(deps)                                                                  \
@@ -113,12 +115,24 @@ static void
 times(const char *text, const char *const *servers, double *seconds,
       struct net_traffic *traffic, struct graph *g)
 {
+    const struct net *net = &published.net;
+    struct graph_exchanges e;
     uint32_t server[20];
     struct rec_error err;
     *g = graph_text(text);
     for (size_t i = 0; i < g->nops; i++)
-        assert_true(net_parse_server(&published, rec_str(servers[i]), &server[i]));
-    assert_true(net_transfer_times(&published, g, server, seconds, traffic, &err));
+        assert_true(net_parse_server(net, rec_str(servers[i]), &server[i], &err));
+    assert_true(graph_exchanges_make(g, server, 32, net_sync(net), &e, &err));
+    *traffic = (struct net_traffic){e.flows, e.collectives, e.flow_bytes};
+    for (size_t d = 0; d < g->ndeps; d++) {
+        const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
+        seconds[d] = 0;
+        if (e.of_dep[d] != GRAPH_NONE)
+            seconds[d] =
+                net_alone(net, &(struct net_exchange){one->kind, e.member + one->first,
+                                                      one->n, one->bytes, one->flow});
+    }
+    graph_exchanges_free(&e);
 }
 
 /*
@@ -215,17 +229,18 @@ test_server_names(void **state)
                                       "4-0-0", "0-4-0",  "0-0-0-0", "0-0-0 ",
                                       "a-0-0", "-1-0-0", "0--0",    "0-0-"};
     char name[NET_NAME_MAX];
+    struct rec_error err;
     uint32_t server;
     (void)state;
     for (uint32_t i = 0; i < 32; i++) {
-        net_format_server(&published, i, name);
-        assert_true(net_parse_server(&published, rec_str(name), &server));
+        net_format_server(&published.net, i, name);
+        assert_true(net_parse_server(&published.net, rec_str(name), &server, &err));
         assert_int_equal(server, i);
     }
-    assert_int_equal(net_format_server(&published, 31, name), 5);
+    assert_int_equal(net_format_server(&published.net, 31, name), 5);
     assert_string_equal(name, "3-3-1");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (net_parse_server(&published, rec_str(bad[i]), &server))
+        if (net_parse_server(&published.net, rec_str(bad[i]), &server, &err))
             fail_msg("'%s' is no server", bad[i]);
 }
 

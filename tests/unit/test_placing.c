@@ -1,6 +1,7 @@
 /* Where tasks go: worked cases, and random ones against a plain list scheduler. */
 #include "graphs.h"
 
+#include "published.h"
 #include "rampipe/alloc.h"
 
 enum { MOST = 40 };
@@ -21,12 +22,12 @@ see_run(void *context, uint32_t op, double start, double end)
 static uint32_t
 place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_step *step)
 {
-    struct alloc_placer_options options = {
-        .cluster = {.kind = &net_ramp, .shape = {1, 1, servers}, .memory = 10},
-        .heuristic = &alloc_heuristics[0]};
+    const struct net_ramp cluster = RAMP(1, 1, servers, 10);
+    struct alloc_placer_options options = {.net = &cluster.net,
+                                           .heuristic = &alloc_heuristics[0]};
     struct rec_error err = {.text = ""};
     struct alloc_placer *placer = alloc_placer_new(&options, &err);
-    struct alloc_vacancy *vacancy = alloc_vacancy_new(&options.cluster, &err);
+    struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster.net, &err);
     struct alloc_placement placement;
     struct alloc_plan plan;
     uint32_t server[MOST], placed[MOST];

@@ -5,15 +5,10 @@
 
 #include "rampipe/alloc.h"
 
-static struct net_cluster
+static struct net_ramp
 cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
 {
-    struct net_cluster made = published;
-    made.shape[0] = c;
-    made.shape[1] = r;
-    made.shape[2] = s;
-    made.memory = memory;
-    return made;
+    return (struct net_ramp)RAMP(c, r, s, memory);
 }
 
 /* The heuristic that users call so. */
@@ -35,7 +30,7 @@ struct placed {
 
 /* `text`: the graph's records; `taken`: names of servers of other jobs. */
 static struct placed
-place(struct net_cluster on, const char *heuristic, const char *meta, const char *text,
+place(struct net_ramp on, const char *heuristic, const char *meta, const char *text,
       const char *taken)
 {
     struct graph g = graph_text(text);
@@ -43,15 +38,15 @@ place(struct net_cluster on, const char *heuristic, const char *meta, const char
     struct alloc_plan plan;
     struct alloc_placement placement;
     struct rec_error err = {.text = ""};
-    struct alloc_placer_options options = {on, find_heuristic(heuristic), {0}, 1};
+    struct alloc_placer_options options = {&on.net, find_heuristic(heuristic), {0}};
     uint32_t *m = options.meta, server;
-    struct alloc_vacancy *vacancy = alloc_vacancy_new(&on, &err);
+    struct alloc_vacancy *vacancy = alloc_vacancy_new(&on.net, &err);
     struct alloc_placer *placer;
     struct rec_str rest = rec_str(taken), name;
 
     sscanf(meta, "%ux%ux%u", &m[0], &m[1], &m[2]);
     while (*taken && rec_str_split(&rest, ' ', &name)) {
-        assert_true(net_parse_server(&on, name, &server));
+        assert_true(net_parse_server(&on.net, name, &server, &err));
         alloc_set_free(vacancy, server, false);
     }
     placer = alloc_placer_new(&options, &err);
@@ -67,7 +62,7 @@ place(struct net_cluster on, const char *heuristic, const char *meta, const char
                 uint32_t member = g.unit[u].first + j;
                 char at[NET_NAME_MAX];
                 assert_true(alloc_is_free(vacancy, placement.server[member]));
-                net_format_server(&on, placement.server[member], at);
+                net_format_server(&on.net, placement.server[member], at);
                 sprintf(result.text + strlen(result.text), "%s%s=%s",
                         *result.text ? " " : "", g.op[g.member[member]].id, at);
             }
@@ -109,7 +104,7 @@ graph_with(const char *first, const char *second, const char *third)
 
 /* The servers of one op with k parts on an empty cluster. */
 static void
-expect_servers(struct net_cluster on, const char *heuristic, const char *meta, int k,
+expect_servers(struct net_ramp on, const char *heuristic, const char *meta, int k,
                const char *taken, const char *servers)
 {
     struct placed p =
@@ -163,7 +158,7 @@ test_every_heuristic(void **state)
 static void
 test_shapes_first_fit(void **state)
 {
-    struct net_cluster c = cluster(4, 4, 2, 100);
+    struct net_ramp c = cluster(4, 4, 2, 100);
     (void)state;
     expect_servers(c, "first-fit", "", 1, "", "0-0-0");
     expect_servers(c, "first-fit", "", 2, "", "0-0-0 1-0-0");
@@ -186,7 +181,7 @@ test_shapes_first_fit(void **state)
 static void
 test_next_shape(void **state)
 {
-    struct net_cluster c = cluster(2, 2, 2, 100);
+    struct net_ramp c = cluster(2, 2, 2, 100);
     (void)state;
     expect_servers(c, "first-fit", "", 4, "0-0-0", "0-0-1 0-1-1 1-0-1 1-1-1");
     expect_servers(c, "first-fit", "", 4, "0-0-0 0-0-1", "0-1-0 0-1-1 1-1-0 1-1-1");
@@ -201,7 +196,7 @@ test_next_shape(void **state)
 static void
 test_long_rack(void **state)
 {
-    struct net_cluster c = cluster(2, 2, 70, 100);
+    struct net_ramp c = cluster(2, 2, 70, 100);
     char taken[66 * 4 * 8] = "";
     (void)state;
     for (int i = 0; i < 4 * 66; i++)
@@ -239,7 +234,7 @@ static void
 test_wrap_around(void **state)
 {
     char taken[400] = "";
-    struct net_cluster c = cluster(3, 3, 3, 100);
+    struct net_ramp c = cluster(3, 3, 3, 100);
     struct placed p;
     (void)state;
     for (int i = 0; i < 27; i++)
@@ -263,7 +258,7 @@ test_wrap_around(void **state)
 static void
 test_diagonal(void **state)
 {
-    struct net_cluster c = cluster(2, 2, 1, 100);
+    struct net_ramp c = cluster(2, 2, 1, 100);
     (void)state;
     expect_servers(c, "first-fit", "", 2, "0-1-0 1-0-0", "0-0-0 1-1-0");
     expect_servers(c, "first-fit", "", 2, "0-1-0 1-0-0 0-0-0", "no_block");
@@ -334,7 +329,7 @@ test_parent_rollback(void **state)
 static void
 test_job_rollback(void **state)
 {
-    struct net_cluster on = cluster(2, 1, 1, 10);
+    struct net_ramp on = cluster(2, 1, 1, 10);
     struct graph bad = graph_text("graph g m\nop g 1 forward 1 9\nop g 2 forward 1 9\n"
                                   "op g 3 forward 1 9\n");
     struct graph good =
@@ -342,8 +337,8 @@ test_job_rollback(void **state)
     struct alloc_plan plan_bad, plan_good;
     struct alloc_placement placement;
     struct rec_error err;
-    struct alloc_vacancy *all = alloc_vacancy_new(&on, &err);
-    struct alloc_placer_options options = {on, find_heuristic("first-fit"), {0}, 1};
+    struct alloc_vacancy *all = alloc_vacancy_new(&on.net, &err);
+    struct alloc_placer_options options = {&on.net, find_heuristic("first-fit"), {0}};
     struct alloc_placer *a = alloc_placer_new(&options, &err);
     (void)state;
     assert_true(alloc_plan_make(&bad, &plan_bad, &err));
@@ -445,9 +440,9 @@ check_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
 static void
 test_remembered(void **state)
 {
-    struct net_cluster on = cluster(11, 6, 2, 3);
+    struct net_ramp on = cluster(11, 6, 2, 3);
     struct rec_error err = {.text = ""};
-    struct alloc_vacancy *old = alloc_vacancy_new(&on, &err);
+    struct alloc_vacancy *old = alloc_vacancy_new(&on.net, &err);
     int light = 0;
     (void)state;
     random_state = 5;
@@ -457,8 +452,8 @@ test_remembered(void **state)
         struct graph g =
             graph_text(graph_with(parts_of("x", parts, 2),
                                   parts_of("y", 1 + (int)draw(3), 1 + (int)draw(2)), ""));
-        struct alloc_placer_options options = {on, h, {2, 2, 2}, 1};
-        struct alloc_vacancy *new = alloc_vacancy_new(&on, &err);
+        struct alloc_placer_options options = {&on.net, h, {2, 2, 2}};
+        struct alloc_vacancy *new = alloc_vacancy_new(&on.net, &err);
         struct alloc_placer *placer[2] = {alloc_placer_new(&options, &err),
                                           alloc_placer_new(&options, &err)};
         struct alloc_placement got[2];

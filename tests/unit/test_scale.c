@@ -73,19 +73,17 @@ test_stuck(void **state)
 {
     static const struct alloc_heuristic counting = {.name = "counting",
                                                     .place = place_counting};
+    const struct net_ramp cluster = RAMP(2, 1, 1, NET_RAMP_MEMORY);
     struct alloc_admission_options options = {
-        .placer = {published, &counting, {0}, 1},
+        .placer = {&cluster.net, &counting, {0}},
         .choosing = &(struct alloc_choosing){.chooser = &alloc_choosers[0]},
         .queue = 100};
-    uint32_t *shape = options.placer.cluster.shape;
     struct graph_store store = {0};
     struct rec_error err = {.text = ""};
     char *names = many_graphs(&store, 20000);
     struct alloc_admission *a;
     int before;
     (void)state;
-    shape[0] = 2;
-    shape[1] = shape[2] = 1;
     a = alloc_admission_new(&options, &store, ignore, NULL, &err);
     assert_non_null(a);
     arrive(a, "first", "one", 0);

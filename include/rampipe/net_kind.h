@@ -1,0 +1,64 @@
+/*
+ * rampipe/net_kind.h - how a kind of cluster is made: only files of lib/net, and programs
+ * that add a kind of their own, include this.
+ *
+ * A new kind is a file: a struct whose first member is a struct net, its functions, and a
+ * row struct net_kind that names them. The row goes into NET_KINDS below, and its record
+ * into record_table.h. HACKING.md, "A kind of network", shows one whole.
+ */
+#ifndef RAMPIPE_NET_KIND_H
+#define RAMPIPE_NET_KIND_H
+
+#include "rampipe/net.h"
+
+REC_BEGIN_DECLS
+
+/** What every cluster begins with. */
+struct net {
+    const struct net_kind *kind;
+    double memory; /* of a server, bytes; may be infinite */
+};
+
+/** A row of the table of kinds. Functions are those of net.h without the prefix net_.
+ * What is not marked as optional must be there. */
+struct net_kind {
+    const char *name; /* the first field of the cluster record */
+    /* For each of the record's fields after KIND, the value that it has where net_parse()
+     * is not given one; NULL: it must be given. Optional: all must be given. */
+    const char *const *defaults;
+    /* Reads the fields after KIND, and the keys; the fixed fields are known to be there.
+     * NULL: *err, with file and line. */
+    struct net *(*read)(const struct rec_reader *reader, const struct rec *rec,
+                        struct rec_error *err);
+    /* Writes the fields after KIND, and the keys. */
+    void (*write)(const struct net *net, struct rec_writer *writer);
+    void (*free)(struct net *net);
+    uint32_t (*servers)(const struct net *net);
+    void (*describe)(const struct net *net, char text[NET_TEXT_MAX]);
+    size_t (*format)(const struct net *net, uint32_t server, char name[NET_NAME_MAX]);
+    bool (*parse)(const struct net *net, struct rec_str name, uint32_t *server);
+    size_t (*levels)(const struct net *net, const struct net_level **level);
+
+    /* Blocks. Optional, all four: without them a unit may go to any servers. */
+    bool (*has_block)(const struct net *net, uint32_t parts);
+    bool (*is_legal)(const struct net *net, uint32_t parts);
+    uint64_t (*count_blocks)(const struct net *net, uint32_t k);
+    void (*block)(const struct net *net, uint32_t k, uint64_t which, uint32_t *server);
+
+    /* How many numbers a geometry has for each server. Without `geometry` no cost is
+     * remembered; 0: all servers lie alike. */
+    uint32_t numbers;
+    bool (*geometry)(const struct net *net, const uint32_t *server, uint32_t n,
+                     uint32_t *numbers, struct rec_error *err);
+    enum graph_sync sync;
+    double (*alone)(const struct net *net, const struct net_exchange *exchange);
+};
+
+/** All kinds; NULL ends the table. */
+extern const struct net_kind *const net_kinds[];
+extern const struct net_kind net_ramp, net_island;
+#define NET_KINDS &net_ramp, &net_island
+
+REC_END_DECLS
+
+#endif

@@ -1,0 +1,85 @@
+/* Reads options that describe a cluster. */
+#include "net_option.h"
+
+#include "rampipe/net_ramp.h"
+
+#include <stdio.h>
+
+/* Copies a description with each number that has a unit replaced by the number in base
+ * units. */
+static bool
+expand_units(struct cli *cli, const char *option, const char *text, char *out,
+             size_t room)
+{
+    size_t len = 0;
+    while (*text && len + REC_NUM_MAX < room) {
+        size_t n = strcspn(text, ":,=");
+        struct rec_str word = {text, n};
+        double value;
+        if (n && cli_parse_unit(word, &value))
+            len += rec_format_num(out + len, value);
+        else if (len + n + REC_NUM_MAX < room) {
+            memcpy(out + len, text, n);
+            len += n;
+        } else
+            break;
+        text += n;
+        if (*text)
+            out[len++] = *text++;
+    }
+    out[len] = '\0';
+    return !*text || cli_usage(cli, "--%s: the text is too long", option);
+}
+
+static struct net *
+read_file(struct cli *cli, const char *option, const char *path)
+{
+    struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
+    struct net *net = NULL;
+    struct rec rec;
+    int status = 0;
+    bool found = false;
+    if (!reader)
+        return NULL;
+    while (!found && (status = rec_next(reader, &rec, &cli->err)) > 0)
+        if ((found = rec.type == REC_CLUSTER))
+            net = net_read(reader, &rec, &cli->err);
+    if (!found && status == 0)
+        cli_usage(cli, "--%s: there is no cluster record in %s", option, path);
+    rec_reader_close(reader);
+    return net;
+}
+
+struct net *
+net_option(struct cli *cli, const char *option, const char *text)
+{
+    char expanded[1000];
+    struct rec_error wrong;
+    struct net *net;
+    if (!strchr(text, ':'))
+        return read_file(cli, option, text);
+    if (!expand_units(cli, option, text, expanded, sizeof expanded))
+        return NULL;
+    if (!(net = net_parse(expanded, &wrong)))
+        rec_fail(&cli->err, wrong.code, "--%s: %s", option, wrong.text);
+    return net;
+}
+
+struct net *
+net_option_shape(struct cli *cli, const char *option, const char *text)
+{
+    struct net_ramp ramp = {.net.memory = NET_RAMP_MEMORY,
+                            .bandwidth = NET_RAMP_BANDWIDTH,
+                            .propagation = NET_RAMP_PROPAGATION,
+                            .io = NET_RAMP_IO};
+    struct rec_error wrong;
+    struct net *net;
+    if (!net_ramp_parse_shape(text, ramp.shape, &wrong)) {
+        cli_usage(cli, "--%s %s", option, wrong.text);
+        return NULL;
+    }
+    if (!(net = net_ramp_new(&ramp, &wrong)))
+        rec_fail(&cli->err, wrong.code == REC_DATA ? REC_USAGE : wrong.code, "--%s: %s",
+                 option, wrong.text);
+    return net;
+}
