@@ -174,12 +174,12 @@ sim_layout_observe(const struct sim_layout *layout, const struct net_cluster *cl
     const struct graph *graph = layout->where.graph;
     uint32_t *server_of_op = malloc((graph->nops + 1) * sizeof *server_of_op);
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds);
-    struct sim_placed placed = {graph,
-                                layout->where.nslots,
-                                layout->where.slot,
-                                layout->where.placed,
-                                layout->where.priority,
-                                seconds};
+    struct sim_placed placed = {.graph = graph,
+                                .nservers = layout->where.nslots,
+                                .server = layout->where.slot,
+                                .placed = layout->where.placed,
+                                .priority = layout->where.priority,
+                                .dep_seconds = seconds};
     bool ok = server_of_op && seconds;
 
     if (!ok)

@@ -16,7 +16,7 @@
 #define SYNC ((uint32_t)1 << 31)
 
 struct batch {
-    double seconds; /* time on the way */
+    double key; /* that of its deps; 0: they arrive at once */
     uint32_t
         first;  /* n == 1: the destination itself; else index of the first in target[] */
     uint32_t n; /* deps */
@@ -52,13 +52,23 @@ struct machine {
     const struct sim_observer *observer;
     struct sim_step *result;
     struct event_queue ends; /* key: the server's version, the server (32 bits each) */
-    struct event_queue arrivals; /* key: the batch */
+    struct event_queue arrivals; /* of sim_alone; key: the batch */
     double started, now;
+
+    const struct sim_courier *courier;
+    void *carrier;   /* its data */
+    uint64_t member; /* the upper half of the tokens of batches */
+    bool drives;     /* the machine lets the courier's events happen, not its owner */
+    /* For an observer who hears of flows when they arrive, per batch: */
+    uint32_t *first_dep; /* index of its first dep in dep[] */
+    double *left;        /* when it left, seconds */
+    bool foretold;       /* an observer hears of flows when they leave */
+    size_t nsending;     /* batches on the way */
 
     struct task *task;
     struct batch *batch;
     uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
-    uint32_t *dep;    /* the deps in the same order; only for an observer */
+    uint32_t *dep;    /* the deps in the same order; NULL: nobody asks for them */
 
     struct server *server;
     struct ready *ready;
@@ -70,11 +80,17 @@ struct machine {
     size_t ops_left, deps_left;
 };
 
+/** The courier of a step that has none: a dep takes its own time, whatever else is sent.
+ * Its data is the machine. */
+extern const struct sim_courier sim_alone;
+
 /** Fills the arrays, and makes the ops ready that wait for nothing. */
 bool sim_machine_prepare(struct machine *m, struct rec_error *err) REC_MUST_CHECK;
 void sim_machine_release(struct machine *m);
 /** An op whose deps have arrived waits for its server. */
 void sim_machine_ready(struct machine *m, uint32_t op);
+/** A batch arrives at `time`, before which nothing else happens. */
+void sim_machine_arrive(struct machine *m, uint64_t batch, double time);
 /** Lets everything happen at this instant that takes no time, until nothing more does:
  * deps leave ended ops, and servers choose, which may end more ops. */
 bool sim_machine_settle(struct machine *m, struct rec_error *err) REC_MUST_CHECK;

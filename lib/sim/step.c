@@ -1,10 +1,10 @@
 /*
  * One training step: a discrete-event simulation by the model of rampipe/sim.h.
  *
- * Deps that leave an op together and take equally long are one event (a "batch"). Deps
- * that are no flow arrive at once, and ops of no length end at once, so the queues hold
- * only what takes time. All events of an instant are processed before a server chooses
- * what to run: the result does not depend on their order.
+ * Deps that leave an op together and that the courier takes together are one event (a
+ * "batch"). Deps that are no flow arrive at once, and ops of no length end at once, so
+ * the queues hold only what takes time. All events of an instant are processed before a
+ * server chooses what to run: the result does not depend on their order.
  *
  * For speed, ends of ops and arrivals have a queue each: most arrivals are soon, and
  * would pass by all the ends in a common heap. And the data of an event lie together: a
@@ -14,6 +14,56 @@
 #include "private.h"
 
 #include <math.h>
+
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
+
+/* ---- couriers ------------------------------------------------------------ */
+
+double
+sim_key_by_exchange(void *self, const struct sim_placed *placed, uint32_t dep)
+{
+    (void)self;
+    return placed->exchange[dep] == GRAPH_NONE ? 0 : 1 + (double)placed->exchange[dep];
+}
+
+/* The key of a dep is its time on the way. */
+static double
+alone_key(void *self, const struct sim_placed *placed, uint32_t dep)
+{
+    (void)self;
+    return placed->dep_seconds[dep];
+}
+
+static inline bool
+alone_send(void *self, uint64_t batch, uint32_t exchange, double time,
+           struct rec_error *err)
+{
+    struct machine *m = self;
+    (void)exchange;
+    return event_queue_push(&m->arrivals,
+                            (struct event_entry){time + m->batch[batch].key, batch}, err);
+}
+
+static inline double
+alone_next(void *self)
+{
+    const struct machine *m = self;
+    return m->arrivals.n ? m->arrivals.event[0].time : (double)INFINITY;
+}
+
+static inline bool
+alone_advance(void *self, double time, sim_arrived *arrived, void *context,
+              struct rec_error *err)
+{
+    struct machine *m = self;
+    (void)err;
+    while (m->arrivals.n && m->arrivals.event[0].time == time)
+        arrived(context, event_queue_pop(&m->arrivals).key);
+    return true;
+}
+
+const struct sim_courier sim_alone = {"alone", alone_key, alone_send, alone_next,
+                                      alone_advance};
 
 /* ---- ready ops of a server ----------------------------------------------- */
 
@@ -78,14 +128,14 @@ deliver(struct machine *m, uint32_t target)
 
 /* Tells the observer of the deps of a batch, which are those from dep[d] on. */
 static void
-observe_batch(const struct machine *m, const struct batch *batch, uint32_t d)
+observe_batch(const struct machine *m, const struct batch *batch, uint32_t d, double left,
+              double arrived)
 {
     for (uint32_t i = 0; i < batch->n; i++)
-        m->observer->send(m->observer->context, m->dep[d + i], m->now,
-                          m->now + batch->seconds);
+        m->observer->send(m->observer->context, m->dep[d + i], left, arrived);
 }
 
-static void
+static inline void
 arrive(struct machine *m, const struct batch *batch)
 {
     m->deps_left -= batch->n;
@@ -94,6 +144,32 @@ arrive(struct machine *m, const struct batch *batch)
     else
         for (uint32_t i = 0; i < batch->n; i++)
             deliver(m, m->target[batch->first + i]);
+}
+
+/* What a courier calls; `machine` is a struct machine. */
+ALWAYS_INLINE static void
+land(void *machine, uint64_t token)
+{
+    struct machine *m = machine;
+    uint32_t b = (uint32_t)token;
+    m->nsending--;
+    if (m->left)
+        observe_batch(m, &m->batch[b], m->first_dep[b], m->left[b], m->now);
+    arrive(m, &m->batch[b]);
+}
+
+/* A batch leaves whose deps are those from dep[d] on. */
+static bool
+send_batch(struct machine *m, uint32_t b, uint32_t d, struct rec_error *err)
+{
+    const uint32_t *exchange = m->placed->exchange;
+    m->nsending++;
+    if (m->courier == &sim_alone)
+        return alone_send(m, b, GRAPH_NONE, m->now, err);
+    if (m->left)
+        m->left[b] = m->now;
+    return m->courier->send(m->carrier, m->member | b,
+                            exchange ? exchange[m->dep[d]] : GRAPH_NONE, m->now, err);
 }
 
 /* The deps of an op that has ended leave it. The task that a batch of one dep will touch
@@ -106,16 +182,15 @@ send_off(struct machine *m, uint32_t op, struct rec_error *err)
         const struct batch *batch = &m->batch[b];
         uint32_t first = next;
         next += batch->n;
-        if (batch->seconds == 0) {
+        if (batch->key == 0) {
             arrive(m, batch);
             continue;
         }
-        if (m->observer && m->observer->send)
-            observe_batch(m, batch, first);
+        if (m->foretold)
+            observe_batch(m, batch, first, m->now, m->now + batch->key);
         if (batch->n == 1)
             __builtin_prefetch(&m->task[batch->first & ~SYNC]);
-        if (!event_queue_push(&m->arrivals,
-                              (struct event_entry){m->now + batch->seconds, b}, err))
+        if (!send_batch(m, b, first, err))
             return false;
     }
     return true;
@@ -216,35 +291,77 @@ end_running(struct machine *m, struct event_entry event)
     mark_dirty(m, (uint32_t)event.key);
 }
 
-/* Void ends are dropped on the way. */
+/* The time of the next end of an op. Void ends are dropped on the way. */
+static inline double
+next_end(struct machine *m)
+{
+    while (m->ends.n && is_void(m, m->ends.event[0]))
+        event_queue_pop(&m->ends);
+    return m->ends.n ? m->ends.event[0].time : (double)INFINITY;
+}
+
+static inline void
+pass_time(struct machine *m, double time)
+{
+    double elapsed = time - m->now;
+    if (m->nsending)
+        m->result->comm += elapsed;
+    if (m->nrunning)
+        m->result->comp += elapsed;
+    m->result->busy += m->nrunning * elapsed;
+    m->now = time;
+}
+
+void
+sim_machine_arrive(struct machine *m, uint64_t batch, double time)
+{
+    pass_time(m, time);
+    land(m, batch);
+}
+
+/* The time of the next arrival. If others let the courier's events happen, it is now when
+ * they have: the servers of what arrived have not chosen yet. */
+static inline double
+next_arrival(const struct machine *m, const struct sim_courier *courier, void *carrier)
+{
+    if (m->drives)
+        return courier->next(carrier);
+    return m->ndirty ? m->now : (double)INFINITY;
+}
+
 double
 sim_machine_next(struct machine *m)
 {
-    double end, arrival = m->arrivals.n ? m->arrivals.event[0].time : (double)INFINITY;
-    while (m->ends.n && is_void(m, m->ends.event[0]))
-        event_queue_pop(&m->ends);
-    end = m->ends.n ? m->ends.event[0].time : (double)INFINITY;
+    double end = next_end(m), arrival = next_arrival(m, m->courier, m->carrier);
     return end < arrival ? end : arrival;
 }
 
+/* sim_machine_advance() by a courier that the compiler may know. */
+ALWAYS_INLINE static bool
+advance(struct machine *m, const struct sim_courier *courier, void *carrier, double until,
+        struct rec_error *err)
+{
+    for (;;) {
+        double end = next_end(m), arrival = next_arrival(m, courier, carrier);
+        double time = end < arrival ? end : arrival;
+        if (!(time <= until) || time == (double)INFINITY)
+            return true;
+        pass_time(m, time);
+        if (arrival == time && m->drives &&
+            !courier->advance(carrier, time, land, m, err))
+            return false;
+        while (m->ends.n && m->ends.event[0].time == time)
+            end_running(m, event_queue_pop(&m->ends));
+        if ((m->nended || m->ndirty) && !sim_machine_settle(m, err))
+            return false;
+    }
+}
+
+/* The loop is there twice, once for sim_alone: its functions are inlined. Calls by
+ * pointers would cost 7 % of a step. */
 bool
 sim_machine_advance(struct machine *m, double until, struct rec_error *err)
 {
-    double time;
-    while ((time = sim_machine_next(m)) <= until && time < (double)INFINITY) {
-        double elapsed = time - m->now;
-        if (m->arrivals.n)
-            m->result->comm += elapsed;
-        if (m->nrunning)
-            m->result->comp += elapsed;
-        m->result->busy += m->nrunning * elapsed;
-        m->now = time;
-        while (m->arrivals.n && m->arrivals.event[0].time == time)
-            arrive(m, &m->batch[event_queue_pop(&m->arrivals).key]);
-        while (m->ends.n && m->ends.event[0].time == time)
-            end_running(m, event_queue_pop(&m->ends));
-        if (!sim_machine_settle(m, err))
-            return false;
-    }
-    return true;
+    return m->courier == &sim_alone ? advance(m, &sim_alone, m, until, err)
+                                    : advance(m, m->courier, m->carrier, until, err);
 }

@@ -27,6 +27,11 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
     free(order);
     if (ok && (m->ends.n || m->arrivals.n))
         return fail_overflow(m, err);
+    if (ok && m->nsending)
+        return rec_fail(err, REC_BUG,
+                        "graph '%s': %zu batches have left and never arrive by the "
+                        "courier '%s', with %zu ops left",
+                        m->graph->id, m->nsending, m->courier->name, m->ops_left);
     if (ok)
         return rec_fail(err, REC_BUG, "graph '%s': the step stopped with %zu ops left",
                         m->graph->id, m->ops_left);
@@ -34,18 +39,20 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
                     m->ops_left, m->graph->nops, why.text);
 }
 
-/* Starts a step at `time`: what takes no time has happened when it returns. */
+/* Starts a step at `time`: what takes no time has happened when it returns. `drives`: the
+ * machine lets the events of a courier happen. */
 static bool
 start(struct machine *m, const struct sim_placed *placed,
-      const struct sim_observer *observer, double time, struct sim_step *step,
-      struct rec_error *err)
+      const struct sim_observer *observer, double time, bool drives,
+      struct sim_step *step, struct rec_error *err)
 {
     *m = (struct machine){.placed = placed,
                           .graph = placed->graph,
                           .observer = observer,
                           .result = step,
                           .started = time,
-                          .now = time};
+                          .now = time,
+                          .drives = drives};
     *step = (struct sim_step){0};
     if (placed->graph->nops >= SYNC)
         return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
@@ -67,7 +74,7 @@ sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
          struct sim_step *step, struct rec_error *err)
 {
     struct machine m;
-    bool ok = start(&m, placed, observer, 0, step, err) &&
+    bool ok = start(&m, placed, observer, 0, true, step, err) &&
               sim_machine_advance(&m, (double)INFINITY, err) && end(&m, err);
     sim_machine_release(&m);
     return ok;
@@ -94,8 +101,8 @@ sim_stepping_new(const struct sim_placed *placed, const struct sim_observer *obs
     s->placed = *placed;
     if (observer)
         s->observer = *observer;
-    if (start(&s->machine, &s->placed, observer ? &s->observer : NULL, time, &s->step,
-              err))
+    if (start(&s->machine, &s->placed, observer ? &s->observer : NULL, time, false,
+              &s->step, err))
         return s;
     sim_stepping_free(s);
     return NULL;
@@ -105,6 +112,12 @@ double
 sim_stepping_next(struct sim_stepping *s)
 {
     return sim_machine_next(&s->machine);
+}
+
+void
+sim_stepping_arrive(struct sim_stepping *s, uint64_t batch, double time)
+{
+    sim_machine_arrive(&s->machine, batch, time);
 }
 
 bool
