@@ -2,8 +2,8 @@
  * rampipe/sim.h - simulation of jobs: one training step, layouts, replay.
  *
  * The model of sim_step(): each server runs one op at a time, the ready op of highest
- * priority, which preempts others. Each dep leaves at the end of its source and takes its
- * own time, whatever else is sent. An op is ready when the deps of all its parents have
+ * priority, which preempts others. Each dep leaves at the end of its source, and a
+ * courier says when it arrives. An op is ready when the deps of all its parents have
  * arrived. The step ends when all ops and all deps are done, sync deps included.
  *
  * In RAMP the jobs do not contend once they are placed. So the cost of a training step
@@ -24,20 +24,61 @@ REC_BEGIN_DECLS
 
 /* ---- one training step --------------------------------------------------- */
 
+struct sim_placed;
+
+/** Told by a courier: a batch has arrived. */
+typedef void sim_arrived(void *context, uint64_t batch);
+
+/**
+ * How what leaves an op arrives: one row a way. The deps that leave an op together and
+ * have the same key are one batch, which arrives as a whole; the key 0 means that a dep
+ * is no flow: it arrives at once, and the courier does not hear of it. `self` is the
+ * courier's own data. Several steps may send by one courier, so a batch is known by a
+ * token: the number of the step in its upper 32 bits, that of the batch in the lower.
+ *
+ *     key      the key of a dep
+ *     send     a batch leaves at `time`, seconds, which never decreases; `exchange` is
+ *              that of its deps, GRAPH_NONE if it is not known
+ *     next     the time of the next event, seconds, at which batches may arrive;
+ *              INFINITY: none is to come
+ *     advance  lets the events at `time` happen, which is that of the next event, and
+ *              calls arrived() for each batch that arrives; arrived() sends nothing
+ */
+struct sim_courier {
+    const char *name;
+    double (*key)(void *self, const struct sim_placed *placed, uint32_t dep);
+    bool (*send)(void *self, uint64_t batch, uint32_t exchange, double time,
+                 struct rec_error *err);
+    double (*next)(void *self);
+    bool (*advance)(void *self, double time, sim_arrived *arrived, void *context,
+                    struct rec_error *err);
+};
+
+/** The key of a courier for which the deps of an exchange that leave an op are one batch.
+ * Deps of no exchange (GRAPH_NONE) are no flows. It needs the exchanges of the deps. */
+double sim_key_by_exchange(void *self, const struct sim_placed *placed, uint32_t dep);
+
 /** A placed graph. All arrays are borrowed. */
 struct sim_placed {
     const struct graph *graph;
     uint32_t nservers;
-    const uint32_t *server; /* per op: 0 to nservers-1 */
-    const uint32_t *placed; /* per op: its number in the order of placing; among ops of
+    const uint32_t *server;    /* per op: 0 to nservers-1 */
+    const uint32_t *placed;    /* per op: its number in the order of placing; among ops of
                                   equal priority and length, the higher one runs first */
-    const double *priority; /* per op, higher first, NAN: none; NULL: shortest first */
-    const double
-        *dep_seconds; /* per dep: time on the way; 0: no flow, it arrives at once */
+    const double *priority;    /* per op, higher first, NAN: none; NULL: shortest first */
+    const double *dep_seconds; /* per dep: time on the way if nothing else is sent; 0: no
+                                  flow. Only a courier may do without (NULL) */
+    const uint32_t *exchange;  /* per dep: number of the exchange (a collective or a
+                                  message) that it belongs to; NULL: not known */
+    /* What carries the deps. NULL: each takes its own time, whatever else is sent. */
+    const struct sim_courier *courier;
+    void *carrier;   /* the courier's data, borrowed */
+    uint32_t member; /* the number of this step among those that share the courier */
 };
 
-/** Called for each time that an op has run without a break, and for each flow when it
- * leaves, with its times (seconds); for timelines. Either function may be NULL. */
+/** Called for each time that an op has run without a break, and for each flow, with its
+ * times (seconds); for timelines. Without a courier, flows are told of when they leave,
+ * with one when they arrive. Either function may be NULL. */
 struct sim_observer {
     void (*run)(void *context, uint32_t op, double start, double end);
     void (*send)(void *context, uint32_t dep, double start, double end);
@@ -63,7 +104,9 @@ bool sim_step(const struct sim_placed *placed, const struct sim_observer *observ
 
 /**
  * A step that is simulated piece by piece, for models that share a clock. sim_step() is
- * all of it at once, from time 0 on.
+ * all of it at once, from time 0 on. A courier may carry for several of these steps, so
+ * here its owner asks for its next event, lets it happen, and tells the steps what
+ * arrives (sim_stepping_arrive()).
  */
 struct sim_stepping;
 
@@ -72,8 +115,12 @@ struct sim_stepping;
 struct sim_stepping *sim_stepping_new(const struct sim_placed *placed,
                                       const struct sim_observer *observer, double time,
                                       struct rec_error *err) REC_MUST_CHECK;
-/** The time of the next event, seconds; INFINITY: nothing is left to happen. */
+/** The time of the next event, seconds; INFINITY: nothing is left to happen but what a
+ * courier brings. */
 double sim_stepping_next(struct sim_stepping *stepping);
+/** A batch of a step with a courier arrives at `time`. No event of the step may be before
+ * it. What follows from it happens in sim_stepping_advance(). */
+void sim_stepping_arrive(struct sim_stepping *stepping, uint64_t batch, double time);
 /** Lets all events up to and at `time` happen. */
 bool sim_stepping_advance(struct sim_stepping *stepping, double time,
                           struct rec_error *err) REC_MUST_CHECK;

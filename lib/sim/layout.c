@@ -242,15 +242,16 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
 {
     const struct graph *graph = layout->where.graph;
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds);
-    struct sim_placed placed = {graph,
-                                layout->where.nslots,
-                                layout->where.slot,
-                                layout->where.placed,
-                                layout->where.priority,
-                                seconds};
+    struct sim_placed placed = {.graph = graph,
+                                .nservers = layout->where.nslots,
+                                .server = layout->where.slot,
+                                .placed = layout->where.placed,
+                                .priority = layout->where.priority,
+                                .dep_seconds = seconds};
     bool ok = (seconds || rec_fail_memory(err)) && find_exchanges(layout, net, err) &&
-              time_deps(layout, net, servers, seconds, err) &&
-              sim_step(&placed, observer, &cost->step, err);
+              time_deps(layout, net, servers, seconds, err);
+    placed.exchange = layout->exchanges.of_dep;
+    ok = ok && sim_step(&placed, observer, &cost->step, err);
     if (ok)
         cost->traffic =
             (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,

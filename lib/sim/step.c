@@ -1,81 +1,69 @@
 /*
  * One training step: a discrete-event simulation by the model of rampipe/sim.h.
  *
- * Deps that leave an op together and take equally long are one event (a "batch"). Deps
- * that are no flow arrive at once, and ops of no length end at once, so the queues hold
- * only what takes time. All events of an instant are processed before a server chooses
- * what to run: the result does not depend on their order.
+ * Deps that leave an op together and that the courier takes together are one event (a
+ * "batch"). Deps that are no flow arrive at once, and ops of no length end at once, so
+ * the queues hold only what takes time. All events of an instant are processed before a
+ * server chooses what to run: the result does not depend on their order.
  *
  * For speed, ends of ops and arrivals have a queue each: most arrivals are soon, and
  * would pass by all the ends in a common heap. And the data of an event lie together: a
  * batch of one dep names its destination itself, and a task holds all that is needed of
  * an op in half a cache line.
  */
-#include "rampipe/event.h"
-#include "rampipe/sim.h"
+#include "private.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#define NONE UINT32_MAX
-/* Marks a destination whose dep is a sync dep: the destination does not wait for it. */
-#define SYNC ((uint32_t)1 << 31)
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
 
-struct batch {
-    double seconds; /* time on the way */
-    uint32_t
-        first;  /* n == 1: the destination itself; else index of the first in target[] */
-    uint32_t n; /* deps */
-};
+/* ---- couriers ------------------------------------------------------------ */
 
-/* An op. */
-struct task {
-    double rank;      /* the lower rank runs first: compute, or the order of priorities */
-    double remaining; /* compute that is left, seconds */
-    uint32_t waiting; /* deps to it that have not arrived */
-    uint32_t server;
-    uint32_t placed; /* among equal ranks the higher one runs first */
-    uint32_t batch;  /* its first batch; they end where those of the next task begin */
-};
+double
+sim_key_by_exchange(void *self, const struct sim_placed *placed, uint32_t dep)
+{
+    (void)self;
+    return placed->exchange[dep] == GRAPH_NONE ? 0 : 1 + (double)placed->exchange[dep];
+}
 
-struct ready {
-    double rank;
-    uint32_t placed, op;
-};
+/* The key of a dep is its time on the way. */
+static double
+alone_key(void *self, const struct sim_placed *placed, uint32_t dep)
+{
+    (void)self;
+    return placed->dep_seconds[dep];
+}
 
-struct server {
-    struct ready running; /* op NONE: nothing runs */
-    double started;       /* when that op was started last, seconds */
-    uint32_t version;     /* counts the ops stopped: an end of an older version is void */
-    uint32_t nready,
-        first;  /* a heap of ready ops: ready[first] to ready[first + nready - 1] */
-    bool dirty; /* it is in the list of servers that must choose anew */
-};
+static inline bool
+alone_send(void *self, uint64_t batch, uint32_t exchange, double time,
+           struct rec_error *err)
+{
+    struct machine *m = self;
+    (void)exchange;
+    return event_queue_push(&m->arrivals,
+                            (struct event_entry){time + m->batch[batch].key, batch}, err);
+}
 
-struct machine {
-    const struct sim_placed *placed;
-    const struct graph *graph;
-    const struct sim_observer *observer;
-    struct sim_step *result;
-    struct event_queue ends; /* key: the server's version, the server (32 bits each) */
-    struct event_queue arrivals; /* key: the batch */
-    double started, now;
+static inline double
+alone_next(void *self)
+{
+    const struct machine *m = self;
+    return m->arrivals.n ? m->arrivals.event[0].time : (double)INFINITY;
+}
 
-    struct task *task;
-    struct batch *batch;
-    uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
-    uint32_t *dep;    /* the deps in the same order; only for an observer */
+static inline bool
+alone_advance(void *self, double time, sim_arrived *arrived, void *context,
+              struct rec_error *err)
+{
+    struct machine *m = self;
+    (void)err;
+    while (m->arrivals.n && m->arrivals.event[0].time == time)
+        arrived(context, event_queue_pop(&m->arrivals).key);
+    return true;
+}
 
-    struct server *server;
-    struct ready *ready;
-    uint32_t *dirty; /* servers that must choose anew */
-    uint32_t ndirty;
-    uint32_t *ended; /* ops that ended at this instant, whose deps have not left yet */
-    uint32_t nended;
-    uint32_t nrunning;
-    size_t ops_left, deps_left;
-};
+const struct sim_courier sim_alone = {"alone", alone_key, alone_send, alone_next,
+                                      alone_advance};
 
 /* ---- ready ops of a server ----------------------------------------------- */
 
@@ -123,8 +111,8 @@ mark_dirty(struct machine *m, uint32_t server)
     m->dirty[m->ndirty++] = server;
 }
 
-static void
-make_ready(struct machine *m, uint32_t op)
+void
+sim_machine_ready(struct machine *m, uint32_t op)
 {
     const struct task *task = &m->task[op];
     push_ready(m, &m->server[task->server], (struct ready){task->rank, task->placed, op});
@@ -135,19 +123,19 @@ static inline void
 deliver(struct machine *m, uint32_t target)
 {
     if (!(target & SYNC) && --m->task[target].waiting == 0)
-        make_ready(m, target);
+        sim_machine_ready(m, target);
 }
 
 /* Tells the observer of the deps of a batch, which are those from dep[d] on. */
 static void
-observe_batch(const struct machine *m, const struct batch *batch, uint32_t d)
+observe_batch(const struct machine *m, const struct batch *batch, uint32_t d, double left,
+              double arrived)
 {
     for (uint32_t i = 0; i < batch->n; i++)
-        m->observer->send(m->observer->context, m->dep[d + i], m->now,
-                          m->now + batch->seconds);
+        m->observer->send(m->observer->context, m->dep[d + i], left, arrived);
 }
 
-static void
+static inline void
 arrive(struct machine *m, const struct batch *batch)
 {
     m->deps_left -= batch->n;
@@ -156,6 +144,32 @@ arrive(struct machine *m, const struct batch *batch)
     else
         for (uint32_t i = 0; i < batch->n; i++)
             deliver(m, m->target[batch->first + i]);
+}
+
+/* What a courier calls; `machine` is a struct machine. */
+ALWAYS_INLINE static void
+land(void *machine, uint64_t token)
+{
+    struct machine *m = machine;
+    uint32_t b = (uint32_t)token;
+    m->nsending--;
+    if (m->left)
+        observe_batch(m, &m->batch[b], m->first_dep[b], m->left[b], m->now);
+    arrive(m, &m->batch[b]);
+}
+
+/* A batch leaves whose deps are those from dep[d] on. */
+static bool
+send_batch(struct machine *m, uint32_t b, uint32_t d, struct rec_error *err)
+{
+    const uint32_t *exchange = m->placed->exchange;
+    m->nsending++;
+    if (m->courier == &sim_alone)
+        return alone_send(m, b, GRAPH_NONE, m->now, err);
+    if (m->left)
+        m->left[b] = m->now;
+    return m->courier->send(m->carrier, m->member | b,
+                            exchange ? exchange[m->dep[d]] : GRAPH_NONE, m->now, err);
 }
 
 /* The deps of an op that has ended leave it. The task that a batch of one dep will touch
@@ -168,16 +182,15 @@ send_off(struct machine *m, uint32_t op, struct rec_error *err)
         const struct batch *batch = &m->batch[b];
         uint32_t first = next;
         next += batch->n;
-        if (batch->seconds == 0) {
+        if (batch->key == 0) {
             arrive(m, batch);
             continue;
         }
-        if (m->observer && m->observer->send)
-            observe_batch(m, batch, first);
+        if (m->foretold)
+            observe_batch(m, batch, first, m->now, m->now + batch->key);
         if (batch->n == 1)
             __builtin_prefetch(&m->task[batch->first & ~SYNC]);
-        if (!event_queue_push(&m->arrivals,
-                              (struct event_entry){m->now + batch->seconds, b}, err))
+        if (!send_batch(m, b, first, err))
             return false;
     }
     return true;
@@ -242,10 +255,8 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
     return true;
 }
 
-/* Lets everything happen at this instant that takes no time, until nothing more does:
- * deps leave ended ops, and servers choose, which may end more ops. */
-static bool
-settle(struct machine *m, struct rec_error *err)
+bool
+sim_machine_settle(struct machine *m, struct rec_error *err)
 {
     uint32_t n;
     while (m->nended || m->ndirty) {
@@ -280,350 +291,77 @@ end_running(struct machine *m, struct event_entry event)
     mark_dirty(m, (uint32_t)event.key);
 }
 
-/* The time of the next event; INFINITY: there is none. Void ends are dropped on the
- * way. */
-static double
-next_time(struct machine *m)
+/* The time of the next end of an op. Void ends are dropped on the way. */
+static inline double
+next_end(struct machine *m)
 {
-    double end, arrival = m->arrivals.n ? m->arrivals.event[0].time : (double)INFINITY;
     while (m->ends.n && is_void(m, m->ends.event[0]))
         event_queue_pop(&m->ends);
-    end = m->ends.n ? m->ends.event[0].time : (double)INFINITY;
-    return end < arrival ? end : arrival;
+    return m->ends.n ? m->ends.event[0].time : (double)INFINITY;
 }
 
-/* Lets all events up to and at `until` happen. */
-static bool
-advance(struct machine *m, double until, struct rec_error *err)
+static inline void
+pass_time(struct machine *m, double time)
 {
-    double time;
-    while ((time = next_time(m)) <= until && time < (double)INFINITY) {
-        double elapsed = time - m->now;
-        if (m->arrivals.n)
-            m->result->comm += elapsed;
-        if (m->nrunning)
-            m->result->comp += elapsed;
-        m->result->busy += m->nrunning * elapsed;
-        m->now = time;
-        while (m->arrivals.n && m->arrivals.event[0].time == time)
-            arrive(m, &m->batch[event_queue_pop(&m->arrivals).key]);
-        while (m->ends.n && m->ends.event[0].time == time)
-            end_running(m, event_queue_pop(&m->ends));
-        if (!settle(m, err))
-            return false;
-    }
-    return true;
-}
-
-/* ---- before and after ---------------------------------------------------- */
-
-static int
-by_seconds(const void *a, const void *b, void *context)
-{
-    const double *seconds = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (seconds[x] != seconds[y])
-        return seconds[x] < seconds[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-/* Sorts the deps of an op by their time; equal ones stay in order. Most ops have few
- * deps, for which insertion is faster than qsort_r(). */
-static void
-sort_deps(uint32_t *dep, uint32_t n, const double *seconds)
-{
-    if (n > 32) {
-        qsort_r(dep, n, sizeof *dep, by_seconds, (void *)(uintptr_t)seconds);
-        return;
-    }
-    for (uint32_t i = 1; i < n; i++) {
-        uint32_t d = dep[i], j = i;
-        for (; j > 0 && seconds[dep[j - 1]] > seconds[d]; j--)
-            dep[j] = dep[j - 1];
-        dep[j] = d;
-    }
-}
-
-/* Groups the deps of each op that take equally long into batches. Without an observer,
- * `target` holds the sorted deps first, and each entry is replaced by its destination
- * when it has been read. A batch that grows beyond one dep changes `first` from a
- * destination to an index. */
-static void
-make_batches(struct machine *m)
-{
-    const struct graph *graph = m->graph;
-    const double *seconds = m->placed->dep_seconds;
-    uint32_t n = 0, *dep = m->dep;
-
-    if (!dep)
-        dep = m->target;
-    memcpy(dep, graph->out, graph->ndeps * sizeof *dep);
-    for (size_t i = 0; i < graph->nops; i++) {
-        uint32_t first = graph->out_start[i], end = graph->out_start[i + 1];
-        sort_deps(dep + first, end - first, seconds);
-        m->task[i].batch = n;
-        for (uint32_t j = first; j < end; j++) {
-            const struct graph_dep *d = &graph->dep[dep[j]];
-            double time = seconds[dep[j]];
-            m->target[j] = d->dst | (d->sync ? SYNC : 0);
-            m->task[d->dst].waiting += !d->sync;
-            if (j == first || time != m->batch[n - 1].seconds)
-                m->batch[n++] = (struct batch){time, m->target[j], 1};
-            else if (m->batch[n - 1].n++ == 1)
-                m->batch[n - 1].first = j - 1;
-        }
-    }
-    m->task[graph->nops].batch = n;
-}
-
-static int
-by_priority(const void *a, const void *b, void *context)
-{
-    const struct machine *m = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    double p = m->placed->priority[x], q = m->placed->priority[y];
-    double s = m->graph->op[x].compute, t = m->graph->op[y].compute;
-    if (isnan(p) != isnan(q))
-        return isnan(p) ? 1 : -1;
-    if (p != q && !isnan(p))
-        return p > q ? -1 : 1;
-    return s < t ? -1 : s > t;
-}
-
-/* Ops with a priority come first, the highest first; then those without one, the shortest
- * first. Ranks are counted along this order, and equal ops have equal ranks. */
-static void
-make_ranks(struct machine *m)
-{
-    uint32_t *order = m->ended; /* scratch: it is not in use yet */
-    double rank = 0;
-    for (uint32_t i = 0; i < m->graph->nops; i++) {
-        m->task[i].rank = m->graph->op[i].compute;
-        order[i] = i;
-    }
-    if (!m->placed->priority)
-        return;
-    qsort_r(order, m->graph->nops, sizeof *order, by_priority, m);
-    for (size_t i = 0; i < m->graph->nops; i++) {
-        rank += i > 0 && by_priority(&order[i - 1], &order[i], m) != 0;
-        m->task[order[i]].rank = rank;
-    }
-}
-
-/* Fills the arrays, and makes the ops ready that wait for nothing. The ready heaps of all
- * servers share one array: a server's part has room for all its ops. */
-static bool
-prepare(struct machine *m, struct rec_error *err)
-{
-    const struct graph *graph = m->graph;
-    size_t nops = graph->nops, ndeps = graph->ndeps;
-    uint32_t nservers = m->placed->nservers, next = 0;
-
-    m->task = calloc(nops + 1, sizeof *m->task);
-    m->batch = malloc((ndeps + 1) * sizeof *m->batch);
-    m->target = malloc((ndeps + 1) * sizeof *m->target);
-    m->server = calloc((size_t)nservers + 1, sizeof *m->server);
-    m->ready = malloc((nops + 1) * sizeof *m->ready);
-    m->dirty = malloc(((size_t)nservers + 1) * sizeof *m->dirty);
-    m->ended = malloc((nops + 1) * sizeof *m->ended);
-    if (m->observer)
-        m->dep = malloc((ndeps + 1) * sizeof *m->dep);
-    if (!m->task || !m->batch || !m->target || !m->server || !m->ready || !m->dirty ||
-        !m->ended || (m->observer && !m->dep))
-        return rec_fail_memory(err);
-    make_batches(m);
-    make_ranks(m);
-    m->ops_left = nops;
-    m->deps_left = ndeps;
-    for (size_t i = 0; i < nops; i++) {
-        struct task *task = &m->task[i];
-        task->remaining = graph->op[i].compute;
-        task->server = m->placed->server[i];
-        task->placed = m->placed->placed[i];
-        m->result->sequential += task->remaining;
-        m->server[task->server].first++;
-    }
-    for (uint32_t s = 0; s < nservers; s++) {
-        uint32_t count = m->server[s].first;
-        m->result->used += count > 0;
-        m->server[s].first = next;
-        m->server[s].running.op = NONE;
-        next += count;
-    }
-    for (uint32_t i = 0; i < nops; i++)
-        if (m->task[i].waiting == 0)
-            make_ready(m, i);
-    return true;
-}
-
-static void
-release(struct machine *m)
-{
-    event_queue_free(&m->ends);
-    event_queue_free(&m->arrivals);
-    free(m->task);
-    free(m->batch);
-    free(m->target);
-    free(m->dep);
-    free(m->server);
-    free(m->ready);
-    free(m->dirty);
-    free(m->ended);
-}
-
-static bool
-fail_overflow(const struct machine *m, struct rec_error *err)
-{
-    return rec_fail(err, REC_DATA,
-                    "graph '%s': the times of a step add up to more than a number holds",
-                    m->graph->id);
-}
-
-/* No event is left, but ops are: the graph has a cycle, or times are not finite. */
-static bool
-fail_deadlock(const struct machine *m, struct rec_error *err)
-{
-    struct rec_error why;
-    uint32_t *order = calloc(m->graph->nops + 1, sizeof *order);
-    bool ok;
-
-    if (!order)
-        return rec_fail_memory(err);
-    ok = graph_order(m->graph, order, &why);
-    free(order);
-    if (ok && (m->ends.n || m->arrivals.n))
-        return fail_overflow(m, err);
-    if (ok)
-        return rec_fail(err, REC_BUG, "graph '%s': the step stopped with %zu ops left",
-                        m->graph->id, m->ops_left);
-    return rec_fail(err, why.code, "deadlock with %zu of %zu ops left to run: %s",
-                    m->ops_left, m->graph->nops, why.text);
-}
-
-/* Starts a step at `time`: what takes no time has happened when it returns. */
-static bool
-start(struct machine *m, const struct sim_placed *placed,
-      const struct sim_observer *observer, double time, struct sim_step *step,
-      struct rec_error *err)
-{
-    *m = (struct machine){.placed = placed,
-                          .graph = placed->graph,
-                          .observer = observer,
-                          .result = step,
-                          .started = time,
-                          .now = time};
-    *step = (struct sim_step){0};
-    if (placed->graph->nops >= SYNC)
-        return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
-    return prepare(m, err) && (isfinite(step->sequential) || fail_overflow(m, err)) &&
-           settle(m, err);
-}
-
-static bool
-end(const struct machine *m, struct rec_error *err)
-{
-    m->result->seconds = m->now - m->started;
-    m->result->events = m->graph->nops + m->graph->ndeps;
-    return (!m->ops_left && !m->deps_left) || fail_deadlock(m, err);
-}
-
-bool
-sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
-         struct sim_step *step, struct rec_error *err)
-{
-    struct machine m;
-    bool ok = start(&m, placed, observer, 0, step, err) &&
-              advance(&m, (double)INFINITY, err) && end(&m, err);
-    release(&m);
-    return ok;
-}
-
-/* ---- piece by piece ------------------------------------------------------ */
-
-struct sim_stepping {
-    struct machine machine;
-    struct sim_placed placed;
-    struct sim_observer observer;
-    struct sim_step step;
-};
-
-struct sim_stepping *
-sim_stepping_new(const struct sim_placed *placed, const struct sim_observer *observer,
-                 double time, struct rec_error *err)
-{
-    struct sim_stepping *s = calloc(1, sizeof *s);
-    if (!s) {
-        rec_fail_memory(err);
-        return NULL;
-    }
-    s->placed = *placed;
-    if (observer)
-        s->observer = *observer;
-    if (start(&s->machine, &s->placed, observer ? &s->observer : NULL, time, &s->step,
-              err))
-        return s;
-    sim_stepping_free(s);
-    return NULL;
-}
-
-double
-sim_stepping_next(struct sim_stepping *s)
-{
-    return next_time(&s->machine);
-}
-
-bool
-sim_stepping_advance(struct sim_stepping *s, double time, struct rec_error *err)
-{
-    return advance(&s->machine, time, err);
-}
-
-bool
-sim_stepping_end(struct sim_stepping *s, struct sim_step *step, struct rec_error *err)
-{
-    bool ok = end(&s->machine, err);
-    *step = s->step;
-    return ok;
+    double elapsed = time - m->now;
+    if (m->nsending)
+        m->result->comm += elapsed;
+    if (m->nrunning)
+        m->result->comp += elapsed;
+    m->result->busy += m->nrunning * elapsed;
+    m->now = time;
 }
 
 void
-sim_stepping_free(struct sim_stepping *s)
+sim_machine_arrive(struct machine *m, uint64_t batch, double time)
 {
-    if (!s)
-        return;
-    release(&s->machine);
-    free(s);
+    pass_time(m, time);
+    land(m, batch);
 }
 
-/* ---- on a clock ---------------------------------------------------------- */
-
-static int
-model_take(void *self, struct event_clock *clock, const struct rec_reader *reader,
-           const struct rec *rec, struct rec_error *err)
+/* The time of the next arrival. If others let the courier's events happen, it is now when
+ * they have: the servers of what arrived have not chosen yet. */
+static inline double
+next_arrival(const struct machine *m, const struct sim_courier *courier, void *carrier)
 {
-    (void)self, (void)clock, (void)reader, (void)rec, (void)err;
-    return 0; /* a step reads no records */
+    if (m->drives)
+        return courier->next(carrier);
+    return m->ndirty ? m->now : (double)INFINITY;
 }
 
-static double
-model_next(void *self)
+double
+sim_machine_next(struct machine *m)
 {
-    return sim_stepping_next(self);
+    double end = next_end(m), arrival = next_arrival(m, m->courier, m->carrier);
+    return end < arrival ? end : arrival;
 }
 
-static bool
-model_advance(void *self, double time, struct rec_error *err)
+/* sim_machine_advance() by a courier that the compiler may know. */
+ALWAYS_INLINE static bool
+advance(struct machine *m, const struct sim_courier *courier, void *carrier, double until,
+        struct rec_error *err)
 {
-    return sim_stepping_advance(self, time, err);
+    for (;;) {
+        double end = next_end(m), arrival = next_arrival(m, courier, carrier);
+        double time = end < arrival ? end : arrival;
+        if (!(time <= until) || time == (double)INFINITY)
+            return true;
+        pass_time(m, time);
+        if (arrival == time && m->drives &&
+            !courier->advance(carrier, time, land, m, err))
+            return false;
+        while (m->ends.n && m->ends.event[0].time == time)
+            end_running(m, event_queue_pop(&m->ends));
+        if ((m->nended || m->ndirty) && !sim_machine_settle(m, err))
+            return false;
+    }
 }
 
-/* Nothing to do: the owner of the step calls sim_stepping_end(). */
-static bool
-model_end(void *self, double time, struct rec_error *err)
+/* The loop is there twice, once for sim_alone: its functions are inlined. Calls by
+ * pointers would cost 7 % of a step. */
+bool
+sim_machine_advance(struct machine *m, double until, struct rec_error *err)
 {
-    (void)self, (void)time, (void)err;
-    return true;
+    return m->courier == &sim_alone ? advance(m, &sim_alone, m, until, err)
+                                    : advance(m, m->courier, m->carrier, until, err);
 }
-
-const struct event_model sim_step_model = {"step",        model_take, model_next,
-                                           model_advance, model_end,  NULL};

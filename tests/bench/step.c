@@ -87,7 +87,11 @@ rate(const struct graph *graph, double *per_event)
     uint32_t *server = malloc((graph->nops + 1) * sizeof *server);
     uint32_t *placed = malloc((graph->nops + 1) * sizeof *placed);
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds), best = 1e9;
-    struct sim_placed input = {graph, SERVERS, server, placed, NULL, seconds};
+    struct sim_placed input = {.graph = graph,
+                               .nservers = SERVERS,
+                               .server = server,
+                               .placed = placed,
+                               .dep_seconds = seconds};
     struct graph_exchanges e;
     struct sim_step step;
 

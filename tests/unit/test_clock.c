@@ -77,7 +77,11 @@ test_clock(void **state)
                                 "op g 2 forward 3 0\ndep g 1 2 0\n");
     const uint32_t server[] = {0, 0}, turn[] = {0, 1};
     const double seconds[] = {0};
-    struct sim_placed placed = {&g, 1, server, turn, NULL, seconds};
+    struct sim_placed placed = {.graph = &g,
+                                .nservers = 1,
+                                .server = server,
+                                .placed = turn,
+                                .dep_seconds = seconds};
     struct rec_error err = {.text = ""};
     struct sim_stepping *s = sim_stepping_new(&placed, NULL, 1, &err);
     struct rec_reader *reader;

@@ -33,7 +33,12 @@ place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_st
     uint32_t server[MOST], placed[MOST];
     double priority[MOST], seconds[MOST * MOST] = {0};
     struct sim_observer observer = {see_run, NULL, NULL};
-    struct sim_placed on = {graph, servers, server, placed, priority, seconds};
+    struct sim_placed on = {.graph = graph,
+                            .nservers = servers,
+                            .server = server,
+                            .placed = placed,
+                            .priority = priority,
+                            .dep_seconds = seconds};
 
     for (uint32_t i = 0; i < MOST; i++)
         began[i] = ended[i] = NAN;

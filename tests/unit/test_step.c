@@ -55,12 +55,12 @@ static bool
 step(struct run *run, struct rec_error *err)
 {
     struct sim_observer observer = {see_run, see_send, run};
-    struct sim_placed placed = {&run->graph,
-                                run->nservers,
-                                run->server,
-                                run->placed,
-                                run->has_priority ? run->priority : NULL,
-                                run->seconds};
+    struct sim_placed placed = {.graph = &run->graph,
+                                .nservers = run->nservers,
+                                .server = run->server,
+                                .placed = run->placed,
+                                .priority = run->has_priority ? run->priority : NULL,
+                                .dep_seconds = run->seconds};
     struct sim_step plain;
     bool ok = sim_step(&placed, &observer, &run->step, err);
     assert_true(sim_step(&placed, NULL, &plain, err) == ok);

@@ -1,0 +1,103 @@
+/*
+ * lib/sim/private.h - the machine that simulates a training step.
+ *
+ *     prepare.c   fills it from a placed graph
+ *     step.c      lets events happen
+ *     stepping.c  the interface, and what is said of a deadlock
+ */
+#ifndef SIM_PRIVATE_H
+#define SIM_PRIVATE_H
+
+#include "rampipe/event.h"
+#include "rampipe/sim.h"
+
+#define NONE UINT32_MAX
+/* Marks a destination whose dep is a sync dep: the destination does not wait for it. */
+#define SYNC ((uint32_t)1 << 31)
+
+struct batch {
+    double key; /* that of its deps; 0: they arrive at once */
+    uint32_t
+        first;  /* n == 1: the destination itself; else index of the first in target[] */
+    uint32_t n; /* deps */
+};
+
+/* An op. */
+struct task {
+    double rank;      /* the lower rank runs first: compute, or the order of priorities */
+    double remaining; /* compute that is left, seconds */
+    uint32_t waiting; /* deps to it that have not arrived */
+    uint32_t server;
+    uint32_t placed; /* among equal ranks the higher one runs first */
+    uint32_t batch;  /* its first batch; they end where those of the next task begin */
+};
+
+struct ready {
+    double rank;
+    uint32_t placed, op;
+};
+
+struct server {
+    struct ready running; /* op NONE: nothing runs */
+    double started;       /* when that op was started last, seconds */
+    uint32_t version;     /* counts the ops stopped: an end of an older version is void */
+    uint32_t nready,
+        first;  /* a heap of ready ops: ready[first] to ready[first + nready - 1] */
+    bool dirty; /* it is in the list of servers that must choose anew */
+};
+
+struct machine {
+    const struct sim_placed *placed;
+    const struct graph *graph;
+    const struct sim_observer *observer;
+    struct sim_step *result;
+    struct event_queue ends; /* key: the server's version, the server (32 bits each) */
+    struct event_queue arrivals; /* of sim_alone; key: the batch */
+    double started, now;
+
+    const struct sim_courier *courier;
+    void *carrier;   /* its data */
+    uint64_t member; /* the upper half of the tokens of batches */
+    bool drives;     /* the machine lets the courier's events happen, not its owner */
+    /* For an observer who hears of flows when they arrive, per batch: */
+    uint32_t *first_dep; /* index of its first dep in dep[] */
+    double *left;        /* when it left, seconds */
+    bool foretold;       /* an observer hears of flows when they leave */
+    size_t nsending;     /* batches on the way */
+
+    struct task *task;
+    struct batch *batch;
+    uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
+    uint32_t *dep;    /* the deps in the same order; NULL: nobody asks for them */
+
+    struct server *server;
+    struct ready *ready;
+    uint32_t *dirty; /* servers that must choose anew */
+    uint32_t ndirty;
+    uint32_t *ended; /* ops that ended at this instant, whose deps have not left yet */
+    uint32_t nended;
+    uint32_t nrunning;
+    size_t ops_left, deps_left;
+};
+
+/** The courier of a step that has none: a dep takes its own time, whatever else is sent.
+ * Its data is the machine. */
+extern const struct sim_courier sim_alone;
+
+/** Fills the arrays, and makes the ops ready that wait for nothing. */
+bool sim_machine_prepare(struct machine *m, struct rec_error *err) REC_MUST_CHECK;
+void sim_machine_release(struct machine *m);
+/** An op whose deps have arrived waits for its server. */
+void sim_machine_ready(struct machine *m, uint32_t op);
+/** A batch arrives at `time`, before which nothing else happens. */
+void sim_machine_arrive(struct machine *m, uint64_t batch, double time);
+/** Lets everything happen at this instant that takes no time, until nothing more does:
+ * deps leave ended ops, and servers choose, which may end more ops. */
+bool sim_machine_settle(struct machine *m, struct rec_error *err) REC_MUST_CHECK;
+/** The time of the next event, seconds; INFINITY: there is none. */
+double sim_machine_next(struct machine *m);
+/** Lets all events up to and at `until` happen. */
+bool sim_machine_advance(struct machine *m, double until,
+                         struct rec_error *err) REC_MUST_CHECK;
+
+#endif
