@@ -40,6 +40,7 @@ write_run(void *context, uint32_t op, double start, double end)
 {
     const struct timeline *t = context;
     const struct graph_op *which = &t->job->layout->where.graph->op[op];
+    const char *lane = graph_layout_lane_name(&t->job->layout->where, op);
     enum graph_pass pass = which->pass;
     rec_begin(t->writer, "run");
     rec_str_field(t->writer, t->job->job.id);
@@ -49,6 +50,8 @@ write_run(void *context, uint32_t op, double start, double end)
     rec_num_field(t->writer, t->job->start + end);
     if (pass != GRAPH_TASK)
         rec_text_key(t->writer, "pass", pass == GRAPH_FORWARD ? "forward" : "backward");
+    if (lane)
+        rec_text_key(t->writer, "lane", lane);
     pass_op_key(t->writer, which, "type");
     pass_op_key(t->writer, which, "label");
     rec_end(t->writer);
@@ -80,7 +83,8 @@ write_timeline(void *context, const struct sim_done *done, const struct net *net
 {
     struct cli *cli = context;
     struct timeline timeline = {cli->writer, done, net, servers};
-    struct sim_observer observer = {write_run, write_send, &timeline};
+    struct sim_observer observer = {
+        .run = write_run, .send = write_send, .context = &timeline};
     struct sim_cost again;
     return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
 }
@@ -100,6 +104,7 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     struct rec_writer *w = cli->writer;
     const struct sim_layout *layout = done->layout;
     const struct sim_step *step = &done->cost->step;
+    uint32_t slot;
 
     (void)err;
     rec_begin(w, "done");
@@ -121,7 +126,7 @@ write_done(void *context, const struct sim_done *done, struct rec_error *err)
     rec_uint_key(w, "collectives", done->cost->traffic.collectives);
     rec_num_key(w, "deadline", done->job.deadline);
     rec_num_key(w, "memory", layout->memory_sum);
-    rec_num_key(w, "peak_memory", layout->memory);
+    rec_num_key(w, "peak_memory", sim_layout_peak(layout, done->cost, &slot));
     rec_num_key(w, "op_memory", layout->op_memory);
     rec_num_key(w, "dep_bytes", layout->dep_bytes);
     rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
