@@ -1,5 +1,5 @@
 /* Names of objects in their normal form, and the words of commands. */
-#include "private.h"
+#include "rampipe/task.h"
 
 /* The length of `text` without its last component, "a/b/" of "a/b/c/"; it ends in /. */
 static size_t

@@ -12,7 +12,7 @@ FLOORS = [
     ["cli", "event", "graph", "metrics", "spot", "device", "database"],
     ["input", "net", "chakra", "onnx"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
-    ["learn"],
+    ["learn", "run"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # What a file must use of a room whose header it includes.

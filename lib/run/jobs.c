@@ -10,7 +10,7 @@
  * ended, and is cancelled then: later jobs wait for its end only, and take it as a sign
  * that those jobs have ended as well.
  */
-#include "run_jobs.h"
+#include "jobs.h"
 
 #include <dirent.h>
 #include <errno.h>

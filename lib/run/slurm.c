@@ -1,6 +1,8 @@
 /* Making and running the commands of Slurm: sbatch, squeue, scancel, srun. */
 #include "slurm.h"
 
+#include "rampipe/task.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,8 +1,8 @@
 /* Slurm's commands, which both ways to run tasks with Slurm use. */
-#ifndef RAMPIPE_TASK_SLURM_H
-#define RAMPIPE_TASK_SLURM_H
+#ifndef RAMPIPE_RUN_SLURM_H
+#define RAMPIPE_RUN_SLURM_H
 
-#include "rampipe/task.h"
+#include "rampipe/record.h"
 
 #include <signal.h>
 #include <sys/types.h>

@@ -4,7 +4,7 @@
  * full disk or a closed pipe. A signal is passed to the runner by scancel, and the runner
  * ends its tasks in its own way; srun itself would send them SIGKILL.
  */
-#include "run.h"
+#include "private.h"
 #include "slurm.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ follow(struct allocation *a)
 
 static bool
 make_command(struct slurm_words *words, const char *name,
-             const struct task_slurm_options *options, char *const runner[],
+             const struct run_slurm_options *options, char *const runner[],
              struct rec_error *err)
 {
     if (!slurm_split(words, "srun --quiet --nodes=1 --ntasks=1", err) ||
@@ -131,8 +131,8 @@ judge(const struct allocation *a, int status, struct rec_error *err)
 }
 
 bool
-task_run_slurm(const struct task_slurm_options *options, char *const runner[],
-               int *exit_status, int *signal_number, struct rec_error *err)
+run_in_slurm(const struct run_slurm_options *options, char *const runner[],
+             int *exit_status, int *signal_number, struct rec_error *err)
 {
     struct allocation a = {.pool = {.events = -1}, .output = -1};
     struct slurm_words words = {0};

@@ -1,9 +1,9 @@
-/* The declarations that the files of tasks as jobs of Slurm share: run_submit.c submits
- * jobs, run_jobs.c follows them and takes their results. */
-#ifndef RAMPIPE_TASK_RUN_JOBS_H
-#define RAMPIPE_TASK_RUN_JOBS_H
+/* The declarations that the files of tasks as jobs of Slurm share: submit.c submits jobs,
+ * jobs.c follows them and takes their results. */
+#ifndef RAMPIPE_RUN_JOBS_H
+#define RAMPIPE_RUN_JOBS_H
 
-#include "run.h"
+#include "private.h"
 #include "slurm.h"
 
 enum { PATH = 64 /* bytes of a path in the folder */ };

@@ -4,7 +4,7 @@
  * tasks are in memory. posix_spawn() works like that, too, but cannot set the
  * parent-death signal, by which a task ends when its runner is killed.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>

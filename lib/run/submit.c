@@ -3,7 +3,7 @@
  * job runs this program on it: so timeouts, retries and streams are as in a local run.
  * Slurm gets the resources of the task and the jobs that it waits for.
  */
-#include "run_jobs.h"
+#include "jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ add_dependencies(struct run *run, uint32_t task)
 static double
 longest(const struct run *run, const struct run_task *t)
 {
-    const struct task_run_options *o = run->options;
+    const struct run_options *o = run->options;
     double retries = (double)(t->retries == TASK_NOT_GIVEN ? o->retries : t->retries),
            seconds =
                (t->timeout + o->grace) * (retries + 1) + o->backoff * (exp2(retries) - 1);
@@ -137,7 +137,7 @@ add_resources(struct run *run, uint32_t task)
            (minutes <= 0 || slurm_add(words, run->err, "--time=%.0f", minutes)) &&
            add_dependencies(run, task) &&
            /* A task that it needs has failed: its job never starts, but later jobs wait
-            * for it in place of the jobs that it waits for (run_jobs.c). */
+            * for it in place of the jobs that it waits for (jobs.c). */
            (t->cause == REC_NONE || slurm_add(words, run->err, "--hold"));
 }
 
@@ -145,7 +145,7 @@ add_resources(struct run *run, uint32_t task)
 static bool
 add_runner(struct run *run, uint32_t task)
 {
-    const struct task_run_options *o = run->options;
+    const struct run_options *o = run->options;
     struct slurm_words *words = &run->jobs->words;
     const char *folder = run->jobs->folder;
     char backoff[REC_NUM_MAX], grace[REC_NUM_MAX];

@@ -6,7 +6,7 @@
  * (critical-path list scheduling). Each edge is looked at once when a task ends, so all
  * of a run takes O(edges + tasks * log(tasks)).
  */
-#include "run.h"
+#include "private.h"
 
 #include <stdlib.h>
 

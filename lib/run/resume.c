@@ -15,7 +15,7 @@
  * Words: a turn is one begin of a task, or a change from outside (struct run_turn).
  * `source`: the tasks of the list that write a name before a task reads it.
  */
-#include "run.h"
+#include "private.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
