@@ -85,6 +85,10 @@ void task_check_free(struct task_check *check);
  */
 bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
 
+/** Do two normalised names overlap: are they the same object, or is one a folder (dir/)
+ * and the other below it? */
+bool task_overlap(const char *a, const char *b);
+
 /** The ID in @ID.stdout, @ID.stderr or @ID.result, as a part of `name`; *kind: the part
  * behind the dot. {NULL}: it is another name. */
 struct rec_str task_output(const char *name, const char **kind);

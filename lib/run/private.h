@@ -9,7 +9,7 @@
  *     jobs.c, submit.c                         tasks as jobs of Slurm
  *     slurm.c, allocation.c                    commands of Slurm; an allocation of it
  *     log.c      writing the log               journal.c  reading the log
- *     resume.c   which tasks of an earlier run must run again
+ *     resume.c, given.c, turns.c               which tasks of an earlier run run again
  *     alive.c    processes that outlived the runner that had started them
  *     files.c    the state of files            lists.c    lists of writers
  */
@@ -450,8 +450,6 @@ bool run_socket_send(int socket, const char *bytes, size_t n,
                      size_t *sent) REC_MUST_CHECK;
 
 /* ---- graph.c ---- */
-/* Is `b` the object `a`, or does it lie below the folder `a`? */
-bool run_name_covers(const char *a, const char *b);
 /* Adds a task. `line` is its record; `arrival` is when it was read, as run_now(). */
 bool run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str line,
                    double arrival, struct rec_error *err) REC_MUST_CHECK;

@@ -10,60 +10,14 @@
  * A task that runs again must find its inputs as the list says. If somebody else has
  * overwritten one since, the tasks that write it in the list run again, too. If no task
  * of the list writes it, the input is lost, and the run is refused; except for a file
- * that did not exist before the run, which is simply removed.
- *
- * Words: a turn is one begin of a task, or a change from outside (struct run_turn).
- * `source`: the tasks of the list that write a name before a task reads it.
+ * that did not exist before the run, which is simply removed (given.c).
  */
-#include "private.h"
+#include "turns.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-/* A name that a task reads or writes, and the tasks that wrote it before in the list. */
-struct name {
-    const char *text;
-    bool below; /* it stands for everything below a folder */
-    struct run_list source;
-};
-
-/* Name number i of a task; the names that it reads come first, then those it writes. */
-static struct name
-name_of(const struct run *run, uint32_t task, uint32_t i)
-{
-    size_t at = run->access.task[task].name + i;
-    const char *text = run->access.name[at];
-    return (struct name){text, *text != '@' && text[strlen(text) - 1] == '/',
-                         run_lists_get(&run->access.source, at)};
-}
 
 /* ---- turns --------------------------------------------------------------- */
-
-/* The task of the list with the id of the task whose turn it was, even if its record has
- * changed since. REC_NONE: a change from outside, or no such task. */
-static uint32_t
-task_of(const struct run *run, uint32_t turn)
-{
-    uint32_t logged = run->log.turn[turn].logged;
-    return logged == REC_NONE
-               ? REC_NONE
-               : rec_map_get(&run->ids, rec_str(run->log.logged[logged].id));
-}
-
-static bool
-is_change(const struct run *run, uint32_t turn)
-{
-    return run->log.turn[turn].logged == REC_NONE;
-}
-
-/* Was it the turn of a task that is not in the list? Unknown, thus false, as long as the
- * input has not ended: the task may still come. */
-static bool
-is_stranger(const struct run *run, uint32_t turn)
-{
-    return run->ended && !is_change(run, turn) && task_of(run, turn) == REC_NONE;
-}
 
 /* The last turn of a task; REC_NONE: it has had none. */
 static uint32_t
@@ -75,125 +29,15 @@ turn_of(const struct run *run, uint32_t task)
 
 /* Was it the last turn of one of the tasks that write this name before it is read? */
 static bool
-is_turn_of_any(const struct run *run, uint32_t turn, const struct name *name)
+is_turn_of_any(const struct run *run, uint32_t turn, const struct run_name *name)
 {
-    uint32_t task = task_of(run, turn);
+    uint32_t task = run_turn_task(run, turn);
     return task != REC_NONE && turn_of(run, task) == turn &&
            run_list_has(name->source, task);
 }
 
-static bool
-overlap(const char *a, const char *b)
-{
-    return run_name_covers(a, b) || run_name_covers(b, a);
-}
-
-/* Did a turn write something that overlaps `name` and that the task writes, too? */
-static bool
-writes_the_same(const struct run *run, uint32_t turn, const char *name, uint32_t task)
-{
-    const struct run_access *a = &run->access.task[task];
-    for (const char *write = run->log.turn[turn].writes; *write;
-         write += strlen(write) + 1)
-        for (size_t i = 0; overlap(write, name) && i < a->nwrites; i++)
-            if (overlap(write, run->access.name[a->name + a->nreads + i]))
-                return true;
-    return false;
-}
-
-/* The turns that wrote what a name holds now. */
-static bool
-find_last(const struct run *run, const char *name, const struct task_edge **turns,
-          size_t *n)
-{
-    return run_journal_last(&run->log, name, turns, n, run->err);
-}
-
-/* Does any task of the list write this name? Assumed while the input has not ended. */
-static bool
-find_writer(const struct run *run, const char *name, bool *any)
-{
-    const struct task_edge *tasks;
-    size_t n;
-    if (!task_hazards_writers(run->hazards, name, &tasks, &n, run->err))
-        return false;
-    *any = n > 0 || !run->ended;
-    return true;
-}
-
-/* ---- files --------------------------------------------------------------- */
-
-/* Takes a file as it is now for the right one, and logs that. `same`: it is as its
- * readers found it, so that they need not run again. */
-static bool
-take_as_given(struct run *run, const char *name, bool same, const struct run_look *look)
-{
-    struct run_log *log = &run->log;
-    struct run_file *file;
-    struct rec_text text;
-    char *line;
-    bool ok;
-    if (!rec_text_open(&text, run->err))
-        return false;
-    run_look_write(text.out, name, "-", true, look);
-    line = rec_text_close(&text, run->err);
-    ok = line && run_log_line(log, (struct rec_str){line, text.used}, run->err) &&
-         (look->state == RUN_TREE || run_journal_change(log, name, same, run->err));
-    free(line);
-    if (!ok || !(file = run_log_file_of(log, name, run->err)))
-        return false;
-    *file = (struct run_file){.name = file->name,
-                              .look = *look,
-                              .turn = (uint32_t)log->nturns,
-                              .seen = true,
-                              .fresh = true,
-                              .there = look->state != RUN_NONE};
-    return true;
-}
-
-/* Compares all files of the log with their last state there. Each one that differs gets a
- * turn: somebody outside the run has changed it. */
-static bool
-verify_files(struct run *run)
-{
-    struct run_log *log = &run->log;
-    for (size_t i = 0, n = log->nfiles; i < n; i++) {
-        struct run_file *file = &log->file[i];
-        const struct task_edge *turns;
-        const struct run_turn *last = NULL;
-        struct run_look now;
-        size_t nturns;
-        bool known, same, changed;
-        if (!file->seen)
-            continue;
-        if (file->look.state == RUN_TREE) {
-            if (!run_look_below(run, file->name, &now) ||
-                (!run_look_same(&file->look, &now) &&
-                 !take_as_given(run, file->name, false, &now)))
-                return false;
-            continue;
-        }
-        run_look_at(file->name, log->content, &now);
-        if (!find_last(run, file->name, &turns, &nturns))
-            return false;
-        if (nturns > 0)
-            last = &log->turn[turns[nturns - 1].src];
-        /* is that state newer than the last turn that wrote the file? */
-        known = nturns == 0 || turns[nturns - 1].src < file->turn;
-        same = run_look_same(&file->look, &now);
-        /* A task was killed before it changed the file that was there: the file is still
-         * the one that its readers found, and its turn is undone by a `same` one. */
-        changed = known ? !same
-                        : same && !file->ours && nturns == 1 && !last->finished &&
-                              last->logged != REC_NONE;
-        if (changed && !take_as_given(run, file->name, same, &now))
-            return false;
-    }
-    return true;
-}
-
 /* Has a file that a task wrote in this turn been lost? If the log has a later state,
- * verify_files() has compared it. Otherwise only its existence can be checked. */
+ * run_verify_files() has compared it. Otherwise only its existence can be checked. */
 static bool
 is_gone(const struct run *run, const char *name, uint32_t turn)
 {
@@ -210,16 +54,17 @@ is_gone(const struct run *run, const char *name, uint32_t turn)
  * tasks of the list write that object? Then it was read too early or too late, and not
  * as the list says. */
 static bool
-find_remade(const struct run *run, uint32_t turn, const struct name *name, bool *remade)
+find_remade(const struct run *run, uint32_t turn, const struct run_name *name,
+            bool *remade)
 {
     *remade = false;
-    if (is_change(run, turn) ||
-        !(is_stranger(run, turn) || task_of(run, turn) != REC_NONE))
+    if (run_turn_is_change(run, turn) ||
+        !(run_turn_is_stranger(run, turn) || run_turn_task(run, turn) != REC_NONE))
         return true;
     for (const char *write = run->log.turn[turn].writes; !*remade && *write;
          write += strlen(write) + 1)
-        if (overlap(write, name->text) &&
-            !find_writer(run, name->below ? write : name->text, remade))
+        if (task_overlap(write, name->text) &&
+            !run_find_writer(run, name->below ? write : name->text, remade))
             return false;
     return true;
 }
@@ -228,7 +73,7 @@ find_remade(const struct run *run, uint32_t turn, const struct name *name, bool 
  * turns? `then`: the turns that had written it. Other turns are allowed only where they
  * wrote objects that the list does not write. */
 static bool
-check_sources(const struct run *run, const struct name *name, struct run_list then,
+check_sources(const struct run *run, const struct run_name *name, struct run_list then,
               bool *right)
 {
     *right = true;
@@ -244,8 +89,8 @@ check_sources(const struct run *run, const struct name *name, struct run_list th
             return false;
         *right = !remade && (name->below || name->source.n == 0);
         for (uint32_t k = 0; k < name->source.n; k++)
-            *right = *right && !writes_the_same(run, then.value[i], name->text,
-                                                name->source.value[k]);
+            *right = *right && !run_turn_writes_same(run, then.value[i], name->text,
+                                                     name->source.value[k]);
     }
     return true;
 }
@@ -254,7 +99,7 @@ check_sources(const struct run *run, const struct name *name, struct run_list th
  * the name when it began. Turns since then matter only if they are not its sources: those
  * are put right, or run again, by themselves. */
 static bool
-check_read(const struct run *run, uint32_t task, const struct name *name,
+check_read(const struct run *run, uint32_t task, const struct run_name *name,
            struct run_list then, bool *right)
 {
     uint32_t at =
@@ -268,14 +113,14 @@ check_read(const struct run *run, uint32_t task, const struct name *name,
         *right = false; /* a file of the folder that no task makes has changed since */
     if (!*right)
         return true;
-    if (!find_writer(run, name->text, &written) ||
-        !find_last(run, name->text, &now, &nnow))
+    if (!run_find_writer(run, name->text, &written) ||
+        !run_find_last(run, name->text, &now, &nnow))
         return false;
     for (size_t i = 0; i < nnow; i++) {
         uint32_t turn = now[i].src;
         if (run_list_has(then, turn) || turn < turn_of(run, task))
             continue;
-        if (is_change(run, turn)
+        if (run_turn_is_change(run, turn)
                 ? !run->log.turn[turn].same && (name->source.n == 0 || name->below)
                 : name->source.n == 0 && !written && run->log.turn[turn].finished)
             *right = false;
@@ -285,7 +130,8 @@ check_read(const struct run *run, uint32_t task, const struct name *name,
 
 /* If a task is the last one of the list to write a name: is that still as it left it? */
 static bool
-check_write(const struct run *run, uint32_t task, const struct name *name, bool *right)
+check_write(const struct run *run, uint32_t task, const struct run_name *name,
+            bool *right)
 {
     uint32_t own = turn_of(run, task);
     const struct task_edge *last;
@@ -298,16 +144,16 @@ check_write(const struct run *run, uint32_t task, const struct name *name, bool 
         found = found || last[i].src == task;
     if (!found)
         return true;
-    if (!find_last(run, name->text, &last, &n))
+    if (!run_find_last(run, name->text, &last, &n))
         return false;
     found = false;
     for (size_t i = 0; i < n; i++) {
         found = found || last[i].src == own;
-        others =
-            others || (last[i].src > own &&
-                       (is_stranger(run, last[i].src) ||
-                        (!name->below && (run->ended || is_change(run, last[i].src) ||
-                                          task_of(run, last[i].src) != REC_NONE))));
+        others = others ||
+                 (last[i].src > own &&
+                  (run_turn_is_stranger(run, last[i].src) ||
+                   (!name->below && (run->ended || run_turn_is_change(run, last[i].src) ||
+                                     run_turn_task(run, last[i].src) != REC_NONE))));
     }
     if (!run->ended && !found && !others) /* the task that wrote it may still come */
         return true;
@@ -325,12 +171,12 @@ check_task(const struct run *run, uint32_t task, bool *right)
     size_t source = log->logged[run->graph.task[task].logged].source;
     *right = true;
     for (uint32_t i = 0; *right && i < a->nreads; i++) {
-        struct name name = name_of(run, task, i);
+        struct run_name name = run_name_of(run, task, i);
         if (!check_read(run, task, &name, run_lists_get(&log->source, source + i), right))
             return false;
     }
     for (uint32_t i = 0; *right && i < a->nwrites; i++) {
-        struct name name = name_of(run, task, a->nreads + i);
+        struct run_name name = run_name_of(run, task, a->nreads + i);
         if (!check_write(run, task, &name, right))
             return false;
     }
@@ -348,7 +194,7 @@ is_there(const struct run *run, uint32_t task, const char *name, struct run_list
     uint32_t turn = turn_of(run, task);
     bool there = run_list_has(last, turn);
     for (uint32_t i = others.n; there && i-- > 0 && others.value[i] > turn;)
-        there = !writes_the_same(run, others.value[i], name, task);
+        there = !run_turn_writes_same(run, others.value[i], name, task);
     return there;
 }
 
@@ -366,7 +212,7 @@ run_again(struct run *run, uint32_t task, size_t *n)
  * more runs again. That is impossible for a task in front of a fence that has been
  * passed: all that came after it would have to run again as well. */
 static bool
-renew_sources(struct run *run, uint32_t task, const struct name *name,
+renew_sources(struct run *run, uint32_t task, const struct run_name *name,
               struct run_list last, struct run_list others, size_t *n)
 {
     for (uint32_t k = 0; k < name->source.n; k++) {
@@ -395,13 +241,13 @@ renew_inputs(struct run *run, uint32_t task, size_t *n)
     const struct run_access *a = &run->access.task[task];
     bool ok = true;
     for (uint32_t i = 0; ok && i < a->nreads; i++) {
-        struct name name = name_of(run, task, i);
+        struct run_name name = run_name_of(run, task, i);
         const struct task_edge *now;
         uint32_t *last, nothers = 0;
         size_t nlast;
         if (name.source.n == 0)
             continue;
-        if (!find_last(run, name.text, &now, &nlast))
+        if (!run_find_last(run, name.text, &now, &nlast))
             return false;
         if (!(last = malloc((2 * nlast + 1) * sizeof *last)))
             return rec_fail_memory(run->err);
@@ -475,142 +321,21 @@ choose(struct run *run)
     return true;
 }
 
-/* ---- what is lost ----------------------------------------------------------- */
-
-/* A task reads a file that no earlier task of the list makes, but that a task has
- * changed. If the file did not exist before the run it is removed. Otherwise it is lost,
- * unless --again-in-place takes it as it is, which is logged. The same holds for an
- * object @NAME, of which nothing can be known. `half`: the task that wrote it did not
- * end. `act`: false only checks, so that nothing is removed before it is sure that the
- * run is not refused. */
-static bool
-give_back(struct run *run, uint32_t task, const char *name, bool half, bool act)
-{
-    struct run_log *log = &run->log;
-    uint32_t at = rec_map_get(&log->names, rec_str(name));
-    bool file = *name != '@', known = at != REC_NONE && name[strlen(name) - 1] != '/';
-    struct run_look look;
-    struct stat status;
-    if (file && (half ? lstat(name, &status) != 0 : known && !log->file[at].there)) {
-        if (!half && act && lstat(name, &status) == 0 && !S_ISDIR(status.st_mode))
-            unlink(name);
-    } else if (!run->options->again) {
-        const char *id = run->graph.task[task].id;
-        run->tally->lost = true;
-        return half ? rec_fail(
-                          run->err, REC_DATA,
-                          "%s: task '%s' reads '%s', which may be half written: the task "
-                          "that was writing it did not end, and does not write it in the "
-                          "present list: remove it, or give it its right content",
-                          log->path, id, name)
-                    : rec_fail(
-                          run->err, REC_DATA,
-                          "%s: task '%s' must run again, but a task has changed '%s', "
-                          "which it reads and which no earlier task makes: put it back "
-                          "as it was before the run",
-                          log->path, id, name);
-    }
-    if (!act)
-        return true;
-    run_look_at(name, log->content, &look);
-    return take_as_given(run, name, false, &look);
-}
-
-/* Looks at all names of a turn that wrote what a task reads, although the list does not
- * say so, and gives back those that are not as they should be. The output of a task that
- * finished and that the list no longer has counts as a file from outside. */
-static bool
-give_back_turn(struct run *run, uint32_t task, const struct name *name, uint32_t turn,
-               bool act)
-{
-    bool finished = run->log.turn[turn].finished, stays = run->graph.task[task].finished;
-    for (const char *write = run->log.turn[turn].writes; *write;
-         write += strlen(write) + 1) {
-        const char *what = name->below ? write : name->text;
-        bool made = false, written, other;
-        if (!overlap(write, name->text) || (*write == '@' && name->below))
-            continue;
-        for (uint32_t k = 0; k < name->source.n && !made; k++)
-            made = writes_the_same(run, turn, what, name->source.value[k]);
-        if (!find_writer(run, what, &written))
-            return false;
-        other = is_stranger(run, turn) || !written;
-        if (made || (stays && (finished || !other)) || (finished && !written))
-            continue;
-        if (!give_back(run, task, what, other && !finished, act))
-            return false;
-        if (!name->below)
-            return true;
-    }
-    return true;
-}
-
-/* Checks the names that a task reads and that no earlier task makes, and the folders that
- * it reads: are they as before the run? `act`: makes them so. */
-static bool
-check_given(struct run *run, uint32_t task, bool act)
-{
-    const struct run_access *a = &run->access.task[task];
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < a->nreads; i++) {
-        struct name name = name_of(run, task, i);
-        const struct task_edge *now;
-        uint32_t *turn;
-        size_t n;
-        if (name.source.n > 0 && !name.below)
-            continue;
-        if (!find_last(run, name.text, &now, &n))
-            return false;
-        /* a copy: acting adds turns, which makes `now` invalid */
-        if (!(turn = calloc(n + 1, sizeof *turn)))
-            return rec_fail_memory(run->err);
-        for (size_t k = 0; k < n; k++)
-            turn[k] = now[k].src;
-        for (size_t k = 0; ok && k < n; k++)
-            if (!is_change(run, turn[k]) &&
-                !run_list_has(name.source, task_of(run, turn[k])))
-                ok = give_back_turn(run, task, &name, turn[k], act);
-        free(turn);
-    }
-    return ok;
-}
-
-/* A file that a task wrote which is not in the list, or no longer writes it, counts as a
- * file that was there before the run: it must not be removed. */
-static void
-keep_of_others(struct run *run)
-{
-    struct run_log *log = &run->log;
-    for (uint32_t i = 0; i < log->nturns; i++) {
-        uint32_t task = task_of(run, i);
-        const struct run_access *a = task == REC_NONE ? NULL : &run->access.task[task];
-        for (const char *write = log->turn[i].writes; !is_change(run, i) && *write;
-             write += strlen(write) + 1) {
-            uint32_t at = rec_map_get(&log->names, rec_str(write));
-            bool own = a == NULL && !run->ended;
-            for (size_t k = 0; a && !own && k < a->nwrites; k++)
-                own = strcmp(run->access.name[a->name + a->nreads + k], write) == 0;
-            if (at != REC_NONE && !own)
-                log->file[at].there = true;
-        }
-    }
-}
-
 /* Called at each fence and at the end. At the end, tasks in front of fences are checked
  * once more: what was unknown then, for the list was not whole, is known now. */
 bool
 run_resume(struct run *run)
 {
     struct run_graph *graph = &run->graph;
-    if (!run->verified && !verify_files(run))
+    if (!run->verified && !run_verify_files(run))
         return false;
     run->verified = true;
     if (!choose(run))
         return false;
-    keep_of_others(run);
+    run_keep_of_others(run);
     for (int act = 0; act < 2; act++)
         for (size_t i = run->resumed; i < graph->n; i++)
-            if (!check_given(run, (uint32_t)i, act))
+            if (!run_check_given(run, (uint32_t)i, act))
                 return false;
     for (size_t i = 0; run->ended && i < run->resumed; i++) {
         bool right = true;

@@ -57,6 +57,21 @@ task_normalise(char *text, struct rec_str name)
     return true;
 }
 
+/* Is `b` the object `a`, or does it lie below the folder `a`? */
+static bool
+covers(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    return strcmp(a, b) == 0 || (strcmp(a, "./") == 0 && *b != '/' && *b != '@') ||
+           (*a != '@' && n > 0 && a[n - 1] == '/' && strncmp(a, b, n) == 0);
+}
+
+bool
+task_overlap(const char *a, const char *b)
+{
+    return covers(a, b) || covers(b, a);
+}
+
 struct rec_str
 task_output(const char *name, const char **kind)
 {
