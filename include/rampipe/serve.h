@@ -79,12 +79,15 @@ struct serve_config {
     struct serve_place place;
 };
 
+struct serve_station_kind;
+
 struct serve_stage {
     const char *name;
     uint32_t model; /* index of its name; REC_NONE: none */
     struct serve_config config;
     struct serve_place place;
     /* once sealed: */
+    const struct serve_station_kind *kind; /* what its station does; NULL: no model */
     uint32_t rank;               /* the stage's index in `order` of the pipeline */
     uint32_t first_edge, nedges; /* the edges that leave it: their range in `out` */
     uint32_t parents;            /* number of edges that lead to it */

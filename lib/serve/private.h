@@ -29,6 +29,10 @@ struct serve_trail {
     size_t nbatches, room, nmembers, member_room;
 };
 
+/* What a station does in a simulation: it serves queries; it plays back the batches of an
+ * earlier simulation; or nothing, and queries do not come to it. */
+enum serve_mode { SERVE_RUNS, SERVE_PLAYS, SERVE_IS_ABSENT };
+
 /* Makes a new simulation simulate only `stage`. `watch` hears of each of its batches that
  * is done; if it returns false, the simulation ends. */
 void serve_sim_only(struct serve_sim *sim, uint32_t stage,
