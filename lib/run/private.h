@@ -589,8 +589,6 @@ int run_launch(struct run_launch *launch, const struct run_task *task,
                int *why, struct rec_error *err) REC_MUST_CHECK;
 /* Opens a file that started processes do not inherit. -1: errno. */
 int run_open_file(const char *path, int flags);
-/* Opens a file without a name, for the output of a process. -1: errno. */
-int run_open_nameless(void);
 /* The path LOGS/ID.KIND, owned by the caller. NULL: out of memory. */
 char *run_log_file(const char *logs, const char *id, const char *kind);
 
