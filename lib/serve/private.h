@@ -13,6 +13,17 @@
 bool serve_add_edge(struct serve_pipeline *pipeline, struct serve_edge edge,
                     struct rec_error *err) REC_MUST_CHECK;
 
+/* The largest batch of a profile. */
+uint64_t serve_largest(const struct serve_profile *profile);
+/* Reads a config record with time=, for a sealed pipeline. Only REPLICAS and BATCH may
+ * differ from the stage's first config. */
+bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
+                       const struct rec *rec, struct serve_change *change,
+                       struct rec_error *err) REC_MUST_CHECK;
+/* A query or change is at `time` (seconds). False: *err, time runs backwards. */
+bool serve_order_time(struct serve_order *order, const struct rec_reader *reader,
+                      double time, struct rec_error *err) REC_MUST_CHECK;
+
 /* A branch of a query, which waits at a stage or is in one of its batches. */
 struct serve_token {
     uint32_t query;  /* index; in a simulation of one stage, its number in the sample */

@@ -1,5 +1,6 @@
 /* A run: a simulation, and perhaps a tuner, driven by the records of a pipeline and of
- * its queries. As a model (rampipe/sim.h) it shares a clock with others. */
+ * its queries. As a model (rampipe/event.h) it shares a clock with others. */
+#include "private.h"
 #include "tuner.h"
 
 #include <math.h>
