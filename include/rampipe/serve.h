@@ -320,7 +320,8 @@ bool serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                       struct rec_error *err) REC_MUST_CHECK;
 /** The time of the next event, seconds; INFINITY: there is none. */
 double serve_sim_next(const struct serve_sim *sim);
-/** Lets all events up to and at `time` happen. */
+/** Lets all events up to and at `time` happen. REC_BUG: `time` is INFINITY, and not all
+ * queries have left the pipeline. */
 bool serve_sim_advance(struct serve_sim *sim, double time,
                        struct rec_error *err) REC_MUST_CHECK;
 /** The time of the first query, and that of the last event, seconds; NAN: no query

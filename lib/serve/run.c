@@ -211,6 +211,9 @@ model_end(void *self, double time, struct rec_error *err)
     (void)time;
     if (run->tuner && !pay_starting(run, err))
         return false;
+    if (run->sim && isinf(serve_sim_next(run->sim)) &&
+        !serve_sim_advance(run->sim, INFINITY, err))
+        return false;
     for (uint32_t s = 0; run->sim && run->sink.served && s < p->nstages; s++) {
         const struct serve_stage *stage = &p->stage[s];
         struct serve_served served = {.stage = stage, .config = &stage->config};

@@ -194,6 +194,17 @@ serve_sim_next(const struct serve_sim *sim)
     return sim->events.n > 0 ? sim->events.event[0].time : (double)INFINITY;
 }
 
+/* No event is left: have all queries left, too? A station that loses one must not go
+ * unnoticed, as its reply would just be missing. A query that leaves gives its place
+ * back, except if there is a `watch`. */
+static bool
+check_left(const struct serve_sim *sim, struct rec_error *err)
+{
+    return sim->watch || sim->nvacant == sim->nqueries ||
+           rec_fail(err, REC_BUG, "%zu queries came to a stage and never left it",
+                    sim->nqueries - sim->nvacant);
+}
+
 bool
 serve_sim_advance(struct serve_sim *sim, double time, struct rec_error *err)
 {
@@ -214,7 +225,7 @@ serve_sim_advance(struct serve_sim *sim, double time, struct rec_error *err)
                                    slot, event.time, err))
             return false;
     }
-    return true;
+    return !isinf(time) || check_left(sim, err);
 }
 
 bool

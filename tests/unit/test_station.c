@@ -214,6 +214,43 @@ a_kind_of_a_test_is_served(void **state)
     serve_pipeline_free(&pipeline);
 }
 
+/* ---- a kind that is wrong ------------------------------------------------------ */
+
+static bool
+lose(struct serve_sim *sim, struct serve_station *station,
+     const struct serve_token *token, uint32_t n, double time, struct rec_error *err)
+{
+    (void)sim;
+    (void)station;
+    (void)token;
+    (void)n;
+    (void)time;
+    (void)err;
+    return true;
+}
+
+/* A station that does nothing with its queries: without a check, their replies would just
+ * be missing. */
+static void
+a_lost_query_is_noticed(void **state)
+{
+    static const struct serve_station_kind loses = {
+        sizeof(struct delay), open_delay, lose, happen_delay, change_delay, close_delay};
+    struct serve_pipeline pipeline;
+    struct serve_sim *sim;
+    struct rec_error err;
+    (void)state;
+    read_two(&pipeline);
+    pipeline.stage[0].kind = &loses;
+    sim = start(&pipeline, &(struct serve_sink){.context = NULL});
+    assert_true(serve_sim_query(sim, 1, rec_str("0"), &err));
+    assert_true(serve_sim_advance(sim, 100, &err)); /* it may still be on its way */
+    assert_false(serve_sim_advance(sim, INFINITY, &err));
+    assert_int_equal(err.code, REC_BUG);
+    serve_sim_free(sim);
+    serve_pipeline_free(&pipeline);
+}
+
 /* ---- alone ------------------------------------------------------------------- */
 
 /* The batches of a stage that is simulated alone. */
@@ -280,6 +317,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kind_of_a_test_is_served),
+        cmocka_unit_test(a_lost_query_is_noticed),
         cmocka_unit_test(it_is_simulated_alone_and_played_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
