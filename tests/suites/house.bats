@@ -31,20 +31,30 @@ builds() { gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$at/include" -fsy
     rm -rf "$at"
 }
 
-@test "house: a family of results does not build without any one of its fields" {
+needs_each_field() { # file of lib/, the type of the row at its end, the number of the row's fields
     house
-    file=$at/lib/metrics/tasks.c n=0
-    builds metrics/tasks.c
-    row=$(sed -n "/^const struct metrics_family/=" "$file")
-    for ((i = row + 1; i <= $(wc -l <"$file"); i++)); do
-        sed -i.whole "${i}d" "$file"
-        run builds metrics/tasks.c
-        mv "$file.whole" "$file"
-        [ "$status" != 0 ]
-        n=$((n + 1))
+    local file=$at/lib/$1 start before row i field
+    start=$(grep -n "^const struct $2 " "$file" | cut -d: -f1)
+    before=$(head -n $((start - 1)) "$file") row=$(tail -n "+$start" "$file" | tr -s ' \n' ' ')
+    IFS=, read -ra field <<<"$(sed 's/^[^{]*{//; s/,* *};.*//' <<<"$row")"
+    [ ${#field[@]} = "$3" ]
+    for ((i = 0; i <= $3; i++)); do # the last round takes out none
+        { echo "$before"
+            echo "${row%%\{*}{"
+            printf '%s,\n' "${field[@]:0:i}" "${field[@]:i+1}"
+            echo '};'; } >"$file"
+        run builds "$1"
+        [ $((status == 0)) = $((i == $3)) ] || { echo "$1 without ${field[i]-none}: $output"; return 1; }
     done
-    [ $n = 21 ]
     rm -rf "$at"
+}
+
+@test "house: a family of results does not build without any one of its fields" {
+    needs_each_field metrics/tasks.c metrics_family 22
+}
+
+@test "house: a kind of station does not build without any one of its fields" {
+    needs_each_field serve/batch.c serve_station_kind 6
 }
 
 @test "house: a row of the table of records that is wrong does not build" {

@@ -10,7 +10,7 @@
  * ended, and is cancelled then: later jobs wait for its end only, and take it as a sign
  * that those jobs have ended as well.
  */
-#include "run_jobs.h"
+#include "jobs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -86,7 +86,7 @@ run_jobs_close(struct run *run)
         return;
     if (*jobs->folder && !jobs->left)
         remove_folder(jobs);
-    slurm_free(&jobs->words);
+    run_words_free(&jobs->words);
     rec_map_free(&jobs->ids);
     rec_arena_free(&jobs->arena);
     free(jobs->job);
@@ -111,20 +111,20 @@ cancel(struct run *run, const uint32_t *tasks, size_t n, const char *state)
     for (size_t i = 0; i < n;) {
         size_t before;
         char *said;
-        slurm_cut(&jobs->words, 0);
-        if (!slurm_split(&jobs->words, "scancel --quiet", run->err) ||
-            (state && !slurm_add(&jobs->words, run->err, "--state=%s", state)))
+        run_words_cut(&jobs->words, 0);
+        if (!run_words_split(&jobs->words, "scancel --quiet", run->err) ||
+            (state && !run_words_add(&jobs->words, run->err, "--state=%s", state)))
             return false;
         before = jobs->words.n;
         for (; i < n && jobs->words.n < before + JOBS_PER_COMMAND; i++) {
             size_t task = tasks ? tasks[i] : i;
             if (task < jobs->n && jobs->job[task].lives &&
-                !slurm_add(&jobs->words, run->err, "%s", jobs->job[task].id))
+                !run_words_add(&jobs->words, run->err, "%s", jobs->job[task].id))
                 return false;
         }
         if (jobs->words.n == before)
             continue;
-        if (!(said = slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
+        if (!(said = run_slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
             return false;
         free(said);
     }
@@ -343,7 +343,7 @@ is_alive(struct rec_str state)
 static bool
 take_lost(struct run *run, uint32_t task, struct rec_str state)
 {
-    struct job *job = &run->jobs->job[task];
+    struct run_job *job = &run->jobs->job[task];
     struct run_attempt attempt = {.host = "-"};
     char status[32];
     if (++job->gone < 2)
@@ -393,10 +393,10 @@ ask(struct run *run)
     struct rec_error err;
     char *said = NULL;
     bool ok;
-    slurm_cut(&jobs->words, 0);
-    if (slurm_split(&jobs->words, "squeue --me --states=all --noheader --format=%A\\ %T",
-                    &err))
-        said = slurm_ask(&jobs->words, &run->pool->launch.mask, &err);
+    run_words_cut(&jobs->words, 0);
+    if (run_words_split(&jobs->words,
+                        "squeue --me --states=all --noheader --format=%A\\ %T", &err))
+        said = run_slurm_ask(&jobs->words, &run->pool->launch.mask, &err);
     if (!said) {
         if (!jobs->away)
             run->options->warn(run->options->context, err.text);

@@ -6,9 +6,9 @@
  * far. Turns are added as tasks to the hazards ->touched, which so always know the last
  * turns that wrote a name (the same rules as for dependencies: folders cover what is
  * below them). For each name that a task reads, the turns that had written it are kept
- * when the task begins: run_resume.c compares them with what the list demands.
+ * when the task begins: resume.c compares them with what the list demands.
  */
-#include "run.h"
+#include "private.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  *        +--- wait for: a client, input, room to send, an answer, -------+
  *             the end of a process, a signal
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@
 
 struct service {
     struct run_pool pool;
-    const struct task_service *options;
+    const struct run_service *options;
     struct rec_error *err; /* the first error that could not be sent to a client */
     bool failed;
-    struct task_tally *tally;
+    struct run_tally *tally;
     int socket;
     bool shortage; /* no other client can be taken now */
     bool coming;   /* somebody has connected */
@@ -208,15 +208,15 @@ serve(struct service *s)
 }
 
 bool
-task_serve(const struct task_run_options *options, const struct task_service *service,
-           struct task_tally *tally, int *signal_number, struct rec_error *err)
+run_serve(const struct run_options *options, const struct run_service *service,
+          struct run_tally *tally, int *signal_number, struct rec_error *err)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, before;
     struct service s = {.options = service, .err = err, .tally = tally, .socket = -1};
     struct stat own;
     bool ok;
 
-    *tally = (struct task_tally){0};
+    *tally = (struct run_tally){0};
     *signal_number = 0;
     ok = run_pool_open(&s.pool, options, options->log != NULL, err) &&
          rec_grow(&s.poll, &s.poll_room, 1, sizeof *s.poll, err);

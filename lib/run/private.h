@@ -1,21 +1,23 @@
 /*
  * The declarations that the files of the runner share:
  *
- *     run.c          a run and its loop          run_graph.c    which tasks are ready
- *     run_attempt.c  attempts of tasks           run_process.c  starting processes
- *     run_worker.c   workers, which take calls   run_record.c   result records
- *     run_pool.c     what several runs share: processes, cores, signals
- *     run_service.c, run_client.c, run_socket.c  a service and its clients
- *     run_jobs.c, run_submit.c                   tasks as jobs of Slurm
- *     run_log.c      writing the log             run_journal.c  reading the log
- *     run_resume.c   which tasks of an earlier run must run again
- *     run_alive.c    processes that outlived the runner that had started them
- *     run_files.c    the state of files          run_lists.c    lists of writers
+ *     run.c      a run and its loop            graph.c    which tasks are ready
+ *     attempt.c  attempts of tasks             process.c  starting processes
+ *     worker.c   workers, which take calls     record.c   result records
+ *     pool.c     what several runs share: processes, cores, signals
+ *     service.c, client.c, socket.c            a service and its clients
+ *     jobs.c, submit.c                         tasks as jobs of Slurm
+ *     slurm.c, allocation.c                    commands of Slurm; an allocation of it
+ *     log.c      writing the log               journal.c  reading the log
+ *     resume.c, given.c, turns.c               which tasks of an earlier run run again
+ *     alive.c    processes that outlived the runner that had started them
+ *     files.c    the state of files            lists.c    lists of writers
  */
-#ifndef RAMPIPE_TASK_RUN_H
-#define RAMPIPE_TASK_RUN_H
+#ifndef RAMPIPE_RUN_PRIVATE_H
+#define RAMPIPE_RUN_PRIVATE_H
 
-#include "private.h"
+#include "rampipe/run.h"
+#include "rampipe/task.h"
 
 #include <math.h>
 #include <poll.h>
@@ -251,7 +253,7 @@ struct run_jobs;
 
 /* What the runs of one process share: the machine. */
 struct run_pool {
-    const struct task_run_options *options;
+    const struct run_options *options;
     struct run_launch launch;
     struct run_slot *slot;
     size_t nslots, slot_room;
@@ -274,12 +276,12 @@ struct run_pool {
 
 struct run {
     struct run_pool *pool;
-    const struct task_run_options *options;
+    const struct run_options *options;
     struct rec_reader *reader;
     struct rec_writer *writer;
     struct rec_error *err;
     struct rec_error first; /* the first error: the reason why the run failed */
-    struct task_tally *tally;
+    struct run_tally *tally;
     double told; /* when the last block record was written, seconds */
     struct task_hazards *hazards;
     struct task_gathers gathers;
@@ -315,8 +317,7 @@ struct run {
 /* ---- run.c ---- */
 /* Before: *run is {0}, except reader, writer, err and tally. run_free() must follow even
  * if run_open() fails. */
-void run_init(struct run *run, struct run_pool *pool,
-              const struct task_run_options *options);
+void run_init(struct run *run, struct run_pool *pool, const struct run_options *options);
 bool run_open(struct run *run) REC_MUST_CHECK;
 void run_free(struct run *run);
 bool run_take(struct run *run, const struct rec *rec) REC_MUST_CHECK;
@@ -336,11 +337,11 @@ void run_give_up(struct run *run);
 /* Its processes get SIGTERM now, SIGKILL after the grace time; no other is started. */
 void run_end_running(struct run *run);
 
-/* ---- run_pool.c ---- */
+/* ---- pool.c ---- */
 /* `marked`: processes get an environment variable by which they can be found again.
  * run_pool_close() must follow even if this fails. */
-bool run_pool_open(struct run_pool *pool, const struct task_run_options *options,
-                   bool marked, struct rec_error *err) REC_MUST_CHECK;
+bool run_pool_open(struct run_pool *pool, const struct run_options *options, bool marked,
+                   struct rec_error *err) REC_MUST_CHECK;
 void run_pool_close(struct run_pool *pool);
 /* Sets how many descriptors run_pool_wait() may be given; 1 at first. */
 bool run_pool_reserve(struct run_pool *pool, size_t more,
@@ -358,7 +359,7 @@ bool run_pool_empty(struct run_pool *pool, struct rec_error *err) REC_MUST_CHECK
 /* A slot without a process; NULL: *err. */
 struct run_slot *run_free_slot(struct run_pool *pool, struct rec_error *err);
 
-/* ---- run_record.c ---- */
+/* ---- record.c ---- */
 double run_seconds(clockid_t clock);
 /* Seconds since the run began, rounded to microseconds. */
 double run_now(const struct run *run);
@@ -375,7 +376,7 @@ bool run_put_attempt(struct run *run, const struct run_task *task,
 bool run_repeat(struct run *run, uint32_t task) REC_MUST_CHECK;
 void run_warn(struct run *run, const char *format, ...) REC_PRINTF(2, 3);
 
-/* ---- run_attempt.c ---- */
+/* ---- attempt.c ---- */
 /* The task ID if `name` is @ID.stdout, @ID.stderr or @ID.result; *kind is the part behind
  * the dot. NULL: it is another name, or there is no such task. */
 const struct run_task *run_find_output(const struct run *run, const char *name,
@@ -400,7 +401,7 @@ bool run_end_attempt(struct run_slot *slot, struct run_attempt *attempt) REC_MUS
  * process can get its number. */
 void run_reap(struct run_pool *pool, pid_t pid);
 
-/* ---- run_worker.c ---- */
+/* ---- worker.c ---- */
 /* Gives a call to a worker; *slot is the slot of the worker. Returns 1; 0: the worker
  * cannot be started, *why is an errno; -1: *run->err. */
 int run_worker_call(struct run *run, uint32_t task, struct run_slot **slot,
@@ -416,11 +417,11 @@ bool run_worker_keep_output(struct run_slot *slot, struct run *run,
                             const struct run_task *task) REC_MUST_CHECK;
 void run_worker_free(struct run_worker *worker);
 
-/* ---- run_client.c ---- */
+/* ---- client.c ---- */
 struct run_client;
 /* A new client; it owns `socket`, even if this fails. NULL: *err. */
 struct run_client *run_client_open(struct run_pool *pool,
-                                   const struct task_service *service, int socket,
+                                   const struct run_service *service, int socket,
                                    uint64_t number, struct rec_error *err);
 void run_client_free(struct run_client *client);
 /* NULL: its run has not begun, or has ended. */
@@ -435,9 +436,9 @@ struct pollfd run_client_poll(const struct run_client *client, double *left);
 void run_client_take_events(struct run_client *client, short events);
 /* Is the connection of no more use, so that the client can be freed? */
 bool run_client_is_over(const struct run_client *client);
-void run_client_add_tally(const struct run_client *client, struct task_tally *tally);
+void run_client_add_tally(const struct run_client *client, struct run_tally *tally);
 
-/* ---- run_socket.c ---- */
+/* ---- socket.c ---- */
 /* Makes a socket for this user alone, which accepts as soon as its file exists. Replaces
  * a socket that nobody listens to. *own: the status of its file. -1: *err. */
 int run_socket_open(const char *path, struct stat *own, struct rec_error *err);
@@ -448,9 +449,7 @@ void run_socket_close(int socket, const char *path, const struct stat *own);
 bool run_socket_send(int socket, const char *bytes, size_t n,
                      size_t *sent) REC_MUST_CHECK;
 
-/* ---- run_graph.c ---- */
-/* Is `b` the object `a`, or does it lie below the folder `a`? */
-bool run_name_covers(const char *a, const char *b);
+/* ---- graph.c ---- */
 /* Adds a task. `line` is its record; `arrival` is when it was read, as run_now(). */
 bool run_graph_add(struct run_graph *graph, const struct task *task, struct rec_str line,
                    double arrival, struct rec_error *err) REC_MUST_CHECK;
@@ -473,7 +472,7 @@ bool run_graph_end(struct run_graph *graph, uint32_t task, size_t *nskipped,
                    struct rec_error *err) REC_MUST_CHECK;
 void run_graph_free(struct run_graph *graph);
 
-/* ---- run_jobs.c ---- */
+/* ---- jobs.c ---- */
 /* From now on the tasks of the run are jobs of Slurm. */
 bool run_jobs_open(struct run *run) REC_MUST_CHECK;
 void run_jobs_close(struct run *run);
@@ -485,7 +484,7 @@ bool run_jobs_drop(struct run *run, const uint32_t *tasks, size_t n) REC_MUST_CH
 /* Stops waiting for jobs that have not ended. */
 void run_jobs_leave(struct run *run);
 
-/* ---- run_lists.c ---- */
+/* ---- lists.c ---- */
 /* Adds the next list: the sources of n edges. */
 bool run_lists_add(struct run_lists *lists, const struct task_edge *from, size_t n,
                    struct rec_error *err) REC_MUST_CHECK;
@@ -493,10 +492,10 @@ struct run_list run_lists_get(const struct run_lists *lists, size_t at);
 bool run_list_has(struct run_list list, uint32_t value);
 void run_lists_free(struct run_lists *lists);
 
-/* ---- run_log.c ---- */
+/* ---- log.c ---- */
 /* Opens the log to append to it; reads it before if the run is to be resumed. */
 bool run_log_open(struct run_log *log, const struct run_pool *pool,
-                  const struct task_run_options *options,
+                  const struct run_options *options,
                   struct rec_error *err) REC_MUST_CHECK;
 /* Appends a text to the log. */
 bool run_log_line(struct run_log *log, struct rec_str line,
@@ -520,7 +519,7 @@ bool run_log_end(struct run *run, const struct run_task *task, bool ok,
 struct run_file *run_log_file_of(struct run_log *log, const char *name,
                                  struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- run_journal.c ---- */
+/* ---- journal.c ---- */
 /* Reads the log; `any`: the file is not empty. */
 bool run_journal_read(struct run_log *log, bool any,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -539,21 +538,21 @@ void run_journal_recall(const struct run_log *log, struct run_task *task, uint64
 bool run_task_hash(const struct task *task, uint64_t *hash,
                    struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- run_resume.c ---- */
+/* ---- resume.c ---- */
 /* To be called when all tasks up to a fence, or to the end of the input, have been read:
  * clears ->finished of the tasks that must run again. REC_DATA: a task must run again,
  * but a file that it reads is lost or half written. */
 bool run_resume(struct run *run) REC_MUST_CHECK;
 
-/* ---- run_alive.c ---- */
+/* ---- alive.c ---- */
 /* Waits until no process is left of tasks that have no end in the log; fails after
  * options->grace seconds. */
-bool run_wait_for_alive(const struct run_log *log, const struct task_run_options *options,
+bool run_wait_for_alive(const struct run_log *log, const struct run_options *options,
                         struct rec_error *err) REC_MUST_CHECK;
 /* The kernel's identifier of the present boot of the machine. */
 void run_boot_name(char name[64]);
 
-/* ---- run_files.c ---- */
+/* ---- files.c ---- */
 /* The present state of a file; `content`: with its checksum. */
 void run_look_at(const char *name, bool content, struct run_look *look);
 /* The present state of all files below a folder, dir/, that no task makes. */
@@ -576,7 +575,7 @@ void run_remove_half(const struct run_task *task);
 /* Waits until a file and its entry in the folder are on the disk. */
 bool run_sync_file(const char *name, struct rec_error *err) REC_MUST_CHECK;
 
-/* ---- run_process.c ---- */
+/* ---- process.c ---- */
 bool run_launch_open(struct run_launch *launch, bool marked,
                      struct rec_error *err) REC_MUST_CHECK;
 /* Sets the mark of the next process: its number in the run of this name. */
@@ -590,8 +589,6 @@ int run_launch(struct run_launch *launch, const struct run_task *task,
                int *why, struct rec_error *err) REC_MUST_CHECK;
 /* Opens a file that started processes do not inherit. -1: errno. */
 int run_open_file(const char *path, int flags);
-/* Opens a file without a name, for the output of a process. -1: errno. */
-int run_open_nameless(void);
 /* The path LOGS/ID.KIND, owned by the caller. NULL: out of memory. */
 char *run_log_file(const char *logs, const char *id, const char *kind);
 

@@ -3,7 +3,7 @@
  * service accepts: it is made under another name, and renamed when it listens. A client
  * may so wait for the file, and connect as soon as it is there.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>

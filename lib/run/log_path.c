@@ -1,6 +1,6 @@
 /* Checks that the log of a run is a file of its own: one that is also read as tasks, or
  * written as the output, would be spoilt. */
-#include "private.h"
+#include "rampipe/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ is_same(const char *path, const char *other, int descriptor)
 }
 
 bool
-task_check_log(const char *log, const char *output, const char *const *inputs, size_t n,
-               struct rec_error *err)
+run_check_log(const char *log, const char *output, const char *const *inputs, size_t n,
+              struct rec_error *err)
 {
     bool input = n == 0 && is_same(log, NULL, STDIN_FILENO);
     for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /* Lists of the writers of names. Equal lists are stored once: if n tasks read a folder
  * into which n others write, each has the same list of n writers. */
-#include "run.h"
+#include "private.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * A file counts as unchanged if its size and time of change are the same, as for make;
  * with checksums, if its size and CRC-32 are.
  */
-#include "run.h"
+#include "private.h"
 
 #include <dirent.h>
 #include <errno.h>

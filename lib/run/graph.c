@@ -6,27 +6,18 @@
  * (critical-path list scheduling). Each edge is looked at once when a task ends, so all
  * of a run takes O(edges + tasks * log(tasks)).
  */
-#include "run.h"
+#include "private.h"
 
 #include <stdlib.h>
 
 /* ---- tasks --------------------------------------------------------------- */
-
-bool
-run_name_covers(const char *a, const char *b)
-{
-    size_t n = strlen(a);
-    return strcmp(a, b) == 0 || (strcmp(a, "./") == 0 && *b != '/' && *b != '@') ||
-           (*a != '@' && n > 0 && a[n - 1] == '/' && strncmp(a, b, n) == 0);
-}
 
 /* Does a task read this object, or a part of it? */
 static bool
 is_read(const struct task *task, const char *name)
 {
     for (size_t i = 0; i < task->reads.n; i++)
-        if (run_name_covers(task->reads.name[i], name) ||
-            run_name_covers(name, task->reads.name[i]))
+        if (task_overlap(task->reads.name[i], name))
             return true;
     return false;
 }

@@ -1,5 +1,5 @@
 /* The result records of a run, attempt, done and block, and its warnings. */
-#include "run.h"
+#include "private.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* Making and running the commands of Slurm: sbatch, squeue, scancel, srun. */
 #include "slurm.h"
 
+#include "rampipe/task.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -14,7 +16,7 @@
 
 /* Adds a word, and takes ownership of it; NULL stands for no memory. */
 static bool
-take(struct slurm_words *words, char *word, struct rec_error *err)
+take(struct run_words *words, char *word, struct rec_error *err)
 {
     if (!word)
         return rec_fail_memory(err);
@@ -28,7 +30,7 @@ take(struct slurm_words *words, char *word, struct rec_error *err)
 }
 
 bool
-slurm_add(struct slurm_words *words, struct rec_error *err, const char *format, ...)
+run_words_add(struct run_words *words, struct rec_error *err, const char *format, ...)
 {
     char *word;
     va_list args;
@@ -40,7 +42,7 @@ slurm_add(struct slurm_words *words, struct rec_error *err, const char *format, 
 }
 
 bool
-slurm_split(struct slurm_words *words, const char *text, struct rec_error *err)
+run_words_split(struct run_words *words, const char *text, struct rec_error *err)
 {
     struct rec_str rest = rec_str(text);
     char *word = malloc(rest.len + 1);
@@ -54,7 +56,7 @@ slurm_split(struct slurm_words *words, const char *text, struct rec_error *err)
 }
 
 void
-slurm_cut(struct slurm_words *words, size_t n)
+run_words_cut(struct run_words *words, size_t n)
 {
     while (words->n > n) {
         free(words->word[--words->n]);
@@ -63,9 +65,9 @@ slurm_cut(struct slurm_words *words, size_t n)
 }
 
 void
-slurm_free(struct slurm_words *words)
+run_words_free(struct run_words *words)
 {
-    slurm_cut(words, 0);
+    run_words_cut(words, 0);
     free(words->word);
 }
 
@@ -75,7 +77,7 @@ slurm_free(struct slurm_words *words)
  * only, which ends the command in its own way. If the command reads from the terminal it
  * stays in our group: other groups would be stopped when they read. */
 static int
-spawn(const struct slurm_words *words, int input, int output, bool all,
+spawn(const struct run_words *words, int input, int output, bool all,
       const sigset_t *mask, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
@@ -100,8 +102,8 @@ spawn(const struct slurm_words *words, int input, int output, bool all,
 }
 
 bool
-slurm_spawn(const struct slurm_words *words, int input, bool all, const sigset_t *mask,
-            pid_t *pid, int *output, struct rec_error *err)
+run_slurm_spawn(const struct run_words *words, int input, bool all, const sigset_t *mask,
+                pid_t *pid, int *output, struct rec_error *err)
 {
     int ends[2], status;
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -132,13 +134,13 @@ read_all(int fd, struct rec_error *err)
 }
 
 char *
-slurm_ask(const struct slurm_words *words, const sigset_t *mask, struct rec_error *err)
+run_slurm_ask(const struct run_words *words, const sigset_t *mask, struct rec_error *err)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC), output, status = 0;
     pid_t pid;
     char *said;
     bool ok = null >= 0 || rec_fail(err, REC_IO, "/dev/null: %s", strerror(errno));
-    ok = ok && slurm_spawn(words, null, true, mask, &pid, &output, err);
+    ok = ok && run_slurm_spawn(words, null, true, mask, &pid, &output, err);
     if (null >= 0)
         close(null);
     if (!ok)

@@ -11,7 +11,7 @@
  * tasks inherit the locked descriptor: the lock is free only when the runner and all
  * processes of its tasks have ended.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,8 +92,8 @@ check_line(const struct run_log *log, off_t at, struct rec_error *err)
 
 /* Removes a last line without a line end: the last run was killed while it wrote it. */
 static bool
-drop_cut_line(const struct run_log *log, off_t *size,
-              const struct task_run_options *options, struct rec_error *err)
+drop_cut_line(const struct run_log *log, off_t *size, const struct run_options *options,
+              struct rec_error *err)
 {
     off_t keep = *size;
     char c, text[400];
@@ -126,7 +126,7 @@ put_runner(struct run_log *log, const struct run_pool *pool, struct rec_error *e
 
 bool
 run_log_open(struct run_log *log, const struct run_pool *pool,
-             const struct task_run_options *options, struct rec_error *err)
+             const struct run_options *options, struct rec_error *err)
 {
     struct stat status;
     log->fd = log->lock = -1;

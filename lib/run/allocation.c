@@ -4,7 +4,7 @@
  * full disk or a closed pipe. A signal is passed to the runner by scancel, and the runner
  * ends its tasks in its own way; srun itself would send them SIGKILL.
  */
-#include "run.h"
+#include "private.h"
 #include "slurm.h"
 
 #include <errno.h>
@@ -28,15 +28,15 @@ struct allocation {
 static bool
 cancel(struct allocation *a, const char *state, const char *how)
 {
-    struct slurm_words words = {0};
+    struct run_words words = {0};
     struct rec_error err;
     char *said = NULL;
-    if (slurm_split(&words, "scancel --quiet --me", &err) &&
-        slurm_add(&words, &err, "--name=%s", a->name) &&
-        slurm_add(&words, &err, "--state=%s", state) &&
-        (!how || slurm_add(&words, &err, "--signal=%s", how)))
-        said = slurm_ask(&words, &a->pool.launch.mask, &err);
-    slurm_free(&words);
+    if (run_words_split(&words, "scancel --quiet --me", &err) &&
+        run_words_add(&words, &err, "--name=%s", a->name) &&
+        run_words_add(&words, &err, "--state=%s", state) &&
+        (!how || run_words_add(&words, &err, "--signal=%s", how)))
+        said = run_slurm_ask(&words, &a->pool.launch.mask, &err);
+    run_words_free(&words);
     free(said);
     return said != NULL;
 }
@@ -96,22 +96,22 @@ follow(struct allocation *a)
 /* ---- the whole ----------------------------------------------------------------- */
 
 static bool
-make_command(struct slurm_words *words, const char *name,
-             const struct task_slurm_options *options, char *const runner[],
+make_command(struct run_words *words, const char *name,
+             const struct run_slurm_options *options, char *const runner[],
              struct rec_error *err)
 {
-    if (!slurm_split(words, "srun --quiet --nodes=1 --ntasks=1", err) ||
-        !slurm_add(words, err, "--job-name=%s", name) ||
-        !(options->cores ? slurm_add(words, err, "--cpus-per-task=%u", options->cores)
-                         : slurm_add(words, err, "--exclusive")) ||
+    if (!run_words_split(words, "srun --quiet --nodes=1 --ntasks=1", err) ||
+        !run_words_add(words, err, "--job-name=%s", name) ||
+        !(options->cores ? run_words_add(words, err, "--cpus-per-task=%u", options->cores)
+                         : run_words_add(words, err, "--exclusive")) ||
         (options->memory > 0 &&
-         !slurm_add(words, err, "--mem=%.0fK", ceil(options->memory / 1024))) ||
-        (options->live && !slurm_add(words, err, "--unbuffered")) ||
-        (!options->input && !slurm_add(words, err, "--input=none")) ||
-        !slurm_split(words, options->options, err))
+         !run_words_add(words, err, "--mem=%.0fK", ceil(options->memory / 1024))) ||
+        (options->live && !run_words_add(words, err, "--unbuffered")) ||
+        (!options->input && !run_words_add(words, err, "--input=none")) ||
+        !run_words_split(words, options->options, err))
         return false;
     for (; *runner; runner++)
-        if (!slurm_add(words, err, "%s", *runner))
+        if (!run_words_add(words, err, "%s", *runner))
             return false;
     return true;
 }
@@ -131,11 +131,11 @@ judge(const struct allocation *a, int status, struct rec_error *err)
 }
 
 bool
-task_run_slurm(const struct task_slurm_options *options, char *const runner[],
-               int *exit_status, int *signal_number, struct rec_error *err)
+run_in_slurm(const struct run_slurm_options *options, char *const runner[],
+             int *exit_status, int *signal_number, struct rec_error *err)
 {
     struct allocation a = {.pool = {.events = -1}, .output = -1};
-    struct slurm_words words = {0};
+    struct run_words words = {0};
     char host[65] = "";
     int status = 0;
     bool ok;
@@ -149,8 +149,8 @@ task_run_slurm(const struct task_slurm_options *options, char *const runner[],
     unsetenv("SLURM_JOBID");
     ok = make_command(&words, a.name, options, runner, err) &&
          run_watch_signals(&a.pool, err) &&
-         slurm_spawn(&words, STDIN_FILENO, false, &a.pool.launch.mask, &a.pid, &a.output,
-                     err);
+         run_slurm_spawn(&words, STDIN_FILENO, false, &a.pool.launch.mask, &a.pid,
+                         &a.output, err);
     if (ok) {
         follow(&a);
         close(a.output);
@@ -164,6 +164,6 @@ task_run_slurm(const struct task_slurm_options *options, char *const runner[],
         close(a.pool.events);
         sigprocmask(SIG_SETMASK, &a.pool.launch.mask, NULL);
     }
-    slurm_free(&words);
+    run_words_free(&words);
     return ok;
 }

@@ -7,7 +7,7 @@
  * Output that the client has not read yet is kept in memory without a limit: a client
  * that does not read must not block the service.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ enum {
 
 struct run_client {
     struct run run; /* once ->begun, until ->ended */
-    struct task_run_options options;
-    struct task_tally tally;
+    struct run_options options;
+    struct run_tally tally;
     struct rec_error err;
     char name[NAME_MAX_BYTES + 1], *log, *logs;
     int socket;
@@ -138,7 +138,7 @@ run_client_tell(struct run_client *client)
 /* Opens the writer and the reader of the connection. The reader borrows client->name, so
  * its messages have the client's own name as soon as take_name() has read it. */
 static bool
-open_ends(struct run_client *client, const struct task_service *service,
+open_ends(struct run_client *client, const struct run_service *service,
           struct rec_error *err)
 {
     struct rec_sink sink = {.put = put, .context = client};
@@ -154,7 +154,7 @@ open_ends(struct run_client *client, const struct task_service *service,
 }
 
 struct run_client *
-run_client_open(struct run_pool *pool, const struct task_service *service, int fd,
+run_client_open(struct run_pool *pool, const struct run_service *service, int fd,
                 uint64_t number, struct rec_error *err)
 {
     struct run_client *client = calloc(1, sizeof *client);
@@ -205,7 +205,7 @@ run_client_run(struct run_client *client)
 }
 
 void
-run_client_add_tally(const struct run_client *client, struct task_tally *tally)
+run_client_add_tally(const struct run_client *client, struct run_tally *tally)
 {
     tally->known += client->tally.known;
     tally->before += client->tally.before;
@@ -264,7 +264,7 @@ make_path(const char *folder, const char *name, const char *ending, struct rec_e
 static bool
 make_paths(struct run_client *client)
 {
-    struct task_run_options *o = &client->options;
+    struct run_options *o = &client->options;
     struct stat status;
     if ((o->log &&
          !(client->log = make_path(o->log, client->name, ".log", client->run.err))) ||

@@ -11,7 +11,7 @@
  * and running ones may finish. After a signal or an I/O error running ones are ended.
  * Either way the loop goes on until nothing runs, so that no task outlives the run.
  */
-#include "run.h"
+#include "private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ check_call(struct run *run, const struct task *task)
 static bool
 check_needs(struct run *run, const struct task *task)
 {
-    const struct task_run_options *o = run->options;
+    const struct run_options *o = run->options;
     const char *kind;
     const struct run_task *from;
     struct rec_str rest = rec_str(task->env ? task->env : "a="), part;
@@ -392,7 +392,7 @@ loop(struct run *run)
 /* ---- the whole ----------------------------------------------------------- */
 
 void
-run_init(struct run *run, struct run_pool *pool, const struct task_run_options *options)
+run_init(struct run *run, struct run_pool *pool, const struct run_options *options)
 {
     run->pool = pool;
     run->options = options;
@@ -428,9 +428,9 @@ run_free(struct run *run)
 }
 
 bool
-task_run(const struct task_run_options *options, struct rec_reader *reader,
-         struct rec_writer *writer, struct task_tally *tally, int *signal_number,
-         struct rec_error *err)
+run_tasks(const struct run_options *options, struct rec_reader *reader,
+          struct rec_writer *writer, struct run_tally *tally, int *signal_number,
+          struct rec_error *err)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, before;
     struct run_pool pool;
@@ -438,7 +438,7 @@ task_run(const struct task_run_options *options, struct rec_reader *reader,
     bool ok;
 
     *signal_number = 0;
-    *tally = (struct task_tally){0};
+    *tally = (struct run_tally){0};
     run_init(&run, &pool, options);
     ok = run_pool_open(&pool, options, options->log != NULL, err) && run_open(&run);
     if (ok) {

@@ -4,7 +4,7 @@
  * tasks are in memory. posix_spawn() works like that, too, but cannot set the
  * parent-death signal, by which a task ends when its runner is killed.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -205,8 +205,9 @@ run_open_file(const char *path, int flags)
     return fd;
 }
 
-int
-run_open_nameless(void)
+/* Opens a file without a name, for the output of a process. -1: errno. */
+static int
+open_nameless(void)
 {
     const char *folder = getenv("TMPDIR");
     int fd =
@@ -219,7 +220,7 @@ static int
 open_output(struct run_slot *slot)
 {
     if (slot->output < 0)
-        slot->output = run_open_nameless();
+        slot->output = open_nameless();
     return slot->output;
 }
 
@@ -260,7 +261,7 @@ open_files(const struct run_launch *launch, const struct run_task *task,
     if (slot->worker) {
         fd[0] = launch->null;
         fd[1] = open_output(slot);
-        fd[2] = logs ? slot->worker->errors = run_open_nameless() : fd[1];
+        fd[2] = logs ? slot->worker->errors = open_nameless() : fd[1];
         return fd[1] >= 0 && fd[2] >= 0;
     }
     fd[0] = input ? run_open_file(input, O_RDONLY) : launch->null;

@@ -3,10 +3,10 @@
  * follows from its end: records, retries, and tasks that are skipped.
  *
  * Ready tasks are started by list scheduling: the task with the longest path behind it
- * first (run_graph.c). A task that does not fit is overtaken, but a limited number of
+ * first (graph.c). A task that does not fit is overtaken, but a limited number of
  * times, so that it cannot starve.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <stdio.h>

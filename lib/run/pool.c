@@ -5,7 +5,7 @@
  * answers of workers, and the descriptors of the caller. So there are no signal handlers,
  * and no event can be lost between a check and the wait.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ make_name(struct run_pool *pool)
 }
 
 bool
-run_pool_open(struct run_pool *pool, const struct task_run_options *options, bool marked,
+run_pool_open(struct run_pool *pool, const struct run_options *options, bool marked,
               struct rec_error *err)
 {
     *pool = (struct run_pool){.options = options,

@@ -7,7 +7,7 @@
  * a group or session of its own. No process is ever signalled: the number in the log may
  * by now belong to a process of somebody else.
  */
-#include "run.h"
+#include "private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -161,7 +161,7 @@ find_alive(const struct run_log *log, const char *boot, const struct run_turn **
 }
 
 static void
-warn(const struct task_run_options *options, const char *format, const char *task,
+warn(const struct run_options *options, const char *format, const char *task,
      const char *where)
 {
     char text[600];
@@ -173,7 +173,7 @@ warn(const struct task_run_options *options, const char *format, const char *tas
  * Processes of another machine cannot be seen from here: the user is warned, once. */
 static bool
 is_any_open(const struct run_log *log, const char *boot,
-            const struct task_run_options *options)
+            const struct run_options *options)
 {
     char host[65] = "";
     bool any = false, told = false;
@@ -199,7 +199,7 @@ is_any_open(const struct run_log *log, const char *boot,
 }
 
 bool
-run_wait_for_alive(const struct run_log *log, const struct task_run_options *options,
+run_wait_for_alive(const struct run_log *log, const struct run_options *options,
                    struct rec_error *err)
 {
     const struct run_turn *turn = NULL;

@@ -8,7 +8,7 @@
  * No more workers are kept than there are cores. A worker is told to exit by end of file
  * on its socket; if it does not, it gets SIGTERM after the grace time, and then SIGKILL.
  */
-#include "run.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * job runs this program on it: so timeouts, retries and streams are as in a local run.
  * Slurm gets the resources of the task and the jobs that it waits for.
  */
-#include "run_jobs.h"
+#include "jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ add_dependencies(struct run *run, uint32_t task)
     }
     if (!(list = rec_text_close(&text, run->err)))
         return false;
-    ok = !*list || slurm_add(&jobs->words, run->err, "--dependency%s", list);
+    ok = !*list || run_words_add(&jobs->words, run->err, "--dependency%s", list);
     free(list);
     return ok;
 }
@@ -116,7 +116,7 @@ add_dependencies(struct run *run, uint32_t task)
 static double
 longest(const struct run *run, const struct run_task *t)
 {
-    const struct task_run_options *o = run->options;
+    const struct run_options *o = run->options;
     double retries = (double)(t->retries == TASK_NOT_GIVEN ? o->retries : t->retries),
            seconds =
                (t->timeout + o->grace) * (retries + 1) + o->backoff * (exp2(retries) - 1);
@@ -127,56 +127,58 @@ static bool
 add_resources(struct run *run, uint32_t task)
 {
     const struct run_task *t = &run->graph.task[task];
-    struct slurm_words *words = &run->jobs->words;
+    struct run_words *words = &run->jobs->words;
     double minutes = longest(run, t);
-    return slurm_add(words, run->err, "--job-name=%.64s", t->id) &&
-           slurm_add(words, run->err, "--output=%s/%u.err", run->jobs->folder, task) &&
-           slurm_add(words, run->err, "--cpus-per-task=%u", t->cores) &&
+    return run_words_add(words, run->err, "--job-name=%.64s", t->id) &&
+           run_words_add(words, run->err, "--output=%s/%u.err", run->jobs->folder,
+                         task) &&
+           run_words_add(words, run->err, "--cpus-per-task=%u", t->cores) &&
            (t->memory <= 0 ||
-            slurm_add(words, run->err, "--mem=%.0fK", ceil(t->memory / 1024))) &&
-           (minutes <= 0 || slurm_add(words, run->err, "--time=%.0f", minutes)) &&
+            run_words_add(words, run->err, "--mem=%.0fK", ceil(t->memory / 1024))) &&
+           (minutes <= 0 || run_words_add(words, run->err, "--time=%.0f", minutes)) &&
            add_dependencies(run, task) &&
            /* A task that it needs has failed: its job never starts, but later jobs wait
-            * for it in place of the jobs that it waits for (run_jobs.c). */
-           (t->cause == REC_NONE || slurm_add(words, run->err, "--hold"));
+            * for it in place of the jobs that it waits for (jobs.c). */
+           (t->cause == REC_NONE || run_words_add(words, run->err, "--hold"));
 }
 
 /* Adds the command of the job: the runner, with the options of this run. */
 static bool
 add_runner(struct run *run, uint32_t task)
 {
-    const struct task_run_options *o = run->options;
-    struct slurm_words *words = &run->jobs->words;
+    const struct run_options *o = run->options;
+    struct run_words *words = &run->jobs->words;
     const char *folder = run->jobs->folder;
     char backoff[REC_NUM_MAX], grace[REC_NUM_MAX];
     backoff[rec_format_num(backoff, o->backoff)] = '\0';
     grace[rec_format_num(grace, o->grace)] = '\0';
-    return slurm_add(words, run->err, "%s/run", folder) &&
-           slurm_add(words, run->err, "%s", o->runner) &&
-           slurm_add(words, run->err, "--quiet") &&
-           slurm_add(words, run->err, "--jobs=%u", run->graph.task[task].cores) &&
-           slurm_add(words, run->err, "--memory=inf") &&
-           slurm_add(words, run->err, "--retries=%llu", (unsigned long long)o->retries) &&
-           slurm_add(words, run->err, "--backoff=%s", backoff) &&
-           slurm_add(words, run->err, "--grace=%s", grace) &&
-           (!o->logs || slurm_add(words, run->err, "--logs=%s", o->logs)) &&
-           (!o->unchecked || slurm_add(words, run->err, "--no-check-outputs")) &&
-           (!o->durable || slurm_add(words, run->err, "--durable")) &&
-           slurm_add(words, run->err, "--output=%s/%u.rec", folder, task) &&
-           slurm_add(words, run->err, "%s/%u.task", folder, task);
+    return run_words_add(words, run->err, "%s/run", folder) &&
+           run_words_add(words, run->err, "%s", o->runner) &&
+           run_words_add(words, run->err, "--quiet") &&
+           run_words_add(words, run->err, "--jobs=%u", run->graph.task[task].cores) &&
+           run_words_add(words, run->err, "--memory=inf") &&
+           run_words_add(words, run->err, "--retries=%llu",
+                         (unsigned long long)o->retries) &&
+           run_words_add(words, run->err, "--backoff=%s", backoff) &&
+           run_words_add(words, run->err, "--grace=%s", grace) &&
+           (!o->logs || run_words_add(words, run->err, "--logs=%s", o->logs)) &&
+           (!o->unchecked || run_words_add(words, run->err, "--no-check-outputs")) &&
+           (!o->durable || run_words_add(words, run->err, "--durable")) &&
+           run_words_add(words, run->err, "--output=%s/%u.rec", folder, task) &&
+           run_words_add(words, run->err, "%s/%u.task", folder, task);
 }
 
 static bool
 make_command(struct run *run, uint32_t task)
 {
-    struct slurm_words *words = &run->jobs->words;
-    slurm_cut(words, 0);
-    return slurm_split(words,
-                       "sbatch --parsable --nodes=1 --ntasks=1 --no-requeue "
-                       "--kill-on-invalid-dep=no",
-                       run->err) &&
+    struct run_words *words = &run->jobs->words;
+    run_words_cut(words, 0);
+    return run_words_split(words,
+                           "sbatch --parsable --nodes=1 --ntasks=1 --no-requeue "
+                           "--kill-on-invalid-dep=no",
+                           run->err) &&
            add_resources(run, task) &&
-           slurm_split(words, run->options->slurm, run->err) && add_runner(run, task);
+           run_words_split(words, run->options->slurm, run->err) && add_runner(run, task);
 }
 
 /* Keeps the number of a job: sbatch --parsable prints ID or ID;CLUSTER on a line of its
@@ -197,7 +199,7 @@ keep_id(struct run_jobs *jobs, uint32_t task, char *said, struct rec_error *err)
     if (!(id = rec_arena_copy(&jobs->arena, line, err)) ||
         !rec_map_add(&jobs->ids, rec_str(id), task, err))
         return false;
-    jobs->job[task] = (struct job){.id = id, .lives = true};
+    jobs->job[task] = (struct run_job){.id = id, .lives = true};
     return true;
 }
 
@@ -210,7 +212,7 @@ submit(struct run *run, uint32_t task)
     run_jobs_name_file(jobs, path, task, "task");
     ok = ok && run_jobs_write_file(path, text, run->err) && make_command(run, task);
     free(text);
-    if (!ok || !(text = slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
+    if (!ok || !(text = run_slurm_ask(&jobs->words, &run->pool->launch.mask, run->err)))
         return false;
     ok = keep_id(jobs, task, text, run->err);
     free(text);
@@ -230,7 +232,7 @@ run_jobs_submit(struct run *run)
     for (int i = 0; i < SUBMITS_PER_STEP && jobs->n < run->graph.n && !run->stopped;
          i++) {
         uint32_t task = (uint32_t)jobs->n++;
-        jobs->job[task] = (struct job){.lives = false};
+        jobs->job[task] = (struct run_job){.lives = false};
         if (run->graph.task[task].state == RUN_WAITS && !submit(run, task))
             return false;
     }
