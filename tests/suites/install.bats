@@ -27,6 +27,7 @@ flags() {
         rp-$tool --version | grep -q "^rp-$tool [0-9]"
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
+    [ "$(rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ] # a program of its own
     for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report; do
         name=$(basename "$ggo" .ggo)
         [[ $name == common || $name == *_* ]] ||
