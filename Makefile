@@ -43,6 +43,13 @@ COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(LDFLAGS)
 LIBS := -pthread -lsqlite3 -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz -lgsl -lgslcblas -lm
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
+# Small libraries are linked into the tools, if they are there as static libraries: loading them would
+# take longer than the work on a small input. STATIC= links shared ones, as distributions want.
+STATIC ?= csv deflate gsl gslcblas protobuf-c yaml z
+STATIC_HERE := $(shell for l in $(STATIC); do \
+    case $$($(CC) -print-file-name=lib$$l.a) in (/*) echo $$l ;; esac; done)
+static = $(if $(filter $(STATIC_HERE:%=-l%),$(1)),$(1:-l%=-l:lib%.a),$(1))
+TOOL_LINKED = -Wl,--as-needed $(foreach l,$(LIBS),$(call static,$(l))) $(LDLIBS)
 
 # tools/NAME.ggo is a tool, and tools/NAME-MODE.ggo a mode of the tool NAME.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
@@ -148,7 +155,7 @@ whole = $(foreach n,$(1) $(call modes,$(1)),$(call objects,$(n)))
 $(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(if $$(filter $$m,$$(APART)),\
     $(BUILD)/tools/$$m.exec.o,$$(call objects,$$m))) $(LIB)
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(LINK) $^ $(LINKED) -o $@
+	$(call quiet,LINK)$(LINK) $^ $(TOOL_LINKED) -o $@
 # The program of a mode is the tool with the mode itself in it.
 $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 	@mkdir -p $(@D)

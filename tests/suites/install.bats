@@ -224,7 +224,7 @@ complete_line() {
     run plain_make -Bn V=1 BUILD=none CPPFLAGS=-DTHEIRS CFLAGS=-O3 LDFLAGS=-Wl,-z,now \
         LDLIBS=-ltheirs none/bin/reccheck
     [[ $output == *" -Iinclude "*" -Wduplicated-cond "*" -DTHEIRS -O3 "*" -std=c17 "* ]]
-    [[ $output == *" -O3 -Wl,-z,now "*" -lcsv "*" -ltheirs -o none/bin/reccheck"* ]]
+    [[ $output == *" -O3 -Wl,-z,now "*" -lsqlite3 "*" -ltheirs -o none/bin/reccheck"* ]]
     [[ $output != *-Werror* ]]
     CPPFLAGS=-DTHEIRS run plain_make -Bn V=1 BUILD=none WERROR=1 none/lib/record/map.o
     [[ $output == *" -Werror "*" -DTHEIRS -O2 -g "* ]]
