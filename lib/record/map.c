@@ -60,8 +60,8 @@ steps(const struct rec_map *map, struct place from, size_t to)
     return (b - a) & (map->nslots - 1);
 }
 
-/* The slot of a key, or the free slot where it belongs. The map is never full. */
-static size_t
+/* The place of a key, or of the free slot where it belongs. The map is never full. */
+static struct place
 find(const struct rec_map *map, struct rec_str key)
 {
     struct place at = home_of(map, key);
@@ -69,7 +69,7 @@ find(const struct rec_map *map, struct rec_str key)
         if (map->slot[at.slot].len == key.len &&
             memcmp(map->slot[at.slot].key, key.ptr, key.len) == 0)
             break;
-    return at.slot;
+    return at;
 }
 
 uint32_t
@@ -78,7 +78,7 @@ rec_map_get(const struct rec_map *map, struct rec_str key)
     size_t i;
     if (map->used == 0)
         return REC_NONE;
-    i = find(map, key);
+    i = find(map, key).slot;
     return map->slot[i].key ? map->slot[i].value : REC_NONE;
 }
 
@@ -94,8 +94,8 @@ grow(struct rec_map *map, struct rec_error *err)
     }
     for (size_t i = 0; i < old.nslots; i++)
         if (old.slot[i].key)
-            map->slot[find(map, (struct rec_str){old.slot[i].key, old.slot[i].len})] =
-                old.slot[i];
+            map->slot[find(map, (struct rec_str){old.slot[i].key, old.slot[i].len})
+                          .slot] = old.slot[i];
     free(old.slot);
     return true;
 }
@@ -106,7 +106,8 @@ rec_map_add(struct rec_map *map, struct rec_str key, uint32_t value,
 {
     if ((map->used + 1) * 3 > map->nslots * 2 && !grow(map, err))
         return false;
-    map->slot[find(map, key)] = (struct rec_map_slot){key.ptr, (uint32_t)key.len, value};
+    map->slot[find(map, key).slot] =
+        (struct rec_map_slot){key.ptr, (uint32_t)key.len, value};
     map->used++;
     return true;
 }
@@ -118,8 +119,8 @@ rec_map_remove(struct rec_map *map, struct rec_str key)
     size_t hole;
     if (map->used == 0)
         return;
-    at = home_of(map, key);
-    hole = at.slot = find(map, key);
+    at = find(map, key);
+    hole = at.slot;
     if (!map->slot[hole].key)
         return;
     map->used--;
