@@ -185,3 +185,16 @@ said_everywhere() { # tool option value...: the option's names
     cd "$ROOT"
     LC_ALL=C.UTF-8 run -1 grep -rnE '^.{91,}$' --include='*.[ch]' lib include tools tests
 }
+
+@test "house: large libraries are loaded by the tools that use them, and by no others" {
+    for bin in "$BUILD"/bin/* "$BUILD"/libexec/rampipe/*; do
+        for library in $(readelf -d "$bin" 2>/dev/null | grep -oE 'lib(glpk|sqlite3|yaml|protobuf-c)'); do
+            echo "${bin##*/} $library"
+        done
+    done >loaded
+    # (yaml and protobuf-c may be linked into the tools: see STATIC in the Makefile)
+    cat loaded
+    [ "$(grep -E 'glpk|sqlite3' loaded)" = "rec2sqlite libsqlite3
+ramp-alloc-bound libglpk" ]
+    ! grep -E 'yaml|protobuf-c' loaded | grep -vxE 'task2graph libyaml|(et2graph|graph2et|onnx2graph) libprotobuf-c'
+}
