@@ -358,7 +358,7 @@ struct graph_exchange {
 
 /** What a placed graph exchanges in a step. Starts as {0}. */
 struct graph_exchanges {
-    struct graph_exchange *exchange; /* different ones: equal ones are listed once */
+    struct graph_exchange *exchange;
     size_t n, room;
     uint32_t *member; /* slots of the exchanges */
     size_t nmembers, member_room;

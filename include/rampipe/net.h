@@ -108,10 +108,12 @@ struct net_exchange {
 };
 
 /**
- * The time that an exchange takes when nothing else is sent, seconds. Without servers: a
- * lower bound of it over all sets of servers that are legal, or 0 if there is none.
+ * Sets seconds[i] to the time that exchange[i] takes when nothing else is sent. Without
+ * servers: to a lower bound of it over all sets of servers that are legal, or 0 if there
+ * is none.
  */
-double net_alone(const struct net *net, const struct net_exchange *exchange);
+void net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
+               double *seconds);
 
 /** What is sent in a step of a placed graph. */
 struct net_traffic {

@@ -51,7 +51,8 @@ struct net_kind {
     bool (*geometry)(const struct net *net, const uint32_t *server, uint32_t n,
                      uint32_t *numbers, struct rec_error *err);
     enum graph_sync sync;
-    double (*alone)(const struct net *net, const struct net_exchange *exchange);
+    void (*alone)(const struct net *net, const struct net_exchange *exchange, size_t n,
+                  double *seconds);
 };
 
 /** All kinds; NULL ends the table. */

@@ -98,7 +98,9 @@ least_alone(const struct floorer *f, enum graph_exchange_kind kind, uint32_t k,
             double bytes, double flow)
 {
     const struct net_exchange exchange = {kind, NULL, k, fewer(bytes), fewer(flow)};
-    return net_alone(f->net, &exchange);
+    double seconds;
+    net_alone(f->net, &exchange, 1, &seconds);
+    return seconds;
 }
 
 /*

@@ -4,8 +4,7 @@
  * share a slot, so what is found holds wherever the slots lie.
  *
  * A split graph repeats itself: its units lie on the same slots and send as many bytes.
- * Equal exchanges get one number, so that a network works out each time once. They are
- * found by a hash table whose entries are numbers of exchanges.
+ * Two slots that exchange as much as they last did make the same exchange again.
  */
 #include "rampipe/graph.h"
 
@@ -17,131 +16,65 @@ struct pass {
     const uint32_t *slot; /* per op */
     enum graph_sync sync;
     struct graph_exchanges *made;
-    int32_t *balance; /* per slot: deps it sends minus deps it receives; 0 between uses */
+    int32_t *balance; /* per slot of the group: deps it sends minus deps it receives */
     uint32_t *seen;   /* per slot: the last stamp that had it */
     uint32_t stamp;   /* number of the group at hand */
     uint32_t *back;   /* per op: the sync dep from it to the current op; or GRAPH_NONE */
     uint32_t *dep;    /* deps of the current group */
     size_t ndeps, room;
-    uint32_t *table; /* exchanges by their hash; GRAPH_NONE: free */
-    size_t size;     /* of the table: a power of two */
     /* The last exchange of each two slots, as a message at a * nslots + b, of sync deps
      * behind all these; GRAPH_NONE: none. NULL: there are too many slots. */
     uint32_t *last;
     uint32_t nslots;
-    uint64_t seed; /* of the hashes */
 };
 
 enum { LAST_MAX = 512 }; /* slots for which the last exchanges are kept */
 
-/* ---- equal exchanges ------------------------------------------------------ */
+/* ---- exchanges ------------------------------------------------------------ */
 
-/* The mixing step of wyhash. */
-static inline uint64_t
-mix(uint64_t a, uint64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Seeded, so that nobody can choose sizes whose hashes are equal. rec_hash() of the whole
- * would be four times as long, and most exchanges have two members. */
-static uint64_t
-hash_of(const struct pass *p, const struct graph_exchange *e)
-{
-    const uint32_t *member = p->made->member + e->first;
-    uint64_t bits, hash;
-    memcpy(&bits, &e->bytes, sizeof bits);
-    hash = mix(bits ^ p->seed, ((uint64_t)e->n << 8 | e->kind) ^ p->seed);
-    for (uint32_t i = 0; i < e->n; i++)
-        hash = mix(hash ^ member[i], p->seed);
-    return hash;
-}
-
+/* Adds an exchange whose members are the last ones of member[]. */
 static bool
-is_same(const struct graph_exchanges *made, const struct graph_exchange *a,
-        const struct graph_exchange *b)
-{
-    return a->kind == b->kind && a->n == b->n && a->bytes == b->bytes &&
-           a->flow == b->flow &&
-           memcmp(made->member + a->first, made->member + b->first,
-                  a->n * sizeof *made->member) == 0;
-}
-
-/* Doubles the table, which is at most half full. */
-static bool
-widen(struct pass *p, struct rec_error *err)
-{
-    size_t size = p->size ? 2 * p->size : 64;
-    uint32_t *table = malloc(size * sizeof *table);
-    if (!table)
-        return rec_fail_memory(err);
-    memset(table, 0xff, size * sizeof *table);
-    for (uint32_t i = 0; i < p->made->n; i++) {
-        size_t at = hash_of(p, &p->made->exchange[i]) & (size - 1);
-        while (table[at] != GRAPH_NONE)
-            at = (at + 1) & (size - 1);
-        table[at] = i;
-    }
-    free(p->table);
-    p->table = table;
-    p->size = size;
-    return true;
-}
-
-/* Sets *number to that of an exchange whose members are the last ones of member[]. If an
- * equal one is known already, they are taken back. */
-static bool
-number_of(struct pass *p, const struct graph_exchange *e, uint32_t *number,
-          struct rec_error *err)
+add_exchange(struct pass *p, const struct graph_exchange *e, uint32_t *number,
+             struct rec_error *err)
 {
     struct graph_exchanges *made = p->made;
-    size_t at;
-    if (2 * (made->n + 1) > p->size && !widen(p, err))
-        return false;
-    at = hash_of(p, e) & (p->size - 1);
-    for (; p->table[at] != GRAPH_NONE; at = (at + 1) & (p->size - 1))
-        if (is_same(made, &made->exchange[p->table[at]], e)) {
-            made->nmembers = e->first;
-            *number = p->table[at];
-            return true;
-        }
     if (made->n >= GRAPH_NONE ||
         !rec_grow(&made->exchange, &made->room, made->n + 1, sizeof *made->exchange, err))
         return made->n < GRAPH_NONE ? false : rec_fail_memory(err);
-    *number = p->table[at] = (uint32_t)made->n;
+    *number = (uint32_t)made->n;
     made->exchange[made->n++] = *e;
     return true;
 }
 
+/* Makes room for n more members. */
 static bool
-add_member(struct pass *p, uint32_t slot, struct rec_error *err)
+reserve(struct graph_exchanges *made, size_t n, struct rec_error *err)
 {
-    struct graph_exchanges *made = p->made;
-    if (made->nmembers >= GRAPH_NONE ||
-        !rec_grow(&made->member, &made->member_room, made->nmembers + 1,
-                  sizeof *made->member, err))
-        return made->nmembers < GRAPH_NONE ? false : rec_fail_memory(err);
-    made->member[made->nmembers++] = slot;
-    return true;
+    if (made->nmembers + n >= GRAPH_NONE)
+        return rec_fail_memory(err);
+    return made->nmembers + n <= made->member_room ||
+           rec_grow(&made->member, &made->member_room, made->nmembers + n,
+                    sizeof *made->member, err);
 }
 
-/* The same for an exchange of two slots, with `bytes` that all cross. Most have the bytes
- * of the last one between the two, which needs no hash. */
+/* Sets *number to that of an exchange of two slots, with `bytes` that all cross. */
 static bool
-number_of_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
-              double bytes, uint32_t *number, struct rec_error *err)
+add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
+        double bytes, uint32_t *number, struct rec_error *err)
 {
-    struct graph_exchange e = {kind, (uint32_t)p->made->nmembers, 2, bytes, bytes};
+    struct graph_exchanges *made = p->made;
+    struct graph_exchange e = {kind, (uint32_t)made->nmembers, 2, bytes, bytes};
     size_t at = ((size_t)(kind != GRAPH_MESSAGE) * p->nslots + a) * p->nslots + b;
     if (p->last && p->last[at] != GRAPH_NONE &&
-        p->made->exchange[p->last[at]].bytes == bytes) {
+        made->exchange[p->last[at]].bytes == bytes) {
         *number = p->last[at];
         return true;
     }
-    if (!add_member(p, a, err) || !add_member(p, b, err) ||
-        !number_of(p, &e, number, err))
+    if (!reserve(made, 2, err))
+        return false;
+    made->member[made->nmembers++] = a;
+    made->member[made->nmembers++] = b;
+    if (!add_exchange(p, &e, number, err))
         return false;
     if (p->last)
         p->last[at] = *number;
@@ -150,75 +83,85 @@ number_of_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_
 
 /* ---- groups of deps ------------------------------------------------------- */
 
-/* Makes all deps of the group one exchange. Its members are the slots at both ends of its
- * deps, in the order in which they appear. */
-static bool
-set_group(struct pass *p, enum graph_exchange_kind kind, struct rec_error *err)
+/* Adds a slot to the members of the group at hand, unless it is there. */
+static inline void
+join(struct pass *p, uint32_t slot)
 {
-    struct graph_exchange e = {.kind = kind, .first = (uint32_t)p->made->nmembers};
-    uint32_t number;
+    if (p->seen[slot] == p->stamp)
+        return;
+    p->seen[slot] = p->stamp;
+    p->balance[slot] = 0;
+    p->made->member[p->made->nmembers++] = slot;
+}
+
+/*
+ * The deps that leave (or enter) the parts of a unit: sync deps, or all others. Members
+ * of the group are the slots at both ends of its deps, in the order in which they appear.
+ * They stand behind those of the exchanges that were added, until the group is added,
+ * too.
+ */
+static bool
+collect(struct pass *p, const struct graph_unit *unit, bool leaving, bool sync,
+        struct graph_exchange *group, struct rec_error *err)
+{
+    const struct graph *graph = p->graph;
+    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    *group = (struct graph_exchange){.first = (uint32_t)p->made->nmembers};
+    p->ndeps = 0;
     p->stamp++;
-    for (size_t i = 0; i < p->ndeps; i++) {
-        const struct graph_dep *dep = &p->graph->dep[p->dep[i]];
-        const uint32_t ends[2] = {p->slot[dep->src], p->slot[dep->dst]};
-        e.bytes += dep->bytes;
-        e.flow += ends[0] == ends[1] ? 0 : dep->bytes;
-        for (int k = 0; k < 2; k++) {
-            if (p->seen[ends[k]] == p->stamp)
+    for (uint32_t j = 0; j < unit->parts; j++) {
+        uint32_t op = graph->member[unit->first + j];
+        size_t n = start[op + 1] - start[op];
+        if (!rec_grow(&p->dep, &p->room, p->ndeps + n + 1, sizeof *p->dep, err) ||
+            !reserve(p->made, n + 1, err))
+            return false;
+        for (uint32_t i = start[op]; i < start[op + 1]; i++) {
+            const struct graph_dep *dep = &graph->dep[list[i]];
+            uint32_t from = p->slot[dep->src], to = p->slot[dep->dst];
+            if (dep->sync != sync)
                 continue;
-            p->seen[ends[k]] = p->stamp;
-            if (!add_member(p, ends[k], err))
-                return false;
+            p->dep[p->ndeps++] = list[i];
+            join(p, from);
+            join(p, to);
+            p->balance[from]++;
+            p->balance[to]--;
+            group->bytes += dep->bytes;
+            group->flow += from == to ? 0 : dep->bytes;
         }
     }
-    e.n = (uint32_t)p->made->nmembers - e.first;
-    if (!number_of(p, &e, &number, err))
-        return false;
-    for (size_t i = 0; i < p->ndeps; i++)
-        p->made->of_dep[p->dep[i]] = number;
-    p->made->collectives++;
+    group->n = (uint32_t)p->made->nmembers - group->first;
     return true;
 }
 
 /* True if each slot sends as many deps of the group as it receives: the published rule
  * for which deps are one collective. */
 static bool
-is_collective(struct pass *p)
+is_collective(const struct pass *p, const struct graph_exchange *group)
 {
-    bool balanced = true;
-    for (size_t i = 0; i < p->ndeps; i++) {
-        const struct graph_dep *dep = &p->graph->dep[p->dep[i]];
-        p->balance[p->slot[dep->src]]++;
-        p->balance[p->slot[dep->dst]]--;
-    }
-    for (size_t i = 0; i < p->ndeps; i++) {
-        const struct graph_dep *dep = &p->graph->dep[p->dep[i]];
-        const uint32_t both[2] = {p->slot[dep->src], p->slot[dep->dst]};
-        for (int e = 0; e < 2; e++) {
-            balanced = balanced && p->balance[both[e]] == 0;
-            p->balance[both[e]] = 0;
-        }
-    }
-    return balanced && p->ndeps > 0;
+    const uint32_t *member = p->made->member + group->first;
+    for (uint32_t i = 0; i < group->n; i++)
+        if (p->balance[member[i]] != 0)
+            return false;
+    return p->ndeps > 0;
 }
 
-/* The deps that leave (or enter) the parts of a unit: sync deps, or all others. */
+/* Makes all deps of the group one exchange, or if it is none, forgets its members. */
 static bool
-collect(struct pass *p, const struct graph_unit *unit, bool leaving, bool sync,
-        struct rec_error *err)
+add_group(struct pass *p, struct graph_exchange *group, enum graph_exchange_kind kind,
+          bool is_one, struct rec_error *err)
 {
-    const uint32_t *start = leaving ? p->graph->out_start : p->graph->in_start;
-    const uint32_t *list = leaving ? p->graph->out : p->graph->in;
-    p->ndeps = 0;
-    for (uint32_t j = 0; j < unit->parts; j++) {
-        uint32_t op = p->graph->member[unit->first + j];
-        if (!rec_grow(&p->dep, &p->room, p->ndeps + start[op + 1] - start[op] + 1,
-                      sizeof *p->dep, err))
-            return false;
-        for (uint32_t i = start[op]; i < start[op + 1]; i++)
-            if (p->graph->dep[list[i]].sync == sync)
-                p->dep[p->ndeps++] = list[i];
+    uint32_t number;
+    group->kind = kind;
+    if (!is_one) {
+        p->made->nmembers = group->first;
+        return true;
     }
+    if (!add_exchange(p, group, &number, err))
+        return false;
+    for (size_t i = 0; i < p->ndeps; i++)
+        p->made->of_dep[p->dep[i]] = number;
+    p->made->collectives++;
     return true;
 }
 
@@ -253,8 +196,8 @@ set_pairs(struct pass *p, uint32_t op, struct rec_error *err)
         if (p->slot[op] == p->slot[dep->dst])
             continue; /* no flow */
         bytes = dep->bytes + (back == GRAPH_NONE ? 0 : graph->dep[back].bytes);
-        ok = number_of_two(p, GRAPH_SYNC_PAIR, p->slot[op], p->slot[dep->dst], bytes,
-                           &p->made->of_dep[out], err);
+        ok = add_two(p, GRAPH_SYNC_PAIR, p->slot[op], p->slot[dep->dst], bytes,
+                     &p->made->of_dep[out], err);
         if (back != GRAPH_NONE)
             p->made->of_dep[back] = p->made->of_dep[out];
     }
@@ -265,9 +208,10 @@ set_pairs(struct pass *p, uint32_t op, struct rec_error *err)
 static bool
 set_sync(struct pass *p, const struct graph_unit *unit, struct rec_error *err)
 {
+    struct graph_exchange group;
     if (p->sync == GRAPH_SYNC_BY_UNIT)
-        return collect(p, unit, true, true, err) &&
-               (p->ndeps == 0 || set_group(p, GRAPH_SYNC_ALL, err));
+        return collect(p, unit, true, true, &group, err) &&
+               add_group(p, &group, GRAPH_SYNC_ALL, p->ndeps > 0, err);
     for (uint32_t j = 0; j < unit->parts; j++)
         if (!set_pairs(p, p->graph->member[unit->first + j], err))
             return false;
@@ -282,13 +226,14 @@ static bool
 set_groups(struct pass *p, struct rec_error *err)
 {
     const struct graph *graph = p->graph;
+    struct graph_exchange group;
     for (size_t u = 0; u < graph->nunits; u++) {
         const struct graph_unit *unit = &graph->unit[u];
         bool backward = graph->op[graph->member[unit->first]].pass == GRAPH_BACKWARD;
         if (unit->parts == 1 || (backward && unit->twin == GRAPH_NONE))
             continue;
-        if (!collect(p, unit, !backward, false, err) ||
-            (is_collective(p) && !set_group(p, GRAPH_COLLECTIVE, err)) ||
+        if (!collect(p, unit, !backward, false, &group, err) ||
+            !add_group(p, &group, GRAPH_COLLECTIVE, is_collective(p, &group), err) ||
             !set_sync(p, unit, err))
             return false;
     }
@@ -312,7 +257,7 @@ set_others(struct pass *p, struct rec_error *err)
         made->flow_bytes += dep->bytes;
         if (made->of_dep[d] != GRAPH_NONE)
             continue;
-        if (!number_of_two(p, GRAPH_MESSAGE, from, to, dep->bytes, &made->of_dep[d], err))
+        if (!add_two(p, GRAPH_MESSAGE, from, to, dep->bytes, &made->of_dep[d], err))
             return false;
     }
     return true;
@@ -323,12 +268,8 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
                      enum graph_sync sync, struct graph_exchanges *made,
                      struct rec_error *err)
 {
-    struct pass p = {.graph = graph,
-                     .slot = slot,
-                     .sync = sync,
-                     .made = made,
-                     .nslots = nslots,
-                     .seed = rec_hash(rec_str(graph->id)) | 1};
+    struct pass p = {
+        .graph = graph, .slot = slot, .sync = sync, .made = made, .nslots = nslots};
     size_t nlast = nslots <= LAST_MAX ? 2 * (size_t)nslots * nslots : 0;
     bool ok;
 
@@ -352,7 +293,6 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
     free(p.back);
     free(p.last);
     free(p.dep);
-    free(p.table);
     if (!ok)
         graph_exchanges_free(made);
     return ok;

@@ -141,7 +141,7 @@ geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *nu
 }
 
 static double
-alone(const struct net *net, const struct net_exchange *e)
+one_alone(const struct net *net, const struct net_exchange *e)
 {
     const struct island *island = of(net);
     double n = e->n, rounds = n - 1, each = e->flow / n; /* bytes that a server sends */
@@ -158,6 +158,14 @@ alone(const struct net *net, const struct net_exchange *e)
         rounds = 2 * (n - 1);
     }
     return rounds * island->latency + each / island->bandwidth;
+}
+
+static void
+alone(const struct net *net, const struct net_exchange *exchange, size_t n,
+      double *seconds)
+{
+    for (size_t i = 0; i < n; i++)
+        seconds[i] = one_alone(net, &exchange[i]);
 }
 
 const struct net_kind net_island = {.name = "island",

@@ -251,8 +251,9 @@ net_sync(const struct net *net)
     return net->kind->sync;
 }
 
-double
-net_alone(const struct net *net, const struct net_exchange *exchange)
+void
+net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
+          double *seconds)
 {
-    return net->kind->alone(net, exchange);
+    net->kind->alone(net, exchange, n, seconds);
 }

@@ -107,11 +107,56 @@ least(const struct net_ramp *ramp, const struct net_exchange *exchange)
     return isinf(seconds) ? 0 : seconds; /* no legal block: it is never placed */
 }
 
-double
-net_ramp_alone(const struct net *net, const struct net_exchange *exchange)
+/* ---- many exchanges --------------------------------------------------------- */
+
+/* What was last worked out for a pair, by the coordinates in which the two differ (bits
+ * 4: group, 2: rack, 1: position), and for a message. The pairs of an op follow each
+ * other and have as many bytes. */
+struct memo {
+    struct {
+        double bytes, seconds;
+    } pair[8], message;
+};
+
+static double
+of_pair(const struct net_ramp *ramp, const struct net_exchange *e, struct memo *memo)
+{
+    const uint32_t *n = ramp->shape;
+    uint32_t a = e->server[0], b = e->server[1], s = a % n[2] != b % n[2], g, r, k;
+    a /= n[2];
+    b /= n[2];
+    r = a % n[1] != b % n[1];
+    g = a / n[1] != b / n[1];
+    k = g * 4 + r * 2 + s;
+    if (memo->pair[k].bytes != e->bytes) {
+        memo->pair[k].bytes = e->bytes;
+        memo->pair[k].seconds =
+            net_ramp_collective_seconds(ramp, g + 1, r + 1, s + 1, e->bytes);
+    }
+    return memo->pair[k].seconds;
+}
+
+void
+net_ramp_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
+               double *seconds)
 {
     const struct net_ramp *ramp = (const struct net_ramp *)net;
-    if (exchange->kind == GRAPH_MESSAGE)
-        return net_ramp_one_to_one_seconds(ramp, exchange->bytes);
-    return exchange->server ? among(ramp, exchange) : least(ramp, exchange);
+    struct memo memo;
+    for (int k = 0; k < 8; k++)
+        memo.pair[k].bytes = -1;
+    memo.message.bytes = -1;
+    memo.message.seconds = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct net_exchange *e = &exchange[i];
+        if (e->kind == GRAPH_MESSAGE) {
+            if (memo.message.bytes != e->bytes) {
+                memo.message.bytes = e->bytes;
+                memo.message.seconds = net_ramp_one_to_one_seconds(ramp, e->bytes);
+            }
+            seconds[i] = memo.message.seconds;
+        } else if (!e->server)
+            seconds[i] = least(ramp, e);
+        else
+            seconds[i] = e->n == 2 ? of_pair(ramp, e, &memo) : among(ramp, e);
+    }
 }

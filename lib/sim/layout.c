@@ -214,18 +214,21 @@ time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t
     size_t ndeps = layout->where.graph->ndeps;
     double *alone = malloc((e->n + 1) * sizeof *alone);
     uint32_t *member = malloc((e->nmembers + 1) * sizeof *member);
-    bool ok = (alone && member) || rec_fail_memory(err);
+    struct net_exchange *on = malloc((e->n + 1) * sizeof *on);
+    bool ok = (alone && member && on) || rec_fail_memory(err);
     for (size_t i = 0; ok && i < e->nmembers; i++)
         member[i] = servers[e->member[i]];
-    for (size_t i = 0; ok && i < e->n; i++) {
-        const struct graph_exchange *one = &e->exchange[i];
-        alone[i] = net_alone(net, &(struct net_exchange){one->kind, member + one->first,
-                                                         one->n, one->bytes, one->flow});
-    }
+    for (size_t i = 0; ok && i < e->n; i++)
+        on[i] = (struct net_exchange){e->exchange[i].kind, member + e->exchange[i].first,
+                                      e->exchange[i].n, e->exchange[i].bytes,
+                                      e->exchange[i].flow};
+    if (ok)
+        net_alone(net, on, e->n, alone);
     for (size_t d = 0; ok && d < ndeps; d++)
         seconds[d] = e->of_dep[d] == GRAPH_NONE ? 0 : alone[e->of_dep[d]];
     free(alone);
     free(member);
+    free(on);
     return ok;
 }
 

@@ -107,9 +107,10 @@ rate(const struct graph *graph, double *per_event)
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
         seconds[d] = 0;
         if (e.of_dep[d] != GRAPH_NONE)
-            seconds[d] = net_alone(
-                &cluster.net, &(struct net_exchange){one->kind, e.member + one->first,
-                                                     one->n, one->bytes, one->flow});
+            net_alone(&cluster.net,
+                      &(struct net_exchange){one->kind, e.member + one->first, one->n,
+                                             one->bytes, one->flow},
+                      1, &seconds[d]);
     }
     graph_exchanges_free(&e);
     for (int round = 0; round < 5; round++) {

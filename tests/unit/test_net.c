@@ -128,9 +128,10 @@ times(const char *text, const char *const *servers, double *seconds,
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
         seconds[d] = 0;
         if (e.of_dep[d] != GRAPH_NONE)
-            seconds[d] =
-                net_alone(net, &(struct net_exchange){one->kind, e.member + one->first,
-                                                      one->n, one->bytes, one->flow});
+            net_alone(net,
+                      &(struct net_exchange){one->kind, e.member + one->first, one->n,
+                                             one->bytes, one->flow},
+                      1, &seconds[d]);
     }
     graph_exchanges_free(&e);
 }
@@ -232,6 +233,14 @@ test_empty_group(void **state)
  *   crosses.
  * Without servers, a lower bound: more servers may take part in a collective.
  */
+static double
+alone(const struct net *net, const struct net_exchange *exchange)
+{
+    double seconds;
+    net_alone(net, exchange, 1, &seconds);
+    return seconds;
+}
+
 static void
 test_island(void **state)
 {
@@ -247,15 +256,15 @@ test_island(void **state)
     (void)state;
     assert_non_null(direct);
     assert_non_null(ring);
-    assert_near(net_alone(direct, &message), l + s / b);
-    assert_near(net_alone(direct, &sync), 4 * (l + s / b));
-    assert_near(net_alone(ring, &sync), 8 * (l + s / (5 * b)));
-    assert_near(net_alone(direct, &group), 4 * l + 20 * s / 5 / b);
-    assert_near(net_alone(ring, &group), 4 * l + 20 * s / 5 / b);
+    assert_near(alone(direct, &message), l + s / b);
+    assert_near(alone(direct, &sync), 4 * (l + s / b));
+    assert_near(alone(ring, &sync), 8 * (l + s / (5 * b)));
+    assert_near(alone(direct, &group), 4 * l + 20 * s / 5 / b);
+    assert_near(alone(ring, &group), 4 * l + 20 * s / 5 / b);
     group.server = sync.server = message.server = NULL;
-    assert_near(net_alone(direct, &message), l + s / b);
-    assert_near(net_alone(direct, &sync), 4 * (l + s / b));
-    assert_near(net_alone(direct, &group), 4 * l + 20 * s / 8 / b);
+    assert_near(alone(direct, &message), l + s / b);
+    assert_near(alone(direct, &sync), 4 * (l + s / b));
+    assert_near(alone(direct, &group), 4 * l + 20 * s / 8 / b);
     assert_int_equal(net_levels(direct, &level), 2);
     assert_int_equal(level[0].servers, 8);
     for (uint32_t k = 0; k <= 9; k++)
