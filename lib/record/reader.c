@@ -281,24 +281,32 @@ fill(struct rec_reader *reader, struct rec_error *err)
     return true;
 }
 
+#ifdef __SSE2__
+/* The same for the 16 bytes at `p`. */
+static inline uint64_t
+match_16(const char *p)
+{
+    const __m128i tab = _mm_set1_epi8('\t'), one = _mm_set1_epi8('\n' - '\t');
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    bytes = _mm_sub_epi8(bytes, tab); /* now 0 or 1, unsigned */
+    bytes = _mm_cmpeq_epi8(_mm_min_epu8(bytes, one), bytes);
+    return (unsigned)_mm_movemask_epi8(bytes);
+}
+#endif
+
 /* Bit i of the result says that byte i of the 64 at `p` is a TAB or an LF. */
 static inline uint64_t
 match_marks(const char *p)
 {
-    uint64_t mask = 0;
 #ifdef __SSE2__
-    const __m128i tab = _mm_set1_epi8('\t'), one = _mm_set1_epi8('\n' - '\t');
-    for (int i = 48; i >= 0; i -= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        bytes = _mm_sub_epi8(bytes, tab); /* now 0 or 1, unsigned */
-        bytes = _mm_cmpeq_epi8(_mm_min_epu8(bytes, one), bytes);
-        mask = mask << 16 | (unsigned)_mm_movemask_epi8(bytes);
-    }
+    return match_16(p) | match_16(p + 16) << 16 | match_16(p + 32) << 32 |
+           match_16(p + 48) << 48;
 #else
+    uint64_t mask = 0;
     for (int i = 63; i >= 0; i--)
         mask = mask << 1 | (p[i] == '\t' || p[i] == '\n');
-#endif
     return mask;
+#endif
 }
 
 /*
