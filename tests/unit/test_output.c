@@ -201,8 +201,8 @@ take_bytes(void *context, const char *bytes, size_t len)
     return 0;
 }
 
-/* Short fields are copied in steps of 16 bytes. Here each one, of 0 to 40 bytes, ends with
- * the last byte of a page, behind which nothing may be read, or one byte before. */
+/* Short fields are copied in steps of 16 bytes. Here each one, of 0 to 40 bytes, ends
+ * with the last byte of a page, behind which nothing may be read, or one byte before. */
 static void
 fields_at_the_end_of_a_page(void **state)
 {
