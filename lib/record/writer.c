@@ -471,9 +471,8 @@ rec_num_key(struct rec_writer *writer, const char *key, double value)
 void
 rec_uint_key(struct rec_writer *writer, const char *key, uint64_t value)
 {
-    char text[24];
-    int len = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    rec_str_key(writer, key, (struct rec_str){text, (size_t)len});
+    char text[DIGITS];
+    rec_str_key(writer, key, format_uint(text + DIGITS, value));
 }
 
 void
