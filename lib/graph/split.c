@@ -78,9 +78,11 @@ check_input(struct splitter *s, struct rec_error *err)
 static void
 part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM])
 {
-    snprintf(name, NAME_ROOM, "%s", s->from->op[op].id);
+    const char *id = s->from->op[op].id;
+    size_t len = strlen(id);
+    memcpy(name, id, len + 1); /* check_input() has compared it with NAME_ROOM */
     if (s->split->parts[op] > 1)
-        graph_part_letters(j, name + strlen(name));
+        graph_part_letters(j, name + len);
 }
 
 /* Part j of an op is on one slot with part j of the op that releases what it holds. */

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -184,6 +185,61 @@ claimed_places_are_taken_once(void **state)
     }
 }
 
+/* What a writer has written into a sink. */
+struct written {
+    char bytes[1 << 12];
+    size_t len;
+};
+
+static int
+take_bytes(void *context, const char *bytes, size_t len)
+{
+    struct written *written = context;
+    assert_true(len <= sizeof written->bytes - written->len);
+    memcpy(written->bytes + written->len, bytes, len);
+    written->len += len;
+    return 0;
+}
+
+/* Short fields are copied in steps of 16 bytes. Here each one, of 0 to 40 bytes, ends
+ * with the last byte of a page, behind which nothing may be read, or one byte before. */
+static void
+fields_at_the_end_of_a_page(void **state)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at =
+        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct written written = {.len = 0};
+    struct rec_sink sink = {take_bytes, &written};
+    struct rec_error err;
+    struct rec_writer *writer = rec_writer_open_sink(&sink, "sink", NULL, &err);
+    size_t want = 0;
+    (void)state;
+    assert_true(at != MAP_FAILED && writer);
+    assert_int_equal(mprotect(at + page, page, PROT_NONE), 0);
+    for (size_t i = 0; i < page; i++)
+        at[i] = (char)('a' + i % 23);
+    for (size_t len = 0; len <= 40; len++)
+        for (size_t gap = 0; gap < 2; gap++) {
+            const char *text = at + page - gap - len;
+            rec_str_field(writer, (struct rec_str){text, len});
+            rec_put_bytes(writer, text, len);
+            rec_end(writer);
+        }
+    assert_true(rec_writer_close(writer, true, &err));
+    for (size_t len = 0; len <= 40; len++)
+        for (size_t gap = 0; gap < 2; gap++) {
+            const char *text = at + page - gap - len, *got = written.bytes + want;
+            assert_int_equal(got[0], '\t');
+            assert_memory_equal(got + 1, text, len);
+            assert_memory_equal(got + 1 + len, text, len);
+            assert_int_equal(got[1 + 2 * len], '\n');
+            want += 2 * len + 2;
+        }
+    assert_int_equal(written.len, want);
+    munmap(at, 2 * page);
+}
+
 int
 main(void)
 {
@@ -192,6 +248,7 @@ main(void)
         cmocka_unit_test(litter_of_killed_writers_goes),
         cmocka_unit_test(living_writers_keep_their_files),
         cmocka_unit_test(claimed_places_are_taken_once),
+        cmocka_unit_test(fields_at_the_end_of_a_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
