@@ -1,7 +1,7 @@
 /*
  * schedule [STAGES MICROBATCHES] - one step of a pipeline in the order of 1F1B, a million
- * ops by default: by strict lanes, against the same order by a dep from each op of a stage
- * to the next; and what it costs that activations are held.
+ * ops by default: by strict lanes, against the same order by a dep from each op of a
+ * stage to the next; and what it costs that activations are held.
  */
 #include "../unit/schedules.h"
 
