@@ -23,6 +23,9 @@ REC_BEGIN_DECLS
 
 #define GRAPH_NONE UINT32_MAX
 
+/** Marks the destination of a sync dep in graph->out_to. */
+#define GRAPH_SYNC ((uint32_t)1 << 31)
+
 enum graph_pass { GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_TASK };
 
 struct graph_op {
@@ -80,8 +83,10 @@ struct graph {
     /* After graph_close(): */
     uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
     uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
-    struct graph_unit *unit;   /* in order of the first part's appearance */
-    uint32_t *member;          /* ops of the units */
+    uint32_t *out_to;  /* where dep out[j] goes: its dst, with GRAPH_SYNC if it is sync */
+    uint32_t *parents; /* per op: deps that enter it, without sync deps */
+    struct graph_unit *unit; /* in order of the first part's appearance */
+    uint32_t *member;        /* ops of the units */
     size_t nunits;
     struct graph_hold *hold; /* in order of the ops that hold */
     size_t nholds;

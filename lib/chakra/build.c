@@ -387,11 +387,15 @@ lay_out(struct building *b, struct graph_layout *layout, const uint32_t *ops, si
         graph_layout_place(layout, b->order[i], b->slot_of_op[b->order[i]]);
     for (size_t i = 0; ok && i < nops; i++) {
         const struct chakra_node *node = &b->t->node[ops[i]];
-        ok = graph_layout_prefer(layout, node->index, priority_of(node, all), b->err);
+        ok = graph_layout_prefer(layout, node->index, priority_of(node, all), b->err) &&
+             (!node->lane ||
+              graph_layout_lane(layout, node->index, rec_str(node->lane), b->err)) &&
+             (node->turn == GRAPH_NO_ORDER ||
+              graph_layout_queue(layout, node->index, node->turn, b->err));
     }
     for (size_t i = nops; ok && i < all; i++)
         ok = graph_layout_prefer(layout, (uint32_t)i, (double)all + 1, b->err);
-    return ok;
+    return ok && graph_layout_check(layout, b->err);
 }
 
 /* ---- deps ------------------------------------------------------------------ */

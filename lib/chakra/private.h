@@ -73,14 +73,16 @@ struct chakra_node {
     enum chakra_type type; /* SEND, RECV, COLL; all others are COMP */
     bool ours;             /* chakra_write() wrote it, from an op */
     bool carries;
-    bool sync;       /* the dep that it carries is a sync dep, to node carried.id */
-    bool matched;    /* SEND and RECV: the other end has been found */
-    uint32_t peer;   /* of a RECV that carries and is matched: its SEND */
-    uint32_t sender; /* of a SEND that carries: node of the dep's source, or REC_NONE */
-    double thread;   /* NAN: the file does not say */
-    uint64_t order;  /* position among the ops of the graph, or CHAKRA_LAST */
-    uint64_t placed; /* position among the place records, or CHAKRA_LAST */
-    double priority; /* NAN: it has none */
+    bool sync;        /* the dep that it carries is a sync dep, to node carried.id */
+    bool matched;     /* SEND and RECV: the other end has been found */
+    uint32_t peer;    /* of a RECV that carries and is matched: its SEND */
+    uint32_t sender;  /* of a SEND that carries: node of the dep's source, or REC_NONE */
+    double thread;    /* NAN: the file does not say */
+    uint64_t order;   /* position among the ops of the graph, or CHAKRA_LAST */
+    uint64_t placed;  /* position among the place records, or CHAKRA_LAST */
+    double priority;  /* NAN: it has none */
+    const char *lane; /* NULL: that without a name */
+    uint64_t turn;    /* order= of its place; GRAPH_NO_ORDER: none */
     /* parent[first], ... are its data parents, followed by its control parents */
     size_t first, nparents, ncontrol;
     struct chakra_parent carried; /* of SEND and RECV: the dep between them */

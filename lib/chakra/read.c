@@ -302,6 +302,19 @@ set_bytes(struct reading *r, struct chakra_node *node)
     return keep_written(r, &text, &node->op.extra);
 }
 
+static bool
+read_lane(struct reading *r, struct chakra_node *node, const struct said *said)
+{
+    node->turn = GRAPH_NO_ORDER;
+    if (said->lane &&
+        (!check_id(r, node, said->lane) || !(node->lane = keep(r, said->lane))))
+        return false;
+    return !said->order || rec_parse_uint(rec_str(said->order), &node->turn) ||
+           chakra_fail(r->traces, node, r->err,
+                       "attribute rampipe.order must be an integer >= 0, got '%.40s'",
+                       said->order);
+}
+
 /* Restores the op from which chakra_write() made a node. */
 static bool
 read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
@@ -339,7 +352,7 @@ read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
     node->placed = count_of(said->placed, node->id);
     node->priority = isfinite(said->priority) ? said->priority : NAN;
     node->join = count_of(said->join, CHAKRA_LAST);
-    return true;
+    return read_lane(r, node, said);
 }
 
 /* Makes the keys of a foreign node's op. */
@@ -384,6 +397,7 @@ read_foreign(struct reading *r, struct chakra_node *node, const Chakra__Node *me
     node->op.param = node->op.activation = node->priority = NAN;
     node->op.pass = GRAPH_TASK;
     node->order = node->placed = node->join = CHAKRA_LAST;
+    node->turn = GRAPH_NO_ORDER;
     if ((!isnan(said->num_ops) && !is_amount(said->num_ops)) ||
         (!isnan(said->tensor_size) && !is_amount(said->tensor_size)))
         return chakra_fail(r->traces, node, r->err,

@@ -37,6 +37,8 @@ static const struct {
     TEXT("rampipe.pair", pair),
     TEXT("rampipe.of", of),
     TEXT("rampipe.dep_key", dep_keys),
+    TEXT("rampipe.lane", lane),
+    TEXT("rampipe.order", order),
     NUMBER("rampipe.part", part),
     NUMBER("rampipe.parts", parts),
     NUMBER("rampipe.param", param),

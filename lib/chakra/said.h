@@ -12,7 +12,7 @@ struct said {
         comm_tag, tid;
     const char *pg_name;
     /* attributes "rampipe.*", which chakra_write() writes: */
-    const char *op, *pass, *keys, *pair, *of, *dep_keys;
+    const char *op, *pass, *keys, *pair, *of, *dep_keys, *lane, *order;
     double part, parts, param, activation, memory, compute, bytes, placed, priority, join,
         dep, sync;
     const Chakra__Counts *deps;

@@ -24,6 +24,7 @@ struct draft {
     size_t packed_room;
     char *text; /* remember() keeps it until the node is written */
     size_t text_room;
+    char order[24]; /* order= of the op of the node */
     struct rec_error *err;
 };
 
@@ -336,6 +337,12 @@ add_rest(struct draft *d, uint32_t op)
         add_count(d, "rampipe.placed", layout->placed[op]);
     if (!isnan(priority))
         add_double(d, "rampipe.priority", priority);
+    add_text(d, "rampipe.lane", graph_layout_lane_name(layout, op));
+    if (layout->order && layout->order[op] != GRAPH_NO_ORDER) {
+        snprintf(d->order, sizeof d->order, "%llu",
+                 (unsigned long long)layout->order[op]);
+        add_text(d, "rampipe.order", d->order); /* a text: a double is not exact */
+    }
 }
 
 static bool

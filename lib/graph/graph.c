@@ -18,6 +18,8 @@ graph_free(struct graph *graph)
     free(graph->out);
     free(graph->in_start);
     free(graph->in);
+    free(graph->out_to);
+    free(graph->parents);
     free(graph->unit);
     free(graph->member);
     free(graph->hold);

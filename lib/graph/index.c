@@ -60,17 +60,25 @@ join_twins(struct graph *graph, struct rec_error *err)
 /* Groups the deps by source or by destination: those of op i are list[start[i]] up to
  * list[start[i + 1]]. This is a counting sort, which keeps the order of deps. While the
  * list is filled, start[i] is the place of the next dep of op i. When it is full,
- * start[i] has the value that belongs to start[i + 1], so all values move up by one. */
+ * start[i] has the value that belongs to start[i + 1], so all values move up by one.
+ * `to`, if it is not NULL, gets the destinations of the deps in the same order: who walks
+ * along the list need not look at the deps, which lie far apart. */
 static void
-group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *list)
+group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *list,
+           uint32_t *to)
 {
     memset(start, 0, (graph->nops + 1) * sizeof *start);
     for (size_t d = 0; d < graph->ndeps; d++)
         start[(by_src ? graph->dep[d].src : graph->dep[d].dst) + 1]++;
     for (size_t i = 0; i < graph->nops; i++)
         start[i + 1] += start[i];
-    for (size_t d = 0; d < graph->ndeps; d++)
-        list[start[by_src ? graph->dep[d].src : graph->dep[d].dst]++] = (uint32_t)d;
+    for (size_t d = 0; d < graph->ndeps; d++) {
+        const struct graph_dep *dep = &graph->dep[d];
+        uint32_t at = start[by_src ? dep->src : dep->dst]++;
+        list[at] = (uint32_t)d;
+        if (to)
+            to[at] = dep->dst | (dep->sync ? GRAPH_SYNC : 0);
+    }
     for (size_t i = graph->nops; i > 0; i--)
         start[i] = start[i - 1];
     start[0] = 0;
@@ -221,8 +229,10 @@ add_up(struct graph *graph)
         graph->sequential += graph->op[i].compute;
         graph->memory += graph->op[i].memory;
     }
-    for (size_t d = 0; d < graph->ndeps; d++)
+    for (size_t d = 0; d < graph->ndeps; d++) {
         graph->bytes += graph->dep[d].bytes;
+        graph->parents[graph->dep[d].dst] += !graph->dep[d].sync;
+    }
 }
 
 bool
@@ -243,15 +253,17 @@ graph_close(struct graph *graph, struct rec_error *err)
     graph->in_start = calloc(nops + 1, sizeof *graph->in_start);
     graph->out = calloc(ndeps + 1, sizeof *graph->out);
     graph->in = calloc(ndeps + 1, sizeof *graph->in);
+    graph->out_to = calloc(ndeps + 1, sizeof *graph->out_to);
+    graph->parents = calloc(nops + 1, sizeof *graph->parents);
     graph->unit = calloc(nops + 1, sizeof *graph->unit);
     graph->member = calloc(nops + 1, sizeof *graph->member);
     if (!graph->out_start || !graph->in_start || !graph->out || !graph->in ||
-        !graph->unit || !graph->member)
+        !graph->out_to || !graph->parents || !graph->unit || !graph->member)
         return rec_fail_memory(err);
     add_up(graph);
     read_degree(graph);
-    group_deps(graph, true, graph->out_start, graph->out);
-    group_deps(graph, false, graph->in_start, graph->in);
+    group_deps(graph, true, graph->out_start, graph->out, graph->out_to);
+    group_deps(graph, false, graph->in_start, graph->in, NULL);
     return check_repeats(graph, err) && find_units(graph, err) &&
            check_cycles(graph, err);
 }
@@ -308,17 +320,16 @@ graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
 
     if (!waiting)
         return rec_fail_memory(err);
-    for (size_t d = 0; d < graph->ndeps; d++)
-        waiting[graph->dep[d].dst] += !graph->dep[d].sync;
+    memcpy(waiting, graph->parents, graph->nops * sizeof *waiting);
     for (uint32_t i = 0; i < graph->nops; i++)
         if (waiting[i] == 0)
             order[tail++] = i;
     for (; head < tail; head++) {
         uint32_t i = order[head];
         for (uint32_t j = graph->out_start[i]; j < graph->out_start[i + 1]; j++) {
-            const struct graph_dep *dep = &graph->dep[graph->out[j]];
-            if (!dep->sync && --waiting[dep->dst] == 0)
-                order[tail++] = dep->dst;
+            uint32_t to = graph->out_to[j];
+            if (!(to & GRAPH_SYNC) && --waiting[to] == 0)
+                order[tail++] = to;
         }
     }
     for (uint32_t i = 0; tail < graph->nops && i < graph->nops; i++)

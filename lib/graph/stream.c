@@ -71,8 +71,11 @@ graph_stream_forget(struct graph_stream *s, struct rec_str layout)
 static bool
 close_layout(struct graph_stream *s, struct rec_error *err)
 {
-    bool ok = !s->open.id || (graph_layout_check(&s->open, err) &&
-                              (!s->laid || s->laid(s->context, &s->open, err)));
+    bool ok;
+    if (!s->open.id) /* most records are behind no layout */
+        return true;
+    ok = graph_layout_check(&s->open, err) &&
+         (!s->laid || s->laid(s->context, &s->open, err));
     graph_layout_free(&s->open);
     return ok;
 }

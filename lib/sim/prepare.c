@@ -4,66 +4,94 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* A dep that leaves an op. */
+struct leaving {
+    double key;
+    uint32_t dep, to;
+};
+
 static int
-by_key(const void *a, const void *b, void *context)
+by_key(const void *a, const void *b)
 {
-    const double *key = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (key[x] != key[y])
-        return key[x] < key[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
+    const struct leaving *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->dep < y->dep ? -1 : x->dep > y->dep;
 }
 
 /* Sorts the deps of an op by their key; equal ones stay in order. Most ops have few deps,
- * for which insertion is faster than qsort_r(). */
+ * for which insertion is faster than qsort(). */
 static void
-sort_deps(uint32_t *dep, uint32_t n, const double *key)
+sort_deps(struct leaving *dep, uint32_t n)
 {
     if (n > 32) {
-        qsort_r(dep, n, sizeof *dep, by_key, (void *)(uintptr_t)key);
+        qsort(dep, n, sizeof *dep, by_key);
         return;
     }
     for (uint32_t i = 1; i < n; i++) {
-        uint32_t d = dep[i], j = i;
-        for (; j > 0 && key[dep[j - 1]] > key[d]; j--)
+        struct leaving d = dep[i];
+        uint32_t j = i;
+        for (; j > 0 && dep[j - 1].key > d.key; j--)
             dep[j] = dep[j - 1];
         dep[j] = d;
     }
 }
 
-/* Groups the deps of each op that have equal keys into batches. If nobody asks for `dep`,
- * `target` holds the sorted deps first, and each entry is replaced by its destination
- * when it has been read. A batch that grows beyond one dep changes `first` from a
- * destination to an index. */
-static void
-make_batches(struct machine *m, const double *key)
+/* Groups the deps of an op, which are those from j on, into batches; n batches are there.
+ * A batch that grows beyond one dep changes `first` from a destination to an index. */
+static uint32_t
+group_deps(struct machine *m, const struct leaving *dep, uint32_t count, uint32_t j,
+           uint32_t n)
+{
+    for (uint32_t i = 0; i < count; i++, j++) {
+        m->target[j] = dep[i].to;
+        if (m->dep)
+            m->dep[j] = dep[i].dep;
+        if (i > 0 && dep[i].key == dep[i - 1].key) {
+            if (m->batch[n - 1].n++ == 1)
+                m->batch[n - 1].first = j - 1;
+            continue;
+        }
+        if (m->first_dep)
+            m->first_dep[n] = j;
+        m->batch[n++] = (struct batch){dep[i].key, dep[i].to, 1};
+    }
+    return n;
+}
+
+/* Deps stand in the order of their records, not of the ops that they leave: a key is
+ * fetched from memory when it is this far ahead. */
+enum { AHEAD = 32 };
+
+/* Groups the deps of each op that have equal keys into batches. */
+static bool
+make_batches(struct machine *m, const double *key, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
-    uint32_t n = 0, *dep = m->dep;
+    uint32_t n = 0, most = 0;
+    struct leaving *dep;
 
+    for (size_t i = 0; i < graph->nops; i++)
+        if (graph->out_start[i + 1] - graph->out_start[i] > most)
+            most = graph->out_start[i + 1] - graph->out_start[i];
+    dep = malloc(((size_t)most + 1) * sizeof *dep);
     if (!dep)
-        dep = m->target;
-    memcpy(dep, graph->out, graph->ndeps * sizeof *dep);
+        return rec_fail_memory(err);
     for (size_t i = 0; i < graph->nops; i++) {
-        uint32_t first = graph->out_start[i], end = graph->out_start[i + 1];
-        sort_deps(dep + first, end - first, key);
-        m->task[i].batch = n;
-        for (uint32_t j = first; j < end; j++) {
-            const struct graph_dep *d = &graph->dep[dep[j]];
-            double own = key[dep[j]];
-            m->target[j] = d->dst | (d->sync ? SYNC : 0);
-            m->task[d->dst].waiting += !d->sync;
-            if (j > first && own == m->batch[n - 1].key) {
-                if (m->batch[n - 1].n++ == 1)
-                    m->batch[n - 1].first = j - 1;
-                continue;
-            }
-            if (m->first_dep)
-                m->first_dep[n] = j;
-            m->batch[n++] = (struct batch){own, m->target[j], 1};
+        uint32_t first = graph->out_start[i], count = graph->out_start[i + 1] - first;
+        for (uint32_t j = 0; j < count; j++) {
+            uint32_t d = graph->out[first + j];
+            if (first + j + AHEAD < graph->ndeps)
+                __builtin_prefetch(&key[graph->out[first + j + AHEAD]]);
+            dep[j] = (struct leaving){key[d], d, graph->out_to[first + j]};
         }
+        sort_deps(dep, count);
+        m->task[i].batch = n;
+        n = group_deps(m, dep, count, first, n);
     }
     m->task[graph->nops].batch = n;
+    free(dep);
+    return true;
 }
 
 /* Asks the courier for the keys of all deps; those of sim_alone are at hand. */
@@ -74,18 +102,18 @@ batch_deps(struct machine *m, struct rec_error *err)
     size_t ndeps = m->graph->ndeps;
     double *key;
 
-    if (!placed->courier) {
-        make_batches(m, placed->dep_seconds);
-        return true;
-    }
+    bool ok;
+
+    if (!placed->courier)
+        return make_batches(m, placed->dep_seconds, err);
     key = malloc((ndeps + 1) * sizeof *key);
     if (!key)
         return rec_fail_memory(err);
     for (uint32_t d = 0; d < ndeps; d++)
         key[d] = m->courier->key(m->carrier, placed, d);
-    make_batches(m, key);
+    ok = make_batches(m, key, err);
     free(key);
-    return true;
+    return ok;
 }
 
 /* Chooses what carries the deps, and makes the arrays that only some couriers and
@@ -184,6 +212,7 @@ prepare_lanes(struct machine *m, uint32_t nlanes)
         struct task *task = &m->task[i];
         struct lane *lane;
         task->lane = placed->lane ? placed->lane[i] : placed->server[i];
+        task->waiting = m->graph->parents[i];
         task->remaining = m->graph->op[i].compute;
         task->placed = placed->placed[i];
         m->result->sequential += task->remaining;

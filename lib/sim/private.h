@@ -14,8 +14,6 @@
 #include "rampipe/sim.h"
 
 #define NONE UINT32_MAX
-/* Marks a destination whose dep is a sync dep: the destination does not wait for it. */
-#define SYNC ((uint32_t)1 << 31)
 
 struct batch {
     double key; /* that of its deps; 0: they arrive at once */

@@ -126,7 +126,7 @@ sim_machine_ready(struct machine *m, uint32_t op)
 static inline void
 deliver(struct machine *m, uint32_t target)
 {
-    if (!(target & SYNC) && --m->task[target].waiting == 0)
+    if (!(target & GRAPH_SYNC) && --m->task[target].waiting == 0)
         sim_machine_ready(m, target);
 }
 
@@ -193,7 +193,7 @@ send_off(struct machine *m, uint32_t op, struct rec_error *err)
         if (m->foretold)
             observe_batch(m, batch, first, m->now, m->now + batch->key);
         if (batch->n == 1)
-            __builtin_prefetch(&m->task[batch->first & ~SYNC]);
+            __builtin_prefetch(&m->task[batch->first & ~GRAPH_SYNC]);
         if (!send_batch(m, b, first, err))
             return false;
     }

@@ -56,7 +56,7 @@ start(struct machine *m, const struct sim_placed *placed,
                           .now = time,
                           .drives = drives};
     *step = (struct sim_step){0};
-    if (placed->graph->nops >= SYNC)
+    if (placed->graph->nops >= GRAPH_SYNC)
         return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
     return sim_machine_prepare(m, err) &&
            (isfinite(step->sequential) || fail_overflow(m, err)) &&

@@ -52,6 +52,7 @@ struct timeline_row {
     bool job;                 /* its process is a job */
     bool layer;               /* type= or label= says which layer it is */
     bool runs;                /* each stream is a run of its own */
+    bool laned;               /* its track is a named lane, lane=, of the server's */
     const char *process_key;  /* the key that names the process, instead of a field; */
     const char *process_else; /* the process of records without that key */
     const char *counter;      /* the counter that slices add to; NULL: none */

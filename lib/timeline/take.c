@@ -66,6 +66,21 @@ static const struct timeline_row rows[] = {
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
+/* A run on a lane that has a name: the lanes of a server run beside each other. */
+static const struct timeline_row lane_row = {.type = REC_RUN,
+                                             .look = TIMELINE_OP,
+                                             .process = 1,
+                                             .track = 3,
+                                             .name = 2,
+                                             .start = 4,
+                                             .end = 5,
+                                             .scope = 1,
+                                             .job = true,
+                                             .layer = true,
+                                             .laned = true,
+                                             .counter = "busy named lanes",
+                                             .lane = "lane"};
+
 /* The two tracks of training, phases and iterations. Their records have only one time. */
 static const struct timeline_row state_row = {.type = REC_STATE,
                                               .look = TIMELINE_OP,
@@ -147,6 +162,23 @@ find_process(struct timeline *t, struct rec_str name, bool runs, uint32_t *proce
     return timeline_find_process(t, rec_str(text), process, err);
 }
 
+/* Finds the track of a lane of a server: "SERVER LANE". */
+static bool
+find_lane(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
+          uint32_t process, uint32_t *group, struct rec_error *err)
+{
+    struct rec_str server = rec->field[row->track], lane = {"", 0};
+    char *text;
+    bool ok;
+    (void)rec_find_key(rec, "lane", &lane);
+    if (asprintf(&text, "%.*s %.*s", (int)server.len, server.ptr, (int)lane.len,
+                 lane.ptr) < 0)
+        return rec_fail_memory(err);
+    ok = timeline_find_group(t, process, rec_str(text), row->lane, group, err);
+    free(text);
+    return ok;
+}
+
 /* Finds the process and the group of a slice; of a flight, also the groups at its
  * ends. */
 static bool
@@ -166,6 +198,8 @@ find_place(struct timeline *t, const struct timeline_row *row, const struct rec 
                                                   "lane", &slice->src, err) &&
                               timeline_find_group(t, number, rec->field[row->to], "lane",
                                                   &slice->dst, err));
+    if (row->laned)
+        return find_lane(t, row, rec, number, &slice->group, err);
     if (row->track)
         track = rec->field[row->track];
     return timeline_find_group(t, number, track, row->lane, &slice->group, err);
@@ -466,6 +500,14 @@ end_run(struct timeline *t)
     t->queries = 0;
 }
 
+/* The row of a record that is of the type of `row`. */
+static const struct timeline_row *
+row_of(const struct timeline_row *row, const struct rec *rec)
+{
+    struct rec_str lane;
+    return rec->type == REC_RUN && rec_find_key(rec, "lane", &lane) ? &lane_row : row;
+}
+
 /* A type may have several rows: a visit is a slice of its batch and a wait before it. */
 bool
 timeline_take(struct timeline *t, const struct rec_reader *reader, const struct rec *rec,
@@ -478,7 +520,7 @@ timeline_take(struct timeline *t, const struct rec_reader *reader, const struct 
     for (size_t i = 0; i < NROWS && ok; i++)
         if (rec->type == rows[i].type) {
             ok = (checked || rec_check(reader, rec, err)) &&
-                 take_slice(t, &rows[i], reader, rec, err);
+                 take_slice(t, row_of(&rows[i], rec), reader, rec, err);
             checked = true;
         }
     if (!ok)

@@ -23,8 +23,9 @@ struct event {
 
 /* The values of the counters of a process. */
 struct load {
-    uint32_t running, flights; /* slices and flights that have begun but not ended */
-    double bytes;              /* bytes in flight */
+    /* Slices, those on named lanes, and flights that have begun but not ended: */
+    uint32_t running, laned, flights;
+    double bytes; /* bytes in flight */
 };
 
 struct picture {
@@ -307,7 +308,9 @@ put_load(struct picture *p, const struct timeline_slice *slice, int64_t at, bool
     bool flight = slice->row->shape == TIMELINE_FLIGHT;
     uint32_t process = flight ? slice->group : p->t->group[slice->group].process;
     struct load *load = &p->load[process];
-    uint32_t *n = flight ? &load->flights : &load->running;
+    uint32_t *n = flight              ? &load->flights
+                  : slice->row->laned ? &load->laned
+                                      : &load->running;
     if (!slice->row->counter)
         return;
     if (slice->row->type == REC_STATE) {

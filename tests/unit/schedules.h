@@ -16,6 +16,7 @@ struct pipeline {
     const double *forward, *backward; /* of a stage and microbatch, all its chunks */
     double transfer;                  /* between neighbours */
     bool chained; /* a dep from each op of a stage to the next, and no order */
+    bool lean;    /* nothing is held */
     /* Made: */
     struct graph graph;
     uint32_t *server, *turn, *placed;
@@ -86,7 +87,7 @@ pipeline_add_ops(struct pipeline *pipe, struct rec_error *err)
                 snprintf(extra, sizeof extra, "\thold=1\trelease=%u", n + 1);
                 op.compute = (backward ? pipe->backward : pipe->forward)[r] / pipe->v;
                 op.pass = GRAPH_TASK;
-                if (!backward && !pipe->chained)
+                if (!backward && !pipe->lean)
                     op.extra = extra;
                 pipe->server[n] = r;
                 pipe->placed[n] = n;

@@ -149,12 +149,50 @@ test_pool(void **state)
     graph_free(&g);
 }
 
+/*
+ * Slot 0: tasks of 100 and 60 bytes, of which one is there at a time, and 7 + 20 held by
+ * a and b: at most 127. b releases what a holds, so a step needs 100 + 20 there, from the
+ * end of b on. Slot 1: 110 throughout and 5 held to the end: 115.
+ */
+static void
+test_held(void **state)
+{
+    struct graph g = graph_text("graph g m\nop g a task 1 100 hold=7 release=b\n"
+                                "op g b task 1 60 hold=20\nop g c task 1 110 hold=5\n"
+                                "dep g a b 0\n");
+    const uint32_t slot[] = {0, 0, 1}, servers[] = {0, 1};
+    struct rec_error err = {.text = ""};
+    struct graph_layout where;
+    struct sim_layout *layout;
+    struct sim_cost cost;
+    uint32_t at;
+    (void)state;
+
+    assert_true(graph_layout_start(&where, rec_str("L"), &g, 2, &err));
+    for (uint32_t i = 0; i < 3; i++)
+        graph_layout_place(&where, i, slot[i]);
+    layout = sim_layout_new(&where, &err);
+    assert_non_null(layout);
+    assert_same(layout->memory, 110);
+    assert_int_equal(layout->full_slot, 1);
+    assert_same(layout->memory_sum, 210);
+    assert_same(layout->memory_bound, 127);
+    assert_int_equal(layout->bound_slot, 0);
+    assert_true(sim_layout_cost(layout, &published, servers, &cost, &err));
+    assert_same(sim_layout_peak(layout, &cost, &at), 120);
+    assert_int_equal(at, 0);
+    assert_int_equal(cost.step.peak_op, 1);
+    sim_layout_free(layout);
+    graph_free(&g);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memo),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_held),
         cmocka_unit_test(test_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
