@@ -5,6 +5,7 @@
 
 #include "graph_times.h"
 #include "ramp_cluster.h"
+#include "rampipe/alloc.h"
 
 #include <math.h>
 

@@ -6,6 +6,7 @@
 #include "graph_times.h"
 #include "ramp-alloc_map.h"
 #include "ramp_cluster.h"
+#include "rampipe/alloc.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -162,7 +163,7 @@ explain_no_memory(const struct ramp_alloc *r, const struct alloc_decision *decis
 {
     const struct graph *graph = decision->graph;
     const struct graph_op *op = failed_op(decision);
-    double needs = alloc_part_memory(graph, decision->failed);
+    double needs = place_part_memory(graph, decision->failed);
     double all = graph_memory_held(graph);
 
     rec_text_key(r->cli->writer, "op", op->of ? op->of : op->id);

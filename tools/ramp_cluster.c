@@ -58,18 +58,18 @@ bool
 ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
                   struct ramp_cluster *cluster)
 {
-    struct alloc_placer_options *placer = &cluster->placer;
+    struct place_options *placer = &cluster->placer;
     size_t heuristic;
 
     *cluster = (struct ramp_cluster){.down = NULL};
     if (!read_network(cli, options, &cluster->net) ||
-        !cli_choose_row(cli, "heuristic", options->heuristic, alloc_heuristics,
-                        sizeof *alloc_heuristics, &heuristic) ||
+        !cli_choose_row(cli, "heuristic", options->heuristic, place_kinds,
+                        sizeof *place_kinds, &heuristic) ||
         !read_shape(cli, "meta", options->meta, placer->meta) ||
         (options->down && !read_down(cli, options->down, cluster)))
         return false;
     placer->net = cluster->net;
-    placer->heuristic = &alloc_heuristics[heuristic];
+    placer->heuristic = &place_kinds[heuristic];
     return !options->meta_given || strcmp(options->heuristic, "block") == 0 ||
            cli_usage(cli, "--meta is for --heuristic block");
 }
@@ -84,7 +84,7 @@ ramp_cluster_free(struct ramp_cluster *cluster)
 
 void
 ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
-                     const char *file, const struct alloc_heuristic *trained)
+                     const char *file, const struct place_kind *trained)
 {
     if (trained && trained != cluster->placer.heuristic)
         cli_warn(

@@ -3,7 +3,7 @@
 #ifndef RAMPIPE_RAMP_CLUSTER_H
 #define RAMPIPE_RAMP_CLUSTER_H
 
-#include "rampipe/alloc.h"
+#include "rampipe/place.h"
 #include "rampipe/cli.h"
 #include "rampipe/net.h"
 
@@ -27,7 +27,7 @@ struct ramp_cluster_options {
  * the like. */
 struct ramp_cluster {
     struct net *net; /* owned */
-    struct alloc_placer_options placer;
+    struct place_options placer;
     uint32_t *down; /* owned */
     uint32_t ndown;
 };
@@ -39,6 +39,6 @@ void ramp_cluster_free(struct ramp_cluster *cluster);
 /* Warns if the policy in a file was trained with another heuristic than this cluster's.
  * `trained` is NULL if the heuristic of the training is not known. */
 void ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
-                          const char *file, const struct alloc_heuristic *trained);
+                          const char *file, const struct place_kind *trained);
 
 #endif

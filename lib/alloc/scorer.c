@@ -286,7 +286,7 @@ static bool
 read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
 {
-    const struct alloc_heuristic *row = alloc_heuristics;
+    const struct place_kind *row = place_kinds;
     char known[200] = "";
     if (!rec_need(reader, rec, err))
         return false;

@@ -78,7 +78,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     size_t nheuristics = 0;
-    while (alloc_heuristics[nheuristics].name)
+    while (place_kinds[nheuristics].name)
         nheuristics++;
     struct net_ramp cluster = {.net = {&net_ramp, NET_RAMP_MEMORY},
                                .shape = {2, 2, 2},
@@ -89,7 +89,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct alloc_admission_options options = {
         .choosing = &first,
         .placer = {.net = &cluster.net,
-                   .heuristic = &alloc_heuristics[size % nheuristics],
+                   .heuristic = &place_kinds[size % nheuristics],
                    .meta = {2, 2, 1}},
         .queue = size % 3};
     char path[64];

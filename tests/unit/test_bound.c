@@ -189,7 +189,7 @@ make_graph(struct graph *graph, const struct net_ramp *cluster)
 
 struct setting {
     struct net_ramp cluster;
-    struct alloc_placer_options placer;
+    struct place_options placer;
     struct graph graph[GRAPHS];
     struct graph *list[GRAPHS];
     struct graph_store store;
@@ -201,7 +201,7 @@ static uint64_t
 count_heuristics(void)
 {
     uint64_t n = 0;
-    while (alloc_heuristics[n].name)
+    while (place_kinds[n].name)
         n++;
     return n;
 }
@@ -211,7 +211,7 @@ make_setting(struct setting *s)
 {
     *s = (struct setting){.cluster = random_cluster(),
                           .placer.heuristic =
-                              &alloc_heuristics[random_below(count_heuristics())]};
+                              &place_kinds[random_below(count_heuristics())]};
     s->placer.net = &s->cluster.net;
     for (int d = 0; d < 3; d++)
         s->placer.meta[d] = 1 + (uint32_t)random_below(s->cluster.shape[d]);
@@ -260,7 +260,7 @@ free_some(struct pricer *pricer, const struct net_ramp *cluster)
     if (random_below(2)) {
         uint64_t density = 1 + random_below(9);
         for (uint32_t i = 0; i < servers; i++)
-            if (random_below(10) < density && !alloc_is_free(pricer_vacancy(pricer), i))
+            if (random_below(10) < density && !place_is_free(pricer_vacancy(pricer), i))
                 pricer_give_back(pricer, i);
         return;
     }
@@ -273,7 +273,7 @@ free_some(struct pricer *pricer, const struct net_ramp *cluster)
         for (uint32_t i = 0; i < servers; i++) {
             uint32_t s = i % n[2], r = i / n[2] % n[1], c = i / n[2] / n[1];
             if (c - at[0] < size[0] && r - at[1] < size[1] && s - at[2] < size[2] &&
-                !alloc_is_free(pricer_vacancy(pricer), i))
+                !place_is_free(pricer_vacancy(pricer), i))
                 pricer_give_back(pricer, i);
         }
     }
@@ -298,14 +298,14 @@ try_placements(struct setting *s, uint64_t setting)
     }
     for (int turn = 0; turn < 12; turn++) {
         for (uint32_t i = 0; turn > 0 && i < servers; i++)
-            if (alloc_is_free(pricer_vacancy(pricer), i))
+            if (place_is_free(pricer_vacancy(pricer), i))
                 pricer_take(pricer, i);
         if (turn > 0)
             free_some(pricer, &s->cluster);
         for (uint32_t g = 0; g < GRAPHS; g++) {
             const struct trial *trial = pricer_try(pricer, g, &err);
             assert_non_null(trial);
-            if (trial->outcome != ALLOC_PLACED)
+            if (trial->outcome != PLACE_PLACED)
                 continue;
             if (floor[g].servers == 0)
                 say(s, setting, "no placement, which needs", 1, trial->nservers);

@@ -6,11 +6,11 @@
 
 static int placements;
 
-static enum alloc_outcome
-place_counting(struct alloc_placer *placer, const struct alloc_plan *plan)
+static enum place_outcome
+place_counting(struct place_placer *placer, const struct place_plan *plan)
 {
     placements++;
-    return alloc_heuristics[0].place(placer, plan);
+    return place_kinds[0].place(placer, plan);
 }
 
 static bool
@@ -71,8 +71,8 @@ many_graphs(struct graph_store *store, int n)
 static void
 test_stuck(void **state)
 {
-    static const struct alloc_heuristic counting = {.name = "counting",
-                                                    .place = place_counting};
+    static const struct place_kind counting = {.name = "counting",
+                                               .place = place_counting};
     const struct net_ramp cluster = RAMP(2, 1, 1, NET_RAMP_MEMORY);
     struct alloc_admission_options options = {
         .placer = {&cluster.net, &counting, {0}},

@@ -11,6 +11,7 @@ FLOORS = [
     ["record", "csv", "json", "yaml", "linear", "random"],
     ["cli", "event", "graph", "metrics", "spot", "device", "database"],
     ["input", "net", "chakra", "onnx"],
+    ["place"],
     ["sim", "alloc", "train", "serve", "task", "timeline"],
     ["learn"],
 ]

@@ -3,25 +3,25 @@
  * a legal shape. Three things keep the search for blocks fast on a large cluster. The
  * free servers of a rack are the bits of a word, so all starts of a block in a rack are
  * found by shifts and ANDs. The vacancy remembers per shape before which rack no free
- * block starts (struct alloc_bound). And within a job, the search for a shape goes on
- * where it stopped for the last unit (struct alloc_fill).
+ * block starts (struct place_ramp_bound). And within a job, the search for a shape goes on
+ * where it stopped for the last unit (struct place_ramp_fill).
  */
-#include "placer.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 const char *
-alloc_outcome_name(enum alloc_outcome outcome)
+place_outcome_name(enum place_outcome outcome)
 {
     static const char *const names[] = {"placed", "no_servers", "no_block", "no_memory"};
     return names[outcome];
 }
 
-struct alloc_placer *
-alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *err)
+struct place_placer *
+place_placer_new(const struct place_options *options, struct rec_error *err)
 {
-    struct alloc_placer *p = calloc(1, sizeof *p);
+    struct place_placer *p = calloc(1, sizeof *p);
     if (!p) {
         rec_fail_memory(err);
         return NULL;
@@ -34,12 +34,12 @@ alloc_placer_new(const struct alloc_placer_options *options, struct rec_error *e
     if (p->used && p->held && p->is_held)
         return p;
     rec_fail_memory(err);
-    alloc_placer_free(p);
+    place_placer_free(p);
     return NULL;
 }
 
 void
-alloc_placer_free(struct alloc_placer *p)
+place_placer_free(struct place_placer *p)
 {
     if (!p)
         return;
@@ -61,29 +61,29 @@ wrap(uint32_t x, uint32_t n)
 
 /* The index of a rack at an offset from the origin of the box. */
 static inline uint32_t
-rack_at(const struct alloc_placer *p, uint32_t c, uint32_t r)
+rack_at(const struct place_placer *p, uint32_t c, uint32_t r)
 {
-    const uint32_t *n = alloc_shape(p);
+    const uint32_t *n = place_ramp_shape(p);
     return wrap(p->origin[0] + c, n[0]) * n[1] + wrap(p->origin[1] + r, n[1]);
 }
 
 uint32_t
-alloc_server_at(const struct alloc_placer *p, uint32_t c, uint32_t r, uint32_t s)
+place_ramp_server(const struct place_placer *p, uint32_t c, uint32_t r, uint32_t s)
 {
-    uint32_t n = alloc_shape(p)[2];
+    uint32_t n = place_ramp_shape(p)[2];
     return rack_at(p, c, r) * n + wrap(p->origin[2] + s, n);
 }
 
 /* True if a server has room for `bytes` more. The tolerance is for the rounding of sums:
  * n parts of 1/n of its memory must fit. */
 static bool
-has_room(const struct alloc_placer *p, uint32_t server, double bytes)
+has_room(const struct place_placer *p, uint32_t server, double bytes)
 {
     return p->used[server] + bytes <= net_memory(p->options.net) * (1 + 1e-12);
 }
 
 void
-alloc_hold(struct alloc_placer *p, uint32_t server)
+place_hold(struct place_placer *p, uint32_t server)
 {
     if (p->is_held[server])
         return;
@@ -96,8 +96,8 @@ alloc_hold(struct alloc_placer *p, uint32_t server)
 /* Puts the parts of a step on the servers of one of its parents, if the rules allow it
  * and all servers have room; else what was placed is taken back. */
 static bool
-place_with_parent(struct alloc_placer *p, const struct alloc_plan *plan,
-                  const struct alloc_step *step, uint32_t parent)
+place_with_parent(struct place_placer *p, const struct place_plan *plan,
+                  const struct place_step *step, uint32_t parent)
 {
     const struct graph_unit *unit = &plan->graph->unit[step->unit];
     const struct graph_unit *above = &plan->graph->unit[plan->step[parent].unit];
@@ -124,16 +124,16 @@ place_with_parent(struct alloc_placer *p, const struct alloc_plan *plan,
 
 /* Appends a server to the block that is tried; false: the server is not free. */
 static inline bool
-collect(struct alloc_placer *p, uint32_t *n, uint32_t server)
+collect(struct place_placer *p, uint32_t *n, uint32_t server)
 {
     p->block[(*n)++] = server;
-    return alloc_is_free(p->vacancy, server);
+    return place_is_free(p->vacancy, server);
 }
 
 /* Puts a unit on the free servers in p->block, if all have room for a part. If not, notes
  * how much its fullest server has left, which explains why the job was blocked. */
 static bool
-take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
+take_block(struct place_placer *p, const struct graph_unit *unit, double memory)
 {
     double left = INFINITY;
     bool room = true;
@@ -149,7 +149,7 @@ take_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
     for (uint32_t i = 0; i < unit->parts; i++) {
         p->used[p->block[i]] += memory;
         p->server[unit->first + i] = p->block[i];
-        alloc_hold(p, p->block[i]);
+        place_hold(p, p->block[i]);
     }
     return true;
 }
@@ -170,26 +170,26 @@ runs_of(uint64_t free, uint32_t length, uint32_t n)
 
 /* True if the servers of a rack are the bits of one word. */
 static inline bool
-has_words(const struct alloc_placer *p)
+has_words(const struct place_placer *p)
 {
-    return alloc_shape(p)[2] <= 64;
+    return place_ramp_shape(p)[2] <= 64;
 }
 
 /* True if the box of the job is the whole cluster, for which bounds are kept. */
 static bool
-is_anywhere(const struct alloc_placer *p)
+is_anywhere(const struct place_placer *p)
 {
     return has_words(p) && !p->origin[0] && !p->origin[1] && !p->origin[2] &&
-           memcmp(p->limit, alloc_shape(p), sizeof p->limit) == 0;
+           memcmp(p->limit, place_ramp_shape(p), sizeof p->limit) == 0;
 }
 
 /* Bit s of the result: a block of free servers of this shape may start at (i, j, s),
  * counted from the origin of the box. For racks of more than 64 servers all bits are set,
  * and search() tries each position. */
 static inline uint64_t
-starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
+starts_of(const struct place_placer *p, uint32_t i, uint32_t j, const uint32_t shape[3])
 {
-    uint32_t n = alloc_shape(p)[2];
+    uint32_t n = place_ramp_shape(p)[2];
     uint64_t starts = ~(uint64_t)0;
     if (!has_words(p))
         return starts;
@@ -209,7 +209,7 @@ starts_of(const struct alloc_placer *p, uint32_t i, uint32_t j, const uint32_t s
 
 /* Takes the block of a shape at an offset in the box, if it is free and has room. */
 static bool
-try_origin(struct alloc_placer *p, const uint32_t at[3], const uint32_t shape[3],
+try_origin(struct place_placer *p, const uint32_t at[3], const uint32_t shape[3],
            const struct graph_unit *unit, double memory)
 {
     uint32_t n = 0;
@@ -218,19 +218,19 @@ try_origin(struct alloc_placer *p, const uint32_t at[3], const uint32_t shape[3]
         for (uint32_t r = 0; free && r < shape[1]; r++)
             for (uint32_t s = 0; free && s < shape[2]; s++)
                 free =
-                    collect(p, &n, alloc_server_at(p, at[0] + c, at[1] + r, at[2] + s));
+                    collect(p, &n, place_ramp_server(p, at[0] + c, at[1] + r, at[2] + s));
     return free && take_block(p, unit, memory);
 }
 
 /* The same of a diagonal: k servers, each in its own communication group and rack. */
 static bool
-try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_unit *unit,
+try_diagonal(struct place_placer *p, const uint32_t at[3], const struct graph_unit *unit,
              double memory)
 {
     uint32_t n = 0;
     bool free = true;
     while (free && n < unit->parts)
-        free = collect(p, &n, alloc_server_at(p, at[0] + n, at[1] + n, at[2]));
+        free = collect(p, &n, place_ramp_server(p, at[0] + n, at[1] + n, at[2]));
     return free && take_block(p, unit, memory);
 }
 
@@ -238,10 +238,10 @@ try_diagonal(struct alloc_placer *p, const uint32_t at[3], const struct graph_un
  * stopped. *bound becomes the first rack at which a free block starts, whether it had
  * room or not; `bound` may be NULL. */
 static bool
-search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+search(struct place_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
        double memory, uint32_t at[3], uint32_t *bound)
 {
-    const uint32_t *m = p->limit, racks = alloc_shape(p)[1];
+    const uint32_t *m = p->limit, racks = place_ramp_shape(p)[1];
     uint32_t length = shape[2] ? shape[2] : 1;
     for (; at[0] + shape[0] <= m[0]; at[0]++, at[1] = at[2] = 0)
         for (; at[1] + shape[1] <= m[1]; at[1]++, at[2] = 0) {
@@ -268,20 +268,21 @@ search(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit 
  * the unit needs less memory than that one did.
  */
 static bool
-try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+try_shape(struct place_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
           double memory)
 {
-    const uint32_t *m = p->limit, racks = alloc_shape(p)[1];
-    struct alloc_fill *fill = &p->fill[alloc_shape_hash(shape)];
+    const uint32_t *m = p->limit, racks = place_ramp_shape(p)[1];
+    struct place_ramp_fill *fill = &p->fill[place_ramp_hash(shape)];
     bool found, saw_block = p->saw_block,
                 known = fill->job == p->jobs && memory >= fill->memory &&
                         memcmp(fill->shape, shape, sizeof fill->shape) == 0;
-    uint32_t *bound = !known && is_anywhere(p) ? alloc_bound(p->vacancy, shape) : NULL;
+    uint32_t *bound =
+        !known && is_anywhere(p) ? place_ramp_bound(p->vacancy, shape) : NULL;
 
     if (shape[0] > m[0] || shape[1] > m[1] || shape[2] > m[2])
         return false;
     if (!known) {
-        *fill = (struct alloc_fill){.job = p->jobs};
+        *fill = (struct place_ramp_fill){.job = p->jobs};
         memcpy(fill->shape, shape, sizeof fill->shape);
         fill->at[0] = bound ? *bound / racks : 0;
         fill->at[1] = bound ? *bound % racks : 0;
@@ -295,7 +296,7 @@ try_shape(struct alloc_placer *p, const uint32_t shape[3], const struct graph_un
 }
 
 static bool
-try_shapes(struct alloc_placer *p, bool square, bool flat, const struct graph_unit *unit,
+try_shapes(struct place_placer *p, bool square, bool flat, const struct graph_unit *unit,
            double memory)
 {
     struct net_ramp_shapes w = {p->within, unit->parts, 1, 0, square, flat, {0}};
@@ -306,7 +307,7 @@ try_shapes(struct alloc_placer *p, bool square, bool flat, const struct graph_un
 }
 
 static bool
-place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double memory)
+place_in_block(struct place_placer *p, const struct graph_unit *unit, double memory)
 {
     const uint32_t *m = p->limit, column[3] = {unit->parts, 1, 1};
     const uint32_t diagonal[3] = {unit->parts, unit->parts, 0};
@@ -327,7 +328,7 @@ place_in_block(struct alloc_placer *p, const struct graph_unit *unit, double mem
 
 /* Only the servers that the last job held are cleared: a cluster may have millions. */
 static void
-forget_job(struct alloc_placer *p)
+forget_job(struct place_placer *p)
 {
     for (uint32_t i = 0; i < p->nheld; i++) {
         p->used[p->held[i]] = 0;
@@ -337,12 +338,12 @@ forget_job(struct alloc_placer *p)
     p->jobs++;
 }
 
-enum alloc_outcome
-alloc_place_units(struct alloc_placer *p, const struct alloc_plan *plan)
+enum place_outcome
+place_units(struct place_placer *p, const struct place_plan *plan)
 {
     forget_job(p);
     for (uint32_t i = 0; i < plan->nsteps; i++) {
-        const struct alloc_step *step = &plan->step[i];
+        const struct place_step *step = &plan->step[i];
         bool placed = false;
         p->saw_block = false;
         p->failed = step->unit;
@@ -350,16 +351,16 @@ alloc_place_units(struct alloc_placer *p, const struct alloc_plan *plan)
             placed =
                 place_with_parent(p, plan, step, plan->parent[step->first_parent + j]);
         if (!placed && !place_in_block(p, &plan->graph->unit[step->unit], step->memory))
-            return p->saw_block ? ALLOC_NO_MEMORY : ALLOC_NO_BLOCK;
+            return p->saw_block ? PLACE_NO_MEMORY : PLACE_NO_BLOCK;
     }
     p->nused = p->nheld;
-    return ALLOC_PLACED;
+    return PLACE_PLACED;
 }
 
-/* alloc_placement.left: looks at all blocks for the failed unit again. It asks for an
+/* place_placement.left: looks at all blocks for the failed unit again. It asks for an
  * infinite amount of memory, so that every free block is refused and noted in p->most. */
 static double
-find_room(struct alloc_placer *p, const struct alloc_plan *plan)
+find_room(struct place_placer *p, const struct place_plan *plan)
 {
     if (plan->tasks)
         return net_memory(p->options.net);
@@ -370,7 +371,7 @@ find_room(struct alloc_placer *p, const struct alloc_plan *plan)
 
 /* Puts the twins of the placed ops on the same servers. */
 static void
-place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
+place_twins(struct place_placer *p, const struct place_plan *plan)
 {
     for (uint32_t i = 0; i < plan->nsteps; i++) {
         const struct graph_unit *unit = &plan->graph->unit[plan->step[i].unit];
@@ -382,8 +383,8 @@ place_twins(struct alloc_placer *p, const struct alloc_plan *plan)
 /* Makes room for a plan, and sets the box to the whole cluster and the rules to those of
  * the simulator; a heuristic may change both. */
 static bool
-start_job(struct alloc_placer *p, const struct alloc_plan *plan,
-          const struct alloc_vacancy *vacancy, struct rec_error *err)
+start_job(struct place_placer *p, const struct place_plan *plan,
+          const struct place_vacancy *vacancy, struct rec_error *err)
 {
     if (!rec_grow(&p->server, &p->server_room, plan->graph->nops, sizeof *p->server,
                   err) ||
@@ -394,29 +395,29 @@ start_job(struct alloc_placer *p, const struct alloc_plan *plan,
     p->notebook = false;
     p->failed = plan->nsteps ? plan->step[0].unit : 0;
     memset(p->origin, 0, sizeof p->origin);
-    memcpy(p->limit, alloc_shape(p), sizeof p->limit);
-    memcpy(p->within, alloc_shape(p), sizeof p->within);
+    memcpy(p->limit, place_ramp_shape(p), sizeof p->limit);
+    memcpy(p->within, place_ramp_shape(p), sizeof p->within);
     return true;
 }
 
 bool
-alloc_place(struct alloc_placer *p, const struct alloc_plan *plan,
-            const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
-            struct rec_error *err)
+place_on(struct place_placer *p, const struct place_plan *plan,
+         const struct place_vacancy *vacancy, struct place_placement *placement,
+         struct rec_error *err)
 {
-    enum alloc_outcome outcome = ALLOC_NO_SERVERS;
+    enum place_outcome outcome = PLACE_NO_SERVERS;
     if (!start_job(p, plan, vacancy, err))
         return false;
-    if (vacancy->n > 0 && plan->tasks && !alloc_place_tasks(p, plan, &outcome, err))
+    if (vacancy->n > 0 && plan->tasks && !place_tasks(p, plan, &outcome, err))
         return false;
     if (vacancy->n > 0 && !plan->tasks)
         outcome = p->options.heuristic->place(p, plan);
-    if (outcome == ALLOC_PLACED)
+    if (outcome == PLACE_PLACED)
         place_twins(p, plan);
     *placement =
-        (struct alloc_placement){outcome,
+        (struct place_placement){outcome,
                                  p->failed,
-                                 outcome == ALLOC_NO_MEMORY ? find_room(p, plan) : 0,
+                                 outcome == PLACE_NO_MEMORY ? find_room(p, plan) : 0,
                                  p->server,
                                  p->held,
                                  p->nheld,
@@ -426,26 +427,26 @@ alloc_place(struct alloc_placer *p, const struct alloc_plan *plan,
 }
 
 bool
-alloc_is_light(const struct alloc_placer *p, const struct alloc_plan *plan)
+place_is_light(const struct place_placer *p, const struct place_plan *plan)
 {
     return p->options.heuristic->whole && !plan->tasks &&
            plan->memory <= net_memory(p->options.net);
 }
 
 bool
-alloc_place_kinds(struct alloc_placer *p, const struct alloc_plan *plan,
-                  const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
-                  struct rec_error *err)
+place_light(struct place_placer *p, const struct place_plan *plan,
+            const struct place_vacancy *vacancy, struct place_placement *placement,
+            struct rec_error *err)
 {
-    enum alloc_outcome outcome = vacancy->n ? ALLOC_PLACED : ALLOC_NO_SERVERS;
+    enum place_outcome outcome = vacancy->n ? PLACE_PLACED : PLACE_NO_SERVERS;
     if (!start_job(p, plan, vacancy, err))
         return false;
-    for (uint32_t k = 0; outcome == ALLOC_PLACED && k < plan->nkinds; k++) {
+    for (uint32_t k = 0; outcome == PLACE_PLACED && k < plan->nkinds; k++) {
         p->failed = plan->step[plan->kind[k]].unit;
         if (!place_in_block(p, &plan->graph->unit[p->failed], 0))
-            outcome = ALLOC_NO_BLOCK;
+            outcome = PLACE_NO_BLOCK;
     }
-    *placement = (struct alloc_placement){.outcome = outcome,
+    *placement = (struct place_placement){.outcome = outcome,
                                           .failed = p->failed,
                                           .server = p->server,
                                           .held = p->held,

@@ -5,7 +5,7 @@
  * servers leaves a bound true; a server that comes free lowers those of all shapes whose
  * blocks could contain it.
  */
-#include "placer.h"
+#include "private.h"
 
 #include <stdlib.h>
 
@@ -13,10 +13,10 @@
  * takes less time than keeping them. */
 enum { RACKS_WITHOUT_BOUNDS = 64 };
 
-struct alloc_vacancy *
-alloc_vacancy_new(const struct net *net, struct rec_error *err)
+struct place_vacancy *
+place_vacancy_new(const struct net *net, struct rec_error *err)
 {
-    struct alloc_vacancy *v = calloc(1, sizeof *v);
+    struct place_vacancy *v = calloc(1, sizeof *v);
     uint32_t servers = net_servers(net);
     if (!v) {
         rec_fail_memory(err);
@@ -27,19 +27,19 @@ alloc_vacancy_new(const struct net *net, struct rec_error *err)
     v->racks = net_ramp_of(net)->shape[1];
     v->free = calloc((size_t)servers / v->rack * v->words, sizeof *v->free);
     if (servers / v->rack > RACKS_WITHOUT_BOUNDS)
-        v->bound = calloc(ALLOC_BOUNDS, sizeof *v->bound);
+        v->bound = calloc(PLACE_RAMP_BOUNDS, sizeof *v->bound);
     if (!v->free || (servers / v->rack > RACKS_WITHOUT_BOUNDS && !v->bound)) {
-        alloc_vacancy_free(v);
+        place_vacancy_free(v);
         rec_fail_memory(err);
         return NULL;
     }
     for (uint32_t i = 0; i < servers; i++)
-        alloc_set_free(v, i, true);
+        place_set_free(v, i, true);
     return v;
 }
 
 void
-alloc_vacancy_free(struct alloc_vacancy *v)
+place_vacancy_free(struct place_vacancy *v)
 {
     if (!v)
         return;
@@ -48,20 +48,26 @@ alloc_vacancy_free(struct alloc_vacancy *v)
     free(v);
 }
 
+uint32_t
+place_count_free(const struct place_vacancy *v)
+{
+    return v->n;
+}
+
 bool
-alloc_is_free(const struct alloc_vacancy *v, uint32_t server)
+place_is_free(const struct place_vacancy *v, uint32_t server)
 {
     uint32_t s = server % v->rack;
     return v->free[server / v->rack * v->words + s / 64] >> s % 64 & 1;
 }
 
 uint32_t *
-alloc_bound(const struct alloc_vacancy *v, const uint32_t shape[3])
+place_ramp_bound(const struct place_vacancy *v, const uint32_t shape[3])
 {
-    struct alloc_bound *bound;
+    struct place_ramp_bound *bound;
     if (!v->bound)
         return NULL;
-    bound = &v->bound[alloc_shape_hash(shape)];
+    bound = &v->bound[place_ramp_hash(shape)];
     if (memcmp(bound->shape, shape, sizeof bound->shape) != 0) {
         memcpy(bound->shape, shape, sizeof bound->shape);
         bound->rack = 0;
@@ -73,11 +79,11 @@ alloc_bound(const struct alloc_vacancy *v, const uint32_t shape[3])
  * The first rack at which such a block of a shape starts is shape[0] - 1 groups and
  * shape[1] - 1 racks before it. */
 static void
-lower_bounds(struct alloc_vacancy *v, uint32_t rack)
+lower_bounds(struct place_vacancy *v, uint32_t rack)
 {
     uint32_t c = rack / v->racks, r = rack % v->racks;
-    for (size_t i = 0; i < ALLOC_BOUNDS; i++) {
-        struct alloc_bound *bound = &v->bound[i];
+    for (size_t i = 0; i < PLACE_RAMP_BOUNDS; i++) {
+        struct place_ramp_bound *bound = &v->bound[i];
         uint32_t group = c < bound->shape[0] ? 0 : c - bound->shape[0] + 1;
         uint32_t first = r < bound->shape[1] ? 0 : r - bound->shape[1] + 1;
         if (group * v->racks + first < bound->rack)
@@ -86,7 +92,7 @@ lower_bounds(struct alloc_vacancy *v, uint32_t rack)
 }
 
 void
-alloc_set_free(struct alloc_vacancy *v, uint32_t server, bool free)
+place_set_free(struct place_vacancy *v, uint32_t server, bool free)
 {
     uint32_t s = server % v->rack;
     uint64_t *word = &v->free[server / v->rack * v->words + s / 64];
