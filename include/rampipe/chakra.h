@@ -65,6 +65,11 @@ bool chakra_build(struct chakra_traces *traces, const char *name,
                   struct graph_layout *layout, struct chakra_counts *counts,
                   struct rec_error *err) REC_MUST_CHECK;
 
+/** The cluster that the traces were written for: the line of its record, and in *servers
+ * the names of the servers of the slots, separated by commas. NULL: the files do not say
+ * it. Both are valid as long as `traces`. */
+const char *chakra_cluster(const struct chakra_traces *traces, const char **servers);
+
 /* ---- writing ------------------------------------------------------------- */
 
 /** A plan of the nodes that the ops and deps of a graph become. */
@@ -75,6 +80,10 @@ struct chakra_plan;
 struct chakra_plan *chakra_plan_new(const struct graph *graph,
                                     const struct graph_layout *layout,
                                     struct rec_error *err) REC_MUST_CHECK;
+/** Says on which cluster a job has the layout, and on which servers: texts as those of
+ * chakra_cluster(), borrowed. They are written in the metadata of each file. */
+void chakra_plan_cluster(struct chakra_plan *plan, const char *cluster,
+                         const char *servers);
 /** `plan` may be NULL. */
 void chakra_plan_free(struct chakra_plan *plan);
 

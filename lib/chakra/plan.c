@@ -218,6 +218,13 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
 }
 
 void
+chakra_plan_cluster(struct chakra_plan *plan, const char *cluster, const char *servers)
+{
+    plan->cluster = cluster;
+    plan->servers = servers;
+}
+
+void
 chakra_plan_free(struct chakra_plan *plan)
 {
     if (!plan)

@@ -124,7 +124,8 @@ struct chakra_traces {
     uint32_t *member;
     size_t nfiles, file_room, nnodes, node_room, nparents, parent_room, nlinks, link_room,
         ngates, gate_room, member_room;
-    const char *graph, *model, *keys, *layout; /* from metadata; NULL: no file has it */
+    /* From metadata; NULL: no file has it. */
+    const char *graph, *model, *keys, *layout, *cluster, *servers;
     struct chakra_counts counts;
 };
 

@@ -380,6 +380,10 @@ put_metadata(struct draft *d)
     add_text(d, "rampipe.model", graph->model);
     add_text(d, "rampipe.keys", graph->extra);
     add_text(d, "rampipe.layout", d->plan->layout->id);
+    if (d->plan->cluster && d->plan->servers) {
+        add_text(d, "rampipe.cluster", d->plan->cluster);
+        add_text(d, "rampipe.servers", d->plan->servers);
+    }
     metadata.version = loose("0.0.4");
     metadata.attribute = d->list;
     metadata.n_attribute = d->node.n_attribute;
