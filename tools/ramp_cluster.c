@@ -59,19 +59,23 @@ ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
                   struct ramp_cluster *cluster)
 {
     struct place_options *placer = &cluster->placer;
-    size_t heuristic;
+    struct rec_error wrong;
+    uint32_t meta[3];
 
     *cluster = (struct ramp_cluster){.down = NULL};
-    if (!read_network(cli, options, &cluster->net) ||
-        !cli_choose_row(cli, "heuristic", options->heuristic, place_kinds,
-                        sizeof *place_kinds, &heuristic) ||
-        !read_shape(cli, "meta", options->meta, placer->meta) ||
-        (options->down && !read_down(cli, options->down, cluster)))
+    if (!read_network(cli, options, &cluster->net))
         return false;
     placer->net = cluster->net;
-    placer->heuristic = &place_kinds[heuristic];
-    return !options->meta_given || strcmp(options->heuristic, "block") == 0 ||
-           cli_usage(cli, "--meta is for --heuristic block");
+    if (!place_options_parse(placer, options->heuristic, &wrong))
+        return cli_usage(cli, "--heuristic %s", wrong.text);
+    if (!read_shape(cli, "meta", options->meta, meta) ||
+        (options->down && !read_down(cli, options->down, cluster)))
+        return false;
+    if (options->meta_given && (!placer->kind->argument || placer->argument))
+        return cli_usage(cli, "--meta is for --heuristic block");
+    if (placer->kind->argument && !placer->argument)
+        placer->argument = options->meta;
+    return true;
 }
 
 void
@@ -86,10 +90,10 @@ void
 ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
                      const char *file, const struct place_kind *trained)
 {
-    if (trained && trained != cluster->placer.heuristic)
+    if (trained && trained != cluster->placer.kind)
         cli_warn(
             cli,
             "%s was trained with --heuristic %s, but jobs are placed with %s: it may "
             "block more jobs than the other rules of --choose",
-            file, trained->name, cluster->placer.heuristic->name);
+            file, trained->name, cluster->placer.kind->name);
 }

@@ -56,42 +56,86 @@ enum place_outcome { PLACE_PLACED, PLACE_NO_SERVERS, PLACE_NO_BLOCK, PLACE_NO_ME
 /** The CAUSE of a block record; "placed" for PLACE_PLACED. */
 const char *place_outcome_name(enum place_outcome outcome);
 
+struct place_kind;
+
 /** Which servers are free: in service and held by no job. */
 struct place_vacancy;
 
-/** All servers of a cluster are free. NULL: out of memory. */
-struct place_vacancy *place_vacancy_new(const struct net *net,
+/** All servers of a cluster are free. It is made for a way of placing, and for no other.
+ * NULL: out of memory. */
+struct place_vacancy *place_vacancy_new(const struct place_kind *kind,
+                                        const struct net *net,
                                         struct rec_error *err) REC_MUST_CHECK;
 /** `vacancy` may be NULL. */
 void place_vacancy_free(struct place_vacancy *vacancy);
+/** How many servers are free. */
 uint32_t place_count_free(const struct place_vacancy *vacancy);
 bool place_is_free(const struct place_vacancy *vacancy, uint32_t server);
 void place_set_free(struct place_vacancy *vacancy, uint32_t server, bool free);
 
 struct place_placer; /* a cluster, and the job that is being placed on it */
 
-/** A way to place a plan. Each heuristic is a row of place_kinds. */
+struct place_options {
+    const struct net *net;         /* borrowed */
+    const struct place_kind *kind; /* borrowed; it must suit the network */
+    const char *argument; /* borrowed; NULL: the kind's default, or it takes none */
+};
+
+/**
+ * A way to place a plan, which says where a unit goes that cannot go to the servers of a
+ * parent. Functions use lib/place/private.h. What is not marked as optional must be
+ * there.
+ */
 struct place_kind {
-    const char *name; /* as users write it; NULL ends the table */
-    /* Places the plan with the functions of lib/place/private.h. If it fails, the caller
-     * ignores what it has placed. The same plan on the same free servers always gets the
-     * same placement, so that it may be remembered. */
+    const char *name;     /* as users write it */
+    const char *argument; /* what may follow it: "CxRxS". Optional: nothing may */
+    const char *network;  /* which networks it is for, for messages */
+    bool (*suits)(const struct net *net);
+
+    /* What is kept of the servers that are free, beside which they are: begins with all
+     * servers free, and is told of each change. NULL: *err. */
+    void *(*index_new)(const struct net *net, struct rec_error *err);
+    void (*index_set)(void *index, uint32_t server, bool free);
+    void (*index_free)(void *index);
+
+    /* What a placer keeps. NULL: *err; REC_USAGE: the argument is wrong. */
+    void *(*open)(const struct place_options *options, struct rec_error *err);
+    void (*close)(void *own);
+    /* Called for each job before the next two. What it returns, if that is not
+     * PLACE_PLACED, becomes of the job. */
+    enum place_outcome (*begin)(struct place_placer *placer,
+                                const struct place_plan *plan);
+    /* Puts a unit on free servers that have room for `memory` bytes, by place_take(). */
+    bool (*find)(struct place_placer *placer, const struct graph_unit *unit,
+                 double memory);
+    /* Places the plan. If it fails, the caller ignores what it has placed. The same plan
+     * on the same free servers always gets the same placement, so that it may be
+     * remembered. */
     enum place_outcome (*place)(struct place_placer *placer,
                                 const struct place_plan *plan);
-    /* A unit may go to any free block of the cluster, and takes the first one. */
+    /* Where memory is no limit, all units with the same number of parts go to the same
+     * servers, and place_units() alone places the plan: see place_light(). */
     bool whole;
     /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
      * the job holds as many servers, and a step takes as long. */
     bool alike;
 };
 
-extern const struct place_kind place_kinds[];
-
-struct place_options {
-    const struct net *net;              /* borrowed */
-    const struct place_kind *heuristic; /* borrowed */
-    uint32_t meta[3];                   /* shape of a meta-block: C, R, S */
-};
+/** All ways of placing; NULL ends the table. Those of RAMP:
+ *     first-fit  any free servers: the simulator's
+ *     block      inside an empty meta-block, which the job reserves: the notebook's
+ *     compact    as few neighbouring communication groups as possible, then racks
+ */
+extern const struct place_kind *const place_kinds[];
+/** The way of this name; NULL: there is none. */
+const struct place_kind *place_kind_find(struct rec_str name);
+/** The way that is the default on a network: the first one that suits it. */
+const struct place_kind *place_kind_of(const struct net *net);
+/** Sets options->kind and options->argument to the way that NAME or NAME:ARGUMENT says
+ * for options->net; NULL: the default. `text` is borrowed. REC_USAGE: *err says what
+ * would be right. */
+bool place_options_parse(struct place_options *options, const char *text,
+                         struct rec_error *err) REC_MUST_CHECK;
 
 /** NULL: *err. */
 struct place_placer *place_placer_new(const struct place_options *options,

@@ -68,8 +68,8 @@ pricer_new(const struct place_options *options, const struct graph_store *store,
     if (!p->slots)
         rec_fail_memory(err);
     else if ((p->placer = place_placer_new(options, err)) &&
-             (p->now = place_vacancy_new(options->net, err)) &&
-             (p->alone = place_vacancy_new(options->net, err)) &&
+             (p->now = place_vacancy_new(options->kind, options->net, err)) &&
+             (p->alone = place_vacancy_new(options->kind, options->net, err)) &&
              trials_init(&p->trials, net_servers(options->net), err))
         return p;
     pricer_free(p);
@@ -435,7 +435,7 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
     *floor = (struct floor){0, INFINITY};
     if (!known)
         return false;
-    if (p->options->heuristic->alike && !known->plan.tasks) {
+    if (p->options->kind->alike && !known->plan.tasks) {
         if (!place_graph(p, index, p->alone, err))
             return false;
         if (p->last.outcome == PLACE_PLACED)

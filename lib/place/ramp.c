@@ -1,9 +1,58 @@
 /*
- * Heuristics: where the parts of a job go. A heuristic sets the box in which the job may
- * lie (origin, limit and within of struct place_placer), and calls place_units(). A
- * new one is a function and a row of place_kinds.
+ * Placing on RAMP: the heuristics, where the parts of a job go. A heuristic sets the box
+ * in which the job may lie (origin, limit and within of struct place_ramp), and calls
+ * place_units(). A new one is a function and a row of place_kinds.
  */
-#include "private.h"
+#include "ramp.h"
+
+#include "rampipe/net_ramp.h"
+
+#include <stdlib.h>
+
+static bool
+suits(const struct net *net)
+{
+    return net_ramp_of(net) != NULL;
+}
+
+/* The argument of a heuristic is the shape of a meta-block. */
+static void *
+open(const struct place_options *options, struct rec_error *err)
+{
+    static const uint32_t meta[3] = {2, 2, 2};
+    struct place_ramp *ramp = calloc(1, sizeof *ramp);
+    if (!ramp) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    ramp->shape = net_ramp_of(options->net)->shape;
+    memcpy(ramp->meta, meta, sizeof meta);
+    if (!options->argument || net_ramp_parse_shape(options->argument, ramp->meta, err))
+        return ramp;
+    free(ramp);
+    return NULL;
+}
+
+static void
+release(void *own)
+{
+    free(own);
+}
+
+/* Sets the box to the whole cluster, and the rules to those of the simulator; a heuristic
+ * may change both. */
+static enum place_outcome
+begin(struct place_placer *p, const struct place_plan *plan)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    (void)plan;
+    ramp->index = p->vacancy->index;
+    ramp->notebook = false;
+    memset(ramp->origin, 0, sizeof ramp->origin);
+    memcpy(ramp->limit, ramp->shape, sizeof ramp->limit);
+    memcpy(ramp->within, ramp->shape, sizeof ramp->within);
+    return PLACE_PLACED;
+}
 
 /* The heuristic of the ddls simulator: a job may use every free server of the cluster. */
 static enum place_outcome
@@ -18,10 +67,11 @@ first_fit(struct place_placer *p, const struct place_plan *plan)
 static bool
 is_empty(const struct place_placer *p)
 {
-    for (uint32_t c = 0; c < p->limit[0]; c++)
-        for (uint32_t r = 0; r < p->limit[1]; r++)
-            for (uint32_t s = 0; s < p->limit[2]; s++)
-                if (!place_is_free(p->vacancy, place_ramp_server(p, c, r, s)))
+    const struct place_ramp *ramp = place_ramp_of(p);
+    for (uint32_t c = 0; c < ramp->limit[0]; c++)
+        for (uint32_t r = 0; r < ramp->limit[1]; r++)
+            for (uint32_t s = 0; s < ramp->limit[2]; s++)
+                if (!place_bit(p->vacancy, place_ramp_server(ramp, c, r, s)))
                     return false;
     return true;
 }
@@ -30,16 +80,17 @@ is_empty(const struct place_placer *p)
 static bool
 find_meta_block(struct place_placer *p)
 {
-    const uint32_t *n = place_ramp_shape(p);
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape;
     for (int d = 0; d < 3; d++) {
-        p->limit[d] = p->within[d] = p->options.meta[d];
-        if (p->limit[d] > n[d])
+        ramp->limit[d] = ramp->within[d] = ramp->meta[d];
+        if (ramp->limit[d] > n[d])
             return false;
     }
     for (uint32_t o = 0; o < p->nservers; o++) {
-        p->origin[0] = o / n[2] / n[1];
-        p->origin[1] = o / n[2] % n[1];
-        p->origin[2] = o % n[2];
+        ramp->origin[0] = o / n[2] / n[1];
+        ramp->origin[1] = o / n[2] % n[1];
+        ramp->origin[2] = o % n[2];
         if (is_empty(p))
             return true;
     }
@@ -51,15 +102,16 @@ find_meta_block(struct place_placer *p)
 static enum place_outcome
 block(struct place_placer *p, const struct place_plan *plan)
 {
+    struct place_ramp *ramp = place_ramp_of(p);
     enum place_outcome outcome;
-    p->notebook = true;
+    ramp->notebook = p->multiples = true;
     if (!find_meta_block(p))
         return PLACE_NO_BLOCK;
     outcome = place_units(p, plan);
-    for (uint32_t c = 0; outcome == PLACE_PLACED && c < p->limit[0]; c++)
-        for (uint32_t r = 0; r < p->limit[1]; r++)
-            for (uint32_t s = 0; s < p->limit[2]; s++)
-                place_hold(p, place_ramp_server(p, c, r, s));
+    for (uint32_t c = 0; outcome == PLACE_PLACED && c < ramp->limit[0]; c++)
+        for (uint32_t r = 0; r < ramp->limit[1]; r++)
+            for (uint32_t s = 0; s < ramp->limit[2]; s++)
+                place_hold(p, place_ramp_server(ramp, c, r, s));
     return outcome;
 }
 
@@ -70,12 +122,13 @@ block(struct place_placer *p, const struct place_plan *plan)
 static enum place_outcome
 try_windows(struct place_placer *p, const struct place_plan *plan)
 {
-    const uint32_t *n = place_ramp_shape(p);
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape;
     enum place_outcome outcome = PLACE_NO_BLOCK;
-    for (uint32_t c = 0; outcome != PLACE_PLACED && c + p->limit[0] <= n[0]; c++)
-        for (uint32_t r = 0; outcome != PLACE_PLACED && r + p->limit[1] <= n[1]; r++) {
-            p->origin[0] = c;
-            p->origin[1] = r;
+    for (uint32_t c = 0; outcome != PLACE_PLACED && c + ramp->limit[0] <= n[0]; c++)
+        for (uint32_t r = 0; outcome != PLACE_PLACED && r + ramp->limit[1] <= n[1]; r++) {
+            ramp->origin[0] = c;
+            ramp->origin[1] = r;
             outcome = place_units(p, plan);
         }
     return outcome;
@@ -86,21 +139,28 @@ try_windows(struct place_placer *p, const struct place_plan *plan)
 static enum place_outcome
 compact(struct place_placer *p, const struct place_plan *plan)
 {
-    const uint32_t *n = place_ramp_shape(p);
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *n = ramp->shape;
     enum place_outcome outcome;
-    p->limit[0] = 1;
-    while ((outcome = try_windows(p, plan)) != PLACE_PLACED && p->limit[0] < n[0])
-        p->limit[0]++;
+    ramp->limit[0] = 1;
+    while ((outcome = try_windows(p, plan)) != PLACE_PLACED && ramp->limit[0] < n[0])
+        ramp->limit[0]++;
     if (outcome != PLACE_PLACED)
         return outcome;
-    p->limit[1] = 1; /* the loop ends: with all racks the plan fits */
+    ramp->limit[1] = 1; /* the loop ends: with all racks the plan fits */
     while (try_windows(p, plan) != PLACE_PLACED)
-        p->limit[1]++;
+        ramp->limit[1]++;
     return PLACE_PLACED;
 }
 
-const struct place_kind place_kinds[] = {
-    {.name = "first-fit", .place = first_fit, .whole = true},
-    {.name = "block", .place = block, .alike = true},
-    {.name = "compact", .place = compact},
-    {.name = NULL}};
+#define HEURISTIC                                                           \
+    .network = "RAMP", .suits = suits, .index_new = place_ramp_index_new,   \
+    .index_set = place_ramp_index_set, .index_free = place_ramp_index_free, \
+    .open = open, .close = release, .begin = begin, .find = place_ramp_find
+
+const struct place_kind place_ramp_first_fit = {HEURISTIC, .name = "first-fit",
+                                                .place = first_fit, .whole = true};
+const struct place_kind place_ramp_block = {
+    HEURISTIC, .name = "block", .argument = "CxRxS", .place = block, .alike = true};
+const struct place_kind place_ramp_compact = {HEURISTIC, .name = "compact",
+                                              .place = compact};

@@ -146,7 +146,7 @@ run(struct schedule *s, struct place_placer *p, struct rec_error *err)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->nservers; i++)
-        if (place_is_free(p->vacancy, i))
+        if (place_bit(p->vacancy, i))
             ok = event_queue_push(&s->idle, (struct event_entry){i, 0}, err);
     for (uint32_t i = 0; ok && i < s->plan->nsteps; i++)
         if (s->waiting[i] == 0)
@@ -163,8 +163,7 @@ static uint32_t
 find_too_large(const struct place_placer *p, const struct place_plan *plan)
 {
     uint32_t i = 0;
-    while (i < plan->nsteps &&
-           plan->step[i].memory <= net_memory(p->options.net) * (1 + 1e-12))
+    while (i < plan->nsteps && plan->step[i].memory <= p->memory * (1 + 1e-12))
         i++;
     return i;
 }

@@ -1,20 +1,12 @@
-/*
- * Which servers are free. Each server is a bit, and a rack begins with a new word, so
- * that the placer looks at a whole rack at once. On large clusters a bound is kept for
- * each shape that is looked for: the rack before which no free block of it starts. Taking
- * servers leaves a bound true; a server that comes free lowers those of all shapes whose
- * blocks could contain it.
- */
+/* Which servers are free. The kind of placing is told of every change, so that it can
+ * keep an index that makes its searches fast. */
 #include "private.h"
 
 #include <stdlib.h>
 
-/* On clusters with at most this many racks no bounds are kept, because a search there
- * takes less time than keeping them. */
-enum { RACKS_WITHOUT_BOUNDS = 64 };
-
 struct place_vacancy *
-place_vacancy_new(const struct net *net, struct rec_error *err)
+place_vacancy_new(const struct place_kind *kind, const struct net *net,
+                  struct rec_error *err)
 {
     struct place_vacancy *v = calloc(1, sizeof *v);
     uint32_t servers = net_servers(net);
@@ -22,20 +14,17 @@ place_vacancy_new(const struct net *net, struct rec_error *err)
         rec_fail_memory(err);
         return NULL;
     }
-    v->rack = net_ramp_of(net)->shape[2];
-    v->words = (v->rack + 63) / 64;
-    v->racks = net_ramp_of(net)->shape[1];
-    v->free = calloc((size_t)servers / v->rack * v->words, sizeof *v->free);
-    if (servers / v->rack > RACKS_WITHOUT_BOUNDS)
-        v->bound = calloc(PLACE_RAMP_BOUNDS, sizeof *v->bound);
-    if (!v->free || (servers / v->rack > RACKS_WITHOUT_BOUNDS && !v->bound)) {
-        place_vacancy_free(v);
+    v->kind = kind;
+    if (!(v->free = calloc(servers / 64 + 1, sizeof *v->free)))
         rec_fail_memory(err);
-        return NULL;
+    else if ((v->index = kind->index_new(net, err))) {
+        v->n = servers;
+        memset(v->free, 0xff, servers / 64 * sizeof *v->free);
+        v->free[servers / 64] = ((uint64_t)1 << servers % 64) - 1;
+        return v;
     }
-    for (uint32_t i = 0; i < servers; i++)
-        place_set_free(v, i, true);
-    return v;
+    place_vacancy_free(v);
+    return NULL;
 }
 
 void
@@ -43,8 +32,9 @@ place_vacancy_free(struct place_vacancy *v)
 {
     if (!v)
         return;
+    if (v->index)
+        v->kind->index_free(v->index);
     free(v->free);
-    free(v->bound);
     free(v);
 }
 
@@ -57,50 +47,15 @@ place_count_free(const struct place_vacancy *v)
 bool
 place_is_free(const struct place_vacancy *v, uint32_t server)
 {
-    uint32_t s = server % v->rack;
-    return v->free[server / v->rack * v->words + s / 64] >> s % 64 & 1;
-}
-
-uint32_t *
-place_ramp_bound(const struct place_vacancy *v, const uint32_t shape[3])
-{
-    struct place_ramp_bound *bound;
-    if (!v->bound)
-        return NULL;
-    bound = &v->bound[place_ramp_hash(shape)];
-    if (memcmp(bound->shape, shape, sizeof bound->shape) != 0) {
-        memcpy(bound->shape, shape, sizeof bound->shape);
-        bound->rack = 0;
-    }
-    return &bound->rack;
-}
-
-/* A server of this rack came free, so a block with a part in the rack may be free now.
- * The first rack at which such a block of a shape starts is shape[0] - 1 groups and
- * shape[1] - 1 racks before it. */
-static void
-lower_bounds(struct place_vacancy *v, uint32_t rack)
-{
-    uint32_t c = rack / v->racks, r = rack % v->racks;
-    for (size_t i = 0; i < PLACE_RAMP_BOUNDS; i++) {
-        struct place_ramp_bound *bound = &v->bound[i];
-        uint32_t group = c < bound->shape[0] ? 0 : c - bound->shape[0] + 1;
-        uint32_t first = r < bound->shape[1] ? 0 : r - bound->shape[1] + 1;
-        if (group * v->racks + first < bound->rack)
-            bound->rack = group * v->racks + first;
-    }
+    return place_bit(v, server);
 }
 
 void
 place_set_free(struct place_vacancy *v, uint32_t server, bool free)
 {
-    uint32_t s = server % v->rack;
-    uint64_t *word = &v->free[server / v->rack * v->words + s / 64];
-    uint64_t bit = (uint64_t)1 << s % 64;
-    if (free == ((*word & bit) != 0))
+    if (free == place_bit(v, server))
         return;
-    *word ^= bit;
+    v->free[server / 64] ^= (uint64_t)1 << server % 64;
     v->n += free ? 1 : UINT32_MAX; /* - 1 */
-    if (free && v->bound)
-        lower_bounds(v, server / v->rack);
+    v->kind->index_set(v->index, server, free);
 }

@@ -63,9 +63,9 @@ run_step(const struct graph *graph, const struct place_placement *placement)
 static void
 place(const struct graph *graph, const struct place_kind *heuristic)
 {
-    struct place_options options = {&cluster.net, heuristic, {2, 2, 2}};
+    struct place_options options = {&cluster.net, heuristic, "2x2x2"};
     struct rec_error err = {.code = REC_OK, .text = ""};
-    struct place_vacancy *vacancy = place_vacancy_new(&cluster.net, &err);
+    struct place_vacancy *vacancy = place_vacancy_new(heuristic, &cluster.net, &err);
     struct place_placer *placer = place_placer_new(&options, &err);
     struct place_placement placement;
     struct place_plan plan;
@@ -99,13 +99,14 @@ split(const struct graph *graph)
             double before = graph_sequential(graph);
             double after = graph_sequential(&parts);
             require(!(fabs(before - after) > 1e-9 * before), "compute is conserved");
-            for (size_t h = 0; place_kinds[h].name; h++)
-                place(&parts, &place_kinds[h]);
+            for (size_t h = 0; place_kinds[h]; h++)
+                if (place_kinds[h]->suits(&cluster.net))
+                    place(&parts, place_kinds[h]);
         } else
             require_message(&err);
         graph_free(&parts);
     }
-    place(graph, &place_kinds[0]);
+    place(graph, place_kinds[0]);
 }
 
 int

@@ -31,9 +31,10 @@ test_memo(void **state)
                 uint32_t at = (c * 4 + r) * 2 + s;
                 uint32_t servers[4] = {at, at + 2, at + 8, at + 10};
                 struct sim_cost cost, fresh;
-                assert_true(sim_layout_cost(layout, &published.net, servers, &cost, &err));
                 assert_true(
-                    sim_layout_observe(layout, &published.net, servers, NULL, &fresh, &err));
+                    sim_layout_cost(layout, &published.net, servers, &cost, &err));
+                assert_true(sim_layout_observe(layout, &published.net, servers, NULL,
+                                               &fresh, &err));
                 assert_memory_equal(&cost, &fresh, sizeof cost);
             }
     assert_int_equal(layout->ncosts, 1);
@@ -50,7 +51,8 @@ test_memo(void **state)
         assert_true(sim_layout_cost(layout, &published.net, servers, &cost, &err));
         if (n % 49)
             continue; /* fresh ones are slow */
-        assert_true(sim_layout_observe(layout, &published.net, servers, NULL, &fresh, &err));
+        assert_true(
+            sim_layout_observe(layout, &published.net, servers, NULL, &fresh, &err));
         assert_memory_equal(&cost, &fresh, sizeof cost);
     }
     after_translates = layout->ncosts;

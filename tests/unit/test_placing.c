@@ -23,10 +23,10 @@ static uint32_t
 place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_step *step)
 {
     const struct net_ramp cluster = RAMP(1, 1, servers, 10);
-    struct place_options options = {.net = &cluster.net, .heuristic = &place_kinds[0]};
+    struct place_options options = {.net = &cluster.net, .kind = place_kinds[0]};
     struct rec_error err = {.text = ""};
     struct place_placer *placer = place_placer_new(&options, &err);
-    struct place_vacancy *vacancy = place_vacancy_new(&cluster.net, &err);
+    struct place_vacancy *vacancy = place_vacancy_new(options.kind, &cluster.net, &err);
     struct place_placement placement;
     struct place_plan plan;
     uint32_t server[MOST], placed[MOST];
