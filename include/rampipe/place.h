@@ -125,6 +125,9 @@ struct place_kind {
  *     first-fit  any free servers: the simulator's
  *     block      inside an empty meta-block, which the job reserves: the notebook's
  *     compact    as few neighbouring communication groups as possible, then racks
+ * and of networks whose units may go to any servers:
+ *     near       the servers that lie nearest by the network's levels: the smallest group
+ *                that has room, of those the fullest
  */
 extern const struct place_kind *const place_kinds[];
 /** The way of this name; NULL: there is none. */

@@ -3,4 +3,4 @@
 #include "private.h"
 
 const struct place_kind *const place_kinds[] = {&place_ramp_first_fit, &place_ramp_block,
-                                                &place_ramp_compact, NULL};
+                                                &place_ramp_compact, &place_near, NULL};

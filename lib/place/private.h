@@ -43,6 +43,7 @@ struct place_placer {
 
 /* The rows of place_kinds. */
 extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact;
+extern const struct place_kind place_near;
 
 /*
  * Places all units of a job, from nothing: each on the servers of a parent if the rule

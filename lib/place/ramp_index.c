@@ -1,9 +1,9 @@
 /*
  * Which servers of a RAMP are free. Each server is a bit, and a rack begins with a new
- * word, so that the placer looks at a whole rack at once. On large clusters a bound is kept for
- * each shape that is looked for: the rack before which no free block of it starts. Taking
- * servers leaves a bound true; a server that comes free lowers those of all shapes whose
- * blocks could contain it.
+ * word, so that the placer looks at a whole rack at once. On large clusters a bound is
+ * kept for each shape that is looked for: the rack before which no free block of it
+ * starts. Taking servers leaves a bound true; a server that comes free lowers those of
+ * all shapes whose blocks could contain it.
  */
 #include "ramp.h"
 

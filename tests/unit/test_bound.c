@@ -25,6 +25,21 @@ pick(const double *value, size_t n)
 
 /* ---- a setting --------------------------------------------------------------------- */
 
+/* An island; jobs are placed on it by near. */
+static struct net *
+random_island(void)
+{
+    char text[100];
+    struct net *net;
+    sprintf(text, "island:%u,%g,%g,%g%s", 1 + (uint32_t)random_below(20),
+            PICK(1e12, 1e9, 1e6), PICK(0, 1e-6, 0.1, 3),
+            PICK(INFINITY, INFINITY, 40, 20, 10),
+            random_below(2) ? ",algorithm=ring" : "");
+    net = net_parse(text, &err);
+    assert_non_null(net);
+    return net;
+}
+
 static struct net *
 random_cluster(void)
 {
@@ -40,6 +55,8 @@ random_cluster(void)
     size_t n = sizeof shapes / sizeof *shapes;
     struct net *net;
     memcpy(ramp.shape, shapes[random_below(n)], sizeof ramp.shape);
+    if (random_below(3) == 0)
+        return random_island();
     net = net_ramp_new(&ramp, &err);
     assert_non_null(net);
     return net;
