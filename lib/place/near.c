@@ -405,7 +405,7 @@ find(struct place_placer *p, const struct graph_unit *unit, double memory)
 }
 
 const struct place_kind place_near = {.name = "near",
-                                      .network = "networks without blocks",
+                                      .network = "clusters without blocks",
                                       .suits = suits,
                                       .index_new = index_new,
                                       .index_set = index_set,

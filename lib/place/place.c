@@ -32,6 +32,21 @@ place_kind_of(const struct net *net)
     return *kind;
 }
 
+/* Tries the argument, so that a wrong one is found where it is given. */
+static bool
+check_argument(const struct place_options *options, const char *text,
+               struct rec_error *err)
+{
+    struct rec_error wrong;
+    void *own;
+    if (!options->kind->argument)
+        return rec_fail(err, REC_USAGE, "%s takes no argument, got '%s'",
+                        options->kind->name, text);
+    if ((own = options->kind->open(options, &wrong)))
+        options->kind->close(own);
+    return own || rec_fail(err, wrong.code, "%s: the argument %s", text, wrong.text);
+}
+
 bool
 place_options_parse(struct place_options *options, const char *text,
                     struct rec_error *err)
@@ -50,9 +65,7 @@ place_options_parse(struct place_options *options, const char *text,
                 return rec_fail(err, REC_USAGE, "%s is for %s, not for %s: take %s",
                                 kind->name, kind->network, where,
                                 place_kind_of(options->net)->name);
-            return !options->argument || kind->argument ||
-                   rec_fail(err, REC_USAGE, "%s takes no argument, got '%s'", kind->name,
-                            text);
+            return !options->argument || check_argument(options, text, err);
         }
         if (kind->suits(options->net))
             (void)rec_list_name(known, sizeof known, kind->name);

@@ -389,7 +389,11 @@ test_rows(void **state)
     assert_false(place_options_parse(&options, "near:2", &err));
     assert_string_equal(err.text, "near takes no argument, got 'near:2'");
     options.net = ramp;
-    assert_true(place_options_parse(&options, "block:2x2", &err));
+    assert_true(place_options_parse(&options, "block:2x2x1", &err));
+    assert_string_equal(options.argument, "2x2x1");
+    assert_false(place_options_parse(&options, "block:2x2", &err));
+    assert_int_equal(err.code, REC_USAGE);
+    options.argument = "2x2";
     assert_null(place_placer_new(&options, &err));
     assert_int_equal(err.code, REC_USAGE);
     net_free(ramp);
