@@ -146,7 +146,9 @@ make_ramp(struct cli *cli, struct settings *settings, const struct graph_layout 
         ramp->shape[2] = layout->nslots;
     }
     settings->net = net_ramp_new(ramp, &wrong);
-    return settings->net || cli_usage(cli, "%s", wrong.text);
+    return settings->net ||
+           rec_fail(&cli->err, wrong.code == REC_DATA ? REC_USAGE : wrong.code, "%s",
+                    wrong.text);
 }
 
 /* Takes the cluster that the files name, and the servers of the job there. *taken is
@@ -156,11 +158,8 @@ take_cluster(struct cli *cli, struct settings *settings,
              const struct chakra_traces *traces, const struct graph_layout *layout,
              bool *taken)
 {
-    const char *servers, *record = chakra_cluster(traces, &servers);
-    struct rec_str rest = rec_str(record ? servers : ""), name;
-    uint32_t n = 0;
-    while (record && rec_str_split(&rest, ',', &name))
-        n++;
+    size_t n;
+    const char *record = chakra_cluster(traces, &n);
     *taken = record && n == layout->nslots;
     if (!*taken)
         return true;
@@ -169,9 +168,9 @@ take_cluster(struct cli *cli, struct settings *settings,
         return rec_fail_memory(&cli->err);
     if (!(settings->net = net_option_record(cli, "the cluster in the files", record)))
         return false;
-    rest = rec_str(servers);
-    for (n = 0; rec_str_split(&rest, ',', &name); n++)
-        if (!net_parse_server(settings->net, name, &settings->server[n], &cli->err))
+    for (size_t i = 0; i < n; i++)
+        if (!net_parse_server(settings->net, rec_str(chakra_server(traces, i)),
+                              &settings->server[i], &cli->err))
             return false;
     return true;
 }

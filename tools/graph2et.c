@@ -90,8 +90,8 @@ write_files(struct exporting *e, const char *prefix)
     path = malloc(room);
     plan = path ? chakra_plan_new(e->layout.graph, &e->layout, &e->cli->err) : NULL;
     ok = path ? plan != NULL : rec_fail_memory(&e->cli->err);
-    if (plan)
-        chakra_plan_cluster(plan, e->cluster, e->servers);
+    if (ok && e->cluster && e->servers)
+        ok = chakra_plan_cluster(plan, e->cluster, e->servers, &e->cli->err);
     for (uint32_t slot = 0; ok && slot < e->layout.nslots; slot++) {
         snprintf(path, room, "%s.%u.et", prefix, slot);
         ok = write_slot(e, plan, slot, path);

@@ -217,11 +217,19 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
     return NULL;
 }
 
-void
-chakra_plan_cluster(struct chakra_plan *plan, const char *cluster, const char *servers)
+bool
+chakra_plan_cluster(struct chakra_plan *plan, const char *cluster, const char *servers,
+                    struct rec_error *err)
 {
+    char *rest;
+    plan->servers = rest = strdup(servers);
+    plan->server = calloc((size_t)plan->layout->nslots + 1, sizeof *plan->server);
+    if (!plan->servers || !plan->server)
+        return rec_fail_memory(err);
     plan->cluster = cluster;
-    plan->servers = servers;
+    for (uint32_t i = 0; i < plan->layout->nslots; i++)
+        plan->server[i] = strsep(&rest, ",");
+    return true;
 }
 
 void
@@ -237,5 +245,7 @@ chakra_plan_free(struct chakra_plan *plan)
     free(plan->join);
     free(plan->message);
     free(plan->folded);
+    free(plan->servers);
+    free(plan->server);
     free(plan);
 }

@@ -114,6 +114,7 @@ struct chakra_traces {
     struct rec_arena arena;
     struct {
         const char *path;
+        const char *server; /* from its metadata; NULL: it does not name one */
         uint32_t rank;
         uint32_t first, end; /* its nodes are first, ..., end - 1 */
     } * file;
@@ -125,7 +126,7 @@ struct chakra_traces {
     size_t nfiles, file_room, nnodes, node_room, nparents, parent_room, nlinks, link_room,
         ngates, gate_room, member_room;
     /* From metadata; NULL: no file has it. */
-    const char *graph, *model, *keys, *layout, *cluster, *servers;
+    const char *graph, *model, *keys, *layout, *cluster;
     struct chakra_counts counts;
 };
 

@@ -504,7 +504,7 @@ take_metadata(struct reading *r, const Chakra__Metadata *metadata)
             !take_name(r, a, "rampipe.keys", "", &t->keys) ||
             !take_name(r, a, "rampipe.layout", ",=\t", &t->layout) ||
             !take_name(r, a, "rampipe.cluster", "", &t->cluster) ||
-            !take_name(r, a, "rampipe.servers", "\t", &t->servers))
+            !take_name(r, a, "rampipe.server", ",\t", &t->file[t->nfiles - 1].server))
             return false;
     }
     return !t->keys || check_keys(r, REC_GRAPH, t->keys);
@@ -537,6 +537,7 @@ chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
     if (!rec_grow(&traces->file, &traces->file_room, traces->nfiles + 1,
                   sizeof *traces->file, err))
         return false;
+    traces->file[traces->nfiles].server = NULL;
     traces->file[traces->nfiles].path = path;
     traces->file[traces->nfiles].rank = rank;
     traces->file[traces->nfiles].first = (uint32_t)traces->nnodes;
@@ -556,8 +557,17 @@ chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
 }
 
 const char *
-chakra_cluster(const struct chakra_traces *traces, const char **servers)
+chakra_cluster(const struct chakra_traces *traces, size_t *nfiles)
 {
-    *servers = traces->servers;
-    return traces->servers ? traces->cluster : NULL;
+    *nfiles = traces->nfiles;
+    for (size_t i = 0; i < traces->nfiles; i++)
+        if (!traces->file[i].server)
+            return NULL;
+    return traces->cluster;
+}
+
+const char *
+chakra_server(const struct chakra_traces *traces, size_t file)
+{
+    return traces->file[file].server;
 }

@@ -129,39 +129,31 @@ sim_layout_free(struct sim_layout *layout)
     forget_exchanges(layout);
     if (layout->pool)
         leave_pool(layout);
+    graph_lanes_free(&layout->lanes);
     graph_layout_free(&layout->where);
+    free(layout->slot_memory);
     free(layout);
 }
 
-/* Sums the memory of each slot. */
+/* Sums the memory of each slot, which a step needs where ops hold bytes. */
 static bool
 sum_memory(struct sim_layout *layout, struct rec_error *err)
 {
     const struct graph_layout *where = &layout->where;
-    const struct graph *graph = where->graph;
-    double *memory = calloc((size_t)where->nslots + 1, sizeof *memory);
+    double *memory = malloc(((size_t)where->nslots + 1) * sizeof *memory);
 
     if (!memory)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < graph->nops; i++) {
-        const struct graph_op *op = &graph->op[i];
-        uint32_t slot = where->slot[i];
-        double own = op->memory;
-        if (op->pair != GRAPH_NONE && where->slot[op->pair] == slot) {
-            double twin = graph->op[op->pair].memory;
-            /* only the larger memory counts; of equal ones, that of the first op */
-            own = own > twin || (own == twin && i < op->pair) ? own : 0;
-        }
-        memory[slot] =
-            op->pass == GRAPH_TASK ? fmax(memory[slot], own) : memory[slot] + own;
-        if (memory[slot] > layout->memory) {
-            layout->memory = memory[slot];
-            layout->full_slot = slot;
-        }
-    }
+    layout->bound_slot = graph_layout_memory_bound(where, memory);
+    layout->memory_bound = memory[layout->bound_slot];
+    layout->full_slot = graph_layout_memory(where, memory);
+    layout->memory = memory[layout->full_slot];
     for (uint32_t i = 0; i < where->nslots; i++)
         layout->memory_sum += memory[i];
-    free(memory);
+    if (where->graph->nholds)
+        layout->slot_memory = memory;
+    else
+        free(memory);
     return true;
 }
 
@@ -176,7 +168,9 @@ sim_layout_new(struct graph_layout *where, struct rec_error *err)
     }
     layout->where = *where;
     *where = (struct graph_layout){.id = NULL};
-    if (!graph_layout_check(&layout->where, err) || !sum_memory(layout, err)) {
+    if (!graph_layout_check(&layout->where, err) ||
+        !graph_lanes_make(&layout->lanes, &layout->where, err) ||
+        !sum_memory(layout, err)) {
         sim_layout_free(layout);
         return NULL;
     }
@@ -235,6 +229,19 @@ time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t
     return ok;
 }
 
+/* The servers of the slots, for messages. */
+struct names {
+    const struct net *net;
+    const uint32_t *servers;
+};
+
+static void
+name_server(const void *names, uint32_t slot, char name[NET_NAME_MAX])
+{
+    const struct names *n = names;
+    net_format_server(n->net, n->servers[slot], name);
+}
+
 bool
 sim_layout_observe(struct sim_layout *layout, const struct net *net,
                    const uint32_t *servers, const struct sim_observer *observer,
@@ -242,12 +249,20 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
 {
     const struct graph *graph = layout->where.graph;
     double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds);
+    struct names names = {net, servers};
     struct sim_placed placed = {.graph = graph,
                                 .nservers = layout->where.nslots,
                                 .server = layout->where.slot,
                                 .placed = layout->where.placed,
                                 .priority = layout->where.priority,
-                                .dep_seconds = seconds};
+                                .dep_seconds = seconds,
+                                .lane = layout->lanes.lane,
+                                .nlanes = layout->lanes.n,
+                                .turn = layout->lanes.turn,
+                                .memory = layout->slot_memory,
+                                .lane_name = layout->lanes.name,
+                                .name_server = name_server,
+                                .names = &names};
     bool ok = (seconds || rec_fail_memory(err)) && find_exchanges(layout, net, err) &&
               time_deps(layout, net, servers, seconds, err);
     placed.exchange = layout->exchanges.of_dep;
@@ -258,6 +273,15 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
                                  layout->exchanges.flow_bytes};
     free(seconds);
     return ok;
+}
+
+double
+sim_layout_peak(const struct sim_layout *layout, const struct sim_cost *cost,
+                uint32_t *slot)
+{
+    bool holds = layout->where.graph->nholds > 0;
+    *slot = holds ? cost->step.peak_server : layout->full_slot;
+    return holds ? cost->step.peak_memory : layout->memory;
 }
 
 /* ---- remembered costs ------------------------------------------------------ */
