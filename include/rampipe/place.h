@@ -105,7 +105,7 @@ struct place_kind {
      * PLACE_PLACED, becomes of the job. */
     enum place_outcome (*begin)(struct place_placer *placer,
                                 const struct place_plan *plan);
-    /* Puts a unit on free servers that have room for `memory` bytes, by place_take(). */
+    /* Puts a unit on free servers that have room for `memory` bytes. */
     bool (*find)(struct place_placer *placer, const struct graph_unit *unit,
                  double memory);
     /* Places the plan. If it fails, the caller ignores what it has placed. The same plan
@@ -114,7 +114,7 @@ struct place_kind {
     enum place_outcome (*place)(struct place_placer *placer,
                                 const struct place_plan *plan);
     /* Where memory is no limit, all units with the same number of parts go to the same
-     * servers, and place_units() alone places the plan: see place_light(). */
+     * servers, and nothing else is done for the plan: see place_light(). */
     bool whole;
     /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
      * the job holds as many servers, and a step takes as long. */

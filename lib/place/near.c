@@ -300,13 +300,16 @@ narrow_group(const struct place_placer *p, uint32_t k, uint32_t *level, uint32_t
     return true;
 }
 
-/* Lists the servers of a group that are free and have room. Returns their number. */
+/* Lists the servers of a group that are free and have room: of a group without groups
+ * inside, the first k of them, which are the nearest. Returns their number. */
 static uint32_t
-list_group(const struct place_placer *p, uint32_t level, uint32_t group, double memory)
+list_group(const struct place_placer *p, uint32_t level, uint32_t group, uint32_t k,
+           double memory)
 {
     const struct near *near = p->own;
     uint32_t size = near->lacks.level[level].servers, n = 0;
-    for (uint32_t s = group * size; s < (group + 1) * size; s++)
+    uint32_t most = level + 1 == near->lacks.n ? k : size;
+    for (uint32_t s = group * size; n < most && s < (group + 1) * size; s++)
         if (s % 64 == 0 && !p->vacancy->free[s / 64])
             s += 63;
         else if (place_bit(p->vacancy, s) && place_has_room(p, s, memory))
@@ -328,7 +331,8 @@ search(struct place_placer *p, uint32_t k, double memory, uint32_t *level,
         --*level;
         *group /= of[*level].servers / of[*level + 1].servers;
     }
-    take_nearest(&near->lacks, near->list, list_group(p, *level, *group, memory), k, out);
+    take_nearest(&near->lacks, near->list, list_group(p, *level, *group, k, memory), k,
+                 out);
     return true;
 }
 
