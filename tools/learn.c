@@ -6,6 +6,7 @@
 #include "main.h"
 
 #include "graph_times.h"
+#include "net_option.h"
 #include "ramp_cluster.h"
 #include "rampipe/learn.h"
 
@@ -22,7 +23,7 @@ enum { SETTINGS_MAX = 10000 };
 struct learning {
     struct cli *cli;
     struct learn_options options;
-    struct ramp_cluster cluster;
+    struct alloc_cluster cluster;
     struct graph_reading reading;
     struct rec_map known; /* alternatives -> template */
     struct rec_arena arena;
@@ -157,11 +158,13 @@ read_options(struct learning *l, const struct learn_args *args)
     const struct ramp_cluster_options cluster = RAMP_CLUSTER_OPTIONS(args);
     struct learn_options *o = &l->options;
     struct cli *cli = l->cli;
+    struct net *net = NULL;
     uint64_t seed, units, final, threads = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     double minutes = args->generations_given && !args->minutes_given ? INFINITY : 1;
 
     o->generations = UINT64_MAX;
-    if (!ramp_cluster_read(cli, &cluster, &l->cluster) || !read_settings(l, args) ||
+    if ((args->cluster_given && !(net = net_option(cli, "cluster", args->cluster_arg))) ||
+        !ramp_cluster_read(cli, &cluster, net, &l->cluster) || !read_settings(l, args) ||
         !cli_count(cli, "jobs", args->jobs_arg, 1, 100000000, &o->course.jobs) ||
         (args->minutes_given &&
          !cli_amount(cli, "minutes", args->minutes_arg, false, &minutes)) ||
@@ -310,7 +313,7 @@ train(struct learning *l)
         l->scorer = l->start ? l->start : alloc_scorer_new(l->units, 1, &cli->err);
         l->start = NULL;
         if (l->scorer)
-            ramp_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristic);
+            alloc_cluster_compare(cli, &l->cluster, "the policy", l->scorer->heuristic);
     } else {
         l->scorer = learn_train(&l->options, &l->reading.store, l->start, l->units,
                                 &generations, &stopped, &cli->err);
@@ -359,7 +362,7 @@ run(struct cli *cli, const struct learn_args *args)
          train_and_judge(&l) && cli_open_writer(cli, true);
     if (ok)
         alloc_scorer_write(l.scorer, cli->writer);
-    ramp_cluster_free(&l.cluster);
+    alloc_cluster_free(&l.cluster);
     graph_reading_free(&l.reading);
     rec_map_free(&l.known);
     rec_arena_free(&l.arena);

@@ -4,13 +4,15 @@
 #include "main.h"
 
 #include "graph_times.h"
+#include "net_option.h"
 #include "ramp_cluster.h"
+#include "rampipe/alloc.h"
 
 #include <math.h>
 
 struct bound {
     struct cli *cli;
-    struct ramp_cluster cluster;
+    struct alloc_cluster cluster;
     struct alloc_relaxation_options options;
     bool runs;      /* each stream is a run of its own */
     uint64_t ended; /* runs that are complete */
@@ -87,8 +89,11 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
     int status = 0;
-    bool ok = ramp_cluster_read(cli, &options, &b.cluster) &&
-              cli_limit(cli, args->limit_arg, &b.options.limit) && cli_open_filter(cli);
+    struct net *net = NULL;
+    bool ok =
+        (!args->cluster_given || (net = net_option(cli, "cluster", args->cluster_arg))) &&
+        ramp_cluster_read(cli, &options, net, &b.cluster) &&
+        cli_limit(cli, args->limit_arg, &b.options.limit) && cli_open_filter(cli);
 
     cli->gathers = true;
     b.options.placer = b.cluster.placer;
@@ -104,6 +109,6 @@ run(struct cli *cli, const struct ramp_alloc_bound_args *args)
                       cli->prefix);
     ok = ok && (!b.relaxation || finish(&b));
     forget(&b);
-    ramp_cluster_free(&b.cluster);
+    alloc_cluster_free(&b.cluster);
     return ok;
 }

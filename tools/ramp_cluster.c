@@ -3,28 +3,6 @@
 
 #include "rampipe/net_ramp.h"
 
-#include <stdlib.h>
-
-/* The list of --down, c-r-s,c-r-s. A server that the cluster does not have is a mistake:
- * ignoring it would hide a wrong --shape. */
-static bool
-read_down(struct cli *cli, const char *text, struct ramp_cluster *cluster)
-{
-    struct rec_str rest = rec_str(text), name;
-    struct rec_error why;
-    size_t room = 0;
-    while (rec_str_split(&rest, ',', &name)) {
-        if (!rec_grow(&cluster->down, &room, cluster->ndown + 1, sizeof *cluster->down,
-                      &cli->err))
-            return false;
-        if (!net_parse_server(cluster->net, name, &cluster->down[cluster->ndown++], &why))
-            return cli_usage(cli,
-                             "--down names server '%.*s', which is not in the cluster",
-                             (int)name.len, name.ptr);
-    }
-    return true;
-}
-
 static bool
 read_shape(struct cli *cli, const char *option, const char *text, uint32_t shape[3])
 {
@@ -55,42 +33,40 @@ read_network(struct cli *cli, const struct ramp_cluster_options *options,
                             "%s", wrong.text);
 }
 
+/* The first option of a RAMP that is given beside --cluster; NULL: none is. */
+static const char *
+find_given(const struct ramp_cluster_options *o)
+{
+    return o->shape_given             ? "shape"
+           : o->bandwidth_given       ? "bandwidth"
+           : o->propagation_given     ? "propagation"
+           : o->io_given              ? "io"
+           : o->memory_given          ? "memory"
+           : o->collective_rate_given ? "collective-rate"
+                                      : NULL;
+}
+
 bool
 ramp_cluster_read(struct cli *cli, const struct ramp_cluster_options *options,
-                  struct ramp_cluster *cluster)
+                  struct net *net, struct alloc_cluster *cluster)
 {
-    struct alloc_placer_options *placer = &cluster->placer;
-    size_t heuristic;
+    struct place_options *placer = &cluster->placer;
+    const char *given = net ? find_given(options) : NULL;
+    uint32_t meta[3];
 
-    *cluster = (struct ramp_cluster){.down = NULL};
-    if (!read_network(cli, options, &cluster->net) ||
-        !cli_choose_row(cli, "heuristic", options->heuristic, alloc_heuristics,
-                        sizeof *alloc_heuristics, &heuristic) ||
-        !read_shape(cli, "meta", options->meta, placer->meta) ||
-        (options->down && !read_down(cli, options->down, cluster)))
+    cluster->net = net;
+    if (given)
+        return cli_usage(cli, "--%s describes a RAMP: leave it out, or --cluster", given);
+    if ((!net && !read_network(cli, options, &cluster->net)) ||
+        !alloc_cluster_place(cli, "heuristic",
+                             net && !options->heuristic_given ? NULL : options->heuristic,
+                             cluster) ||
+        !read_shape(cli, "meta", options->meta, meta) ||
+        !alloc_cluster_down(cli, options->down, cluster))
         return false;
-    placer->net = cluster->net;
-    placer->heuristic = &alloc_heuristics[heuristic];
-    return !options->meta_given || strcmp(options->heuristic, "block") == 0 ||
-           cli_usage(cli, "--meta is for --heuristic block");
-}
-
-void
-ramp_cluster_free(struct ramp_cluster *cluster)
-{
-    net_free(cluster->net);
-    free(cluster->down);
-    *cluster = (struct ramp_cluster){.down = NULL};
-}
-
-void
-ramp_cluster_compare(const struct cli *cli, const struct ramp_cluster *cluster,
-                     const char *file, const struct alloc_heuristic *trained)
-{
-    if (trained && trained != cluster->placer.heuristic)
-        cli_warn(
-            cli,
-            "%s was trained with --heuristic %s, but jobs are placed with %s: it may "
-            "block more jobs than the other rules of --choose",
-            file, trained->name, cluster->placer.heuristic->name);
+    if (options->meta_given && (!placer->kind->argument || placer->argument))
+        return cli_usage(cli, "--meta is for --heuristic block");
+    if (placer->kind->argument && !placer->argument)
+        placer->argument = options->meta;
+    return true;
 }

@@ -1,139 +1,26 @@
 /*
- * rampipe/alloc.h - who gets which servers: plans, heuristics, policies, admission.
+ * rampipe/alloc.h - who gets servers, and when: policies, choosers, admission. Where the
+ * parts of a job go is decided by rampipe/place.h.
  *
- *     alloc_plan       what placing needs to know of a graph: units in order, parents
- *     alloc_place      places a plan on the free servers by a heuristic: a unit goes to
- *                      the servers of one of its parents if that is possible, else to a
- *                      free block of a legal shape; a task goes to the server that is
- *                      free first
  *     alloc_policy     into how many parts the ops of a job may be split
  *     alloc_admission  jobs arrive, take servers, wait or are turned away
  *     alloc_relaxation an upper bound on how many jobs any chooser could start
  *
- * Sources: the GreedyBlockAllocator notebook of RAMP, and the ddls simulator
- * ("Partitioning Distributed Compute Jobs with Reinforcement Learning and Graph Neural
- * Networks").
+ * Source: the ddls simulator ("Partitioning Distributed Compute Jobs with Reinforcement
+ * Learning and Graph Neural Networks").
  */
 #ifndef RAMPIPE_ALLOC_H
 #define RAMPIPE_ALLOC_H
 
 #include "rampipe/graph.h"
 #include "rampipe/net.h"
+#include "rampipe/place.h"
 #include "rampipe/random.h"
 #include "rampipe/sim.h"
 
 #include <sys/types.h>
 
 REC_BEGIN_DECLS
-
-/* ---- placing ------------------------------------------------------------- */
-
-/** One unit to place; its twin goes to the same servers. */
-struct alloc_step {
-    uint32_t unit;
-    uint32_t first_parent, nparents; /* its parents: plan->parent[first_parent...] */
-    double memory; /* that the largest part needs; it and its twin share it, bytes */
-};
-
-/**
- * The units in the order in which they are placed: Kahn's order of the unpartitioned
- * graph, first in first out, in order of ops and deps. A backward unit that has a twin is
- * not among them: it goes where its twin goes.
- */
-struct alloc_plan {
-    const struct graph *graph; /* borrowed */
-    struct alloc_step *step;
-    uint32_t nsteps;
-    uint32_t largest; /* most parts that a step has; at least 1 */
-    /* Bytes of one part of each step, summed: no server can be asked for more, because
-     * the parts of a unit go to different servers. */
-    double memory;
-    uint32_t *kind; /* for each number of parts that occurs: the first step that has it */
-    uint32_t nkinds;
-    bool tasks;       /* all ops are tasks, and none is split */
-    uint32_t *parent; /* earlier steps; those of one step are in order of deps */
-    uint32_t *twin;   /* per index into graph->member: that of its twin, or its own */
-};
-
-bool alloc_plan_make(const struct graph *graph, struct alloc_plan *plan,
-                     struct rec_error *err) REC_MUST_CHECK;
-void alloc_plan_free(struct alloc_plan *plan);
-/** Bytes that the largest part of a unit needs, its twin included: a part and its twin
- * share their memory, so the larger of the two counts. */
-double alloc_part_memory(const struct graph *graph, uint32_t unit);
-
-enum alloc_outcome { ALLOC_PLACED, ALLOC_NO_SERVERS, ALLOC_NO_BLOCK, ALLOC_NO_MEMORY };
-/** The CAUSE of a block record; "placed" for ALLOC_PLACED. */
-const char *alloc_outcome_name(enum alloc_outcome outcome);
-
-/** Which servers are free: in service and held by no job. */
-struct alloc_vacancy;
-
-/** All servers of a cluster are free. NULL: out of memory. */
-struct alloc_vacancy *alloc_vacancy_new(const struct net *net,
-                                        struct rec_error *err) REC_MUST_CHECK;
-/** `vacancy` may be NULL. */
-void alloc_vacancy_free(struct alloc_vacancy *vacancy);
-bool alloc_is_free(const struct alloc_vacancy *vacancy, uint32_t server);
-void alloc_set_free(struct alloc_vacancy *vacancy, uint32_t server, bool free);
-
-struct alloc_placer; /* a cluster, and the job that is being placed on it */
-
-/** A way to place a plan. Each heuristic is a row of alloc_heuristics. */
-struct alloc_heuristic {
-    const char *name; /* as users write it; NULL ends the table */
-    /* Places the plan with the functions of lib/alloc/placer.h. If it fails, the caller
-     * ignores what it has placed. The same plan on the same free servers always gets the
-     * same placement, so that it may be remembered. */
-    enum alloc_outcome (*place)(struct alloc_placer *placer,
-                                const struct alloc_plan *plan);
-    /* A unit may go to any free block of the cluster, and takes the first one. */
-    bool whole;
-    /* Wherever the plan is placed, its parts lie to each other as on an empty cluster:
-     * the job holds as many servers, and a step takes as long. */
-    bool alike;
-};
-
-extern const struct alloc_heuristic alloc_heuristics[];
-
-struct alloc_placer_options {
-    const struct net *net;                   /* borrowed */
-    const struct alloc_heuristic *heuristic; /* borrowed */
-    uint32_t meta[3];                        /* shape of a meta-block: C, R, S */
-};
-
-/** NULL: *err. */
-struct alloc_placer *alloc_placer_new(const struct alloc_placer_options *options,
-                                      struct rec_error *err) REC_MUST_CHECK;
-/** `placer` may be NULL. */
-void alloc_placer_free(struct alloc_placer *placer);
-
-/** A placement. The placer owns the arrays; they are valid until its next use. */
-struct alloc_placement {
-    enum alloc_outcome outcome;
-    uint32_t failed; /* if not placed: the index in graph->unit of the unit that failed */
-    /* If the outcome is ALLOC_NO_MEMORY: of the free blocks that the failed unit could
-     * have gone to, the one with most room has this much left on its fullest server,
-     * bytes. */
-    double left;
-    const uint32_t *server; /* per index into graph->member: its server; twins included */
-    /* The job's servers: first those that it uses, in order of first use, then those that
-     * it only reserves. */
-    const uint32_t *held;
-    uint32_t nheld, nused;
-    const uint32_t *order; /* of tasks: steps of the plan in order of start; else NULL */
-};
-
-/**
- * Places a plan on free servers. `vacancy` is not changed: the caller marks the servers
- * as taken. No server is given more than its memory. Tasks are placed by list scheduling,
- * whatever the heuristic: whenever a server is free, it gets the ready task that has the
- * longest path from its start to the end (Graham 1966, with ranks of the critical path);
- * the job holds the servers that this uses. False: out of memory.
- */
-bool alloc_place(struct alloc_placer *placer, const struct alloc_plan *plan,
-                 const struct alloc_vacancy *vacancy, struct alloc_placement *placement,
-                 struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- how much to partition ----------------------------------------------- */
 
@@ -289,8 +176,8 @@ struct alloc_expert {
  * with the highest score is chosen if that is at least 0; else the job is refused.
  */
 struct alloc_scorer {
-    const struct alloc_heuristic *heuristic; /* used in training; NULL: not known */
-    uint32_t units;                          /* hidden units of each expert */
+    const struct place_kind *heuristic; /* used in training; NULL: not known */
+    uint32_t units;                     /* hidden units of each expert */
     uint32_t nexperts;
     struct alloc_expert *expert; /* owned */
 };
@@ -381,8 +268,7 @@ bool alloc_choosing_open(struct alloc_choosing *choosing, const char *text,
 void alloc_choosing_close(struct alloc_choosing *choosing);
 /** The heuristic that a learned chooser was trained with. NULL: the chooser is not a
  * learned one, or its file does not name the heuristic. */
-const struct alloc_heuristic *alloc_choosing_trained(
-    const struct alloc_choosing *choosing);
+const struct place_kind *alloc_choosing_trained(const struct alloc_choosing *choosing);
 
 /* ---- agents: choosers that are processes --------------------------------- */
 
@@ -422,7 +308,7 @@ extern const struct alloc_chooser alloc_agent_chooser;
 enum alloc_order { ALLOC_FIFO, ALLOC_SHORTEST };
 
 struct alloc_admission_options {
-    struct alloc_placer_options placer;
+    struct place_options placer;
     const struct alloc_choosing *choosing; /* borrowed */
     size_t queue;                          /* how many jobs may wait */
     enum alloc_order order;
@@ -443,7 +329,7 @@ struct alloc_decision {
     double time;               /* seconds */
     const char *cause;         /* why the job is blocked; NULL: it starts */
     uint32_t failed;           /* no_block, no_memory: the unit that was not placed */
-    double left;               /* no_memory: as in struct alloc_placement */
+    double left;               /* no_memory: as in struct place_placement */
     const struct graph *graph; /* of the alternative taken, or of the last one tried */
     /* If the job starts: */
     struct sim_layout *layout;
@@ -513,7 +399,7 @@ void alloc_admission_free(struct alloc_admission *admission);
 struct alloc_relaxation;
 
 struct alloc_relaxation_options {
-    struct alloc_placer_options placer;
+    struct place_options placer;
     const uint32_t *down; /* servers out of service */
     uint32_t ndown;
     /* Limits the number of alternatives of all jobs; those do not count that another one

@@ -76,6 +76,8 @@ bool net_is_legal(const struct net *net, uint32_t parts);
  * for those that there is no room for. */
 void net_format_legal_parts(const struct net *net, char *text, size_t room);
 
+/** True if a unit may go to any servers: this kind has no blocks. */
+bool net_takes_any(const struct net *net);
 /** How many sets of k servers there are that a unit of k parts may be put on, on an empty
  * cluster. For kinds without blocks: the runs of k servers in order of their numbers. */
 uint64_t net_count_blocks(const struct net *net, uint32_t k);

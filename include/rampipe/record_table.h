@@ -253,8 +253,10 @@ REC_ROW(ALLOC, ALONE, "alloc",
           "servers"))
 
 REC_ROW(BLOCK, ALONE, "block",
-    "A job is turned away. CAUSE: no_servers (no server is free), no_block (no block of "
-    "free servers has a legal shape), no_memory (such blocks have too little memory), "
+    "A job is turned away. CAUSE: no_servers (no server is free; on a cluster without "
+    "blocks, as an island: fewer are free than an op has parts), no_block (no block of "
+    "free servers has a legal shape; only on a cluster with blocks, as a RAMP), "
+    "no_memory (such blocks, or free servers, have too little memory), "
     "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
     "could have started or waited, and was refused), unfinished (it was running when the "
     "simulation ended). Of tasks: failed, input_failed (it is not run because something "

@@ -278,7 +278,7 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
 {
     struct rec_str rest = job->graphs, id;
     double step = INFINITY;
-    enum alloc_outcome outcome = ALLOC_PLACED;
+    enum place_outcome outcome = PLACE_PLACED;
 
     *cause = NULL;
     *time = *latest = INFINITY;
@@ -291,7 +291,7 @@ find_last_chance(struct alloc_admission *a, const struct graph_job *job, double 
         step = fmin(step, alone);
     }
     if (isinf(step))
-        *cause = alloc_outcome_name(outcome);
+        *cause = place_outcome_name(outcome);
     *time = job->arrival + job->deadline - step * job->steps;
     *latest = job->arrival + job->deadline * alloc_allowance - step * job->steps;
     return true;

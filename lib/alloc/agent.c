@@ -378,7 +378,7 @@ write_offer(struct rec_writer *writer, struct alloc_question *q, uint32_t i,
     if (!a || !alloc_question_degree(q, i, &degree, err) ||
         (!a->cause && !alloc_question_features(q, i, feature, err)))
         return false;
-    placed = q->tried[i].trial.outcome == ALLOC_PLACED;
+    placed = q->tried[i].trial.outcome == PLACE_PLACED;
     rec_begin(writer, "offer");
     rec_str_field(writer, q->job->id);
     rec_text_field(writer, q->store->graph[a->graph]->id);

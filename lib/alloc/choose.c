@@ -153,7 +153,7 @@ alloc_choosing_open(struct alloc_choosing *c, const char *text,
     return (c->self = row->open(&with, err)) != NULL;
 }
 
-const struct alloc_heuristic *
+const struct place_kind *
 alloc_choosing_trained(const struct alloc_choosing *c)
 {
     const struct alloc_scorer *scorer = c->self;

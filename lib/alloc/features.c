@@ -241,18 +241,18 @@ features_begin(const struct features *f, struct features_job *job)
 }
 
 void
-features_look(struct features *f, const struct alloc_vacancy *vacancy, double now,
+features_look(struct features *f, const struct place_vacancy *vacancy, double now,
               const struct running *running, size_t nrunning)
 {
     double left = 0;
     uint32_t jobs = 0;
     look_at_load(f);
-    f->nfree = vacancy->n;
+    f->nfree = place_count_free(vacancy);
     f->now = now;
     f->running = running;
     f->nrunning = nrunning;
     for (uint32_t s = 0; s < f->nservers; s++)
-        f->when[s] = alloc_is_free(vacancy, s) ? 0 : (double)INFINITY;
+        f->when[s] = place_is_free(vacancy, s) ? 0 : (double)INFINITY;
     /* The times of busy servers follow; those that are out of service stay at
      * infinity. */
     memset(f->ending, 0, sizeof f->ending);

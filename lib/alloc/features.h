@@ -4,7 +4,6 @@
 #define RAMPIPE_ALLOC_FEATURES_H
 
 #include "blocks.h"
-#include "placer.h"
 
 /* Indexes in alloc_features[]. SHARE, BLOCK_LATER and FREE_LATER are the first of several
  * features: of 5 sizes of blocks, of 3 horizons, of 3 horizons. */
@@ -114,7 +113,7 @@ void features_remember(struct features *features, const struct features *from);
 void features_regime(struct features *features, double value[ALLOC_REGIME]);
 /* Takes the state of the cluster for all features until the next look; `running` is
  * borrowed as long. */
-void features_look(struct features *features, const struct alloc_vacancy *vacancy,
+void features_look(struct features *features, const struct place_vacancy *vacancy,
                    double now, const struct running *running, size_t nrunning);
 /* Bounds job->work from below, and sets job->size. Call it after features_look(). */
 void features_begin(const struct features *features, struct features_job *job);

@@ -536,7 +536,7 @@ find_step(struct floorer *f, double *step, struct rec_error *err)
 
 /* The parts of a unit lie on different servers, and all parts need their memory. */
 static uint32_t
-count_servers(const struct net *net, const struct alloc_plan *plan)
+count_servers(const struct net *net, const struct place_plan *plan)
 {
     double bytes = 0, room = net_memory(net) * (1 + rounding), least;
     if (plan->tasks)
@@ -548,7 +548,7 @@ count_servers(const struct net *net, const struct alloc_plan *plan)
 }
 
 bool
-floor_find(const struct net *net, const struct alloc_plan *plan, uint32_t servers,
+floor_find(const struct net *net, const struct place_plan *plan, uint32_t servers,
            struct floor *floor, struct rec_error *err)
 {
     struct floorer f = {.net = net, .graph = plan->graph};

@@ -14,11 +14,11 @@ struct floor {
 
 /*
  * The floor of a plan on a cluster of which `servers` are in service. It holds for every
- * placement that alloc_place_units() makes while placer->notebook is false, whichever
+ * placement that place_units() makes while placer->notebook is false, whichever
  * servers are free and in whichever order they are tried, and for every placement of
  * tasks.
  */
-bool floor_find(const struct net *net, const struct alloc_plan *plan, uint32_t servers,
+bool floor_find(const struct net *net, const struct place_plan *plan, uint32_t servers,
                 struct floor *floor, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

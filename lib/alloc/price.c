@@ -7,21 +7,19 @@
  */
 #include "price.h"
 
-#include "placer.h"
-
 #include <math.h>
 #include <stdlib.h>
 
 /* What is remembered of a graph. */
 struct known {
-    struct alloc_plan plan;
+    struct place_plan plan;
     bool planned;
-    bool light; /* alloc_is_light() */
+    bool light; /* place_is_light() */
     uint32_t degree;
     struct rec_map layouts; /* key_of() -> index into pricer->laid */
     /* What placing it on an empty cluster gave, if that is known: */
     bool alone_known;
-    enum alloc_outcome alone;
+    enum place_outcome alone;
     double alone_step; /* time of a step, seconds; INFINITY: it was not placed */
 };
 
@@ -33,11 +31,11 @@ struct laid {
 };
 
 struct pricer {
-    const struct alloc_placer_options *options; /* borrowed */
-    const struct graph_store *store;            /* borrowed */
-    struct alloc_placer *placer;
-    struct alloc_vacancy *now;   /* the servers that are free */
-    struct alloc_vacancy *alone; /* those that would be free if there were no jobs */
+    const struct place_options *options; /* borrowed */
+    const struct graph_store *store;     /* borrowed */
+    struct place_placer *placer;
+    struct place_vacancy *now;   /* the servers that are free */
+    struct place_vacancy *alone; /* those that would be free if there were no jobs */
     struct trials trials;
     struct trial last;   /* the last placement; its servers belong to the placer */
     struct known *known; /* per graph of the store */
@@ -55,7 +53,7 @@ struct pricer {
 };
 
 struct pricer *
-pricer_new(const struct alloc_placer_options *options, const struct graph_store *store,
+pricer_new(const struct place_options *options, const struct graph_store *store,
            size_t layouts, struct rec_error *err)
 {
     struct pricer *p = calloc(1, sizeof *p);
@@ -69,9 +67,9 @@ pricer_new(const struct alloc_placer_options *options, const struct graph_store 
     p->slots = calloc(net_servers(options->net), sizeof *p->slots);
     if (!p->slots)
         rec_fail_memory(err);
-    else if ((p->placer = alloc_placer_new(options, err)) &&
-             (p->now = alloc_vacancy_new(options->net, err)) &&
-             (p->alone = alloc_vacancy_new(options->net, err)) &&
+    else if ((p->placer = place_placer_new(options, err)) &&
+             (p->now = place_vacancy_new(options->kind, options->net, err)) &&
+             (p->alone = place_vacancy_new(options->kind, options->net, err)) &&
              trials_init(&p->trials, net_servers(options->net), err))
         return p;
     pricer_free(p);
@@ -83,9 +81,9 @@ pricer_free(struct pricer *p)
 {
     if (!p)
         return;
-    alloc_placer_free(p->placer);
+    place_placer_free(p->placer);
     for (size_t i = 0; i < p->nknown; i++) {
-        alloc_plan_free(&p->known[i].plan);
+        place_plan_free(&p->known[i].plan);
         rec_map_free(&p->known[i].layouts);
     }
     for (size_t i = 0; i < p->nlaid; i++) {
@@ -93,8 +91,8 @@ pricer_free(struct pricer *p)
         free(p->laid[i].key);
     }
     trials_free(&p->trials);
-    alloc_vacancy_free(p->now);
-    alloc_vacancy_free(p->alone);
+    place_vacancy_free(p->now);
+    place_vacancy_free(p->alone);
     free(p->known);
     free(p->laid);
     free(p->vacant);
@@ -107,25 +105,25 @@ pricer_free(struct pricer *p)
 void
 pricer_take(struct pricer *p, uint32_t server)
 {
-    alloc_set_free(p->now, server, false);
+    place_set_free(p->now, server, false);
     trials_flip(&p->trials, server);
 }
 
 void
 pricer_give_back(struct pricer *p, uint32_t server)
 {
-    alloc_set_free(p->now, server, true);
+    place_set_free(p->now, server, true);
     trials_flip(&p->trials, server);
 }
 
 void
 pricer_set_down(struct pricer *p, uint32_t server)
 {
-    alloc_set_free(p->alone, server, false);
+    place_set_free(p->alone, server, false);
     pricer_take(p, server);
 }
 
-const struct alloc_vacancy *
+const struct place_vacancy *
 pricer_vacancy(const struct pricer *p)
 {
     return p->now;
@@ -145,10 +143,10 @@ know(struct pricer *p, uint32_t index, struct rec_error *err)
     known = &p->known[index];
     if (known->planned)
         return known;
-    if (!alloc_plan_make(graph, &known->plan, err))
+    if (!place_plan_make(graph, &known->plan, err))
         return NULL;
     known->planned = true;
-    known->light = alloc_is_light(p->placer, &known->plan);
+    known->light = place_is_light(p->placer, &known->plan);
     known->degree = 1;
     for (size_t u = 0; u < graph->nunits; u++)
         if (graph->unit[u].parts > known->degree)
@@ -177,7 +175,7 @@ static bool
 set_key(struct pricer *p, const struct known *known, const uint32_t *slot,
         const uint32_t *server, struct rec_error *err)
 {
-    const struct alloc_plan *plan = &known->plan;
+    const struct place_plan *plan = &known->plan;
     const struct graph *graph = plan->graph;
     p->nkey = 0;
     if (!rec_grow(&p->key, &p->key_room, 1, sizeof *p->key, err)) /* of an empty graph */
@@ -280,7 +278,7 @@ make_layout(struct pricer *p, struct known *known, uint32_t nslots, const uint32
         return false;
     memcpy(where.slot, p->op_slots, graph->nops * sizeof *where.slot);
     for (uint32_t i = 0; i < known->plan.nsteps; i++) {
-        const struct alloc_step *step = &known->plan.step[order ? order[i] : i];
+        const struct place_step *step = &known->plan.step[order ? order[i] : i];
         const struct graph_unit *unit = &graph->unit[step->unit];
         for (uint32_t j = 0; j < unit->parts; j++) {
             uint32_t op = graph->member[unit->first + j], twin = graph->op[op].pair;
@@ -307,7 +305,7 @@ static bool
 set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server,
              struct rec_error *err)
 {
-    const struct alloc_plan *plan = &known->plan;
+    const struct place_plan *plan = &known->plan;
     const struct graph *graph = plan->graph;
     if (!rec_grow(&p->op_slots, &p->op_slots_room, graph->nops + 1, sizeof *p->op_slots,
                   err))
@@ -333,7 +331,7 @@ set_op_slots(struct pricer *p, const struct known *known, const uint32_t *server
  * among the servers that the job holds. */
 static bool
 find_layout(struct pricer *p, struct known *known,
-            const struct alloc_placement *placement, struct trial *t,
+            const struct place_placement *placement, struct trial *t,
             struct rec_error *err)
 {
     for (uint32_t i = 0; i < placement->nheld; i++)
@@ -354,26 +352,25 @@ find_layout(struct pricer *p, struct known *known,
 /* Places a graph on the servers that `vacancy` says are free, and simulates a step. The
  * result is in p->last. */
 static bool
-place_graph(struct pricer *p, uint32_t index, const struct alloc_vacancy *vacancy,
+place_graph(struct pricer *p, uint32_t index, const struct place_vacancy *vacancy,
             struct rec_error *err)
 {
     struct known *known = know(p, index, err);
     struct trial *trial = &p->last;
-    struct alloc_placement placement;
+    struct place_placement placement;
     bool ok;
 
     if (!known)
         return false;
-    ok = known->light
-             ? alloc_place_kinds(p->placer, &known->plan, vacancy, &placement, err)
-             : alloc_place(p->placer, &known->plan, vacancy, &placement, err);
+    ok = known->light ? place_light(p->placer, &known->plan, vacancy, &placement, err)
+                      : place_on(p->placer, &known->plan, vacancy, &placement, err);
     if (!ok)
         return false;
     *trial = (struct trial){.graph = index + 1,
                             .outcome = placement.outcome,
                             .failed = placement.failed,
                             .left = placement.left};
-    if (trial->outcome != ALLOC_PLACED)
+    if (trial->outcome != PLACE_PLACED)
         return true;
     trial->servers = (uint32_t *)(uintptr_t)placement.held;
     trial->nservers = placement.nheld;
@@ -396,7 +393,7 @@ pricer_try(struct pricer *p, uint32_t index, struct rec_error *err)
 }
 
 bool
-pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
+pricer_try_alone(struct pricer *p, uint32_t index, enum place_outcome *outcome,
                  double *step, struct rec_error *err)
 {
     struct known *known = know(p, index, err);
@@ -408,7 +405,7 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
         known->alone_known = true;
         known->alone = p->last.outcome;
         known->alone_step =
-            known->alone == ALLOC_PLACED ? p->last.cost.step.seconds : (double)INFINITY;
+            known->alone == PLACE_PLACED ? p->last.cost.step.seconds : (double)INFINITY;
     }
     *outcome = known->alone;
     *step = known->alone_step;
@@ -418,13 +415,13 @@ pricer_try_alone(struct pricer *p, uint32_t index, enum alloc_outcome *outcome,
 /* *may is false only if the graph can never be placed: if a unit has no block on the
  * empty cluster, or a part of it needs more memory than a server has. */
 static bool
-may_be_placed(struct pricer *p, const struct alloc_plan *plan, bool *may,
+may_be_placed(struct pricer *p, const struct place_plan *plan, bool *may,
               struct rec_error *err)
 {
-    struct alloc_placement placement;
-    if (!alloc_place_kinds(p->placer, plan, p->alone, &placement, err))
+    struct place_placement placement;
+    if (!place_light(p->placer, plan, p->alone, &placement, err))
         return false;
-    *may = placement.outcome == ALLOC_PLACED;
+    *may = placement.outcome == PLACE_PLACED;
     for (uint32_t i = 0; i < plan->nsteps; i++)
         *may = *may && plan->step[i].memory <= net_memory(p->options->net) * (1 + 1e-12);
     return true;
@@ -438,13 +435,14 @@ pricer_floor(struct pricer *p, uint32_t index, struct floor *floor, struct rec_e
     *floor = (struct floor){0, INFINITY};
     if (!known)
         return false;
-    if (p->options->heuristic->alike && !known->plan.tasks) {
+    if (p->options->kind->alike && !known->plan.tasks) {
         if (!place_graph(p, index, p->alone, err))
             return false;
-        if (p->last.outcome == ALLOC_PLACED)
+        if (p->last.outcome == PLACE_PLACED)
             *floor = (struct floor){p->last.nservers, p->last.cost.step.seconds};
         return pricer_forget(p, err);
     }
     return may_be_placed(p, &known->plan, &may, err) &&
-           (!may || floor_find(p->options->net, &known->plan, p->alone->n, floor, err));
+           (!may || floor_find(p->options->net, &known->plan, place_count_free(p->alone),
+                               floor, err));
 }

@@ -13,7 +13,7 @@ struct pricer;
 
 /* `options` and `store` are borrowed. Layouts that no job holds are kept up to `layouts`
  * bytes. NULL: *err. */
-struct pricer *pricer_new(const struct alloc_placer_options *options,
+struct pricer *pricer_new(const struct place_options *options,
                           const struct graph_store *store, size_t layouts,
                           struct rec_error *err) REC_MUST_CHECK;
 void pricer_free(struct pricer *pricer);
@@ -23,7 +23,7 @@ void pricer_give_back(struct pricer *pricer, uint32_t server);
 /* Takes a server out of service for ever: an "empty" cluster does not have it either. */
 void pricer_set_down(struct pricer *pricer, uint32_t server);
 /* The servers that are free now; borrowed. */
-const struct alloc_vacancy *pricer_vacancy(const struct pricer *pricer);
+const struct place_vacancy *pricer_vacancy(const struct pricer *pricer);
 /* Forgets layouts that no job holds, if they are too many. What pricer_try() returned
  * before is then no longer valid. */
 bool pricer_forget(struct pricer *pricer, struct rec_error *err) REC_MUST_CHECK;
@@ -36,7 +36,7 @@ const struct trial *pricer_try(struct pricer *pricer, uint32_t index,
                                struct rec_error *err) REC_MUST_CHECK;
 /* Places the graph on an empty cluster. *step is the time of a step, seconds; INFINITY:
  * it could not be placed. */
-bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum alloc_outcome *outcome,
+bool pricer_try_alone(struct pricer *pricer, uint32_t index, enum place_outcome *outcome,
                       double *step, struct rec_error *err) REC_MUST_CHECK;
 /* Lower bounds of what the graph needs, whichever servers are free. floor->servers is 0
  * if it cannot be placed, not even on an empty cluster. */

@@ -128,8 +128,8 @@ judge(const struct alloc_question *q, struct tried *t, struct rec_error *err)
     alternative->step = t->trial.cost.step.seconds;
     alternative->cause = NULL;
     alternative->finish = INFINITY;
-    if (t->trial.outcome != ALLOC_PLACED) {
-        alternative->cause = alloc_outcome_name(t->trial.outcome);
+    if (t->trial.outcome != PLACE_PLACED) {
+        alternative->cause = place_outcome_name(t->trial.outcome);
         return true;
     }
     alternative->finish = q->now + alternative->step * job->steps;

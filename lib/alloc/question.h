@@ -42,7 +42,7 @@ struct alloc_question {
      * was looked at last: */
     uint32_t graph;
     const char *cause;
-    uint32_t failed; /* as in struct alloc_placement */
+    uint32_t failed; /* as in struct place_placement */
     double left;     /* the same */
     bool may_wait;   /* an alternative lacked free servers, and may fit later */
 };

@@ -57,7 +57,7 @@ alloc_relaxation_new(const struct alloc_relaxation_options *options,
         return NULL;
     }
     for (uint32_t i = 0; i < options->ndown; i++)
-        if (alloc_is_free(pricer_vacancy(r->pricer), options->down[i])) {
+        if (place_is_free(pricer_vacancy(r->pricer), options->down[i])) {
             pricer_set_down(r->pricer, options->down[i]);
             r->servers--;
         }

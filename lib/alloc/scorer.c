@@ -286,16 +286,16 @@ static bool
 read_policy(struct alloc_scorer *s, const struct rec_reader *reader,
             const struct rec *rec, struct rec_error *err)
 {
-    const struct alloc_heuristic *row = alloc_heuristics;
+    const struct place_kind *const *row = place_kinds;
     char known[200] = "";
     if (!rec_need(reader, rec, err))
         return false;
     if (s->heuristic)
         return rec_reader_fail(reader, err, "there are two policy records");
-    for (; row->name && !rec_str_is(rec->field[1], row->name); row++)
-        rec_list_name(known, sizeof known, row->name);
-    s->heuristic = row;
-    return row->name ||
+    for (; *row && !rec_str_is(rec->field[1], (*row)->name); row++)
+        rec_list_name(known, sizeof known, (*row)->name);
+    s->heuristic = *row;
+    return s->heuristic ||
            rec_reader_fail(reader, err, "the heuristic must be one of %s, got '%.*s'",
                            known, (int)rec->field[1].len, rec->field[1].ptr);
 }

@@ -10,10 +10,10 @@
 
 struct trial {
     uint32_t graph; /* index in the store + 1; 0: the entry is unused */
-    enum alloc_outcome outcome;
+    enum place_outcome outcome;
     uint64_t word;   /* the first 64 bits of the state: bit s: server s is taken */
     uint64_t *state; /* all bits, if there are more than 64 servers; owned by the entry */
-    uint32_t failed; /* as in struct alloc_placement */
+    uint32_t failed; /* as in struct place_placement */
     double left;     /* the same */
     /* If it was placed: */
     struct sim_layout *layout;

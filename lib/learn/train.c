@@ -662,7 +662,7 @@ learn_train(const struct learn_options *options, struct graph_store *store,
     if (*stopped && t.generation > 0)
         ok = end_searches(&t, false, err);
     if (ok)
-        t.result->heuristic = options->course.admission.placer.heuristic;
+        t.result->heuristic = options->course.admission.placer.kind;
     if (!ok) {
         alloc_scorer_free(t.result);
         t.result = NULL;

@@ -213,6 +213,12 @@ net_format_legal_parts(const struct net *net, char *text, size_t room)
     }
 }
 
+bool
+net_takes_any(const struct net *net)
+{
+    return !net->kind->has_block;
+}
+
 uint64_t
 net_count_blocks(const struct net *net, uint32_t k)
 {

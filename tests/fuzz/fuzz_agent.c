@@ -79,7 +79,7 @@ decide(struct alloc_agent *agent, const struct net_ramp *cluster, int *decided,
     struct alloc_admission_options options = {
         .choosing = &choosing,
         .queue = 2,
-        .placer = {&cluster->net, alloc_heuristics, {1, 1, 1}}};
+        .placer = {&cluster->net, place_kinds[0], NULL}};
     char path[64];
     const char *name = path;
     int fd = fuzz_file((const uint8_t *)stream, sizeof stream - 1, path);

@@ -26,7 +26,7 @@ require_message(const struct rec_error *err)
 }
 
 static void
-run_step(const struct graph *graph, const struct alloc_placement *placement)
+run_step(const struct graph *graph, const struct place_placement *placement)
 {
     struct rec_error err = {.code = REC_OK, .text = ""};
     struct graph_layout where;
@@ -61,29 +61,29 @@ run_step(const struct graph *graph, const struct alloc_placement *placement)
 }
 
 static void
-place(const struct graph *graph, const struct alloc_heuristic *heuristic)
+place(const struct graph *graph, const struct place_kind *heuristic)
 {
-    struct alloc_placer_options options = {&cluster.net, heuristic, {2, 2, 2}};
+    struct place_options options = {&cluster.net, heuristic, "2x2x2"};
     struct rec_error err = {.code = REC_OK, .text = ""};
-    struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster.net, &err);
-    struct alloc_placer *placer = alloc_placer_new(&options, &err);
-    struct alloc_placement placement;
-    struct alloc_plan plan;
+    struct place_vacancy *vacancy = place_vacancy_new(heuristic, &cluster.net, &err);
+    struct place_placer *placer = place_placer_new(&options, &err);
+    struct place_placement placement;
+    struct place_plan plan;
 
-    alloc_set_free(vacancy, 1, false);
-    if (alloc_plan_make(graph, &plan, &err)) {
-        require(alloc_place(placer, &plan, vacancy, &placement, &err),
+    place_set_free(vacancy, 1, false);
+    if (place_plan_make(graph, &plan, &err)) {
+        require(place_on(placer, &plan, vacancy, &placement, &err),
                 "allocation needs little memory");
-        for (uint32_t i = 0; placement.outcome == ALLOC_PLACED && i < placement.nheld;
+        for (uint32_t i = 0; placement.outcome == PLACE_PLACED && i < placement.nheld;
              i++)
             require(placement.held[i] < 12 && placement.held[i] != 1, "it is free");
-        if (placement.outcome == ALLOC_PLACED)
+        if (placement.outcome == PLACE_PLACED)
             run_step(graph, &placement);
-        alloc_plan_free(&plan);
+        place_plan_free(&plan);
     } else
         require_message(&err);
-    alloc_placer_free(placer);
-    alloc_vacancy_free(vacancy);
+    place_placer_free(placer);
+    place_vacancy_free(vacancy);
 }
 
 static void
@@ -99,13 +99,14 @@ split(const struct graph *graph)
             double before = graph_sequential(graph);
             double after = graph_sequential(&parts);
             require(!(fabs(before - after) > 1e-9 * before), "compute is conserved");
-            for (size_t h = 0; alloc_heuristics[h].name; h++)
-                place(&parts, &alloc_heuristics[h]);
+            for (size_t h = 0; place_kinds[h]; h++)
+                if (place_kinds[h]->suits(&cluster.net))
+                    place(&parts, place_kinds[h]);
         } else
             require_message(&err);
         graph_free(&parts);
     }
-    place(graph, &alloc_heuristics[0]);
+    place(graph, place_kinds[0]);
 }
 
 int

@@ -77,9 +77,6 @@ replay(const char *path)
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    size_t nheuristics = 0;
-    while (alloc_heuristics[nheuristics].name)
-        nheuristics++;
     struct net_ramp cluster = {.net = {&net_ramp, NET_RAMP_MEMORY},
                                .shape = {2, 2, 2},
                                .bandwidth = NET_RAMP_BANDWIDTH,
@@ -89,8 +86,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct alloc_admission_options options = {
         .choosing = &first,
         .placer = {.net = &cluster.net,
-                   .heuristic = &alloc_heuristics[size % nheuristics],
-                   .meta = {2, 2, 1}},
+                   .kind = place_kinds[size % 3], /* those of RAMP */
+                   .argument = "2x2x1"},
         .queue = size % 3};
     char path[64];
     const char *name = path;

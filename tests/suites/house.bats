@@ -108,6 +108,8 @@ said_everywhere() { # tool option value...: the option's names
 
 @test "house: help names every heuristic, policy, process, rule and distribution" {
     said_everywhere ramp-alloc '' --heuristic
+    said_everywhere alloc '' '--cluster ramp:2,2,2 --place'
+    said_everywhere alloc '' '--cluster island:2,1,1,1 --place'
     said_everywhere ramp-alloc '' --choose
     said_everywhere ramp-alloc '' --order
     said_everywhere partition '' --policy

@@ -9,6 +9,7 @@ make_programs() {
     partition --degree 2 graph.rec >parts.rec
     ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
     sim alloc.rec >done.rec
+    { printf '#rampipe\t1\ncluster\tisland\t4\t3e11\t2e-6\t8e10\n' && grep -v '^#' parts.rec && echo '#end'; } >island.rec
     ramp-alloc graph.rec | graph2et --prefix trace >/dev/null
     cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" "$ROOT/traces/models/lenet-5.onnx" .
     tracegen fit --stats spot.rec >model.rec
@@ -41,6 +42,8 @@ A
 pd2graph	profile.txt
 partition	graph.rec
 ramp-alloc	parts.rec
+alloc	parts.rec	--cluster=island:8,300GB/s,2us,80GB --map
+alloc	island.rec
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
 learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1

@@ -25,32 +25,50 @@ pick(const double *value, size_t n)
 
 /* ---- a setting --------------------------------------------------------------------- */
 
-static struct net_ramp
+/* An island; jobs are placed on it by near. */
+static struct net *
+random_island(void)
+{
+    char text[100];
+    struct net *net;
+    sprintf(text, "island:%u,%g,%g,%g%s", 1 + (uint32_t)random_below(20),
+            PICK(1e12, 1e9, 1e6), PICK(0, 1e-6, 0.1, 3),
+            PICK(INFINITY, INFINITY, 40, 20, 10),
+            random_below(2) ? ",algorithm=ring" : "");
+    net = net_parse(text, &err);
+    assert_non_null(net);
+    return net;
+}
+
+static struct net *
 random_cluster(void)
 {
     static const uint32_t shapes[][3] = {
         {1, 1, 1}, {1, 1, 5}, {2, 1, 1}, {2, 2, 2}, {2, 2, 8}, {3, 2, 3}, {3, 3, 1},
         {3, 3, 3}, {4, 1, 2}, {4, 4, 1}, {4, 4, 2}, {4, 2, 4}, {6, 2, 3}, {5, 1, 3}};
-    struct net_ramp cluster = {.net.kind = &net_ramp,
-                               .bandwidth = PICK(1.6e12, 1e9, 1e6),
-                               .net.memory = PICK(INFINITY, INFINITY, 40, 20, 10),
-                               .propagation = PICK(0, 50e-9, 0.1, 3),
-                               .io = PICK(0, 100e-9, 0.05),
-                               .collective_rate = random_below(2)
-                                                      ? NET_COLLECTIVE_PUBLISHED
-                                                      : NET_COLLECTIVE_NODE};
+    struct net_ramp ramp = {.bandwidth = PICK(1.6e12, 1e9, 1e6),
+                            .net.memory = PICK(INFINITY, INFINITY, 40, 20, 10),
+                            .propagation = PICK(0, 50e-9, 0.1, 3),
+                            .io = PICK(0, 100e-9, 0.05),
+                            .collective_rate = random_below(2) ? NET_COLLECTIVE_PUBLISHED
+                                                               : NET_COLLECTIVE_NODE};
     size_t n = sizeof shapes / sizeof *shapes;
-    memcpy(cluster.shape, shapes[random_below(n)], sizeof cluster.shape);
-    return cluster;
+    struct net *net;
+    memcpy(ramp.shape, shapes[random_below(n)], sizeof ramp.shape);
+    if (random_below(3) == 0)
+        return random_island();
+    net = net_ramp_new(&ramp, &err);
+    assert_non_null(net);
+    return net;
 }
 
 static uint32_t
-random_parts(const struct net_ramp *cluster)
+random_parts(const struct net *cluster)
 {
     uint32_t k;
     do
         k = 1 + (uint32_t)random_below(random_below(3) ? 6 : 16);
-    while (!net_is_legal(&cluster->net, k));
+    while (!net_is_legal(cluster, k));
     return k;
 }
 
@@ -116,7 +134,7 @@ make_whole(struct graph *graph, uint32_t n, bool tasks)
 
 /* As partition makes them: of few different numbers of parts. */
 static void
-make_split(struct graph *graph, const struct net_ramp *cluster)
+make_split(struct graph *graph, const struct net *cluster)
 {
     uint32_t parts[2 * OPS], rank[2 * OPS], of[3];
     struct graph whole = {0};
@@ -139,7 +157,7 @@ make_split(struct graph *graph, const struct net_ramp *cluster)
 
 /* Parts of uneven length with deps here and there, and twins in another order. */
 static void
-make_uneven(struct graph *graph, const struct net_ramp *cluster)
+make_uneven(struct graph *graph, const struct net *cluster)
 {
     uint32_t parts[OPS], n = 1 + (uint32_t)random_below(OPS);
     char id[30], of[30], pair[20];
@@ -175,7 +193,7 @@ make_uneven(struct graph *graph, const struct net_ramp *cluster)
 }
 
 static void
-make_graph(struct graph *graph, const struct net_ramp *cluster)
+make_graph(struct graph *graph, const struct net *cluster)
 {
     uint64_t which = random_below(10);
     *graph = (struct graph){0};
@@ -188,8 +206,9 @@ make_graph(struct graph *graph, const struct net_ramp *cluster)
 }
 
 struct setting {
-    struct net_ramp cluster;
-    struct alloc_placer_options placer;
+    struct net *cluster;
+    char meta[40];
+    struct place_options placer;
     struct graph graph[GRAPHS];
     struct graph *list[GRAPHS];
     struct graph_store store;
@@ -198,10 +217,10 @@ struct setting {
 static const char *const names[GRAPHS] = {"g0", "g1", "g2"};
 
 static uint64_t
-count_heuristics(void)
+count_kinds(void)
 {
     uint64_t n = 0;
-    while (alloc_heuristics[n].name)
+    while (place_kinds[n])
         n++;
     return n;
 }
@@ -209,14 +228,20 @@ count_heuristics(void)
 static void
 make_setting(struct setting *s)
 {
-    *s = (struct setting){.cluster = random_cluster(),
-                          .placer.heuristic =
-                              &alloc_heuristics[random_below(count_heuristics())]};
-    s->placer.net = &s->cluster.net;
-    for (int d = 0; d < 3; d++)
-        s->placer.meta[d] = 1 + (uint32_t)random_below(s->cluster.shape[d]);
+    const struct net_ramp *ramp;
+    *s = (struct setting){.cluster = random_cluster()};
+    s->placer.net = s->cluster;
+    do
+        s->placer.kind = place_kinds[random_below(count_kinds())];
+    while (!s->placer.kind->suits(s->cluster));
+    if ((ramp = net_ramp_of(s->cluster)) && s->placer.kind->argument) {
+        const uint32_t *n = ramp->shape;
+        sprintf(s->meta, "%ux%ux%u", 1 + (uint32_t)random_below(n[0]),
+                1 + (uint32_t)random_below(n[1]), 1 + (uint32_t)random_below(n[2]));
+        s->placer.argument = s->meta;
+    }
     for (size_t i = 0; i < GRAPHS; i++) {
-        make_graph(&s->graph[i], &s->cluster);
+        make_graph(&s->graph[i], s->cluster);
         s->graph[i].id = names[i]; /* where the name was is the arena's */
         s->list[i] = &s->graph[i];
         assert_true(rec_map_add(&s->store.index, rec_str(names[i]), (uint32_t)i, &err));
@@ -231,6 +256,7 @@ free_setting(struct setting *s)
     for (size_t i = 0; i < GRAPHS; i++)
         graph_free(&s->graph[i]);
     rec_map_free(&s->store.index);
+    net_free(s->cluster);
 }
 
 static uint64_t
@@ -243,24 +269,25 @@ settings(int usual)
 static void
 say(const struct setting *s, uint64_t i, const char *what, double bound, double found)
 {
-    const uint32_t *n = s->cluster.shape;
-    fail_msg("setting %llu, %ux%ux%u, %s: %s at least %.17g, and one has %.17g",
-             (unsigned long long)i, n[0], n[1], n[2], s->placer.heuristic->name, what,
-             bound, found);
+    char where[NET_TEXT_MAX];
+    net_describe(s->cluster, where);
+    fail_msg("setting %llu, %s, %s: %s at least %.17g, and one has %.17g",
+             (unsigned long long)i, where, s->placer.kind->name, what, bound, found);
 }
 
 /* ---- placements -------------------------------------------------------------------- */
 
 /* Frees some servers: here and there, or a few blocks that lie anywhere. */
 static void
-free_some(struct pricer *pricer, const struct net_ramp *cluster)
+free_some(struct pricer *pricer, const struct net *cluster)
 {
-    const uint32_t *n = cluster->shape;
-    uint32_t servers = net_servers(&cluster->net);
+    const struct net_ramp *ramp = net_ramp_of(cluster);
+    uint32_t servers = net_servers(cluster), line[3] = {1, 1, servers};
+    const uint32_t *n = ramp ? ramp->shape : line;
     if (random_below(2)) {
         uint64_t density = 1 + random_below(9);
         for (uint32_t i = 0; i < servers; i++)
-            if (random_below(10) < density && !alloc_is_free(pricer_vacancy(pricer), i))
+            if (random_below(10) < density && !place_is_free(pricer_vacancy(pricer), i))
                 pricer_give_back(pricer, i);
         return;
     }
@@ -273,7 +300,7 @@ free_some(struct pricer *pricer, const struct net_ramp *cluster)
         for (uint32_t i = 0; i < servers; i++) {
             uint32_t s = i % n[2], r = i / n[2] % n[1], c = i / n[2] / n[1];
             if (c - at[0] < size[0] && r - at[1] < size[1] && s - at[2] < size[2] &&
-                !alloc_is_free(pricer_vacancy(pricer), i))
+                !place_is_free(pricer_vacancy(pricer), i))
                 pricer_give_back(pricer, i);
         }
     }
@@ -286,7 +313,7 @@ static uint64_t ratios, exact;
 static void
 try_placements(struct setting *s, uint64_t setting)
 {
-    uint32_t servers = net_servers(&s->cluster.net);
+    uint32_t servers = net_servers(s->cluster);
     struct pricer *pricer =
         pricer_new(&s->placer, &s->store, SIM_LAYOUTS_MAX_ALLOC, &err);
     struct floor floor[GRAPHS];
@@ -298,14 +325,14 @@ try_placements(struct setting *s, uint64_t setting)
     }
     for (int turn = 0; turn < 12; turn++) {
         for (uint32_t i = 0; turn > 0 && i < servers; i++)
-            if (alloc_is_free(pricer_vacancy(pricer), i))
+            if (place_is_free(pricer_vacancy(pricer), i))
                 pricer_take(pricer, i);
         if (turn > 0)
-            free_some(pricer, &s->cluster);
+            free_some(pricer, s->cluster);
         for (uint32_t g = 0; g < GRAPHS; g++) {
             const struct trial *trial = pricer_try(pricer, g, &err);
             assert_non_null(trial);
-            if (trial->outcome != ALLOC_PLACED)
+            if (trial->outcome != PLACE_PLACED)
                 continue;
             if (floor[g].servers == 0)
                 say(s, setting, "no placement, which needs", 1, trial->nservers);
@@ -361,7 +388,7 @@ make_stream(struct stream *stream, const struct setting *s)
     double at = 0;
     stream->ndown = random_below(3) ? 0 : (uint32_t)random_below(4);
     for (uint32_t i = 0; i < stream->ndown; i++)
-        stream->down[i] = (uint32_t)random_below(net_servers(&s->cluster.net));
+        stream->down[i] = (uint32_t)random_below(net_servers(s->cluster));
     for (uint32_t i = 0; i < JOBS; i++) {
         uint64_t among = 1 + random_below((1 << GRAPHS) - 1);
         char *graphs = stream->graphs[i];

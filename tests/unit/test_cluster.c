@@ -90,12 +90,11 @@ store_of(const char *records)
 }
 
 static struct alloc_admission *
-admit_by(const struct alloc_heuristic *heuristic, struct log *log,
-         struct graph_store *store, const struct net_ramp *on, size_t queue,
-         enum alloc_order order, size_t layouts)
+admit_by(const struct place_kind *heuristic, struct log *log, struct graph_store *store,
+         const struct net_ramp *on, size_t queue, enum alloc_order order, size_t layouts)
 {
     static struct alloc_choosing first;
-    struct alloc_admission_options options = {.placer = {&on->net, heuristic, {0}},
+    struct alloc_admission_options options = {.placer = {&on->net, heuristic, NULL},
                                               .choosing = &first,
                                               .queue = queue,
                                               .order = order,
@@ -112,7 +111,7 @@ static struct alloc_admission *
 admission(struct log *log, struct graph_store *store, const struct net_ramp *on,
           size_t queue, enum alloc_order order)
 {
-    return admit_by(&alloc_heuristics[0], log, store, on, queue, order, 0);
+    return admit_by(place_kinds[0], log, store, on, queue, order, 0);
 }
 
 static void
@@ -335,11 +334,11 @@ test_last_chance(void **state)
 static int placements;
 
 /* First fit, which counts how often it is asked. */
-static enum alloc_outcome
-place_counting(struct alloc_placer *placer, const struct alloc_plan *plan)
+static enum place_outcome
+place_counting(struct place_placer *placer, const struct place_plan *plan)
 {
     placements++;
-    return alloc_heuristics[0].place(placer, plan);
+    return place_kinds[0]->place(placer, plan);
 }
 
 /* Ten jobs, one after the other on an empty server, are placed once: what a heuristic
@@ -347,12 +346,14 @@ place_counting(struct alloc_placer *placer, const struct alloc_plan *plan)
 static void
 test_remembered(void **state)
 {
-    const struct alloc_heuristic counting = {.name = "counting", .place = place_counting};
+    struct place_kind counting = *place_kinds[0];
     struct graph_store store = store_of(ONE);
     struct log log;
-    struct alloc_admission *a =
-        admit_by(&counting, &log, &store, &single, 0, ALLOC_FIFO, 0);
+    struct alloc_admission *a;
     (void)state;
+    counting.place = place_counting;
+    counting.whole = false; /* a light plan is placed without it */
+    a = admit_by(&counting, &log, &store, &single, 0, ALLOC_FIFO, 0);
     placements = 0;
     for (int i = 0; i < 10; i++) {
         char id[] = {(char)('a' + i), '\0'};
@@ -474,7 +475,7 @@ test_conservation(void **state)
         }
         fclose(out);
         store = store_of(graphs);
-        a = admit_by(&alloc_heuristics[0], &log, &store, &published, round % 2 ? 5 : 0,
+        a = admit_by(place_kinds[0], &log, &store, &published, round % 2 ? 5 : 0,
                      round / 2 % 2 ? ALLOC_SHORTEST : ALLOC_FIFO, layouts);
         for (int job = 0; job < 1000; job++) {
             static const char *const asks[] = {"g/1", "g/2", "g/8,g/4", "g/8"};

@@ -129,8 +129,7 @@ test_features(void **state)
     struct alloc_choosing choosing = {.chooser = &noter, .self = &noting};
     const struct net_ramp cluster = RAMP(1, 1, 4, 10);
     struct alloc_admission_options options = {
-        .placer = {.net = &cluster.net, .heuristic = &alloc_heuristics[0]},
-        .choosing = &choosing};
+        .placer = {.net = &cluster.net, .kind = place_kinds[0]}, .choosing = &choosing};
     double regime[ALLOC_REGIME];
     struct graph_job a = {rec_str("a"), rec_str("one,two"), 0, 2, 32}, b = a, c = a;
     struct rec_error err = {.text = ""};

@@ -23,13 +23,12 @@ static uint32_t
 place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_step *step)
 {
     const struct net_ramp cluster = RAMP(1, 1, servers, 10);
-    struct alloc_placer_options options = {.net = &cluster.net,
-                                           .heuristic = &alloc_heuristics[0]};
+    struct place_options options = {.net = &cluster.net, .kind = place_kinds[0]};
     struct rec_error err = {.text = ""};
-    struct alloc_placer *placer = alloc_placer_new(&options, &err);
-    struct alloc_vacancy *vacancy = alloc_vacancy_new(&cluster.net, &err);
-    struct alloc_placement placement;
-    struct alloc_plan plan;
+    struct place_placer *placer = place_placer_new(&options, &err);
+    struct place_vacancy *vacancy = place_vacancy_new(options.kind, &cluster.net, &err);
+    struct place_placement placement;
+    struct place_plan plan;
     uint32_t server[MOST], placed[MOST];
     double priority[MOST], seconds[MOST * MOST] = {0};
     struct sim_observer observer = {.run = see_run};
@@ -43,10 +42,10 @@ place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_st
     for (uint32_t i = 0; i < MOST; i++)
         began[i] = ended[i] = NAN;
     for (uint32_t i = 0; i < servers; i++)
-        alloc_set_free(vacancy, i, !(taken >> i & 1));
-    assert_true(alloc_plan_make(graph, &plan, &err) && plan.tasks);
-    assert_true(alloc_place(placer, &plan, vacancy, &placement, &err));
-    if (placement.outcome == ALLOC_PLACED) {
+        place_set_free(vacancy, i, !(taken >> i & 1));
+    assert_true(place_plan_make(graph, &plan, &err) && plan.tasks);
+    assert_true(place_on(placer, &plan, vacancy, &placement, &err));
+    if (placement.outcome == PLACE_PLACED) {
         for (uint32_t i = 0; i < graph->nops; i++) {
             const struct graph_unit *unit =
                 &graph->unit[plan.step[placement.order[i]].unit];
@@ -59,11 +58,11 @@ place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_st
         assert_true(sim_step(&on, &observer, step, &err));
         assert_int_equal(step->used, placement.nused);
     } else
-        assert_int_equal(placement.outcome, ALLOC_NO_MEMORY);
-    alloc_plan_free(&plan);
-    alloc_vacancy_free(vacancy);
-    alloc_placer_free(placer);
-    return placement.outcome == ALLOC_PLACED ? placement.nused : 0;
+        assert_int_equal(placement.outcome, PLACE_NO_MEMORY);
+    place_plan_free(&plan);
+    place_vacancy_free(vacancy);
+    place_placer_free(placer);
+    return placement.outcome == PLACE_PLACED ? placement.nused : 0;
 }
 
 /*

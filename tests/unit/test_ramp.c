@@ -1,9 +1,9 @@
 /* Allocation on RAMP: shapes, blocks, memory. */
-#include "../../lib/alloc/placer.h"
+#include "../../lib/place/private.h"
 #include "graphs.h"
 #include "published.h"
 
-#include "rampipe/alloc.h"
+#include "rampipe/place.h"
 
 static struct net_ramp
 cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
@@ -12,18 +12,15 @@ cluster(uint32_t c, uint32_t r, uint32_t s, double memory)
 }
 
 /* The heuristic that users call so. */
-static const struct alloc_heuristic *
+static const struct place_kind *
 find_heuristic(const char *name)
 {
-    const struct alloc_heuristic *h = alloc_heuristics;
-    while (strcmp(h->name, name) != 0)
-        h++;
-    return h;
+    return place_kind_find(rec_str(name));
 }
 
 /* One placement, made anew: outcome and the servers of the ops as "2a=0-0-1 ...". */
 struct placed {
-    enum alloc_outcome outcome;
+    enum place_outcome outcome;
     char text[4000];
     uint32_t nheld, nused;
 };
@@ -35,42 +32,42 @@ place(struct net_ramp on, const char *heuristic, const char *meta, const char *t
 {
     struct graph g = graph_text(text);
     struct placed result = {.text = ""};
-    struct alloc_plan plan;
-    struct alloc_placement placement;
+    struct place_plan plan;
+    struct place_placement placement;
     struct rec_error err = {.text = ""};
-    struct alloc_placer_options options = {&on.net, find_heuristic(heuristic), {0}};
-    uint32_t *m = options.meta, server;
-    struct alloc_vacancy *vacancy = alloc_vacancy_new(&on.net, &err);
-    struct alloc_placer *placer;
+    struct place_options options = {&on.net, find_heuristic(heuristic),
+                                    *meta ? meta : NULL};
+    uint32_t server;
+    struct place_vacancy *vacancy = place_vacancy_new(options.kind, &on.net, &err);
+    struct place_placer *placer;
     struct rec_str rest = rec_str(taken), name;
 
-    sscanf(meta, "%ux%ux%u", &m[0], &m[1], &m[2]);
     while (*taken && rec_str_split(&rest, ' ', &name)) {
         assert_true(net_parse_server(&on.net, name, &server, &err));
-        alloc_set_free(vacancy, server, false);
+        place_set_free(vacancy, server, false);
     }
-    placer = alloc_placer_new(&options, &err);
-    if (!alloc_plan_make(&g, &plan, &err))
+    placer = place_placer_new(&options, &err);
+    if (!place_plan_make(&g, &plan, &err))
         fail_msg("%s", err.text);
-    assert_true(alloc_place(placer, &plan, vacancy, &placement, &err));
+    assert_true(place_on(placer, &plan, vacancy, &placement, &err));
     result.outcome = placement.outcome;
-    if (result.outcome == ALLOC_PLACED) {
+    if (result.outcome == PLACE_PLACED) {
         result.nheld = placement.nheld;
         result.nused = placement.nused;
         for (size_t u = 0; u < g.nunits; u++)
             for (uint32_t j = 0; j < g.unit[u].parts; j++) {
                 uint32_t member = g.unit[u].first + j;
                 char at[NET_NAME_MAX];
-                assert_true(alloc_is_free(vacancy, placement.server[member]));
+                assert_true(place_is_free(vacancy, placement.server[member]));
                 net_format_server(&on.net, placement.server[member], at);
                 sprintf(result.text + strlen(result.text), "%s%s=%s",
                         *result.text ? " " : "", g.op[g.member[member]].id, at);
             }
     }
-    alloc_placer_free(placer);
-    alloc_plan_free(&plan);
+    place_placer_free(placer);
+    place_plan_free(&plan);
     graph_free(&g);
-    alloc_vacancy_free(vacancy);
+    place_vacancy_free(vacancy);
     return result;
 }
 
@@ -115,8 +112,8 @@ expect_servers(struct net_ramp on, const char *heuristic, const char *meta, int 
                 (int)strcspn(at + 1, " "), at + 1);
         at++;
     }
-    if (p.outcome != ALLOC_PLACED)
-        strcpy(ours, alloc_outcome_name(p.outcome));
+    if (p.outcome != PLACE_PLACED)
+        strcpy(ours, place_outcome_name(p.outcome));
     if (strcmp(ours, servers) != 0)
         fail_msg("%d parts (taken: %s): got %s, expected %s", k, taken, ours, servers);
 }
@@ -139,8 +136,11 @@ test_every_heuristic(void **state)
 {
     size_t n = sizeof four_parts / sizeof *four_parts;
     (void)state;
-    for (const struct alloc_heuristic *h = alloc_heuristics; h->name; h++) {
+    for (size_t k = 0; place_kinds[k]; k++) {
+        const struct place_kind *h = place_kinds[k];
         size_t i = 0;
+        if (!h->suits(&published.net))
+            continue;
         while (i < n && strcmp(four_parts[i].heuristic, h->name) != 0)
             i++;
         if (i == n)
@@ -283,13 +283,13 @@ test_memory(void **state)
     assert_string_equal(p.text, "x=0-0-0 y=1-0-0");
     p = place(cluster(1, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 5), "dep g x y 1\n"), "");
-    assert_int_equal(p.outcome, ALLOC_NO_MEMORY);
+    assert_int_equal(p.outcome, PLACE_NO_MEMORY);
     p = place(cluster(1, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), parts_of("y", 1, 4), "dep g x y 1\n"), "");
     assert_string_equal(p.text, "x=0-0-0 y=0-0-0"); /* 6 + 4 = 10: just */
     p = place(cluster(1, 1, 1, 10), "first-fit", "",
               graph_with(parts_of("x", 1, 6), "", ""), "0-0-0");
-    assert_int_equal(p.outcome, ALLOC_NO_SERVERS);
+    assert_int_equal(p.outcome, PLACE_NO_SERVERS);
     /* Ten parts of 0.1 in 1: their rounded sum may not be refused. */
     p = place(cluster(1, 1, 1, 1), "first-fit", "",
               "graph g m\nop g 1 forward 1 0.1\nop g 2 forward 1 0.1\n"
@@ -297,7 +297,7 @@ test_memory(void **state)
               "op g 6 forward 1 0.1\nop g 7 forward 1 0.1\nop g 8 forward 1 0.1\n"
               "op g 9 forward 1 0.1\nop g 10 forward 1 0.1\n",
               "");
-    assert_int_equal(p.outcome, ALLOC_PLACED);
+    assert_int_equal(p.outcome, PLACE_PLACED);
 }
 
 /*
@@ -334,26 +334,26 @@ test_job_rollback(void **state)
                                   "op g 3 forward 1 9\n");
     struct graph good =
         graph_text("graph g m\nop g 1 forward 1 10\nop g 2 forward 1 10\n");
-    struct alloc_plan plan_bad, plan_good;
-    struct alloc_placement placement;
+    struct place_plan plan_bad, plan_good;
+    struct place_placement placement;
     struct rec_error err;
-    struct alloc_vacancy *all = alloc_vacancy_new(&on.net, &err);
-    struct alloc_placer_options options = {&on.net, find_heuristic("first-fit"), {0}};
-    struct alloc_placer *a = alloc_placer_new(&options, &err);
+    struct place_options options = {&on.net, find_heuristic("first-fit"), NULL};
+    struct place_vacancy *all = place_vacancy_new(options.kind, &on.net, &err);
+    struct place_placer *a = place_placer_new(&options, &err);
     (void)state;
-    assert_true(alloc_plan_make(&bad, &plan_bad, &err));
-    assert_true(alloc_plan_make(&good, &plan_good, &err));
+    assert_true(place_plan_make(&bad, &plan_bad, &err));
+    assert_true(place_plan_make(&good, &plan_good, &err));
     for (int i = 0; i < 3; i++) {
-        assert_true(alloc_place(a, &plan_bad, all, &placement, &err));
-        assert_int_equal(placement.outcome, ALLOC_NO_MEMORY);
-        assert_true(alloc_place(a, &plan_good, all, &placement, &err));
-        assert_int_equal(placement.outcome, ALLOC_PLACED);
+        assert_true(place_on(a, &plan_bad, all, &placement, &err));
+        assert_int_equal(placement.outcome, PLACE_NO_MEMORY);
+        assert_true(place_on(a, &plan_good, all, &placement, &err));
+        assert_int_equal(placement.outcome, PLACE_PLACED);
         assert_int_equal(placement.nheld, 2);
     }
-    alloc_placer_free(a);
-    alloc_vacancy_free(all);
-    alloc_plan_free(&plan_bad);
-    alloc_plan_free(&plan_good);
+    place_placer_free(a);
+    place_vacancy_free(all);
+    place_plan_free(&plan_bad);
+    place_plan_free(&plan_good);
     graph_free(&bad);
     graph_free(&good);
 }
@@ -403,19 +403,19 @@ test_twins(void **state)
 
 /* If memory never binds, the first unit of each number of parts says where all go. */
 static void
-check_kinds(struct alloc_placer *placer, const struct alloc_plan *plan,
-            const struct alloc_vacancy *vacancy)
+check_kinds(struct place_placer *placer, const struct place_plan *plan,
+            const struct place_vacancy *vacancy)
 {
-    struct alloc_placement all, kinds;
+    struct place_placement all, kinds;
     struct rec_error err = {.text = ""};
     uint32_t server[20], held[20];
-    assert_true(alloc_place(placer, plan, vacancy, &all, &err));
+    assert_true(place_on(placer, plan, vacancy, &all, &err));
     assert_true(plan->graph->nops <= 20 && all.nheld <= 20);
     memcpy(server, all.server, plan->graph->nops * sizeof *server);
     memcpy(held, all.held, all.nheld * sizeof *held);
-    assert_true(alloc_place_kinds(placer, plan, vacancy, &kinds, &err));
+    assert_true(place_light(placer, plan, vacancy, &kinds, &err));
     assert_int_equal(kinds.outcome, all.outcome);
-    if (all.outcome != ALLOC_PLACED) {
+    if (all.outcome != PLACE_PLACED) {
         assert_int_equal(kinds.failed, all.failed);
         return;
     }
@@ -442,46 +442,46 @@ test_remembered(void **state)
 {
     struct net_ramp on = cluster(11, 6, 2, 3);
     struct rec_error err = {.text = ""};
-    struct alloc_vacancy *old = alloc_vacancy_new(&on.net, &err);
+    struct place_vacancy *old = place_vacancy_new(&place_ramp_first_fit, &on.net, &err);
     int light = 0;
     (void)state;
     random_state = 5;
     for (int step = 0; step < 2000; step++) {
-        const struct alloc_heuristic *h = &alloc_heuristics[draw(3)];
+        const struct place_kind *h = place_kinds[draw(3)];
         int parts = (int)(1 + draw(6));
         struct graph g =
             graph_text(graph_with(parts_of("x", parts, 2),
                                   parts_of("y", 1 + (int)draw(3), 1 + (int)draw(2)), ""));
-        struct alloc_placer_options options = {&on.net, h, {2, 2, 2}};
-        struct alloc_vacancy *new = alloc_vacancy_new(&on.net, &err);
-        struct alloc_placer *placer[2] = {alloc_placer_new(&options, &err),
-                                          alloc_placer_new(&options, &err)};
-        struct alloc_placement got[2];
-        struct alloc_plan plan;
+        struct place_options options = {&on.net, h, "2x2x2"};
+        struct place_vacancy *new = place_vacancy_new(h, &on.net, &err);
+        struct place_placer *placer[2] = {place_placer_new(&options, &err),
+                                          place_placer_new(&options, &err)};
+        struct place_placement got[2];
+        struct place_plan plan;
         for (int i = 0; i < 6; i++)
-            alloc_set_free(old, draw(132), draw(10) < (step % 40 < 20 ? 2 : 6));
+            place_set_free(old, draw(132), draw(10) < (step % 40 < 20 ? 2 : 6));
         for (uint32_t s = 0; s < 132; s++)
-            alloc_set_free(new, s, alloc_is_free(old, s));
-        assert_true(alloc_plan_make(&g, &plan, &err));
-        assert_true(alloc_place(placer[0], &plan, old, &got[0], &err));
-        assert_true(alloc_place(placer[1], &plan, new, &got[1], &err));
+            place_set_free(new, s, place_is_free(old, s));
+        assert_true(place_plan_make(&g, &plan, &err));
+        assert_true(place_on(placer[0], &plan, old, &got[0], &err));
+        assert_true(place_on(placer[1], &plan, new, &got[1], &err));
         assert_int_equal(got[0].outcome, got[1].outcome);
         assert_int_equal(got[0].failed, got[1].failed);
-        if (got[0].outcome == ALLOC_PLACED)
+        if (got[0].outcome == PLACE_PLACED)
             assert_memory_equal(got[0].server, got[1].server,
                                 g.nops * sizeof *got[0].server);
-        if (alloc_is_light(placer[0], &plan)) {
+        if (place_is_light(placer[0], &plan)) {
             check_kinds(placer[0], &plan, old);
             light++;
         }
         for (int i = 0; i < 2; i++)
-            alloc_placer_free(placer[i]);
-        alloc_vacancy_free(new);
-        alloc_plan_free(&plan);
+            place_placer_free(placer[i]);
+        place_vacancy_free(new);
+        place_plan_free(&plan);
         graph_free(&g);
     }
     assert_in_range(light, 100, 1900); /* memory binds in others */
-    alloc_vacancy_free(old);
+    place_vacancy_free(old);
 }
 
 int

@@ -6,13 +6,15 @@
  * server of each task, and the order of starts, from which the layout gets priorities
  * that make sim repeat this schedule.
  */
-#include "placer.h"
+#include "private.h"
+
+#include "rampipe/event.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 struct schedule {
-    const struct alloc_plan *plan;
+    const struct place_plan *plan;
     uint32_t *child; /* of step i: child[first_child[i]..first_child[i + 1]) */
     uint32_t *first_child;
     uint32_t *waiting; /* per step: parents that have not ended */
@@ -27,13 +29,13 @@ struct schedule {
 };
 
 static uint32_t
-op_of(const struct alloc_plan *plan, uint32_t step)
+op_of(const struct place_plan *plan, uint32_t step)
 {
     return plan->graph->member[plan->graph->unit[plan->step[step].unit].first];
 }
 
 static double
-seconds_of(const struct alloc_plan *plan, uint32_t step)
+seconds_of(const struct place_plan *plan, uint32_t step)
 {
     return plan->graph->op[op_of(plan, step)].compute;
 }
@@ -42,10 +44,10 @@ seconds_of(const struct alloc_plan *plan, uint32_t step)
 static void
 fill_children(struct schedule *s)
 {
-    const struct alloc_plan *plan = s->plan;
+    const struct place_plan *plan = s->plan;
     uint32_t n = plan->nsteps, next = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const struct alloc_step *step = &plan->step[i];
+        const struct place_step *step = &plan->step[i];
         s->waiting[i] = step->nparents;
         for (uint32_t j = 0; j < step->nparents; j++)
             s->first_child[plan->parent[step->first_parent + j]]++;
@@ -102,7 +104,7 @@ make_ready(struct schedule *s, uint32_t step, struct rec_error *err)
 }
 
 static bool
-start_tasks(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
+start_tasks(struct schedule *s, struct place_placer *p, struct rec_error *err)
 {
     while (s->ready.n && s->idle.n) {
         uint32_t step = (uint32_t)event_queue_pop(&s->ready).key;
@@ -110,7 +112,7 @@ start_tasks(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
         struct event_entry end = {s->now + seconds_of(s->plan, step),
                                   (uint64_t)server << 32 | step};
         p->server[s->plan->graph->unit[s->plan->step[step].unit].first] = server;
-        alloc_hold(p, server);
+        place_hold(p, server);
         p->order[s->started++] = step;
         if (!event_queue_push(&s->ends, end, err))
             return false;
@@ -140,11 +142,11 @@ end_tasks(struct schedule *s, struct rec_error *err)
 }
 
 static bool
-run(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
+run(struct schedule *s, struct place_placer *p, struct rec_error *err)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->nservers; i++)
-        if (alloc_is_free(p->vacancy, i))
+        if (place_bit(p->vacancy, i))
             ok = event_queue_push(&s->idle, (struct event_entry){i, 0}, err);
     for (uint32_t i = 0; ok && i < s->plan->nsteps; i++)
         if (s->waiting[i] == 0)
@@ -158,18 +160,17 @@ run(struct schedule *s, struct alloc_placer *p, struct rec_error *err)
 /* The first task that no server has the memory for; the number of steps if there is
  * none. */
 static uint32_t
-find_too_large(const struct alloc_placer *p, const struct alloc_plan *plan)
+find_too_large(const struct place_placer *p, const struct place_plan *plan)
 {
     uint32_t i = 0;
-    while (i < plan->nsteps &&
-           plan->step[i].memory <= net_memory(p->options.net) * (1 + 1e-12))
+    while (i < plan->nsteps && plan->step[i].memory <= p->memory * (1 + 1e-12))
         i++;
     return i;
 }
 
 bool
-alloc_place_tasks(struct alloc_placer *p, const struct alloc_plan *plan,
-                  enum alloc_outcome *outcome, struct rec_error *err)
+place_tasks(struct place_placer *p, const struct place_plan *plan,
+            enum place_outcome *outcome, struct rec_error *err)
 {
     size_t n = plan->nsteps, nparents = 0;
     uint32_t large = find_too_large(p, plan);
@@ -178,7 +179,7 @@ alloc_place_tasks(struct alloc_placer *p, const struct alloc_plan *plan,
 
     if (large < n) {
         p->failed = plan->step[large].unit;
-        *outcome = ALLOC_NO_MEMORY;
+        *outcome = PLACE_NO_MEMORY;
         return true;
     }
     for (size_t i = 0; i < n; i++)
@@ -199,7 +200,7 @@ alloc_place_tasks(struct alloc_placer *p, const struct alloc_plan *plan,
         ok = run(&s, p, err);
     }
     p->nused = p->nheld;
-    *outcome = ALLOC_PLACED;
+    *outcome = PLACE_PLACED;
     free(s.child);
     free(s.first_child);
     free(s.waiting);

@@ -1,7 +1,9 @@
 /*
- * Draws the cluster after a decision. A row is a communication group, a column is a rack,
- * and a character is a server: the letter of its job, . if it is free, # if it is out of
- * service. Below, each server of the job is listed with its ops.
+ * Draws the cluster after a decision. A character is a server: the letter of its job, .
+ * if it is free, # if it is out of service. A row is a group of the last level but one,
+ * as an island. If jobs get blocks of servers, in which the columns count, a row is a
+ * group of the level above, and its groups are the columns. Below, each server of the job
+ * is listed with its ops.
  *
  *     time 0: job alexnet runs alexnet/8 on 8 servers (A)
  *              rack 0  rack 1  rack 2  rack 3
@@ -9,9 +11,7 @@
  *     group 1    A A     A A     . .     . .
  *       0-0-0 A  1a 46a 2a 45a ...
  */
-#include "ramp-alloc_map.h"
-
-#include "rampipe/net_ramp.h"
+#include "alloc_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,35 +51,66 @@ letter(uint64_t job)
     return job ? letters[(job - 1) % (sizeof letters - 1)] : '.';
 }
 
-static void
-draw_grid(const struct map_view *view, const uint64_t *owners)
+/* The last word of a level's name, and the number of a group: "group 0". */
+static int
+name_group(char text[40], const char *level, uint32_t number)
 {
-    const uint32_t *n = net_ramp_of(view->net)->shape;
-    int label = snprintf(NULL, 0, "group %u", n[0] - 1);
-    int column = snprintf(NULL, 0, "rack %u", n[1] - 1);
-    int cells = (int)(2 * n[2]) - 1;
-    int width = column > cells ? column : cells;
+    const char *blank = strrchr(level, ' ');
+    return snprintf(text, 40, "%s %u", blank ? blank + 1 : level, number);
+}
 
-    fprintf(stderr, "  %*s", label, "");
-    for (uint32_t r = 0; r < n[1]; r++) {
-        char title[32];
-        snprintf(title, sizeof title, "rack %u", r);
-        fprintf(stderr, "  %*s", r + 1 < n[1] ? -width : 0, title);
+static void
+draw_servers(const uint64_t *owners, uint32_t n)
+{
+    fputs("  ", stderr);
+    for (uint32_t s = 0; s < n; s++) {
+        if (s > 0)
+            fputc(' ', stderr);
+        fputc(letter(owners[s]), stderr);
     }
-    for (uint32_t c = 0; c < n[0]; c++) {
-        fprintf(stderr, "\n  group %-*u", label - 6, c);
-        for (uint32_t r = 0; r < n[1]; r++) {
-            fputs("  ", stderr);
-            for (uint32_t s = 0; s < n[2]; s++) {
-                fputc(letter(owners[(c * n[1] + r) * n[2] + s]), stderr);
-                if (s + 1 < n[2])
-                    fputc(' ', stderr);
-            }
-            for (int i = cells; i < width && r + 1 < n[1]; i++)
+}
+
+/* Rows of `row->servers` servers each, in columns of `column->servers`; without titles if
+ * there is one column. */
+static void
+draw_grid(const struct net_level *row, const struct net_level *column, uint32_t servers,
+          const uint64_t *owners)
+{
+    uint32_t rows = servers / row->servers, columns = row->servers / column->servers;
+    char text[40];
+    int label = name_group(text, row->name, rows - 1);
+    int cells = (int)(2 * column->servers) - 1;
+    int title = name_group(text, column->name, columns - 1);
+    int width = title > cells ? title : cells;
+
+    if (row != column)
+        fprintf(stderr, "  %*s", label, "");
+    for (uint32_t r = 0; row != column && r < columns; r++) {
+        name_group(text, column->name, r);
+        fprintf(stderr, "  %*s", r + 1 < columns ? -width : 0, text);
+    }
+    for (uint32_t c = 0; c < rows; c++) {
+        name_group(text, row->name, c);
+        fprintf(stderr, "%s  %-*s", c > 0 || row != column ? "\n" : "", label, text);
+        for (uint32_t r = 0; r < columns; r++) {
+            draw_servers(owners + c * row->servers + r * column->servers,
+                         column->servers);
+            for (int i = cells; i < width && r + 1 < columns; i++)
                 fputc(' ', stderr);
         }
     }
     fputc('\n', stderr);
+}
+
+static void
+draw(const struct map_view *view, const uint64_t *owners)
+{
+    const struct net_level *level;
+    size_t n = net_levels(view->net, &level);
+    const struct net_level *column = n > 1 ? &level[n - 2] : &level[0];
+    const struct net_level *row =
+        n > 2 && !net_takes_any(view->net) ? &level[n - 3] : column;
+    draw_grid(row, column, net_servers(view->net), owners);
 }
 
 /* Lists the ops of a slot in the order in which they were placed. A server without ops
@@ -136,6 +167,6 @@ map_view_show(struct map_view *view, const struct alloc_decision *decision,
         fprintf(stderr, "runs %s on %u server%s (%c)\n", decision->graph->id,
                 decision->layout->where.nslots,
                 decision->layout->where.nslots == 1 ? "" : "s", letter(++view->started));
-    draw_grid(view, owners);
+    draw(view, owners);
     return decision->cause || list_servers(view, decision, err);
 }

@@ -1,6 +1,6 @@
-/* The picture of the cluster that ramp-alloc --map draws on standard error. */
-#ifndef RAMPIPE_RAMP_ALLOC_MAP_H
-#define RAMPIPE_RAMP_ALLOC_MAP_H
+/* The picture of the cluster that --map draws on standard error. */
+#ifndef RAMPIPE_ALLOC_MAP_H
+#define RAMPIPE_ALLOC_MAP_H
 
 #include "rampipe/alloc.h"
 

@@ -4,7 +4,7 @@
  * first in first out queue, as in the published simulator: which block a unit gets
  * depends on it, so another order would give other results.
  */
-#include "rampipe/alloc.h"
+#include "rampipe/place.h"
 
 #include <stdlib.h>
 
@@ -80,7 +80,7 @@ order_units(struct planner *p, uint32_t *list, uint32_t *nparents, uint32_t *nst
 }
 
 double
-alloc_part_memory(const struct graph *graph, uint32_t unit)
+place_part_memory(const struct graph *graph, uint32_t unit)
 {
     double most = 0;
     for (uint32_t j = 0; j < graph->unit[unit].parts; j++) {
@@ -95,14 +95,14 @@ alloc_part_memory(const struct graph *graph, uint32_t unit)
 }
 
 static void
-fill_steps(struct planner *p, struct alloc_plan *plan)
+fill_steps(struct planner *p, struct place_plan *plan)
 {
     uint32_t next = 0;
     memset(p->seen, 0, p->graph->nunits * sizeof *p->seen);
     for (uint32_t i = 0; i < plan->nsteps; i++) {
-        struct alloc_step *step = &plan->step[i];
+        struct place_step *step = &plan->step[i];
         step->unit = p->order[i];
-        step->memory = alloc_part_memory(p->graph, step->unit);
+        step->memory = place_part_memory(p->graph, step->unit);
         step->first_parent = next;
         step->nparents = neighbours(p, step->unit, true, plan->parent + next);
         for (uint32_t j = 0; j < step->nparents; j++)
@@ -114,7 +114,7 @@ fill_steps(struct planner *p, struct alloc_plan *plan)
 /* Finds the first step with each number of parts, and the sums. The time is the number of
  * steps times that of kinds, which are few. */
 static void
-find_kinds(struct alloc_plan *plan)
+find_kinds(struct place_plan *plan)
 {
     const struct graph_unit *unit = plan->graph->unit;
     plan->largest = 1;
@@ -152,7 +152,7 @@ are_tasks(const struct graph *graph)
 }
 
 bool
-alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_error *err)
+place_plan_make(const struct graph *graph, struct place_plan *plan, struct rec_error *err)
 {
     size_t n = graph->nunits + 1;
     struct planner p = {graph, calloc(n, sizeof(uint32_t)), calloc(n, sizeof(uint32_t)),
@@ -160,7 +160,7 @@ alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_e
     uint32_t *list = calloc(n, sizeof *list), nparents = 0;
     bool ok = p.seen && p.waiting && p.order && p.place && list;
 
-    *plan = (struct alloc_plan){.graph = graph};
+    *plan = (struct place_plan){.graph = graph};
     if (!ok)
         rec_fail_memory(err);
     else if (!order_units(&p, list, &nparents, &plan->nsteps)) {
@@ -193,16 +193,16 @@ alloc_plan_make(const struct graph *graph, struct alloc_plan *plan, struct rec_e
     free(p.place);
     free(list);
     if (!ok)
-        alloc_plan_free(plan);
+        place_plan_free(plan);
     return ok;
 }
 
 void
-alloc_plan_free(struct alloc_plan *plan)
+place_plan_free(struct place_plan *plan)
 {
     free(plan->step);
     free(plan->parent);
     free(plan->twin);
     free(plan->kind);
-    *plan = (struct alloc_plan){0};
+    *plan = (struct place_plan){0};
 }

@@ -1,0 +1,81 @@
+/*
+ * Placing on RAMP (ramp.c, ramp_search.c, ramp_index.c). Shapes are those of blocks:
+ * communication groups, racks, servers a rack; where [2] is 0, the shape is a diagonal of
+ * [0] servers.
+ */
+#ifndef RAMPIPE_PLACE_RAMP_H
+#define RAMPIPE_PLACE_RAMP_H
+
+#include "private.h"
+
+/* A search for free blocks of a shape may skip the racks before this one: no free block
+ * of the shape starts there. It holds for blocks that may lie anywhere in the cluster. */
+struct place_ramp_bound {
+    uint32_t shape[3];
+    uint32_t rack; /* c * R + r */
+};
+
+enum { PLACE_RAMP_BOUNDS = 64 }; /* shapes that a bound is kept for, by hash */
+
+/* Which servers are free, as the search needs it. */
+struct place_ramp_index {
+    uint32_t rack;  /* servers of a rack */
+    uint32_t words; /* words of 64 bits that a rack has in `free` */
+    uint32_t racks; /* racks of a communication group */
+    uint64_t *free; /* rack after rack, a bit for each server: it is free */
+    struct place_ramp_bound *bound; /* by place_ramp_hash(); NULL: none are kept */
+};
+
+void *place_ramp_index_new(const struct net *net, struct rec_error *err) REC_MUST_CHECK;
+void place_ramp_index_free(void *index);
+void place_ramp_index_set(void *index, uint32_t server, bool free);
+
+/* How far the current job has filled its servers: no free block of this shape that starts
+ * before `at` has room for `memory` more bytes on each server. */
+struct place_ramp_fill {
+    uint64_t job; /* it holds only while placer->jobs is this number */
+    uint32_t shape[3], at[3];
+    double memory;
+    bool full; /* a block before `at` was free, but lacked memory */
+};
+
+/* The bound of a shape, which the caller may raise to what a search has found. It is
+ * lowered when a server comes free. NULL: no bounds are kept. */
+uint32_t *place_ramp_bound(const struct place_ramp_index *index, const uint32_t shape[3]);
+static inline uint32_t
+place_ramp_hash(const uint32_t shape[3])
+{
+    return ((shape[0] * 37 + shape[1]) * 37 + shape[2]) % PLACE_RAMP_BOUNDS;
+}
+
+/* What is kept while jobs are placed: the `own` of the placer. */
+struct place_ramp {
+    const uint32_t *shape; /* C, R, S of the cluster */
+    uint32_t meta[3];      /* shape of a meta-block */
+
+    /* What a heuristic may set before it places a job; it starts as the whole cluster: */
+    uint32_t origin[3], limit[3]; /* the box in which the job may lie, and its size */
+    uint32_t within[3]; /* blocks have a shape that is legal in such a cluster */
+    /* The rules of the notebook: a unit may go to the servers of a parent whose number
+     * of parts divides its own, and shapes are tried in the notebook's order. If false,
+     * those of the simulator: the parent must have as many parts. */
+    bool notebook;
+
+    const struct place_ramp_index *index;           /* of the vacancy */
+    struct place_ramp_fill fill[PLACE_RAMP_BOUNDS]; /* by place_ramp_hash() */
+};
+
+static inline struct place_ramp *
+place_ramp_of(const struct place_placer *placer)
+{
+    return placer->own;
+}
+
+/* Puts a unit into the first free block of a legal shape inside the box. */
+bool place_ramp_find(struct place_placer *placer, const struct graph_unit *unit,
+                     double memory);
+/* The server at an offset from the origin of the box, which wraps around the cluster. */
+uint32_t place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r,
+                           uint32_t s);
+
+#endif

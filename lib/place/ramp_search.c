@@ -1,0 +1,218 @@
+/*
+ * The search for the first free block of a legal shape in a RAMP. Three things keep it
+ * fast on a large cluster. The free servers of a rack are the bits of a word, so all
+ * starts of a block in a rack are found by shifts and ANDs. The index remembers per shape
+ * before which rack no free block starts (struct place_ramp_bound). And within a job, the
+ * search for a shape goes on where it stopped for the last unit (struct place_ramp_fill).
+ */
+#include "ramp.h"
+
+#include "rampipe/net_ramp.h"
+
+/* Wraps a coordinate around: it is less than 2n. */
+static inline uint32_t
+wrap(uint32_t x, uint32_t n)
+{
+    return x < n ? x : x - n;
+}
+
+/* The index of a rack at an offset from the origin of the box. */
+static inline uint32_t
+rack_at(const struct place_ramp *ramp, uint32_t c, uint32_t r)
+{
+    const uint32_t *n = ramp->shape;
+    return wrap(ramp->origin[0] + c, n[0]) * n[1] + wrap(ramp->origin[1] + r, n[1]);
+}
+
+uint32_t
+place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r, uint32_t s)
+{
+    uint32_t n = ramp->shape[2];
+    return rack_at(ramp, c, r) * n + wrap(ramp->origin[2] + s, n);
+}
+
+/* ---- in a block ---------------------------------------------------------- */
+
+/* Appends a server to the block that is tried; false: the server is not free. */
+static inline bool
+collect(struct place_placer *p, uint32_t *n, uint32_t server)
+{
+    p->block[(*n)++] = server;
+    return place_bit(p->vacancy, server);
+}
+
+/* Bit s of the result: `length` free servers start at position s of a rack of n <= 64,
+ * and may wrap around. After each round bit s says that `have` servers from s on are
+ * free; a round at most doubles that, so there are log2(length) of them. */
+static inline uint64_t
+runs_of(uint64_t free, uint32_t length, uint32_t n)
+{
+    uint32_t have = 1;
+    for (; free && have < length; have *= 2) {
+        uint32_t more = have * 2 <= length ? have : length - have;
+        free &= free >> more | free << (n - more);
+    }
+    return free;
+}
+
+/* True if the servers of a rack are the bits of one word. */
+static inline bool
+has_words(const struct place_ramp *ramp)
+{
+    return ramp->shape[2] <= 64;
+}
+
+/* True if the box of the job is the whole cluster, for which bounds are kept. */
+static bool
+is_anywhere(const struct place_ramp *ramp)
+{
+    return has_words(ramp) && !ramp->origin[0] && !ramp->origin[1] && !ramp->origin[2] &&
+           memcmp(ramp->limit, ramp->shape, sizeof ramp->limit) == 0;
+}
+
+/* Bit s of the result: a block of free servers of this shape may start at (i, j, s),
+ * counted from the origin of the box. For racks of more than 64 servers all bits are set,
+ * and search() tries each position. */
+static inline uint64_t
+starts_of(const struct place_ramp *ramp, uint32_t i, uint32_t j, const uint32_t shape[3])
+{
+    uint32_t n = ramp->shape[2];
+    uint64_t starts = ~(uint64_t)0;
+    if (!has_words(ramp))
+        return starts;
+    if (shape[2] == 0)
+        for (uint32_t k = 0; starts && k < shape[0]; k++)
+            starts &= ramp->index->free[rack_at(ramp, i + k, j + k)];
+    else
+        for (uint32_t c = 0; starts && c < shape[0]; c++)
+            for (uint32_t r = 0; starts && r < shape[1]; r++)
+                starts &=
+                    runs_of(ramp->index->free[rack_at(ramp, i + c, j + r)], shape[2], n);
+    /* Positions are counted from the box's origin; the block must end inside the box. */
+    if (ramp->origin[2] && starts)
+        starts = (starts >> ramp->origin[2] | starts << (n - ramp->origin[2]));
+    return starts & ~(uint64_t)0 >> (63 - (ramp->limit[2] - (shape[2] ? shape[2] : 1)));
+}
+
+/* Takes the block of a shape at an offset in the box, if it is free and has room. */
+static bool
+try_origin(struct place_placer *p, const uint32_t at[3], const uint32_t shape[3],
+           const struct graph_unit *unit, double memory)
+{
+    const struct place_ramp *ramp = place_ramp_of(p);
+    uint32_t n = 0;
+    bool free = true;
+    for (uint32_t c = 0; free && c < shape[0]; c++)
+        for (uint32_t r = 0; free && r < shape[1]; r++)
+            for (uint32_t s = 0; free && s < shape[2]; s++)
+                free = collect(p, &n,
+                               place_ramp_server(ramp, at[0] + c, at[1] + r, at[2] + s));
+    return free && place_take(p, unit, memory);
+}
+
+/* The same of a diagonal: k servers, each in its own communication group and rack. */
+static bool
+try_diagonal(struct place_placer *p, const uint32_t at[3], const struct graph_unit *unit,
+             double memory)
+{
+    const struct place_ramp *ramp = place_ramp_of(p);
+    uint32_t n = 0;
+    bool free = true;
+    while (free && n < unit->parts)
+        free = collect(p, &n, place_ramp_server(ramp, at[0] + n, at[1] + n, at[2]));
+    return free && place_take(p, unit, memory);
+}
+
+/* Tries a shape at every position inside the box, from at[] on; at[] becomes where it
+ * stopped. *bound becomes the first rack at which a free block starts, whether it had
+ * room or not; `bound` may be NULL. */
+static bool
+search(struct place_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+       double memory, uint32_t at[3], uint32_t *bound)
+{
+    const struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *m = ramp->limit, racks = ramp->shape[1];
+    uint32_t length = shape[2] ? shape[2] : 1;
+    for (; at[0] + shape[0] <= m[0]; at[0]++, at[1] = at[2] = 0)
+        for (; at[1] + shape[1] <= m[1]; at[1]++, at[2] = 0) {
+            uint64_t starts = starts_of(ramp, at[0], at[1], shape);
+            if (starts && bound) {
+                *bound = at[0] * racks + at[1];
+                bound = NULL;
+            }
+            for (; starts && at[2] + length <= m[2]; at[2]++)
+                if ((!has_words(ramp) || starts >> at[2] & 1) &&
+                    (shape[2] ? try_origin(p, at, shape, unit, memory)
+                              : try_diagonal(p, at, unit, memory)))
+                    return true;
+        }
+    if (bound)
+        *bound = m[0] * racks;
+    return false;
+}
+
+/*
+ * Puts a unit into the first block of a shape that is free and has room. While a job is
+ * placed, servers only become fuller: a block that lacked memory for one unit lacks it
+ * for every later unit that needs as much. So the search goes on where it stopped, unless
+ * the unit needs less memory than that one did.
+ */
+static bool
+try_shape(struct place_placer *p, const uint32_t shape[3], const struct graph_unit *unit,
+          double memory)
+{
+    struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *m = ramp->limit, racks = ramp->shape[1];
+    struct place_ramp_fill *fill = &ramp->fill[place_ramp_hash(shape)];
+    bool found, saw_block = p->saw_block,
+                known = fill->job == p->jobs && memory >= fill->memory &&
+                        memcmp(fill->shape, shape, sizeof fill->shape) == 0;
+    uint32_t *bound =
+        !known && is_anywhere(ramp) ? place_ramp_bound(ramp->index, shape) : NULL;
+
+    if (shape[0] > m[0] || shape[1] > m[1] || shape[2] > m[2])
+        return false;
+    if (!known) {
+        *fill = (struct place_ramp_fill){.job = p->jobs};
+        memcpy(fill->shape, shape, sizeof fill->shape);
+        fill->at[0] = bound ? *bound / racks : 0;
+        fill->at[1] = bound ? *bound % racks : 0;
+    }
+    fill->memory = memory;
+    p->saw_block = fill->full;
+    found = search(p, shape, unit, memory, fill->at, bound);
+    fill->full = p->saw_block;
+    p->saw_block = p->saw_block || saw_block;
+    return found;
+}
+
+static bool
+try_shapes(struct place_placer *p, bool square, bool flat, const struct graph_unit *unit,
+           double memory)
+{
+    struct net_ramp_shapes w = {
+        place_ramp_of(p)->within, unit->parts, 1, 0, square, flat, {0}};
+    while (net_ramp_next_shape(&w))
+        if (try_shape(p, w.shape, unit, memory))
+            return true;
+    return false;
+}
+
+bool
+place_ramp_find(struct place_placer *p, const struct graph_unit *unit, double memory)
+{
+    const struct place_ramp *ramp = place_ramp_of(p);
+    const uint32_t *m = ramp->limit, column[3] = {unit->parts, 1, 1};
+    const uint32_t diagonal[3] = {unit->parts, unit->parts, 0};
+    bool placed;
+
+    if (unit->parts > (uint64_t)m[0] * m[1] * m[2] || unit->parts > p->vacancy->n)
+        return false;
+    if (ramp->notebook) /* the notebook's shapes first, then those it lacks */
+        placed = try_shapes(p, false, true, unit, memory) ||
+                 try_shapes(p, true, false, unit, memory);
+    else /* the simulator's order */
+        placed = try_shapes(p, true, true, unit, memory);
+    return placed || try_shape(p, diagonal, unit, memory) ||
+           try_shape(p, column, unit, memory);
+}

@@ -1,0 +1,31 @@
+/* The cluster that jobs are placed on, and how. Each tool whose .ggo includes
+ * "alloc_cluster" has the option --down. */
+#ifndef RAMPIPE_ALLOC_CLUSTER_H
+#define RAMPIPE_ALLOC_CLUSTER_H
+
+#include "rampipe/cli.h"
+#include "rampipe/place.h"
+
+/* Becomes fields of struct alloc_admission_options and the like. Starts as {0}; must be
+ * freed even after an error. */
+struct alloc_cluster {
+    struct net *net; /* owned */
+    struct place_options placer;
+    uint32_t *down; /* owned: servers out of service */
+    uint32_t ndown;
+};
+
+/* Sets how jobs are placed on cluster->net, from NAME or NAME:ARGUMENT, the text of
+ * --option; NULL: in the way that is the default there. False: cli->err. */
+bool alloc_cluster_place(struct cli *cli, const char *option, const char *text,
+                         struct alloc_cluster *cluster) REC_MUST_CHECK;
+/* Reads the list of --down; NULL: none. False: cli->err. */
+bool alloc_cluster_down(struct cli *cli, const char *text,
+                        struct alloc_cluster *cluster) REC_MUST_CHECK;
+void alloc_cluster_free(struct alloc_cluster *cluster);
+/* Warns if the policy in a file was trained with another way of placing than this
+ * cluster's. `trained` is NULL if that of the training is not known. */
+void alloc_cluster_compare(const struct cli *cli, const struct alloc_cluster *cluster,
+                           const char *file, const struct place_kind *trained);
+
+#endif
