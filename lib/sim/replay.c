@@ -4,46 +4,11 @@
  * program wrote the stream. Between records only ends of jobs happen, so they are the
  * only events.
  */
-#include "rampipe/event.h"
-#include "rampipe/sim.h"
+#include "replay.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A job, from its record to its end. */
-struct live {
-    char *id, *graphs; /* what `job` points to; owned. id NULL: this place is free */
-    struct graph_job job;
-    struct sim_layout *layout; /* NULL: it has not started */
-    struct sim_cost cost;
-    double start, finish; /* seconds */
-};
-
-struct sim_replay {
-    struct sim_replay_sink sink;
-    struct event_clock *clock;  /* the one that gave the last record; borrowed */
-    double until;               /* the end of the simulated time, seconds */
-    struct net *net;            /* owned; NULL: none has come */
-    struct graph_stream stream; /* checks that records fit each other */
-
-    struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
-    size_t nlayouts, layout_room;
-    struct sim_layouts pool;
-
-    struct live *live;
-    uint32_t *vacant; /* indices of free places in `live` */
-    size_t nlive, live_room, nvacant, vacant_room;
-    struct event_queue
-        ends;          /* key: number of the start, index in `live` (32 bits each) */
-    uint64_t *holder;  /* per server: number of the start that had it last; 0: none */
-    double *free_at;   /* per server: when that job ends, seconds */
-    uint32_t *servers; /* scratch: those of an alloc record */
-    size_t servers_room;
-    uint64_t waiting; /* jobs neither started nor blocked in the simulated time */
-    uint64_t starts;  /* jobs that have started; the number of the last start */
-    bool past;        /* the last record is beyond the simulated time */
-};
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -145,66 +110,13 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-static bool
-forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
-{
-    struct live *live = &r->live[index];
-    if (live->layout)
-        sim_layout_release(live->layout);
-    free(live->id);
-    free(live->graphs);
-    *live = (struct live){0};
-    if (!rec_grow(&r->vacant, &r->vacant_room, r->nvacant + 1, sizeof *r->vacant, err))
-        return false;
-    r->vacant[r->nvacant++] = index;
-    return true;
-}
-
-/* The graph that a job runs, or its first alternative. */
-static const struct graph *
-graph_of(const struct sim_replay *r, const struct live *live)
-{
-    struct rec_str rest = live->job.graphs, id;
-    if (live->layout)
-        return live->layout->where.graph;
-    rec_str_split(&rest, ',', &id);
-    return r->stream.store.graph[graph_store_find(&r->stream.store, id)];
-}
-
-static struct sim_done
-describe(const struct sim_replay *r, const struct live *live)
-{
-    return (struct sim_done){.job = live->job,
-                             .graph = graph_of(r, live),
-                             .layout = live->layout,
-                             .cost = &live->cost,
-                             .start = live->start,
-                             .finish = live->finish};
-}
-
-/* Ends the jobs that finish by `time`, in order of finish, then of start. */
-static bool
-advance(struct sim_replay *r, double time, struct rec_error *err)
-{
-    double stop = time < r->until ? time : r->until;
-    while (r->ends.n && r->ends.event[0].time <= stop) {
-        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
-        struct sim_done done = describe(r, &r->live[index]);
-        if (r->sink.done && !r->sink.done(r->sink.context, &done, err))
-            return false;
-        if (!forget(r, index, err))
-            return false;
-    }
-    return true;
-}
-
 /* Advances the time to that of a record. Jobs that finish at this time end first, so that
  * their servers are free for a job that starts now. */
 static bool
 pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
     r->past = time > r->until;
-    return event_clock_reach(r->clock, time, err) && advance(r, time, err);
+    return event_clock_reach(r->clock, time, err) && sim_jobs_advance(r, time, err);
 }
 
 static bool
@@ -338,7 +250,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     for (uint32_t i = 0; i < layout->where.nslots; i++)
         r->free_at[r->servers[i]] = live->finish;
     r->waiting--;
-    done = describe(r, live);
+    done = sim_jobs_describe(r, live);
     if (r->sink.started &&
         !r->sink.started(r->sink.context, &done, r->net, r->servers, err))
         return false;
@@ -354,7 +266,7 @@ take_block(struct sim_replay *r, const struct graph_said *said, struct rec_error
     if (r->past)
         return true;
     r->waiting--;
-    return forget(r, *said->tag, err);
+    return sim_jobs_forget(r, *said->tag, err);
 }
 
 static bool
@@ -405,17 +317,7 @@ model_next(void *self)
 static bool
 model_advance(void *self, double time, struct rec_error *err)
 {
-    return advance(self, time, err);
-}
-
-/* A job is unfinished at the end of the simulated time. */
-static bool
-leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
-{
-    struct sim_done done = describe(r, &r->live[index]);
-    return (!r->sink.unfinished ||
-            r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
-           forget(r, index, err);
+    return sim_jobs_advance(self, time, err);
 }
 
 /* The stream is over, and the jobs that finish in the simulated time have ended. All
@@ -431,14 +333,14 @@ model_end(void *self, double time, struct rec_error *err)
         return false;
     while (r->ends.n) { /* beyond the simulated time */
         uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
-        if (!leave(r, index, err))
+        if (!sim_jobs_leave(r, index, err))
             return false;
     }
     for (uint32_t i = 0; r->waiting && i < r->nlive; i++) {
         if (!r->live[i].id)
             continue;
         r->waiting--;
-        if (!leave(r, i, err))
+        if (!sim_jobs_leave(r, i, err))
             return false;
     }
     return true;
