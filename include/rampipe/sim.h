@@ -156,6 +156,7 @@ struct sim_layout {
     size_t ncosts, cost_room, cost_bytes;
     struct rec_arena arena;   /* of the geometries */
     struct sim_layouts *pool; /* NULL: it is in none */
+    uint64_t serial;          /* counts the layouts of the pool; no two have the same */
     struct sim_layout *before,
         *after;     /* neighbours in the pool's list of idle or held ones */
     uint64_t holds; /* jobs that run on it */
@@ -173,6 +174,11 @@ struct sim_layouts {
         struct sim_layout *first, *last;
     } idle, held;
     size_t limit, bytes, cost_bytes, exchange_bytes;
+    uint64_t serials; /* layouts that have been added */
+    /* How jobs share links, and its data, borrowed; set before the first layout comes.
+     * NULL: no job slows another, and each exchange takes its time alone. */
+    const struct sim_sharing *sharing;
+    void *shared;
 };
 
 /** Takes over *where, also when it fails, and sums the memory of each slot. An op and its
@@ -183,7 +189,8 @@ struct sim_layout *sim_layout_new(struct graph_layout *where,
                                   struct rec_error *err) REC_MUST_CHECK;
 /** `layout` may be NULL. It leaves its pool, if it is in one. */
 void sim_layout_free(struct sim_layout *layout);
-/** The cost with slot i on server servers[i]; simulated once per geometry. */
+/** The cost with slot i on server servers[i] if nobody else sends; simulated once per
+ * geometry. In a pool with a sharing the job's own exchanges share the links. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net *net,
                      const uint32_t *servers, struct sim_cost *cost,
                      struct rec_error *err) REC_MUST_CHECK;
@@ -211,6 +218,86 @@ void sim_layout_release(struct sim_layout *layout);
 struct sim_layout *sim_layouts_excess(const struct sim_layouts *pool, size_t bytes);
 /** The bytes that a layout of a graph counts for; its costs are counted separately. */
 size_t sim_layout_bytes(const struct graph *graph);
+
+/* ---- companies: jobs that share links ------------------------------------ */
+
+/** A job that runs. All pointers are borrowed, until it ends. */
+struct sim_member {
+    uint32_t number; /* of the job among those that run: the upper half of the tokens of
+                        its batches */
+    struct sim_layout *layout;
+    const struct net *net;
+    const uint32_t *servers; /* of the slots */
+};
+
+/**
+ * How jobs share the links of a network: one row a way. `self` is the row's own data, a
+ * carrier the data of its courier. Jobs that share links form a company, and so do jobs
+ * that share some with a third one. What a company sends goes through one carrier; for
+ * the courier, layout->exchanges of a member has what the numbers of exchanges stand for,
+ * and `servers` has where its slots lie. No dep_seconds are given.
+ *
+ *     courier  carries what the members of a company send
+ *     shares   true if two jobs may slow each other. It must be true if both use a link
+ *              that can saturate; that depends on nothing but the two members
+ *     open     makes a carrier without members. NULL: *err
+ *     take     `carrier` carries for a member from `time` on. What the member has on its
+ *              way in the carrier `from` moves over with what is left of it; `from` NULL:
+ *              the member has nothing on its way. No event of `from` is before `time`
+ *     close    frees a carrier; what is on its way in it still is lost
+ *
+ * Two lists of servers with equal net_geometry() must share alike: costs are remembered.
+ */
+struct sim_sharing {
+    const char *name;
+    const struct sim_courier *courier;
+    bool (*shares)(void *self, const struct sim_member *a, const struct sim_member *b);
+    void *(*open)(void *self, struct rec_error *err);
+    bool (*take)(void *carrier, const struct sim_member *member, void *from, double time,
+                 struct rec_error *err);
+    void (*close)(void *carrier);
+};
+
+/** What companies cost, as far as it is known. Starts as {0}; sim_company_forget(). */
+struct sim_company {
+    struct rec_map memo; /* members, geometry, phases -> index of the first in step[] */
+    struct rec_arena arena; /* of these keys */
+    struct sim_step *step;  /* per member of each company */
+    size_t nsteps, room, bytes;
+};
+
+enum { SIM_COMPANY_WINDOW = 10 };
+/** A mean step has settled if it differs from the last one by no more than this part. */
+#define SIM_COMPANY_SETTLED 1e-3
+/** The most steps of the slowest member that are simulated for a mean. */
+#define SIM_COMPANY_STEPS_MAX 641
+/** The most events that are simulated for a mean, by an estimate. */
+#define SIM_COMPANY_EVENTS_MAX 1e10
+/** A company whose members have at most so many steps left is simulated step by step. */
+#define SIM_COMPANY_EXACT 100
+
+/**
+ * The mean training step of each of n members that run together: step[n]. All layouts are
+ * in one pool that has a sharing. part[i], 0 to 1, is how much of a step member i has
+ * behind it at the beginning, as if it had run alone so far; NULL: all begin at once. The
+ * phases matter: of two equal jobs, one may always send while the other computes.
+ *
+ * All steps are simulated on one clock, until the slowest member has completed a window
+ * of at least SIM_COMPANY_WINDOW steps, and the mean step of no member differs from that
+ * of the window before by more than SIM_COMPANY_SETTLED. If one does, the next window is
+ * twice as long. The mean is that of the last window. Some jobs never settle: after
+ * SIM_COMPANY_STEPS_MAX steps the mean is that of all windows. Equal companies are
+ * simulated once. A company of one costs what sim_layout_cost() says, and a member whose
+ * step takes no time slows nobody.
+ *
+ * False: *err; REC_USAGE if steps are so unlike that more than SIM_COMPANY_EVENTS_MAX
+ * events are due.
+ */
+bool sim_company_cost(struct sim_company *company, const struct sim_member *member,
+                      const double *part, uint32_t n, struct sim_step *step,
+                      struct rec_error *err) REC_MUST_CHECK;
+/** Forgets all costs, and leaves {0}. */
+void sim_company_forget(struct sim_company *company);
 
 /* ---- replay (sim) -------------------------------------------------------- */
 
