@@ -306,8 +306,11 @@ struct sim_done {
     struct graph_job job;
     const struct graph *graph; /* what it runs */
     struct sim_layout *layout;
-    const struct sim_cost *cost;
-    double start, finish; /* seconds */
+    const struct sim_cost *cost; /* of a step: the mean of those that are over if the job
+                                    was in a company, else (and when it starts) alone */
+    double start, finish; /* seconds; finish INFINITY: not known, because the company is
+                             simulated step by step */
+    double waited;        /* for its servers, after its alloc record, seconds */
 };
 
 struct sim_replay;
@@ -316,7 +319,8 @@ struct sim_replay;
 struct sim_replay_sink {
     bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
     /* A job is not complete at the end of the simulated time. If it still waits, its
-     * layout is NULL, and its graph is the first alternative. */
+     * layout is NULL, and its graph is the one that was chosen, or the first
+     * alternative. */
     bool (*unfinished)(void *context, const struct sim_done *done, double time,
                        struct rec_error *err);
     /* A job starts, on these servers. */
@@ -333,6 +337,37 @@ void sim_replay_free(struct sim_replay *replay);
 /** Sets the limit of the pool of layouts, instead of SIM_LAYOUTS_MAX. An alloc record may
  * not name a layout that was forgotten, unless its records came again. */
 void sim_replay_keep(struct sim_replay *replay, size_t bytes);
+/**
+ * Lets jobs share links; to be called before the first record. `sharing` and `self` are
+ * borrowed. Running jobs that share links, two by two, are a company; whenever a job
+ * starts or ends, the companies that it touches are formed anew, after all ends and
+ * starts of that instant, and the ends of their members are reckoned anew. A company runs
+ * in one of two ways:
+ *
+ *     exact  if none of its members has more than `exact` steps left (SIM_COMPANY_EXACT;
+ *            INFINITY: always): all steps are simulated on one clock. A step that has
+ *            begun when the company changes goes on, with what it has on its way.
+ *     mean   else: all steps of a member take the mean of sim_company_cost(). When the
+ *            company changes, a member is so much of a step further as has passed of it,
+ *            and begins in the new company as if it had run that much alone.
+ *
+ * A job that shares no link runs as without a sharing, all steps alike: also one that is
+ * left alone, from the end of its step on. So with `exact` INFINITY nothing is estimated.
+ *
+ * How far `mean` is off: the time from start to finish of jobs that were slowed, in 400
+ * random plans of up to 7 jobs on two buses, against `exact` (test_company.c): with up to
+ * 300 steps a job, the median is 0.07 %, 9 of 10 are within 1 %, the worst is 15 %; with
+ * up to 1000 steps 0.03 %, 0.5 % and 7 %. The worst are jobs whose steps take equally
+ * long: which of them computes while the other sends is decided at the last change.
+ *
+ * An allocator upstream may have reckoned with times alone, and a job that is slowed
+ * holds its servers longer. A job waits for them, behind those that were given them
+ * before, and starts when all are free (`waited`). The rule "one job at a time on a
+ * server" is broken only by an alloc record that comes before the server would be free if
+ * the job on it ran alone from its own alloc record on: no plan may say that.
+ */
+void sim_replay_share(struct sim_replay *replay, const struct sim_sharing *sharing,
+                      void *self, double exact);
 /** Graphs must pass graph_check_times(), whose message gives this advice; borrowed. */
 void sim_replay_advise(struct sim_replay *replay, const char *advice);
 

@@ -3,6 +3,7 @@
  *
  *     together.c   steps of several jobs on one clock and one carrier
  *     company.c    the mean steps of a company, and what is remembered of them
+ *     companies.c  which running jobs are a company, and when each of them ends
  */
 #ifndef SIM_COMPANY_H
 #define SIM_COMPANY_H
@@ -63,5 +64,35 @@ double sim_together_next(const struct sim_together *together);
  * INFINITY. */
 bool sim_together_advance(struct sim_together *together, double until, bool each,
                           double *stopped, struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- running jobs ---------------------------------------------------------- */
+
+/* Told when it is reckoned anew when a job ends. INFINITY: it is not known yet. */
+typedef bool sim_reckoned(void *context, uint32_t job, double finish,
+                          struct rec_error *err);
+
+struct sim_companies;
+
+/** NULL: *err. `exact` as of sim_replay_share(). */
+struct sim_companies *sim_companies_new(const struct sim_layouts *pool, double exact,
+                                        sim_reckoned *reckoned, void *context,
+                                        struct rec_error *err) REC_MUST_CHECK;
+void sim_companies_free(struct sim_companies *companies);
+/** A job of `steps` steps starts. *alone is what a step costs it alone, more than 0
+ * seconds. */
+bool sim_companies_start(struct sim_companies *companies, const struct sim_member *member,
+                         const struct sim_step *alone, double steps, double time,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** A job ends, at the time that was reckoned. */
+void sim_companies_end(struct sim_companies *companies, uint32_t job, double time);
+/** True if the job was in a company; then sets *step to the mean of its steps so far. */
+bool sim_companies_step(struct sim_companies *companies, uint32_t job, double time,
+                        struct sim_step *step);
+/** The time of the next event, seconds. What follows from starts and ends happens just
+ * after their instant, so that all of them are known. */
+double sim_companies_next(struct sim_companies *companies);
+/** Lets events happen, none after `until`; stops when an end becomes known. */
+bool sim_companies_advance(struct sim_companies *companies, double until,
+                           struct rec_error *err) REC_MUST_CHECK;
 
 #endif

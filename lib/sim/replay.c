@@ -2,7 +2,8 @@
  * Replay: carries out what an allocator decided, and checks it against RAMP's rules. It
  * believes nothing that the stream says: a broken rule ends the simulation, whatever
  * program wrote the stream. Between records only ends of jobs happen, so they are the
- * only events.
+ * only events; and where jobs share links, what their companies simulate, and starts of
+ * jobs that had to wait for their servers.
  */
 #include "replay.h"
 
@@ -65,6 +66,15 @@ sim_replay_keep(struct sim_replay *r, size_t bytes)
 }
 
 void
+sim_replay_share(struct sim_replay *r, const struct sim_sharing *sharing, void *self,
+                 double exact)
+{
+    r->pool.sharing = sharing;
+    r->pool.shared = self;
+    r->exact = exact;
+}
+
+void
 sim_replay_advise(struct sim_replay *r, const char *advice)
 {
     r->stream.store.advice = advice;
@@ -75,11 +85,13 @@ sim_replay_free(struct sim_replay *r)
 {
     if (!r)
         return;
+    sim_companies_free(r->companies); /* they use layouts */
     for (size_t i = 0; i < r->nlayouts; i++)
         sim_layout_free(r->layout[i]);
     for (size_t i = 0; i < r->nlive; i++) {
         free(r->live[i].id);
         free(r->live[i].graphs);
+        free(r->live[i].claim);
     }
     net_free(r->net);
     graph_stream_free(&r->stream);
@@ -90,6 +102,8 @@ sim_replay_free(struct sim_replay *r)
     free(r->holder);
     free(r->free_at);
     free(r->servers);
+    free(r->taken);
+    free(r->due);
     free(r);
 }
 
@@ -176,6 +190,7 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
     const struct sim_layout *layout = r->live[index].layout;
     double time = r->live[index].start;
     char name[NET_NAME_MAX];
+    bool held;
 
     for (uint32_t i = 0; i < layout->where.nslots; i++) {
         uint32_t server = r->servers[i];
@@ -183,7 +198,8 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
         if (r->holder[server] == r->starts)
             return broken(reader, err, "the slots of a job are different servers",
                           "server %s is there twice", name);
-        if (r->holder[server] && r->free_at[server] > time)
+        held = r->companies ? sim_jobs_queue(r, index, i) : r->holder[server] > 0;
+        if (held && r->free_at[server] > time)
             return broken(
                 reader, err, "one job at a time on a server",
                 "job '%s' takes server %s at %.17g, but another job has it until %.17g",
@@ -211,7 +227,9 @@ take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct
     n = net_servers(r->net);
     r->holder = calloc(n, sizeof *r->holder);
     r->free_at = calloc(n, sizeof *r->free_at);
-    return (r->holder && r->free_at) || rec_fail_memory(err);
+    if (!r->holder || !r->free_at)
+        return rec_fail_memory(err);
+    return !r->pool.sharing || sim_jobs_share(r, err);
 }
 
 static bool
@@ -220,8 +238,8 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
 {
     uint32_t index = *said->tag;
     struct sim_layout *layout = r->layout[said->layout];
-    struct sim_done done;
     struct rec_error inner;
+    double alone;
     struct live *live;
 
     if (!pass_time(r, said->time, err))
@@ -234,8 +252,9 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     live->start = said->time;
     live->layout = layout;
     sim_layout_hold(layout);
-    r->starts++;
-    if (!check_servers(r, reader, index, err))
+    live->number = ++r->starts;
+    if ((r->companies && !sim_jobs_claim(r, index, err)) ||
+        !check_servers(r, reader, index, err))
         return false;
     if (!sim_layout_cost(layout, r->net, r->servers, &live->cost, &inner)) {
         *err = inner;
@@ -243,19 +262,16 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
                    ? rec_reader_fail(reader, err, "job '%s': %s", live->id, inner.text)
                    : false;
     }
-    live->finish = said->time + live->cost.step.seconds * live->job.steps;
-    if (!isfinite(live->finish))
+    alone = said->time + live->cost.step.seconds * live->job.steps;
+    if (!isfinite(alone))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);
     for (uint32_t i = 0; i < layout->where.nslots; i++)
-        r->free_at[r->servers[i]] = live->finish;
+        r->free_at[r->servers[i]] = alone;
     r->waiting--;
-    done = sim_jobs_describe(r, live);
-    if (r->sink.started &&
-        !r->sink.started(r->sink.context, &done, r->net, r->servers, err))
-        return false;
-    return event_queue_push(
-        &r->ends, (struct event_entry){live->finish, r->starts << 32 | index}, err);
+    return (live->claim && live->claim->awaits > 0) ||
+           sim_jobs_start(r, index, live->claim ? live->claim->server : r->servers,
+                          said->time, err);
 }
 
 static bool
@@ -309,8 +325,8 @@ model_take(void *self, struct event_clock *clock, const struct rec_reader *reade
 static double
 model_next(void *self)
 {
-    const struct sim_replay *r = self;
-    double next = r->ends.n ? r->ends.event[0].time : (double)INFINITY;
+    struct sim_replay *r = self;
+    double next = sim_jobs_next(r);
     return next <= r->until ? next : (double)INFINITY;
 }
 
@@ -321,8 +337,7 @@ model_advance(void *self, double time, struct rec_error *err)
 }
 
 /* The stream is over, and the jobs that finish in the simulated time have ended. All
- * others are unfinished: first the running jobs, in order of their finish, then the
- * waiting ones. */
+ * others are unfinished, first those that have started. */
 static bool
 model_end(void *self, double time, struct rec_error *err)
 {
@@ -331,11 +346,8 @@ model_end(void *self, double time, struct rec_error *err)
     if (!graph_stream_end(&r->stream, err) ||
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
-    while (r->ends.n) { /* beyond the simulated time */
-        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
-        if (!sim_jobs_leave(r, index, err))
-            return false;
-    }
+    if (!sim_jobs_leave_all(r, err))
+        return false;
     for (uint32_t i = 0; r->waiting && i < r->nlive; i++) {
         if (!r->live[i].id)
             continue;
