@@ -11,6 +11,13 @@
  * servers lie to each other. A layout (op -> slot) remembers its cost for each geometry:
  *
  *     graph --- layout (op -> slot) --- geometry (how slots lie to each other) --- cost
+ *
+ * Where jobs share links, those that do are a company. It has a courier of its own, and
+ * the steps of its members are simulated on one clock:
+ *
+ *     job --- layout on servers --+
+ *                                 +-- company --- mean step, or every step, of each
+ *     job --- layout on servers --+
  */
 #ifndef RAMPIPE_SIM_H
 #define RAMPIPE_SIM_H

@@ -333,6 +333,21 @@ test_bad_courier(void **state)
     seen.deaf = false;
 }
 
+/* Beyond 2^53 s the next second is no other number: steps cannot be simulated there. */
+static void
+test_too_late(void **state)
+{
+    struct heard heard;
+    struct rec_error err = {.text = ""};
+    (void)state;
+    assert_false(try_replay(CLUSTER LONG JOB("a", "long", "1e17", "2", "0-0-0,0-0-1")
+                                JOB("b", "long", "1e17", "2", "0-0-2,1-0-0"),
+                            &buses_sharing, INFINITY, INFINITY, &heard, &err));
+    assert_string_equal(err.text,
+                        "graph 'long': a step is too short to be simulated at 1e+17 s");
+    assert_int_equal(err.code, REC_DATA);
+}
+
 int
 main(void)
 {
@@ -341,7 +356,7 @@ main(void)
         cmocka_unit_test(test_line),         cmocka_unit_test(test_until),
         cmocka_unit_test(test_no_time),      cmocka_unit_test(test_phases),
         cmocka_unit_test(test_many_changes), cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_bad_courier),
+        cmocka_unit_test(test_bad_courier),  cmocka_unit_test(test_too_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
