@@ -43,12 +43,22 @@ COMPILE = $(CC) -Iinclude $(1) $(CPPFLAGS) $(CFLAGS) $(FIXED) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(LDFLAGS)
 LIBS := -pthread -lsqlite3 -lcsv -lyajl -lyaml -lglpk -lprotobuf-c -ldeflate -lz -lgsl -lgslcblas -lm
 LINKED = -Wl,--as-needed $(LIBS) $(LDLIBS)
+# Small libraries are linked into the tools, if they are there as static libraries: loading them would
+# take longer than the work on a small input. STATIC= links shared ones, as distributions want.
+STATIC ?= csv deflate gsl gslcblas protobuf-c yaml z
+STATIC_HERE := $(shell for l in $(STATIC); do \
+    case $$($(CC) -print-file-name=lib$$l.a) in (/*) echo $$l ;; esac; done)
+static = $(if $(filter $(STATIC_HERE:%=-l%),$(1)),$(1:-l%=-l:lib%.a),$(1))
+TOOL_LINKED = -Wl,--as-needed $(foreach l,$(LIBS),$(call static,$(l))) $(LDLIBS)
 
 # tools/NAME.ggo is a tool, and tools/NAME-MODE.ggo a mode of the tool NAME.
 GGO := $(foreach n,$(basename $(notdir $(wildcard tools/*.ggo))),\
     $(if $(findstring _,$(n))$(filter common,$(n)),,$(n)))
 MODES := $(foreach n,$(GGO),$(if $(filter $(addsuffix -%,$(filter-out $(n),$(GGO))),$(n)),$(n)))
 TOOLS := $(filter-out $(MODES),$(GGO))
+# Modes that are programs of their own, because they link libraries that take long to load. In the
+# tool, tools/NAME-MODE.exec.c stands in for the mode, and runs its program.
+APART := $(patsubst tools/%.exec.c,%,$(wildcard tools/*.exec.c))
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
 # lib/ROOM/NAME.proto describes messages of Protocol Buffers; NAME.pb-c.[ch] are made from it.
 PROTO := $(patsubst %.proto,%.pb-c,$(notdir $(wildcard lib/*/*.proto)))
@@ -56,7 +66,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO:%=$(BUILD)/proto/%.o) $(BUILD)/gg
 LIB := $(BUILD)/librampipe.a
 SONAME := librampipe.so.$(ABI)
 SHARED := $(BUILD)/librampipe.so.$(VERSION)
-BIN := $(TOOLS:%=$(BUILD)/bin/%)
+BIN := $(TOOLS:%=$(BUILD)/bin/%) $(APART:%=$(BUILD)/libexec/rampipe/%)
 
 # make V=1 shows the commands.
 V ?= 0
@@ -140,8 +150,14 @@ included = $(patsubst $(1)=%,tools/%.c,$(filter $(1)=%,$(INCLUDED)))
 objects = $(BUILD)/tools/$(1).o $(BUILD)/ggo/$(1).o \
     $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/$(1)_*.c $(call included,$(1))))
 modes = $(filter $(1)-%,$(MODES))
+whole = $(foreach n,$(1) $(call modes,$(1)),$(call objects,$(n)))
 .SECONDEXPANSION:
-$(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(call objects,$$m)) $(LIB)
+$(BUILD)/bin/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(if $$(filter $$m,$$(APART)),\
+    $(BUILD)/tools/$$m.exec.o,$$(call objects,$$m))) $(LIB)
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(LINK) $^ $(TOOL_LINKED) -o $@
+# The program of a mode is the tool with the mode itself in it.
+$(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(LINK) $^ $(LINKED) -o $@
 
@@ -267,6 +283,8 @@ exec_prefix = $(prefix)
 bindir = $(exec_prefix)/bin
 # The folder of the tools. If it is not on the PATH, rampipe finds them all the same.
 tooldir = $(bindir)
+# A tool looks for the programs of its modes in ../libexec/rampipe, beside its own folder.
+toolroot = $(shell dirname '$(tooldir)')
 libdir = $(exec_prefix)/lib
 includedir = $(prefix)/include
 datarootdir = $(prefix)/share
@@ -279,6 +297,7 @@ SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/models
 # uninstall removes the same files.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)
 PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
+    $(foreach m,$(APART),$(BUILD)/libexec/rampipe/$(m)=toolroot/libexec/rampipe/$(m)) \
     $(foreach p,$(PLOTS),scripts/$(p)=tooldir/$(PROGRAM_PREFIX)$(p)) \
     $(BUILD)/rampipe=bindir/rampipe $(BUILD)/man/rampipe.1=mandir/man1/rampipe.1 \
     $(foreach f,README.md $(wildcard docs/*.md scripts/recipes/*),$(f)=datadir/rampipe/$(f)) \
@@ -294,7 +313,7 @@ PLACES = $(foreach t,$(TOOLS),$(BUILD)/bin/$(t)=tooldir/$(PROGRAM_PREFIX)$(t)) \
     scripts/torch2graph=datadir/rampipe/scripts/torch2graph $(COMPLETION)=$(completions)rampipe \
     $(if $(PROGRAM_PREFIX),->$(PROGRAM_PREFIX)rampipe=datadir/bash-completion/completions/rampipe) \
     $(foreach t,$(TOOLS),->$(PROGRAM_PREFIX)rampipe=$(completions)$(t))
-place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' tooldir='$(tooldir)' libdir='$(libdir)' \
+place = INSTALL='$(INSTALL)' DESTDIR='$(DESTDIR)' bindir='$(bindir)' tooldir='$(tooldir)' toolroot='$(toolroot)' libdir='$(libdir)' \
     includedir='$(includedir)' datadir='$(datadir)' mandir='$(mandir)' scripts/place $(1) \
     $(foreach p,$(PLACES),'$(p)')
 

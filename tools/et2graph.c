@@ -3,17 +3,20 @@
 #include "ggo/et2graph.h"
 #include "main.h"
 
+#include "net_option.h"
 #include "rampipe/chakra.h"
 #include "rampipe/net_ramp.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct settings {
-    size_t server;
+    size_t sharing; /* enum chakra_server */
     uint64_t steps;
     struct net_ramp ramp; /* what the options say of it */
     bool shaped;          /* --shape gives its shape */
     struct net *net;      /* owned; NULL: none yet */
+    uint32_t *server;     /* of each slot; owned; NULL: slot i is on server i */
 };
 
 /* A file and its rank. */
@@ -21,6 +24,14 @@ struct source {
     const char *path;
     uint32_t rank;
 };
+
+/* True if an option of RAMP's network was given. */
+static bool
+asks_for_ramp(const struct et2graph_args *args)
+{
+    return args->shape_given || args->bandwidth_given || args->propagation_given ||
+           args->io_given;
+}
 
 static bool
 read_settings(struct cli *cli, const struct et2graph_args *args,
@@ -32,10 +43,12 @@ read_settings(struct cli *cli, const struct et2graph_args *args,
     *settings = (struct settings){.shaped = args->shape_given};
     ramp->net.memory = (double)INFINITY;
     if (args->no_job_given &&
-        (args->shape_given || args->bandwidth_given || args->propagation_given ||
-         args->io_given || args->steps_given))
+        (asks_for_ramp(args) || args->cluster_given || args->steps_given))
         return cli_usage(cli, "--no-job writes no cluster and no job");
-    if (!cli_choice(cli, "server", args->server_arg, servers, &settings->server) ||
+    if (args->cluster_given && asks_for_ramp(args))
+        return cli_usage(cli, "--cluster says all of the cluster: leave out --shape, "
+                              "--bandwidth, --propagation and --io");
+    if (!cli_choice(cli, "server", args->server_arg, servers, &settings->sharing) ||
         !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps) ||
         !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &ramp->bandwidth) ||
         !cli_seconds(cli, "propagation", args->propagation_arg, false,
@@ -121,9 +134,10 @@ choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
 
 /* ---- records ------------------------------------------------------------- */
 
-/* Checks the cluster. Without --shape it gets as many servers as the layout needs. */
+/* Makes a RAMP of the options. Without --shape it gets as many servers as the layout
+ * needs. */
 static bool
-fit_cluster(struct cli *cli, struct settings *settings, const struct graph_layout *layout)
+make_ramp(struct cli *cli, struct settings *settings, const struct graph_layout *layout)
 {
     struct net_ramp *ramp = &settings->ramp;
     struct rec_error wrong;
@@ -131,11 +145,58 @@ fit_cluster(struct cli *cli, struct settings *settings, const struct graph_layou
         ramp->shape[0] = ramp->shape[1] = 1;
         ramp->shape[2] = layout->nslots;
     }
-    if (!(settings->net = net_ramp_new(ramp, &wrong)))
-        return cli_usage(cli, "%s", wrong.text);
+    settings->net = net_ramp_new(ramp, &wrong);
+    return settings->net ||
+           rec_fail(&cli->err, wrong.code == REC_DATA ? REC_USAGE : wrong.code, "%s",
+                    wrong.text);
+}
+
+/* Takes the cluster that the files name, and the servers of the job there. *taken is
+ * false if they name none, or if the layout has other slots now. */
+static bool
+take_cluster(struct cli *cli, struct settings *settings,
+             const struct chakra_traces *traces, const struct graph_layout *layout,
+             bool *taken)
+{
+    size_t n;
+    const char *record = chakra_cluster(traces, &n);
+    *taken = record && n == layout->nslots;
+    if (!*taken)
+        return true;
+    settings->server = malloc(n * sizeof *settings->server);
+    if (!settings->server)
+        return rec_fail_memory(&cli->err);
+    if (!(settings->net = net_option_record(cli, "the cluster in the files", record)))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!net_parse_server(settings->net, rec_str(chakra_server(traces, i)),
+                              &settings->server[i], &cli->err))
+            return false;
+    return true;
+}
+
+/* Chooses the cluster: that of --cluster, that of the files, or a RAMP. *by_options: it
+ * is a RAMP, of which the options may say only a part. */
+static bool
+choose_cluster(struct cli *cli, const struct et2graph_args *args,
+               struct settings *settings, const struct chakra_traces *traces,
+               const struct graph_layout *layout, bool *by_options)
+{
+    bool taken = false;
+    *by_options = false;
+    if (args->cluster_given &&
+        !(settings->net = net_option(cli, "cluster", args->cluster_arg)))
+        return false;
+    if (!args->cluster_given && !asks_for_ramp(args) &&
+        !take_cluster(cli, settings, traces, layout, &taken))
+        return false;
+    *by_options = !args->cluster_given && !taken;
+    if (*by_options && !make_ramp(cli, settings, layout))
+        return false;
     if (net_servers(settings->net) < layout->nslots)
-        return cli_usage(cli, "--shape must have %u servers or more, got %u",
-                         layout->nslots, net_servers(settings->net));
+        return cli_usage(cli, "--%s must have %u servers or more, got %u",
+                         args->cluster_given ? "cluster" : "shape", layout->nslots,
+                         net_servers(settings->net));
     return true;
 }
 
@@ -155,7 +216,7 @@ write_all(struct cli *cli, const struct settings *settings, bool job,
         return false;
     if (job) {
         graph_begin_alloc(cli->writer, rec_str(graph->id), layout, 0);
-        net_servers_field(net, NULL, layout->nslots, cli->writer);
+        net_servers_field(net, settings->server, layout->nslots, cli->writer);
         rec_end(cli->writer);
     }
     return true;
@@ -235,14 +296,15 @@ convert(struct cli *cli, const struct et2graph_args *args, struct settings *sett
     struct graph graph = {0};
     struct graph_layout layout;
     struct chakra_counts counts;
-    bool ok = chakra_build(traces, name, (enum chakra_server)settings->server, &graph,
-                           &layout, &counts, &cli->err);
+    bool by_options,
+        ok = chakra_build(traces, name, (enum chakra_server)settings->sharing, &graph,
+                          &layout, &counts, &cli->err);
     if (ok) {
         warn_of(cli, &counts);
         cli_note(cli, "%s: %zu ops, %zu deps, %u servers", graph.id, graph.nops,
                  graph.ndeps, layout.nslots);
-        ok = fit_cluster(cli, settings, &layout);
-        if (ok && !args->no_job_given && communicates(&graph, &layout))
+        ok = choose_cluster(cli, args, settings, traces, &layout, &by_options);
+        if (ok && by_options && !args->no_job_given && communicates(&graph, &layout))
             warn_of_cluster(cli, args, &settings->ramp);
         ok = ok && write_all(cli, settings, !args->no_job_given, &graph, &layout);
     }
@@ -270,6 +332,7 @@ run(struct cli *cli, const struct et2graph_args *args)
     ok = ok && convert(cli, args, &settings, traces, name);
     chakra_traces_free(traces);
     net_free(settings.net);
+    free(settings.server);
     free(source);
     return ok;
 }

@@ -7,11 +7,15 @@
 
 #include "rampipe/chakra.h"
 
+#include <stdlib.h>
+
 struct exporting {
     struct cli *cli;
     const char *wanted; /* NULL: the only layout */
     struct graph_stream stream;
     struct graph_layout layout; /* id NULL: it has not come */
+    char *cluster;              /* its record; owned; NULL: none has come */
+    char *servers;              /* of the first job on the layout; owned; NULL: none */
 };
 
 static bool
@@ -31,6 +35,22 @@ take_layout(void *context, struct graph_layout *layout, struct rec_error *err)
     return true;
 }
 
+/* Keeps a copy of a text, unless there is one already. */
+static bool
+keep(struct exporting *e, char **kept, struct rec_str text)
+{
+    return *kept || (*kept = strndup(text.ptr, text.len)) ||
+           rec_fail_memory(&e->cli->err);
+}
+
+/* A job on the layout says on which servers its slots lie. */
+static bool
+take_servers(struct exporting *e, const struct rec *rec)
+{
+    return !e->layout.id || !rec_str_is(rec->field[3], e->layout.id) ||
+           keep(e, &e->servers, rec->field[5]);
+}
+
 static bool
 take(struct exporting *e, const struct rec *rec)
 {
@@ -38,7 +58,9 @@ take(struct exporting *e, const struct rec *rec)
     if (!graph_stream_take(&e->stream, e->cli->reader, rec, &said, &e->cli->err))
         return false;
     rec_put_line(e->cli->writer, rec->line);
-    return true;
+    if (rec->type == REC_CLUSTER)
+        return keep(e, &e->cluster, rec->line);
+    return rec->type != REC_ALLOC || take_servers(e, rec);
 }
 
 static bool
@@ -68,6 +90,8 @@ write_files(struct exporting *e, const char *prefix)
     path = malloc(room);
     plan = path ? chakra_plan_new(e->layout.graph, &e->layout, &e->cli->err) : NULL;
     ok = path ? plan != NULL : rec_fail_memory(&e->cli->err);
+    if (ok && e->cluster && e->servers)
+        ok = chakra_plan_cluster(plan, e->cluster, e->servers, &e->cli->err);
     for (uint32_t slot = 0; ok && slot < e->layout.nslots; slot++) {
         snprintf(path, room, "%s.%u.et", prefix, slot);
         ok = write_slot(e, plan, slot, path);
@@ -99,5 +123,7 @@ run(struct cli *cli, const struct graph2et_args *args)
     ok = ok && rec_writer_ok(cli->writer, &cli->err) && write_files(&e, args->prefix_arg);
     graph_layout_free(&e.layout);
     graph_stream_free(&e.stream);
+    free(e.cluster);
+    free(e.servers);
     return ok;
 }

@@ -51,6 +51,21 @@ read_file(struct cli *cli, const char *option, const char *path)
 }
 
 struct net *
+net_option_record(struct cli *cli, const char *name, const char *line)
+{
+    struct rec_reader *reader = rec_reader_open_text(name, rec_str(line), &cli->err);
+    struct net *net = NULL;
+    struct rec rec;
+    int status = reader ? rec_next(reader, &rec, &cli->err) : -1;
+    if (status > 0 && rec.type == REC_CLUSTER)
+        net = net_read(reader, &rec, &cli->err);
+    else if (status >= 0)
+        rec_fail(&cli->err, REC_DATA, "%s: it is no cluster record", name);
+    rec_reader_close(reader);
+    return net;
+}
+
+struct net *
 net_option(struct cli *cli, const char *option, const char *text)
 {
     char expanded[1000];

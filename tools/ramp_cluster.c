@@ -51,7 +51,8 @@ read_network(struct cli *cli, const struct ramp_cluster_options *options,
         return false;
     ramp.collective_rate = (enum net_collective_rate)rate;
     *net = net_ramp_new(&ramp, &wrong);
-    return *net || cli_usage(cli, "%s", wrong.text);
+    return *net || rec_fail(&cli->err, wrong.code == REC_DATA ? REC_USAGE : wrong.code,
+                            "%s", wrong.text);
 }
 
 bool

@@ -64,14 +64,14 @@ read_service(struct cli *cli, const struct runtasks_args *args, bool *cancel)
             cli,
             "with --listen, tasks come from clients, and results go to them: leave out "
             "FILE, --output, --partial and --progress");
-    return (*args->listen_arg && strlen(args->listen_arg) <= TASK_SOCKET_MAX) ||
+    return (*args->listen_arg && strlen(args->listen_arg) <= RUN_SOCKET_MAX) ||
            cli_usage(cli, "--listen: the path of a socket must have 1 to %d bytes",
-                     TASK_SOCKET_MAX);
+                     RUN_SOCKET_MAX);
 }
 
 static bool
 read_options(struct cli *cli, const struct runtasks_args *args,
-             struct task_run_options *options)
+             struct run_options *options)
 {
     uint64_t cores = count_processors();
     options->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -119,7 +119,7 @@ make_folder(struct cli *cli, const char *option, const char *path)
 /* ---- what the runner says ------------------------------------------------ */
 
 static void
-tell(void *context, const struct task_tally *t)
+tell(void *context, const struct run_tally *t)
 {
     char what[100];
     snprintf(what, sizeof what,
@@ -144,7 +144,7 @@ show(void *context, const char *bytes, size_t n)
 }
 
 static void
-note_tally(const struct cli *cli, const struct task_tally *tally)
+note_tally(const struct cli *cli, const struct run_tally *tally)
 {
     cli_note(cli, "%llu tasks: %llu done, %llu failed, %llu skipped, %llu done before",
              (unsigned long long)tally->known, (unsigned long long)tally->done,
@@ -155,12 +155,12 @@ note_tally(const struct cli *cli, const struct task_tally *tally)
 /* Clients are told how their tasks went: that one failed is not this program's
  * failure. */
 static bool
-serve(struct cli *cli, const struct task_run_options *options, const char *socket)
+serve(struct cli *cli, const struct run_options *options, const char *socket)
 {
-    struct task_service service = {.socket = socket, .provenance = cli->provenance};
-    struct task_tally tally;
+    struct run_service service = {.socket = socket, .provenance = cli->provenance};
+    struct run_tally tally;
     int signal_number;
-    if (!task_serve(options, &service, &tally, &signal_number, &cli->err))
+    if (!run_serve(options, &service, &tally, &signal_number, &cli->err))
         return false;
     if (signal_number)
         raise(signal_number);
@@ -169,15 +169,16 @@ serve(struct cli *cli, const struct task_run_options *options, const char *socke
 }
 
 static bool
-run_tasks(struct cli *cli, const struct task_run_options *options, const char *socket)
+run_here(struct cli *cli, const struct run_options *options, const char *socket)
 {
-    struct task_tally tally;
+    struct run_tally tally;
     int signal_number;
     if (socket)
         return serve(cli, options, socket);
     if (!cli_open_filter(cli))
         return false;
-    if (!task_run(options, cli->reader, cli->writer, &tally, &signal_number, &cli->err)) {
+    if (!run_tasks(options, cli->reader, cli->writer, &tally, &signal_number,
+                   &cli->err)) {
         size_t used = strlen(cli->err.text);
         if (tally.lost)
             snprintf(cli->err.text + used, sizeof cli->err.text - used,
@@ -194,14 +195,14 @@ run_tasks(struct cli *cli, const struct task_run_options *options, const char *s
 }
 
 static bool
-run_jobs(struct cli *cli, struct task_run_options *options, const char *socket)
+run_as_jobs(struct cli *cli, struct run_options *options, const char *socket)
 {
     char *program = slurm_program(cli);
     bool ok;
     options->runner = program;
     options->cores = UINT32_MAX;
     options->memory = INFINITY;
-    ok = program && run_tasks(cli, options, socket);
+    ok = program && run_here(cli, options, socket);
     free(program);
     return ok;
 }
@@ -209,7 +210,7 @@ run_jobs(struct cli *cli, struct task_run_options *options, const char *socket)
 static bool
 run(struct cli *cli, const struct runtasks_args *args)
 {
-    struct task_run_options options = {
+    struct run_options options = {
         .tell = tell, .warn = warn, .show = show, .context = cli};
     size_t engine;
     int status;
@@ -217,14 +218,14 @@ run(struct cli *cli, const struct runtasks_args *args)
         !read_options(cli, args, &options) ||
         !(args->listen_given
               ? make_folder(cli, args->resume_given ? "resume" : "log", options.log)
-              : !options.log || task_check_log(options.log, cli->output, cli->files,
-                                               cli->nfiles, &cli->err)) ||
+              : !options.log || run_check_log(options.log, cli->output, cli->files,
+                                              cli->nfiles, &cli->err)) ||
         !make_folder(cli, "logs", options.logs))
         return false;
     if (engine == LOCAL)
-        return run_tasks(cli, &options, args->listen_arg);
+        return run_here(cli, &options, args->listen_arg);
     if (engine == SLURM_JOBS)
-        return run_jobs(cli, &options, args->listen_arg);
+        return run_as_jobs(cli, &options, args->listen_arg);
     if (!slurm_run(cli, args, &options, &status))
         return false;
     if (status != REC_OK)

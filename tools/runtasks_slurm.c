@@ -61,11 +61,11 @@ list_options(const struct runtasks_args *args, bool tells, struct given list[])
 }
 
 static bool
-run_words(struct cli *cli, const struct task_slurm_options *slurm, char *words[],
+run_words(struct cli *cli, const struct run_slurm_options *slurm, char *words[],
           int *status)
 {
     int number;
-    if (!task_run_slurm(slurm, words, status, &number, &cli->err))
+    if (!run_in_slurm(slurm, words, status, &number, &cli->err))
         return false;
     if (number)
         raise(number);
@@ -74,18 +74,18 @@ run_words(struct cli *cli, const struct task_slurm_options *slurm, char *words[]
 
 bool
 slurm_run(struct cli *cli, const struct runtasks_args *args,
-          const struct task_run_options *options, int *status)
+          const struct run_options *options, int *status)
 {
     struct given list[32];
     /* the runner in the allocation sees no terminal: this program decides for it */
     bool tells = args->progress_given ||
                  (!args->listen_given && !args->quiet_given && isatty(STDERR_FILENO));
     size_t nlist = list_options(args, tells, list), n = 0;
-    struct task_slurm_options slurm = {.options = options->slurm,
-                                       .cores = args->jobs_given ? options->cores : 0,
-                                       .memory = args->memory_given ? options->memory : 0,
-                                       .input = cli->nfiles == 0 && !args->listen_given,
-                                       .live = tells};
+    struct run_slurm_options slurm = {.options = options->slurm,
+                                      .cores = args->jobs_given ? options->cores : 0,
+                                      .memory = args->memory_given ? options->memory : 0,
+                                      .input = cli->nfiles == 0 && !args->listen_given,
+                                      .live = tells};
     char **words = calloc(nlist + cli->nfiles + 3, sizeof *words);
     bool ok = words || rec_fail_memory(&cli->err);
 

@@ -3,7 +3,7 @@
 #define RAMPIPE_RUNTASKS_SLURM_H
 
 #include "rampipe/cli.h"
-#include "rampipe/task.h"
+#include "rampipe/run.h"
 
 /* The path of this program, owned by the caller. NULL: cli->err. */
 char *slurm_program(struct cli *cli);
@@ -12,6 +12,6 @@ struct runtasks_args;
 /* Runs this program in an allocation, with the same options and files. *status: the exit
  * status to end with. */
 bool slurm_run(struct cli *cli, const struct runtasks_args *args,
-               const struct task_run_options *options, int *status);
+               const struct run_options *options, int *status);
 
 #endif

@@ -5,9 +5,15 @@
 #include "graph_times.h"
 #include "rampipe/event.h"
 #include "rampipe/sim.h"
+#include "sim_done.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+struct sim {
+    struct cli *cli;
+    struct done_memo *memo;
+};
 
 /* What the observer needs to write a timeline of a job's first step. */
 struct timeline {
@@ -40,6 +46,7 @@ write_run(void *context, uint32_t op, double start, double end)
 {
     const struct timeline *t = context;
     const struct graph_op *which = &t->job->layout->where.graph->op[op];
+    const char *lane = graph_layout_lane_name(&t->job->layout->where, op);
     enum graph_pass pass = which->pass;
     rec_begin(t->writer, "run");
     rec_str_field(t->writer, t->job->job.id);
@@ -49,6 +56,8 @@ write_run(void *context, uint32_t op, double start, double end)
     rec_num_field(t->writer, t->job->start + end);
     if (pass != GRAPH_TASK)
         rec_text_key(t->writer, "pass", pass == GRAPH_FORWARD ? "forward" : "backward");
+    if (lane)
+        rec_text_key(t->writer, "lane", lane);
     pass_op_key(t->writer, which, "type");
     pass_op_key(t->writer, which, "label");
     rec_end(t->writer);
@@ -78,77 +87,34 @@ static bool
 write_timeline(void *context, const struct sim_done *done, const struct net *net,
                const uint32_t *servers, struct rec_error *err)
 {
-    struct cli *cli = context;
-    struct timeline timeline = {cli->writer, done, net, servers};
-    struct sim_observer observer = {write_run, write_send, &timeline};
+    const struct sim *sim = context;
+    struct timeline timeline = {sim->cli->writer, done, net, servers};
+    struct sim_observer observer = {
+        .run = write_run, .send = write_send, .context = &timeline};
     struct sim_cost again;
     return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
-}
-
-static double
-busy_share(const struct sim_done *done)
-{
-    const struct sim_step *step = &done->cost->step;
-    return step->seconds > 0 ? step->busy / (done->layout->where.nslots * step->seconds)
-                             : 0;
 }
 
 static bool
 write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
-    struct cli *cli = context;
-    struct rec_writer *w = cli->writer;
-    const struct sim_layout *layout = done->layout;
-    const struct sim_step *step = &done->cost->step;
-
-    (void)err;
-    rec_begin(w, "done");
-    rec_str_field(w, done->job.id);
-    rec_text_field(w, layout->where.graph->id);
-    rec_num_field(w, done->job.arrival);
-    rec_num_field(w, done->start);
-    rec_num_field(w, done->finish);
-    rec_text_key(w, "model", layout->where.graph->model);
-    graph_pass_key(layout->where.graph, "degree", w);
-    rec_num_key(w, "steps", done->job.steps);
-    rec_num_key(w, "step", step->seconds);
-    rec_num_key(w, "comm", step->comm);
-    rec_num_key(w, "comp", step->comp);
-    rec_uint_key(w, "servers", layout->where.nslots);
-    rec_num_key(w, "busy", busy_share(done));
-    rec_num_key(w, "sequential", step->sequential);
-    rec_uint_key(w, "flows", done->cost->traffic.flows);
-    rec_uint_key(w, "collectives", done->cost->traffic.collectives);
-    rec_num_key(w, "deadline", done->job.deadline);
-    rec_num_key(w, "memory", layout->memory_sum);
-    rec_num_key(w, "peak_memory", layout->memory);
-    rec_num_key(w, "op_memory", layout->op_memory);
-    rec_num_key(w, "dep_bytes", layout->dep_bytes);
-    rec_num_key(w, "flow_bytes", done->cost->traffic.flow_bytes);
-    graph_pass_key(layout->where.graph, "demand_memory", w);
-    graph_pass_key(layout->where.graph, "demand_bytes", w);
-    graph_pass_key(layout->where.graph, "batch", w);
-    graph_pass_key(layout->where.graph, "sequence", w);
-    if (!isnan(layout->flops))
-        rec_num_key(w, "flops", layout->flops);
-    graph_pass_key(layout->where.graph, "peak", w);
-    rec_end(w);
-    return true;
+    struct sim *sim = context;
+    return done_write(sim->memo, done, sim->cli->writer, err);
 }
 
 static bool
 write_unfinished(void *context, const struct sim_done *done, double time,
                  struct rec_error *err)
 {
-    struct cli *cli = context;
-    struct rec_writer *w = cli->writer;
+    const struct sim *sim = context;
+    struct rec_writer *w = sim->cli->writer;
 
     (void)err;
     graph_begin_block(w, &done->job, time, "unfinished", done->graph);
     if (done->layout) {
         rec_num_key(w, "start", done->start);
         rec_uint_key(w, "servers", done->layout->where.nslots);
-        rec_num_key(w, "busy", busy_share(done));
+        rec_num_key(w, "busy", done_busy_share(done));
     }
     rec_end(w);
     return true;
@@ -157,11 +123,12 @@ write_unfinished(void *context, const struct sim_done *done, double time,
 static bool
 run(struct cli *cli, const struct sim_args *args)
 {
+    struct sim sim = {cli, NULL};
     struct sim_replay_sink sink = {.done = write_done,
                                    .unfinished = write_unfinished,
                                    .started =
                                        args->timeline_given ? write_timeline : NULL,
-                                   .context = cli};
+                                   .context = &sim};
     struct sim_replay *replay = NULL;
     struct event_clock clock = {0};
     char advice[GRAPH_TIMES_MAX];
@@ -170,7 +137,7 @@ run(struct cli *cli, const struct sim_args *args)
     int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
-              cli_open_filter(cli) &&
+              cli_open_filter(cli) && (sim.memo = done_memo_new(&cli->err)) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
               event_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
@@ -188,5 +155,6 @@ run(struct cli *cli, const struct sim_args *args)
     ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
     event_clock_free(&clock);
     sim_replay_free(replay);
+    done_memo_free(sim.memo);
     return ok;
 }

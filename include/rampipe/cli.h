@@ -48,6 +48,15 @@ int cli_main(int argc, char **argv, const char *name, const struct cli_mode *mod
              int (*entry)(int argc, char **argv, const char *prefix));
 
 /**
+ * The main() of a mode that is a program of its own: runs that program in the place of
+ * this process, with the same arguments. `program` is its file, in ../libexec/rampipe
+ * beside the folder of the tool; `name` begins the message. `argv` is the mode's, so the
+ * word before it is the tool's name. Returns only if the program cannot be run: the exit
+ * status, after a message.
+ */
+int cli_run_apart(const char *program, const char *name, char **argv, const char *prefix);
+
+/**
  * Prints --help. Text is wrapped at 79 columns. An example is a line that starts with two
  * blanks; its other blanks are 0x1f (by scripts/make-options). If it is too long for one
  * line, it is printed one command a line, continued with a backslash. ^ before the name

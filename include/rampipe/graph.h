@@ -49,6 +49,15 @@ struct graph_dep {
     const char *extra;
 };
 
+/** Bytes that an op holds on its server from its end on (its keys hold= and release=),
+ * apart from its MEMORY. */
+struct graph_hold {
+    uint32_t op;
+    uint32_t release; /* the op at whose end they are released; GRAPH_NONE: at that of the
+                         step */
+    double bytes;
+};
+
 /** The parts of one op, in order of part; a whole op is a unit of one. */
 struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
@@ -67,12 +76,15 @@ struct graph {
     struct rec_map index; /* op id -> op */
     struct rec_arena arena;
     bool open;
+    bool holds; /* an op has hold= or release= */
     /* After graph_close(): */
     uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
     uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
     struct graph_unit *unit;   /* in order of the first part's appearance */
     uint32_t *member;          /* ops of the units */
     size_t nunits;
+    struct graph_hold *hold; /* in order of the ops that hold */
+    size_t nholds;
     double sequential; /* sum of compute over the ops, seconds */
     double memory;     /* sum of memory over the ops, bytes */
     double bytes;      /* sum over the deps */
@@ -101,7 +113,8 @@ bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
 /**
  * Closes the graph: resolves names and builds the indexes. REC_DATA: an op is named but
  * not defined, a dep is repeated, deps without sync deps have a cycle, parts of an op are
- * missing or differ, or twins do not fit.
+ * missing or differ, twins do not fit, or what an op holds is not a number of bytes or is
+ * released by no op.
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
@@ -235,7 +248,14 @@ void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
 
 /* ---- layouts ------------------------------------------------------------- */
 
-/** Where the ops of a graph go, and which of them goes first on its slot. */
+/** No order: the op is on a lane that runs by priority. */
+#define GRAPH_NO_ORDER UINT64_MAX
+
+/**
+ * Where the ops of a graph go, and which of them goes first on its slot. A slot has a
+ * lane without a name and those that its ops name. Lanes run beside each other, each one
+ * op at a time: by priority, or, if its ops have an order, strictly in that order.
+ */
 struct graph_layout {
     char *id;                  /* owned; "": no name yet */
     const struct graph *graph; /* borrowed, closed */
@@ -244,6 +264,12 @@ struct graph_layout {
     uint32_t *placed; /* per op: its turn, counted from 0 */
     double *priority; /* per op, higher first, NAN: none; NULL: no op has one */
     uint32_t nplaced; /* ops placed so far */
+    uint32_t *lane;   /* per op: its lane, GRAPH_NONE: without a name; NULL: all so */
+    uint64_t *order;  /* per op: ascending, GRAPH_NO_ORDER: none; NULL: no op has one */
+    const char **lane_name; /* of the lanes; in `names` */
+    size_t nnames, lane_room;
+    struct rec_map lanes; /* name -> lane */
+    struct rec_arena names;
 };
 
 /** Makes a layout in which no op is placed yet. The arrays are owned. */
@@ -259,11 +285,28 @@ void graph_layout_place(struct graph_layout *layout, uint32_t op, uint32_t slot)
 /** Gives an op a priority. */
 bool graph_layout_prefer(struct graph_layout *layout, uint32_t op, double priority,
                          struct rec_error *err) REC_MUST_CHECK;
-/** REC_DATA: an op is not placed; the message names it. */
+/** Puts an op on the lane of that name. */
+bool graph_layout_lane(struct graph_layout *layout, uint32_t op, struct rec_str name,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Gives an op its place in the order of its lane. */
+bool graph_layout_queue(struct graph_layout *layout, uint32_t op, uint64_t order,
+                        struct rec_error *err) REC_MUST_CHECK;
+/** The name of an op's lane; NULL: it has none. */
+const char *graph_layout_lane_name(const struct graph_layout *layout, uint32_t op);
+/** REC_DATA: an op is not placed, only some ops of a lane have an order, two have the
+ * same, or an op releases what one on another slot holds; the message names the ops. */
 bool graph_layout_check(const struct graph_layout *layout,
                         struct rec_error *err) REC_MUST_CHECK;
 /** Lists the ops in the order of their turns, order[nops]. All ops are placed. */
 void graph_layout_order(const struct graph_layout *layout, uint32_t *order);
+/** The memory of each slot, memory[nslots], bytes, without what ops hold: an op and its
+ * twin on one slot need the larger of their memories; a task needs its memory only while
+ * it runs, so a slot needs that of its largest task. All ops are placed. Returns the slot
+ * that needs most: of equals, the one whose ops come first. */
+uint32_t graph_layout_memory(const struct graph_layout *layout, double *memory);
+/** The same, and all that ops hold at once: what a slot needs at most, in whatever order
+ * the ops run. What it does need is found by simulating a step (rampipe/sim.h). */
+uint32_t graph_layout_memory_bound(const struct graph_layout *layout, double *memory);
 /** Writes the layout record, and place records in the order of turns. All ops are
  * placed. */
 bool graph_layout_write(const struct graph_layout *layout, struct rec_writer *writer,
@@ -272,6 +315,21 @@ bool graph_layout_write(const struct graph_layout *layout, struct rec_writer *wr
  * rec_end(). `time` is when it starts, seconds. */
 void graph_begin_alloc(struct rec_writer *writer, struct rec_str job,
                        const struct graph_layout *layout, double time);
+
+/** The lanes of a layout, numbered 0 to n-1 in order of slots. Owned. */
+struct graph_lanes {
+    uint32_t n;        /* 0: each slot has only the lane without a name, by priority */
+    uint32_t *lane;    /* per op */
+    uint32_t *turn;    /* per op: its place on a lane that has an order, counted from 0;
+                          GRAPH_NONE: the lane runs by priority */
+    uint32_t *slot;    /* per lane */
+    const char **name; /* per lane: NULL: it has none; views of the layout */
+};
+
+/** All ops of the layout are placed. REC_DATA as of graph_layout_check(). */
+bool graph_lanes_make(struct graph_lanes *lanes, const struct graph_layout *layout,
+                      struct rec_error *err) REC_MUST_CHECK;
+void graph_lanes_free(struct graph_lanes *lanes);
 
 /* ---- exchanges ----------------------------------------------------------- */
 
@@ -454,9 +512,10 @@ struct graph_split {
 
 /**
  * Builds *to as *from (closed, of whole ops) with every op u in parts[u] parts; closed.
- * Compute, memory, activation, param, and the keys flops= and moved= are divided evenly;
- * every part of u is joined to every part of v; the parts of a backward op are joined to
- * each other by sync deps.
+ * Compute, memory, activation, param, and the keys flops=, moved= and hold= are divided
+ * evenly; every part of u is joined to every part of v; the parts of a backward op are
+ * joined to each other by sync deps. What part i of an op holds is released by part i of
+ * another, so both must have equally many parts (REC_DATA).
  * Sizes: GRAPH_SIZES_REFERENCE is the published rule, in which the op that is split
  * later decides; GRAPH_SIZES_GRADIENT lets a forward dep carry its source's activation,
  * a backward dep the gradient of the same size, each divided among the pairs of parts,

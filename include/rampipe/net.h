@@ -22,6 +22,8 @@ struct net;
 /** Room for a description of a cluster, with its NUL. */
 #define NET_TEXT_MAX 80
 
+/** True if there is a kind of cluster of this name. */
+bool net_is_kind(struct rec_str name);
 /** Reads a cluster record of any kind, and checks it. NULL: *err. The caller owns it. */
 struct net *net_read(const struct rec_reader *reader, const struct rec *rec,
                      struct rec_error *err) REC_MUST_CHECK;

@@ -83,6 +83,12 @@ REC_ROW(OP, GRAPH, "op",
     REC_KEY("class", TEXT,
           "kind of its work, on which the efficiency of a device depends: matmul, "
           "convolution, memory, ...")
+    REC_KEY("hold", AMOUNT,
+          "bytes that its server holds from its end on, in addition to MEMORY; partition "
+          "divides them")
+    REC_KEY("release", ID,
+          "the op on the same server at whose end these bytes are released; without it, "
+          "at the end of the step")
     REC_KEY("gemm", PRODUCT,
           "the matrix products that the op computes: BATCH products of an M x K by a K x "
           "N matrix. A part of an op has the value of the whole op. BATCH, or M where "
@@ -218,13 +224,21 @@ REC_ROW(LAYOUT, ALONE, "layout",
 )
 
 REC_ROW(PLACE, LAYOUT, "place",
-    "One op of a layout. Among equal ops of one server, the one placed later runs first.",
+    "One op of a layout. Among equal ops of one server, the one placed later runs first. "
+    "The lanes of a server run beside each other. On a lane either all ops have order=, "
+    "or none has; those that have it are never preempted.",
     "place\tL1\t2a\t0",
     REC_FIELD("LAYOUT", ID, "its layout")
     REC_FIELD("OP", ID, "the op")
     REC_FIELD("SLOT", COUNT, "where it goes, 0 to SLOTS-1"),
     REC_KEY("priority", NUMBER,
-          "higher runs first on its server; without it the shortest op runs first"))
+          "higher runs first on its lane; without it the shortest op runs first")
+    REC_KEY("lane", ID,
+          "the lane of the server on which it runs, as compute or send; without it, the "
+          "lane that has no name")
+    REC_KEY("order", COUNT,
+          "its lane runs strictly in ascending order: it waits for its next op, also if "
+          "later ones are ready; different for each op of a lane"))
 
 REC_ROW(ALLOC, ALONE, "alloc",
     "A job starts: GRAPH, laid out as LAYOUT, on these servers.",
@@ -368,7 +382,8 @@ REC_ROW(DONE, ALONE, "done",
           "ops, in which an op and its twin on one server count once, and of the tasks "
           "on a server only the largest")
     REC_KEY("peak_memory", AMOUNT,
-          "memory that it holds on the server on which it holds most, bytes")
+          "memory that it holds on the server on which it holds most, bytes; if ops have "
+          "hold=, at the instant of the step at which that is most")
     REC_KEY("op_memory", AMOUNT,
           "sum of MEMORY over all its ops, forward and backward, bytes: the published "
           "compute throughput counts these bytes, of which a server holds fewer")
@@ -393,6 +408,7 @@ REC_ROW(RUN, ALONE, "run",
     REC_FIELD("START", AMOUNT, "seconds")
     REC_FIELD("END", LATER, "seconds"),
     REC_KEY("pass", PASS, "that of the op; none of a task")
+    REC_KEY("lane", ID, "the lane of the server on which it ran, if that has a name")
     REC_KEY("type", TEXT, "that of the op, if it has one")
     REC_KEY("label", TEXT, "that of the op, if it has one"))
 

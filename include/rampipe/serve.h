@@ -79,12 +79,15 @@ struct serve_config {
     struct serve_place place;
 };
 
+struct serve_station_kind;
+
 struct serve_stage {
     const char *name;
     uint32_t model; /* index of its name; REC_NONE: none */
     struct serve_config config;
     struct serve_place place;
     /* once sealed: */
+    const struct serve_station_kind *kind; /* what its station does; NULL: no model */
     uint32_t rank;               /* the stage's index in `order` of the pipeline */
     uint32_t first_edge, nedges; /* the edges that leave it: their range in `out` */
     uint32_t parents;            /* number of edges that lead to it */
@@ -171,8 +174,6 @@ void serve_pipeline_free(struct serve_pipeline *pipeline);
 uint32_t serve_profile_find(const struct serve_pipeline *pipeline, uint32_t model,
                             uint32_t hardware);
 
-/** The largest batch of a profile. */
-uint64_t serve_largest(const struct serve_profile *profile);
 /**
  * The time of a batch of n queries, seconds; n is from 1 to the largest batch. Let y(n)
  * be piecewise linear through 1/throughput of the profile's points. BATCH: n y(n); QUERY:
@@ -184,23 +185,12 @@ double serve_seconds(const struct serve_profile *profile, enum serve_service ser
 double serve_throughput(const struct serve_profile *profile, enum serve_service service,
                         uint64_t n);
 
-struct serve_change;
-/** Reads a config record with time=, for a sealed pipeline. Only REPLICAS and BATCH may
- * differ from the stage's first config. */
-bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
-                       const struct rec *rec, struct serve_change *change,
-                       struct rec_error *err) REC_MUST_CHECK;
-
 /** Checks that queries and changes are in order of time, and ids new. Starts as {0}. */
 struct serve_order {
     bool begun;
     double last; /* time of the last query or change, seconds */
     struct rec_ids ids;
 };
-
-/** A query or change is at `time` (seconds). False: *err, time runs backwards. */
-bool serve_order_time(struct serve_order *order, const struct rec_reader *reader,
-                      double time, struct rec_error *err) REC_MUST_CHECK;
 
 /** Reads a query record. False: *err, as time runs backwards or the id is not new. The
  * caller frees order->ids with rec_ids_free(). */
@@ -330,7 +320,8 @@ bool serve_sim_change(struct serve_sim *sim, const struct serve_change *change,
                       struct rec_error *err) REC_MUST_CHECK;
 /** The time of the next event, seconds; INFINITY: there is none. */
 double serve_sim_next(const struct serve_sim *sim);
-/** Lets all events up to and at `time` happen. */
+/** Lets all events up to and at `time` happen. REC_BUG: `time` is INFINITY, and not all
+ * queries have left the pipeline. */
 bool serve_sim_advance(struct serve_sim *sim, double time,
                        struct rec_error *err) REC_MUST_CHECK;
 /** The time of the first query, and that of the last event, seconds; NAN: no query
@@ -345,73 +336,18 @@ uint64_t serve_sim_events(const struct serve_sim *sim);
 /* ---- the tuner ----------------------------------------------------------- */
 
 /**
- * SERVE_DAMPED, our own rule. At a constant rate the published rule orders replicas
- * whenever a window holds more queries than it held in the sample, and gives them back 15
- * s later. The damped rule estimates the rate that explains the arrivals, and follows
- * that.
+ * A tuner changes the replicas and the batch of stages while queries are served, as the
+ * queries come. It knows the envelope of the sample, and what each stage was planned for.
  *
- * Noise. For a window of w seconds the envelope has E queries at the planned rate r0,
- * queries/s (E is resampled=, of a sequence 20 times as long as the sample, or else
- * QUERIES). Let spread = 1.25 (E - r0 w); the factor leaves room for sequences that are
- * longer still. At the rate r at most r w + spread sqrt(r / r0) queries should arrive,
- * since counts of equally irregular traffic vary as the root of their mean.
+ * SERVE_PUBLISHED: the tuner of InferLine (section 5), with two additions of ours
+ * (published.c). It orders replicas whenever a window holds more queries than it held in
+ * the sample, and gives them back `quiet` seconds later. So at a constant rate it orders
+ * and gives back replicas again and again.
  *
- * Up. Replicas are provided for a rate, at first r0. Rates go in steps, factors of
- * SERVE_STEP. The rule orders replicas when a window holds more queries than a rate half
- * a step above the provided one explains. (Here the true r0 may be as high as carried= of
- * the planned record, as the sample may have shown too low a rate.) The new rate is
- * estimated from the window with half of the spread, and replicas are provided for the
- * next step above it; each stage then gets the setting of the rung another step above,
- * since the rate may rise while replicas start. New replicas work `activation` seconds
- * later. From an estimate of the queries that wait, and of those that come until then,
- * the rule adds replicas to serve them within 5 s; until then the stage uses its batch of
- * most throughput.
- *
- * Down. `quiet` seconds after the last change, and then every 5 s, the rate is taken as
- * the higher of two: that of the last 10 s, and that of the last 30 s with half of the
- * spread on top. If this is below the provided rate by half a step, and does not rise,
- * each stage gets the setting of the rung one step above it. Below r0 there are no rungs:
- * with a = load / mu replicas busy at r0, the stage gets a r / r0 + (k0 - a) sqrt(r / r0)
- * replicas (square-root staffing: Halfin and Whitt, Operations Research 29, 1981). The
- * steps, times and factors were chosen on the image driver, seeds 13 and 14, with a look
- * at seed 11.
- *
- * SERVE_PUBLISHED:
- *
- * The tuner of InferLine changes the replicas of stages while queries are served. It
- * knows what each stage was planned for: its arrivals `load`, queries/s; its replicas k0;
- * and the throughput mu = serve_throughput() of one of them. So it knows the stage's
- * share of the queries, s = load / rate, and its utilisation, rho = load / (k0 mu). Here
- * `rate` is that of the planned record, or else the highest load of all stages.
- *
- * Up. At every arrival, at time t: for each window of the envelope, n is the number of
- * arrivals in (t - seconds, t]. Of the windows with n > QUERIES, r is the highest n /
- * seconds. A stage needs
- *
- *     k = ceil(r s / (mu rho)) = ceil(k0 r / rate)
- *
- * replicas. Those that it does not have and has not ordered yet are ordered. They work
- * `activation` seconds later, but never at t itself.
- *
- * Down. `quiet` seconds after the first query, and after the last change (for ordered
- * replicas: after they began to work), then every 5 s while nothing changes: r is the
- * highest n / 5 of the six windows of 5 s that end now and 5, 10, ..., 25 s ago. A stage
- * needs
- *
- *     k = ceil(r s / (mu rho_max)), rho_max = max over stages of rho,
- *
- * replicas, but at least 1, and at least what the envelope calls for now. The others go
- * at once. If a query comes at the same instant, this happens before it.
- *
- * Back. Replicas were removed for a rate r. When more than 5 r queries arrive in (t - 5,
- * t], the formula for going down is used with the new rate, for up to k0 replicas, and
- * those that are missing are ordered as above. (The envelope alone would not call for
- * replicas that were planned and then removed.)
+ * SERVE_DAMPED: our own rule (damped.c). It estimates the rate that explains the
+ * arrivals, and follows that in steps, with the settings of the planned rungs.
  *
  * The tuner remembers the arrivals of the widest window, at least of 30 s: 8 bytes each.
- *
- * Source: InferLine, section 5. Ours are "at least what the envelope calls for", and
- * Back.
  */
 enum serve_rule { SERVE_DAMPED, SERVE_PUBLISHED };
 
@@ -591,11 +527,6 @@ struct serve_attained {
     double carried; /* the rate that replicas carry, queries/s; 0: not known */
 };
 
-/** Fills *attained from n > 0 queries in the order in which they came; late[i] is 1 if
- * query i is late. Late queries come in bursts, so the means of 20 batches of queries
- * tell how many independent queries the sample is worth; the interval is Wilson's for
- * that number. */
-void serve_attain(const unsigned char *late, size_t n, struct serve_attained *attained);
 /**
  * Adds replicas to a plan, each where it helps most for its price, until the lower end of
  * its interval in a trial is at least the objective's percentile, or no query of the
@@ -628,8 +559,6 @@ void serve_plan_free(struct serve_plan *plan);
 uint64_t serve_planner_simulations(const struct serve_planner *planner);
 /** The mean rate of the sample's arrivals, queries/s; NAN if all queries come at once. */
 double serve_planner_rate(const struct serve_planner *planner);
-/** The mean rate of arrivals at a stage, queries/s. */
-double serve_planner_load(const struct serve_planner *planner, uint32_t stage);
 /** The time that the longest way through the planned pipeline takes a query that is alone
  * in every batch and never waits, seconds. */
 double serve_plan_seconds(const struct serve_planner *planner,

@@ -1,10 +1,16 @@
 /*
  * rampipe/sim.h - simulation of jobs: one training step, layouts, replay.
  *
- * The model of sim_step(): each server runs one op at a time, the ready op of highest
- * priority, which preempts others. Each dep leaves at the end of its source, and a
- * courier says when it arrives. An op is ready when the deps of all its parents have
- * arrived. The step ends when all ops and all deps are done, sync deps included.
+ * The model of sim_step(): a server has a lane or several, which run beside each other.
+ * Each lane runs one op at a time: the ready op of highest priority, which preempts
+ * others; or strictly in an order that is given, and then it waits for its next op, also
+ * if later ones are ready. Each dep leaves at the end of its source, and a courier says
+ * when it arrives. An op is ready when the deps of all its parents have arrived. The step
+ * ends when all ops and all deps are done, sync deps included.
+ *
+ * Memory: what an op holds (struct graph_hold) is held from its end to that of the op
+ * that releases it, or of the step. What is released and what is held at one instant is
+ * counted together: the peak is one of bytes that are held for some time.
  *
  * In RAMP the jobs do not contend once they are placed. So the cost of a training step
  * depends only on the graph, on which ops share a server, and on the geometry: how the
@@ -81,14 +87,29 @@ struct sim_placed {
     const struct sim_courier *courier;
     void *carrier;   /* the courier's data, borrowed */
     uint32_t member; /* the number of this step among those that share the courier */
+    /* Lanes. Without them (NULL) each server has one, which runs by priority. */
+    const uint32_t *lane; /* per op: 0 to nlanes-1; all ops of a lane are on one server;
+                             NULL: lane i is server i */
+    uint32_t nlanes;
+    const uint32_t *turn; /* per op: its place in the order of its lane, from 0;
+                             GRAPH_NONE: the lane runs by priority; NULL: all do */
+    /* Memory, if ops hold bytes: */
+    const double *memory; /* per server: bytes that it needs throughout; NULL: 0 */
+    double *peak;         /* filled, per server: most bytes at an instant; or NULL */
+    /* For messages. NULL: a lane has no name, a server its number. */
+    const char *const *lane_name; /* per lane */
+    void (*name_server)(const void *names, uint32_t server, char name[NET_NAME_MAX]);
+    const void *names;
 };
 
 /** Called for each time that an op has run without a break, and for each flow, with its
  * times (seconds); for timelines. Without a courier, flows are told of when they leave,
- * with one when they arrive. Either function may be NULL. */
+ * with one when they arrive; and for each instant at which what the ops on a server hold
+ * has changed, with the bytes that they hold then. Any function may be NULL. */
 struct sim_observer {
     void (*run)(void *context, uint32_t op, double start, double end);
     void (*send)(void *context, uint32_t dep, double start, double end);
+    void (*hold)(void *context, uint32_t server, double time, double bytes);
     void *context;
 };
 
@@ -96,15 +117,20 @@ struct sim_step {
     double seconds;    /* length of the step */
     double comm;       /* time with at least one flow on its way, seconds */
     double comp;       /* time with at least one op running, seconds */
-    double busy;       /* time that servers run ops, server-seconds */
+    double busy;       /* time that servers run ops on any lane, server-seconds */
     double sequential; /* sum of the ops' compute, seconds */
     uint32_t used;     /* servers with at least one op */
     uint64_t events;   /* ops and deps completed */
+    /* If ops hold bytes: */
+    double peak_memory;   /* most bytes on a server, with what it needs throughout */
+    uint32_t peak_server; /* that server */
+    uint32_t peak_op;     /* the op at whose end that was; GRAPH_NONE: at no op's */
 };
 
 /**
  * Simulates one step from time 0. `observer` may be NULL. False: out of memory; times
- * that are not finite; or a deadlock, whose cycle of ops *err names.
+ * that are not finite; a deadlock, whose cycle of ops or of lanes *err names; or an op
+ * that ends before the one whose bytes it releases.
  */
 bool sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
               struct sim_step *step, struct rec_error *err) REC_MUST_CHECK;
@@ -151,10 +177,16 @@ struct sim_cost {
 
 /** A layout that can be simulated, and what that cost so far. */
 struct sim_layout {
-    struct graph_layout where;   /* of all ops */
-    double memory;               /* of the slot that holds most, bytes */
-    uint32_t full_slot;          /* that slot */
-    double memory_sum;           /* of all slots, bytes */
+    struct graph_layout where; /* of all ops */
+    double memory;             /* of the slot that needs most throughout, bytes */
+    uint32_t full_slot;        /* that slot */
+    double memory_sum;         /* of all slots, bytes */
+    /* With all that ops hold at once: what a step needs at most, on which slot. What it
+       does need is its peak_memory. Without holds it is `memory`. */
+    double memory_bound;
+    uint32_t bound_slot;
+    double *slot_memory;         /* per slot, bytes; NULL: the ops hold nothing */
+    struct graph_lanes lanes;    /* of the slots */
     double op_memory, dep_bytes; /* sums over the ops and the deps of the graph, bytes */
     double flops;                /* of a replay: graph_model_flops(); else 0 */
     struct graph_exchanges exchanges; /* found when a cost is first asked for */
@@ -188,14 +220,16 @@ struct sim_layouts {
     void *shared;
 };
 
-/** Takes over *where, also when it fails, and sums the memory of each slot. An op and its
- * twin on one slot need the larger of their memories; a task needs its memory only while
- * it runs, so a slot needs that of its largest task. NULL: *err, REC_DATA if an op is not
- * placed. */
+/** Takes over *where, also when it fails, and sums the memory of each slot
+ * (graph_layout_memory()). NULL: *err, REC_DATA as of graph_layout_check(). */
 struct sim_layout *sim_layout_new(struct graph_layout *where,
                                   struct rec_error *err) REC_MUST_CHECK;
 /** `layout` may be NULL. It leaves its pool, if it is in one. */
 void sim_layout_free(struct sim_layout *layout);
+/** The most bytes that the layout needs on a server while a step of that cost runs; *slot
+ * is its slot. */
+double sim_layout_peak(const struct sim_layout *layout, const struct sim_cost *cost,
+                       uint32_t *slot);
 /** The cost with slot i on server servers[i] if nobody else sends; simulated once per
  * geometry. In a pool with a sharing the job's own exchanges share the links. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net *net,

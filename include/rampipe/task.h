@@ -33,7 +33,7 @@ struct task_names {
     size_t n, room;
 };
 
-/** The number of retries of a task that gives none: the caller of task_run() says it. */
+/** The number of retries of a task that gives none: the caller of run_tasks() says it. */
 #define TASK_NOT_GIVEN UINT64_MAX
 
 /** A task, as its record describes it. Starts as {0}. It owns all that it points to,
@@ -85,11 +85,26 @@ void task_check_free(struct task_check *check);
  */
 bool task_normalise(char *text, struct rec_str name) REC_MUST_CHECK;
 
+/** Do two normalised names overlap: are they the same object, or is one a folder (dir/)
+ * and the other below it? */
+bool task_overlap(const char *a, const char *b);
+
+/** The ID in @ID.stdout, @ID.stderr or @ID.result, as a part of `name`; *kind: the part
+ * behind the dot. {NULL}: it is another name. */
+struct rec_str task_output(const char *name, const char **kind);
+
 /** Cuts the next word of a command from `rest` and writes it, without its quotes and with
  * a NUL, into `word`, which must have room for the bytes of `rest` and 1 more. Words are
  * those of a shell: blanks divide, '...', "..." and \ quote; nothing is expanded. Returns
  * 1 for a word, 0 at the end, -1 if a quote is not closed. */
 int task_word(struct rec_str *rest, char *word) REC_MUST_CHECK;
+
+/** Are all escapes of a text valid? An escape is %XX, as %2C for a comma. False: a % does
+ * not begin an escape, or begins that of a NUL. */
+bool task_is_escaped(struct rec_str text) REC_MUST_CHECK;
+/** Writes a text with valid escapes without them; `to` must have room for the text
+ * and a NUL. Returns the address behind the NUL. */
+char *task_unescape(char *to, struct rec_str text);
 
 /* ---- task files ---------------------------------------------------------- */
 
@@ -147,7 +162,7 @@ struct task_costs {
     struct rec_arena arena;
 };
 
-/** Reads the log or the output of runs of task_run(). For each task, the last attempt
+/** Reads the log or the output of runs of run_tasks(). For each task, the last attempt
  * that did not fail counts. A log may be cut (struct rec_reader_options: log). */
 bool task_costs_read(struct task_costs *costs, struct rec_reader *reader,
                      struct rec_error *err) REC_MUST_CHECK;
@@ -303,113 +318,6 @@ bool task_list_end(struct task_list *list, struct rec_error *err) REC_MUST_CHECK
 const struct task_late *task_list_late(const struct task_list *list);
 /** The number of tasks so far. */
 uint64_t task_list_count(const struct task_list *list);
-
-/* ---- running ------------------------------------------------------------- */
-
-/** Counts of the tasks of a run. */
-struct task_tally {
-    uint64_t known;  /* tasks read so far */
-    uint64_t before; /* of these, tasks that an earlier run had finished */
-    uint64_t running, done, failed, skipped;
-    bool open; /* the input has not ended: `known` may still grow */
-    bool lost; /* the run was refused because an input is lost: see `again` below */
-};
-
-/** How tasks are run. All texts are borrowed. */
-struct task_run_options {
-    uint32_t cores;   /* shared by all tasks */
-    double memory;    /* shared by all tasks, bytes */
-    uint64_t retries; /* for tasks that give no number of their own */
-    double backoff;   /* seconds before the first retry; doubles with each retry */
-    double grace;     /* seconds from SIGTERM to SIGKILL */
-    bool fail_fast;   /* start no more tasks after a failure */
-    bool brief;       /* write records of failures only */
-    const char *logs; /* folder for ID.stdout and ID.stderr; NULL: output is shown if a
-                       * task fails */
-    const char *log;  /* file to append attempts to; NULL: none */
-    bool resume;      /* do not run tasks again that `log` says have finished */
-    bool again;       /* resume: if a task has changed an input that no task makes anew,
-                       * use it as it is instead of refusing the run */
-    bool content;     /* compare files by checksum instead of time of change */
-    bool unchecked;   /* a task may succeed without making the files that it writes */
-    bool durable;     /* sync the files of a task to the disk before it counts as done */
-    bool silent;      /* report failures in the records only, not by `warn` and `show` */
-    bool cancel;      /* service: cancel the tasks of a client that goes away */
-    /* The program that runs one task inside a job of Slurm, with the options of runtasks;
-     * each task is such a job, with the cores and memory of the task. NULL: tasks are
-     * processes of this machine. Cannot be combined with `resume`. */
-    const char *runner;
-    const char *slurm; /* options for sbatch, quoted as in a shell */
-    void (*tell)(void *context, const struct task_tally *tally); /* progress */
-    void (*warn)(void *context, const char *text);               /* one line */
-    void (*show)(void *context, const char *bytes,
-                 size_t n); /* output of a failed task */
-    void *context;
-};
-
-/**
- * Runs the tasks of a stream while it is read, each task in a process group of its own. A
- * task is ready when all tasks that it waits for have ended. Ready tasks start as cores
- * and memory allow, the one with the longest path behind it first (the sum of costs, 1 s
- * for a task without one), the earlier one of two equals. Attempt, done and block records
- * go to `writer`, and so does every record that is neither a task nor a fence. False:
- * input, output or log failed (*err); no task is running then. *signal: the number of the
- * signal that ended the run, by which the caller should end, too; 0: none. The log is a
- * stream without header; it gets a task record when an attempt begins and an attempt
- * record when it ends.
- */
-bool task_run(const struct task_run_options *options, struct rec_reader *reader,
-              struct rec_writer *writer, struct task_tally *tally, int *signal,
-              struct rec_error *err) REC_MUST_CHECK;
-
-/** A service that runs the tasks of several clients. Texts are borrowed. */
-struct task_service {
-    const char *socket;     /* path of its Unix socket */
-    const char *provenance; /* the service's own provenance line in its answers */
-};
-
-/** The longest path of a Unix socket, bytes (sun_path of sockaddr_un without its NUL). */
-enum { TASK_SOCKET_MAX = 107 };
-
-/**
- * Runs tasks for all clients that connect to a socket: the stream of each client as by
- * task_run(), with its results on the same connection. Clients share cores, memory and
- * workers, and nothing else. Among the clients with a ready task that fits, the next is
- * the one whose last task was started longest ago. `log` and `logs` of the options are
- * folders, with NAME.log and NAME/ for each client; `tell` is not called. Returns when at
- * least one client has come and all have gone; *tally is the sum over all clients. False:
- * the socket cannot be opened, or a client could neither be served nor be sent an error
- * (*err). *signal: as for task_run(); the connections are closed then.
- */
-bool task_serve(const struct task_run_options *options,
-                const struct task_service *service, struct task_tally *tally, int *signal,
-                struct rec_error *err) REC_MUST_CHECK;
-
-/** Checks that the log is neither one of the n inputs (n = 0, or "-": standard input) nor
- * the output (NULL: standard output), even under another name. REC_USAGE: it is. No file
- * is opened. */
-bool task_check_log(const char *log, const char *output, const char *const *inputs,
-                    size_t n, struct rec_error *err) REC_MUST_CHECK;
-
-/** The allocation to ask Slurm for. */
-struct task_slurm_options {
-    const char *options; /* further words for srun, quoted as in a shell */
-    uint32_t cores;      /* 0: a whole node */
-    double memory;       /* bytes; 0: Slurm's default */
-    bool input;          /* the runner reads standard input */
-    bool live;           /* show output at once, without waiting for the end of a line */
-};
-
-/**
- * Runs a command, the runner (words, ended by NULL), in a new allocation of Slurm. The
- * runner has the standard input and error of this process; its output is copied to
- * standard output. *status is its exit status; it is 4 if srun failed and has said why. A
- * signal to this process ends the runner as in task_run() and is *signal; SIGPIPE, if
- * nobody reads the output, is reported in the same way. False: srun is missing, the
- * output could not be written, or Slurm ended the job (*err).
- */
-bool task_run_slurm(const struct task_slurm_options *options, char *const runner[],
-                    int *status, int *signal, struct rec_error *err) REC_MUST_CHECK;
 
 REC_END_DECLS
 

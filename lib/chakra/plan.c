@@ -217,6 +217,21 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
     return NULL;
 }
 
+bool
+chakra_plan_cluster(struct chakra_plan *plan, const char *cluster, const char *servers,
+                    struct rec_error *err)
+{
+    char *rest;
+    plan->servers = rest = strdup(servers);
+    plan->server = calloc((size_t)plan->layout->nslots + 1, sizeof *plan->server);
+    if (!plan->servers || !plan->server)
+        return rec_fail_memory(err);
+    plan->cluster = cluster;
+    for (uint32_t i = 0; i < plan->layout->nslots; i++)
+        plan->server[i] = strsep(&rest, ",");
+    return true;
+}
+
 void
 chakra_plan_free(struct chakra_plan *plan)
 {
@@ -230,5 +245,7 @@ chakra_plan_free(struct chakra_plan *plan)
     free(plan->join);
     free(plan->message);
     free(plan->folded);
+    free(plan->servers);
+    free(plan->server);
     free(plan);
 }

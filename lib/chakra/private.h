@@ -114,6 +114,7 @@ struct chakra_traces {
     struct rec_arena arena;
     struct {
         const char *path;
+        const char *server; /* from its metadata; NULL: it does not name one */
         uint32_t rank;
         uint32_t first, end; /* its nodes are first, ..., end - 1 */
     } * file;
@@ -124,7 +125,8 @@ struct chakra_traces {
     uint32_t *member;
     size_t nfiles, file_room, nnodes, node_room, nparents, parent_room, nlinks, link_room,
         ngates, gate_room, member_room;
-    const char *graph, *model, *keys, *layout; /* from metadata; NULL: no file has it */
+    /* From metadata; NULL: no file has it. */
+    const char *graph, *model, *keys, *layout, *cluster;
     struct chakra_counts counts;
 };
 

@@ -472,12 +472,13 @@ add_node(struct reading *r, const Chakra__Node *message)
 /* ---- files ----------------------------------------------------------------- */
 
 /* Keeps the text of attribute *a as *kept if its name is `name`. All files must have the
- * same text. `id`: it must be fit for an id. */
+ * same text. `barred` are characters that it must not have; with a comma among them it
+ * is an id, and must not be empty. */
 static bool
-take_name(struct reading *r, const Chakra__Attribute *a, const char *name, bool id,
-          const char **kept)
+take_name(struct reading *r, const Chakra__Attribute *a, const char *name,
+          const char *barred, const char **kept)
 {
-    bool ok, keys = kept == &r->traces->keys;
+    bool ok;
     if (strcmp(a->name, name) != 0 || a->value_case != CHAKRA__ATTRIBUTE__VALUE_TEXT)
         return true;
     if (*kept && strcmp(*kept, a->text) != 0)
@@ -485,11 +486,8 @@ take_name(struct reading *r, const Chakra__Attribute *a, const char *name, bool 
                         "%s: %s is '%s', in a file before it is '%s': the ranks must be "
                         "of one graph",
                         r->name, name, a->text, *kept);
-    ok = rec_is_text(rec_str(a->text)) &&
-         !strpbrk(a->text, id     ? ",=\t"
-                           : keys ? ""
-                                  : "\t") &&
-         (!id || *a->text);
+    ok = rec_is_text(rec_str(a->text)) && !strpbrk(a->text, barred) &&
+         (*a->text || !strchr(barred, ','));
     if (!ok)
         return rec_fail(r->err, REC_DATA, "%s: %s is no valid name", r->name, name);
     return (*kept = keep(r, a->text)) != NULL;
@@ -501,10 +499,12 @@ take_metadata(struct reading *r, const Chakra__Metadata *metadata)
     struct chakra_traces *t = r->traces;
     for (size_t i = 0; i < metadata->n_attribute; i++) {
         const Chakra__Attribute *a = metadata->attribute[i];
-        if (!take_name(r, a, "rampipe.graph", true, &t->graph) ||
-            !take_name(r, a, "rampipe.model", false, &t->model) ||
-            !take_name(r, a, "rampipe.keys", false, &t->keys) ||
-            !take_name(r, a, "rampipe.layout", true, &t->layout))
+        if (!take_name(r, a, "rampipe.graph", ",=\t", &t->graph) ||
+            !take_name(r, a, "rampipe.model", "\t", &t->model) ||
+            !take_name(r, a, "rampipe.keys", "", &t->keys) ||
+            !take_name(r, a, "rampipe.layout", ",=\t", &t->layout) ||
+            !take_name(r, a, "rampipe.cluster", "", &t->cluster) ||
+            !take_name(r, a, "rampipe.server", ",\t", &t->file[t->nfiles - 1].server))
             return false;
     }
     return !t->keys || check_keys(r, REC_GRAPH, t->keys);
@@ -537,6 +537,7 @@ chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
     if (!rec_grow(&traces->file, &traces->file_room, traces->nfiles + 1,
                   sizeof *traces->file, err))
         return false;
+    traces->file[traces->nfiles].server = NULL;
     traces->file[traces->nfiles].path = path;
     traces->file[traces->nfiles].rank = rank;
     traces->file[traces->nfiles].first = (uint32_t)traces->nnodes;
@@ -553,4 +554,20 @@ chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
         return rec_fail(err, REC_IO,
                         "%s: the file is empty, so it is not an execution trace", r.name);
     return status == 0;
+}
+
+const char *
+chakra_cluster(const struct chakra_traces *traces, size_t *nfiles)
+{
+    *nfiles = traces->nfiles;
+    for (size_t i = 0; i < traces->nfiles; i++)
+        if (!traces->file[i].server)
+            return NULL;
+    return traces->cluster;
+}
+
+const char *
+chakra_server(const struct chakra_traces *traces, size_t file)
+{
+    return traces->file[file].server;
 }

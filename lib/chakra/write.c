@@ -370,7 +370,7 @@ put_all(struct draft *d, uint32_t op)
 
 /* The first message of a file. The start of a node serves to collect its attributes. */
 static bool
-put_metadata(struct draft *d)
+put_metadata(struct draft *d, uint32_t slot)
 {
     const struct graph *graph = d->plan->graph;
     Chakra__Metadata metadata;
@@ -380,6 +380,10 @@ put_metadata(struct draft *d)
     add_text(d, "rampipe.model", graph->model);
     add_text(d, "rampipe.keys", graph->extra);
     add_text(d, "rampipe.layout", d->plan->layout->id);
+    if (d->plan->cluster) {
+        add_text(d, "rampipe.cluster", d->plan->cluster);
+        add_text(d, "rampipe.server", d->plan->server[slot]);
+    }
     metadata.version = loose("0.0.4");
     metadata.attribute = d->list;
     metadata.n_attribute = d->node.n_attribute;
@@ -401,7 +405,7 @@ chakra_write(const struct chakra_plan *plan, uint32_t slot, struct rec_writer *w
     d->parents = (Chakra__Counts)CHAKRA__COUNTS__INIT;
     d->bytes = (Chakra__Doubles)CHAKRA__DOUBLES__INIT;
     d->keys = (Chakra__Texts)CHAKRA__TEXTS__INIT;
-    ok = put_metadata(d);
+    ok = put_metadata(d, slot);
     for (uint32_t i = plan->slot_start[slot]; ok && i < plan->slot_start[slot + 1]; i++)
         ok = plan->folded[plan->slot_op[i]] || put_all(d, plan->slot_op[i]);
     free(d->parents.value);

@@ -79,13 +79,18 @@ is_onnx(struct rec_str text)
 }
 
 /* An execution trace of Chakra is a sequence of protobuf messages, each behind its
- * length. The first is short, and its field 1 (byte 0x0a) is a version, such as
- * "0.0.4". */
+ * length: a number whose bytes but the last have their highest bit set. In the first
+ * message, field 1 (byte 0x0a) is a version, such as "0.0.4". */
 static bool
 is_execution_trace(struct rec_str text)
 {
-    return text.len > 4 && text.ptr[0] > 3 && text.ptr[1] == 0x0a && text.ptr[2] > 0 &&
-           text.ptr[2] < 16 && isdigit((unsigned char)text.ptr[3]);
+    const char *p = text.ptr;
+    size_t n = 0;
+    while (n < 3 && n < text.len && (p[n] & 0x80))
+        n++;
+    p += n;
+    return text.len > n + 4 && (n > 0 || p[0] > 3) && p[1] == 0x0a && p[2] > 0 &&
+           p[2] < 16 && isdigit((unsigned char)p[3]);
 }
 
 static bool

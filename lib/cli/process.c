@@ -1,12 +1,15 @@
 /*
- * The process of a tool: descriptors 0 to 2 are open, and a deadly signal leaves neither
- * an unfinished file nor processes that the tool has started.
+ * The process of a tool: descriptors 0 to 2 are open, a deadly signal leaves neither an
+ * unfinished file nor processes that the tool has started, and a mode may be a program of
+ * its own.
  */
 #include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,4 +88,20 @@ cli_release_file(void)
     char *path = litter;
     litter = NULL; /* first: a handler between the two must not read freed memory */
     free(path);
+}
+
+/* The program is found from the file of this process, not from argv[0], which need not be
+ * a path, and may be that of a link. */
+int
+cli_run_apart(const char *program, const char *name, char **argv, const char *prefix)
+{
+    char path[PATH_MAX + 100];
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    snprintf(path + (len > 0 ? len : 0), sizeof path - PATH_MAX, "../libexec/rampipe/%s",
+             program);
+    execv(path, argv - 1);
+    fprintf(stderr, "%s%s: cannot run %s: %s\n", prefix, name, path, strerror(errno));
+    return REC_IO;
 }

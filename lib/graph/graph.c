@@ -20,6 +20,7 @@ graph_free(struct graph *graph)
     free(graph->in);
     free(graph->unit);
     free(graph->member);
+    free(graph->hold);
     rec_map_free(&graph->index);
     rec_arena_free(&graph->arena);
     *graph = (struct graph){0};
@@ -153,6 +154,7 @@ bool
 graph_add_op(struct graph *graph, const struct graph_op *op, const char *pair,
              struct rec_error *err)
 {
+    graph->holds = graph->holds || (op->extra && graph_has_hold(op->extra));
     return define_op(graph, rec_str(op->id), op, optional(pair), optional(op->of),
                      optional(op->extra), err);
 }
@@ -239,11 +241,21 @@ read_pass(const struct rec_reader *reader, const struct rec *rec, enum graph_pas
     return true;
 }
 
+/* What an op holds is kept as text, too: graph_close() finds the op that releases it. */
+static bool
+read_hold(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+          struct rec_str key, struct rec_str value, struct rec_error *err)
+{
+    graph->holds = true;
+    return rec_check_text(reader, rec, rec_key_spec(rec, key), value, err);
+}
+
 /* A key of an op: one that the room reads, or one that is kept as text. */
 static bool
-read_op_key(const struct rec_reader *reader, const struct rec *rec, struct rec_str key,
-            struct rec_str value, struct graph_op *op, struct rec_str *pair,
-            struct rec_str *of, struct extras *extras, struct rec_error *err)
+read_op_key(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+            struct rec_str key, struct rec_str value, struct graph_op *op,
+            struct rec_str *pair, struct rec_str *of, struct extras *extras,
+            struct rec_error *err)
 {
     if (rec_str_is(key, "pair"))
         *pair = value;
@@ -256,7 +268,8 @@ read_op_key(const struct rec_reader *reader, const struct rec *rec, struct rec_s
     else if (rec_str_is(key, "param"))
         return rec_key_number(reader, rec, "param", &op->param, err);
     else
-        return keep_extra(extras, key, value, err);
+        return (!graph_is_hold(key) || read_hold(graph, reader, rec, key, value, err)) &&
+               keep_extra(extras, key, value, err);
     return true;
 }
 
@@ -275,7 +288,7 @@ read_op(struct graph *graph, const struct rec_reader *reader, const struct rec *
         !rec_get_number(reader, rec, 5, &op.memory, err))
         return false;
     while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0)
-        if (!read_op_key(reader, rec, key, value, &op, &pair, &of, extras, err))
+        if (!read_op_key(graph, reader, rec, key, value, &op, &pair, &of, extras, err))
             return false;
     if (status < 0)
         return false;

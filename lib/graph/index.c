@@ -236,7 +236,8 @@ graph_close(struct graph *graph, struct rec_error *err)
                           "graph '%.60s' has no ops: its op records stand behind its "
                           "graph record, without others between",
                           graph->id);
-    if (!check_ops(graph, err) || !join_twins(graph, err))
+    if (!check_ops(graph, err) || !join_twins(graph, err) ||
+        !graph_find_holds(graph, err))
         return false;
     graph->out_start = calloc(nops + 1, sizeof *graph->out_start);
     graph->in_start = calloc(nops + 1, sizeof *graph->in_start);

@@ -30,6 +30,11 @@ graph_layout_free(struct graph_layout *layout)
     free(layout->slot);
     free(layout->placed);
     free(layout->priority);
+    free(layout->lane);
+    free(layout->order);
+    free(layout->lane_name);
+    rec_map_free(&layout->lanes);
+    rec_arena_free(&layout->names);
     *layout = (struct graph_layout){.id = NULL};
 }
 
@@ -67,6 +72,35 @@ graph_layout_prefer(struct graph_layout *layout, uint32_t op, double priority,
     return true;
 }
 
+/* Bytes are held on one server, so the op that releases them must be there. */
+static bool
+check_holds(const struct graph_layout *layout, struct rec_error *err)
+{
+    const struct graph *graph = layout->graph;
+    for (size_t i = 0; i < graph->nholds; i++) {
+        const struct graph_hold *hold = &graph->hold[i];
+        if (hold->release != GRAPH_NONE &&
+            layout->slot[hold->op] != layout->slot[hold->release])
+            return rec_fail(err, REC_DATA,
+                            "layout '%s': op '%s' on slot %u releases what op '%s' holds "
+                            "on slot %u: both must be on the same slot",
+                            layout->id, graph->op[hold->release].id,
+                            layout->slot[hold->release], graph->op[hold->op].id,
+                            layout->slot[hold->op]);
+    }
+    return true;
+}
+
+static bool
+check_lanes(const struct graph_layout *layout, struct rec_error *err)
+{
+    struct graph_lanes lanes;
+    if (!graph_lanes_make(&lanes, layout, err))
+        return false;
+    graph_lanes_free(&lanes);
+    return true;
+}
+
 bool
 graph_layout_check(const struct graph_layout *layout, struct rec_error *err)
 {
@@ -78,7 +112,7 @@ graph_layout_check(const struct graph_layout *layout, struct rec_error *err)
         else
             nplaced++;
     if (missing == graph->nops)
-        return true;
+        return check_holds(layout, err) && check_lanes(layout, err);
     return rec_fail(err, REC_DATA,
                     "the rule 'every op is placed once' is broken: layout '%s' places "
                     "%zu of the %zu ops of graph '%s': op '%s' is placed nowhere, and %u "
@@ -92,6 +126,44 @@ graph_layout_order(const struct graph_layout *layout, uint32_t *order)
 {
     for (size_t i = 0; i < layout->graph->nops; i++)
         order[layout->placed[i]] = (uint32_t)i;
+}
+
+uint32_t
+graph_layout_memory(const struct graph_layout *layout, double *memory)
+{
+    const struct graph *graph = layout->graph;
+    uint32_t full = 0;
+    for (uint32_t i = 0; i < layout->nslots; i++)
+        memory[i] = 0;
+    for (size_t i = 0; i < graph->nops; i++) {
+        const struct graph_op *op = &graph->op[i];
+        uint32_t slot = layout->slot[i];
+        double own = op->memory;
+        if (op->pair != GRAPH_NONE && layout->slot[op->pair] == slot) {
+            double twin = graph->op[op->pair].memory;
+            /* only the larger memory counts; of equal ones, that of the first op */
+            own = own > twin || (own == twin && i < op->pair) ? own : 0;
+        }
+        memory[slot] =
+            op->pass == GRAPH_TASK ? fmax(memory[slot], own) : memory[slot] + own;
+        if (memory[slot] > memory[full])
+            full = slot;
+    }
+    return full;
+}
+
+uint32_t
+graph_layout_memory_bound(const struct graph_layout *layout, double *memory)
+{
+    const struct graph *graph = layout->graph;
+    uint32_t full = graph_layout_memory(layout, memory);
+    for (size_t i = 0; i < graph->nholds; i++) {
+        uint32_t slot = layout->slot[graph->hold[i].op];
+        memory[slot] += graph->hold[i].bytes;
+        if (memory[slot] > memory[full])
+            full = slot;
+    }
+    return full;
 }
 
 bool
@@ -116,6 +188,10 @@ graph_layout_write(const struct graph_layout *layout, struct rec_writer *writer,
         rec_uint_field(writer, layout->slot[op]);
         if (layout->priority && !isnan(layout->priority[op]))
             rec_num_key(writer, "priority", layout->priority[op]);
+        if (layout->order && layout->order[op] != GRAPH_NO_ORDER)
+            rec_uint_key(writer, "order", layout->order[op]);
+        if (graph_layout_lane_name(layout, op))
+            rec_text_key(writer, "lane", graph_layout_lane_name(layout, op));
         rec_end(writer);
     }
     free(order);

@@ -7,5 +7,11 @@
 /* An error about this graph, with file and line if it was read from a file. */
 bool graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
                 const char *format, ...) REC_PRINTF(4, 5);
+/** True for hold and release. */
+bool graph_is_hold(struct rec_str key);
+/** True if there is one of them among the keys in `extra`. */
+bool graph_has_hold(const char *extra);
+/** Finds the bytes that ops hold (graph->hold), once all ops are there. */
+bool graph_find_holds(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

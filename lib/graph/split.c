@@ -83,53 +83,106 @@ part_name(const struct splitter *s, uint32_t op, uint32_t j, char name[NAME_ROOM
         graph_part_letters(j, name + strlen(name));
 }
 
-/* The keys of one of the k parts of an op: the op's, with flops= and moved= divided by k.
- * The caller frees the text. NULL: *err. */
+/* Part j of an op is on one slot with part j of the op that releases what it holds. */
+static bool
+put_release(const struct splitter *s, const struct graph_op *op, struct rec_str release,
+            uint32_t j, FILE *out, struct rec_error *err)
+{
+    uint32_t to =
+        graph_find(s->from, release); /* graph_close() has seen that it exists */
+    uint32_t k = s->split->parts[op - s->from->op];
+    char name[NAME_ROOM];
+    if (s->split->parts[to] != k)
+        return graph_fail(s->from, op->line, err,
+                          "op '%s' releases what op '%s' holds, so they must get equally "
+                          "many parts, not %u and %u",
+                          s->from->op[to].id, op->id, s->split->parts[to], k);
+    part_name(s, to, j, name);
+    fprintf(out, "\trelease=%s", name);
+    return true;
+}
+
+/* Writes number `key` of an op, divided among its parts. */
+static bool
+put_share(const struct splitter *s, const struct graph_op *op, struct rec_str key,
+          struct rec_str value, FILE *out, struct rec_error *err)
+{
+    char number[REC_NUM_MAX];
+    double work;
+    if (!rec_parse_num(value, &work) || !(work >= 0) || !isfinite(work))
+        return graph_fail(s->from, op->line, err,
+                          "op '%s': %.*s must be a number >= 0, got '%.*s'", op->id,
+                          (int)key.len, key.ptr, (int)(value.len < 60 ? value.len : 60),
+                          value.ptr);
+    rec_format_num(number, work / s->split->parts[op - s->from->op]);
+    fprintf(out, "\t%.*s=%s", (int)key.len, key.ptr, number);
+    return true;
+}
+
+/* The keys of part j of an op: the op's, with flops=, moved= and hold= divided among its
+ * parts. The caller frees the text. NULL: *err. */
 static char *
-part_extra(const struct splitter *s, const struct graph_op *op, uint32_t k,
+part_extra(const struct splitter *s, const struct graph_op *op, uint32_t j,
            struct rec_error *err)
 {
     struct rec_str rest = rec_str(op->extra), field, value, key;
-    char number[REC_NUM_MAX];
     struct rec_text text;
-    double work;
+    struct rec_error unused;
+    bool ok = true;
 
     if (!rec_text_open(&text, err))
         return NULL;
     rec_str_split(&rest, '\t', &field); /* empty: each key has a TAB before it */
-    while (rec_str_split(&rest, '\t', &field)) {
+    while (ok && rec_str_split(&rest, '\t', &field)) {
         value = field;
         rec_str_split(&value, '=', &key);
-        if (!rec_str_is(key, "flops") && !rec_str_is(key, "moved")) {
+        if (rec_str_is(key, "release"))
+            ok = put_release(s, op, value, j, text.out, err);
+        else if (rec_str_is(key, "flops") || rec_str_is(key, "moved") ||
+                 rec_str_is(key, "hold"))
+            ok = put_share(s, op, key, value, text.out, err);
+        else
             fprintf(text.out, "\t%.*s", (int)field.len, field.ptr);
-        } else if (rec_parse_num(value, &work) && work >= 0 && isfinite(work)) {
-            rec_format_num(number, work / k);
-            fprintf(text.out, "\t%.*s=%s", (int)key.len, key.ptr, number);
-        } else {
-            free(rec_text_close(&text, err));
-            graph_fail(s->from, op->line, err,
-                       "op '%s': %.*s must be a number >= 0, got '%.*s'", op->id,
-                       (int)key.len, key.ptr, (int)(value.len < 60 ? value.len : 60),
-                       value.ptr);
-            return NULL;
-        }
     }
-    return rec_text_close(&text, err);
+    if (ok)
+        return rec_text_close(&text, err);
+    free(rec_text_close(&text, &unused));
+    return NULL;
+}
+
+/* True if the keys of a part are not those of its op, and whether they differ from part
+ * to part. A release= of a whole op may be wrong, too: the other op may get parts. */
+static bool
+changes_extra(const struct graph_op *op, bool holds, uint32_t k, bool *differ)
+{
+    *differ = holds && strstr(op->extra, "\trelease=");
+    return *differ ||
+           (k > 1 && (strstr(op->extra, "\tflops=") || strstr(op->extra, "\tmoved=") ||
+                      (holds && strstr(op->extra, "\thold="))));
 }
 
 static bool
 add_part_ops(struct splitter *s, uint32_t i, struct graph_op *part, struct rec_error *err)
 {
     const struct graph_op *op = &s->from->op[i];
-    for (uint32_t j = 0; j < part->parts; j++) {
+    bool differ, changes = changes_extra(op, s->from->holds, part->parts, &differ),
+                 ok = true;
+    char *extra = NULL;
+    for (uint32_t j = 0; ok && j < part->parts; j++) {
         part_name(s, i, j, s->src);
         part->part = j + 1;
         if (op->pair != GRAPH_NONE)
             part_name(s, op->pair, j, s->pair);
-        if (!graph_add_op(s->to, part, op->pair != GRAPH_NONE ? s->pair : NULL, err))
-            return false;
+        if (changes && (j == 0 || differ)) {
+            free(extra);
+            extra = part_extra(s, op, j, err);
+            part->extra = extra;
+        }
+        ok = (extra || !changes) &&
+             graph_add_op(s->to, part, op->pair != GRAPH_NONE ? s->pair : NULL, err);
     }
-    return true;
+    free(extra);
+    return ok;
 }
 
 static bool
@@ -138,8 +191,6 @@ add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
     const struct graph_op *op = &s->from->op[i];
     uint32_t k = s->split->parts[i];
     struct graph_op part = *op;
-    char *extra = NULL;
-    bool ok;
 
     part.compute /= k;
     part.memory /= k;
@@ -148,14 +199,7 @@ add_parts(struct splitter *s, uint32_t i, struct rec_error *err)
     part.parts = k;
     part.id = s->src;
     part.of = k > 1 ? op->id : NULL;
-    if (k > 1 && (strstr(op->extra, "\tflops=") || strstr(op->extra, "\tmoved="))) {
-        if (!(extra = part_extra(s, op, k, err)))
-            return false;
-        part.extra = extra;
-    }
-    ok = add_part_ops(s, i, &part, err);
-    free(extra);
-    return ok;
+    return add_part_ops(s, i, &part, err);
 }
 
 /*
@@ -270,9 +314,12 @@ graph_split(const struct graph *from, const struct graph_split *split, struct re
     s->to = to;
     ok = check_sizes(s, err) && check_input(s, err) &&
          graph_start(to, id, rec_str(from->model), extra, err);
-    if (ok)
+    if (ok) {
         to->file = from->file;
+        to->holds = true; /* so that graph_add_op() need not look for the keys */
+    }
     ok = ok && fill(s, err);
+    to->holds = from->holds;
     free(s);
     return ok && graph_close(to, err);
 }

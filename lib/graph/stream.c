@@ -109,6 +109,26 @@ open_layout(struct graph_stream *s, const struct rec_reader *reader,
                        (uint32_t)s->nlayouts++, err);
 }
 
+/* The lane of an op, and its place in the order of that lane. */
+static bool
+add_lane(struct graph_layout *layout, const struct rec_reader *reader,
+         const struct rec *rec, uint32_t op, struct rec_error *err)
+{
+    uint64_t order = GRAPH_NO_ORDER;
+    struct rec_str text;
+    if (rec_find_key(rec, "lane", &text) &&
+        (!rec_check_text(reader, rec, rec_key_spec(rec, rec_str("lane")), text, err) ||
+         !graph_layout_lane(layout, op, text, err)))
+        return false;
+    if (!rec_find_key(rec, "order", &text))
+        return true;
+    if (!rec_key_count(reader, rec, "order", &order, err))
+        return false;
+    if (order == GRAPH_NO_ORDER)
+        return rec_reader_fail(reader, err, "order must be less than 2^64 - 1");
+    return graph_layout_queue(layout, op, order, err);
+}
+
 static bool
 add_place(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
           struct rec_error *err)
@@ -143,8 +163,10 @@ add_place(struct graph_stream *s, const struct rec_reader *reader, const struct 
                                "is placed twice",
                                (int)id.len, id.ptr);
     graph_layout_place(layout, op, (uint32_t)slot);
-    return rec_key_number(reader, rec, "priority", &priority, err) &&
-           (isnan(priority) || graph_layout_prefer(layout, op, priority, err));
+    if (!rec_key_number(reader, rec, "priority", &priority, err) ||
+        !(isnan(priority) || graph_layout_prefer(layout, op, priority, err)))
+        return false;
+    return add_lane(layout, reader, rec, op, err);
 }
 
 /* ---- jobs ---------------------------------------------------------------- */

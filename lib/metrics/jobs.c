@@ -4,6 +4,7 @@
  * every sum and quantity made of it.
  */
 #include "private.h"
+#include "rampipe/net.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -193,25 +194,23 @@ struct state {
     double memory;  /* bytes of a server; 0: unknown, infinity: unlimited */
 };
 
-/* Takes the cluster. The number of servers and their memory are read from clusters of
- * kind ramp only; figures that need them are NAN for other kinds. */
+/* Takes the cluster. Of a kind that is not known, figures that need the number of servers
+ * or their memory are NAN. */
 static bool
 note(void *kept, const struct rec_reader *reader, const struct rec *rec,
      struct rec_error *err)
 {
     struct state *state = kept;
-    uint64_t n;
-
+    struct net *net;
     state->servers = state->memory = 0;
-    if (!rec_str_is(rec->field[1], "ramp"))
+    if (!net_is_kind(rec->field[1]))
         return true;
-    state->servers = 1;
-    for (size_t i = 2; i <= 4; i++) {
-        if (!rec_get_count(reader, rec, i, &n, err))
-            return false;
-        state->servers *= (double)n;
-    }
-    return rec_get_number(reader, rec, 6, &state->memory, err);
+    if (!(net = net_read(reader, rec, err)))
+        return false;
+    state->servers = net_servers(net);
+    state->memory = net_memory(net);
+    net_free(net);
+    return true;
 }
 
 /* ---- one job ------------------------------------------------------------- */

@@ -18,6 +18,13 @@ find_kind(struct rec_str name, char known[200])
     return NULL;
 }
 
+bool
+net_is_kind(struct rec_str name)
+{
+    char known[200];
+    return find_kind(name, known) != NULL;
+}
+
 struct net *
 net_read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {

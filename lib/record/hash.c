@@ -1,6 +1,6 @@
 /* Hashing of texts: the mixing step of wyhash (Wang Yi, 2019), with a secret that is
  * drawn for each process. */
-#include "rampipe/record.h"
+#include "private.h"
 
 #include <sys/random.h>
 
@@ -22,13 +22,19 @@ load8(const unsigned char *p)
     return value;
 }
 
+/* At most 7 bytes as a number, without a loop: of 4 and more the first and the last four,
+ * which may overlap. Together with n no two texts give the same. */
 static uint64_t
 load(const unsigned char *p, size_t n)
 {
-    uint64_t value = 0;
-    for (size_t i = 0; i < n; i++)
-        value |= (uint64_t)p[i] << (8 * i);
-    return value;
+    uint32_t first, last;
+    if (n == 0)
+        return 0;
+    if (n < 4)
+        return p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)p[n - 1] << 16;
+    memcpy(&first, p, sizeof first);
+    memcpy(&last, p + n - 4, sizeof last);
+    return first | (uint64_t)last << 32;
 }
 
 /* The secret of this process: somebody who does not know it cannot construct ids that
@@ -45,12 +51,13 @@ draw_seed(void)
         memcpy(seed, drawn, sizeof seed);
 }
 
-uint64_t
-rec_hash(struct rec_str s)
+/* `salt` is what the hash depends on besides the bytes. It is added to what the bytes and
+ * the secret have become. Added to the bytes themselves, it could be undone by choosing
+ * them. */
+static inline uint64_t
+hash_bytes(const unsigned char *p, size_t left, uint64_t salt)
 {
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    size_t left = s.len;
-    uint64_t hash = seed[0] ^ s.len, other = seed[1];
+    uint64_t hash = seed[0], other = seed[1];
 
     /* Two independent chains, which the processor computes in parallel. */
     for (; left >= 16; p += 16, left -= 16) {
@@ -62,5 +69,27 @@ rec_hash(struct rec_str s)
         p += 8;
         left -= 8;
     }
-    return mix(hash ^ other ^ load(p, left), 0xe7037ed1a0b428dbu);
+    hash = mix(hash ^ load(p, left), 0xa0761d6478bd642fu);
+    return mix(hash ^ other ^ salt, 0xe7037ed1a0b428dbu);
+}
+
+uint64_t
+rec_hash(struct rec_str s)
+{
+    return hash_bytes((const unsigned char *)s.ptr, s.len, s.len);
+}
+
+uint64_t
+rec_hash_family(struct rec_str s, unsigned *member)
+{
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    unsigned before, last;
+    if (s.len < 2) {
+        *member = 0;
+        return rec_hash(s);
+    }
+    before = p[s.len - 2];
+    last = p[s.len - 1];
+    *member = (before & 15) << 4 | (last & 15);
+    return hash_bytes(p, s.len - 2, s.len ^ (uint64_t)((before & 240) | last >> 4) << 56);
 }

@@ -42,7 +42,6 @@ struct rec_output {
     struct rec_sink sink; /* put != NULL: all bytes go there */
     bool packing;         /* compress with gzip */
     z_stream z;
-    unsigned char packed[PACKED_SIZE];
 };
 
 /* ---- where to write ------------------------------------------------------ */
@@ -299,13 +298,13 @@ write_all(int fd, const char *bytes, size_t len)
 static int
 pack(struct rec_output *output, int flush)
 {
+    unsigned char packed[PACKED_SIZE];
     int status, failed;
     do {
-        output->z.next_out = output->packed;
+        output->z.next_out = packed;
         output->z.avail_out = PACKED_SIZE;
         status = deflate(&output->z, flush);
-        failed = write_all(output->fd, (char *)output->packed,
-                           PACKED_SIZE - output->z.avail_out);
+        failed = write_all(output->fd, (char *)packed, PACKED_SIZE - output->z.avail_out);
         if (failed)
             return failed;
     } while (output->z.avail_out == 0 || (flush == Z_FINISH && status == Z_OK));

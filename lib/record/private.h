@@ -46,6 +46,12 @@ const char *rec_output_temporary(const struct rec_output *output);
  * it. 0, or an errno: then the old file, if there was one, is still in place. */
 int rec_output_close(struct rec_output *output, bool keep);
 
+/* As rec_hash(), for texts that count on, such as j1, j2, j3 or 7a, 7b, 7c. The family of
+ * a text are the texts that differ from it at most in the lower halves of their last two
+ * bytes. All have the same hash; `member`, 0 to 255, tells them apart, and is in their
+ * order. */
+uint64_t rec_hash_family(struct rec_str s, unsigned *member);
+
 /* The row of a record of a known type. If the type has kinds, it is the row of the kind
  * that the first field names, or the type's own row if no kind has that name. */
 const struct rec_spec *rec_find_spec(const struct rec *rec);

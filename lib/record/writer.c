@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <libdeflate.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,7 +37,11 @@ struct rec_writer {
 static struct rec_writer *
 new_writer(const char *name, const char *provenance, struct rec_error *err)
 {
-    struct rec_writer *writer = calloc(1, sizeof *writer);
+    struct rec_writer *writer = malloc(sizeof *writer);
+    /* The buffer is not cleared: that would touch all its pages, and a small output needs
+     * one. */
+    if (writer)
+        memset(writer, 0, offsetof(struct rec_writer, buffer));
     if (writer && (writer->name = strdup(name)) &&
         (!provenance || (writer->provenance = strdup(provenance))))
         return writer;

@@ -9,7 +9,8 @@ serve_sim_only(struct serve_sim *sim, uint32_t stage,
                              double time, struct rec_error *err))
 {
     for (size_t s = 0; s < sim->pipeline->nstages; s++)
-        sim->station[s].mode = s == stage ? RUNS : IS_ABSENT;
+        sim->station[s]->mode =
+            s == stage || !sim->station[s]->kind ? SERVE_RUNS : SERVE_IS_ABSENT;
     sim->watch = watch;
 }
 
@@ -17,14 +18,15 @@ serve_sim_only(struct serve_sim *sim, uint32_t stage,
  * of the batch, so that events of equal times are ordered as they were in the first
  * simulation. */
 static bool
-push_played(struct serve_sim *sim, const struct station *station, struct rec_error *err)
+push_played(struct serve_sim *sim, const struct serve_station *station,
+            struct rec_error *err)
 {
     size_t i = station->played;
     struct event_entry event;
     if (i == station->trail->nbatches)
         return true;
     event.time = station->trail->batch[i].finish;
-    event.key = serve_make_key(FINISH, station->stage->rank, i, 0);
+    event.key = serve_make_key(SERVE_ENDS, station->stage->rank, i, 0);
     return event_queue_push(&sim->events, event, err);
 }
 
@@ -32,15 +34,15 @@ bool
 serve_sim_play(struct serve_sim *sim, uint32_t stage, const struct serve_trail *trail,
                struct rec_error *err)
 {
-    struct station *station = &sim->station[stage];
-    station->mode = PLAYS;
+    struct serve_station *station = sim->station[stage];
+    station->mode = SERVE_PLAYS;
     station->trail = trail;
     station->played = 0;
     return push_played(sim, station, err);
 }
 
 bool
-serve_play_batch(struct serve_sim *sim, struct station *station, double time,
+serve_play_batch(struct serve_sim *sim, struct serve_station *station, double time,
                  struct rec_error *err)
 {
     const struct serve_trail *trail = station->trail;

@@ -1,5 +1,5 @@
 /* Checks streams of pipelines and their queries without serving them (reccheck). */
-#include "rampipe/serve.h"
+#include "private.h"
 
 /* The stream ends. If it had queries, records of a pipeline in the next stream begin
  * another pipeline; else they are of the same one. */

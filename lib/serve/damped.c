@@ -1,11 +1,36 @@
 /*
- * The tuner's damped rule; rampipe/serve.h says what it does, and why. This is how it
- * finds the rate of a window: at the rate r, at most
+ * The tuner's damped rule, which follows an estimate of the rate of arrivals.
+ *
+ * Noise. For a window of w seconds the envelope has E queries at the planned rate r0,
+ * queries/s (E is resampled=, of a sequence 20 times as long as the sample, or else
+ * QUERIES). Let spread = 1.25 (E - r0 w); the factor leaves room for sequences that are
+ * longer still. At the rate r at most
  *
  *     E(r) = r w + spread sqrt(r / r0)
  *
- * queries should arrive in w seconds. So if n arrive, the rate is at least the r for
- * which E(r) = n, which is a quadratic equation in sqrt(r / r0).
+ * queries should arrive, since counts of equally irregular traffic vary as the root of
+ * their mean. So if n arrive, the rate is at least the r for which E(r) = n, which is a
+ * quadratic equation in sqrt(r / r0).
+ *
+ * Up. Replicas are provided for a rate, at first r0. Rates go in steps, factors of
+ * SERVE_STEP. The rule orders replicas when a window holds more queries than a rate half
+ * a step above the provided one explains. (Here the true r0 may be as high as carried= of
+ * the planned record, as the sample may have shown too low a rate.) The new rate is
+ * estimated from the window with half of the spread, and replicas are provided for the
+ * next step above it; each stage then gets the setting of the rung another step above,
+ * since the rate may rise while replicas start. New replicas work `activation` seconds
+ * later. From an estimate of the queries that wait, and of those that come until then,
+ * the rule adds replicas to serve them within 5 s; until then the stage uses its batch of
+ * most throughput.
+ *
+ * Down. `quiet` seconds after the last change, and then every 5 s, the rate is taken as
+ * the higher of two: that of the last 10 s, and that of the last 30 s with half of the
+ * spread on top. If this is below the provided rate by half a step, and does not rise,
+ * each stage gets the setting of the rung one step above it. Below r0 there are no rungs:
+ * with a = load / mu replicas busy at r0, the stage gets a r / r0 + (k0 - a) sqrt(r / r0)
+ * replicas (square-root staffing: Halfin and Whitt, Operations Research 29, 1981). The
+ * steps, times and factors were chosen on the image driver, seeds 13 and 14, with a look
+ * at seed 11.
  */
 #include "tuning.h"
 

@@ -122,23 +122,22 @@ keep_solution(struct search *search, struct group *group, double cost, double ra
 }
 
 /* Groups `g` and later have their choices, which cost `cost`; tries all solutions of the
- * groups before `g` with them. A plan is found when g is 0. False: nothing was tried, as
- * it is hopeless. */
-static bool
+ * groups before `g` with them. A plan is found when g is 0. */
+static void
 join_groups(struct search *search, size_t g, double cost, double rate)
 {
     const struct serve_planner *planner = search->planner;
     double before = 0;
 
     if (is_hopeless(search, cost, rate))
-        return false;
+        return;
     if (g == 0) {
         search->found = true;
         search->cost = cost;
         search->rate = rate;
         memcpy(search->best, search->choice,
                planner->pipeline->nstages * sizeof *search->best);
-        return true;
+        return;
     }
     for (size_t k = 0; k + 1 < g; k++)
         before += search->group[k].cheapest;
@@ -155,7 +154,6 @@ join_groups(struct search *search, size_t g, double cost, double rate)
             search->choice[group->stage[s]] = solution->choice[s];
         join_groups(search, g - 1, cost + solution->cost, fmin(rate, solution->rate));
     }
-    return true;
 }
 
 /* ---- one stage ----------------------------------------------------------- */

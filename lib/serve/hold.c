@@ -74,8 +74,10 @@ try(struct serve_planner *planner, const struct serve_choice *choice,
     return ok;
 }
 
-void
-serve_attain(const unsigned char *late, size_t n, struct serve_attained *attained)
+/* Fills *attained from n > 0 queries in the order in which they came; late[i] is 1 if
+ * query i is late. */
+static void
+attain(const unsigned char *late, size_t n, struct serve_attained *attained)
 {
     double missed = 0, sum = 0, squares = 0, worth = (double)n, share, z, middle, half;
     for (size_t b = 0; b < BATCHES; b++) {
@@ -289,7 +291,7 @@ climb_up(struct climb *climb, bool batches, struct serve_attained *attained,
         if (!carry_rate(climb, err) ||
             !try(climb->planner, climb->choice, trial, climb->late, &climb->outcome, err))
             return false;
-        serve_attain(climb->late + trial->from, trial->n - trial->from, attained);
+        attain(climb->late + trial->from, trial->n - trial->from, attained);
         if (attained->late == 0 ||
             attained->lower >= climb->planner->objective.percentile)
             return true;

@@ -1,5 +1,5 @@
 /* The records behind those of a pipeline: queries and changes, in order of time. */
-#include "rampipe/serve.h"
+#include "private.h"
 
 bool
 serve_order_time(struct serve_order *order, const struct rec_reader *reader, double time,

@@ -233,8 +233,9 @@ serve_planner_rate(const struct serve_planner *planner)
     return seconds > 0 ? (double)(n - 1) / seconds : (double)NAN;
 }
 
-double
-serve_planner_load(const struct serve_planner *planner, uint32_t stage)
+/* The mean rate of arrivals at a stage, queries/s. */
+static double
+load_of(const struct serve_planner *planner, uint32_t stage)
 {
     return serve_planner_rate(planner) * (double)planner->menu[stage].visits /
            (double)planner->n;
@@ -474,7 +475,7 @@ serve_make_plan(struct serve_planner *planner, const struct serve_choice *choice
                 .profile = serve_chosen(planner, s, choice[s])->profile,
                 .batch = serve_chosen(planner, s, choice[s])->batch,
                 .replicas = choice[s].replicas,
-                .load = serve_planner_load(planner, s)};
+                .load = load_of(planner, s)};
     }
     plan->cost = serve_cost(planner, choice);
     plan->throughput = serve_bottleneck(planner, choice, &least);

@@ -13,6 +13,17 @@
 bool serve_add_edge(struct serve_pipeline *pipeline, struct serve_edge edge,
                     struct rec_error *err) REC_MUST_CHECK;
 
+/* The largest batch of a profile. */
+uint64_t serve_largest(const struct serve_profile *profile);
+/* Reads a config record with time=, for a sealed pipeline. Only REPLICAS and BATCH may
+ * differ from the stage's first config. */
+bool serve_read_change(struct serve_pipeline *pipeline, const struct rec_reader *reader,
+                       const struct rec *rec, struct serve_change *change,
+                       struct rec_error *err) REC_MUST_CHECK;
+/* A query or change is at `time` (seconds). False: *err, time runs backwards. */
+bool serve_order_time(struct serve_order *order, const struct rec_reader *reader,
+                      double time, struct rec_error *err) REC_MUST_CHECK;
+
 /* A branch of a query, which waits at a stage or is in one of its batches. */
 struct serve_token {
     uint32_t query;  /* index; in a simulation of one stage, its number in the sample */
@@ -28,6 +39,10 @@ struct serve_trail {
     uint32_t *member; /* queries */
     size_t nbatches, room, nmembers, member_room;
 };
+
+/* What a station does in a simulation: it serves queries; it plays back the batches of an
+ * earlier simulation; or nothing, and queries do not come to it. */
+enum serve_mode { SERVE_RUNS, SERVE_PLAYS, SERVE_IS_ABSENT };
 
 /* Makes a new simulation simulate only `stage`. `watch` hears of each of its batches that
  * is done; if it returns false, the simulation ends. */

@@ -1,6 +1,6 @@
 /* Profiles: the time that a replica is busy with a batch. Between the batches that were
  * measured, 1/throughput is interpolated linearly. */
-#include "rampipe/serve.h"
+#include "private.h"
 
 uint64_t
 serve_largest(const struct serve_profile *profile)

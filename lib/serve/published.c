@@ -1,5 +1,36 @@
-/* The tuner's published rule (InferLine, section 5); rampipe/serve.h has its formulas, in
- * the paragraphs that are called Up, Down and Back. */
+/*
+ * The tuner's published rule (InferLine, section 5). It knows what each stage was planned
+ * for: its arrivals `load`, queries/s; its replicas k0; and the throughput mu =
+ * serve_throughput() of one of them. So it knows the stage's share of the queries, s =
+ * load / rate, and its utilisation, rho = load / (k0 mu). Here `rate` is that of the
+ * planned record, or else the highest load of all stages.
+ *
+ * Up. At every arrival, at time t: for each window of the envelope, n is the number of
+ * arrivals in (t - seconds, t]. Of the windows with n > QUERIES, r is the highest n /
+ * seconds. A stage needs
+ *
+ *     k = ceil(r s / (mu rho)) = ceil(k0 r / rate)
+ *
+ * replicas. Those that it does not have and has not ordered yet are ordered. They work
+ * `activation` seconds later, but never at t itself.
+ *
+ * Down. `quiet` seconds after the first query, and after the last change (for ordered
+ * replicas: after they began to work), then every 5 s while nothing changes: r is the
+ * highest n / 5 of the six windows of 5 s that end now and 5, 10, ..., 25 s ago. A stage
+ * needs
+ *
+ *     k = ceil(r s / (mu rho_max)), rho_max = max over stages of rho,
+ *
+ * replicas, but at least 1, and at least what the envelope calls for now. The others go
+ * at once. If a query comes at the same instant, this happens before it.
+ *
+ * Back. Replicas were removed for a rate r. When more than 5 r queries arrive in (t - 5,
+ * t], the formula for going down is used with the new rate, for up to k0 replicas, and
+ * those that are missing are ordered as above. (The envelope alone would not call for
+ * replicas that were planned and then removed.)
+ *
+ * Ours are "at least what the envelope calls for", and Back.
+ */
 #include "tuning.h"
 
 /* Times in seconds. The rate of the recent past is the highest over windows of RECENT

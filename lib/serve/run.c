@@ -1,5 +1,6 @@
 /* A run: a simulation, and perhaps a tuner, driven by the records of a pipeline and of
- * its queries. As a model (rampipe/sim.h) it shares a clock with others. */
+ * its queries. As a model (rampipe/event.h) it shares a clock with others. */
+#include "private.h"
 #include "tuner.h"
 
 #include <math.h>
@@ -209,6 +210,9 @@ model_end(void *self, double time, struct rec_error *err)
     const struct serve_pipeline *p = run->pipeline;
     (void)time;
     if (run->tuner && !pay_starting(run, err))
+        return false;
+    if (run->sim && isinf(serve_sim_next(run->sim)) &&
+        !serve_sim_advance(run->sim, INFINITY, err))
         return false;
     for (uint32_t s = 0; run->sim && run->sink.served && s < p->nstages; s++) {
         const struct serve_stage *stage = &p->stage[s];

@@ -1,6 +1,6 @@
 /* Seals a pipeline whose records have all come: checks that they fit each other, and puts
  * stages and edges in order. */
-#include "private.h"
+#include "station.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -204,9 +204,11 @@ serve_pipeline_seal(struct serve_pipeline *p, struct rec_error *err)
     for (size_t i = 0; i < p->nprofiles; i++)
         if (!seal_profile(p, &p->profile[i], err))
             return false;
-    for (size_t s = 0; s < p->nstages; s++)
+    for (size_t s = 0; s < p->nstages; s++) {
         if (!check_model(p, &p->stage[s], err) || !seal_config(p, &p->stage[s], err))
             return false;
+        p->stage[s].kind = p->stage[s].model == REC_NONE ? NULL : &serve_batches;
+    }
     if (!add_entries(p, err))
         return false;
     p->order = calloc(p->nstages + 1, sizeof *p->order);

@@ -8,45 +8,27 @@
 
 /* ---- start and end ------------------------------------------------------- */
 
-/* Times of batches are computed once, up to the largest batch so far: a change of the
- * batch needs only those that are new. */
-bool
-serve_set_batch(struct serve_sim *sim, struct station *station, uint32_t batch,
-                struct rec_error *err)
-{
-    const struct serve_profile *profile =
-        &sim->pipeline->profile[station->config->profile];
-    double *seconds;
-    station->most = batch;
-    if (batch <= station->known)
-        return true;
-    seconds = realloc(station->seconds, batch * sizeof *seconds);
-    if (!seconds)
-        return rec_fail_memory(err);
-    station->seconds = seconds;
-    while (station->known < batch) {
-        station->known++;
-        seconds[station->known - 1] =
-            serve_seconds(profile, sim->options.service, station->known);
-    }
-    return true;
-}
-
 static bool
 open_station(struct serve_sim *sim, uint32_t s, const struct serve_config *config,
              struct rec_error *err)
 {
-    struct station *station = &sim->station[s];
-    station->stage = &sim->pipeline->stage[s];
-    station->join = station->stage->parents > 1 ? sim->njoins++ : REC_NONE;
+    const struct serve_stage *stage = &sim->pipeline->stage[s];
+    const struct serve_station_kind *kind = stage->kind;
+    struct serve_station *station = calloc(1, kind ? kind->size : sizeof *station);
+    if (!station)
+        return rec_fail_memory(err);
+    sim->station[s] = station;
+    station->kind = kind;
+    station->stage = stage;
     station->config = config;
+    station->join = stage->parents > 1 ? sim->njoins++ : REC_NONE;
     station->counted = (double)INFINITY; /* until the first query comes */
     if (station->join != REC_NONE)
-        sim->parents[station->join] = (uint16_t)station->stage->parents;
-    if (station->stage->model == REC_NONE)
+        sim->parents[station->join] = (uint16_t)stage->parents;
+    if (!kind)
         return true;
-    station->idle = config->replicas;
-    return serve_set_batch(sim, station, config->batch, err);
+    station->profile = &sim->pipeline->profile[config->profile];
+    return kind->open(station, &sim->options, err);
 }
 
 struct serve_sim *
@@ -87,15 +69,13 @@ failed:
 }
 
 static void
-close_station(struct station *station)
+close_station(struct serve_station *station)
 {
-    for (size_t i = 0; i < station->nbatches; i++)
-        free(station->batch[i].token);
-    free(station->batch);
-    free(station->vacant);
-    free(station->ring);
-    free(station->seconds);
-    free(station->passing);
+    if (station && station->kind)
+        station->kind->close(station);
+    if (station)
+        free(station->passing);
+    free(station);
 }
 
 void
@@ -104,7 +84,7 @@ serve_sim_free(struct serve_sim *sim)
     if (!sim)
         return;
     for (size_t s = 0; sim->station && s < sim->pipeline->nstages; s++)
-        close_station(&sim->station[s]);
+        close_station(sim->station[s]);
     for (size_t q = 0; q < sim->nqueries; q++)
         free(sim->query[q].id);
     rng_free(sim->rng);
@@ -154,8 +134,8 @@ draw_edges(struct serve_sim *sim, struct query *query, uint16_t *waits)
                 (edge->chance != REC_NONE && !(query->chances >> edge->chance & 1)))
                 continue;
             sim->reached[edge->dst] = true;
-            if (sim->station[edge->dst].join != REC_NONE)
-                waits[sim->station[edge->dst].join]++;
+            if (sim->station[edge->dst]->join != REC_NONE)
+                waits[sim->station[edge->dst]->join]++;
         }
     }
 }

@@ -10,9 +10,10 @@
 
 #include "rampipe/sim.h"
 
-/** Fills *placed, whose arrays the layout owns, but for what carries the deps. */
-bool sim_layout_place(struct sim_layout *layout, const struct net *net,
-                      struct sim_placed *placed, struct rec_error *err) REC_MUST_CHECK;
+/** Fills *placed, whose arrays the layout owns, but for what carries the deps. It keeps
+ * `member`, for messages. */
+bool sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
+                      struct rec_error *err) REC_MUST_CHECK;
 
 /* ---- steps on one clock --------------------------------------------------- */
 

@@ -130,39 +130,31 @@ sim_layout_free(struct sim_layout *layout)
     forget_exchanges(layout);
     if (layout->pool)
         leave_pool(layout);
+    graph_lanes_free(&layout->lanes);
     graph_layout_free(&layout->where);
+    free(layout->slot_memory);
     free(layout);
 }
 
-/* Sums the memory of each slot. */
+/* Sums the memory of each slot, which a step needs where ops hold bytes. */
 static bool
 sum_memory(struct sim_layout *layout, struct rec_error *err)
 {
     const struct graph_layout *where = &layout->where;
-    const struct graph *graph = where->graph;
-    double *memory = calloc((size_t)where->nslots + 1, sizeof *memory);
+    double *memory = malloc(((size_t)where->nslots + 1) * sizeof *memory);
 
     if (!memory)
         return rec_fail_memory(err);
-    for (size_t i = 0; i < graph->nops; i++) {
-        const struct graph_op *op = &graph->op[i];
-        uint32_t slot = where->slot[i];
-        double own = op->memory;
-        if (op->pair != GRAPH_NONE && where->slot[op->pair] == slot) {
-            double twin = graph->op[op->pair].memory;
-            /* only the larger memory counts; of equal ones, that of the first op */
-            own = own > twin || (own == twin && i < op->pair) ? own : 0;
-        }
-        memory[slot] =
-            op->pass == GRAPH_TASK ? fmax(memory[slot], own) : memory[slot] + own;
-        if (memory[slot] > layout->memory) {
-            layout->memory = memory[slot];
-            layout->full_slot = slot;
-        }
-    }
+    layout->bound_slot = graph_layout_memory_bound(where, memory);
+    layout->memory_bound = memory[layout->bound_slot];
+    layout->full_slot = graph_layout_memory(where, memory);
+    layout->memory = memory[layout->full_slot];
     for (uint32_t i = 0; i < where->nslots; i++)
         layout->memory_sum += memory[i];
-    free(memory);
+    if (where->graph->nholds)
+        layout->slot_memory = memory;
+    else
+        free(memory);
     return true;
 }
 
@@ -177,7 +169,9 @@ sim_layout_new(struct graph_layout *where, struct rec_error *err)
     }
     layout->where = *where;
     *where = (struct graph_layout){.id = NULL};
-    if (!graph_layout_check(&layout->where, err) || !sum_memory(layout, err)) {
+    if (!graph_layout_check(&layout->where, err) ||
+        !graph_lanes_make(&layout->lanes, &layout->where, err) ||
+        !sum_memory(layout, err)) {
         sim_layout_free(layout);
         return NULL;
     }
@@ -238,16 +232,31 @@ time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t
     return ok;
 }
 
-bool
-sim_layout_place(struct sim_layout *layout, const struct net *net,
-                 struct sim_placed *placed, struct rec_error *err)
+static void
+name_server(const void *names, uint32_t slot, char name[NET_NAME_MAX])
 {
+    const struct sim_member *member = names;
+    net_format_server(member->net, member->servers[slot], name);
+}
+
+bool
+sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
+                 struct rec_error *err)
+{
+    struct sim_layout *layout = member->layout;
     *placed = (struct sim_placed){.graph = layout->where.graph,
                                   .nservers = layout->where.nslots,
                                   .server = layout->where.slot,
                                   .placed = layout->where.placed,
-                                  .priority = layout->where.priority};
-    if (!find_exchanges(layout, net, err))
+                                  .priority = layout->where.priority,
+                                  .lane = layout->lanes.lane,
+                                  .nlanes = layout->lanes.n,
+                                  .turn = layout->lanes.turn,
+                                  .memory = layout->slot_memory,
+                                  .lane_name = layout->lanes.name,
+                                  .name_server = name_server,
+                                  .names = member};
+    if (!find_exchanges(layout, member->net, err))
         return false;
     placed->exchange = layout->exchanges.of_dep;
     return true;
@@ -255,29 +264,28 @@ sim_layout_place(struct sim_layout *layout, const struct net *net,
 
 /* A step of a job that shares its links with none but itself. */
 static bool
-step_by_courier(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
-                struct sim_placed *placed, const struct sim_observer *observer,
-                struct sim_step *step, struct rec_error *err)
+step_by_courier(const struct sim_member *member, struct sim_placed *placed,
+                const struct sim_observer *observer, struct sim_step *step,
+                struct rec_error *err)
 {
-    const struct sim_sharing *sharing = layout->pool->sharing;
-    struct sim_member member = {0, layout, net, servers};
-    bool ok = (placed->carrier = sharing->open(layout->pool->shared, err)) &&
-              sharing->take(placed->carrier, &member, NULL, 0, err);
-    placed->courier = sharing->courier;
+    const struct sim_layouts *pool = member->layout->pool;
+    bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
+              pool->sharing->take(placed->carrier, member, NULL, 0, err);
+    placed->courier = pool->sharing->courier;
     ok = ok && sim_step(placed, observer, step, err);
     if (placed->carrier)
-        sharing->close(placed->carrier);
+        pool->sharing->close(placed->carrier);
     return ok;
 }
 
 static bool
-step_by_times(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
-              struct sim_placed *placed, const struct sim_observer *observer,
-              struct sim_step *step, struct rec_error *err)
+step_by_times(const struct sim_member *member, struct sim_placed *placed,
+              const struct sim_observer *observer, struct sim_step *step,
+              struct rec_error *err)
 {
     double *seconds = malloc((placed->graph->ndeps + 1) * sizeof *seconds);
     bool ok = (seconds || rec_fail_memory(err)) &&
-              time_deps(layout, net, servers, seconds, err);
+              time_deps(member->layout, member->net, member->servers, seconds, err);
     placed->dep_seconds = seconds;
     ok = ok && sim_step(placed, observer, step, err);
     free(seconds);
@@ -289,16 +297,26 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
                    const uint32_t *servers, const struct sim_observer *observer,
                    struct sim_cost *cost, struct rec_error *err)
 {
+    struct sim_member member = {0, layout, net, servers};
     struct sim_placed placed;
     bool shared = layout->pool && layout->pool->sharing;
-    if (!sim_layout_place(layout, net, &placed, err) ||
-        !(shared ? step_by_courier : step_by_times)(layout, net, servers, &placed,
-                                                    observer, &cost->step, err))
+    if (!sim_layout_place(&member, &placed, err) ||
+        !(shared ? step_by_courier : step_by_times)(&member, &placed, observer,
+                                                    &cost->step, err))
         return false;
     cost->traffic =
         (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,
                              layout->exchanges.flow_bytes};
     return true;
+}
+
+double
+sim_layout_peak(const struct sim_layout *layout, const struct sim_cost *cost,
+                uint32_t *slot)
+{
+    bool holds = layout->where.graph->nholds > 0;
+    *slot = holds ? cost->step.peak_server : layout->full_slot;
+    return holds ? cost->step.peak_memory : layout->memory;
 }
 
 /* ---- remembered costs ------------------------------------------------------ */

@@ -149,23 +149,78 @@ make_ranks(struct machine *m)
     }
 }
 
-/* The ready heaps of all servers share one array: a server's part has room for all its
+/* Counts the servers with ops. If servers have several lanes, it makes what counts those
+ * that run. */
+static bool
+prepare_servers(struct machine *m, uint32_t nlanes, struct rec_error *err)
+{
+    uint32_t nservers = m->placed->nservers;
+    if (!m->placed->lane) {
+        for (uint32_t i = 0; i < nlanes; i++)
+            m->result->used += m->lane[i].nops > 0;
+        return true;
+    }
+    m->running = calloc((size_t)nservers + 1, sizeof *m->running);
+    if (!m->running)
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < m->graph->nops; i++)
+        m->running[m->placed->server[i]] = 1;
+    for (uint32_t i = 0; i < nservers; i++)
+        m->result->used += m->running[i];
+    memset(m->running, 0, nservers * sizeof *m->running);
+    return true;
+}
+
+/* The heaps or lists of all lanes share one array: a lane's part has room for all its
  * ops. */
+static void
+prepare_lanes(struct machine *m, uint32_t nlanes)
+{
+    const struct sim_placed *placed = m->placed;
+    const uint32_t *turn = placed->turn;
+    uint32_t next = 0;
+
+    for (size_t i = 0; i < m->graph->nops; i++) {
+        struct task *task = &m->task[i];
+        struct lane *lane;
+        task->lane = placed->lane ? placed->lane[i] : placed->server[i];
+        task->remaining = m->graph->op[i].compute;
+        task->placed = placed->placed[i];
+        m->result->sequential += task->remaining;
+        lane = &m->lane[task->lane];
+        lane->server = placed->server[i];
+        lane->nops++;
+        if (turn && turn[i] != GRAPH_NONE) {
+            lane->strict = true;
+            task->placed = turn[i];
+        }
+    }
+    for (uint32_t i = 0; i < nlanes; i++) {
+        m->lane[i].first = next;
+        m->lane[i].running.op = NONE;
+        next += m->lane[i].nops;
+    }
+    for (uint32_t i = 0; turn && i < m->graph->nops; i++)
+        if (turn[i] != GRAPH_NONE)
+            m->ready[m->lane[m->task[i].lane].first + turn[i]] =
+                (struct ready){0, turn[i], i};
+}
+
 bool
 sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
     size_t nops = graph->nops, ndeps = graph->ndeps;
-    uint32_t nservers = m->placed->nservers, next = 0;
+    uint32_t nlanes = m->placed->lane ? m->placed->nlanes : m->placed->nservers;
 
     m->task = calloc(nops + 1, sizeof *m->task);
     m->batch = malloc((ndeps + 1) * sizeof *m->batch);
     m->target = malloc((ndeps + 1) * sizeof *m->target);
-    m->server = calloc((size_t)nservers + 1, sizeof *m->server);
+    m->lane = calloc((size_t)nlanes + 1, sizeof *m->lane);
     m->ready = malloc((nops + 1) * sizeof *m->ready);
-    m->dirty = malloc(((size_t)nservers + 1) * sizeof *m->dirty);
+    m->dirty = malloc(((size_t)nlanes + 1) * sizeof *m->dirty);
     m->ended = malloc((nops + 1) * sizeof *m->ended);
-    if (!m->task || !m->batch || !m->target || !m->server || !m->ready || !m->dirty ||
+    if (!m->task || !m->batch || !m->target || !m->lane || !m->ready || !m->dirty ||
         !m->ended)
         return rec_fail_memory(err);
     if (!prepare_courier(m, err) || !batch_deps(m, err))
@@ -173,21 +228,10 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     make_ranks(m);
     m->ops_left = nops;
     m->deps_left = ndeps;
-    for (size_t i = 0; i < nops; i++) {
-        struct task *task = &m->task[i];
-        task->remaining = graph->op[i].compute;
-        task->server = m->placed->server[i];
-        task->placed = m->placed->placed[i];
-        m->result->sequential += task->remaining;
-        m->server[task->server].first++;
-    }
-    for (uint32_t s = 0; s < nservers; s++) {
-        uint32_t count = m->server[s].first;
-        m->result->used += count > 0;
-        m->server[s].first = next;
-        m->server[s].running.op = NONE;
-        next += count;
-    }
+    prepare_lanes(m, nlanes);
+    if (!prepare_servers(m, nlanes, err) ||
+        (graph->nholds && !(m->memory = sim_memory_new(m->placed, m->observer, err))))
+        return false;
     for (uint32_t i = 0; i < nops; i++)
         if (m->task[i].waiting == 0)
             sim_machine_ready(m, i);
@@ -199,14 +243,16 @@ sim_machine_release(struct machine *m)
 {
     event_queue_free(&m->ends);
     event_queue_free(&m->arrivals);
+    sim_memory_free(m->memory);
     free(m->task);
     free(m->batch);
     free(m->target);
     free(m->dep);
     free(m->first_dep);
     free(m->left);
-    free(m->server);
+    free(m->lane);
     free(m->ready);
+    free(m->running);
     free(m->dirty);
     free(m->ended);
 }

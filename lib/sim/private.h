@@ -3,7 +3,9 @@
  *
  *     prepare.c   fills it from a placed graph
  *     step.c      lets events happen
- *     stepping.c  the interface, and what is said of a deadlock
+ *     stepping.c  the interface
+ *     memory.c    what ops hold
+ *     deadlock.c  what is said of lanes that wait for each other
  */
 #ifndef SIM_PRIVATE_H
 #define SIM_PRIVATE_H
@@ -27,8 +29,9 @@ struct task {
     double rank;      /* the lower rank runs first: compute, or the order of priorities */
     double remaining; /* compute that is left, seconds */
     uint32_t waiting; /* deps to it that have not arrived */
-    uint32_t server;
-    uint32_t placed; /* among equal ranks the higher one runs first */
+    uint32_t lane;
+    uint32_t placed; /* among equal ranks the higher one runs first; on a strict lane, its
+                        place in the order */
     uint32_t batch;  /* its first batch; they end where those of the next task begin */
 };
 
@@ -37,13 +40,17 @@ struct ready {
     uint32_t placed, op;
 };
 
-struct server {
+struct lane {
     struct ready running; /* op NONE: nothing runs */
     double started;       /* when that op was started last, seconds */
     uint32_t version;     /* counts the ops stopped: an end of an older version is void */
-    uint32_t nready,
-        first;  /* a heap of ready ops: ready[first] to ready[first + nready - 1] */
-    bool dirty; /* it is in the list of servers that must choose anew */
+    uint32_t first;       /* its part of ready[] */
+    /* By priority: a heap of ready ops, ready[first] to ready[first + nready - 1].
+     * Strictly: all its ops in their order, of which the first nready have started. */
+    uint32_t nready, nops;
+    uint32_t server;
+    bool strict;
+    bool dirty; /* it is in the list of lanes that must choose anew */
 };
 
 struct machine {
@@ -51,7 +58,7 @@ struct machine {
     const struct graph *graph;
     const struct sim_observer *observer;
     struct sim_step *result;
-    struct event_queue ends; /* key: the server's version, the server (32 bits each) */
+    struct event_queue ends;     /* key: the lane's version, the lane (32 bits each) */
     struct event_queue arrivals; /* of sim_alone; key: the batch */
     double started, now;
 
@@ -70,13 +77,15 @@ struct machine {
     uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
     uint32_t *dep;    /* the deps in the same order; NULL: nobody asks for them */
 
-    struct server *server;
+    struct lane *lane;
     struct ready *ready;
-    uint32_t *dirty; /* servers that must choose anew */
+    uint32_t *dirty; /* lanes that must choose anew */
     uint32_t ndirty;
     uint32_t *ended; /* ops that ended at this instant, whose deps have not left yet */
     uint32_t nended;
-    uint32_t nrunning;
+    uint32_t *running; /* per server: lanes that run; NULL: each server has one lane */
+    uint32_t nbusy;    /* servers of which a lane runs */
+    struct memory *memory; /* what ops hold; NULL: nothing */
     size_t ops_left, deps_left;
 };
 
@@ -87,17 +96,34 @@ extern const struct sim_courier sim_alone;
 /** Fills the arrays, and makes the ops ready that wait for nothing. */
 bool sim_machine_prepare(struct machine *m, struct rec_error *err) REC_MUST_CHECK;
 void sim_machine_release(struct machine *m);
-/** An op whose deps have arrived waits for its server. */
+/** An op whose deps have arrived waits for its lane. */
 void sim_machine_ready(struct machine *m, uint32_t op);
 /** A batch arrives at `time`, before which nothing else happens. */
 void sim_machine_arrive(struct machine *m, uint64_t batch, double time);
 /** Lets everything happen at this instant that takes no time, until nothing more does:
- * deps leave ended ops, and servers choose, which may end more ops. */
+ * deps leave ended ops, and lanes choose, which may end more ops. */
 bool sim_machine_settle(struct machine *m, struct rec_error *err) REC_MUST_CHECK;
 /** The time of the next event, seconds; INFINITY: there is none. */
 double sim_machine_next(struct machine *m);
 /** Lets all events up to and at `until` happen. */
 bool sim_machine_advance(struct machine *m, double until,
                          struct rec_error *err) REC_MUST_CHECK;
+
+/** Fills *err for a step that cannot go on because lanes wait for each other. */
+bool sim_machine_fail_lanes(const struct machine *m, struct rec_error *err);
+
+/** What the ops of a step hold, if they hold anything. */
+struct memory *sim_memory_new(const struct sim_placed *placed,
+                              const struct sim_observer *observer,
+                              struct rec_error *err) REC_MUST_CHECK;
+void sim_memory_free(struct memory *memory);
+/** An op has ended. */
+void sim_memory_end(struct memory *memory, uint32_t op);
+/** All that happens at this instant has happened. */
+void sim_memory_settle(struct memory *memory, double time);
+/** The step has ended: what is still held is released. REC_DATA: bytes were released
+ * before the op that holds them had ended. */
+bool sim_memory_finish(struct memory *memory, double time, struct sim_step *step,
+                       struct rec_error *err) REC_MUST_CHECK;
 
 #endif

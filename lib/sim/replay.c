@@ -215,6 +215,27 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
     return true;
 }
 
+/* Checks that no server needs more memory than it has while the ops of the job hold
+ * bytes. */
+static bool
+check_peak(const struct sim_replay *r, const struct rec_reader *reader,
+           const struct live *live, struct rec_error *err)
+{
+    const struct graph *graph = live->layout->where.graph;
+    uint32_t slot;
+    double peak = sim_layout_peak(live->layout, &live->cost, &slot);
+    char name[NET_NAME_MAX];
+
+    if (!(peak > net_memory(r->net) * (1 + 1e-12)))
+        return true;
+    net_format_server(r->net, r->servers[slot], name);
+    return broken(reader, err, "the memory of a server is not exceeded",
+                  "job '%s' needs %.17g bytes on server %s, which has %.17g, at the end "
+                  "of op '%s'",
+                  live->id, peak, name, net_memory(r->net),
+                  graph->op[live->cost.step.peak_op].id);
+}
+
 /* ---- records ------------------------------------------------------------- */
 
 static bool
@@ -262,6 +283,8 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
                    ? rec_reader_fail(reader, err, "job '%s': %s", live->id, inner.text)
                    : false;
     }
+    if (!check_peak(r, reader, live, err))
+        return false;
     alone = said->time + live->cost.step.seconds * live->job.steps;
     if (!isfinite(alone))
         return rec_reader_fail(reader, err,

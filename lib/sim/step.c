@@ -4,7 +4,7 @@
  * Deps that leave an op together and that the courier takes together are one event (a
  * "batch"). Deps that are no flow arrive at once, and ops of no length end at once, so
  * the queues hold only what takes time. All events of an instant are processed before a
- * server chooses what to run: the result does not depend on their order.
+ * lane chooses what to run: the result does not depend on their order.
  *
  * For speed, ends of ops and arrivals have a queue each: most arrivals are soon, and
  * would pass by all the ends in a common heap. And the data of an event lie together: a
@@ -65,7 +65,7 @@ alone_advance(void *self, double time, sim_arrived *arrived, void *context,
 const struct sim_courier sim_alone = {"alone", alone_key, alone_send, alone_next,
                                       alone_advance};
 
-/* ---- ready ops of a server ----------------------------------------------- */
+/* ---- ready ops of a lane --------------------------------------------------- */
 
 static inline bool
 runs_before(struct ready a, struct ready b)
@@ -74,20 +74,20 @@ runs_before(struct ready a, struct ready b)
 }
 
 static void
-push_ready(struct machine *m, struct server *server, struct ready op)
+push_ready(struct machine *m, struct lane *lane, struct ready op)
 {
-    struct ready *heap = m->ready + server->first;
-    uint32_t i = server->nready++;
+    struct ready *heap = m->ready + lane->first;
+    uint32_t i = lane->nready++;
     for (; i > 0 && runs_before(op, heap[(i - 1) / 2]); i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
     heap[i] = op;
 }
 
 static struct ready
-pop_ready(struct machine *m, struct server *server)
+pop_ready(struct machine *m, struct lane *lane)
 {
-    struct ready *heap = m->ready + server->first, first = heap[0];
-    uint32_t n = --server->nready, i = 0;
+    struct ready *heap = m->ready + lane->first, first = heap[0];
+    uint32_t n = --lane->nready, i = 0;
     struct ready last = heap[n];
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
         if (child + 1 < n && runs_before(heap[child + 1], heap[child]))
@@ -103,20 +103,24 @@ pop_ready(struct machine *m, struct server *server)
 /* ---- what happens at one instant ----------------------------------------- */
 
 static void
-mark_dirty(struct machine *m, uint32_t server)
+mark_dirty(struct machine *m, uint32_t lane)
 {
-    if (m->server[server].dirty)
+    if (m->lane[lane].dirty)
         return;
-    m->server[server].dirty = true;
-    m->dirty[m->ndirty++] = server;
+    m->lane[lane].dirty = true;
+    m->dirty[m->ndirty++] = lane;
 }
 
 void
 sim_machine_ready(struct machine *m, uint32_t op)
 {
     const struct task *task = &m->task[op];
-    push_ready(m, &m->server[task->server], (struct ready){task->rank, task->placed, op});
-    mark_dirty(m, task->server);
+    struct lane *lane = &m->lane[task->lane];
+    if (!lane->strict)
+        push_ready(m, lane, (struct ready){task->rank, task->placed, op});
+    else if (lane->nready != task->placed)
+        return; /* the lane waits for another op */
+    mark_dirty(m, task->lane);
 }
 
 static inline void
@@ -196,15 +200,28 @@ send_off(struct machine *m, uint32_t op, struct rec_error *err)
     return true;
 }
 
-static void
-stop_running(struct machine *m, struct server *server)
+static inline void
+count_start(struct machine *m, const struct lane *lane)
 {
-    if (m->observer && m->observer->run && m->now > server->started)
-        m->observer->run(m->observer->context, server->running.op, server->started,
-                         m->now);
-    server->running.op = NONE;
-    server->version++;
-    m->nrunning--;
+    if (!m->running || m->running[lane->server]++ == 0)
+        m->nbusy++;
+}
+
+static inline void
+count_stop(struct machine *m, const struct lane *lane)
+{
+    if (!m->running || --m->running[lane->server] == 0)
+        m->nbusy--;
+}
+
+static void
+stop_running(struct machine *m, struct lane *lane)
+{
+    if (m->observer && m->observer->run && m->now > lane->started)
+        m->observer->run(m->observer->context, lane->running.op, lane->started, m->now);
+    lane->running.op = NONE;
+    lane->version++;
+    count_stop(m, lane);
 }
 
 static void
@@ -212,47 +229,71 @@ end_op(struct machine *m, uint32_t op)
 {
     m->ended[m->nended++] = op;
     m->ops_left--;
+    if (m->memory)
+        sim_memory_end(m->memory, op);
 }
 
-/* A server whose ready ops changed chooses what to run. If the running op is preempted,
- * its end stays in the queue and becomes void by the server's version: taking it out
- * would cost more. */
+/* Starts an op that is the lane's turn. */
 static bool
-choose(struct machine *m, uint32_t index, struct rec_error *err)
+start_op(struct machine *m, uint32_t index, struct ready op, struct rec_error *err)
 {
-    struct server *server = &m->server[index];
-    struct ready op;
-    double remaining;
-
-    server->dirty = false;
-    if (server->nready == 0)
-        return true;
-    if (server->running.op != NONE) {
-        struct task *task = &m->task[server->running.op];
-        op = server->running;
-        if (!runs_before(m->ready[server->first], op))
-            return true;
-        task->remaining = fmax(0, task->remaining - (m->now - server->started));
-        stop_running(m, server);
-        push_ready(m, server, op);
-    }
-    op = pop_ready(m, server);
-    remaining = m->task[op.op].remaining;
+    struct lane *lane = &m->lane[index];
+    double remaining = m->task[op.op].remaining;
     if (remaining > 0) {
         struct event_entry end = {m->now + remaining,
-                                  (uint64_t)server->version << 32 | index};
-        server->running = op;
-        server->started = m->now;
-        m->nrunning++;
+                                  (uint64_t)lane->version << 32 | index};
+        lane->running = op;
+        lane->started = m->now;
+        count_start(m, lane);
         __builtin_prefetch(&m->batch[m->task[op.op].batch]);
         return event_queue_push(&m->ends, end, err);
     }
     /* The op has no length. An op that its end makes ready may come before the next one
-     * here, so the server chooses again later. */
+     * here, so the lane chooses again later. */
     end_op(m, op.op);
-    if (server->nready)
+    if (lane->strict ? lane->nready < lane->nops : lane->nready)
         mark_dirty(m, index);
     return true;
+}
+
+/* A strict lane starts its next op if that is ready. */
+static bool
+choose_next(struct machine *m, uint32_t index, struct rec_error *err)
+{
+    struct lane *lane = &m->lane[index];
+    struct ready op;
+    if (lane->running.op != NONE || lane->nready == lane->nops)
+        return true;
+    op = m->ready[lane->first + lane->nready];
+    if (m->task[op.op].waiting > 0)
+        return true;
+    lane->nready++;
+    return start_op(m, index, op, err);
+}
+
+/* A lane whose ready ops changed chooses what to run. If the running op is preempted, its
+ * end stays in the queue and becomes void by the lane's version: taking it out would cost
+ * more. */
+static bool
+choose(struct machine *m, uint32_t index, struct rec_error *err)
+{
+    struct lane *lane = &m->lane[index];
+
+    lane->dirty = false;
+    if (lane->strict)
+        return choose_next(m, index, err);
+    if (lane->nready == 0)
+        return true;
+    if (lane->running.op != NONE) {
+        struct ready op = lane->running;
+        struct task *task = &m->task[op.op];
+        if (!runs_before(m->ready[lane->first], op))
+            return true;
+        task->remaining = fmax(0, task->remaining - (m->now - lane->started));
+        stop_running(m, lane);
+        push_ready(m, lane, op);
+    }
+    return start_op(m, index, pop_ready(m, lane), err);
 }
 
 bool
@@ -264,7 +305,7 @@ sim_machine_settle(struct machine *m, struct rec_error *err)
             if (!send_off(m, m->ended[--m->nended], err))
                 return false;
         n = m->ndirty;
-        m->ndirty = 0; /* server i may append itself anew, at index i or before it */
+        m->ndirty = 0; /* lane i may append itself anew, at index i or before it */
         for (uint32_t i = 0; i < n; i++)
             if (!choose(m, m->dirty[i], err))
                 return false;
@@ -276,18 +317,18 @@ sim_machine_settle(struct machine *m, struct rec_error *err)
 static inline bool
 is_void(const struct machine *m, struct event_entry event)
 {
-    const struct server *server = &m->server[(uint32_t)event.key];
-    return server->running.op == NONE || event.key >> 32 != server->version;
+    const struct lane *lane = &m->lane[(uint32_t)event.key];
+    return lane->running.op == NONE || event.key >> 32 != lane->version;
 }
 
 static void
 end_running(struct machine *m, struct event_entry event)
 {
-    struct server *server = &m->server[(uint32_t)event.key];
+    struct lane *lane = &m->lane[(uint32_t)event.key];
     if (is_void(m, event))
         return;
-    end_op(m, server->running.op);
-    stop_running(m, server);
+    end_op(m, lane->running.op);
+    stop_running(m, lane);
     mark_dirty(m, (uint32_t)event.key);
 }
 
@@ -304,11 +345,13 @@ static inline void
 pass_time(struct machine *m, double time)
 {
     double elapsed = time - m->now;
+    if (m->memory && elapsed > 0)
+        sim_memory_settle(m->memory, m->now);
     if (m->nsending)
         m->result->comm += elapsed;
-    if (m->nrunning)
+    if (m->nbusy)
         m->result->comp += elapsed;
-    m->result->busy += m->nrunning * elapsed;
+    m->result->busy += m->nbusy * elapsed;
     m->now = time;
 }
 
@@ -320,7 +363,7 @@ sim_machine_arrive(struct machine *m, uint64_t batch, double time)
 }
 
 /* The time of the next arrival. If others let the courier's events happen, it is now when
- * they have: the servers of what arrived have not chosen yet. */
+ * they have: the lanes of what arrived have not chosen yet. */
 static inline double
 next_arrival(const struct machine *m, const struct sim_courier *courier, void *carrier)
 {

@@ -27,6 +27,8 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
     free(order);
     if (ok && (m->ends.n || m->arrivals.n))
         return fail_overflow(m, err);
+    if (ok && m->ops_left && m->placed->turn)
+        return sim_machine_fail_lanes(m, err);
     if (ok && m->nsending)
         return rec_fail(err, REC_BUG,
                         "graph '%s': %zu batches have left and never arrive by the "
@@ -66,7 +68,9 @@ end(const struct machine *m, struct rec_error *err)
 {
     m->result->seconds = m->now - m->started;
     m->result->events = m->graph->nops + m->graph->ndeps;
-    return (!m->ops_left && !m->deps_left) || fail_deadlock(m, err);
+    if (m->ops_left || m->deps_left)
+        return fail_deadlock(m, err);
+    return !m->memory || sim_memory_finish(m->memory, m->now, m->result, err);
 }
 
 bool

@@ -43,7 +43,7 @@ static bool
 begin_step(struct sim_run *run, double time, struct rec_error *err)
 {
     struct sim_placed placed;
-    if (!sim_layout_place(run->member.layout, run->member.net, &placed, err))
+    if (!sim_layout_place(&run->member, &placed, err))
         return false;
     placed.courier = &passing;
     placed.carrier = run;

@@ -1,5 +1,5 @@
 /* Reading task files, the form that people write (rampipe/task.h), line by line. */
-#include "private.h"
+#include "rampipe/task.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef RAMPIPE_TASK_HAZARDS_H
 #define RAMPIPE_TASK_HAZARDS_H
 
-#include "private.h"
+#include "rampipe/task.h"
 
 #define NONE REC_NONE
 

@@ -3,7 +3,7 @@
  * check of names. Each form takes a task and its edges (struct task_list: add). Pictures
  * and Makefiles are written as tasks come; graph and check need all tasks first.
  */
-#include "private.h"
+#include "rampipe/task.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Names of objects in their normal form, and the words of commands. */
-#include "private.h"
+#include "rampipe/task.h"
 
 /* The length of `text` without its last component, "a/b/" of "a/b/c/"; it ends in /. */
 static size_t
@@ -55,6 +55,21 @@ task_normalise(char *text, struct rec_str name)
         n--;
     text[n] = '\0';
     return true;
+}
+
+/* Is `b` the object `a`, or does it lie below the folder `a`? */
+static bool
+covers(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    return strcmp(a, b) == 0 || (strcmp(a, "./") == 0 && *b != '/' && *b != '@') ||
+           (*a != '@' && n > 0 && a[n - 1] == '/' && strncmp(a, b, n) == 0);
+}
+
+bool
+task_overlap(const char *a, const char *b)
+{
+    return covers(a, b) || covers(b, a);
 }
 
 struct rec_str

@@ -1,5 +1,5 @@
 /* Reading tasks from records, and writing them as records. */
-#include "private.h"
+#include "rampipe/task.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* The values of a template's parameters: from itself, from options, from CSV. */
-#include "private.h"
 #include "template.h"
 
 #include "rampipe/csv.h"

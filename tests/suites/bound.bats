@@ -40,3 +40,16 @@ setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
                 END { exit n != 1 }'
     done
 }
+
+@test "bound: the mode is a program of its own, and a tool that does not find it says so" {
+    mkdir bin && cp "$BUILD/bin/ramp-alloc" bin/rp-ramp-alloc
+    run bin/rp-ramp-alloc bound --help
+    echo "$output"
+    [ "$status" = 4 ]
+    [ "$output" = "rp-ramp-alloc bound: cannot run $PWD/bin/../libexec/rampipe/ramp-alloc-bound: No such file or directory" ]
+    mkdir -p libexec/rampipe && cp "$BUILD/libexec/rampipe/ramp-alloc-bound" libexec/rampipe/
+    run bin/rp-ramp-alloc bound --limit
+    [ "$output" = "rp-ramp-alloc bound: option --limit needs a value" ]
+    ln -s bin/rp-ramp-alloc . # found from where the file lies
+    [ "$(./rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ]
+}

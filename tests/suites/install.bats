@@ -27,6 +27,7 @@ flags() {
         rp-$tool --version | grep -q "^rp-$tool [0-9]"
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
+    [ "$(rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ] # a program of its own
     for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report; do
         name=$(basename "$ggo" .ggo)
         [[ $name == common || $name == *_* ]] ||
@@ -223,7 +224,7 @@ complete_line() {
     run plain_make -Bn V=1 BUILD=none CPPFLAGS=-DTHEIRS CFLAGS=-O3 LDFLAGS=-Wl,-z,now \
         LDLIBS=-ltheirs none/bin/reccheck
     [[ $output == *" -Iinclude "*" -Wduplicated-cond "*" -DTHEIRS -O3 "*" -std=c17 "* ]]
-    [[ $output == *" -O3 -Wl,-z,now "*" -lcsv "*" -ltheirs -o none/bin/reccheck"* ]]
+    [[ $output == *" -O3 -Wl,-z,now "*" -lsqlite3 "*" -ltheirs -o none/bin/reccheck"* ]]
     [[ $output != *-Werror* ]]
     CPPFLAGS=-DTHEIRS run plain_make -Bn V=1 BUILD=none WERROR=1 none/lib/record/map.o
     [[ $output == *" -Werror "*" -DTHEIRS -O2 -g "* ]]

@@ -351,11 +351,11 @@ signal_twice() { # SECONDS [OPTION]...
 
 # The task ends within its timeout, while runtasks is stopped.
 @test "a task that has ended is not late" {
-    task a - - 'sh -c "echo >begun; sleep 0.02"' | sed 's/inf/0.3/' >tasks.rec
+    task a - - 'sh -c "echo >begun; sleep 0.3"' | sed 's/inf/1/' >tasks.rec
     runtasks tasks.rec >out &
     until [ -e begun ]; do sleep 0.01; done
     kill -STOP $!
-    sleep 0.35
+    sleep 1.05
     kill -CONT $!
     wait $!
     grep -q '^done.a' out

@@ -125,7 +125,7 @@ test_share(void **state)
     struct bus bus = {.bytes = pairs_bytes};
     struct sim_placed placed = on_bus(&g, pairs_exchange, &bus);
     struct seen seen = {.n = 0};
-    struct sim_observer observer = {NULL, see_send, &seen};
+    struct sim_observer observer = {.send = see_send, .context = &seen};
     struct sim_step step, plain;
     struct rec_error err = {.text = ""};
     (void)state;
@@ -162,7 +162,7 @@ test_batches(void **state)
     struct bus bus = {.bytes = bytes};
     struct sim_placed placed = on_bus(&g, exchange, &bus);
     struct seen seen = {.n = 0};
-    struct sim_observer observer = {NULL, see_send, &seen};
+    struct sim_observer observer = {.send = see_send, .context = &seen};
     struct sim_step step;
     struct rec_error err = {.text = ""};
     (void)state;

@@ -44,6 +44,24 @@ test_names(void **state)
 }
 
 static void
+test_overlap(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        bool overlap;
+    } pairs[] = {{"a", "a", true},      {"a", "b", false},   {"a/", "a/b/c", true},
+                 {"a", "a/b", false}, /* a is no folder: nothing lies below it */
+                 {"a/", "ab", false},   {"./", "a/b", true}, {"./", "/a", false},
+                 {"/", "/a", true},     {"@a", "@a", true},  {"./", "@a", false},
+                 {"@a/", "@a/b", false} /* @NAMEs have no parts */};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_int_equal(task_overlap(pairs[i].a, pairs[i].b), pairs[i].overlap);
+        assert_int_equal(task_overlap(pairs[i].b, pairs[i].a), pairs[i].overlap);
+    }
+}
+
+static void
 test_words(void **state)
 {
     struct rec_str rest =
@@ -431,6 +449,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_overlap),
                                        cmocka_unit_test(test_words),
                                        cmocka_unit_test(test_vectors),
                                        cmocka_unit_test(test_random_programs),

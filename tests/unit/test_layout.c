@@ -31,9 +31,10 @@ test_memo(void **state)
                 uint32_t at = (c * 4 + r) * 2 + s;
                 uint32_t servers[4] = {at, at + 2, at + 8, at + 10};
                 struct sim_cost cost, fresh;
-                assert_true(sim_layout_cost(layout, &published, servers, &cost, &err));
                 assert_true(
-                    sim_layout_observe(layout, &published, servers, NULL, &fresh, &err));
+                    sim_layout_cost(layout, &published.net, servers, &cost, &err));
+                assert_true(sim_layout_observe(layout, &published.net, servers, NULL,
+                                               &fresh, &err));
                 assert_memory_equal(&cost, &fresh, sizeof cost);
             }
     assert_int_equal(layout->ncosts, 1);
@@ -47,10 +48,11 @@ test_memo(void **state)
                 same = same || servers[i] == servers[j];
         if (same)
             continue;
-        assert_true(sim_layout_cost(layout, &published, servers, &cost, &err));
+        assert_true(sim_layout_cost(layout, &published.net, servers, &cost, &err));
         if (n % 49)
             continue; /* fresh ones are slow */
-        assert_true(sim_layout_observe(layout, &published, servers, NULL, &fresh, &err));
+        assert_true(
+            sim_layout_observe(layout, &published.net, servers, NULL, &fresh, &err));
         assert_memory_equal(&cost, &fresh, sizeof cost);
     }
     after_translates = layout->ncosts;
@@ -132,12 +134,12 @@ test_pool(void **state)
     assert_ptr_equal(sim_layouts_excess(&pool, each + 1), l[2]);
     sim_layout_hold(l[2]);
     for (int i = 0; i < 3; i += 2)
-        assert_true(sim_layout_cost(l[i], &published, &server, &cost, &err));
+        assert_true(sim_layout_cost(l[i], &published.net, &server, &cost, &err));
     assert_int_equal(l[0]->ncosts + l[2]->ncosts, 2);
     pool.cost_bytes += SIM_COSTS_MAX;
     l[1] = laid_out(&g, 1, &server);
     sim_layouts_add(&pool, l[1]);
-    assert_true(sim_layout_cost(l[1], &published, &server, &cost, &err));
+    assert_true(sim_layout_cost(l[1], &published.net, &server, &cost, &err));
     assert_int_equal(l[0]->ncosts + l[1]->ncosts + l[2]->ncosts, 1);
     assert_same(cost.step.seconds, 1);
     for (int i = 0; i < 3; i++)

@@ -222,6 +222,83 @@ test_empty_group(void **state)
     graph_free(&g);
 }
 
+/*
+ * An island of 8 servers, 3e11 bytes/s in each direction, 2e-6 s. Alone (reference
+ * parallel.md, 6.1):
+ *   a message of S bytes: l + S/B;
+ *   sync deps of S bytes among n parts, F = n (n - 1) S in all: direct, each server sends
+ *   S to each other one, (n - 1)(l + S/B); on a ring 2 (n - 1)(l + S/(nB));
+ *   a collective: n - 1 rounds of latency, and each server sends a share F/n of what
+ *   crosses.
+ * Without servers, a lower bound: more servers may take part in a collective.
+ */
+static void
+test_island(void **state)
+{
+    const double l = 2e-6, b = 3e11, s = 12e6;
+    const uint32_t server[] = {1, 3, 4, 6, 7};
+    struct rec_error err;
+    struct net *direct = net_parse("island:8,3e11,2e-6,80e9", &err);
+    struct net *ring = net_parse("island:8,3e11,2e-6,80e9,algorithm=ring", &err);
+    struct net_exchange message = {GRAPH_MESSAGE, server, 2, s, s};
+    struct net_exchange sync = {GRAPH_SYNC_ALL, server, 5, 20 * s, 20 * s};
+    struct net_exchange group = {GRAPH_COLLECTIVE, server, 5, 25 * s, 20 * s};
+    const struct net_level *level;
+    (void)state;
+    assert_non_null(direct);
+    assert_non_null(ring);
+    assert_near(net_alone(direct, &message), l + s / b);
+    assert_near(net_alone(direct, &sync), 4 * (l + s / b));
+    assert_near(net_alone(ring, &sync), 8 * (l + s / (5 * b)));
+    assert_near(net_alone(direct, &group), 4 * l + 20 * s / 5 / b);
+    assert_near(net_alone(ring, &group), 4 * l + 20 * s / 5 / b);
+    group.server = sync.server = message.server = NULL;
+    assert_near(net_alone(direct, &message), l + s / b);
+    assert_near(net_alone(direct, &sync), 4 * (l + s / b));
+    assert_near(net_alone(direct, &group), 4 * l + 20 * s / 8 / b);
+    assert_int_equal(net_levels(direct, &level), 2);
+    assert_int_equal(level[0].servers, 8);
+    for (uint32_t k = 0; k <= 9; k++)
+        assert_int_equal(net_is_legal(direct, k), k >= 1 && k <= 8);
+    net_free(direct);
+    net_free(ring);
+}
+
+/* A description is that of a record; a RAMP has the published parameters by default. */
+static void
+test_parse(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "island",
+                                      "island:8",
+                                      "ramp:4,4",
+                                      "ramp:2,4,1",
+                                      "island:8,1,1,1,1",
+                                      "ring:3",
+                                      "island:8,1,1,x",
+                                      "island:8,1,1,1,a",
+                                      "island:0,1,1,1"};
+    static const uint32_t sizes[] = {32, 8, 2, 1};
+    struct rec_error err;
+    struct net *net = net_parse("ramp:4,4,2", &err);
+    const struct net_level *level;
+    (void)state;
+    assert_non_null(net);
+    assert_same(net_ramp_of(net)->bandwidth, NET_RAMP_BANDWIDTH);
+    assert_same(net_memory(net), NET_RAMP_MEMORY);
+    assert_same(net_ramp_of(net)->io, NET_RAMP_IO);
+    assert_int_equal(net_levels(net, &level), 4);
+    for (int d = 0; d < 4; d++) /* 4 groups of 4 racks of 2 servers */
+        assert_int_equal(level[d].servers, sizes[d]);
+    net_free(net);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (net_parse(bad[i], &err))
+            fail_msg("'%s' is no cluster", bad[i]);
+        if (err.code != REC_USAGE)
+            fail_msg("'%s': %s", bad[i], err.text);
+    }
+}
+
 static void
 test_server_names(void **state)
 {
@@ -248,10 +325,16 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_has_shape),          cmocka_unit_test(test_collective),
-        cmocka_unit_test(test_collective_of_node), cmocka_unit_test(test_legal_parts),
-        cmocka_unit_test(test_collectives),        cmocka_unit_test(test_one_to_one),
-        cmocka_unit_test(test_same_rack),          cmocka_unit_test(test_empty_group),
+        cmocka_unit_test(test_has_shape),
+        cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_collective_of_node),
+        cmocka_unit_test(test_legal_parts),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_one_to_one),
+        cmocka_unit_test(test_same_rack),
+        cmocka_unit_test(test_empty_group),
+        cmocka_unit_test(test_island),
+        cmocka_unit_test(test_parse),
         cmocka_unit_test(test_server_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ place(const struct graph *graph, uint32_t servers, uint64_t taken, struct sim_st
     struct alloc_plan plan;
     uint32_t server[MOST], placed[MOST];
     double priority[MOST], seconds[MOST * MOST] = {0};
-    struct sim_observer observer = {see_run, NULL, NULL};
+    struct sim_observer observer = {.run = see_run};
     struct sim_placed on = {.graph = graph,
                             .nservers = servers,
                             .server = server,

@@ -54,7 +54,7 @@ step_on_clock(const struct sim_placed *placed, double start, struct sim_step *st
 static bool
 step(struct run *run, struct rec_error *err)
 {
-    struct sim_observer observer = {see_run, see_send, run};
+    struct sim_observer observer = {.run = see_run, .send = see_send, .context = run};
     struct sim_placed placed = {.graph = &run->graph,
                                 .nservers = run->nservers,
                                 .server = run->server,
