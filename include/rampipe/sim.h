@@ -17,6 +17,13 @@
  * servers lie to each other. A layout (op -> slot) remembers its cost for each geometry:
  *
  *     graph --- layout (op -> slot) --- geometry (how slots lie to each other) --- cost
+ *
+ * Where jobs share links, those that do are a company. It has a courier of its own, and
+ * the steps of its members are simulated on one clock:
+ *
+ *     job --- layout on servers --+
+ *                                 +-- company --- mean step, or every step, of each
+ *     job --- layout on servers --+
  */
 #ifndef RAMPIPE_SIM_H
 #define RAMPIPE_SIM_H
@@ -188,6 +195,7 @@ struct sim_layout {
     size_t ncosts, cost_room, cost_bytes;
     struct rec_arena arena;   /* of the geometries */
     struct sim_layouts *pool; /* NULL: it is in none */
+    uint64_t serial;          /* counts the layouts of the pool; no two have the same */
     struct sim_layout *before,
         *after;     /* neighbours in the pool's list of idle or held ones */
     uint64_t holds; /* jobs that run on it */
@@ -205,6 +213,11 @@ struct sim_layouts {
         struct sim_layout *first, *last;
     } idle, held;
     size_t limit, bytes, cost_bytes, exchange_bytes;
+    uint64_t serials; /* layouts that have been added */
+    /* How jobs share links, and its data, borrowed; set before the first layout comes.
+     * NULL: no job slows another, and each exchange takes its time alone. */
+    const struct sim_sharing *sharing;
+    void *shared;
 };
 
 /** Takes over *where, also when it fails, and sums the memory of each slot
@@ -217,7 +230,8 @@ void sim_layout_free(struct sim_layout *layout);
  * is its slot. */
 double sim_layout_peak(const struct sim_layout *layout, const struct sim_cost *cost,
                        uint32_t *slot);
-/** The cost with slot i on server servers[i]; simulated once per geometry. */
+/** The cost with slot i on server servers[i] if nobody else sends; simulated once per
+ * geometry. In a pool with a sharing the job's own exchanges share the links. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net *net,
                      const uint32_t *servers, struct sim_cost *cost,
                      struct rec_error *err) REC_MUST_CHECK;
@@ -246,6 +260,86 @@ struct sim_layout *sim_layouts_excess(const struct sim_layouts *pool, size_t byt
 /** The bytes that a layout of a graph counts for; its costs are counted separately. */
 size_t sim_layout_bytes(const struct graph *graph);
 
+/* ---- companies: jobs that share links ------------------------------------ */
+
+/** A job that runs. All pointers are borrowed, until it ends. */
+struct sim_member {
+    uint32_t number; /* of the job among those that run: the upper half of the tokens of
+                        its batches */
+    struct sim_layout *layout;
+    const struct net *net;
+    const uint32_t *servers; /* of the slots */
+};
+
+/**
+ * How jobs share the links of a network: one row a way. `self` is the row's own data, a
+ * carrier the data of its courier. Jobs that share links form a company, and so do jobs
+ * that share some with a third one. What a company sends goes through one carrier; for
+ * the courier, layout->exchanges of a member has what the numbers of exchanges stand for,
+ * and `servers` has where its slots lie. No dep_seconds are given.
+ *
+ *     courier  carries what the members of a company send
+ *     shares   true if two jobs may slow each other. It must be true if both use a link
+ *              that can saturate; that depends on nothing but the two members
+ *     open     makes a carrier without members. NULL: *err
+ *     take     `carrier` carries for a member from `time` on. What the member has on its
+ *              way in the carrier `from` moves over with what is left of it; `from` NULL:
+ *              the member has nothing on its way. No event of `from` is before `time`
+ *     close    frees a carrier; what is on its way in it still is lost
+ *
+ * Two lists of servers with equal net_geometry() must share alike: costs are remembered.
+ */
+struct sim_sharing {
+    const char *name;
+    const struct sim_courier *courier;
+    bool (*shares)(void *self, const struct sim_member *a, const struct sim_member *b);
+    void *(*open)(void *self, struct rec_error *err);
+    bool (*take)(void *carrier, const struct sim_member *member, void *from, double time,
+                 struct rec_error *err);
+    void (*close)(void *carrier);
+};
+
+/** What companies cost, as far as it is known. Starts as {0}; sim_company_forget(). */
+struct sim_company {
+    struct rec_map memo; /* members, geometry, phases -> index of the first in step[] */
+    struct rec_arena arena; /* of these keys */
+    struct sim_step *step;  /* per member of each company */
+    size_t nsteps, room, bytes;
+};
+
+enum { SIM_COMPANY_WINDOW = 10 };
+/** A mean step has settled if it differs from the last one by no more than this part. */
+#define SIM_COMPANY_SETTLED 1e-3
+/** The most steps of the slowest member that are simulated for a mean. */
+#define SIM_COMPANY_STEPS_MAX 641
+/** The most events that are simulated for a mean, by an estimate. */
+#define SIM_COMPANY_EVENTS_MAX 1e10
+/** A company whose members have at most so many steps left is simulated step by step. */
+#define SIM_COMPANY_EXACT 100
+
+/**
+ * The mean training step of each of n members that run together: step[n]. All layouts are
+ * in one pool that has a sharing. part[i], 0 to 1, is how much of a step member i has
+ * behind it at the beginning, as if it had run alone so far; NULL: all begin at once. The
+ * phases matter: of two equal jobs, one may always send while the other computes.
+ *
+ * All steps are simulated on one clock, until the slowest member has completed a window
+ * of at least SIM_COMPANY_WINDOW steps, and the mean step of no member differs from that
+ * of the window before by more than SIM_COMPANY_SETTLED. If one does, the next window is
+ * twice as long. The mean is that of the last window. Some jobs never settle: after
+ * SIM_COMPANY_STEPS_MAX steps the mean is that of all windows. Equal companies are
+ * simulated once. A company of one costs what sim_layout_cost() says, and a member whose
+ * step takes no time slows nobody.
+ *
+ * False: *err; REC_USAGE if steps are so unlike that more than SIM_COMPANY_EVENTS_MAX
+ * events are due.
+ */
+bool sim_company_cost(struct sim_company *company, const struct sim_member *member,
+                      const double *part, uint32_t n, struct sim_step *step,
+                      struct rec_error *err) REC_MUST_CHECK;
+/** Forgets all costs, and leaves {0}. */
+void sim_company_forget(struct sim_company *company);
+
 /* ---- replay (sim) -------------------------------------------------------- */
 
 /** A job that has started; valid during the call. */
@@ -253,8 +347,11 @@ struct sim_done {
     struct graph_job job;
     const struct graph *graph; /* what it runs */
     struct sim_layout *layout;
-    const struct sim_cost *cost;
-    double start, finish; /* seconds */
+    const struct sim_cost *cost; /* of a step: the mean of those that are over if the job
+                                    was in a company, else (and when it starts) alone */
+    double start, finish; /* seconds; finish INFINITY: not known, because the company is
+                             simulated step by step */
+    double waited;        /* for its servers, after its alloc record, seconds */
 };
 
 struct sim_replay;
@@ -263,7 +360,8 @@ struct sim_replay;
 struct sim_replay_sink {
     bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
     /* A job is not complete at the end of the simulated time. If it still waits, its
-     * layout is NULL, and its graph is the first alternative. */
+     * layout is NULL, and its graph is the one that was chosen, or the first
+     * alternative. */
     bool (*unfinished)(void *context, const struct sim_done *done, double time,
                        struct rec_error *err);
     /* A job starts, on these servers. */
@@ -280,6 +378,37 @@ void sim_replay_free(struct sim_replay *replay);
 /** Sets the limit of the pool of layouts, instead of SIM_LAYOUTS_MAX. An alloc record may
  * not name a layout that was forgotten, unless its records came again. */
 void sim_replay_keep(struct sim_replay *replay, size_t bytes);
+/**
+ * Lets jobs share links; to be called before the first record. `sharing` and `self` are
+ * borrowed. Running jobs that share links, two by two, are a company; whenever a job
+ * starts or ends, the companies that it touches are formed anew, after all ends and
+ * starts of that instant, and the ends of their members are reckoned anew. A company runs
+ * in one of two ways:
+ *
+ *     exact  if none of its members has more than `exact` steps left (SIM_COMPANY_EXACT;
+ *            INFINITY: always): all steps are simulated on one clock. A step that has
+ *            begun when the company changes goes on, with what it has on its way.
+ *     mean   else: all steps of a member take the mean of sim_company_cost(). When the
+ *            company changes, a member is so much of a step further as has passed of it,
+ *            and begins in the new company as if it had run that much alone.
+ *
+ * A job that shares no link runs as without a sharing, all steps alike: also one that is
+ * left alone, from the end of its step on. So with `exact` INFINITY nothing is estimated.
+ *
+ * How far `mean` is off: the time from start to finish of jobs that were slowed, in 400
+ * random plans of up to 7 jobs on two buses, against `exact` (test_company.c): with up to
+ * 300 steps a job, the median is 0.07 %, 9 of 10 are within 1 %, the worst is 15 %; with
+ * up to 1000 steps 0.03 %, 0.5 % and 7 %. The worst are jobs whose steps take equally
+ * long: which of them computes while the other sends is decided at the last change.
+ *
+ * An allocator upstream may have reckoned with times alone, and a job that is slowed
+ * holds its servers longer. A job waits for them, behind those that were given them
+ * before, and starts when all are free (`waited`). The rule "one job at a time on a
+ * server" is broken only by an alloc record that comes before the server would be free if
+ * the job on it ran alone from its own alloc record on: no plan may say that.
+ */
+void sim_replay_share(struct sim_replay *replay, const struct sim_sharing *sharing,
+                      void *self, double exact);
 /** Graphs must pass graph_check_times(), whose message gives this advice; borrowed. */
 void sim_replay_advise(struct sim_replay *replay, const char *advice);
 

@@ -7,7 +7,7 @@
 struct chakra_plan {
     const struct graph *graph;
     const struct graph_layout *layout;
-    const char *cluster; /* chakra_plan_cluster(); NULL: not known */
+    const char *cluster;     /* chakra_plan_cluster(); NULL: not known */
     char *servers, **server; /* per slot the name of its server; owned */
     uint32_t *dst; /* of each dep: the op whose node waits for it, or GRAPH_NONE */
     /* The deps that op i waits for are in[k] for in_start[i] <= k < in_start[i + 1]; the

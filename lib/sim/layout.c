@@ -1,7 +1,7 @@
 /* Layouts (which slot each op is on), the costs that they remember by geometry, and the
  * pools that bound their memory. A cluster runs the same few graphs on the same few
  * geometries, so most jobs need no simulation. */
-#include "rampipe/sim.h"
+#include "company.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +42,7 @@ void
 sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout)
 {
     layout->pool = pool;
+    layout->serial = pool->serials++;
     append(layout);
     pool->bytes += sim_layout_bytes(layout->where.graph);
 }
@@ -182,7 +183,8 @@ sim_layout_new(struct graph_layout *where, struct rec_error *err)
 /* ---- time of the exchanges -------------------------------------------------- */
 
 /* Finds what a layout exchanges. It is the same for all geometries, so it is kept, as
- * long as all layouts of the pool need no more than SIM_EXCHANGES_MAX for it. */
+ * long as all layouts of the pool need no more than SIM_EXCHANGES_MAX for it. Where jobs
+ * share links, a courier looks it up while they run. */
 static bool
 find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_error *err)
 {
@@ -196,7 +198,8 @@ find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_erro
     if (!pool)
         return true;
     pool->exchange_bytes += exchange_bytes(layout);
-    for (int i = 0; i < 2 && pool->exchange_bytes > SIM_EXCHANGES_MAX; i++)
+    for (int i = 0;
+         i < (pool->sharing ? 1 : 2) && pool->exchange_bytes > SIM_EXCHANGES_MAX; i++)
         for (struct sim_layout *other = i ? pool->held.first : pool->idle.first; other;
              other = other->after)
             if (other != layout)
@@ -232,17 +235,64 @@ time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t
     return ok;
 }
 
-/* The servers of the slots, for messages. */
-struct names {
-    const struct net *net;
-    const uint32_t *servers;
-};
-
 static void
 name_server(const void *names, uint32_t slot, char name[NET_NAME_MAX])
 {
-    const struct names *n = names;
-    net_format_server(n->net, n->servers[slot], name);
+    const struct sim_member *member = names;
+    net_format_server(member->net, member->servers[slot], name);
+}
+
+bool
+sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
+                 struct rec_error *err)
+{
+    struct sim_layout *layout = member->layout;
+    *placed = (struct sim_placed){.graph = layout->where.graph,
+                                  .nservers = layout->where.nslots,
+                                  .server = layout->where.slot,
+                                  .placed = layout->where.placed,
+                                  .priority = layout->where.priority,
+                                  .lane = layout->lanes.lane,
+                                  .nlanes = layout->lanes.n,
+                                  .turn = layout->lanes.turn,
+                                  .memory = layout->slot_memory,
+                                  .lane_name = layout->lanes.name,
+                                  .name_server = name_server,
+                                  .names = member};
+    if (!find_exchanges(layout, member->net, err))
+        return false;
+    placed->exchange = layout->exchanges.of_dep;
+    return true;
+}
+
+/* A step of a job that shares its links with none but itself. */
+static bool
+step_by_courier(const struct sim_member *member, struct sim_placed *placed,
+                const struct sim_observer *observer, struct sim_step *step,
+                struct rec_error *err)
+{
+    const struct sim_layouts *pool = member->layout->pool;
+    bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
+              pool->sharing->take(placed->carrier, member, NULL, 0, err);
+    placed->courier = pool->sharing->courier;
+    ok = ok && sim_step(placed, observer, step, err);
+    if (placed->carrier)
+        pool->sharing->close(placed->carrier);
+    return ok;
+}
+
+static bool
+step_by_times(const struct sim_member *member, struct sim_placed *placed,
+              const struct sim_observer *observer, struct sim_step *step,
+              struct rec_error *err)
+{
+    double *seconds = malloc((placed->graph->ndeps + 1) * sizeof *seconds);
+    bool ok = (seconds || rec_fail_memory(err)) &&
+              time_deps(member->layout, member->net, member->servers, seconds, err);
+    placed->dep_seconds = seconds;
+    ok = ok && sim_step(placed, observer, step, err);
+    free(seconds);
+    return ok;
 }
 
 bool
@@ -250,32 +300,17 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
                    const uint32_t *servers, const struct sim_observer *observer,
                    struct sim_cost *cost, struct rec_error *err)
 {
-    const struct graph *graph = layout->where.graph;
-    double *seconds = malloc((graph->ndeps + 1) * sizeof *seconds);
-    struct names names = {net, servers};
-    struct sim_placed placed = {.graph = graph,
-                                .nservers = layout->where.nslots,
-                                .server = layout->where.slot,
-                                .placed = layout->where.placed,
-                                .priority = layout->where.priority,
-                                .dep_seconds = seconds,
-                                .lane = layout->lanes.lane,
-                                .nlanes = layout->lanes.n,
-                                .turn = layout->lanes.turn,
-                                .memory = layout->slot_memory,
-                                .lane_name = layout->lanes.name,
-                                .name_server = name_server,
-                                .names = &names};
-    bool ok = (seconds || rec_fail_memory(err)) && find_exchanges(layout, net, err) &&
-              time_deps(layout, net, servers, seconds, err);
-    placed.exchange = layout->exchanges.of_dep;
-    ok = ok && sim_step(&placed, observer, &cost->step, err);
-    if (ok)
-        cost->traffic =
-            (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,
-                                 layout->exchanges.flow_bytes};
-    free(seconds);
-    return ok;
+    struct sim_member member = {0, layout, net, servers};
+    struct sim_placed placed;
+    bool shared = layout->pool && layout->pool->sharing;
+    if (!sim_layout_place(&member, &placed, err) ||
+        !(shared ? step_by_courier : step_by_times)(&member, &placed, observer,
+                                                    &cost->step, err))
+        return false;
+    cost->traffic =
+        (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,
+                             layout->exchanges.flow_bytes};
+    return true;
 }
 
 double

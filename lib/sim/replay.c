@@ -2,48 +2,14 @@
  * Replay: carries out what an allocator decided, and checks it against RAMP's rules. It
  * believes nothing that the stream says: a broken rule ends the simulation, whatever
  * program wrote the stream. Between records only ends of jobs happen, so they are the
- * only events.
+ * only events; and where jobs share links, what their companies simulate, and starts of
+ * jobs that had to wait for their servers.
  */
-#include "rampipe/event.h"
-#include "rampipe/sim.h"
+#include "replay.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A job, from its record to its end. */
-struct live {
-    char *id, *graphs; /* what `job` points to; owned. id NULL: this place is free */
-    struct graph_job job;
-    struct sim_layout *layout; /* NULL: it has not started */
-    struct sim_cost cost;
-    double start, finish; /* seconds */
-};
-
-struct sim_replay {
-    struct sim_replay_sink sink;
-    struct event_clock *clock;  /* the one that gave the last record; borrowed */
-    double until;               /* the end of the simulated time, seconds */
-    struct net *net;            /* owned; NULL: none has come */
-    struct graph_stream stream; /* checks that records fit each other */
-
-    struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
-    size_t nlayouts, layout_room;
-    struct sim_layouts pool;
-
-    struct live *live;
-    uint32_t *vacant; /* indices of free places in `live` */
-    size_t nlive, live_room, nvacant, vacant_room;
-    struct event_queue
-        ends;          /* key: number of the start, index in `live` (32 bits each) */
-    uint64_t *holder;  /* per server: number of the start that had it last; 0: none */
-    double *free_at;   /* per server: when that job ends, seconds */
-    uint32_t *servers; /* scratch: those of an alloc record */
-    size_t servers_room;
-    uint64_t waiting; /* jobs neither started nor blocked in the simulated time */
-    uint64_t starts;  /* jobs that have started; the number of the last start */
-    bool past;        /* the last record is beyond the simulated time */
-};
 
 /* ---- layouts ------------------------------------------------------------- */
 
@@ -100,6 +66,15 @@ sim_replay_keep(struct sim_replay *r, size_t bytes)
 }
 
 void
+sim_replay_share(struct sim_replay *r, const struct sim_sharing *sharing, void *self,
+                 double exact)
+{
+    r->pool.sharing = sharing;
+    r->pool.shared = self;
+    r->exact = exact;
+}
+
+void
 sim_replay_advise(struct sim_replay *r, const char *advice)
 {
     r->stream.store.advice = advice;
@@ -110,11 +85,13 @@ sim_replay_free(struct sim_replay *r)
 {
     if (!r)
         return;
+    sim_companies_free(r->companies); /* they use layouts */
     for (size_t i = 0; i < r->nlayouts; i++)
         sim_layout_free(r->layout[i]);
     for (size_t i = 0; i < r->nlive; i++) {
         free(r->live[i].id);
         free(r->live[i].graphs);
+        free(r->live[i].claim);
     }
     net_free(r->net);
     graph_stream_free(&r->stream);
@@ -125,6 +102,8 @@ sim_replay_free(struct sim_replay *r)
     free(r->holder);
     free(r->free_at);
     free(r->servers);
+    free(r->taken);
+    free(r->due);
     free(r);
 }
 
@@ -145,66 +124,13 @@ broken(const struct rec_reader *reader, struct rec_error *err, const char *rule,
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-static bool
-forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
-{
-    struct live *live = &r->live[index];
-    if (live->layout)
-        sim_layout_release(live->layout);
-    free(live->id);
-    free(live->graphs);
-    *live = (struct live){0};
-    if (!rec_grow(&r->vacant, &r->vacant_room, r->nvacant + 1, sizeof *r->vacant, err))
-        return false;
-    r->vacant[r->nvacant++] = index;
-    return true;
-}
-
-/* The graph that a job runs, or its first alternative. */
-static const struct graph *
-graph_of(const struct sim_replay *r, const struct live *live)
-{
-    struct rec_str rest = live->job.graphs, id;
-    if (live->layout)
-        return live->layout->where.graph;
-    rec_str_split(&rest, ',', &id);
-    return r->stream.store.graph[graph_store_find(&r->stream.store, id)];
-}
-
-static struct sim_done
-describe(const struct sim_replay *r, const struct live *live)
-{
-    return (struct sim_done){.job = live->job,
-                             .graph = graph_of(r, live),
-                             .layout = live->layout,
-                             .cost = &live->cost,
-                             .start = live->start,
-                             .finish = live->finish};
-}
-
-/* Ends the jobs that finish by `time`, in order of finish, then of start. */
-static bool
-advance(struct sim_replay *r, double time, struct rec_error *err)
-{
-    double stop = time < r->until ? time : r->until;
-    while (r->ends.n && r->ends.event[0].time <= stop) {
-        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
-        struct sim_done done = describe(r, &r->live[index]);
-        if (r->sink.done && !r->sink.done(r->sink.context, &done, err))
-            return false;
-        if (!forget(r, index, err))
-            return false;
-    }
-    return true;
-}
-
 /* Advances the time to that of a record. Jobs that finish at this time end first, so that
  * their servers are free for a job that starts now. */
 static bool
 pass_time(struct sim_replay *r, double time, struct rec_error *err)
 {
     r->past = time > r->until;
-    return event_clock_reach(r->clock, time, err) && advance(r, time, err);
+    return event_clock_reach(r->clock, time, err) && sim_jobs_advance(r, time, err);
 }
 
 static bool
@@ -264,6 +190,7 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
     const struct sim_layout *layout = r->live[index].layout;
     double time = r->live[index].start;
     char name[NET_NAME_MAX];
+    bool held;
 
     for (uint32_t i = 0; i < layout->where.nslots; i++) {
         uint32_t server = r->servers[i];
@@ -271,7 +198,8 @@ check_servers(struct sim_replay *r, const struct rec_reader *reader, uint32_t in
         if (r->holder[server] == r->starts)
             return broken(reader, err, "the slots of a job are different servers",
                           "server %s is there twice", name);
-        if (r->holder[server] && r->free_at[server] > time)
+        held = r->companies ? sim_jobs_queue(r, index, i) : r->holder[server] > 0;
+        if (held && r->free_at[server] > time)
             return broken(
                 reader, err, "one job at a time on a server",
                 "job '%s' takes server %s at %.17g, but another job has it until %.17g",
@@ -320,7 +248,9 @@ take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct
     n = net_servers(r->net);
     r->holder = calloc(n, sizeof *r->holder);
     r->free_at = calloc(n, sizeof *r->free_at);
-    return (r->holder && r->free_at) || rec_fail_memory(err);
+    if (!r->holder || !r->free_at)
+        return rec_fail_memory(err);
+    return !r->pool.sharing || sim_jobs_share(r, err);
 }
 
 static bool
@@ -329,8 +259,8 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
 {
     uint32_t index = *said->tag;
     struct sim_layout *layout = r->layout[said->layout];
-    struct sim_done done;
     struct rec_error inner;
+    double alone;
     struct live *live;
 
     if (!pass_time(r, said->time, err))
@@ -343,8 +273,9 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     live->start = said->time;
     live->layout = layout;
     sim_layout_hold(layout);
-    r->starts++;
-    if (!check_servers(r, reader, index, err))
+    live->number = ++r->starts;
+    if ((r->companies && !sim_jobs_claim(r, index, err)) ||
+        !check_servers(r, reader, index, err))
         return false;
     if (!sim_layout_cost(layout, r->net, r->servers, &live->cost, &inner)) {
         *err = inner;
@@ -354,19 +285,16 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     }
     if (!check_peak(r, reader, live, err))
         return false;
-    live->finish = said->time + live->cost.step.seconds * live->job.steps;
-    if (!isfinite(live->finish))
+    alone = said->time + live->cost.step.seconds * live->job.steps;
+    if (!isfinite(alone))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);
     for (uint32_t i = 0; i < layout->where.nslots; i++)
-        r->free_at[r->servers[i]] = live->finish;
+        r->free_at[r->servers[i]] = alone;
     r->waiting--;
-    done = describe(r, live);
-    if (r->sink.started &&
-        !r->sink.started(r->sink.context, &done, r->net, r->servers, err))
-        return false;
-    return event_queue_push(
-        &r->ends, (struct event_entry){live->finish, r->starts << 32 | index}, err);
+    return (live->claim && live->claim->awaits > 0) ||
+           sim_jobs_start(r, index, live->claim ? live->claim->server : r->servers,
+                          said->time, err);
 }
 
 static bool
@@ -377,7 +305,7 @@ take_block(struct sim_replay *r, const struct graph_said *said, struct rec_error
     if (r->past)
         return true;
     r->waiting--;
-    return forget(r, *said->tag, err);
+    return sim_jobs_forget(r, *said->tag, err);
 }
 
 static bool
@@ -420,30 +348,19 @@ model_take(void *self, struct event_clock *clock, const struct rec_reader *reade
 static double
 model_next(void *self)
 {
-    const struct sim_replay *r = self;
-    double next = r->ends.n ? r->ends.event[0].time : (double)INFINITY;
+    struct sim_replay *r = self;
+    double next = sim_jobs_next(r);
     return next <= r->until ? next : (double)INFINITY;
 }
 
 static bool
 model_advance(void *self, double time, struct rec_error *err)
 {
-    return advance(self, time, err);
-}
-
-/* A job is unfinished at the end of the simulated time. */
-static bool
-leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
-{
-    struct sim_done done = describe(r, &r->live[index]);
-    return (!r->sink.unfinished ||
-            r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
-           forget(r, index, err);
+    return sim_jobs_advance(self, time, err);
 }
 
 /* The stream is over, and the jobs that finish in the simulated time have ended. All
- * others are unfinished: first the running jobs, in order of their finish, then the
- * waiting ones. */
+ * others are unfinished, first those that have started. */
 static bool
 model_end(void *self, double time, struct rec_error *err)
 {
@@ -452,16 +369,13 @@ model_end(void *self, double time, struct rec_error *err)
     if (!graph_stream_end(&r->stream, err) ||
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
-    while (r->ends.n) { /* beyond the simulated time */
-        uint32_t index = (uint32_t)event_queue_pop(&r->ends).key;
-        if (!leave(r, index, err))
-            return false;
-    }
+    if (!sim_jobs_leave_all(r, err))
+        return false;
     for (uint32_t i = 0; r->waiting && i < r->nlive; i++) {
         if (!r->live[i].id)
             continue;
         r->waiting--;
-        if (!leave(r, i, err))
+        if (!sim_jobs_leave(r, i, err))
             return false;
     }
     return true;

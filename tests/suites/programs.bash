@@ -42,7 +42,7 @@ A
 pd2graph	profile.txt
 partition	graph.rec
 ramp-alloc	parts.rec
-alloc	parts.rec	--cluster=island:8,300GB/s,2us,80GB --map
+alloc	parts.rec	--cluster=island:8,300GB/s,2us,80GB
 alloc	island.rec
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec

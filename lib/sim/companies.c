@@ -1,0 +1,516 @@
+/*
+ * Which running jobs are a company, and when each of them ends. A job goes on in one of
+ * two ways: by its steps, which are simulated (`run`), or all its steps take the same
+ * time, so that its end is known. Starts and ends only note what has changed. When their
+ * instant is over, the companies that they touch are taken apart and formed anew.
+ */
+#include "company.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+
+/* A job that runs. */
+struct party {
+    struct sim_member member;
+    struct sim_step alone; /* a step of it if nobody else sends */
+    struct sim_step step;  /* a step of it at present; without `run` */
+    double since;          /* `left` and `part` are those of this time, seconds */
+    double left;           /* steps left, with the one that has begun */
+    double part;           /* of that step, how much of it is over: 0 to 1 */
+    struct sim_run *run;   /* its steps are simulated; NULL: they all take `step` */
+    double steps;          /* that are over, but for those of `run`; may be broken */
+    struct sim_step sum;   /* over these: seconds, comm, comp */
+    uint32_t company;      /* NONE: it has just started */
+    bool shared;           /* it has been in a company of more than one */
+    bool told;             /* that the last step of `run` is over */
+};
+
+struct company {
+    uint32_t *job;                 /* its members, in order of their start */
+    uint32_t n;                    /* 0: this place is free */
+    struct sim_together *together; /* NULL: no steps are simulated */
+    double next;                   /* its next event, seconds */
+    bool stirred;                  /* a job of it has ended, or one shares with it now */
+};
+
+struct sim_companies {
+    const struct sim_layouts *pool;
+    double exact;
+    sim_reckoned *reckoned;
+    void *context;
+    struct sim_company costs;
+    struct party *party; /* by the number of the job */
+    size_t party_room;
+    uint32_t *running; /* jobs, in order of their start */
+    size_t nrunning, running_room;
+    struct company *company;
+    size_t ncompanies, company_room;
+    struct event_queue turns; /* next events; key: the company. Old ones are void */
+    bool changed;             /* jobs have started or ended at `now`, seconds */
+    double now;
+    uint32_t *scratch; /* two numbers per running job */
+    size_t scratch_room;
+};
+
+/* ---- the steps of a job ---------------------------------------------------- */
+
+static void
+add_steps(struct party *p, double n, const struct sim_step *step)
+{
+    p->steps += n;
+    p->sum.seconds += n * step->seconds;
+    p->sum.comm += n * step->comm;
+    p->sum.comp += n * step->comp;
+}
+
+/* Brings a job whose steps are all alike to `time`, which is not after its end. */
+static void
+refresh(struct party *p, double time)
+{
+    double passed = time - p->since, length = p->step.seconds, whole, part;
+    if (p->run || !(passed > 0))
+        return;
+    whole = fmin(floor(p->part + passed / length), p->left - 1);
+    part = fma(p->part - whole, length, passed) / length;
+    part = fmin(fmax(part, 0), 1);
+    add_steps(p, whole + part - p->part, &p->step);
+    p->left -= whole;
+    p->part = part;
+    p->since = time;
+}
+
+/* The steps of a job are simulated from now on. Of the one that has begun, so much is
+ * over as if it had run alone. It will be counted as a whole. */
+static bool
+simulate(struct sim_companies *c, struct party *p, double time, struct rec_error *err)
+{
+    if (p->run)
+        return true;
+    refresh(p, time);
+    p->run =
+        sim_run_new(c->pool, &p->member, p->left, p->part * p->alone.seconds, time, err);
+    add_steps(p, -p->part, &p->alone);
+    return p->run;
+}
+
+/* They are no longer simulated. How much of the one that has begun is over, follows from
+ * the mean of those before. */
+static void
+stop_simulating(struct party *p, double time)
+{
+    struct sim_run *run = p->run;
+    double length = p->alone.seconds;
+    if (!run)
+        return;
+    if (run->steps > 0) {
+        length = run->sum.seconds / run->steps;
+        p->steps += run->steps;
+        p->sum.seconds += run->sum.seconds;
+        p->sum.comm += run->sum.comm;
+        p->sum.comp += run->sum.comp;
+    }
+    p->left = run->left;
+    p->part = fmin((time - run->begun) / length, 1);
+    p->since = time;
+    add_steps(p, p->part, &p->alone);
+    p->run = NULL;
+    sim_run_free(run);
+}
+
+/* All steps of a job take `step` from now on: so its end is known. */
+static bool
+take_steps(struct sim_companies *c, uint32_t job, const struct sim_step *step,
+           double time, struct rec_error *err)
+{
+    struct party *p = &c->party[job];
+    double finish;
+    p->step = *step;
+    finish = time + (p->left - p->part) * step->seconds;
+    if (!isfinite(finish))
+        return rec_fail(err, REC_DATA,
+                        "a job of graph '%s' would run longer than a number holds",
+                        p->member.layout->where.graph->id);
+    return c->reckoned(c->context, job, finish, err);
+}
+
+/* ---- companies ------------------------------------------------------------- */
+
+static void
+dissolve(struct company *company)
+{
+    free(company->job);
+    *company = (struct company){.n = 0};
+}
+
+static bool
+new_company(struct sim_companies *c, const uint32_t *job, uint32_t n, uint32_t *index,
+            struct rec_error *err)
+{
+    struct company *company;
+    size_t i = 0;
+    while (i < c->ncompanies && c->company[i].n)
+        i++;
+    if (i == c->ncompanies) {
+        if (!rec_grow(&c->company, &c->company_room, i + 1, sizeof *c->company, err))
+            return false;
+        c->company[c->ncompanies++] = (struct company){.n = 0};
+    }
+    company = &c->company[i];
+    if (!(company->job = malloc(n * sizeof *company->job)))
+        return rec_fail_memory(err);
+    memcpy(company->job, job, n * sizeof *job);
+    company->n = n;
+    for (uint32_t k = 0; k < n; k++)
+        c->party[job[k]].company = (uint32_t)i;
+    *index = (uint32_t)i;
+    return true;
+}
+
+static bool
+await(struct sim_companies *c, uint32_t index, struct rec_error *err)
+{
+    struct company *company = &c->company[index];
+    company->next = sim_together_next(company->together);
+    return !isfinite(company->next) ||
+           event_queue_push(&c->turns, (struct event_entry){company->next, index}, err);
+}
+
+/* Tells of the jobs of a company whose last step has ended, at `time`. */
+static bool
+tell_ended(struct sim_companies *c, const struct company *company, double time,
+           struct rec_error *err)
+{
+    for (uint32_t i = 0; i < company->n; i++) {
+        struct party *p = &c->party[company->job[i]];
+        if (p->run->stepping || p->told)
+            continue;
+        p->told = true;
+        if (!c->reckoned(c->context, company->job[i], time, err))
+            return false;
+    }
+    return true;
+}
+
+/* Simulates the steps of a company on one clock. The end of no member is known. */
+static bool
+begin_exact(struct sim_companies *c, uint32_t index, double time, struct rec_error *err)
+{
+    struct company *company = &c->company[index];
+    struct sim_together *together = sim_together_new(c->pool, err);
+    bool ok = together;
+    for (uint32_t i = 0; ok && i < company->n; i++) {
+        struct party *p = &c->party[company->job[i]];
+        ok = simulate(c, p, time, err) &&
+             sim_together_join(together, p->run, time, err) &&
+             c->reckoned(c->context, company->job[i], (double)INFINITY, err);
+    }
+    if (!ok) {
+        if (together && together->n == 0) /* else its runs own it */
+            sim_together_free(together);
+        return false;
+    }
+    company->together = together;
+    return tell_ended(c, company, time, err) && await(c, index, err);
+}
+
+/* Lets all steps of each member take the mean. */
+static bool
+begin_mean(struct sim_companies *c, const struct company *company, double time,
+           struct rec_error *err)
+{
+    uint32_t n = company->n;
+    struct sim_member *member = malloc(n * sizeof *member);
+    double *part = malloc(n * sizeof *part);
+    struct sim_step *step = malloc(n * sizeof *step);
+    bool ok = (member && part && step) || rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < n; i++) {
+        struct party *p = &c->party[company->job[i]];
+        refresh(p, time);
+        stop_simulating(p, time);
+        member[i] = p->member;
+        part[i] = p->part;
+    }
+    ok = ok && sim_company_cost(&c->costs, member, part, n, step, err);
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = take_steps(c, company->job[i], &step[i], time, err);
+    free(member);
+    free(part);
+    free(step);
+    return ok;
+}
+
+/* A job that shares with none ends its step, if that is simulated, and then all its steps
+ * are alike. */
+static bool
+begin_alone(struct sim_companies *c, uint32_t index, double time, struct rec_error *err)
+{
+    uint32_t job = c->company[index].job[0];
+    struct party *p = &c->party[job];
+    if (p->run && p->run->begun < time)
+        return begin_exact(c, index, time, err);
+    refresh(p, time);
+    stop_simulating(p, time);
+    return take_steps(c, job, &p->alone, time, err);
+}
+
+static bool
+form(struct sim_companies *c, const uint32_t *job, uint32_t n, double time,
+     struct rec_error *err)
+{
+    double longest = 0;
+    uint32_t index = 0;
+    if (!new_company(c, job, n, &index, err))
+        return false;
+    if (n == 1)
+        return begin_alone(c, index, time, err);
+    for (uint32_t i = 0; i < n; i++) {
+        struct party *p = &c->party[job[i]];
+        refresh(p, time);
+        p->shared = true;
+        longest = fmax(longest, p->run ? p->run->left : p->left);
+    }
+    return longest <= c->exact ? begin_exact(c, index, time, err)
+                               : begin_mean(c, &c->company[index], time, err);
+}
+
+/* ---- who shares with whom -------------------------------------------------- */
+
+static bool
+shares(const struct sim_companies *c, uint32_t a, uint32_t b)
+{
+    return c->pool->sharing->shares(c->pool->shared, &c->party[a].member,
+                                    &c->party[b].member);
+}
+
+/* Stirs the companies that the jobs touch which have just started. */
+static void
+stir(struct sim_companies *c)
+{
+    for (size_t i = 0; i < c->nrunning; i++) {
+        if (c->party[c->running[i]].company != NONE)
+            continue;
+        for (size_t k = 0; k < c->nrunning; k++) {
+            uint32_t company = c->party[c->running[k]].company;
+            if (company != NONE && !c->company[company].stirred)
+                c->company[company].stirred = shares(c, c->running[i], c->running[k]);
+        }
+    }
+}
+
+/* Moves those of job[] that share with job[0], also by way of others, to the front, in
+ * order of their start as all are. Returns how many there are. `spare` has room for n. */
+static uint32_t
+gather(const struct sim_companies *c, uint32_t *job, uint32_t n, uint32_t *spare)
+{
+    uint32_t found = 1, rest = 0;
+    /* those found stand in spare[0..found), the others in job[0..rest) */
+    spare[0] = job[0];
+    for (uint32_t i = 1; i < n; i++)
+        job[rest++] = job[i];
+    for (uint32_t i = 0; i < found; i++) {
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < rest; k++)
+            if (shares(c, spare[i], job[k]))
+                spare[found++] = job[k];
+            else
+                job[kept++] = job[k];
+        rest = kept;
+    }
+    memmove(job + found, job, rest * sizeof *job);
+    memcpy(job, spare, found * sizeof *job);
+    return found;
+}
+
+/* Takes the companies apart that have changed, and forms new ones of their members. */
+static bool
+settle(struct sim_companies *c, struct rec_error *err)
+{
+    uint32_t *job, n = 0;
+    if (!rec_grow(&c->scratch, &c->scratch_room, 2 * c->nrunning + 1, sizeof *c->scratch,
+                  err))
+        return false;
+    job = c->scratch;
+    stir(c);
+    for (size_t i = 0; i < c->nrunning; i++) {
+        uint32_t company = c->party[c->running[i]].company;
+        if (company == NONE || c->company[company].stirred)
+            job[n++] = c->running[i];
+    }
+    for (size_t i = 0; i < c->ncompanies; i++)
+        if (c->company[i].stirred)
+            dissolve(&c->company[i]);
+    c->changed = false;
+    while (n > 0) {
+        uint32_t found = gather(c, job, n, c->scratch + c->nrunning);
+        if (!form(c, job, found, c->now, err))
+            return false;
+        job += found;
+        n -= found;
+    }
+    return true;
+}
+
+/* ---- the interface --------------------------------------------------------- */
+
+struct sim_companies *
+sim_companies_new(const struct sim_layouts *pool, double exact, sim_reckoned *reckoned,
+                  void *context, struct rec_error *err)
+{
+    struct sim_companies *c = calloc(1, sizeof *c);
+    if (!c) {
+        rec_fail_memory(err);
+        return NULL;
+    }
+    *c = (struct sim_companies){
+        .pool = pool, .exact = exact, .reckoned = reckoned, .context = context};
+    return c;
+}
+
+void
+sim_companies_free(struct sim_companies *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->nrunning; i++)
+        sim_run_free(c->party[c->running[i]].run);
+    for (size_t i = 0; i < c->ncompanies; i++)
+        free(c->company[i].job);
+    sim_company_forget(&c->costs);
+    event_queue_free(&c->turns);
+    free(c->party);
+    free(c->running);
+    free(c->company);
+    free(c->scratch);
+    free(c);
+}
+
+bool
+sim_companies_start(struct sim_companies *c, const struct sim_member *member,
+                    const struct sim_step *alone, double steps, double time,
+                    struct rec_error *err)
+{
+    uint32_t job = member->number;
+    if (!rec_grow(&c->party, &c->party_room, (size_t)job + 1, sizeof *c->party, err) ||
+        !rec_grow(&c->running, &c->running_room, c->nrunning + 1, sizeof *c->running,
+                  err))
+        return false;
+    c->party[job] = (struct party){.member = *member,
+                                   .alone = *alone,
+                                   .step = *alone,
+                                   .since = time,
+                                   .left = steps,
+                                   .company = NONE};
+    c->running[c->nrunning++] = job;
+    c->changed = true;
+    c->now = time;
+    return true;
+}
+
+static void
+remove_job(uint32_t *list, size_t n, uint32_t job)
+{
+    size_t i = 0;
+    while (list[i] != job)
+        i++;
+    memmove(list + i, list + i + 1, (n - 1 - i) * sizeof *list);
+}
+
+void
+sim_companies_end(struct sim_companies *c, uint32_t job, double time)
+{
+    struct party *p = &c->party[job];
+    struct company *company = p->company == NONE ? NULL : &c->company[p->company];
+    remove_job(c->running, c->nrunning--, job);
+    if (company) {
+        remove_job(company->job, company->n--, job);
+        company->stirred = true;
+        if (company->n == 0)
+            dissolve(company);
+    }
+    sim_run_free(p->run);
+    p->run = NULL;
+    c->changed = true;
+    c->now = time;
+}
+
+bool
+sim_companies_step(struct sim_companies *c, uint32_t job, double time,
+                   struct sim_step *step)
+{
+    struct party *p = &c->party[job];
+    struct sim_step sum;
+    double steps;
+    if (!p->shared)
+        return false;
+    refresh(p, time);
+    sum = p->sum;
+    steps = p->steps;
+    if (p->run) {
+        steps += p->run->steps;
+        sum.seconds += p->run->sum.seconds;
+        sum.comm += p->run->sum.comm;
+        sum.comp += p->run->sum.comp;
+    }
+    if (!(steps > 0))
+        return false;
+    *step = p->alone;
+    step->seconds = sum.seconds / steps;
+    step->comm = sum.comm / steps;
+    step->comp = sum.comp / steps;
+    return true;
+}
+
+/* The time of the next event of steps that are simulated. Void ones are dropped. */
+static double
+next_turn(struct sim_companies *c)
+{
+    while (c->turns.n) {
+        struct event_entry turn = c->turns.event[0];
+        const struct company *company = &c->company[turn.key];
+        if (company->together && company->next == turn.time)
+            return turn.time;
+        event_queue_pop(&c->turns);
+    }
+    return (double)INFINITY;
+}
+
+double
+sim_companies_next(struct sim_companies *c)
+{
+    double turn = next_turn(c);
+    return c->changed ? fmin(turn, nextafter(c->now, (double)INFINITY)) : turn;
+}
+
+/* Lets a company go on until another one has its turn. */
+static bool
+take_turn(struct sim_companies *c, double until, struct rec_error *err)
+{
+    uint32_t index = (uint32_t)event_queue_pop(&c->turns).key;
+    struct company *company = &c->company[index];
+    struct party *p = &c->party[company->job[0]];
+    double stopped;
+    bool alone = company->n == 1;
+
+    if (!sim_together_advance(company->together, fmin(until, next_turn(c)), alone,
+                              &stopped, err))
+        return false;
+    if (isfinite(stopped) && alone && p->run->stepping) {
+        company->together = NULL;
+        stop_simulating(p, stopped);
+        return take_steps(c, company->job[0], &p->alone, stopped, err);
+    }
+    return (!isfinite(stopped) || tell_ended(c, company, stopped, err)) &&
+           await(c, index, err);
+}
+
+bool
+sim_companies_advance(struct sim_companies *c, double until, struct rec_error *err)
+{
+    double turn = next_turn(c);
+    if (c->changed && turn > c->now)
+        return nextafter(c->now, (double)INFINITY) > until || settle(c, err);
+    return turn > until || turn == (double)INFINITY ||
+           take_turn(c, c->changed ? c->now : until, err);
+}

@@ -1,0 +1,305 @@
+/* The jobs of a replay, from their start to their end. */
+#include "replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool
+sim_jobs_forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
+{
+    struct live *live = &r->live[index];
+    if (live->layout)
+        sim_layout_release(live->layout);
+    free(live->id);
+    free(live->graphs);
+    free(live->claim);
+    *live = (struct live){0};
+    if (!rec_grow(&r->vacant, &r->vacant_room, r->nvacant + 1, sizeof *r->vacant, err))
+        return false;
+    r->vacant[r->nvacant++] = index;
+    return true;
+}
+
+/* The graph that a job runs, or its first alternative. */
+static const struct graph *
+graph_of(const struct sim_replay *r, const struct live *live)
+{
+    struct rec_str rest = live->job.graphs, id;
+    if (live->layout)
+        return live->layout->where.graph;
+    rec_str_split(&rest, ',', &id);
+    return r->stream.store.graph[graph_store_find(&r->stream.store, id)];
+}
+
+/* True if the job has been allocated, but others still have servers of it. */
+static bool
+is_waiting(const struct live *live)
+{
+    return live->claim && live->claim->awaits > 0;
+}
+
+static struct sim_done
+describe(const struct sim_replay *r, const struct live *live)
+{
+    return (struct sim_done){.job = live->job,
+                             .graph = graph_of(r, live),
+                             .layout = is_waiting(live) ? NULL : live->layout,
+                             .cost = &live->cost,
+                             .start = live->start,
+                             .finish = live->finish,
+                             .waited = live->waited};
+}
+
+/* A job that takes time has been in a company. Its cost is then the mean of its steps. */
+static void
+leave_company(struct sim_replay *r, uint32_t index, double time)
+{
+    struct live *live = &r->live[index];
+    if (!r->companies || !(live->cost.step.seconds > 0) || is_waiting(live))
+        return;
+    sim_companies_step(r->companies, index, time, &live->cost.step);
+    sim_companies_end(r->companies, index, time);
+}
+
+/* The servers of a job are free from `time` on. Jobs that waited for nothing else are
+ * due. */
+static bool
+pass_servers(struct sim_replay *r, const struct claim *claim, double time,
+             struct rec_error *err)
+{
+    r->freed = time;
+    for (uint32_t i = 0; i < claim->n; i++) {
+        uint32_t next = claim->after[i];
+        if (next == NONE || --r->live[next].claim->awaits > 0)
+            continue;
+        if (!rec_grow(&r->due, &r->due_room, r->ndue + 1, sizeof *r->due, err))
+            return false;
+        r->due[r->ndue++] = next;
+    }
+    return true;
+}
+
+/* Ends the job that finishes first. */
+static bool
+end_first(struct sim_replay *r, struct rec_error *err)
+{
+    struct event_entry end = event_queue_pop(&r->ends);
+    uint32_t index = (uint32_t)end.key;
+    struct live *live = &r->live[index];
+    struct sim_done done;
+    leave_company(r, index, end.time);
+    done = describe(r, live);
+    return (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
+           (!live->claim || pass_servers(r, live->claim, end.time, err)) &&
+           sim_jobs_forget(r, index, err);
+}
+
+/* ---- jobs that share links ------------------------------------------------- */
+
+/* True unless the job has ended or ends at another time, as was reckoned later. */
+static bool
+is_valid(const struct sim_replay *r, struct event_entry end)
+{
+    const struct live *live = &r->live[(uint32_t)end.key];
+    return (uint32_t)live->number == end.key >> 32 && live->finish == end.time;
+}
+
+/* Drops all ends that are void, so that they need no more memory than running jobs. */
+static bool
+sweep(struct sim_replay *r, struct rec_error *err)
+{
+    size_t n = r->ends.n;
+    if (n < 2 * r->nlive + 64)
+        return true;
+    r->ends.n = 0; /* entry i goes where one of the first i was */
+    for (size_t i = 0; i < n; i++) {
+        struct event_entry end = r->ends.event[i];
+        if (is_valid(r, end) && !event_queue_push(&r->ends, end, err))
+            return false;
+    }
+    return true;
+}
+
+/* The end of a job that has started is `finish`; INFINITY: it is not known. */
+static bool
+reckoned(void *context, uint32_t job, double finish, struct rec_error *err)
+{
+    struct sim_replay *r = context;
+    struct live *live = &r->live[job];
+    if (live->finish == finish)
+        return true;
+    live->finish = finish;
+    return sweep(r, err) &&
+           (!isfinite(finish) ||
+            event_queue_push(
+                &r->ends, (struct event_entry){finish, live->number << 32 | job}, err));
+}
+
+static double
+next_end(struct sim_replay *r)
+{
+    while (r->companies && r->ends.n && !is_valid(r, r->ends.event[0]))
+        event_queue_pop(&r->ends);
+    return r->ends.n ? r->ends.event[0].time : (double)INFINITY;
+}
+
+bool
+sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, double time,
+               struct rec_error *err)
+{
+    struct live *live = &r->live[index];
+    struct sim_member member = {index, live->layout, r->net, servers};
+    struct sim_done done;
+
+    live->waited = time - live->start;
+    live->start = time;
+    live->finish = time + live->cost.step.seconds * live->job.steps;
+    done = describe(r, live);
+    if (r->sink.started && !r->sink.started(r->sink.context, &done, r->net, servers, err))
+        return false;
+    if (!r->companies || !(live->cost.step.seconds > 0))
+        return event_queue_push(
+            &r->ends, (struct event_entry){live->finish, live->number << 32 | index},
+            err);
+    live->finish = (double)INFINITY;
+    return sim_companies_start(r->companies, &member, &live->cost.step, live->job.steps,
+                               time, err);
+}
+
+/* Starts the jobs that are due, in the order of their alloc records. */
+static bool
+start_due(struct sim_replay *r, struct rec_error *err)
+{
+    while (r->ndue > 0) {
+        size_t first = 0;
+        uint32_t index;
+        for (size_t i = 1; i < r->ndue; i++)
+            if (r->live[r->due[i]].number < r->live[r->due[first]].number)
+                first = i;
+        index = r->due[first];
+        r->due[first] = r->due[--r->ndue];
+        if (!sim_jobs_start(r, index, r->live[index].claim->server, r->freed, err))
+            return false;
+    }
+    return true;
+}
+
+/* At an instant first all jobs end, and then others start. */
+static bool
+advance_companies(struct sim_replay *r, double stop, struct rec_error *err)
+{
+    for (;;) {
+        double end = next_end(r), event = sim_companies_next(r->companies);
+        double next = fmin(end, event);
+        bool ok;
+        if (r->ndue && next > r->freed)
+            ok = start_due(r, err);
+        else if (next > stop || !isfinite(next))
+            return true;
+        else if (event <= end)
+            ok = sim_companies_advance(r->companies, fmin(end, stop), err);
+        else
+            ok = end_first(r, err);
+        if (!ok)
+            return false;
+    }
+}
+
+bool
+sim_jobs_advance(struct sim_replay *r, double time, struct rec_error *err)
+{
+    double stop = time < r->until ? time : r->until;
+    if (r->companies)
+        return advance_companies(r, stop, err);
+    while (r->ends.n && r->ends.event[0].time <= stop)
+        if (!end_first(r, err))
+            return false;
+    return true;
+}
+
+/* ---- who waits for whose servers ------------------------------------------ */
+
+bool
+sim_jobs_claim(struct sim_replay *r, uint32_t index, struct rec_error *err)
+{
+    struct live *live = &r->live[index];
+    uint32_t n = live->layout->where.nslots;
+    struct claim *claim = malloc(sizeof *claim + 2 * (size_t)n * sizeof(uint32_t));
+    if (!claim)
+        return rec_fail_memory(err);
+    *claim = (struct claim){.n = n, .after = claim->server + n};
+    for (uint32_t i = 0; i < n; i++) {
+        claim->server[i] = r->servers[i];
+        claim->after[i] = NONE;
+    }
+    live->claim = claim;
+    return true;
+}
+
+bool
+sim_jobs_queue(struct sim_replay *r, uint32_t index, uint32_t slot)
+{
+    uint64_t holder = r->holder[r->servers[slot]];
+    struct taken *taken = &r->taken[r->servers[slot]], last = *taken;
+    *taken = (struct taken){index, slot};
+    if (holder == 0 || r->live[last.job].number != holder)
+        return false;
+    r->live[last.job].claim->after[last.slot] = index;
+    r->live[index].claim->awaits++;
+    return true;
+}
+
+/* ---- the end of the simulated time ---------------------------------------- */
+
+bool
+sim_jobs_leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
+{
+    struct sim_done done;
+    leave_company(r, index, r->until);
+    done = describe(r, &r->live[index]);
+    return (!r->sink.unfinished ||
+            r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
+           sim_jobs_forget(r, index, err);
+}
+
+/* Finds the first of the jobs that have an alloc record, whose end is not known. */
+static bool
+first_left(const struct sim_replay *r, uint32_t *index)
+{
+    *index = NONE;
+    for (uint32_t i = 0; i < r->nlive; i++)
+        if (r->live[i].number &&
+            (*index == NONE || r->live[i].number < r->live[*index].number))
+            *index = i;
+    return *index != NONE;
+}
+
+bool
+sim_jobs_leave_all(struct sim_replay *r, struct rec_error *err)
+{
+    uint32_t index;
+    while (isfinite(next_end(r)))
+        if (!sim_jobs_leave(r, (uint32_t)event_queue_pop(&r->ends).key, err))
+            return false;
+    while (r->companies && first_left(r, &index))
+        if (!sim_jobs_leave(r, index, err))
+            return false;
+    return true;
+}
+
+double
+sim_jobs_next(struct sim_replay *r)
+{
+    double next = next_end(r);
+    return r->companies ? fmin(next, sim_companies_next(r->companies)) : next;
+}
+
+bool
+sim_jobs_share(struct sim_replay *r, struct rec_error *err)
+{
+    r->taken = calloc(net_servers(r->net), sizeof *r->taken);
+    if (!r->taken)
+        return rec_fail_memory(err);
+    r->companies = sim_companies_new(&r->pool, r->exact, reckoned, r, err);
+    return r->companies;
+}
