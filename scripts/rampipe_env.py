@@ -29,7 +29,9 @@ has spaces that do the same. Arguments of RampipeEnv, all by keyword:
                         published ones, which read the profiles' milliseconds as seconds
     source              the name of a file; or a list of a command and its arguments, in which {seed}
                         is replaced by the seed of the episode
-    shape               the shape of the cluster
+    shape               the shape of the cluster, a RAMP
+    cluster             the cluster, of any kind, as in --cluster of alloc(1), in the place of shape and
+                        heuristic: "island:8,300GB/s,2us,80GB"
     max_degree          the largest degree, so that actions are 0 to max_degree
     heuristic           option of ramp-alloc
     partition_options, alloc_options
@@ -597,6 +599,10 @@ def distribution(value):
     return f"fixed:{value}" if isinstance(value, (int, float)) else value
 
 
+# The smallest job.
+SMALLEST = b"graph\tg\tg\nop\tg\t1\tforward\t1\t1\njob\tg\tg\t0\t1\tinf\n"
+
+
 class RampipeEnv(gymnasium.Env if gymnasium else object):
     """The environment. The text of the module says what its arguments are."""
 
@@ -607,8 +613,11 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                  deadline_fraction="uniform:0.1:1", sampling="remove-and-repeat", time_unit="s",
                  quantum=0.01, source=None, shape="4x4x2", max_degree=16, heuristic="first-fit",
                  partition_options=(), alloc_options=(), observation="published", max_nodes=150,
-                 scale="episode", mask="published", reward="job_acceptance", reward_options=None, output=None):
+                 scale="episode", mask="published", reward="job_acceptance", reward_options=None, output=None,
+                 cluster=None):
         self._allocator = None
+        if cluster is not None and (shape, heuristic) != ("4x4x2", "first-fit"):
+            raise ValueError("shape and heuristic are of a RAMP: leave them out, or cluster")
         for name, value, known in (("observation", observation, ("published", "graph", "features")),
                                    ("mask", mask, ("published", "startable")),
                                    ("reward", reward, REWARDS)):
@@ -620,14 +629,15 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                        "deadline_fraction": deadline_fraction, "sampling": sampling}
         self._source = source
         self._partition = [self._tool("partition"), "--policy=all", f"--quantum={quantum}",
-                           f"--max-degree={max_degree}", f"--shape={shape}", *partition_options]
-        self._alloc = [self._tool("ramp-alloc"), f"--shape={shape}", f"--heuristic={heuristic}",
-                       *alloc_options]
+                           f"--max-degree={max_degree}",
+                           f"--cluster={cluster}" if cluster else f"--shape={shape}", *partition_options]
+        self._alloc = [*([self._tool("alloc"), f"--cluster={cluster}"] if cluster else
+                         [self._tool("ramp-alloc"), f"--shape={shape}", f"--heuristic={heuristic}"]), *alloc_options]
         self._observe, self._max_nodes = observation, max_nodes if observation == "published" else None
         self._startable, self._output = mask == "startable", output
         self._reward, self._reward_options = reward, reward_options or {}
         self._weighs = str(reward).endswith("_throughput")
-        self._servers = math.prod(int(n) for n in shape.split("x"))
+        self._servers = self._count(cluster) if cluster else math.prod(int(n) for n in shape.split("x"))
         self._degrees = max_degree
         self._random = random.Random()
         self._text = self._head = self._graphs = self._jobs = self._info = None
@@ -655,10 +665,16 @@ class RampipeEnv(gymnasium.Env if gymnasium else object):
                      graph_features=Box(0, 1, (17 + self._degrees + 1,), "float32"))
         return Dict(space)
 
+    def _count(self, cluster):
+        """The servers of a cluster: a bound says how many there are."""
+        bound = run([self._tool("ramp-alloc"), "bound", f"--cluster={cluster}"], input=SMALLEST,
+                    stdout=subprocess.PIPE)
+        return int(bound.split(b"servers=")[1].split()[0])
+
     def _probe(self):
         """The names of the features. ramp-alloc knows them, so it is asked about the smallest job."""
         with tempfile.TemporaryFile() as stream:
-            stream.write(b"graph\tg\tg\nop\tg\t1\tforward\t1\t1\njob\tg\tg\t0\t1\tinf\n")
+            stream.write(SMALLEST)
             stream.seek(0)
             allocator = Allocator([self._tool("ramp-alloc")], stream)
             try:

@@ -178,7 +178,7 @@ test_held(void **state)
     assert_same(layout->memory_sum, 210);
     assert_same(layout->memory_bound, 127);
     assert_int_equal(layout->bound_slot, 0);
-    assert_true(sim_layout_cost(layout, &published, servers, &cost, &err));
+    assert_true(sim_layout_cost(layout, &published.net, servers, &cost, &err));
     assert_same(sim_layout_peak(layout, &cost, &at), 120);
     assert_int_equal(at, 0);
     assert_int_equal(cost.step.peak_op, 1);
