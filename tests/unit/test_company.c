@@ -406,6 +406,7 @@ own_send(void *self, uint64_t batch, uint32_t exchange, double time,
     const struct sim_member *member = b->member;
     const struct graph_exchange *e;
     struct net_exchange one;
+    double seconds;
     uint32_t ends[2];
     (void)err;
     while (member->number != batch >> 32)
@@ -416,8 +417,9 @@ own_send(void *self, uint64_t batch, uint32_t exchange, double time,
         ends[i] =
             member->servers[member->layout->exchanges.member[e->first + (uint32_t)i]];
     one = (struct net_exchange){e->kind, ends, 2, e->bytes, e->flow};
+    net_alone(member->net, &one, 1, &seconds);
     /* `left` is the time at which it arrives, seconds */
-    b->flight[b->n++] = (struct flight){batch, 0, time + net_alone(member->net, &one)};
+    b->flight[b->n++] = (struct flight){batch, 0, time + seconds};
     return true;
 }
 
