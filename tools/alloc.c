@@ -18,10 +18,11 @@ static bool
 run(struct cli *cli, const struct alloc_args *args)
 {
     struct alloc_cluster cluster = {.net = NULL};
-    struct alloc_rules rules = {
-        ALLOC_RULES(args), .context = (struct alloc_args *)(uintptr_t)args,
-        .refusal = "the stream has a cluster of its own: leave out "
-                   "--cluster, or take the record away"};
+    struct alloc_rules rules = {ALLOC_RULES(args), .unplaced = true,
+                                .context = (struct alloc_args *)(uintptr_t)args,
+                                .refusal =
+                                    "the stream has a cluster of its own: leave out "
+                                    "--cluster, or take the record away"};
     bool ok = true;
     if (!args->cluster_given)
         rules.place = place;

@@ -297,7 +297,7 @@ take(struct allocator *r, const struct rec *rec)
 
     if (rec->type == REC_CLUSTER)
         return take_cluster(r, rec);
-    if (r->rules->place &&
+    if (r->rules->unplaced &&
         (rec->type == REC_ALLOC || rec->type == REC_LAYOUT || rec->type == REC_BLOCK))
         return rec_reader_fail(cli->reader, &cli->err,
                                "the stream has been through an allocator already");

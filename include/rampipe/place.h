@@ -6,9 +6,8 @@
  *                  of its parents if that is possible, else to a free block of a legal
  *                  shape; a task goes to the server that is free first
  *
- * Sources: the GreedyBlockAllocator notebook of RAMP, and the ddls simulator
- * ("Partitioning Distributed Compute Jobs with Reinforcement Learning and Graph Neural
- * Networks").
+ * How that is done is a row of place_kinds. Where a way of placing comes from is said in
+ * its file.
  */
 #ifndef RAMPIPE_PLACE_H
 #define RAMPIPE_PLACE_H
@@ -88,7 +87,7 @@ struct place_options {
  */
 struct place_kind {
     const char *name;     /* as users write it */
-    const char *argument; /* what may follow it: "CxRxS". Optional: nothing may */
+    const char *argument; /* what may follow it: "SHAPE". Optional: nothing may */
     const char *network;  /* which networks it is for, for messages */
     bool (*suits)(const struct net *net);
 
@@ -121,14 +120,8 @@ struct place_kind {
     bool alike;
 };
 
-/** All ways of placing; NULL ends the table. Those of RAMP:
- *     first-fit  any free servers: the simulator's
- *     block      inside an empty meta-block, which the job reserves: the notebook's
- *     compact    as few neighbouring communication groups as possible, then racks
- * and of networks whose units may go to any servers:
- *     near       the servers that lie nearest by the network's levels: the smallest group
- *                that has room, of those the fullest
- */
+/** All ways of placing; NULL ends the table. What each does is said in its file, and for
+ * users in alloc(1). */
 extern const struct place_kind *const place_kinds[];
 /** The way of this name; NULL: there is none. */
 const struct place_kind *place_kind_find(struct rec_str name);

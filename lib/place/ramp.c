@@ -1,7 +1,14 @@
 /*
- * Placing on RAMP: the heuristics, where the parts of a job go. A heuristic sets the box
- * in which the job may lie (origin, limit and within of struct place_ramp), and calls
- * place_units(). A new one is a function and a row of place_kinds.
+ * Placing on RAMP: the heuristics.
+ *
+ *     first-fit  any free servers: that of the ddls simulator ("Partitioning Distributed
+ *                Compute Jobs with Reinforcement Learning and Graph Neural Networks")
+ *     block      inside an empty meta-block, which the job reserves: the
+ *                GreedyBlockAllocator notebook's
+ *     compact    as few neighbouring communication groups as possible, then racks
+ *
+ * A heuristic sets the box in which the job may lie (origin, limit and within of struct
+ * place_ramp), and calls place_units(). A new one is a function and a row of place_kinds.
  */
 #include "ramp.h"
 
