@@ -5,6 +5,7 @@
  */
 #include "private.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct memory {
@@ -120,7 +121,8 @@ static void
 release(struct memory *m, const struct graph_hold *hold)
 {
     uint32_t server = m->placed->server[hold->op];
-    m->bytes[server] -= hold->bytes;
+    /* fmax(): rounding may leave less than nothing of bytes that are no whole numbers */
+    m->bytes[server] = fmax(0, m->bytes[server] - hold->bytes);
     if (--m->held[server] == 0)
         m->bytes[server] = 0;
     change(m, server);
