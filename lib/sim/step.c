@@ -15,7 +15,13 @@
 
 #include <math.h>
 
+/* Sanitizers keep the compiler from seeing which function a pointer is, and an error is
+ * what it says of one that must be inlined and cannot. */
+#ifdef __SANITIZE_ADDRESS__
+#define ALWAYS_INLINE inline
+#else
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
+#endif
 
 /* ---- couriers ------------------------------------------------------------ */
 
