@@ -314,7 +314,8 @@ enum { SIM_COMPANY_WINDOW = 10 };
 #define SIM_COMPANY_STEPS_MAX 641
 /** The most events that are simulated for a mean, by an estimate. */
 #define SIM_COMPANY_EVENTS_MAX 1e10
-/** A company whose members have at most so many steps left is simulated step by step. */
+/** If no member of a company has more than this number of steps left, every step of the
+ * company is simulated. */
 #define SIM_COMPANY_EXACT 100
 
 /**

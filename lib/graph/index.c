@@ -57,12 +57,12 @@ join_twins(struct graph *graph, struct rec_error *err)
     return true;
 }
 
-/* Groups the deps by source or by destination: those of op i are list[start[i]] up to
- * list[start[i + 1]]. This is a counting sort, which keeps the order of deps. While the
+/* Groups the deps by source or by destination. The deps of op i are list[k] for start[i]
+ * <= k < start[i + 1]. This is a counting sort, which keeps the order of deps. While the
  * list is filled, start[i] is the place of the next dep of op i. When it is full,
  * start[i] has the value that belongs to start[i + 1], so all values move up by one.
- * `to`, if it is not NULL, gets the destinations of the deps in the same order: who walks
- * along the list need not look at the deps, which lie far apart. */
+ * `to`, if it is not NULL, gets the destinations of the deps in the same order. A loop
+ * over the list then needs not read the deps, which lie far apart in memory. */
 static void
 group_deps(const struct graph *graph, bool by_src, uint32_t *start, uint32_t *list,
            uint32_t *to)

@@ -81,8 +81,9 @@ refresh(struct party *p, double time)
     p->since = time;
 }
 
-/* The steps of a job are simulated from now on. Of the one that has begun, so much is
- * over as if it had run alone. It will be counted as a whole. */
+/* Simulates the steps of a job from now on. The job is in the middle of a step: the part
+ * of it that is over is what it would be if the job had run alone. The step is counted
+ * when it ends. */
 static bool
 simulate(struct sim_companies *c, struct party *p, double time, struct rec_error *err)
 {

@@ -44,9 +44,10 @@ struct sim_together *sim_together_new(const struct sim_layouts *pool,
                                       struct rec_error *err) REC_MUST_CHECK;
 /** `together` may be NULL. Its runs are not freed. */
 void sim_together_free(struct sim_together *together);
-/** Makes a run of `left` steps of a job that has run alone for so many seconds of the
- * first one, and no longer than it takes. It is alone with a carrier of its own:
- * sim_together_join(). Its first step may end before it returns. NULL: *err. */
+/** Makes a run of `left` steps of a job. The job has already run the first of them alone
+ * for `passed` seconds, which is at most the length of that step. The run has a carrier
+ * of its own, until sim_together_join() joins it to others. The first step may end before
+ * this function returns. NULL: *err. */
 struct sim_run *sim_run_new(const struct sim_layouts *pool,
                             const struct sim_member *member, double left, double passed,
                             double time, struct rec_error *err) REC_MUST_CHECK;
