@@ -6,9 +6,9 @@
  * is listed with its ops.
  *
  *     time 0: job alexnet runs alexnet/8 on 8 servers (A)
- *              rack 0  rack 1  rack 2  rack 3
- *     group 0    A A     A A     . .     . .
- *     group 1    A A     A A     . .     . .
+ *             leaf 0  leaf 1  leaf 2  leaf 3
+ *     pod 0    A A     A A     . .     . .
+ *     pod 1    A A     A A     . .     . .
  *       0-0-0 A  1a 46a 2a 45a ...
  */
 #include "alloc_map.h"

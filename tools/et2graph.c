@@ -4,19 +4,17 @@
 #include "main.h"
 
 #include "net_option.h"
+#include "ramp_network.h"
 #include "rampipe/chakra.h"
-#include "rampipe/net_ramp.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 struct settings {
     size_t sharing; /* enum chakra_server */
     uint64_t steps;
-    struct net_ramp ramp; /* what the options say of it */
-    bool shaped;          /* --shape gives its shape */
-    struct net *net;      /* owned; NULL: none yet */
-    uint32_t *server;     /* of each slot; owned; NULL: slot i is on server i */
+    struct ramp_network network; /* what the other options describe */
+    struct net *net;             /* owned; NULL: none yet */
+    uint32_t *server;            /* of each slot; owned; NULL: slot i is on server i */
 };
 
 /* A file and its rank. */
@@ -25,38 +23,23 @@ struct source {
     uint32_t rank;
 };
 
-/* True if an option of RAMP's network was given. */
-static bool
-asks_for_ramp(const struct et2graph_args *args)
-{
-    return args->shape_given || args->bandwidth_given || args->propagation_given ||
-           args->io_given;
-}
-
 static bool
 read_settings(struct cli *cli, const struct et2graph_args *args,
               struct settings *settings)
 {
     static const char *const servers[] = {"rank", "thread", "op", NULL};
-    struct net_ramp *ramp = &settings->ramp;
-    struct rec_error wrong;
-    *settings = (struct settings){.shaped = args->shape_given};
-    ramp->net.memory = (double)INFINITY;
-    if (args->no_job_given &&
-        (asks_for_ramp(args) || args->cluster_given || args->steps_given))
+    bool asked;
+    *settings = (struct settings){.network.options = RAMP_NETWORK_OPTIONS(args)};
+    asked = ramp_network_asked(&settings->network);
+    if (args->no_job_given && (asked || args->cluster_given || args->steps_given))
         return cli_usage(cli, "--no-job writes no cluster and no job");
-    if (args->cluster_given && asks_for_ramp(args))
+    if (args->cluster_given && asked)
         return cli_usage(cli, "--cluster says all of the cluster: leave out --shape, "
                               "--bandwidth, --propagation and --io");
     if (!cli_choice(cli, "server", args->server_arg, servers, &settings->sharing) ||
         !cli_count(cli, "steps", args->steps_arg, 1, GRAPH_STEPS_MAX, &settings->steps) ||
-        !cli_rate(cli, "bandwidth", args->bandwidth_arg, false, &ramp->bandwidth) ||
-        !cli_seconds(cli, "propagation", args->propagation_arg, false,
-                     &ramp->propagation) ||
-        !cli_seconds(cli, "io", args->io_arg, false, &ramp->io))
+        !ramp_network_read(cli, &settings->network))
         return false;
-    if (args->shape_given && !net_ramp_parse_shape(args->shape_arg, ramp->shape, &wrong))
-        return cli_usage(cli, "--shape %s", wrong.text);
     if (args->name_given && (!*args->name_arg || strpbrk(args->name_arg, ",=\t\r\n") ||
                              !rec_is_text(rec_str(args->name_arg))))
         return cli_usage(cli,
@@ -134,23 +117,6 @@ choose_name(struct cli *cli, const struct et2graph_args *args, const char *path,
 
 /* ---- records ------------------------------------------------------------- */
 
-/* Makes a RAMP of the options. Without --shape it gets as many servers as the layout
- * needs. */
-static bool
-make_ramp(struct cli *cli, struct settings *settings, const struct graph_layout *layout)
-{
-    struct net_ramp *ramp = &settings->ramp;
-    struct rec_error wrong;
-    if (!settings->shaped) {
-        ramp->shape[0] = ramp->shape[1] = 1;
-        ramp->shape[2] = layout->nslots;
-    }
-    settings->net = net_ramp_new(ramp, &wrong);
-    return settings->net ||
-           rec_fail(&cli->err, wrong.code == REC_DATA ? REC_USAGE : wrong.code, "%s",
-                    wrong.text);
-}
-
 /* Takes the cluster that the files name, and the servers of the job there. *taken is
  * false if they name none, or if the layout has other slots now. */
 static bool
@@ -175,8 +141,8 @@ take_cluster(struct cli *cli, struct settings *settings,
     return true;
 }
 
-/* Chooses the cluster: that of --cluster, that of the files, or a RAMP. *by_options: it
- * is a RAMP, of which the options may say only a part. */
+/* Chooses the cluster: that of --cluster, that of the files, or the one that the other
+ * options describe. *by_options: it is that, of which they may say only a part. */
 static bool
 choose_cluster(struct cli *cli, const struct et2graph_args *args,
                struct settings *settings, const struct chakra_traces *traces,
@@ -187,11 +153,12 @@ choose_cluster(struct cli *cli, const struct et2graph_args *args,
     if (args->cluster_given &&
         !(settings->net = net_option(cli, "cluster", args->cluster_arg)))
         return false;
-    if (!args->cluster_given && !asks_for_ramp(args) &&
+    if (!args->cluster_given && !ramp_network_asked(&settings->network) &&
         !take_cluster(cli, settings, traces, layout, &taken))
         return false;
     *by_options = !args->cluster_given && !taken;
-    if (*by_options && !make_ramp(cli, settings, layout))
+    if (*by_options &&
+        !(settings->net = ramp_network_make(cli, &settings->network, layout->nslots)))
         return false;
     if (net_servers(settings->net) < layout->nslots)
         return cli_usage(cli, "--%s must have %u servers or more, got %u",
@@ -264,31 +231,6 @@ communicates(const struct graph *graph, const struct graph_layout *layout)
     return false;
 }
 
-/* Names the options of the cluster that were not given, and the cluster that results: it
- * decides how long the messages take. */
-static void
-warn_of_cluster(struct cli *cli, const struct et2graph_args *args,
-                const struct net_ramp *ramp)
-{
-    char text[60] = "", numbers[3][REC_NUM_MAX];
-    if (!args->bandwidth_given)
-        (void)rec_list_name(text, sizeof text, "--bandwidth");
-    if (!args->propagation_given)
-        (void)rec_list_name(text, sizeof text, "--propagation");
-    if (!args->io_given)
-        (void)rec_list_name(text, sizeof text, "--io");
-    if (!*text)
-        return;
-    rec_format_num(numbers[0], ramp->bandwidth);
-    rec_format_num(numbers[1], ramp->propagation);
-    rec_format_num(numbers[2], ramp->io);
-    cli_warn(cli,
-             "without %s the cluster is RAMP, %ux%ux%u, %s bytes/s a server, propagation "
-             "%s s, io %s s",
-             text, ramp->shape[0], ramp->shape[1], ramp->shape[2], numbers[0], numbers[1],
-             numbers[2]);
-}
-
 static bool
 convert(struct cli *cli, const struct et2graph_args *args, struct settings *settings,
         struct chakra_traces *traces, const char *name)
@@ -305,7 +247,7 @@ convert(struct cli *cli, const struct et2graph_args *args, struct settings *sett
                  graph.ndeps, layout.nslots);
         ok = choose_cluster(cli, args, settings, traces, &layout, &by_options);
         if (ok && by_options && !args->no_job_given && communicates(&graph, &layout))
-            warn_of_cluster(cli, args, &settings->ramp);
+            ramp_network_warn(cli, &settings->network);
         ok = ok && write_all(cli, settings, !args->no_job_given, &graph, &layout);
     }
     graph_layout_free(&layout);

@@ -1,8 +1,6 @@
 /* Reads options that describe a cluster. */
 #include "net_option.h"
 
-#include "rampipe/net_ramp.h"
-
 #include <stdio.h>
 
 /* Copies a description with each number that has a unit replaced by the number in base
@@ -77,24 +75,5 @@ net_option(struct cli *cli, const char *option, const char *text)
         return NULL;
     if (!(net = net_parse(expanded, &wrong)))
         rec_fail(&cli->err, wrong.code, "--%s: %s", option, wrong.text);
-    return net;
-}
-
-struct net *
-net_option_shape(struct cli *cli, const char *option, const char *text)
-{
-    struct net_ramp ramp = {.net.memory = NET_RAMP_MEMORY,
-                            .bandwidth = NET_RAMP_BANDWIDTH,
-                            .propagation = NET_RAMP_PROPAGATION,
-                            .io = NET_RAMP_IO};
-    struct rec_error wrong;
-    struct net *net;
-    if (!net_ramp_parse_shape(text, ramp.shape, &wrong)) {
-        cli_usage(cli, "--%s %s", option, wrong.text);
-        return NULL;
-    }
-    if (!(net = net_ramp_new(&ramp, &wrong)))
-        rec_fail(&cli->err, wrong.code == REC_DATA ? REC_USAGE : wrong.code, "--%s: %s",
-                 option, wrong.text);
     return net;
 }

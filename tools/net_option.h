@@ -12,8 +12,5 @@ struct net *net_option(struct cli *cli, const char *option,
 /* The cluster of a record; `name` stands for its file in messages. NULL: cli->err. */
 struct net *net_option_record(struct cli *cli, const char *name,
                               const char *line) REC_MUST_CHECK;
-/* A RAMP of this shape with the published parameters. NULL: cli->err. */
-struct net *net_option_shape(struct cli *cli, const char *option,
-                             const char *text) REC_MUST_CHECK;
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "graph_times.h"
 #include "partition_policy.h"
-#include "net_option.h"
+#include "ramp_shape.h"
 
 #include <stdlib.h>
 
@@ -81,12 +81,12 @@ read_list(struct partition *p, const char *text, struct graph_split_op **list)
     return ok;
 }
 
-/* CxRxS: the numbers of parts that have a block on such a cluster: 1 and even numbers,
- * for the SiP-ML rule makes no others. */
+/* The numbers of parts that have a block on a cluster of a shape: 1 and even numbers, for
+ * the SiP-ML rule makes no others. */
 static bool
 read_legal_parts(struct partition *p, const char *text)
 {
-    struct net *net = net_option_shape(p->cli, "legal-parts", text);
+    struct net *net = ramp_shape(p->cli, "legal-parts", text);
     uint32_t most = net ? net_servers(net) : 0;
     most = most < PARTS_MAX ? most : PARTS_MAX;
     if (net && !(p->legal = calloc(most, sizeof *p->legal)))
@@ -127,7 +127,8 @@ read_options(struct partition *p, const struct partition_args *args,
         return cli_usage(cli,
                          "--max-degree, --shape, --cluster and --seed are for --policy");
     if (args->shape_given && args->cluster_given)
-        return cli_usage(cli, "--shape is of a RAMP: leave it out, or --cluster");
+        return cli_usage(cli,
+                         "--shape describes a cluster, too: leave it out, or --cluster");
     if (args->split_given && args->legal_parts_given)
         return cli_usage(
             cli, "--split says the numbers of parts itself: leave out --legal-parts");

@@ -1,8 +1,9 @@
 /* partition --policy: each partitioned graph is written when the first job needs it. */
 #include "partition_policy.h"
 
-#include "net_option.h"
 #include "ggo/partition.h"
+#include "net_option.h"
+#include "ramp_shape.h"
 #include "rampipe/alloc.h"
 #include "rampipe/random.h"
 
@@ -45,8 +46,8 @@ partition_warn(const struct cli *cli, const struct graph *graph, bool *warned)
         rec_str_is(parts, "1"))
         return;
     cli_warn(cli,
-             "graph '%s' is of a transformer: its ops are split as on RAMP, each part "
-             "sends to each part of the next op, which is no tensor parallelism",
+             "graph '%s' is of a transformer: each part of its ops sends to each "
+             "part of the next op, which is no tensor parallelism",
              graph->id);
     *warned = true;
 }
@@ -85,7 +86,7 @@ read_policy(struct policy *p, const struct partition_args *args)
     p->offer.limit = limit > most ? (uint32_t)most : (uint32_t)limit;
     p->offer.valid = p->valid;
     net = args->cluster_given ? net_option(cli, "cluster", args->cluster_arg)
-                              : net_option_shape(cli, "shape", args->shape_arg);
+                              : ramp_shape(cli, "shape", args->shape_arg);
     if (!net)
         return false;
     p->offer.nvalid = alloc_valid_degrees(net, (uint32_t)most, p->valid);

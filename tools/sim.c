@@ -1,4 +1,4 @@
-/* sim [OPTION]... [FILE]... - event simulation of jobs on a RAMP cluster. */
+/* sim [OPTION]... [FILE]... - event simulation of jobs on a cluster. */
 #include "ggo/sim.h"
 #include "main.h"
 

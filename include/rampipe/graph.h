@@ -380,7 +380,7 @@ struct graph_exchanges {
  * The deps that leave a split forward op are one collective if each slot is as often a
  * source as a destination of them; so are those that enter a split backward op that has a
  * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. The
- * work is O(ops + deps). Source: the ddls simulator (see net_ramp.h).
+ * work is O(ops + deps). Source: the ddls simulator.
  */
 bool graph_exchanges_make(const struct graph *graph, const uint32_t *slot,
                           uint32_t nslots, enum graph_sync sync,

@@ -51,7 +51,7 @@ void input_head_free(struct input_head *head);
  * rest of it after input_read_head(). The format: "node1 -- Conv2d(3, 64) --
  * forward_compute_time= 0.5, backward_compute_time=1, activation_size=[8; 8],
  * parameter_size=4[, stage_id=0]", and "\tnode1 -- node2"; # opens a comment line. The
- * mirrored graph is numbered as in the reference simulator of RAMP: with n the largest
+ * mirrored graph is numbered as in the reference simulator, ddls: with n the largest
  * id, the backward twin of op i is b(i) = 2n-i+1; a dep u->v gives a dep b(v)->b(u); and
  * the dep n -> n+1 joins the two passes. Device, batch and family of `head`, which may be
  * NULL, become keys of the graph record.

@@ -57,9 +57,9 @@ void net_servers_field(const struct net *net, const uint32_t *server, uint32_t n
 
 /* ---- which servers lie together ------------------------------------------ */
 
-/** One size of what servers lie in together: the whole cluster, its pods, its racks. */
+/** One size of what servers lie in together: the whole cluster, its pods, its leaves. */
 struct net_level {
-    const char *name; /* of one: "rack" */
+    const char *name; /* of one: "pod" */
     uint32_t servers; /* servers of each; they are numbered one after another */
 };
 

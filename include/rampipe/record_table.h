@@ -247,7 +247,7 @@ REC_ROW(ALLOC, ALONE, "alloc",
     REC_FIELD("GRAPH", ID, "the alternative that was chosen")
     REC_FIELD("LAYOUT", ID, "the layout")
     REC_FIELD("TIME", AMOUNT, "when it starts, seconds")
-    REC_FIELD("SERVERS", IDS, "the server c-r-s of each slot"),
+    REC_FIELD("SERVERS", IDS, "the server of each slot"),
     REC_KEY("degree", COUNT,
           "number of parts that each op was to be split into, if it is not the number of "
           "servers"))
@@ -255,7 +255,7 @@ REC_ROW(ALLOC, ALONE, "alloc",
 REC_ROW(BLOCK, ALONE, "block",
     "A job is turned away. CAUSE: no_servers (no server is free; on a cluster without "
     "blocks, as an island: fewer are free than an op has parts), no_block (no block of "
-    "free servers has a legal shape; only on a cluster with blocks, as a RAMP), "
+    "free servers has a legal shape; only on a cluster with blocks), "
     "no_memory (such blocks, or free servers, have too little memory), "
     "deadline (it would finish too late), queue_full (too many jobs wait), policy (it "
     "could have started or waited, and was refused), unfinished (it was running when the "

@@ -12,9 +12,10 @@
  * that releases it, or of the step. What is released and what is held at one instant is
  * counted together: the peak is one of bytes that are held for some time.
  *
- * In RAMP the jobs do not contend once they are placed. So the cost of a training step
- * depends only on the graph, on which ops share a server, and on the geometry: how the
- * servers lie to each other. A layout (op -> slot) remembers its cost for each geometry:
+ * Where servers share no links, jobs do not contend once they are placed. So the cost of
+ * a training step depends only on the graph, on which ops share a server, and on the
+ * geometry: how the servers lie to each other. A layout (op -> slot) remembers its cost
+ * for each geometry:
  *
  *     graph --- layout (op -> slot) --- geometry (how slots lie to each other) --- cost
  *
@@ -418,7 +419,7 @@ void sim_replay_advise(struct sim_replay *replay, const char *advice);
  * (graphs, layouts, jobs, allocs), in order of time, and block records after the end of
  * the simulated time. It reads cluster and other block records, too, but leaves them in
  * the stream. Before a record is acted on, the sink hears of all jobs that end by its
- * time. RAMP's rules are checked, and *err names the one that the stream breaks.
+ * time. The rules of a plan are checked, and *err names the one that the stream breaks.
  */
 extern const struct event_model sim_replay_model;
 

@@ -1,6 +1,6 @@
 /* RAMP, a kind of cluster: its record, the names of its servers, and their geometry. The
  * server c-r-s has the index (c * R + r) * S + s. */
-#include "private.h"
+#include "ramp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

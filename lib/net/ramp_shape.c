@@ -1,6 +1,6 @@
 /* Which blocks of servers are legal in a RAMP. The order of shapes is the simulator's,
  * and results depend on it: placing takes the first block that is free. */
-#include "private.h"
+#include "ramp.h"
 
 #include <math.h>
 #include <stdio.h>

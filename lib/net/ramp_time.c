@@ -1,6 +1,6 @@
 /* The times of exchanges in a RAMP. Formulas are those of the ddls simulator, to the
  * byte: its results are compared with ours. */
-#include "private.h"
+#include "ramp.h"
 
 #include <math.h>
 

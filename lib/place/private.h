@@ -1,6 +1,6 @@
 /*
  * What all ways of placing share (place.c, vacancy.c, tasks.c), for the files of their
- * rows: ramp.c and near.c.
+ * rows.
  */
 #ifndef RAMPIPE_PLACE_PRIVATE_H
 #define RAMPIPE_PLACE_PRIVATE_H
@@ -41,9 +41,7 @@ struct place_placer {
     size_t block_room;
 };
 
-/* The rows of place_kinds. */
-extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact;
-extern const struct place_kind place_near;
+extern const struct place_kind place_near; /* a row of place_kinds */
 
 /*
  * Places all units of a job, from nothing: each on the servers of a parent if the rule

@@ -78,4 +78,7 @@ bool place_ramp_find(struct place_placer *placer, const struct graph_unit *unit,
 uint32_t place_ramp_server(const struct place_ramp *ramp, uint32_t c, uint32_t r,
                            uint32_t s);
 
+/* Rows of place_kinds. */
+extern const struct place_kind place_ramp_first_fit, place_ramp_block, place_ramp_compact;
+
 #endif

@@ -404,7 +404,7 @@ rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *
 }
 
 /* If the record's type has kinds, its first field must name one of them. The message
- * lists the kinds: "ramp or ring". */
+ * lists the kinds: "island or torus". */
 static bool
 check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {

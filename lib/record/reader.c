@@ -339,8 +339,8 @@ end_stream(struct rec_reader *reader, struct rec_str line, struct rec_error *err
 static int
 control_line(struct rec_reader *reader, struct rec_str line, struct rec_error *err)
 {
-    /* Where a header is expected, a line that only begins like one ("#ramp") is a damaged
-     * header, which open_stream() refuses. Elsewhere it is a comment. */
+    /* Where a header is expected, a line that only begins like one ("#rampip") is a
+     * damaged header, which open_stream() refuses. Elsewhere it is a comment. */
     size_t like = reader->line == 1 || reader->closed ? 5 : 8;
     if (line.len >= like && memcmp(line.ptr, "#rampipe", like) == 0)
         return open_stream(reader, line, err) ? 1 : -1;

@@ -1,9 +1,9 @@
 /*
- * Replay: carries out what an allocator decided, and checks it against RAMP's rules. It
- * believes nothing that the stream says: a broken rule ends the simulation, whatever
- * program wrote the stream. Between records only ends of jobs happen, so they are the
- * only events; and where jobs share links, what their companies simulate, and starts of
- * jobs that had to wait for their servers.
+ * Replay: carries out what an allocator decided, and checks it against the rules of a
+ * plan. It believes nothing that the stream says: a broken rule ends the simulation,
+ * whatever program wrote the stream. Between records only ends of jobs happen, so they
+ * are the only events; and where jobs share links, what their companies simulate, and
+ * starts of jobs that had to wait for their servers.
  */
 #include "replay.h"
 
@@ -162,7 +162,7 @@ add_job(struct sim_replay *r, const struct graph_said *said, struct rec_error *e
     return true;
 }
 
-/* ---- RAMP's rules -------------------------------------------------------- */
+/* ---- rules of a plan ----------------------------------------------------- */
 
 static bool
 read_servers(struct sim_replay *r, const struct rec_reader *reader, struct rec_str list,

@@ -1,7 +1,7 @@
 /*
  * lib/sim/replay.h - the state of a replay.
  *
- *     replay.c   takes the records of the stream, and checks RAMP's rules
+ *     replay.c   takes the records of the stream, and checks the rules of a plan
  *     jobs.c     the jobs, from their start to their end; who waits for whose servers
  */
 #ifndef SIM_REPLAY_H

@@ -49,6 +49,29 @@ needs_each_field() { # file of lib/, the type of the row at its end, the number 
     rm -rf "$at"
 }
 
+# Lines of a copy of the tree that have words of RAMP, outside its files and its rows of tables.
+ramp_words() {
+    (cd "$1" && find lib include tools -name '*.[ch]' -exec sed -i 's/ramp-alloc//g' {} + &&
+        sed -i -e '/^REC_KIND_ROW(CLUSTER, ramp,/,/^$/d' -e '/"ramp or island"/d' include/rampipe/record_table.h &&
+        find lib include tools -name '*.[ch]' ! -name 'ramp*' ! -name net_ramp.h ! -name net_kind.h \
+            ! -path lib/place/kinds.c -exec \
+            grep -HniE '\<(ramp|racks?|c-r-s)\>|communication groups?|CxRxS|(net|place)_ramp' {} +)
+}
+
+@test "house: what is RAMP's alone stands in files of its name" {
+    house
+    run ramp_words "$at"
+    echo "$output"
+    [ -z "$output" ]
+    for line in 'lib/sim/step.c:/* a rack */' 'lib/alloc/price.c:#include "rampipe/net_ramp.h"' \
+        'tools/sim.c:"CxRxS"'; do
+        house
+        echo "${line#*:}" >>"$at/${line%%:*}"
+        ramp_words "$at" >found
+        grep -q "^${line%%:*}:" found
+    done
+}
+
 @test "house: a family of results does not build without any one of its fields" {
     needs_each_field metrics/tasks.c metrics_family 22
 }

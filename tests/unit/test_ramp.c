@@ -1,5 +1,5 @@
 /* Allocation on RAMP: shapes, blocks, memory. */
-#include "../../lib/place/private.h"
+#include "../../lib/place/ramp.h"
 #include "graphs.h"
 #include "published.h"
 

@@ -1,6 +1,6 @@
 /* The functions of RAMP's row of net_kinds that are not in ramp.c. */
-#ifndef RAMPIPE_NET_PRIVATE_H
-#define RAMPIPE_NET_PRIVATE_H
+#ifndef RAMPIPE_NET_RAMP_ROW_H
+#define RAMPIPE_NET_RAMP_ROW_H
 
 #include "rampipe/net_ramp.h"
 
