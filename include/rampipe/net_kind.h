@@ -4,7 +4,7 @@
  *
  * A new kind is a file: a struct whose first member is a struct net, its functions, and a
  * row struct net_kind that names them. The row goes into NET_KINDS below, and its record
- * into record_table.h. HACKING.md, "A kind of network", shows one whole.
+ * into record_table.h. HACKING.md, "A kind of cluster", says more.
  */
 #ifndef RAMPIPE_NET_KIND_H
 #define RAMPIPE_NET_KIND_H
@@ -13,16 +13,23 @@
 
 REC_BEGIN_DECLS
 
+enum { NET_LEVELS_MAX = 6 };
+
 /** What every cluster begins with. */
 struct net {
     const struct net_kind *kind;
-    double memory; /* of a server, bytes; may be infinite */
+    double memory;                          /* of a server, bytes; may be infinite */
+    uint32_t nlevels;                       /* set by net_set_levels() */
+    struct net_level level[NET_LEVELS_MAX]; /* as net_levels() has them */
 };
 
 /** A row of the table of kinds. Functions are those of net.h without the prefix net_.
  * What is not marked as optional must be there. */
 struct net_kind {
     const char *name; /* the first field of the cluster record */
+    /* Stands between the numbers of a server's name, one for each level: of server 1 in
+     * pod 0 "0.1". */
+    char mark;
     /* For each of the record's fields after KIND, the value that it has where net_parse()
      * is not given one; NULL: it must be given. Optional: all must be given. */
     const char *const *defaults;
@@ -32,12 +39,8 @@ struct net_kind {
                         struct rec_error *err);
     /* Writes the fields after KIND, and the keys. */
     void (*write)(const struct net *net, struct rec_writer *writer);
-    void (*free)(struct net *net);
-    uint32_t (*servers)(const struct net *net);
+    void (*free)(struct net *net); /* optional: free() alone */
     void (*describe)(const struct net *net, char text[NET_TEXT_MAX]);
-    size_t (*format)(const struct net *net, uint32_t server, char name[NET_NAME_MAX]);
-    bool (*parse)(const struct net *net, struct rec_str name, uint32_t *server);
-    size_t (*levels)(const struct net *net, const struct net_level **level);
 
     /* Blocks. Optional, all four: without them a unit may go to any servers. */
     bool (*has_block)(const struct net *net, uint32_t parts);
@@ -45,8 +48,9 @@ struct net_kind {
     uint64_t (*count_blocks)(const struct net *net, uint32_t k);
     void (*block)(const struct net *net, uint32_t k, uint64_t which, uint32_t *server);
 
-    /* How many numbers a geometry has for each server. Without `geometry` no cost is
-     * remembered; 0: all servers lie alike. */
+    /* How many numbers a geometry has for each server. Optional, both: without `geometry`
+     * two lists of servers cost the same if the same servers lie together on each
+     * level. */
     uint32_t numbers;
     bool (*geometry)(const struct net *net, const uint32_t *server, uint32_t n,
                      uint32_t *numbers, struct rec_error *err);
@@ -54,6 +58,18 @@ struct net_kind {
     void (*alone)(const struct net *net, const struct net_exchange *exchange, size_t n,
                   double *seconds);
 };
+
+/** Reads n fields from field `first` on: how many there are on each level inside one of
+ * the level above. False: *err, also if there would be more than 2^24 servers. */
+bool net_get_counts(const struct rec_reader *reader, const struct rec *rec, size_t first,
+                    uint32_t n, uint32_t *count, struct rec_error *err) REC_MUST_CHECK;
+/** Sets the levels of a cluster: name[0] is that of the whole, which has count[0] of
+ * name[1], each of which has count[1] of name[2], to count[n - 1]. The names are kept. */
+void net_set_levels(struct net *net, uint32_t n, const char *const *name,
+                    const uint32_t *count);
+/** A copy on the heap of what begins with *net and has `size` bytes. NULL: *err. */
+struct net *net_keep(const struct net *net, size_t size,
+                     struct rec_error *err) REC_MUST_CHECK;
 
 /** All kinds; NULL ends the table. */
 extern const struct net_kind *const net_kinds[];

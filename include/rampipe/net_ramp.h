@@ -28,7 +28,6 @@ struct net_ramp {
     double propagation; /* seconds */
     double io;          /* seconds, at each end */
     enum net_collective_rate collective_rate;
-    struct net_level level[4]; /* filled by net_ramp_new() */
 };
 
 /** The published RAMP's parameters: bytes/s, seconds, seconds, bytes. */

@@ -24,7 +24,6 @@ struct island {
     double bandwidth; /* of a server, in each direction, bytes/s */
     double latency;   /* of a message, seconds */
     bool ring;        /* sync deps are an all-reduce on a ring */
-    struct net_level level[2];
 };
 
 static const struct island *
@@ -49,32 +48,20 @@ read_keys(struct island *island, const struct rec_reader *reader, const struct r
 static struct net *
 read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
-    struct island i = {.net.kind = &net_island}, *island;
-    uint64_t n;
-    if (!rec_get_count(reader, rec, 2, &n, err) ||
+    static const char *const names[] = {"island", "server"};
+    struct island i = {.net.kind = &net_island};
+    if (!net_get_counts(reader, rec, 2, 1, &i.servers, err) ||
         !rec_get_number(reader, rec, 3, &i.bandwidth, err) ||
         !rec_get_number(reader, rec, 4, &i.latency, err) ||
         !rec_get_number(reader, rec, 5, &i.net.memory, err) ||
         !read_keys(&i, reader, rec, err))
         return NULL;
-    if (n < 1 || n > 1u << 24) {
-        rec_reader_fail(reader, err, "an island has from 1 to %u servers, got %llu",
-                        1u << 24, (unsigned long long)n);
-        return NULL;
-    }
     if (!(i.bandwidth > 0)) {
         rec_reader_fail(reader, err, "the bandwidth of a server must be > 0");
         return NULL;
     }
-    i.servers = (uint32_t)n;
-    i.level[0] = (struct net_level){"island", i.servers};
-    i.level[1] = (struct net_level){"server", 1};
-    if (!(island = malloc(sizeof *island))) {
-        rec_fail_memory(err);
-        return NULL;
-    }
-    *island = i;
-    return &island->net;
+    net_set_levels(&i.net, 1, names, &i.servers);
+    return net_keep(&i.net, sizeof i, err);
 }
 
 static void
@@ -89,55 +76,10 @@ write(const struct net *net, struct rec_writer *writer)
 }
 
 static void
-release(struct net *net)
-{
-    free(net);
-}
-
-static uint32_t
-servers(const struct net *net)
-{
-    return of(net)->servers;
-}
-
-static void
 describe(const struct net *net, char text[NET_TEXT_MAX])
 {
     snprintf(text, NET_TEXT_MAX, "an island of %u server%s", of(net)->servers,
              of(net)->servers == 1 ? "" : "s");
-}
-
-static size_t
-format(const struct net *net, uint32_t server, char name[NET_NAME_MAX])
-{
-    (void)net;
-    return (size_t)snprintf(name, NET_NAME_MAX, "%u", server);
-}
-
-static bool
-parse(const struct net *net, struct rec_str name, uint32_t *server)
-{
-    uint64_t n;
-    if (!rec_parse_uint(name, &n) || n >= of(net)->servers)
-        return false;
-    *server = (uint32_t)n;
-    return true;
-}
-
-static size_t
-levels(const struct net *net, const struct net_level **level)
-{
-    *level = of(net)->level;
-    return 2;
-}
-
-/* All servers lie alike. */
-static bool
-geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *numbers,
-         struct rec_error *err)
-{
-    (void)net, (void)server, (void)n, (void)numbers, (void)err;
-    return true;
 }
 
 static double
@@ -169,15 +111,9 @@ alone(const struct net *net, const struct net_exchange *exchange, size_t n,
 }
 
 const struct net_kind net_island = {.name = "island",
+                                    .mark = '.',
                                     .read = read,
                                     .write = write,
-                                    .free = release,
-                                    .servers = servers,
                                     .describe = describe,
-                                    .format = format,
-                                    .parse = parse,
-                                    .levels = levels,
-                                    .numbers = 0,
-                                    .geometry = geometry,
                                     .sync = GRAPH_SYNC_BY_UNIT,
                                     .alone = alone};

@@ -1,6 +1,6 @@
 /* Clusters of any kind. The functions of net.h call those of the cluster's kind here, so
  * that no other room needs to know which kinds there are. */
-#include "rampipe/net_kind.h"
+#include "levels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,14 +120,27 @@ net_write(const struct net *net, struct rec_writer *writer)
 void
 net_free(struct net *net)
 {
-    if (net)
+    if (net && net->kind->free)
         net->kind->free(net);
+    else
+        free(net);
+}
+
+struct net *
+net_keep(const struct net *net, size_t size, struct rec_error *err)
+{
+    struct net *kept = malloc(size);
+    if (kept)
+        memcpy(kept, net, size);
+    else
+        rec_fail_memory(err);
+    return kept;
 }
 
 uint32_t
 net_servers(const struct net *net)
 {
-    return net->kind->servers(net);
+    return net->level[0].servers;
 }
 
 double
@@ -142,18 +155,12 @@ net_describe(const struct net *net, char text[NET_TEXT_MAX])
     net->kind->describe(net, text);
 }
 
-size_t
-net_format_server(const struct net *net, uint32_t server, char name[NET_NAME_MAX])
-{
-    return net->kind->format(net, server, name);
-}
-
 bool
 net_parse_server(const struct net *net, struct rec_str name, uint32_t *server,
                  struct rec_error *err)
 {
     char text[NET_TEXT_MAX];
-    if (net->kind->parse(net, name, server))
+    if (levels_parse(net, name, server))
         return true;
     net_describe(net, text);
     return rec_fail(err, REC_DATA, "there is no server '%.*s' in %s",
@@ -175,7 +182,8 @@ net_servers_field(const struct net *net, const uint32_t *server, uint32_t n,
 size_t
 net_levels(const struct net *net, const struct net_level **level)
 {
-    return net->kind->levels(net, level);
+    *level = net->level;
+    return net->nlevels;
 }
 
 bool
@@ -241,14 +249,16 @@ net_block(const struct net *net, uint32_t k, uint64_t which, uint32_t *server)
 size_t
 net_geometry_numbers(const struct net *net, uint32_t n)
 {
-    return (size_t)net->kind->numbers * n;
+    return (net->kind->geometry ? net->kind->numbers : levels_numbers(net)) * n;
 }
 
 bool
 net_geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *numbers,
              struct rec_error *err)
 {
-    return net->kind->geometry(net, server, n, numbers, err);
+    if (net->kind->geometry)
+        return net->kind->geometry(net, server, n, numbers, err);
+    return levels_geometry(net, server, n, numbers, err);
 }
 
 enum graph_sync

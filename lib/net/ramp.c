@@ -54,32 +54,12 @@ net_ramp_new(const struct net_ramp *like, struct rec_error *err)
 {
     static const char *const names[] = {"cluster", "communication group", "rack",
                                         "server"};
-    struct net_ramp *ramp;
+    struct net_ramp ramp = *like;
     if (!check(like, err))
         return NULL;
-    if (!(ramp = malloc(sizeof *ramp))) {
-        rec_fail_memory(err);
-        return NULL;
-    }
-    *ramp = *like;
-    ramp->net.kind = &net_ramp;
-    for (int d = 3; d >= 0; d--)
-        ramp->level[d] = (struct net_level){
-            names[d], d == 3 ? 1 : ramp->level[d + 1].servers * ramp->shape[d]};
-    return &ramp->net;
-}
-
-static void
-release(struct net *net)
-{
-    free(net);
-}
-
-static uint32_t
-servers(const struct net *net)
-{
-    const uint32_t *n = shape_of(net);
-    return n[0] * n[1] * n[2];
+    ramp.net.kind = &net_ramp;
+    net_set_levels(&ramp.net, 3, names, ramp.shape);
+    return net_keep(&ramp.net, sizeof ramp, err);
 }
 
 static void
@@ -87,38 +67,6 @@ describe(const struct net *net, char text[NET_TEXT_MAX])
 {
     const uint32_t *n = shape_of(net);
     snprintf(text, NET_TEXT_MAX, "a %ux%ux%u cluster", n[0], n[1], n[2]);
-}
-
-static size_t
-levels(const struct net *net, const struct net_level **level)
-{
-    *level = ((const struct net_ramp *)net)->level;
-    return 4;
-}
-
-static size_t
-format(const struct net *net, uint32_t server, char name[NET_NAME_MAX])
-{
-    const uint32_t *n = shape_of(net);
-    uint32_t s = server % n[2], rack = server / n[2];
-    return (size_t)snprintf(name, NET_NAME_MAX, "%u-%u-%u", rack / n[1], rack % n[1], s);
-}
-
-static bool
-parse(const struct net *net, struct rec_str name, uint32_t *server)
-{
-    const uint32_t *shape = shape_of(net);
-    struct rec_str part;
-    uint64_t n;
-    uint32_t index = 0;
-    for (int i = 0; i < 3; i++) {
-        if (!rec_str_split(&name, '-', &part) || !rec_parse_uint(part, &n) ||
-            n >= shape[i])
-            return false;
-        index = index * shape[i] + (uint32_t)n;
-    }
-    *server = index;
-    return !name.ptr;
 }
 
 static bool
@@ -144,30 +92,14 @@ read_rates(struct net_ramp *ramp, const struct rec_reader *reader, const struct 
                            (int)(rate.len < 60 ? rate.len : 60), rate.ptr);
 }
 
-static bool
-read_shape(uint32_t shape[3], const struct rec_reader *reader, const struct rec *rec,
-           struct rec_error *err)
-{
-    uint64_t n, all = 1;
-    for (size_t i = 0; i < 3; i++) {
-        if (!rec_get_count(reader, rec, 2 + i, &n, err))
-            return false;
-        if (n < 1 || n > 1u << 20 || (all *= n) > 1u << 24)
-            return rec_reader_fail(
-                reader, err, "a cluster has from 1 to %u servers, got %llu as %s",
-                1u << 24, (unsigned long long)n, rec->spec->fields[1 + i].name);
-        shape[i] = (uint32_t)n;
-    }
-    return true;
-}
-
 static struct net *
 read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     struct net_ramp ramp = {.propagation = NET_RAMP_PROPAGATION, .io = NET_RAMP_IO};
     struct rec_error inner;
     struct net *net;
-    if (!read_shape(ramp.shape, reader, rec, err) || !read_rates(&ramp, reader, rec, err))
+    if (!net_get_counts(reader, rec, 2, 3, ramp.shape, err) ||
+        !read_rates(&ramp, reader, rec, err))
         return NULL;
     /* net_ramp_new() knows no record; its error gets the file and line here. */
     if (!(net = net_ramp_new(&ramp, &inner)) && inner.code == REC_DATA)
@@ -236,15 +168,11 @@ geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *nu
 static const char *const defaults[] = {NULL, NULL, NULL, "1.6e12", "80e9"};
 
 const struct net_kind net_ramp = {.name = "ramp",
+                                  .mark = '-',
                                   .defaults = defaults,
                                   .read = read,
                                   .write = write,
-                                  .free = release,
-                                  .servers = servers,
                                   .describe = describe,
-                                  .format = format,
-                                  .parse = parse,
-                                  .levels = levels,
                                   .has_block = has_block,
                                   .is_legal = is_legal,
                                   .count_blocks = net_ramp_count_blocks,

@@ -169,7 +169,7 @@ expect_block(const struct log *log, const char *id, double time, const char *cau
     assert_near(log->time[i], time);
 }
 
-static const struct net_ramp single = {.net = {&net_ramp, 100},
+static const struct net_ramp single = {.net = RAMP_NET(1, 1, 1, 100),
                                        .shape = {1, 1, 1},
                                        .bandwidth = 1e9,
                                        .propagation = 1e-9,
@@ -308,7 +308,7 @@ test_deadline(void **state)
 static void
 test_last_chance(void **state)
 {
-    static const struct net_ramp pair = {.net = {&net_ramp, 100},
+    static const struct net_ramp pair = {.net = RAMP_NET(2, 1, 1, 100),
                                          .shape = {2, 1, 1},
                                          .bandwidth = 1e9,
                                          .propagation = 1e-9,

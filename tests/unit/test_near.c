@@ -11,43 +11,22 @@ static struct rec_error err;
 
 /* ---- a network of three levels and the servers ------------------------------------- */
 
-struct pods {
-    struct net net;
-    struct net_level level[4];
-};
-
-static uint32_t
-pods_servers(const struct net *net)
-{
-    return ((const struct pods *)net)->level[0].servers;
-}
-
-static size_t
-pods_levels(const struct net *net, const struct net_level **level)
-{
-    *level = ((const struct pods *)net)->level;
-    return 4;
-}
-
 static void
 pods_describe(const struct net *net, char text[NET_TEXT_MAX])
 {
-    snprintf(text, NET_TEXT_MAX, "pods of %u servers", pods_servers(net));
+    snprintf(text, NET_TEXT_MAX, "pods of %u servers", net_servers(net));
 }
 
-static const struct net_kind kind = {.name = "pods",
-                                     .servers = pods_servers,
-                                     .levels = pods_levels,
-                                     .describe = pods_describe};
+static const struct net_kind kind = {
+    .name = "pods", .mark = '.', .describe = pods_describe};
 
-static struct pods
+static struct net
 make_pods(uint32_t pods, uint32_t racks, uint32_t servers, double memory)
 {
-    return (struct pods){{&kind, memory},
-                         {{"cluster", pods * racks * servers},
-                          {"pod", racks * servers},
-                          {"rack", servers},
-                          {"server", 1}}};
+    static const char *const names[] = {"cluster", "pod", "rack", "server"};
+    struct net net = {.kind = &kind, .memory = memory};
+    net_set_levels(&net, 3, names, (const uint32_t[]){pods, racks, servers});
+    return net;
 }
 
 /* ---- a plain placer ---------------------------------------------------------------- */
@@ -55,7 +34,7 @@ make_pods(uint32_t pods, uint32_t racks, uint32_t servers, double memory)
 typedef bool set[SERVERS];
 
 static uint32_t
-count(const struct pods *pods, const set in, uint32_t level, uint32_t server)
+count(const struct net *pods, const set in, uint32_t level, uint32_t server)
 {
     uint32_t size = pods->level[level].servers, n = 0;
     for (uint32_t s = server / size * size; s < server / size * size + size; s++)
@@ -66,7 +45,7 @@ count(const struct pods *pods, const set in, uint32_t level, uint32_t server)
 /* True if group a of this level comes before group b: fewer of the set in it, or else in
  * the group around it, and so on. Both are named by a server. */
 static bool
-comes_before(const struct pods *pods, const set in, int level, uint32_t a, uint32_t b)
+comes_before(const struct net *pods, const set in, int level, uint32_t a, uint32_t b)
 {
     for (int l = level; l >= 0; l--) {
         uint32_t x = count(pods, in, (uint32_t)l, a), y = count(pods, in, (uint32_t)l, b);
@@ -79,9 +58,9 @@ comes_before(const struct pods *pods, const set in, int level, uint32_t a, uint3
 /* Adds the k nearest servers of a set to `out`. Returns the level of their group, and its
  * first server in *first. */
 static int
-nearest(const struct pods *pods, const set in, uint32_t k, set out, uint32_t *first)
+nearest(const struct net *pods, const set in, uint32_t k, set out, uint32_t *first)
 {
-    uint32_t n = pods_servers(&pods->net), best = n, size, most = n;
+    uint32_t n = net_servers(pods), best = n, size, most = n;
     int level = 4;
     set rest = {false};
     while (best == n) {
@@ -134,11 +113,11 @@ falling(const void *a, const void *b)
 
 /* Tries to put a unit on servers; false: one of them lacks memory. */
 static bool
-put(const struct pods *pods, struct plain *p, const struct graph_unit *unit,
+put(const struct net *pods, struct plain *p, const struct graph_unit *unit,
     const uint32_t *server, double memory)
 {
     for (uint32_t i = 0; i < unit->parts; i++)
-        if (p->used[server[i]] + memory > pods->net.memory)
+        if (p->used[server[i]] + memory > pods->memory)
             return false;
     for (uint32_t i = 0; i < unit->parts; i++) {
         p->server[unit->first + i] = server[i];
@@ -149,13 +128,13 @@ put(const struct pods *pods, struct plain *p, const struct graph_unit *unit,
 
 /* Of a set that is narrowed to servers with room: places a unit on the nearest ones. */
 static bool
-put_near(const struct pods *pods, struct plain *p, const struct graph_unit *unit,
+put_near(const struct net *pods, struct plain *p, const struct graph_unit *unit,
          const set among, double memory)
 {
-    uint32_t n = pods_servers(&pods->net), room = 0, server[SERVERS], k = 0, first;
+    uint32_t n = net_servers(pods), room = 0, server[SERVERS], k = 0, first;
     set with = {false}, out = {false};
     for (uint32_t s = 0; s < n; s++) {
-        with[s] = among[s] && p->used[s] + memory <= pods->net.memory;
+        with[s] = among[s] && p->used[s] + memory <= pods->memory;
         room += with[s];
     }
     if (room < unit->parts)
@@ -168,10 +147,10 @@ put_near(const struct pods *pods, struct plain *p, const struct graph_unit *unit
 }
 
 static void
-place_plainly(const struct pods *pods, const struct place_plan *plan, const set is_free,
+place_plainly(const struct net *pods, const struct place_plan *plan, const set is_free,
               struct plain *p)
 {
-    uint32_t n = pods_servers(&pods->net), nfree = 0, first;
+    uint32_t n = net_servers(pods), nfree = 0, first;
     set block = {false};
     int level;
     memset(p, 0, sizeof *p);
@@ -204,7 +183,7 @@ place_plainly(const struct pods *pods, const struct place_plan *plan, const set 
             uint32_t m = 0;
             for (uint32_t s = 0; s < n; s++)
                 if (is_free[s])
-                    left[m++] = pods->net.memory - p->used[s];
+                    left[m++] = pods->memory - p->used[s];
             qsort(left, m, sizeof *left, falling);
             p->left = left[unit->parts - 1];
             p->outcome = PLACE_NO_MEMORY;
@@ -253,17 +232,17 @@ test_plain(void **state)
     uint32_t outcomes[4] = {0}, light = 0;
     (void)state;
     for (int turn = 0; turn < part_of(300); turn++) {
-        struct pods pods = make_pods(
+        struct net pods = make_pods(
             1 + (uint32_t)random_below(4), 1 + (uint32_t)random_below(4),
             1 + (uint32_t)random_below(4), random_below(3) ? 6 : (double)INFINITY);
-        uint32_t n = pods_servers(&pods.net);
-        struct place_options options = {.net = &pods.net};
+        uint32_t n = net_servers(&pods);
+        struct place_options options = {.net = &pods};
         struct place_vacancy *vacancy;
         struct place_placer *placer;
         set is_free;
         assert_true(place_options_parse(&options, NULL, &err));
         assert_string_equal(options.kind->name, "near");
-        vacancy = place_vacancy_new(options.kind, &pods.net, &err);
+        vacancy = place_vacancy_new(options.kind, &pods, &err);
         placer = place_placer_new(&options, &err);
         assert_true(vacancy && placer && place_count_free(vacancy) == n);
         memset(is_free, true, sizeof is_free);
@@ -314,10 +293,10 @@ test_plain(void **state)
 
 /* The servers of one op of k parts; `taken` ends with SERVERS. */
 static void
-expect(const struct pods *pods, uint32_t k, const uint32_t *taken, const uint32_t *want)
+expect(const struct net *pods, uint32_t k, const uint32_t *taken, const uint32_t *want)
 {
     char text[1000] = "graph g m\n", *at = text + strlen(text);
-    struct place_options options = {.net = &pods->net};
+    struct place_options options = {.net = pods};
     struct place_vacancy *vacancy;
     struct place_placer *placer;
     struct place_placement got;
@@ -327,7 +306,7 @@ expect(const struct pods *pods, uint32_t k, const uint32_t *taken, const uint32_
         at += sprintf(at, "op g x%u forward 1 1 of=x part=%u/%u\n", j, j + 1, k);
     graph = graph_text(text);
     assert_true(place_options_parse(&options, "NEAR", &err));
-    vacancy = place_vacancy_new(options.kind, &pods->net, &err);
+    vacancy = place_vacancy_new(options.kind, pods, &err);
     placer = place_placer_new(&options, &err);
     for (; *taken < SERVERS; taken++)
         place_set_free(vacancy, *taken, false);
@@ -353,7 +332,7 @@ expect(const struct pods *pods, uint32_t k, const uint32_t *taken, const uint32_
 static void
 test_best_fit(void **state)
 {
-    const struct pods pods = make_pods(2, 2, 4, 10);
+    const struct net pods = make_pods(2, 2, 4, 10);
     const uint32_t *taken = LIST(0, 1, 4, 9, SERVERS);
     (void)state;
     expect(&pods, 2, taken, LIST(2, 3));
@@ -367,9 +346,9 @@ test_best_fit(void **state)
 static void
 test_rows(void **state)
 {
-    const struct pods pods = make_pods(1, 1, 1, 1);
+    const struct net pods = make_pods(1, 1, 1, 1);
     struct net *ramp = net_parse("ramp:2,2,2", &err);
-    struct place_options options = {.net = &pods.net};
+    struct place_options options = {.net = &pods};
     (void)state;
     for (size_t i = 0; place_kinds[i]; i++) {
         const struct place_kind *row = place_kinds[i];
@@ -377,10 +356,10 @@ test_rows(void **state)
                     row->index_set && row->index_free && row->open && row->close &&
                     row->begin && row->find && row->place);
         assert_ptr_equal(place_kind_find(rec_str(row->name)), row);
-        assert_true(row->suits(&pods.net) != row->suits(ramp));
+        assert_true(row->suits(&pods) != row->suits(ramp));
     }
     assert_string_equal(place_kind_of(ramp)->name, "first-fit");
-    assert_string_equal(place_kind_of(&pods.net)->name, "near");
+    assert_string_equal(place_kind_of(&pods)->name, "near");
     assert_false(place_options_parse(&options, "first-fit", &err));
     assert_string_equal(err.text,
                         "first-fit is for RAMP, not for pods of 1 servers: take near");
@@ -399,10 +378,37 @@ test_rows(void **state)
     net_free(ramp);
 }
 
+/* 2 pods of 2 racks of 4 servers: names are those of the levels, and a geometry numbers
+ * the pods and racks in the order in which they appear. */
+static void
+test_levels(void **state)
+{
+    const struct net pods = make_pods(2, 2, 4, 10);
+    const uint32_t servers[] = {13, 4, 15, 0}, want[] = {1, 1, 2, 2, 1, 1, 2, 3};
+    uint32_t numbers[8], server;
+    char name[NET_NAME_MAX];
+    (void)state;
+    assert_int_equal(net_format_server(&pods, 13, name), 5);
+    assert_string_equal(name, "1.1.1");
+    for (uint32_t s = 0; s < net_servers(&pods); s++) {
+        net_format_server(&pods, s, name);
+        assert_true(net_parse_server(&pods, rec_str(name), &server, &err));
+        assert_int_equal(server, s);
+    }
+    for (int i = 0; i < 4; i++) {
+        static const char *const bad[] = {"1.2.0", "1.1", "1.1.1.1", "1.1."};
+        assert_false(net_parse_server(&pods, rec_str(bad[i]), &server, &err));
+    }
+    assert_int_equal(net_geometry_numbers(&pods, 4), 8);
+    assert_true(net_geometry(&pods, servers, 4, numbers, &err));
+    assert_memory_equal(numbers, want, sizeof want);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels),
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_best_fit),
         cmocka_unit_test(test_rows),

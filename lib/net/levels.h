@@ -1,0 +1,13 @@
+/* What net.c takes from levels.c. */
+#ifndef RAMPIPE_NET_LEVELS_H
+#define RAMPIPE_NET_LEVELS_H
+
+#include "rampipe/net_kind.h"
+
+bool levels_parse(const struct net *net, struct rec_str name, uint32_t *server);
+/* The geometry by levels, and how many numbers it has for a server. */
+size_t levels_numbers(const struct net *net);
+bool levels_geometry(const struct net *net, const uint32_t *server, uint32_t n,
+                     uint32_t *numbers, struct rec_error *err);
+
+#endif
