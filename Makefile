@@ -204,6 +204,15 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(call COMPILE,$(TEST_WARN)) $(LDFLAGS) $< $(LIB) $(LINKED) -o $@
 
+# Tools with a kind of cluster that a test adds: its tables take the place of the library's.
+KIND := $(patsubst %,$(BUILD)/tests/kind/%,alloc graph2et et2graph metrics partition reccheck sim timeline)
+$(BUILD)/tests/kind/pods.o: tests/kind/pods.c $(LIB)
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(call COMPILE,$(TEST_WARN)) -c $< -o $@
+$(KIND): $(BUILD)/tests/kind/%: $$(call objects,$$*) $$(foreach m,$$(call modes,$$*),$$(if $$(filter $$m,$$(APART)),\
+    $(BUILD)/tools/$$m.exec.o,$$(call objects,$$m))) $(BUILD)/tests/kind/pods.o $(LIB)
+	$(call quiet,LINK)$(LINK) $^ $(TOOL_LINKED) -o $@
+
 # The shim is preloaded into the tools. It is built without the user's flags, because sanitizers do not
 # work in a preloaded library.
 SHIM := $(BUILD)/tests/fault/shim.so
@@ -211,7 +220,7 @@ $(SHIM): tests/fault/shim.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
 
-check: build/needs/test $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) man
+check: build/needs/test $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) $(KIND) man
 	@BUILD=$(BUILD) tests/run
 
 # Runs the cases many times, each time with another call of one of the tools failing.

@@ -341,6 +341,9 @@ struct rec_spec {
     const struct rec_field_spec *keys; /* the known keys (others may appear) */
 };
 
+/** Rows of kinds that a program adds to those of record_table.h by defining this table;
+ * NULL ends it. tests/kind/pods.c does so; without it the table's address is NULL. */
+extern const struct rec_spec *const rec_more_kinds[] __attribute__((weak));
 /** The row of a type; NULL for REC_OTHER, REC_COMMENT and REC_MARK. */
 const struct rec_spec *rec_spec(enum rec_type type);
 /** The i-th row of a type that has kinds, from i = 0; NULL if i is past the last row. */

@@ -62,6 +62,9 @@ rec_spec_of_kind(enum rec_type type, size_t i)
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (kinds[k].type == type && i-- == 0)
             return &kinds[k];
+    for (size_t k = 0; rec_more_kinds && rec_more_kinds[k]; k++)
+        if (rec_more_kinds[k]->type == type && i-- == 0)
+            return rec_more_kinds[k];
     return NULL;
 }
 
