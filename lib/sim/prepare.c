@@ -4,57 +4,59 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A dep that leaves an op. */
-struct leaving {
+/* Deps that leave an op one after another and have the same key. */
+struct run {
     double key;
-    uint32_t dep, to;
+    uint32_t first, n; /* index of the first in graph->out */
 };
 
 static int
 by_key(const void *a, const void *b)
 {
-    const struct leaving *x = a, *y = b;
+    const struct run *x = a, *y = b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
-    return x->dep < y->dep ? -1 : x->dep > y->dep;
+    return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Sorts the deps of an op by their key; equal ones stay in order. Most ops have few deps,
- * for which insertion is faster than qsort(). */
+/* Sorts the runs of an op by their key; equal ones stay in order. Most ops have few, for
+ * which insertion is faster than qsort(). */
 static void
-sort_deps(struct leaving *dep, uint32_t n)
+sort_runs(struct run *run, uint32_t n)
 {
     if (n > 32) {
-        qsort(dep, n, sizeof *dep, by_key);
+        qsort(run, n, sizeof *run, by_key);
         return;
     }
     for (uint32_t i = 1; i < n; i++) {
-        struct leaving d = dep[i];
+        struct run r = run[i];
         uint32_t j = i;
-        for (; j > 0 && dep[j - 1].key > d.key; j--)
-            dep[j] = dep[j - 1];
-        dep[j] = d;
+        for (; j > 0 && run[j - 1].key > r.key; j--)
+            run[j] = run[j - 1];
+        run[j] = r;
     }
 }
 
-/* Groups the deps of an op, which are those from j on, into batches; n batches are there.
- * A batch that grows beyond one dep changes `first` from a destination to an index. */
+/* Makes batches of the runs of an op, whose deps are those from j on; n batches are
+ * there. A batch of one dep has its destination in `first`, a larger one an index. */
 static uint32_t
-group_deps(struct machine *m, const struct leaving *dep, uint32_t count, uint32_t j,
-           uint32_t n)
+add_batches(struct machine *m, const struct run *run, uint32_t nruns, uint32_t j,
+            uint32_t n)
 {
-    for (uint32_t i = 0; i < count; i++, j++) {
-        m->target[j] = dep[i].to;
-        if (m->dep)
-            m->dep[j] = dep[i].dep;
-        if (i > 0 && dep[i].key == dep[i - 1].key) {
-            if (m->batch[n - 1].n++ == 1)
-                m->batch[n - 1].first = j - 1;
-            continue;
-        }
+    for (uint32_t i = 0; i < nruns; i++) {
+        uint32_t start = j;
+        do {
+            memcpy(m->target + j, m->graph->out_to + run[i].first,
+                   run[i].n * sizeof *m->target);
+            if (m->dep)
+                memcpy(m->dep + j, m->graph->out + run[i].first,
+                       run[i].n * sizeof *m->dep);
+            j += run[i].n;
+        } while (i + 1 < nruns && run[i + 1].key == run[i].key && ++i);
         if (m->first_dep)
-            m->first_dep[n] = j;
-        m->batch[n++] = (struct batch){dep[i].key, dep[i].to, 1};
+            m->first_dep[n] = start;
+        m->batch[n++] = (struct batch){
+            run[i].key, j - start > 1 ? start : m->target[start], j - start};
     }
     return n;
 }
@@ -69,28 +71,31 @@ make_batches(struct machine *m, const double *key, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
     uint32_t n = 0, most = 0;
-    struct leaving *dep;
+    struct run *run;
 
     for (size_t i = 0; i < graph->nops; i++)
         if (graph->out_start[i + 1] - graph->out_start[i] > most)
             most = graph->out_start[i + 1] - graph->out_start[i];
-    dep = malloc(((size_t)most + 1) * sizeof *dep);
-    if (!dep)
+    run = malloc(((size_t)most + 1) * sizeof *run);
+    if (!run)
         return rec_fail_memory(err);
     for (size_t i = 0; i < graph->nops; i++) {
-        uint32_t first = graph->out_start[i], count = graph->out_start[i + 1] - first;
-        for (uint32_t j = 0; j < count; j++) {
-            uint32_t d = graph->out[first + j];
-            if (first + j + AHEAD < graph->ndeps)
-                __builtin_prefetch(&key[graph->out[first + j + AHEAD]]);
-            dep[j] = (struct leaving){key[d], d, graph->out_to[first + j]};
+        uint32_t first = graph->out_start[i], end = graph->out_start[i + 1], nruns = 0;
+        for (uint32_t j = first; j < end; j++) {
+            double k = key[graph->out[j]];
+            if (j + AHEAD < graph->ndeps)
+                __builtin_prefetch(&key[graph->out[j + AHEAD]]);
+            if (nruns && run[nruns - 1].key == k)
+                run[nruns - 1].n++;
+            else
+                run[nruns++] = (struct run){k, j, 1};
         }
-        sort_deps(dep, count);
+        sort_runs(run, nruns);
         m->task[i].batch = n;
-        n = group_deps(m, dep, count, first, n);
+        n = add_batches(m, run, nruns, first, n);
     }
     m->task[graph->nops].batch = n;
-    free(dep);
+    free(run);
     return true;
 }
 
