@@ -61,11 +61,20 @@ struct graph_hold {
     double bytes;
 };
 
+/** What all parts of a unit send alike, or get alike, apart from sync deps: to (from) the
+ * same ops, in the same order, as many bytes. */
+struct graph_alike {
+    bool is;       /* they do; only looked for in units of several parts */
+    uint32_t deps; /* of each part */
+    double bytes;  /* of all parts, added one by one */
+};
+
 /** The parts of one op, in order of part; a whole op is a unit of one. */
 struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
     uint32_t parts;
     uint32_t twin; /* the unit of the other pass, or GRAPH_NONE */
+    struct graph_alike out, in;
 };
 
 struct graph {
@@ -84,6 +93,8 @@ struct graph {
     uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
     uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
     uint32_t *out_to;  /* where dep out[j] goes: its dst, with GRAPH_SYNC if it is sync */
+    uint32_t *back;    /* per dep: the sync dep in the other direction, or GRAPH_NONE;
+                          NULL: there are no sync deps */
     uint32_t *parents; /* per op: deps that enter it, without sync deps */
     struct graph_unit *unit; /* in order of the first part's appearance */
     uint32_t *member;        /* ops of the units */

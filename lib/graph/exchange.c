@@ -19,8 +19,8 @@ struct pass {
     int32_t *balance; /* per slot of the group: deps it sends minus deps it receives */
     uint32_t *seen;   /* per slot: the last stamp that had it */
     uint32_t stamp;   /* number of the group at hand */
-    uint32_t *back;   /* per op: the sync dep from it to the current op; or GRAPH_NONE */
-    uint32_t *dep;    /* deps of the current group */
+    uint32_t *here;   /* per slot of the group: parts of the unit on it */
+    uint32_t *dep;    /* deps of the current group, if it has a list of them */
     size_t ndeps, room;
     /* The last exchange of each two slots, as a message at a * nslots + b, of sync deps
      * behind all these; GRAPH_NONE: none. NULL: there are too many slots. */
@@ -91,6 +91,7 @@ join(struct pass *p, uint32_t slot)
         return;
     p->seen[slot] = p->stamp;
     p->balance[slot] = 0;
+    p->here[slot] = 0;
     p->made->member[p->made->nmembers++] = slot;
 }
 
@@ -134,6 +135,46 @@ collect(struct pass *p, const struct graph_unit *unit, bool leaving, bool sync,
     return true;
 }
 
+/* The same for a unit whose parts are alike, by the deps of its first part: the work is
+ * O(parts + deps of a part). No list of the deps is made. */
+static bool
+collect_alike(struct pass *p, const struct graph_unit *unit, bool leaving,
+              struct graph_exchange *group, struct rec_error *err)
+{
+    const struct graph *graph = p->graph;
+    const struct graph_alike *alike = leaving ? &unit->out : &unit->in;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    const uint32_t *part = graph->member + unit->first;
+    int32_t each = leaving ? 1 : -1, parts = (int32_t)unit->parts;
+    uint32_t row = (leaving ? graph->out_start : graph->in_start)[part[0]];
+
+    *group = (struct graph_exchange){.first = (uint32_t)p->made->nmembers};
+    p->ndeps = (size_t)alike->deps * unit->parts;
+    p->stamp++;
+    if (p->ndeps == 0)
+        return true;
+    if (!reserve(p->made, (size_t)alike->deps + unit->parts, err))
+        return false;
+    group->bytes = alike->bytes;
+    for (uint32_t j = 0; j < unit->parts; j++) {
+        join(p, p->slot[part[j]]);
+        p->here[p->slot[part[j]]]++;
+        p->balance[p->slot[part[j]]] += each * (int32_t)alike->deps;
+    }
+    for (uint32_t i = row, n = 0; n < alike->deps; i++) {
+        const struct graph_dep *dep = &graph->dep[list[i]];
+        uint32_t other = p->slot[leaving ? dep->dst : dep->src];
+        if (dep->sync)
+            continue;
+        n++;
+        join(p, other);
+        p->balance[other] -= each * parts;
+        group->flow += dep->bytes * (unit->parts - p->here[other]);
+    }
+    group->n = (uint32_t)p->made->nmembers - group->first;
+    return true;
+}
+
 /* True if each slot sends as many deps of the group as it receives: the published rule
  * for which deps are one collective. */
 static bool
@@ -146,72 +187,103 @@ is_collective(const struct pass *p, const struct graph_exchange *group)
     return p->ndeps > 0;
 }
 
-/* Makes all deps of the group one exchange, or if it is none, forgets its members. */
+/* Adds the group as one exchange, *number, or if it is none, forgets its members. */
 static bool
 add_group(struct pass *p, struct graph_exchange *group, enum graph_exchange_kind kind,
-          bool is_one, struct rec_error *err)
+          bool is_one, uint32_t *number, struct rec_error *err)
 {
-    uint32_t number;
     group->kind = kind;
-    if (!is_one) {
+    *number = GRAPH_NONE;
+    if (!is_one)
         p->made->nmembers = group->first;
-        return true;
-    }
-    if (!add_exchange(p, group, &number, err))
-        return false;
-    for (size_t i = 0; i < p->ndeps; i++)
+    else if (add_exchange(p, group, number, err))
+        p->made->collectives++;
+    return !is_one || *number != GRAPH_NONE;
+}
+
+/* The deps of the group are those of the exchange. */
+static void
+take_deps(struct pass *p, uint32_t number)
+{
+    for (size_t i = 0; i < p->ndeps && number != GRAPH_NONE; i++)
         p->made->of_dep[p->dep[i]] = number;
-    p->made->collectives++;
+}
+
+/* The same for the deps that leave or enter the parts of a unit. */
+static void
+take_rows(struct pass *p, const struct graph_unit *unit, bool leaving, uint32_t number)
+{
+    const struct graph *graph = p->graph;
+    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    for (uint32_t j = 0; j < unit->parts && number != GRAPH_NONE; j++) {
+        uint32_t op = graph->member[unit->first + j];
+        for (uint32_t i = start[op]; i < start[op + 1]; i++)
+            if (!graph->dep[list[i]].sync)
+                p->made->of_dep[list[i]] = number;
+    }
+}
+
+static bool
+set_collective(struct pass *p, const struct graph_unit *unit, bool leaving,
+               struct rec_error *err)
+{
+    bool alike = (leaving ? unit->out : unit->in).is;
+    struct graph_exchange group;
+    uint32_t number;
+    if (!(alike ? collect_alike(p, unit, leaving, &group, err)
+                : collect(p, unit, leaving, false, &group, err)) ||
+        !add_group(p, &group, GRAPH_COLLECTIVE, is_collective(p, &group), &number, err))
+        return false;
+    if (alike)
+        take_rows(p, unit, leaving, number);
+    else
+        take_deps(p, number);
     return true;
 }
 
 /* ---- sync deps by pairs --------------------------------------------------- */
-
-/* For each op that sends a sync dep to `op`: sets back[] to that dep, or clears it
- * again. So the dep in the other direction is found without a search. */
-static void
-mark_back(struct pass *p, uint32_t op, bool set)
-{
-    const struct graph *graph = p->graph;
-    for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
-        if (graph->dep[graph->in[i]].sync)
-            p->back[graph->dep[graph->in[i]].src] = set ? graph->in[i] : GRAPH_NONE;
-}
 
 /* Each pair of sync deps x -> y, y -> x is an exchange of its own. */
 static bool
 set_pairs(struct pass *p, uint32_t op, struct rec_error *err)
 {
     const struct graph *graph = p->graph;
-    bool ok = true;
-    mark_back(p, op, true);
-    for (uint32_t i = graph->out_start[op]; ok && i < graph->out_start[op + 1]; i++) {
-        uint32_t out = graph->out[i];
-        const struct graph_dep *dep = &graph->dep[out];
-        uint32_t back = p->back[dep->dst];
+    for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
+        uint32_t out = graph->out[i], to = graph->out_to[i] & ~GRAPH_SYNC, back;
         double bytes;
-        if (!dep->sync || (back != GRAPH_NONE && dep->dst < op))
-            continue; /* the pair was done when dep->dst was `op` */
+        if (!(graph->out_to[i] & GRAPH_SYNC))
+            continue;
+        back = graph->back[out];
+        if (back != GRAPH_NONE && to < op)
+            continue; /* the pair was done when `to` was `op` */
         p->made->collectives++;
-        if (p->slot[op] == p->slot[dep->dst])
+        if (p->slot[op] == p->slot[to])
             continue; /* no flow */
-        bytes = dep->bytes + (back == GRAPH_NONE ? 0 : graph->dep[back].bytes);
-        ok = add_two(p, GRAPH_SYNC_PAIR, p->slot[op], p->slot[dep->dst], bytes,
-                     &p->made->of_dep[out], err);
+        bytes = graph->dep[out].bytes + (back == GRAPH_NONE ? 0 : graph->dep[back].bytes);
+        if (!add_two(p, GRAPH_SYNC_PAIR, p->slot[op], p->slot[to], bytes,
+                     &p->made->of_dep[out], err))
+            return false;
         if (back != GRAPH_NONE)
             p->made->of_dep[back] = p->made->of_dep[out];
     }
-    mark_back(p, op, false);
-    return ok;
+    return true;
 }
 
 static bool
 set_sync(struct pass *p, const struct graph_unit *unit, struct rec_error *err)
 {
     struct graph_exchange group;
-    if (p->sync == GRAPH_SYNC_BY_UNIT)
-        return collect(p, unit, true, true, &group, err) &&
-               add_group(p, &group, GRAPH_SYNC_ALL, p->ndeps > 0, err);
+    uint32_t number;
+    if (!p->graph->back)
+        return true;
+    if (p->sync == GRAPH_SYNC_BY_UNIT) {
+        if (!collect(p, unit, true, true, &group, err) ||
+            !add_group(p, &group, GRAPH_SYNC_ALL, p->ndeps > 0, &number, err))
+            return false;
+        take_deps(p, number);
+        return true;
+    }
     for (uint32_t j = 0; j < unit->parts; j++)
         if (!set_pairs(p, p->graph->member[unit->first + j], err))
             return false;
@@ -226,15 +298,12 @@ static bool
 set_groups(struct pass *p, struct rec_error *err)
 {
     const struct graph *graph = p->graph;
-    struct graph_exchange group;
     for (size_t u = 0; u < graph->nunits; u++) {
         const struct graph_unit *unit = &graph->unit[u];
         bool backward = graph->op[graph->member[unit->first]].pass == GRAPH_BACKWARD;
         if (unit->parts == 1 || (backward && unit->twin == GRAPH_NONE))
             continue;
-        if (!collect(p, unit, !backward, false, &group, err) ||
-            !add_group(p, &group, GRAPH_COLLECTIVE, is_collective(p, &group), err) ||
-            !set_sync(p, unit, err))
+        if (!set_collective(p, unit, !backward, err) || !set_sync(p, unit, err))
             return false;
     }
     return true;
@@ -277,20 +346,19 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
     made->of_dep = malloc((graph->ndeps + 1) * sizeof *made->of_dep);
     p.balance = calloc((size_t)nslots + 1, sizeof *p.balance);
     p.seen = calloc((size_t)nslots + 1, sizeof *p.seen);
-    p.back = malloc((graph->nops + 1) * sizeof *p.back);
+    p.here = calloc((size_t)nslots + 1, sizeof *p.here);
     p.last = nlast ? malloc(nlast * sizeof *p.last) : NULL;
-    ok = (made->of_dep && p.balance && p.seen && p.back && (p.last || !nlast)) ||
+    ok = (made->of_dep && p.balance && p.seen && p.here && (p.last || !nlast)) ||
          rec_fail_memory(err);
     if (ok) {
         memset(made->of_dep, 0xff, graph->ndeps * sizeof *made->of_dep);
-        memset(p.back, 0xff, graph->nops * sizeof *p.back);
         if (p.last)
             memset(p.last, 0xff, nlast * sizeof *p.last);
         ok = set_groups(&p, err) && set_others(&p, err);
     }
     free(p.balance);
     free(p.seen);
-    free(p.back);
+    free(p.here);
     free(p.last);
     free(p.dep);
     if (!ok)

@@ -19,6 +19,7 @@ graph_free(struct graph *graph)
     free(graph->in_start);
     free(graph->in);
     free(graph->out_to);
+    free(graph->back);
     free(graph->parents);
     free(graph->unit);
     free(graph->member);

@@ -114,7 +114,8 @@ add_unit(struct graph *graph, struct rec_map *names, size_t *next, struct graph_
     uint32_t u = op->of ? rec_map_get(names, rec_str(op->of)) : REC_NONE;
     if (u == REC_NONE) {
         u = (uint32_t)graph->nunits++;
-        graph->unit[u] = (struct graph_unit){(uint32_t)*next, op->parts, GRAPH_NONE};
+        graph->unit[u] = (struct graph_unit){
+            .first = (uint32_t)*next, .parts = op->parts, .twin = GRAPH_NONE};
         *next += op->parts;
         if (*next > graph->nops)
             return graph_fail(
@@ -265,7 +266,7 @@ graph_close(struct graph *graph, struct rec_error *err)
     group_deps(graph, true, graph->out_start, graph->out, graph->out_to);
     group_deps(graph, false, graph->in_start, graph->in, NULL);
     return check_repeats(graph, err) && find_units(graph, err) &&
-           check_cycles(graph, err);
+           check_cycles(graph, err) && graph_find_alike(graph, err);
 }
 
 /* A parent that Kahn's order has not reached, of an op that it has not reached either.

@@ -13,5 +13,7 @@ bool graph_is_hold(struct rec_str key);
 bool graph_has_hold(const char *extra);
 /** Finds the bytes that ops hold (graph->hold), once all ops are there. */
 bool graph_find_holds(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
+/** Finds graph->back, and what the parts of units send and get alike. */
+bool graph_find_alike(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
 #endif

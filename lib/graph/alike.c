@@ -1,0 +1,92 @@
+/*
+ * What the deps of a split graph have in common, wherever it is placed: the parts of a
+ * unit often send as many bytes to the same ops, and sync deps come in pairs. It is found
+ * once for each graph, because graph_exchanges_make() needs it for each of its layouts.
+ */
+#include "private.h"
+
+#include <stdlib.h>
+
+/* True if the deps of two parts, without sync deps, have the same other ends and bytes.
+ * Adds the bytes of the second one, and counts them in *deps. */
+static bool
+add_row(const struct graph *graph, bool leaving, uint32_t first, uint32_t op,
+        struct graph_alike *alike)
+{
+    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    uint32_t a = start[first], end = start[first + 1], deps = 0;
+    for (uint32_t b = start[op]; b < start[op + 1]; b++) {
+        const struct graph_dep *y = &graph->dep[list[b]], *x;
+        if (y->sync)
+            continue;
+        while (a < end && graph->dep[list[a]].sync)
+            a++;
+        if (a == end)
+            return false;
+        x = &graph->dep[list[a++]];
+        if ((leaving ? x->dst != y->dst : x->src != y->src) || x->bytes != y->bytes)
+            return false;
+        alike->bytes += y->bytes;
+        deps++;
+    }
+    while (a < end && graph->dep[list[a]].sync)
+        a++;
+    alike->deps = deps;
+    return a == end;
+}
+
+static struct graph_alike
+find(const struct graph *graph, const struct graph_unit *unit, bool leaving)
+{
+    struct graph_alike alike = {.is = unit->parts > 1};
+    const uint32_t *part = graph->member + unit->first;
+    for (uint32_t j = 0; alike.is && j < unit->parts; j++)
+        alike.is = add_row(graph, leaving, part[0], part[j], &alike);
+    return alike;
+}
+
+/* For each op that sends a sync dep to `op`: sets sent[] to that dep, or clears it
+ * again. So the dep in the other direction is found without a search. */
+static void
+mark(const struct graph *graph, uint32_t *sent, uint32_t op, bool set)
+{
+    for (uint32_t i = graph->in_start[op]; i < graph->in_start[op + 1]; i++)
+        if (graph->dep[graph->in[i]].sync)
+            sent[graph->dep[graph->in[i]].src] = set ? graph->in[i] : GRAPH_NONE;
+}
+
+static bool
+find_back(struct graph *graph, struct rec_error *err)
+{
+    uint32_t *sent = malloc((graph->nops + 1) * sizeof *sent);
+    graph->back = malloc((graph->ndeps + 1) * sizeof *graph->back);
+    if (!sent || !graph->back) {
+        free(sent);
+        return rec_fail_memory(err);
+    }
+    memset(sent, 0xff, graph->nops * sizeof *sent);
+    for (uint32_t op = 0; op < graph->nops; op++) {
+        mark(graph, sent, op, true);
+        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++)
+            graph->back[graph->out[i]] = graph->out_to[i] & GRAPH_SYNC
+                                             ? sent[graph->out_to[i] & ~GRAPH_SYNC]
+                                             : GRAPH_NONE;
+        mark(graph, sent, op, false);
+    }
+    free(sent);
+    return true;
+}
+
+bool
+graph_find_alike(struct graph *graph, struct rec_error *err)
+{
+    bool sync = false;
+    for (size_t u = 0; u < graph->nunits; u++) {
+        graph->unit[u].out = find(graph, &graph->unit[u], true);
+        graph->unit[u].in = find(graph, &graph->unit[u], false);
+    }
+    for (size_t d = 0; !sync && d < graph->ndeps; d++)
+        sync = graph->dep[d].sync;
+    return !sync || find_back(graph, err);
+}
