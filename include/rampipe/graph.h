@@ -141,6 +141,8 @@ bool graph_op_key(const struct graph_op *op, const char *key, struct rec_str *va
 /** Copies a key of the graph record, if it has that key, to the record being written. */
 void graph_pass_key(const struct graph *graph, const char *key,
                     struct rec_writer *writer);
+/** Bytes that an op holds from its end on; 0: nothing. */
+double graph_op_hold(const struct graph *graph, uint32_t op);
 /** The op of that name, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *graph, struct rec_str id);
 

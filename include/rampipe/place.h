@@ -47,8 +47,9 @@ struct place_plan {
 bool place_plan_make(const struct graph *graph, struct place_plan *plan,
                      struct rec_error *err) REC_MUST_CHECK;
 void place_plan_free(struct place_plan *plan);
-/** Bytes that the largest part of a unit needs, its twin included: a part and its twin
- * share their memory, so the larger of the two counts. */
+/** Bytes that the largest part of a unit needs at most, its twin included: a part and its
+ * twin share their memory, so the larger of the two counts; what both hold (struct
+ * graph_hold) is added, as if it were never released. */
 double place_part_memory(const struct graph *graph, uint32_t unit);
 
 enum place_outcome { PLACE_PLACED, PLACE_NO_SERVERS, PLACE_NO_BLOCK, PLACE_NO_MEMORY };

@@ -65,3 +65,20 @@ graph_find_holds(struct graph *graph, struct rec_error *err)
     }
     return true;
 }
+
+static int
+by_op(const void *op, const void *hold)
+{
+    uint32_t a = *(const uint32_t *)op, b = ((const struct graph_hold *)hold)->op;
+    return a < b ? -1 : a > b;
+}
+
+double
+graph_op_hold(const struct graph *graph, uint32_t op)
+{
+    const struct graph_hold *hold =
+        graph->nholds
+            ? bsearch(&op, graph->hold, graph->nholds, sizeof *graph->hold, by_op)
+            : NULL;
+    return hold ? hold->bytes : 0;
+}

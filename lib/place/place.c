@@ -211,7 +211,7 @@ static double
 find_room(struct place_placer *p, const struct place_plan *plan)
 {
     if (plan->tasks)
-        return p->memory;
+        return p->most;
     p->jobs++; /* what was found for this job is void */
     p->most = 0;
     return p->options.kind->find(p, &plan->graph->unit[p->failed], INFINITY) ? 0

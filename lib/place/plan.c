@@ -6,6 +6,7 @@
  */
 #include "rampipe/place.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* True if a unit is a step of the plan: a backward unit with a twin goes where that
@@ -84,12 +85,14 @@ place_part_memory(const struct graph *graph, uint32_t unit)
 {
     double most = 0;
     for (uint32_t j = 0; j < graph->unit[unit].parts; j++) {
-        const struct graph_op *op =
-            &graph->op[graph->member[graph->unit[unit].first + j]];
-        if (op->memory > most)
-            most = op->memory;
-        if (op->pair != GRAPH_NONE && graph->op[op->pair].memory > most)
-            most = graph->op[op->pair].memory;
+        uint32_t i = graph->member[graph->unit[unit].first + j];
+        const struct graph_op *op = &graph->op[i];
+        double need = op->memory, hold = graph_op_hold(graph, i);
+        if (op->pair != GRAPH_NONE) {
+            need = fmax(need, graph->op[op->pair].memory);
+            hold += graph_op_hold(graph, op->pair);
+        }
+        most = fmax(most, need + hold);
     }
     return most;
 }

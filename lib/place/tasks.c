@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { NONE = UINT32_MAX };
+
 struct schedule {
     const struct place_plan *plan;
     uint32_t *child; /* of step i: child[first_child[i]..first_child[i + 1]) */
@@ -26,6 +28,7 @@ struct schedule {
         idle;         /* free servers; "time" is the server: the first one is taken */
     double now;       /* seconds */
     uint32_t started; /* tasks so far */
+    struct event_queue full; /* idle servers that lack memory for the task at hand */
 };
 
 static uint32_t
@@ -103,15 +106,44 @@ make_ready(struct schedule *s, uint32_t step, struct rec_error *err)
     return event_queue_push(&s->ready, (struct event_entry){s->turn[step], step}, err);
 }
 
+/* Sets *server to the first idle one that has the memory for a task beside what earlier
+ * tasks hold there; NONE: none has. */
 static bool
-start_tasks(struct schedule *s, struct place_placer *p, struct rec_error *err)
+take_idle(struct schedule *s, struct place_placer *p, double memory, uint32_t *server,
+          struct rec_error *err)
+{
+    bool ok = true;
+    *server = NONE;
+    p->most = 0;
+    while (ok && s->idle.n && *server == NONE) {
+        struct event_entry first = event_queue_pop(&s->idle);
+        uint32_t i = (uint32_t)first.time;
+        p->most = fmax(p->most, p->memory - p->used[i]);
+        if (place_has_room(p, i, memory))
+            *server = i;
+        else
+            ok = event_queue_push(&s->full, first, err);
+    }
+    while (ok && s->full.n)
+        ok = event_queue_push(&s->idle, event_queue_pop(&s->full), err);
+    return ok;
+}
+
+/* *fits: all tasks that could start had a server with the memory for them. */
+static bool
+start_tasks(struct schedule *s, struct place_placer *p, bool *fits, struct rec_error *err)
 {
     while (s->ready.n && s->idle.n) {
-        uint32_t step = (uint32_t)event_queue_pop(&s->ready).key;
-        uint32_t server = (uint32_t)event_queue_pop(&s->idle).time;
-        struct event_entry end = {s->now + seconds_of(s->plan, step),
-                                  (uint64_t)server << 32 | step};
-        p->server[s->plan->graph->unit[s->plan->step[step].unit].first] = server;
+        uint32_t step = (uint32_t)event_queue_pop(&s->ready).key, server;
+        struct event_entry end = {s->now + seconds_of(s->plan, step), step};
+        p->failed = s->plan->step[step].unit;
+        if (!take_idle(s, p, s->plan->step[step].memory, &server, err))
+            return false;
+        if (!(*fits = server != NONE))
+            return true;
+        end.key |= (uint64_t)server << 32;
+        p->used[server] += graph_op_hold(s->plan->graph, op_of(s->plan, step));
+        p->server[s->plan->graph->unit[p->failed].first] = server;
         place_hold(p, server);
         p->order[s->started++] = step;
         if (!event_queue_push(&s->ends, end, err))
@@ -142,7 +174,7 @@ end_tasks(struct schedule *s, struct rec_error *err)
 }
 
 static bool
-run(struct schedule *s, struct place_placer *p, struct rec_error *err)
+run(struct schedule *s, struct place_placer *p, bool *fits, struct rec_error *err)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->nservers; i++)
@@ -151,9 +183,9 @@ run(struct schedule *s, struct place_placer *p, struct rec_error *err)
     for (uint32_t i = 0; ok && i < s->plan->nsteps; i++)
         if (s->waiting[i] == 0)
             ok = make_ready(s, i, err);
-    ok = ok && start_tasks(s, p, err);
-    while (ok && s->ends.n)
-        ok = end_tasks(s, err) && start_tasks(s, p, err);
+    ok = ok && start_tasks(s, p, fits, err);
+    while (ok && *fits && s->ends.n)
+        ok = end_tasks(s, err) && start_tasks(s, p, fits, err);
     return ok;
 }
 
@@ -175,10 +207,11 @@ place_tasks(struct place_placer *p, const struct place_plan *plan,
     size_t n = plan->nsteps, nparents = 0;
     uint32_t large = find_too_large(p, plan);
     struct schedule s = {.plan = plan};
-    bool ok;
+    bool ok, fits = true;
 
     if (large < n) {
         p->failed = plan->step[large].unit;
+        p->most = p->memory;
         *outcome = PLACE_NO_MEMORY;
         return true;
     }
@@ -197,10 +230,10 @@ place_tasks(struct place_placer *p, const struct place_plan *plan,
         fill_children(&s);
         fill_ranks(&s);
         fill_turns(&s, p->order);
-        ok = run(&s, p, err);
+        ok = run(&s, p, &fits, err);
     }
     p->nused = p->nheld;
-    *outcome = PLACE_PLACED;
+    *outcome = fits ? PLACE_PLACED : PLACE_NO_MEMORY;
     free(s.child);
     free(s.first_child);
     free(s.waiting);
@@ -209,5 +242,6 @@ place_tasks(struct place_placer *p, const struct place_plan *plan,
     event_queue_free(&s.ready);
     event_queue_free(&s.ends);
     event_queue_free(&s.idle);
+    event_queue_free(&s.full);
     return ok;
 }
