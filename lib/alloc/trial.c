@@ -30,9 +30,10 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
         if (trials->ntrials * each < BUDGET_BYTES)
             break;
     trials->trial = calloc(trials->ntrials, sizeof *trials->trial);
+    trials->filled = malloc(trials->ntrials * sizeof *trials->filled);
     trials->state = calloc(trials->nwords, sizeof *trials->state);
     trials->mark = calloc(nservers, sizeof *trials->mark);
-    if (!trials->trial || !trials->state || !trials->mark)
+    if (!trials->trial || !trials->filled || !trials->state || !trials->mark)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < nservers; i++)
         trials->mark[i] = mark_of(i);
@@ -42,11 +43,12 @@ trials_init(struct trials *trials, uint32_t nservers, struct rec_error *err)
 void
 trials_free(struct trials *trials)
 {
-    for (size_t i = 0; trials->trial && i < trials->ntrials; i++) {
-        free(trials->trial[i].state);
-        free(trials->trial[i].servers);
+    for (size_t i = 0; i < trials->nfilled; i++) {
+        free(trials->trial[trials->filled[i]].state);
+        free(trials->trial[trials->filled[i]].servers);
     }
     free(trials->trial);
+    free(trials->filled);
     free(trials->state);
     free(trials->mark);
 }
@@ -79,9 +81,11 @@ trials_find(const struct trials *trials, uint32_t graph)
 
 /* Makes room in an entry. Its arrays stay with it and only grow. */
 static bool
-prepare(const struct trials *trials, struct trial *place, uint32_t nservers)
+prepare(struct trials *trials, struct trial *place, uint32_t nservers)
 {
     uint32_t *servers;
+    if (!place->state && !place->servers && (trials->nwords > 1 || nservers))
+        trials->filled[trials->nfilled++] = (uint32_t)(place - trials->trial);
     if (trials->nwords > 1 && !place->state &&
         !(place->state = malloc(trials->nwords * sizeof *place->state)))
         return false;

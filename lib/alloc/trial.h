@@ -27,7 +27,11 @@ struct trial {
 
 struct trials {
     struct trial *trial;
-    size_t ntrials;  /* a power of two */
+    size_t ntrials; /* a power of two */
+    /* The entries that have arrays. Most jobs of a short stream leave most entries
+     * untouched, and what is not touched costs no memory. */
+    uint32_t *filled;
+    size_t nfilled;
     size_t nwords;   /* words of a state */
     uint64_t *state; /* the state of the cluster now */
     uint64_t *mark;  /* per server: a random number */
