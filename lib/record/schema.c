@@ -83,7 +83,8 @@ rec_find_spec(const struct rec *rec)
 const struct rec_field_spec *
 rec_list_find(const struct rec_field_spec *list, struct rec_str name)
 {
-    while (list->name && !rec_str_is(name, list->name))
+    char first = name.len ? name.ptr[0] : '\0'; /* most names differ in it */
+    while (list->name && (list->name[0] != first || !rec_str_is(name, list->name)))
         list++;
     return list->name ? list : NULL;
 }
