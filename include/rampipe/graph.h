@@ -64,7 +64,7 @@ struct graph_hold {
 /** What all parts of a unit send alike, or get alike, apart from sync deps: to (from) the
  * same ops, in the same order, as many bytes. */
 struct graph_alike {
-    bool is;       /* they do; only looked for in units of several parts */
+    bool is;       /* they do, and there are several parts */
     uint32_t deps; /* of each part */
     double bytes;  /* of all parts, added one by one */
 };
@@ -74,7 +74,8 @@ struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
     uint32_t parts;
     uint32_t twin; /* the unit of the other pass, or GRAPH_NONE */
-    struct graph_alike out, in;
+    struct graph_alike out; /* looked for if it is no backward op */
+    struct graph_alike in;  /* looked for if it is a backward op with a twin */
 };
 
 struct graph {

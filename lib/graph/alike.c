@@ -83,8 +83,11 @@ graph_find_alike(struct graph *graph, struct rec_error *err)
 {
     bool sync = false;
     for (size_t u = 0; u < graph->nunits; u++) {
-        graph->unit[u].out = find(graph, &graph->unit[u], true);
-        graph->unit[u].in = find(graph, &graph->unit[u], false);
+        struct graph_unit *unit = &graph->unit[u];
+        if (graph->op[graph->member[unit->first]].pass != GRAPH_BACKWARD)
+            unit->out = find(graph, unit, true);
+        else if (unit->twin != GRAPH_NONE)
+            unit->in = find(graph, unit, false);
     }
     for (size_t d = 0; !sync && d < graph->ndeps; d++)
         sync = graph->dep[d].sync;

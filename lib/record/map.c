@@ -29,7 +29,7 @@ struct place {
     unsigned bits;
 };
 
-static struct place
+static inline struct place
 home_of(const struct rec_map *map, struct rec_str key)
 {
     unsigned bits = (unsigned)__builtin_ctzll(map->nslots) / 2, member;
@@ -43,7 +43,7 @@ home_of(const struct rec_map *map, struct rec_str key)
 }
 
 /* The next slot of a search: down the column, then at the head of the next one. */
-static size_t
+static inline size_t
 after(const struct rec_map *map, struct place at)
 {
     size_t page = (size_t)1 << at.bits, next = at.slot + page;
