@@ -51,8 +51,8 @@ typedef void sim_arrived(void *context, uint64_t batch);
  * token: the number of the step in its upper 32 bits, that of the batch in the lower.
  *
  *     key      the key of a dep
- *     send     a batch leaves at `time`, seconds, which never decreases; `exchange` is
- *              that of its deps, GRAPH_NONE if it is not known
+ *     send     a batch leaves at `time`, seconds, which never decreases; `dep` is one of
+ *              its deps, `exchange` that of its deps, GRAPH_NONE if it is not known
  *     next     the time of the next event, seconds, at which batches may arrive;
  *              INFINITY: none is to come
  *     advance  lets the events at `time` happen, which is that of the next event, and
@@ -61,7 +61,7 @@ typedef void sim_arrived(void *context, uint64_t batch);
 struct sim_courier {
     const char *name;
     double (*key)(void *self, const struct sim_placed *placed, uint32_t dep);
-    bool (*send)(void *self, uint64_t batch, uint32_t exchange, double time,
+    bool (*send)(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
                  struct rec_error *err);
     double (*next)(void *self);
     bool (*advance)(void *self, double time, sim_arrived *arrived, void *context,

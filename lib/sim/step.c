@@ -41,11 +41,11 @@ alone_key(void *self, const struct sim_placed *placed, uint32_t dep)
 }
 
 static inline bool
-alone_send(void *self, uint64_t batch, uint32_t exchange, double time,
+alone_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
            struct rec_error *err)
 {
     struct machine *m = self;
-    (void)exchange;
+    (void)dep, (void)exchange;
     return event_queue_push(&m->arrivals,
                             (struct event_entry){time + m->batch[batch].key, batch}, err);
 }
@@ -175,10 +175,10 @@ send_batch(struct machine *m, uint32_t b, uint32_t d, struct rec_error *err)
     const uint32_t *exchange = m->placed->exchange;
     m->nsending++;
     if (m->courier == &sim_alone)
-        return alone_send(m, b, GRAPH_NONE, m->now, err);
+        return alone_send(m, b, GRAPH_NONE, GRAPH_NONE, m->now, err);
     if (m->left)
         m->left[b] = m->now;
-    return m->courier->send(m->carrier, m->member | b,
+    return m->courier->send(m->carrier, m->member | b, m->dep[d],
                             exchange ? exchange[m->dep[d]] : GRAPH_NONE, m->now, err);
 }
 

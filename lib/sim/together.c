@@ -24,13 +24,13 @@ pass_key(void *self, const struct sim_placed *placed, uint32_t dep)
 }
 
 static bool
-pass_send(void *self, uint64_t batch, uint32_t exchange, double time,
+pass_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
           struct rec_error *err)
 {
     struct sim_run *run = self;
     run->sending++;
     return courier_of(run->together)
-        ->send(run->together->carrier, batch, exchange, time, err);
+        ->send(run->together->carrier, batch, dep, exchange, time, err);
 }
 
 /* Steps that share a clock do not ask for arrivals: they are told. */

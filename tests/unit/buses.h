@@ -69,12 +69,13 @@ buses_reach(struct buses *b, double time)
 }
 
 static inline bool
-buses_send(void *self, uint64_t batch, uint32_t exchange, double time,
+buses_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
            struct rec_error *err)
 {
     struct buses *b = self;
     const struct sim_member *member = b->member;
     const struct graph_exchanges *e;
+    (void)dep;
     if (--seen.bad_send == 0)
         return rec_fail(err, REC_IO, "the bus is broken");
     while (member->number != batch >> 32)

@@ -399,7 +399,7 @@ test_mean_error(void **state)
 /* ---- a courier by which each batch takes its time alone, as without one ---- */
 
 static bool
-own_send(void *self, uint64_t batch, uint32_t exchange, double time,
+own_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
          struct rec_error *err)
 {
     struct buses *b = self;
@@ -408,7 +408,7 @@ own_send(void *self, uint64_t batch, uint32_t exchange, double time,
     struct net_exchange one;
     double seconds;
     uint32_t ends[2];
-    (void)err;
+    (void)dep, (void)err;
     while (member->number != batch >> 32)
         assert_true(++member < b->member + b->nmembers);
     e = &member->layout->exchanges.exchange[exchange];

@@ -24,10 +24,11 @@ bus_reach(struct bus *bus, double time)
 }
 
 static bool
-bus_send(void *self, uint64_t batch, uint32_t exchange, double time,
+bus_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
          struct rec_error *err)
 {
     struct bus *bus = self;
+    (void)dep;
     if (bus->broken)
         return rec_fail(err, REC_IO, "the bus is broken");
     assert_true(time >= bus->now && bus->n < MOST);
