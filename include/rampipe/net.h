@@ -24,9 +24,40 @@ struct net;
 
 /** True if there is a kind of cluster of this name. */
 bool net_is_kind(struct rec_str name);
-/** Reads a cluster record of any kind, and checks it. NULL: *err. The caller owns it. */
+/**
+ * Reads a cluster record of any kind, and checks it. NULL: *err. The caller owns it. Its
+ * servers, their names and their memory are known from now on. The records that are parts
+ * of it (links) follow: net_add() takes them, and net_close() ends them. Nothing else may
+ * be asked before net_close().
+ */
 struct net *net_read(const struct rec_reader *reader, const struct rec *rec,
                      struct rec_error *err) REC_MUST_CHECK;
+/** Takes a record for which rec_is_part(rec, REC_CLUSTER) is true, behind the cluster's
+ * own. */
+bool net_add(struct net *net, const struct rec_reader *reader, const struct rec *rec,
+             struct rec_error *err) REC_MUST_CHECK;
+/** All parts have come: finds the routes. REC_DATA, with the file and line of the cluster
+ * record: a server cannot be reached. */
+bool net_close(struct net *net, struct rec_error *err) REC_MUST_CHECK;
+
+/** A cluster that is being read from a stream. Starts as {0}. */
+struct net_reading {
+    struct net *net; /* owned by the caller; NULL: none has come */
+    bool open;       /* its parts may still come */
+};
+
+/**
+ * Takes the next record of a stream, of any type: a cluster record (if `net` is NULL) or
+ * a part of one is read; any other record that cannot stand among the parts closes the
+ * cluster. *taken, which may be NULL, says if the record was one of the cluster's. False:
+ * *err.
+ */
+bool net_reading_take(struct net_reading *reading, const struct rec_reader *reader,
+                      const struct rec *rec, bool *taken,
+                      struct rec_error *err) REC_MUST_CHECK;
+/** No more records come: closes the cluster, if it is open. */
+bool net_reading_end(struct net_reading *reading, struct rec_error *err) REC_MUST_CHECK;
+
 /**
  * Makes the cluster that a text describes: KIND:FIELD,FIELD,...,KEY=VALUE,... with the
  * fields and the keys of a cluster record, as "island:8,300e9,1e-6,80e9"; fields that a
@@ -34,7 +65,7 @@ struct net *net_read(const struct rec_reader *reader, const struct rec *rec,
  * wrong.
  */
 struct net *net_parse(const char *text, struct rec_error *err) REC_MUST_CHECK;
-/** Writes a cluster record. */
+/** Writes a cluster record, and those of its parts. */
 void net_write(const struct net *net, struct rec_writer *writer);
 /** `net` may be NULL. */
 void net_free(struct net *net);
@@ -112,10 +143,41 @@ struct net_exchange {
 /**
  * Sets seconds[i] to the time that exchange[i] takes when nothing else is sent. Without
  * servers: to a lower bound of it over all sets of servers that are legal, or 0 if there
- * is none.
+ * is none. Exchanges without servers need no memory, so they never fail.
  */
-void net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
-               double *seconds);
+bool net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
+               double *seconds, struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- links and routes ---------------------------------------------------- */
+
+/**
+ * A directed link. It joins two nodes: servers have the numbers 0 to net_servers() - 1,
+ * switches (and whatever else forwards) those behind.
+ */
+struct net_link {
+    uint32_t from, to; /* nodes */
+    double capacity;   /* bytes/s, > 0 */
+    double latency;    /* seconds */
+};
+
+/** How many links a cluster has. 0: its kind has none, as RAMP, where exchanges never
+ * share anything. The cluster is closed. */
+uint32_t net_links(const struct net *net);
+/** Describes link i. */
+void net_link(const struct net *net, uint32_t i, struct net_link *link);
+/** How many nodes the links join, servers included. */
+uint32_t net_nodes(const struct net *net);
+/** Room for the name of any node, with its NUL. */
+#define NET_NODE_MAX 80
+/** Writes the name of a node: that of a server, or as "leaf 0.1"; returns its length. */
+size_t net_format_node(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
+/** No route of the cluster has more links than this. */
+uint32_t net_longest_route(const struct net *net);
+/** Lists the links that a message goes through, in order, from one server to another; a
+ * link may come twice. `link` has room for net_longest_route() numbers. The latency of
+ * the route is the sum of theirs. Returns how many there are; 0 from a server to
+ * itself. */
+uint32_t net_route(const struct net *net, uint32_t from, uint32_t to, uint32_t *link);
 
 /** What is sent in a step of a placed graph. */
 struct net_traffic {

@@ -15,12 +15,35 @@ REC_BEGIN_DECLS
 
 enum { NET_LEVELS_MAX = 6 };
 
+/** How the sync deps of an op are exchanged, an all-reduce among its parts. */
+enum net_algorithm {
+    NET_DIRECT,           /* each part sends its share to each other one */
+    NET_RING,             /* on a ring, or several that leave a node side by side */
+    NET_TREE,             /* on two binary trees, half of the bytes each */
+    NET_HALVING_DOUBLING, /* with partners that are ever farther away */
+    NET_HIERARCHICAL      /* in each node, then among nodes, then in each node */
+};
+
+/** What kinds with links keep. All is 0 for kinds without links. */
+struct net_routes {
+    uint32_t nodes, links; /* how many there are; 0 links: nothing is shared */
+    uint32_t longest;      /* no route has more links */
+    uint32_t node;         /* servers of a node whose inside is faster, numbered one after
+                              another; 0 or 1: there are none */
+    enum net_algorithm algorithm;
+    /* For lower bounds; those of different servers may be taken together. */
+    double latency;   /* the least of a route between two servers, seconds */
+    double bandwidth; /* the largest of a route, bytes/s */
+    double leaving;   /* the largest sum of the capacities that leave a server, bytes/s */
+};
+
 /** What every cluster begins with. */
 struct net {
     const struct net_kind *kind;
     double memory;                          /* of a server, bytes; may be infinite */
     uint32_t nlevels;                       /* set by net_set_levels() */
     struct net_level level[NET_LEVELS_MAX]; /* as net_levels() has them */
+    struct net_routes routes;
 };
 
 /** A row of the table of kinds. Functions are those of net.h without the prefix net_.
@@ -55,14 +78,62 @@ struct net_kind {
     bool (*geometry)(const struct net *net, const uint32_t *server, uint32_t n,
                      uint32_t *numbers, struct rec_error *err);
     enum graph_sync sync;
-    void (*alone)(const struct net *net, const struct net_exchange *exchange, size_t n,
-                  double *seconds);
+    bool (*alone)(const struct net *net, const struct net_exchange *exchange, size_t n,
+                  double *seconds, struct rec_error *err);
+
+    /* Links and routes. Optional, all three: without them nothing is shared. `routes` of
+     * the cluster says how many there are. `node_name` gets nodes that are no servers. */
+    void (*link)(const struct net *net, uint32_t i, struct net_link *link);
+    uint32_t (*route)(const struct net *net, uint32_t from, uint32_t to, uint32_t *link);
+    void (*node_name)(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
+
+    /* Parts: records behind the cluster's own. Optional, all three: there are none. */
+    bool (*add)(struct net *net, const struct rec_reader *reader, const struct rec *rec,
+                struct rec_error *err);
+    bool (*close)(struct net *net, struct rec_error *err);
+    void (*write_parts)(const struct net *net, struct rec_writer *writer);
+
+    /* Names of servers. Optional, both: without them they follow from the levels. */
+    const char *(*server_name)(const struct net *net, uint32_t server);
+    bool (*find_server)(const struct net *net, struct rec_str name, uint32_t *server);
 };
 
 /** Reads n fields from field `first` on: how many there are on each level inside one of
  * the level above. False: *err, also if there would be more than 2^24 servers. */
 bool net_get_counts(const struct rec_reader *reader, const struct rec *rec, size_t first,
                     uint32_t n, uint32_t *count, struct rec_error *err) REC_MUST_CHECK;
+/** Reads a text as "4x2x8": up to `room` numbers >= 1, whose product is at most 2^24.
+ * Returns how many there are; 0: *err, with file and line. */
+uint32_t net_get_shape(const struct rec_reader *reader, const struct rec *rec,
+                       size_t index, uint32_t room, uint32_t *count,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Reads BANDWIDTH (> 0), LATENCY and MEMORY from field `first` on. */
+bool net_get_rates(const struct rec_reader *reader, const struct rec *rec, size_t first,
+                   double *bandwidth, double *latency, double *memory,
+                   struct rec_error *err) REC_MUST_CHECK;
+/** Reads a key that is a bandwidth (> 0); without it *bandwidth stays. */
+bool net_key_bandwidth(const struct rec_reader *reader, const struct rec *rec,
+                       const char *key, double *bandwidth,
+                       struct rec_error *err) REC_MUST_CHECK;
+/** Reads the key algorithm=; without it the algorithm stays. Only clusters with nodes
+ * have hierarchical. */
+bool net_key_algorithm(const struct rec_reader *reader, const struct rec *rec,
+                       struct net_routes *routes, struct rec_error *err) REC_MUST_CHECK;
+/** Writes the key algorithm=, but for direct. */
+void net_write_algorithm(const struct net *net, struct rec_writer *writer);
+/** Checks that there are no more links or nodes than numbers for them. */
+bool net_check_links(const struct rec_reader *reader, double links, double nodes,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** The function `alone` of kinds with routes: counts what each link carries.
+ * lib/net/collective.c says how. */
+bool net_alone_by_links(const struct net *net, const struct net_exchange *exchange,
+                        size_t n, double *seconds, struct rec_error *err) REC_MUST_CHECK;
+
+/** Replaces numbers[0], numbers[step], ... (n of them, below `names`) by numbers from 1
+ * on, in the order in which they first appear: for a geometry. */
+bool net_rename(uint32_t *numbers, uint32_t n, size_t step, uint32_t names,
+                struct rec_error *err) REC_MUST_CHECK;
+
 /** Sets the levels of a cluster: name[0] is that of the whole, which has count[0] of
  * name[1], each of which has count[1] of name[2], to count[n - 1]. The names are kept. */
 void net_set_levels(struct net *net, uint32_t n, const char *const *name,

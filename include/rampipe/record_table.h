@@ -212,7 +212,8 @@ REC_KIND_ROW(CLUSTER, island,
     REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
     REC_KEY("algorithm", TEXT,
           "how the sync deps of an op are exchanged: direct (each part with each other, "
-          "the default) or ring"))
+          "the default), ring, tree (two binary trees, each with half of the bytes) or "
+          "halving-doubling"))
 
 REC_ROW(LAYOUT, ALONE, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "

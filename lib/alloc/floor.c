@@ -98,9 +98,10 @@ least_alone(const struct floorer *f, enum graph_exchange_kind kind, uint32_t k,
             double bytes, double flow)
 {
     const struct net_exchange exchange = {kind, NULL, k, fewer(bytes), fewer(flow)};
+    struct rec_error err;
     double seconds;
-    net_alone(f->net, &exchange, 1, &seconds);
-    return seconds;
+    /* Without servers it cannot fail; no time would be a lower bound, too. */
+    return net_alone(f->net, &exchange, 1, &seconds, &err) ? seconds : 0;
 }
 
 /*

@@ -11,6 +11,10 @@
  * a direct all-reduce: (n - 1) (LATENCY + S / BANDWIDTH). With algorithm=ring it is one
  * of a ring, which sends less: 2 (n - 1) (LATENCY + S / (n BANDWIDTH)) (Patarasuk and
  * Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009).
+ * The other algorithms are those of collective.c.
+ *
+ * Link 2 i leads from server i into the switch, link 2 i + 1 from there to the server;
+ * each has half of LATENCY.
  */
 #include "rampipe/net_kind.h"
 
@@ -23,7 +27,6 @@ struct island {
     uint32_t servers;
     double bandwidth; /* of a server, in each direction, bytes/s */
     double latency;   /* of a message, seconds */
-    bool ring;        /* sync deps are an all-reduce on a ring */
 };
 
 static const struct island *
@@ -32,34 +35,27 @@ of(const struct net *net)
     return (const struct island *)net;
 }
 
-static bool
-read_keys(struct island *island, const struct rec_reader *reader, const struct rec *rec,
-          struct rec_error *err)
-{
-    struct rec_str how;
-    if (!rec_find_key(rec, "algorithm", &how))
-        return true;
-    island->ring = rec_str_is(how, "ring");
-    return island->ring || rec_str_is(how, "direct") ||
-           rec_reader_fail(reader, err, "algorithm must be ring or direct, got '%.*s'",
-                           (int)(how.len < 60 ? how.len : 60), how.ptr);
-}
-
 static struct net *
 read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     static const char *const names[] = {"island", "server"};
     struct island i = {.net.kind = &net_island};
+    struct net_routes *routes = &i.net.routes;
     if (!net_get_counts(reader, rec, 2, 1, &i.servers, err) ||
         !rec_get_number(reader, rec, 3, &i.bandwidth, err) ||
         !rec_get_number(reader, rec, 4, &i.latency, err) ||
         !rec_get_number(reader, rec, 5, &i.net.memory, err) ||
-        !read_keys(&i, reader, rec, err))
+        !net_key_algorithm(reader, rec, routes, err))
         return NULL;
     if (!(i.bandwidth > 0)) {
         rec_reader_fail(reader, err, "the bandwidth of a server must be > 0");
         return NULL;
     }
+    routes->nodes = i.servers + 1;
+    routes->links = 2 * i.servers;
+    routes->longest = 2;
+    routes->latency = i.latency;
+    routes->bandwidth = routes->leaving = i.bandwidth;
     net_set_levels(&i.net, 1, names, &i.servers);
     return net_keep(&i.net, sizeof i, err);
 }
@@ -71,8 +67,7 @@ write(const struct net *net, struct rec_writer *writer)
     rec_num_field(writer, of(net)->bandwidth);
     rec_num_field(writer, of(net)->latency);
     rec_num_field(writer, net->memory);
-    if (of(net)->ring)
-        rec_text_key(writer, "algorithm", "ring");
+    net_write_algorithm(net, writer);
 }
 
 static void
@@ -80,6 +75,31 @@ describe(const struct net *net, char text[NET_TEXT_MAX])
 {
     snprintf(text, NET_TEXT_MAX, "an island of %u server%s", of(net)->servers,
              of(net)->servers == 1 ? "" : "s");
+}
+
+static void
+get_link(const struct net *net, uint32_t i, struct net_link *link)
+{
+    const struct island *island = of(net);
+    uint32_t at[2] = {i / 2, island->servers};
+    *link = (struct net_link){at[i % 2], at[1 - i % 2], island->bandwidth,
+                              island->latency / 2};
+}
+
+static uint32_t
+route(const struct net *net, uint32_t from, uint32_t to, uint32_t *link)
+{
+    (void)net;
+    link[0] = 2 * from;
+    link[1] = 2 * to + 1;
+    return 2;
+}
+
+static void
+node_name(const struct net *net, uint32_t node, char name[NET_NODE_MAX])
+{
+    (void)net, (void)node;
+    strcpy(name, "switch");
 }
 
 static double
@@ -95,19 +115,24 @@ one_alone(const struct net *net, const struct net_exchange *e)
      * collective, as those of other ops. */
     if (!e->server && e->kind == GRAPH_COLLECTIVE)
         each = e->flow / island->servers;
-    if (island->ring && e->kind == GRAPH_SYNC_ALL) {
+    if (net->routes.algorithm == NET_RING && e->kind == GRAPH_SYNC_ALL) {
         each = 2 * each / n; /* each / (n - 1) is S */
         rounds = 2 * (n - 1);
     }
     return rounds * island->latency + each / island->bandwidth;
 }
 
-static void
+static bool
 alone(const struct net *net, const struct net_exchange *exchange, size_t n,
-      double *seconds)
+      double *seconds, struct rec_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        seconds[i] = one_alone(net, &exchange[i]);
+    bool by_links = net->routes.algorithm > NET_RING, ok = true;
+    for (size_t i = 0; ok && i < n; i++)
+        if (by_links && exchange[i].kind == GRAPH_SYNC_ALL)
+            ok = net_alone_by_links(net, &exchange[i], 1, &seconds[i], err);
+        else
+            seconds[i] = one_alone(net, &exchange[i]);
+    return ok;
 }
 
 const struct net_kind net_island = {.name = "island",
@@ -116,4 +141,7 @@ const struct net_kind net_island = {.name = "island",
                                     .write = write,
                                     .describe = describe,
                                     .sync = GRAPH_SYNC_BY_UNIT,
-                                    .alone = alone};
+                                    .alone = alone,
+                                    .link = get_link,
+                                    .route = route,
+                                    .node_name = node_name};

@@ -49,6 +49,12 @@ size_t
 net_format_server(const struct net *net, uint32_t server, char name[NET_NAME_MAX])
 {
     size_t len = 0;
+    if (net->kind->server_name) {
+        const char *own = net->kind->server_name(net, server);
+        len = strlen(own);
+        memcpy(name, own, len + 1);
+        return len;
+    }
     for (uint32_t i = 1; i < net->nlevels; i++) {
         uint32_t each = net->level[i].servers;
         if (i > 1)
@@ -82,6 +88,21 @@ levels_numbers(const struct net *net)
     return net->nlevels - 2;
 }
 
+bool
+net_rename(uint32_t *numbers, uint32_t n, size_t step, uint32_t names,
+           struct rec_error *err)
+{
+    uint32_t *name = calloc(names, sizeof *name), next = 0;
+    if (!name)
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *one = &name[numbers[i * step]];
+        numbers[i * step] = *one = *one ? *one : ++next;
+    }
+    free(name);
+    return true;
+}
+
 /* On each level but the first, which is the whole, and the last, which is the server
  * itself, what the servers lie in is numbered in the order in which it first appears. */
 bool
@@ -90,15 +111,11 @@ levels_geometry(const struct net *net, const uint32_t *server, uint32_t n,
 {
     size_t each = levels_numbers(net);
     for (size_t k = 0; k < each; k++) {
-        uint32_t size = net->level[k + 1].servers, next = 0;
-        uint32_t *name = calloc(net->level[0].servers / size, sizeof *name);
-        if (!name)
-            return rec_fail_memory(err);
-        for (uint32_t i = 0; i < n; i++) {
-            uint32_t *one = &name[server[i] / size];
-            numbers[i * each + k] = *one = *one ? *one : ++next;
-        }
-        free(name);
+        uint32_t size = net->level[k + 1].servers;
+        for (uint32_t i = 0; i < n; i++)
+            numbers[i * each + k] = server[i] / size;
+        if (!net_rename(numbers + k, n, each, net->level[0].servers / size, err))
+            return false;
     }
     return true;
 }

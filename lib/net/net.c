@@ -102,6 +102,10 @@ net_parse(const char *text, struct rec_error *err)
     status = rec_next(reader, &rec, err);
     if (status > 0)
         net = net_read(reader, &rec, err);
+    if (net && !net_close(net, err)) {
+        net_free(net);
+        net = NULL;
+    }
     if (!net && err->code == REC_DATA)
         err->code = REC_USAGE;
     rec_reader_close(reader);
@@ -115,6 +119,8 @@ net_write(const struct net *net, struct rec_writer *writer)
     rec_text_field(writer, net->kind->name);
     net->kind->write(net, writer);
     rec_end(writer);
+    if (net->kind->write_parts)
+        net->kind->write_parts(net, writer);
 }
 
 void
@@ -160,7 +166,8 @@ net_parse_server(const struct net *net, struct rec_str name, uint32_t *server,
                  struct rec_error *err)
 {
     char text[NET_TEXT_MAX];
-    if (levels_parse(net, name, server))
+    if (net->kind->find_server ? net->kind->find_server(net, name, server)
+                               : levels_parse(net, name, server))
         return true;
     net_describe(net, text);
     return rec_fail(err, REC_DATA, "there is no server '%.*s' in %s",
@@ -267,9 +274,9 @@ net_sync(const struct net *net)
     return net->kind->sync;
 }
 
-void
+bool
 net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
-          double *seconds)
+          double *seconds, struct rec_error *err)
 {
-    net->kind->alone(net, exchange, n, seconds);
+    return net->kind->alone(net, exchange, n, seconds, err);
 }

@@ -136,12 +136,13 @@ of_pair(const struct net_ramp *ramp, const struct net_exchange *e, struct memo *
     return memo->pair[k].seconds;
 }
 
-void
+bool
 net_ramp_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
-               double *seconds)
+               double *seconds, struct rec_error *err)
 {
     const struct net_ramp *ramp = (const struct net_ramp *)net;
     struct memo memo;
+    (void)err;
     for (int k = 0; k < 8; k++)
         memo.pair[k].bytes = -1;
     memo.message.bytes = -1;
@@ -159,4 +160,5 @@ net_ramp_alone(const struct net *net, const struct net_exchange *exchange, size_
         else
             seconds[i] = e->n == 2 ? of_pair(ramp, e, &memo) : among(ramp, e);
     }
+    return true;
 }

@@ -225,8 +225,7 @@ time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t
         on[i] = (struct net_exchange){e->exchange[i].kind, member + e->exchange[i].first,
                                       e->exchange[i].n, e->exchange[i].bytes,
                                       e->exchange[i].flow};
-    if (ok)
-        net_alone(net, on, e->n, alone);
+    ok = ok && net_alone(net, on, e->n, alone, err);
     for (size_t d = 0; ok && d < ndeps; d++)
         seconds[d] = e->of_dep[d] == GRAPH_NONE ? 0 : alone[e->of_dep[d]];
     free(alone);

@@ -114,11 +114,12 @@ rate(const struct graph *graph, double *per_event)
     for (size_t d = 0; d < graph->ndeps; d++) {
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
         seconds[d] = 0;
-        if (e.of_dep[d] != GRAPH_NONE)
-            net_alone(&cluster.net,
-                      &(struct net_exchange){one->kind, e.member + one->first, one->n,
-                                             one->bytes, one->flow},
-                      1, &seconds[d]);
+        if (e.of_dep[d] != GRAPH_NONE &&
+            !net_alone(&cluster.net,
+                       &(struct net_exchange){one->kind, e.member + one->first, one->n,
+                                              one->bytes, one->flow},
+                       1, &seconds[d], &err))
+            die(&err);
     }
     graph_exchanges_free(&e);
     for (int round = 0; round < ROUNDS; round++) {

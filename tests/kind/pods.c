@@ -53,9 +53,11 @@ describe(const struct net *net, char text[NET_TEXT_MAX])
     snprintf(text, NET_TEXT_MAX, "%u pods of %u", PODS(net)->n[0], PODS(net)->n[1]);
 }
 
-static void
-alone(const struct net *net, const struct net_exchange *e, size_t n, double *seconds)
+static bool
+alone(const struct net *net, const struct net_exchange *e, size_t n, double *seconds,
+      struct rec_error *err)
 {
+    (void)err;
     for (; n > 0; n--, e++, seconds++) {
         bool far = false, message = e->kind == GRAPH_MESSAGE;
         double bytes = message ? e->bytes : e->flow / e->n;
@@ -66,6 +68,7 @@ alone(const struct net *net, const struct net_exchange *e, size_t n, double *sec
         *seconds = (message ? 1 : e->n - 1.0) * (far ? 2 : 1) * PODS(net)->latency +
                    bytes * (far ? PODS(net)->taper : 1) / PODS(net)->bandwidth;
     }
+    return true;
 }
 
 static const struct net_kind net_pods = {.name = "pods",

@@ -408,7 +408,7 @@ own_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double tim
     struct net_exchange one;
     double seconds;
     uint32_t ends[2];
-    (void)dep, (void)err;
+    (void)dep;
     while (member->number != batch >> 32)
         assert_true(++member < b->member + b->nmembers);
     e = &member->layout->exchanges.exchange[exchange];
@@ -417,7 +417,8 @@ own_send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double tim
         ends[i] =
             member->servers[member->layout->exchanges.member[e->first + (uint32_t)i]];
     one = (struct net_exchange){e->kind, ends, 2, e->bytes, e->flow};
-    net_alone(member->net, &one, 1, &seconds);
+    if (!net_alone(member->net, &one, 1, &seconds, err))
+        return false;
     /* `left` is the time at which it arrives, seconds */
     b->flight[b->n++] = (struct flight){batch, 0, time + seconds};
     return true;

@@ -128,10 +128,11 @@ times(const char *text, const char *const *servers, double *seconds,
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
         seconds[d] = 0;
         if (e.of_dep[d] != GRAPH_NONE)
-            net_alone(net,
-                      &(struct net_exchange){one->kind, e.member + one->first, one->n,
-                                             one->bytes, one->flow},
-                      1, &seconds[d]);
+            assert_true(
+                net_alone(net,
+                          &(struct net_exchange){one->kind, e.member + one->first, one->n,
+                                                 one->bytes, one->flow},
+                          1, &seconds[d], &err));
     }
     graph_exchanges_free(&e);
 }
@@ -236,8 +237,9 @@ test_empty_group(void **state)
 static double
 alone(const struct net *net, const struct net_exchange *exchange)
 {
+    struct rec_error err;
     double seconds;
-    net_alone(net, exchange, 1, &seconds);
+    assert_true(net_alone(net, exchange, 1, &seconds, &err));
     return seconds;
 }
 
