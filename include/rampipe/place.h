@@ -93,7 +93,8 @@ struct place_kind {
     bool (*suits)(const struct net *net);
 
     /* What is kept of the servers that are free, beside which they are: begins with all
-     * servers free, and is told of each change. NULL: *err. */
+     * servers free, and is told of each change. NULL: *err. Optional, all three: nothing
+     * is kept. */
     void *(*index_new)(const struct net *net, struct rec_error *err);
     void (*index_set)(void *index, uint32_t server, bool free);
     void (*index_free)(void *index);

@@ -359,30 +359,6 @@ mark_full(struct place_placer *p, double memory, uint32_t amount)
             add(&near->lacks, p->held[i], amount);
 }
 
-static int
-by_use(const void *a, const void *b, void *context)
-{
-    const double *used = context;
-    double x = used[*(const uint32_t *)a], y = used[*(const uint32_t *)b];
-    return (x > y) - (x < y);
-}
-
-/* Notes how much is left on the fullest of the k free servers that have most left. */
-static void
-note_room(struct place_placer *p, uint32_t k)
-{
-    const struct near *near = p->own;
-    uint32_t empty = p->vacancy->n - p->nheld;
-    double left = p->memory;
-    if (k > empty) {
-        memcpy(near->list, p->held, p->nheld * sizeof *near->list);
-        qsort_r(near->list, p->nheld, sizeof *near->list, by_use, p->used);
-        left -= p->used[near->list[k - empty - 1]];
-    }
-    p->saw_block = true;
-    p->most = left > p->most ? left : p->most;
-}
-
 static bool
 find(struct place_placer *p, const struct graph_unit *unit, double memory)
 {
@@ -390,7 +366,7 @@ find(struct place_placer *p, const struct graph_unit *unit, double memory)
     uint32_t level = near->level, group = near->group, n = 0;
     bool found = memory <= p->memory * (1 + 1e-12);
     if (!found) {
-        note_room(p, unit->parts);
+        place_note_room(p, unit->parts, near->list);
         return false;
     }
     for (uint32_t i = 0; i < near->nblock; i++)
@@ -404,7 +380,7 @@ find(struct place_placer *p, const struct graph_unit *unit, double memory)
         mark_full(p, memory, UINT32_MAX); /* - 1 */
     }
     if (!found)
-        note_room(p, unit->parts);
+        place_note_room(p, unit->parts, near->list);
     return found && place_take(p, unit, memory);
 }
 

@@ -171,6 +171,28 @@ place_take(struct place_placer *p, const struct graph_unit *unit, double memory)
     return true;
 }
 
+static int
+by_use(const void *a, const void *b, void *context)
+{
+    const double *used = context;
+    double x = used[*(const uint32_t *)a], y = used[*(const uint32_t *)b];
+    return (x > y) - (x < y);
+}
+
+void
+place_note_room(struct place_placer *p, uint32_t k, uint32_t *list)
+{
+    uint32_t empty = p->vacancy->n - p->nheld;
+    double left = p->memory;
+    if (k > empty) {
+        memcpy(list, p->held, p->nheld * sizeof *list);
+        qsort_r(list, p->nheld, sizeof *list, by_use, p->used);
+        left -= p->used[list[k - empty - 1]];
+    }
+    p->saw_block = true;
+    p->most = left > p->most ? left : p->most;
+}
+
 /* Only the servers that the last job held are cleared: a cluster may have millions. */
 static void
 forget_job(struct place_placer *p)

@@ -41,7 +41,8 @@ struct place_placer {
     size_t block_room;
 };
 
-extern const struct place_kind place_near; /* a row of place_kinds */
+/* Rows of place_kinds. */
+extern const struct place_kind place_near, place_lowest, place_spread, place_random;
 
 /*
  * Places all units of a job, from nothing: each on the servers of a parent if the rule
@@ -60,6 +61,9 @@ place_has_room(const struct place_placer *p, uint32_t server, double bytes)
  * how much its fullest server has left, which explains why the job was blocked. */
 bool place_take(struct place_placer *placer, const struct graph_unit *unit,
                 double memory);
+/* Notes how much is left on the fullest of the k free servers that have most left: of
+ * kinds for which any servers would do. `list` is scratch, of all servers. */
+void place_note_room(struct place_placer *placer, uint32_t k, uint32_t *list);
 /* Places tasks; p->order is filled. False: out of memory. */
 bool place_tasks(struct place_placer *placer, const struct place_plan *plan,
                  enum place_outcome *outcome, struct rec_error *err) REC_MUST_CHECK;

@@ -17,7 +17,7 @@ place_vacancy_new(const struct place_kind *kind, const struct net *net,
     v->kind = kind;
     if (!(v->free = calloc(servers / 64 + 1, sizeof *v->free)))
         rec_fail_memory(err);
-    else if ((v->index = kind->index_new(net, err))) {
+    else if (!kind->index_new || (v->index = kind->index_new(net, err))) {
         v->n = servers;
         memset(v->free, 0xff, servers / 64 * sizeof *v->free);
         v->free[servers / 64] = ((uint64_t)1 << servers % 64) - 1;
@@ -57,5 +57,6 @@ place_set_free(struct place_vacancy *v, uint32_t server, bool free)
         return;
     v->free[server / 64] ^= (uint64_t)1 << server % 64;
     v->n += free ? 1 : UINT32_MAX; /* - 1 */
-    v->kind->index_set(v->index, server, free);
+    if (v->index)
+        v->kind->index_set(v->index, server, free);
 }

@@ -352,9 +352,10 @@ test_rows(void **state)
     (void)state;
     for (size_t i = 0; place_kinds[i]; i++) {
         const struct place_kind *row = place_kinds[i];
-        assert_true(row->name && row->network && row->suits && row->index_new &&
-                    row->index_set && row->index_free && row->open && row->close &&
+        assert_true(row->name && row->network && row->suits && row->open && row->close &&
                     row->begin && row->find && row->place);
+        assert_true(!row->index_new == !row->index_set &&
+                    !row->index_new == !row->index_free);
         assert_ptr_equal(place_kind_find(rec_str(row->name)), row);
         assert_true(row->suits(&pods) != row->suits(ramp));
     }
@@ -364,7 +365,8 @@ test_rows(void **state)
     assert_string_equal(err.text,
                         "first-fit is for RAMP, not for pods of 1 servers: take near");
     assert_false(place_options_parse(&options, "far", &err));
-    assert_string_equal(err.text, "must be one of near, got 'far'");
+    assert_string_equal(err.text,
+                        "must be one of near, lowest, spread, random, got 'far'");
     assert_false(place_options_parse(&options, "near:2", &err));
     assert_string_equal(err.text, "near takes no argument, got 'near:2'");
     options.net = ramp;
@@ -376,6 +378,56 @@ test_rows(void **state)
     assert_null(place_placer_new(&options, &err));
     assert_int_equal(err.code, REC_USAGE);
     net_free(ramp);
+}
+
+/* Where 6 servers go, one of which is taken, on 2 pods of 2 racks of 4 servers. `spread`
+ * goes from pod to pod, and in a pod from rack to rack: 0, 8, 4, 12, 1, 9, 5, ... A seed
+ * gives the same servers again, another one others, and all of them are free. */
+static void
+test_ordered(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t server[6];
+    } ways[] = {{"lowest", {0, 1, 2, 3, 5, 6}},
+                {"spread", {0, 8, 12, 1, 9, 5}},
+                {"random:1", {0}},
+                {"random:1", {0}},
+                {"random:2", {0}}};
+    const struct net pods = make_pods(2, 2, 4, 10);
+    struct graph graph =
+        graph_text("graph g m\nop g a forward 1 1 of=1 part=1/6\n"
+                   "op g b forward 1 1 of=1 part=2/6\nop g c forward 1 1 of=1 part=3/6\n"
+                   "op g d forward 1 1 of=1 part=4/6\nop g e forward 1 1 of=1 part=5/6\n"
+                   "op g f forward 1 1 of=1 part=6/6\n");
+    uint32_t got[5][6];
+    struct place_plan plan;
+    (void)state;
+    assert_true(place_plan_make(&graph, &plan, &err));
+    for (int w = 0; w < 5; w++) {
+        struct place_options options = {.net = &pods};
+        struct place_placement placement;
+        struct place_vacancy *vacancy;
+        struct place_placer *placer;
+        assert_true(place_options_parse(&options, ways[w].text, &err));
+        vacancy = place_vacancy_new(options.kind, &pods, &err);
+        placer = place_placer_new(&options, &err);
+        place_set_free(vacancy, 4, false);
+        assert_true(place_on(placer, &plan, vacancy, &placement, &err));
+        assert_int_equal(placement.outcome, PLACE_PLACED);
+        assert_int_equal(placement.nheld, 6);
+        memcpy(got[w], placement.held, sizeof got[w]);
+        for (int i = 0; i < 6; i++)
+            assert_true(got[w][i] != 4 && got[w][i] < 16);
+        if (w < 2)
+            assert_memory_equal(got[w], ways[w].server, sizeof got[w]);
+        place_placer_free(placer);
+        place_vacancy_free(vacancy);
+    }
+    assert_memory_equal(got[2], got[3], sizeof got[2]);
+    assert_memory_not_equal(got[2], got[4], sizeof got[2]);
+    place_plan_free(&plan);
+    graph_free(&graph);
 }
 
 /* 2 pods of 2 racks of 4 servers: names are those of the levels, and a geometry numbers
@@ -408,9 +460,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_best_fit),
+        cmocka_unit_test(test_levels), cmocka_unit_test(test_ordered),
+        cmocka_unit_test(test_plain),  cmocka_unit_test(test_best_fit),
         cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
