@@ -9,8 +9,8 @@
 
 /* ---- links ------------------------------------------------------------------ */
 
-static bool
-check_capacity(uint32_t link, double capacity, struct rec_error *err)
+bool
+flow_check_capacity(uint32_t link, double capacity, struct rec_error *err)
 {
     if (capacity >= 0 && capacity < (double)INFINITY)
         return true;
@@ -36,7 +36,7 @@ flow_links_new(uint32_t n, const double *capacity, struct rec_error *err)
         return NULL;
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (!check_capacity(i, capacity[i], err)) {
+        if (!flow_check_capacity(i, capacity[i], err)) {
             flow_links_free(links);
             return NULL;
         }
@@ -343,6 +343,10 @@ flow_advance(struct flow_links *links, double time, flow_ended *ended, void *con
     if (!(time >= links->now))
         return rec_fail(err, REC_BUG, "flows: time %.17g comes after time %.17g", time,
                         links->now);
+    /* Of what starts now, nothing ends now but what takes no time. So rates are found once
+     * for all starts of an instant, also if they are advanced to one by one. */
+    if (time == links->now && ends_first(&links->ends) > time && !links->stuck)
+        return true;
     while ((next = flow_next(links)) <= time && next < (double)INFINITY &&
            !links->stuck) {
         size_t n;
@@ -393,7 +397,7 @@ flow_capacity(struct flow_links *links, double time, uint32_t link, double capac
     if (link >= links->nlinks)
         return rec_fail(err, REC_DATA, "there is no link %u, only %u links", link,
                         links->nlinks);
-    if (!check_capacity(link, capacity, err) || !reach(links, time, err))
+    if (!flow_check_capacity(link, capacity, err) || !reach(links, time, err))
         return false;
     l = &links->link[link];
     if (l->level < (double)INFINITY)
