@@ -119,6 +119,94 @@ struct flow_load {
 };
 void flow_load(struct flow_links *links, uint32_t link, struct flow_load *load);
 
+/* ---- classes: flows that are alike ------------------------------------------- */
+
+/**
+ * A flow of many that are enumerated, or a fan of flows, which differ only in one link: as
+ * those from all hosts below a switch to one host differ in the first one. Fans make the
+ * enumeration several times as fast. Arrays are valid until the next call.
+ */
+struct flow_route {
+    const uint32_t *link; /* in any order */
+    uint32_t n;
+    const uint32_t *fan; /* a flow for each link of fan[nfan], over that link and those of
+                            link[n]; nfan = 0: it is one flow, over those of link[n] */
+    uint32_t nfan;
+    uint32_t group;  /* flows that start together, as those of one exchange: flows of
+                        different groups are of different classes */
+    uint32_t weight; /* so many flows of each such route; at least 1 */
+    double bytes;    /* of each */
+    double delay;    /* seconds from the start of its group to its own: its latency */
+};
+
+/** Enumerates flows, without storing them. next() gives the next one; false: there is
+ * none left. rewind() begins anew: then next() gives the same flows, in any order. */
+struct flow_source {
+    void (*rewind)(void *self);
+    bool (*next)(void *self, struct flow_route *route);
+    void *self;
+};
+
+/** Flows that have the same rate at every instant, whenever groups start. */
+struct flow_class {
+    double flows; /* so many */
+    double bytes; /* of each */
+    double delay; /* seconds */
+    uint32_t group;
+    /* Their links as colours, each once, and how many of the flows cross one link of the
+       colour: a struct flow_spec has them so. */
+    const uint32_t *link;
+    const double *crossing;
+    uint32_t n;
+};
+
+/** What flow_classes_find() found. */
+struct flow_classes {
+    struct flow_class *of;
+    uint32_t n;
+    /* Links of one colour are crossed by the same number of flows of each class. One link
+       stands for all: */
+    uint32_t ncolours;
+    double *capacity; /* per colour: of each link, bytes/s */
+    double *links;    /* per colour: so many links have it */
+    uint32_t *colour; /* per link */
+    uint32_t passes;  /* enumerations that were needed */
+    double flows;     /* flows of all classes */
+    struct flow_search *search;
+};
+
+/**
+ * Finds the classes of the flows of a source, by colour refinement: links get the colour
+ * of their capacity and label, flows that of the multiset of their links' colours, links
+ * that of the multiset of their flows' colours, and so on until nothing new is told apart.
+ * Then a network with one link for each colour has the rates of the whole one. label[n]
+ * tells links apart whose capacity will change; NULL: no link's will. `most` bounds the
+ * classes: flows without symmetry have as many classes as flows.
+ *
+ * Memory: O(links + classes and their routes). Time: passes * flows * links of a route.
+ * Colours are hashes of 64 bits: the chance that any two of n that differ are taken for
+ * the same is n^2 / 2^65.
+ *
+ * NULL: *err; REC_DATA: a capacity, or a flow of the source, is not allowed; REC_NO: there
+ * are more classes than `most`; REC_BUG: the source does not give the same flows again.
+ */
+struct flow_classes *flow_classes_find(uint32_t n, const double *capacity,
+                                       const uint32_t *label,
+                                       const struct flow_source *source, uint32_t most,
+                                       struct rec_error *err) REC_MUST_CHECK;
+/** `classes` may be NULL. */
+void flow_classes_free(struct flow_classes *classes);
+/** The class of a flow, or of the first one of a fan; FLOW_NONE: the source has no such
+ * flow. */
+uint32_t flow_classes_of(const struct flow_classes *classes,
+                         const struct flow_route *route);
+/**
+ * Runs all groups from time 0 on. finish[n] is the end of each class, seconds; INFINITY:
+ * its flows stand still. *last is the end of the last one; 0: there are no flows.
+ */
+bool flow_classes_run(const struct flow_classes *classes, double *finish, double *last,
+                      struct rec_error *err) REC_MUST_CHECK;
+
 REC_END_DECLS
 
 #endif

@@ -109,6 +109,10 @@ struct flow_links {
     size_t ending_room;
 };
 
+/** Whether a link may have this capacity. */
+bool flow_check_capacity(uint32_t link, double capacity,
+                         struct rec_error *err) REC_MUST_CHECK;
+
 /* ---- rates (fill.c) ----------------------------------------------------------- */
 
 /** The level of a link is to be found again; it will hardly be less than `key`. */
