@@ -122,9 +122,9 @@ void flow_load(struct flow_links *links, uint32_t link, struct flow_load *load);
 /* ---- classes: flows that are alike ------------------------------------------- */
 
 /**
- * A flow of many that are enumerated, or a fan of flows, which differ only in one link: as
- * those from all hosts below a switch to one host differ in the first one. Fans make the
- * enumeration several times as fast. Arrays are valid until the next call.
+ * A flow of many that are enumerated, or a fan of flows, which differ only in one link:
+ * as those from all hosts below a switch to one host differ in the first one. Fans make
+ * the enumeration several times as fast. Arrays are valid until the next call.
  */
 struct flow_route {
     const uint32_t *link; /* in any order */
@@ -176,19 +176,21 @@ struct flow_classes {
 };
 
 /**
- * Finds the classes of the flows of a source, by colour refinement: links get the colour
- * of their capacity and label, flows that of the multiset of their links' colours, links
- * that of the multiset of their flows' colours, and so on until nothing new is told apart.
- * Then a network with one link for each colour has the rates of the whole one. label[n]
- * tells links apart whose capacity will change; NULL: no link's will. `most` bounds the
- * classes: flows without symmetry have as many classes as flows.
+ * Finds the classes of the flows of a source, by colour refinement: links get the
+ * colour of their capacity and label, flows that of the multiset of their links'
+ * colours, links that of the multiset of their flows' colours, and so on until nothing
+ * new is told apart. Then a network with one link for each colour has the rates of the
+ * whole one. label[n] tells links apart whose capacity will change; NULL: no link's
+ * will. `most` bounds the classes: flows without symmetry have as many classes as
+ * flows.
  *
  * Memory: O(links + classes and their routes). Time: passes * flows * links of a route.
  * Colours are hashes of 64 bits: the chance that any two of n that differ are taken for
  * the same is n^2 / 2^65.
  *
- * NULL: *err; REC_DATA: a capacity, or a flow of the source, is not allowed; REC_NO: there
- * are more classes than `most`; REC_BUG: the source does not give the same flows again.
+ * NULL: *err; REC_DATA: a capacity, or a flow of the source, is not allowed; REC_NO:
+ * there are more classes than `most`; REC_BUG: the source does not give the same flows
+ * again.
  */
 struct flow_classes *flow_classes_find(uint32_t n, const double *capacity,
                                        const uint32_t *label,

@@ -1,9 +1,9 @@
 /*
- * Classes of flows that are alike, by colour refinement. A pass enumerates all flows: each
- * flow's colour is a hash of its links' colours, and is added to each of its links. Sums
- * of hashes do not depend on the order, so they are those of multisets. Then links take
- * new colours from their old ones and these sums. When this tells no more links apart than
- * before, the classes of the pass are final.
+ * Classes of flows that are alike, by colour refinement. A pass enumerates all flows:
+ * each flow's colour is a hash of its links' colours, and is added to each of its
+ * links. Sums of hashes do not depend on the order, so they are those of multisets.
+ * Then links take new colours from their old ones and these sums. When this tells no
+ * more links apart than before, the classes of the pass are final.
  */
 #include "private.h"
 

@@ -343,8 +343,8 @@ flow_advance(struct flow_links *links, double time, flow_ended *ended, void *con
     if (!(time >= links->now))
         return rec_fail(err, REC_BUG, "flows: time %.17g comes after time %.17g", time,
                         links->now);
-    /* Of what starts now, nothing ends now but what takes no time. So rates are found once
-     * for all starts of an instant, also if they are advanced to one by one. */
+    /* Of what starts now, nothing ends now but what takes no time. So rates are found
+     * once for all starts of an instant, also if they are advanced to one by one. */
     if (time == links->now && ends_first(&links->ends) > time && !links->stuck)
         return true;
     while ((next = flow_next(links)) <= time && next < (double)INFINITY &&

@@ -163,7 +163,8 @@ test_tree(void **state)
     }
 }
 
-/* One network whole, then with link `at` of each kind of link at half capacity, or failed. */
+/* One network whole, then with link `at` of each kind of link at half capacity, or
+ * failed. */
 static void
 check_links(struct fabric *fabric, const uint32_t *at, int n)
 {
@@ -208,8 +209,8 @@ test_links(void **state)
                    fabric_rail(32, false, 16, 1e6), 2);
 }
 
-/* 256 GPUs on a tree, whole and with a link from an edge switch at half capacity; and on a
- * rail, whole. */
+/* 256 GPUs on a tree, whole and with a link from an edge switch at half capacity; and
+ * on a rail, whole. */
 static void
 test_256(void **state)
 {
