@@ -1,0 +1,274 @@
+/*
+ * Max-min fair rates, found where something has changed.
+ *
+ * Each link has a level, the rate of the flows that it holds back; it is INFINITY if the
+ * link is not full. A flow gets the least level of its links. If m[f] is the least level
+ * of the other links of flow f, the level x of a full link solves
+ *
+ *     sum over its flows of crossing[f] * min(x, m[f]) = capacity
+ *
+ * Levels that solve this on all links give the max-min fair rates: a link of the least
+ * level of a flow is full, and no flow on it has a higher rate. So only links of which a
+ * flow's rate has changed are solved again, those of the lowest levels first, because
+ * they decide about the others.
+ */
+#include "private.h"
+
+#include <math.h>
+
+/* A rate that changes by less than this part does not change: else rounding could go
+ * round in a circle. */
+#define SAME 1e-13
+/* How many times links are solved, for each link, before they count as stuck. */
+enum { MOST_TRIES = 10000 };
+
+/* ---- the queue of links ------------------------------------------------------- */
+
+static inline bool
+before(struct asked a, struct asked b)
+{
+    return a.key < b.key || (a.key == b.key && a.link < b.link);
+}
+
+static inline void
+put(struct flow_links *links, uint32_t i, struct asked asked)
+{
+    links->queue[i] = asked;
+    links->link[asked.link].place = i;
+}
+
+static void
+rise(struct flow_links *links, uint32_t i, struct asked asked)
+{
+    for (; i > 0 && before(asked, links->queue[(i - 1) / 2]); i = (i - 1) / 2)
+        put(links, i, links->queue[(i - 1) / 2]);
+    put(links, i, asked);
+}
+
+void
+fill_ask(struct flow_links *links, uint32_t link, double key)
+{
+    uint32_t i = links->link[link].place;
+    if (i == FLOW_NONE)
+        i = links->nqueued++;
+    else if (!(key < links->queue[i].key))
+        return;
+    rise(links, i, (struct asked){key, link});
+}
+
+static struct asked
+take(struct flow_links *links)
+{
+    struct asked *queue = links->queue, first = queue[0];
+    uint32_t n = --links->nqueued, i = 0, child;
+
+    links->link[first.link].place = FLOW_NONE;
+    while ((child = 2 * i + 1) < n) {
+        child += child + 1 < n && before(queue[child + 1], queue[child]);
+        put(links, i, queue[child]);
+        i = child;
+    }
+    if (n > i)
+        rise(links, i, queue[n]);
+    return first;
+}
+
+/* ---- slack ---------------------------------------------------------------------- */
+
+static void
+sum_slack(struct flow_links *links, struct link *l)
+{
+    l->stale = 0;
+    l->slack = l->capacity;
+    for (uint32_t i = 0; i < l->n; i++)
+        l->slack -= l->rider[i].crossing * links->pace[l->rider[i].flow].rate;
+}
+
+/* Each change leaves a rounding in the sum. So the slack is summed up anew after some
+ * changes for each of its flows. */
+void
+fill_slack(struct flow_links *links, uint32_t link, double less)
+{
+    struct link *l = &links->link[link];
+    l->slack -= less;
+    if (++l->stale > 4 * l->n + 64)
+        sum_slack(links, l);
+}
+
+/* ---- levels --------------------------------------------------------------------- */
+
+/* Finds the two least levels of the links of a flow. */
+void
+fill_limits(const struct flow_links *links, struct pace *pace)
+{
+    const uint32_t *via = links->via + pace->first;
+    pace->least = pace->next = (double)INFINITY;
+    pace->tight = pace->n > 0 ? via[0] : FLOW_NONE;
+    for (uint32_t i = 0; i < pace->n; i++) {
+        double level = links->link[via[i]].level;
+        if (level < pace->least) {
+            pace->next = pace->least;
+            pace->least = level;
+            pace->tight = via[i];
+        } else if (level < pace->next) {
+            pace->next = level;
+        }
+    }
+}
+
+/* The level of link `self` of a flow has changed. */
+static inline void
+limit_anew(const struct flow_links *links, struct pace *pace, uint32_t self,
+           double before, double level)
+{
+    if (self == pace->tight && level <= pace->next) {
+        pace->least = level;
+    } else if (self == pace->tight) {
+        fill_limits(links, pace);
+    } else if (level < pace->least) {
+        pace->next = pace->least;
+        pace->least = level;
+        pace->tight = self;
+    } else if (level < pace->next) {
+        pace->next = level;
+    } else if (before == pace->next && level != before) {
+        fill_limits(links, pace);
+    }
+}
+
+/*
+ * The level of a link. It rises from the fair share: flows that cannot use theirs leave
+ * the rest to the others. Once a flow is found to be limited elsewhere it stays so: the
+ * level only rises, whatever rounding does to it.
+ */
+static double
+solve(struct flow_links *links, uint32_t link, double *top, double *highest)
+{
+    struct link *l = &links->link[link];
+    struct above *above = links->above;
+    double left = l->capacity, crossings = 0, most = 0, x = 0;
+    uint32_t n = l->n, kept;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct pace *pace = &links->pace[l->rider[i].flow];
+        double limit = pace->tight == link ? pace->next : pace->least;
+        above[i] = (struct above){limit, l->rider[i].crossing};
+        crossings += above[i].crossing;
+        most = limit > most ? limit : most;
+    }
+    *top = 0;
+    *highest = most;
+    for (; n > 0; n = kept) {
+        double sum = 0, share = left / crossings;
+        x = share > x ? share : x;
+        kept = 0;
+        /* Without a branch, which the processor would often predict wrongly. */
+        for (uint32_t i = 0; i < n; i++) {
+            struct above one = above[i];
+            bool below = one.limit < x;
+            left -= below ? one.crossing * one.limit : 0;
+            sum += below ? 0 : one.crossing;
+            above[kept] = one;
+            kept += !below;
+        }
+        if (kept == n) {
+            *top = crossings;
+            return x;
+        }
+        crossings = sum;
+    }
+    return (double)INFINITY;
+}
+
+/* The rate of a flow has changed by the level of link `self`. */
+static void
+follow(struct flow_links *links, const struct pace *pace, uint32_t self, double was)
+{
+    const uint32_t *via = links->via + pace->first;
+    const double *crossing = links->crossing + pace->first;
+    double more = pace->rate - was, low = more > 0 ? was : pace->rate;
+
+    for (uint32_t i = 0; i < pace->n; i++) {
+        struct link *l = &links->link[via[i]];
+        double key = l->level;
+        if (via[i] == self)
+            continue;
+        if (key < (double)INFINITY) {
+            if (more > 0)
+                key -= crossing[i] * more / l->top;
+            fill_ask(links, via[i], key > low ? key : low);
+        } else {
+            fill_slack(links, via[i], crossing[i] * more);
+            if (l->slack < -SAME * l->capacity)
+                fill_ask(links, via[i], low);
+        }
+    }
+}
+
+/* Gives a link its level, and its flows their rates. */
+static void
+set_level(struct flow_links *links, uint32_t link, double x, double top)
+{
+    struct link *l = &links->link[link];
+    double level = l->level;
+    l->level = x;
+    l->top = top;
+    for (uint32_t i = 0; i < l->n; i++) {
+        uint32_t number = l->rider[i].flow;
+        struct pace *pace = &links->pace[number];
+        double was = pace->rate;
+        limit_anew(links, pace, link, level, x);
+        if (fabs(pace->least - was) <= SAME * pace->least)
+            continue;
+        if (!pace->changed) {
+            pace->changed = true;
+            links->changed[links->nchanged++] = number;
+        }
+        pace->rate = pace->least;
+        follow(links, pace, link, was);
+    }
+    if (isinf(x))
+        sum_slack(links, l);
+}
+
+/* ---- the ends that follow from the rates ------------------------------------------ */
+
+static void
+settle(struct flow_links *links, uint32_t number)
+{
+    struct flow *flow = &links->flow[number];
+    struct pace *pace = &links->pace[number];
+    double end = links->now;
+    pace->changed = false;
+    if (pace->rate == flow->was)
+        return;
+    flow->left -= flow->was * (links->now - flow->since);
+    flow->left = flow->left > 0 ? flow->left : 0;
+    flow->since = links->now;
+    flow->was = pace->rate;
+    if (flow->left > 0)
+        end = pace->rate > 0 ? links->now + flow->left / pace->rate : (double)INFINITY;
+    ends_set(&links->ends, number, end);
+}
+
+void
+fill(struct flow_links *links)
+{
+    uint64_t tries = (uint64_t)MOST_TRIES * (links->nlinks + 1);
+
+    while (links->nqueued > 0 && !links->stuck) {
+        struct asked asked = take(links);
+        double top, highest, x = solve(links, asked.link, &top, &highest);
+        /* Links whose level may be lower come first. */
+        double key = isinf(x) ? highest : x;
+        key = key > asked.key ? key : asked.key;
+        if (links->nqueued > 0 && links->queue[0].key < key)
+            fill_ask(links, asked.link, key);
+        else
+            set_level(links, asked.link, x, top);
+        links->stuck = --tries == 0;
+    }
+    for (size_t i = 0; i < links->nchanged; i++)
+        settle(links, links->changed[i]);
+    links->nchanged = 0;
+}

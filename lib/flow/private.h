@@ -1,0 +1,127 @@
+/* What the files of lib/flow share: the links, the flows on them, and when these end. */
+#ifndef FLOW_PRIVATE_H
+#define FLOW_PRIVATE_H
+
+#include "rampipe/flow.h"
+
+/* ---- the ends of flows (ends.c) --------------------------------------------- */
+
+enum { ENDS_FAN = 8, ENDS_LEVELS = 12 };
+
+/** The least of many times, each of which changes often: a tree of minima with ENDS_FAN
+ * children a node. Starts as {0}. */
+struct ends {
+    double *least[ENDS_LEVELS]; /* [0]: the times themselves, INFINITY: none */
+    size_t size[ENDS_LEVELS];   /* nodes of each level: ENDS_FAN times the next */
+    int levels;
+};
+
+/** Makes room for n times. */
+bool ends_reserve(struct ends *ends, size_t n, struct rec_error *err) REC_MUST_CHECK;
+void ends_set(struct ends *ends, size_t i, double time);
+/** The least of all times; INFINITY: there is none. */
+double ends_first(const struct ends *ends);
+/** Puts the numbers of all times up to `time` into list[], which has room for all times.
+ * Returns how many there are. */
+size_t ends_until(const struct ends *ends, double time, uint32_t *list);
+void ends_free(struct ends *ends);
+
+/* ---- links and flows -------------------------------------------------------- */
+
+/** A flow on a link. */
+struct rider {
+    uint32_t flow, step; /* the step of its route */
+    double crossing;     /* how often the flows that it stands for cross the link */
+};
+
+/** What the search for rates knows of a link: one cache line. */
+struct link {
+    double capacity;
+    double level; /* the rate of the flows that it holds back; INFINITY: it is not full */
+    double slack; /* what is left of it, bytes/s; of no meaning while the link is full */
+    double top;   /* crossings by the flows that it holds back */
+    struct rider *rider;
+    uint32_t n, room;
+    uint32_t stale; /* changes of the slack since it was summed up */
+    uint32_t place; /* in the queue; FLOW_NONE: it is not there */
+};
+
+/** What is known of a link besides. */
+struct account {
+    double bytes, busy, since; /* of flows that have ended; seconds; busy from */
+    uint32_t mark;             /* while a flow starts: its step that crosses the link */
+};
+
+/** What the search for rates knows of a flow. */
+struct pace {
+    double rate;
+    double least, next; /* the least level of its links; the least of all but `tight` */
+    uint32_t tight;     /* the link of the least level; FLOW_NONE: it has no link */
+    uint32_t first, n;  /* its steps, each of another link */
+    bool changed;       /* it is in the list of those whose rate changes */
+};
+
+struct flow {
+    double was;          /* the rate since `since` */
+    double left, since;  /* bytes that were left then */
+    double size;         /* bytes */
+    uint64_t id, serial; /* serial: counts starts; 0: the number is free */
+};
+
+/** A link whose level is to be found again. */
+struct asked {
+    double key;
+    uint32_t link;
+};
+
+struct flow_links {
+    double now;
+    bool stuck; /* rates do not settle */
+    struct link *link;
+    struct account *account;
+    uint32_t nlinks;
+    struct flow *flow;
+    struct pace *pace;
+    uint32_t nflows; /* numbers given so far */
+    size_t flow_room, pace_room;
+    uint32_t *free_flow; /* numbers to give again */
+    size_t nfree, free_room;
+    uint64_t serial;
+    /* The steps of all routes: their links, how often they are crossed, and the flow's
+       place in rider[] of the link. */
+    uint32_t *via;
+    double *crossing;
+    uint32_t *place;
+    size_t nsteps, via_room, crossing_room, place_room;
+    uint32_t *run; /* per length: steps of a route that has ended, linked by via[] */
+    size_t nruns, run_room;
+    struct ends ends;
+    struct asked *queue; /* a heap; it has room for all links */
+    uint32_t nqueued;
+    /* Room to work in. */
+    uint32_t *changed; /* flows whose rate changes */
+    size_t nchanged, changed_room;
+    struct above {
+        double limit, crossing;
+    } * above; /* per flow of a link */
+    size_t above_room;
+    uint32_t *ending; /* flows that end at an instant */
+    size_t ending_room;
+};
+
+/** Whether a link may have this capacity. */
+bool flow_check_capacity(uint32_t link, double capacity,
+                         struct rec_error *err) REC_MUST_CHECK;
+
+/* ---- rates (fill.c) ----------------------------------------------------------- */
+
+/** The level of a link is to be found again; it will hardly be less than `key`. */
+void fill_ask(struct flow_links *links, uint32_t link, double key);
+/** The flows on a link that is not full leave `less` bytes/s of slack than before. */
+void fill_slack(struct flow_links *links, uint32_t link, double less);
+/** Finds the two least levels of the links of a flow. */
+void fill_limits(const struct flow_links *links, struct pace *pace);
+/** Finds all rates that follow from what was asked. */
+void fill(struct flow_links *links);
+
+#endif
