@@ -223,8 +223,8 @@ REC_KIND_ROW(CLUSTER, island,
 REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     "A fat tree: hosts below leaf switches, these below the switches of pods, these "
     "below the spine. All links have BANDWIDTH in each direction. A route goes up only "
-    "as far as needed, and chooses among links up by its destination (d-mod-k). A server is "
-    "named pod.leaf.host, or with gpus= pod.leaf.node.gpu.",
+    "as far as needed, and chooses among links up by its destination (d-mod-k). A server "
+    "is named pod.leaf.host, or with gpus= pod.leaf.node.gpu.",
     "cluster\tfat-tree\t4x4x8\t50000000000\t1e-6\t80000000000\ttaper=2\tpod_taper=2\t"
     "gpus=8\tadapters=4\tinside=300000000000\tinside_latency=2e-6\talgorithm=ring",
     REC_FIELD("KIND", ID, "fat-tree")
