@@ -31,9 +31,9 @@ tree_make(struct tree *t, const struct rec_reader *reader, struct rec_error *err
             break;
         if (!(up >= 1) || up != floor(up))
             return rec_reader_fail(reader, err,
-                                   "a %s has %u links down: with a taper of %.10g it "
-                                   "would have %.10g links up, which must be a whole "
-                                   "number >= 1",
+                                   "the %s switches have %u links down each: with a "
+                                   "taper of %.10g they would have %.10g links up, which "
+                                   "must be a whole number >= 1",
                                    level_name(t, s), t->down[s], t->taper[s], up);
         wide *= up;
         links += 2 * t->blocks[s] * wide;
