@@ -301,7 +301,7 @@ datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 INSTALL = install
 SAMPLES := $(wildcard traces/*.txt traces/*.rec traces/agents/*.py traces/models/* traces/policies/* \
-    traces/redundant/* traces/serving/* traces/tasks/*.* traces/tasks/matrix_powers/*.*)
+    traces/clusters/* traces/redundant/* traces/serving/* traces/tasks/*.* traces/tasks/matrix_powers/*.*)
 # All files to install, for scripts/place: FILE=FOLDER/NAME, or ->TARGET=FOLDER/NAME for a link.
 # uninstall removes the same files.
 completions := datadir/bash-completion/completions/$(PROGRAM_PREFIX)

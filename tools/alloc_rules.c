@@ -14,7 +14,8 @@ struct allocator {
     struct alloc_admission_options options;
     struct graph_reading reading;
     struct alloc_admission *admission; /* NULL: the cluster is not known yet */
-    struct alloc_cluster *cluster;     /* borrowed */
+    struct alloc_cluster *cluster;     /* borrowed; its net is that of `reading_net` */
+    struct net_reading reading_net;    /* of a cluster in the stream */
     struct alloc_choosing base, choosing;
     struct alloc_agent_options asking; /* --agent */
     struct alloc_agent *agent;         /* NULL without */
@@ -270,22 +271,35 @@ start(struct allocator *r)
            (!r->rules->map_given || (r->view = map_view_new(r->cluster->net, err)));
 }
 
-/* A cluster record: it is passed on as it is, and says where jobs are placed. */
+/* All records of the cluster have come: they say where jobs are placed. */
 static bool
-take_cluster(struct allocator *r, const struct rec *rec)
+place(struct allocator *r)
+{
+    return r->rules->place(r->cli, r->rules->context, r->cluster) && start(r);
+}
+
+/* Reads the records of the cluster, which are passed on as they are. *taken: it is one of
+ * them. */
+static bool
+take_cluster(struct allocator *r, const struct rec *rec, bool *taken)
 {
     struct cli *cli = r->cli;
-    if (!r->rules->place)
+    bool ok;
+    if (rec->type == REC_CLUSTER && !r->rules->place)
         return rec_reader_fail(cli->reader, &cli->err, "%s", r->rules->refusal);
-    if (r->cluster->net)
+    if (rec->type == REC_CLUSTER && r->cluster->net)
         return rec_reader_fail(cli->reader, &cli->err,
                                "this is the second cluster: jobs are placed on one");
-    if (!(r->cluster->net = net_read(cli->reader, rec, &cli->err)) ||
-        !r->rules->place(cli, r->rules->context, r->cluster))
+    ok = net_reading_take(&r->reading_net, cli->reader, rec, taken, &cli->err);
+    if (r->reading_net.net)
+        r->cluster->net = r->reading_net.net;
+    if (!ok)
         return false;
-    rec_put_line(cli->writer, rec->line);
-    r->cluster_written = true;
-    return start(r);
+    if (*taken) {
+        rec_put_line(cli->writer, rec->line);
+        r->cluster_written = true;
+    }
+    return r->admission || !r->cluster->net || r->reading_net.open || place(r);
 }
 
 static bool
@@ -294,9 +308,12 @@ take(struct allocator *r, const struct rec *rec)
     struct cli *cli = r->cli;
     bool data = rec->type != REC_COMMENT && rec->type != REC_MARK;
     enum graph_taken taken;
+    bool of_cluster;
 
-    if (rec->type == REC_CLUSTER)
-        return take_cluster(r, rec);
+    if (!take_cluster(r, rec, &of_cluster))
+        return false;
+    if (of_cluster)
+        return true;
     if (r->rules->unplaced &&
         (rec->type == REC_ALLOC || rec->type == REC_LAYOUT || rec->type == REC_BLOCK))
         return rec_reader_fail(cli->reader, &cli->err,
@@ -333,7 +350,9 @@ alloc_rules_run(struct cli *cli, const struct alloc_rules *rules,
     r.reading.store.advice = graph_times_advice(cli, rules->allow_zero_given, advice);
     while (ok && (status = cli_next(cli, &rec)) > 0)
         ok = take(&r, &rec);
-    ok = ok && status == 0 && graph_reading_end(&r.reading, &cli->err) &&
+    ok = ok && status == 0 && net_reading_end(&r.reading_net, &cli->err) &&
+         (r.admission || !r.cluster->net || place(&r)) &&
+         graph_reading_end(&r.reading, &cli->err) &&
          (!r.admission || alloc_admission_end(r.admission, &cli->err)) &&
          (!r.agent || alloc_agent_end(r.agent, &cli->err));
     alloc_agent_free(r.agent);

@@ -14,7 +14,7 @@ struct exporting {
     const char *wanted; /* NULL: the only layout */
     struct graph_stream stream;
     struct graph_layout layout; /* id NULL: it has not come */
-    char *cluster;              /* its record; owned; NULL: none has come */
+    char *cluster;              /* its records, by line; owned; NULL: none has come */
     char *servers;              /* of the first job on the layout; owned; NULL: none */
 };
 
@@ -43,6 +43,22 @@ keep(struct exporting *e, char **kept, struct rec_str text)
            rec_fail_memory(&e->cli->err);
 }
 
+/* Adds a record to those of the cluster. */
+static bool
+keep_line(struct exporting *e, struct rec_str line)
+{
+    size_t have = e->cluster ? strlen(e->cluster) : 0;
+    char *longer = realloc(e->cluster, have + line.len + 2);
+    if (!longer)
+        return rec_fail_memory(&e->cli->err);
+    if (have)
+        longer[have++] = '\n';
+    memcpy(longer + have, line.ptr, line.len);
+    longer[have + line.len] = '\0';
+    e->cluster = longer;
+    return true;
+}
+
 /* A job on the layout says on which servers its slots lie. */
 static bool
 take_servers(struct exporting *e, const struct rec *rec)
@@ -58,8 +74,8 @@ take(struct exporting *e, const struct rec *rec)
     if (!graph_stream_take(&e->stream, e->cli->reader, rec, &said, &e->cli->err))
         return false;
     rec_put_line(e->cli->writer, rec->line);
-    if (rec->type == REC_CLUSTER)
-        return keep(e, &e->cluster, rec->line);
+    if (rec_is_part(rec, REC_CLUSTER))
+        return keep_line(e, rec->line);
     return rec->type != REC_ALLOC || take_servers(e, rec);
 }
 

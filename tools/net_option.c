@@ -29,22 +29,37 @@ expand_units(struct cli *cli, const char *option, const char *text, char *out,
     return !*text || cli_usage(cli, "--%s: the text is too long", option);
 }
 
+/* Reads the first cluster, with its parts. *found is false if there is none. NULL: that,
+ * or an error. Closes the reader. */
+static struct net *
+read_first(struct cli *cli, struct rec_reader *reader, bool *found)
+{
+    struct net_reading reading = {NULL, false};
+    struct rec rec;
+    bool ok = true;
+    int status;
+    while (ok && (status = rec_next(reader, &rec, &cli->err)) > 0) {
+        if (reading.net && !rec_continues(&rec, REC_CLUSTER))
+            break;
+        ok = net_reading_take(&reading, reader, &rec, NULL, &cli->err);
+    }
+    ok = ok && status >= 0 && net_reading_end(&reading, &cli->err);
+    *found = !ok || reading.net;
+    rec_reader_close(reader);
+    if (ok)
+        return reading.net;
+    net_free(reading.net);
+    return NULL;
+}
+
 static struct net *
 read_file(struct cli *cli, const char *option, const char *path)
 {
     struct rec_reader *reader = rec_reader_open(&path, 1, NULL, &cli->err);
-    struct net *net = NULL;
-    struct rec rec;
-    int status = 0;
-    bool found = false;
-    if (!reader)
-        return NULL;
-    while (!found && (status = rec_next(reader, &rec, &cli->err)) > 0)
-        if ((found = rec.type == REC_CLUSTER))
-            net = net_read(reader, &rec, &cli->err);
-    if (!found && status == 0)
+    bool found;
+    struct net *net = reader ? read_first(cli, reader, &found) : NULL;
+    if (reader && !found)
         cli_usage(cli, "--%s: there is no cluster record in %s", option, path);
-    rec_reader_close(reader);
     return net;
 }
 
@@ -52,14 +67,10 @@ struct net *
 net_option_record(struct cli *cli, const char *name, const char *line)
 {
     struct rec_reader *reader = rec_reader_open_text(name, rec_str(line), &cli->err);
-    struct net *net = NULL;
-    struct rec rec;
-    int status = reader ? rec_next(reader, &rec, &cli->err) : -1;
-    if (status > 0 && rec.type == REC_CLUSTER)
-        net = net_read(reader, &rec, &cli->err);
-    else if (status >= 0)
+    bool found;
+    struct net *net = reader ? read_first(cli, reader, &found) : NULL;
+    if (reader && !found)
         rec_fail(&cli->err, REC_DATA, "%s: it is no cluster record", name);
-    rec_reader_close(reader);
     return net;
 }
 

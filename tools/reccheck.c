@@ -5,6 +5,7 @@
 #include "rampipe/device.h"
 #include "rampipe/graph.h"
 #include "rampipe/metrics.h"
+#include "rampipe/net.h"
 #include "rampipe/serve.h"
 #include "rampipe/spot.h"
 #include "rampipe/task.h"
@@ -88,6 +89,8 @@ static const char man_checked[] =
     "that graph, with a server for each slot.\n"
     ".IP \\(bu 2\nA cluster comes once, before its jobs. Each job behind it is started "
     "or turned away once, and ends once.\n"
+    ".IP \\(bu 2\nA cluster is one that its kind allows. Its links and routes stand behind "
+    "it, and lead from every server to every other one.\n"
     ".IP \\(bu 2\nInstances come before they go. A training run has each account at most "
     "once.\n"
     ".IP \\(bu 2\nProfiles start at batch 1 and have each batch once. The edges of a "
@@ -178,6 +181,7 @@ put_man(struct cli *cli)
 /* What records say of each other. */
 struct said {
     struct graph_stream graphs; /* and jobs, layouts, allocs, results */
+    struct net_reading cluster; /* and its links */
     struct spot_order order;
     struct spot_names names;
     struct metrics_accounts accounts;
@@ -195,6 +199,19 @@ check_model(struct cli *cli, const struct rec *rec)
     ok = spot_model_read(&model, cli->reader, rec, &cli->err);
     spot_model_free(&model);
     return ok;
+}
+
+/* A cluster and its links. Another stream may have another one. */
+static bool
+check_cluster(struct cli *cli, struct said *said, const struct rec *rec)
+{
+    if (!net_reading_take(&said->cluster, cli->reader, rec, NULL, &cli->err))
+        return false;
+    if (rec->type == REC_MARK) {
+        net_free(said->cluster.net);
+        said->cluster.net = NULL;
+    }
+    return true;
 }
 
 static bool
@@ -220,6 +237,7 @@ check_record(struct cli *cli, struct said *said, const struct rec *rec)
         !serve_check_take(&said->serving, reader, rec, err) ||
         !task_check_take(&said->tasks, reader, rec, err) ||
         !device_table_take(&said->devices, reader, rec, err) ||
+        !check_cluster(cli, said, rec) ||
         (rec->type == REC_MODEL && !check_model(cli, rec)))
         return false;
     happened = spot_read(&said->order, reader, rec, &event, err);
@@ -263,10 +281,12 @@ check(struct cli *cli, bool pass)
         if (ok && pass)
             rec_put_line(cli->writer, rec.line);
     }
-    ok = ok && status == 0 && graph_stream_end(&said.graphs, &cli->err) &&
+    ok = ok && status == 0 && net_reading_end(&said.cluster, &cli->err) &&
+         graph_stream_end(&said.graphs, &cli->err) &&
          graph_stream_decided(&said.graphs, &cli->err) &&
          serve_check_end(&said.serving, cli->reader, &cli->err);
     graph_stream_free(&said.graphs);
+    net_free(said.cluster.net);
     spot_names_free(&said.names);
     serve_check_free(&said.serving);
     task_check_free(&said.tasks);

@@ -65,8 +65,8 @@ bool chakra_build(struct chakra_traces *traces, const char *name,
                   struct graph_layout *layout, struct chakra_counts *counts,
                   struct rec_error *err) REC_MUST_CHECK;
 
-/** The cluster that the traces were written for, as the line of its record, which is
- * valid as long as `traces`. NULL: the files do not name it, or one of them no server.
+/** The cluster that the traces were written for, as the lines of its records, valid
+ * as long as `traces`. NULL: the files do not name it, or one of them no server.
  * *nfiles becomes the number of files. */
 const char *chakra_cluster(const struct chakra_traces *traces, size_t *nfiles);
 /** The name of the server of a file, by the order of ranks. */
@@ -82,9 +82,9 @@ struct chakra_plan;
 struct chakra_plan *chakra_plan_new(const struct graph *graph,
                                     const struct graph_layout *layout,
                                     struct rec_error *err) REC_MUST_CHECK;
-/** Says on which cluster a job has the layout, as the line of its record (borrowed), and
- * on which servers, by their names with commas between them (copied). Each file names the
- * cluster and its own server. */
+/** Says on which cluster a job has the layout, as the lines of its records (borrowed),
+ * and on which servers, by their names with commas between them (copied). Each file names
+ * the cluster and its own server. */
 bool chakra_plan_cluster(struct chakra_plan *plan, const char *cluster,
                          const char *servers, struct rec_error *err) REC_MUST_CHECK;
 /** `plan` may be NULL. */

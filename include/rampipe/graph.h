@@ -432,10 +432,11 @@ struct graph_stream {
 
     struct graph_store store;
     struct graph_jobs jobs;
-    bool planned;   /* graphs, jobs or layouts have come, not only results */
-    bool clustered; /* a cluster has come */
-    bool arrived;   /* a job has come */
-    double now;     /* time of the last job, alloc or block, seconds */
+    bool planned;      /* graphs, jobs or layouts have come, not only results */
+    bool clustered;    /* a cluster has come */
+    bool cluster_open; /* the last record was one of the cluster's */
+    bool arrived;      /* a job has come */
+    double now;        /* time of the last job, alloc or block, seconds */
 
     struct graph_known *layout; /* what is remembered of each layout */
     size_t nlayouts, layout_room;

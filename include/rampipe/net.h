@@ -43,7 +43,7 @@ bool net_close(struct net *net, struct rec_error *err) REC_MUST_CHECK;
 /** A cluster that is being read from a stream. Starts as {0}. */
 struct net_reading {
     struct net *net; /* owned by the caller; NULL: none has come */
-    bool open;       /* its parts may still come */
+    bool open;       /* its kind has parts, and they may still come */
 };
 
 /**
@@ -160,8 +160,8 @@ struct net_link {
     double latency;    /* seconds */
 };
 
-/** How many links a cluster has. 0: its kind has none, as RAMP, where exchanges never
- * share anything. The cluster is closed. */
+/** How many links a cluster has. 0: its kind has none, and exchanges never share
+ * anything. The cluster is closed. */
 uint32_t net_links(const struct net *net);
 /** Describes link i. */
 void net_link(const struct net *net, uint32_t i, struct net_link *link);

@@ -144,8 +144,11 @@ struct net *net_keep(const struct net *net, size_t size,
 
 /** All kinds; NULL ends the table. */
 extern const struct net_kind *const net_kinds[];
-extern const struct net_kind net_ramp, net_island;
-#define NET_KINDS &net_ramp, &net_island
+extern const struct net_kind net_ramp, net_island, net_fat_tree, net_rail, net_torus,
+    net_dragonfly, net_custom;
+#define NET_KINDS                                                                 \
+    &net_ramp, &net_island, &net_fat_tree, &net_rail, &net_torus, &net_dragonfly, \
+        &net_custom
 
 REC_END_DECLS
 

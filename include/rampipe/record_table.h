@@ -3,6 +3,7 @@
  *
  *     REC_ROW(ENUMERATOR, WHOLE, "word", "about", "example", FIELDS, KEYS)
  *     REC_KIND_ROW(ENUMERATOR, kind, "about", "example", FIELDS, KEYS)
+ *     REC_KIND_NAMED(ENUMERATOR, kind, "its name", "about", "example", FIELDS, KEYS)
  *
  * FIELDS are REC_FIELD("NAME", KIND, "about") one after the other, the fixed fields in
  * their order; KEYS are REC_KEY("name", KIND, "about"), the known keys (others may
@@ -24,6 +25,9 @@
 #endif
 #ifndef REC_KIND_ROW
 #define REC_KIND_ROW(...)
+#endif
+#ifndef REC_KIND_NAMED
+#define REC_KIND_NAMED(...)
 #endif
 
 /* clang-format off */
@@ -184,7 +188,8 @@ REC_ROW(FIT, ALONE, "fit",
 REC_ROW(CLUSTER, ALONE, "cluster",
     "The cluster that follows. Its fields depend on KIND.",
     NULL,
-    REC_FIELD("KIND", ID, "ramp or island"),
+    REC_FIELD("KIND", ID,
+          "ramp, island, fat-tree, rail, torus, dragonfly or custom"),
 )
 REC_KIND_ROW(CLUSTER, ramp,
     "C communication groups of R racks of S servers; a server is named c-r-s.",
@@ -214,6 +219,136 @@ REC_KIND_ROW(CLUSTER, island,
           "how the sync deps of an op are exchanged: direct (each part with each other, "
           "the default), ring, tree (two binary trees, each with half of the bytes) or "
           "halving-doubling"))
+
+REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
+    "A fat tree: hosts below leaf switches, these below the switches of pods, these "
+    "below the spine. All links have BANDWIDTH in each direction. A route goes up only "
+    "as far as needed, and chooses among links up by its destination (d-mod-k). A server "
+    "is named pod.leaf.host, or with gpus= pod.leaf.node.gpu.",
+    "cluster\tfat-tree\t4x4x8\t50000000000\t1e-6\t80000000000\ttaper=2\tpod_taper=2\t"
+    "gpus=8\tadapters=4\tinside=300000000000\tinside_latency=2e-6\talgorithm=ring",
+    REC_FIELD("KIND", ID, "fat-tree")
+    REC_FIELD("SHAPE", TEXT,
+          "PxLxH: P pods of L leaves of H hosts; LxH: leaves below one spine; K: the "
+          "K-ary fat tree, of K pods of K/2 leaves of K/2 adapters")
+    REC_FIELD("BANDWIDTH", AMOUNT, "of a link, in each direction, bytes/s")
+    REC_FIELD("LATENCY", AMOUNT, "of a link, seconds; a route has the sum of its links")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("taper", AMOUNT,
+          "links down of a leaf over its links up (default 1: full bandwidth)")
+    REC_KEY("pod_taper", AMOUNT, "the same of the switches of a pod")
+    REC_KEY("gpus", COUNT,
+          "a host is a node of so many servers, which a switch of its own joins (default "
+          "1: hosts are servers)")
+    REC_KEY("adapters", COUNT,
+          "of a node: each is for gpus/adapters servers next to each other, and has a "
+          "link to the leaf (default: one for each server). Servers that share one reach "
+          "it over the switch in the node")
+    REC_KEY("inside", AMOUNT,
+          "bandwidth of a server to the switch in its node, in each direction, bytes/s")
+    REC_KEY("inside_latency", AMOUNT,
+          "of a message in a node, seconds (default: LATENCY)")
+    REC_KEY("algorithm", TEXT,
+          "how the sync deps of an op are exchanged, an all-reduce: direct (each part "
+          "with each other, the default), ring, tree (two binary trees, each with half "
+          "of the bytes), halving-doubling, or hierarchical (in each node, then among "
+          "nodes, then in each node)"))
+
+REC_KIND_ROW(CLUSTER, rail,
+    "Nodes of S servers with an adapter each. Adapter i of all nodes of a group leads to "
+    "the same leaf, rail i of the group; a spine for each rail joins the groups. A "
+    "message to a server of another number goes inside its node to the server of that "
+    "number first. A server is named group.node.number, or node.number if there is one "
+    "group.",
+    "cluster\trail\t2\t4\t8\t50000000000\t1e-6\t450000000000\t80000000000\t"
+    "inside_latency=2e-6\ttaper=2\talgorithm=hierarchical",
+    REC_FIELD("KIND", ID, "rail")
+    REC_FIELD("GROUPS", COUNT, "groups of nodes")
+    REC_FIELD("NODES", COUNT, "nodes of a group")
+    REC_FIELD("S", COUNT, "servers of a node")
+    REC_FIELD("BANDWIDTH", AMOUNT, "of a link of a rail, in each direction, bytes/s")
+    REC_FIELD("LATENCY", AMOUNT, "of such a link, seconds")
+    REC_FIELD("INSIDE", AMOUNT,
+          "bandwidth of a server to the switch in its node, in each direction, bytes/s")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("inside_latency", AMOUNT,
+          "of a message in a node, seconds (default: LATENCY)")
+    REC_KEY("taper", AMOUNT,
+          "links down of a leaf over its links up to the spine (default 1)")
+    REC_KEY("algorithm", TEXT, "as of a fat-tree"))
+
+REC_KIND_ROW(CLUSTER, torus,
+    "A torus of two or three dimensions: a server has a link to each neighbour. Routes "
+    "go along one dimension after the other, in the order of SHAPE, the shorter way "
+    "around; of two equal ways forward. A server is named x.y or x.y.z.",
+    "cluster\ttorus\t4x4x8\t50000000000\t1e-6\t32000000000\tbandwidth_y=50000000000\t"
+    "bandwidth_z=25000000000\talgorithm=ring",
+    REC_FIELD("KIND", ID, "torus")
+    REC_FIELD("SHAPE", TEXT, "XxY or XxYxZ, servers along each dimension")
+    REC_FIELD("BANDWIDTH", AMOUNT, "of a link, in each direction, bytes/s")
+    REC_FIELD("LATENCY", AMOUNT, "of a link, seconds; a route has the sum of its links")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("bandwidth_y", AMOUNT,
+          "of the links along the second dimension (default: BANDWIDTH)")
+    REC_KEY("bandwidth_z", AMOUNT,
+          "of the links along the third dimension (default: BANDWIDTH)")
+    REC_KEY("algorithm", TEXT,
+          "how the sync deps of an op are exchanged: direct (the default), ring, tree or "
+          "halving-doubling"))
+
+REC_KIND_ROW(CLUSTER, dragonfly,
+    "Groups of routers; the routers of a group are joined each to each other, the groups "
+    "by global links. Routes are minimal. A server is named group.router.host.",
+    "cluster\tdragonfly\t9\t4\t2\t25000000000\t1e-6\t80000000000\tlocal=25000000000\t"
+    "global=25000000000\tglobal_latency=2e-6\tlinks=2\talgorithm=tree",
+    REC_FIELD("KIND", ID, "dragonfly")
+    REC_FIELD("GROUPS", COUNT, "groups")
+    REC_FIELD("ROUTERS", COUNT, "routers of a group")
+    REC_FIELD("HOSTS", COUNT, "servers of a router")
+    REC_FIELD("BANDWIDTH", AMOUNT,
+          "of the link of a server, in each direction, bytes/s")
+    REC_FIELD("LATENCY", AMOUNT, "of a link, seconds; a route has the sum of its links")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("local", AMOUNT,
+          "bandwidth between two routers of a group (default: BANDWIDTH)")
+    REC_KEY("global", AMOUNT, "bandwidth of a global link (default: BANDWIDTH)")
+    REC_KEY("global_latency", AMOUNT,
+          "latency of a global link, seconds (default: LATENCY)")
+    REC_KEY("links", COUNT,
+          "global links of a router (default: HOSTS). Each two groups are joined by "
+          "equally many; what is left over is not used")
+    REC_KEY("algorithm", TEXT, "as of a torus"))
+
+REC_KIND_ROW(CLUSTER, custom,
+    "A network of your own: link records follow, which name its nodes, and route "
+    "records. A message takes the route with the fewest links; of these one with the "
+    "least latency; of these the one whose last link that differs comes first. All nodes "
+    "forward, servers too.",
+    "cluster\tcustom\tgpu0,gpu1\t80000000000\talgorithm=ring",
+    REC_FIELD("KIND", ID, "custom")
+    REC_FIELD("SERVERS", IDS, "the names of the servers; all other nodes only forward")
+    REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("algorithm", TEXT, "as of a torus"))
+
+REC_ROW(LINK, CLUSTER, "link",
+    "A link of a custom cluster, in one direction. Two nodes have one link each way.",
+    "link\tgpu0\tswitch\t300000000000\t1e-6\tboth=1",
+    REC_FIELD("FROM", ID, "a node: a server of the cluster, or any other name")
+    REC_FIELD("TO", ID, "another node")
+    REC_FIELD("BANDWIDTH", AMOUNT, "bytes/s, above 0")
+    REC_FIELD("LATENCY", AMOUNT, "seconds"),
+    REC_KEY("both", COUNT, "1: there is a link from TO to FROM, too, with the same "
+          "bandwidth of its own (default 0)"))
+
+REC_ROW(ROUTE, CLUSTER, "route",
+    "The way of messages from one server of a custom cluster to another one, in the "
+    "place of the shortest one; it stands behind its links. A link that it has twice "
+    "carries the bytes twice.",
+    "route\tgpu0\tgpu1\tswitch,spine,switch2",
+    REC_FIELD("FROM", ID, "a server")
+    REC_FIELD("TO", ID, "another server")
+    REC_FIELD("VIA", IDS, "the nodes between them, in order"),
+)
 
 REC_ROW(LAYOUT, ALONE, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "
@@ -910,3 +1045,4 @@ REC_ROW(ERROR, ALONE, "error",
 
 #undef REC_ROW
 #undef REC_KIND_ROW
+#undef REC_KIND_NAMED

@@ -486,22 +486,25 @@ add_node(struct reading *r, const Chakra__Node *message)
 /* ---- files ----------------------------------------------------------------- */
 
 /* Keeps the text of attribute *a as *kept if its name is `name`. All files must have the
- * same text. `barred` are characters that it must not have; with a comma among them it
- * is an id, and must not be empty. */
+ * same text, whose lines are text. `barred` are characters that it must not have; with a
+ * comma among them it is an id, and must not be empty. */
 static bool
 take_name(struct reading *r, const Chakra__Attribute *a, const char *name,
           const char *barred, const char **kept)
 {
+    struct rec_str rest, line;
     bool ok;
     if (strcmp(a->name, name) != 0 || a->value_case != CHAKRA__ATTRIBUTE__VALUE_TEXT)
         return true;
+    rest = rec_str(a->text);
     if (*kept && strcmp(*kept, a->text) != 0)
         return rec_fail(r->err, REC_DATA,
                         "%s: %s is '%s', in a file before it is '%s': the ranks must be "
                         "of one graph",
                         r->name, name, a->text, *kept);
-    ok = rec_is_text(rec_str(a->text)) && !strpbrk(a->text, barred) &&
-         (*a->text || !strchr(barred, ','));
+    ok = !strpbrk(a->text, barred) && (*a->text || !strchr(barred, ','));
+    while (ok && rec_str_split(&rest, '\n', &line))
+        ok = rec_is_text(line);
     if (!ok)
         return rec_fail(r->err, REC_DATA, "%s: %s is no valid name", r->name, name);
     return (*kept = keep(r, a->text)) != NULL;
@@ -513,12 +516,12 @@ take_metadata(struct reading *r, const Chakra__Metadata *metadata)
     struct chakra_traces *t = r->traces;
     for (size_t i = 0; i < metadata->n_attribute; i++) {
         const Chakra__Attribute *a = metadata->attribute[i];
-        if (!take_name(r, a, "rampipe.graph", ",=\t", &t->graph) ||
-            !take_name(r, a, "rampipe.model", "\t", &t->model) ||
-            !take_name(r, a, "rampipe.keys", "", &t->keys) ||
-            !take_name(r, a, "rampipe.layout", ",=\t", &t->layout) ||
+        if (!take_name(r, a, "rampipe.graph", ",=\t\n", &t->graph) ||
+            !take_name(r, a, "rampipe.model", "\t\n", &t->model) ||
+            !take_name(r, a, "rampipe.keys", "\n", &t->keys) ||
+            !take_name(r, a, "rampipe.layout", ",=\t\n", &t->layout) ||
             !take_name(r, a, "rampipe.cluster", "", &t->cluster) ||
-            !take_name(r, a, "rampipe.server", ",\t", &t->file[t->nfiles - 1].server))
+            !take_name(r, a, "rampipe.server", ",\t\n", &t->file[t->nfiles - 1].server))
             return false;
     }
     return !t->keys || check_keys(r, REC_GRAPH, t->keys);

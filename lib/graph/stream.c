@@ -404,6 +404,21 @@ take_mark(struct graph_stream *s)
     rec_ids_free(&s->ended);
 }
 
+/* Parts of a cluster stand behind its record. Only their place is checked here. */
+static bool
+check_part(struct graph_stream *s, const struct rec_reader *reader, const struct rec *rec,
+           struct rec_error *err)
+{
+    bool part = rec_is_part(rec, REC_CLUSTER) && rec->type != REC_CLUSTER;
+    if (part && !s->cluster_open)
+        return rec_reader_fail(reader, err,
+                               "this %s record is part of no cluster: it must stand "
+                               "behind a cluster record",
+                               rec->spec->name);
+    s->cluster_open = part || rec->type == REC_CLUSTER;
+    return true;
+}
+
 /* ---- all ----------------------------------------------------------------- */
 
 /* A graph and a layout end with the first record that cannot belong to them, and are
@@ -419,6 +434,8 @@ graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
         return false;
     if (!rec_continues(rec, REC_LAYOUT) && !close_layout(s, err))
         return rec_locate(reader, err);
+    if (!check_part(s, reader, rec, err))
+        return false;
     if (rec_is_part(rec, REC_GRAPH)) {
         s->planned = true;
         return graph_store_read(&s->store, reader, rec, err);

@@ -36,6 +36,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* What a round costs: the largest latency of its routes, seconds, and the link that takes
+ * longest, with the messages that go through it. */
+struct cost {
+    double latency, capacity;
+    uint32_t count;
+};
+
 /* What the links carry in a round. */
 struct load {
     const struct net *net;
@@ -44,6 +51,11 @@ struct load {
     uint32_t *used;  /* the links with count > 0 */
     uint32_t nused;
     double latency; /* the largest of a route, seconds */
+    /* The last servers that sent each to each other, and the cost. Most ops of a graph
+     * lie on the same servers, and counting takes n^2 routes. */
+    const uint32_t *server;
+    uint32_t n;
+    struct cost direct;
 };
 
 /* The members of an exchange, those of one node one after another. */
@@ -70,31 +82,39 @@ add(struct load *l, uint32_t from, uint32_t to)
     l->latency = fmax(l->latency, latency);
 }
 
-/* The time that the slowest link takes, if each message of the round has so many bytes;
- * *latency is the largest one. A new round begins. */
-static double
-carry(struct load *l, double bytes, double *latency)
+/* Ends a round. */
+static struct cost
+carry(struct load *l)
 {
-    double most = 0;
+    struct cost cost = {l->latency, 1, 0};
     struct net_link link;
     for (uint32_t i = 0; i < l->nused; i++) {
         uint32_t *count = &l->count[l->used[i]];
         net_link(l->net, l->used[i], &link);
-        most = fmax(most, bytes * *count / link.capacity);
+        if (*count / link.capacity > cost.count / cost.capacity) {
+            cost.capacity = link.capacity;
+            cost.count = *count;
+        }
         *count = 0;
     }
-    *latency = l->latency;
     l->nused = 0;
     l->latency = 0;
-    return most;
+    return cost;
 }
 
-/* The time of `rounds` equal rounds. */
+/* The time of a round of `latencies` latencies in which each message has so many bytes. */
+static double
+seconds_of(const struct cost *cost, double latencies, double bytes)
+{
+    return latencies * cost->latency + bytes * cost->count / cost->capacity;
+}
+
+/* Ends a round; the time of `rounds` equal ones. */
 static double
 repeat(struct load *l, double rounds, double bytes)
 {
-    double latency, seconds = carry(l, bytes, &latency);
-    return rounds * (latency + seconds);
+    struct cost cost = carry(l);
+    return rounds * seconds_of(&cost, 1, bytes);
 }
 
 /* ---- algorithms -------------------------------------------------------------- */
@@ -103,13 +123,16 @@ repeat(struct load *l, double rounds, double bytes)
 static double
 direct(struct load *l, const uint32_t *server, uint32_t n, double bytes)
 {
-    double latency, seconds;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j < n; j++)
-            if (i != j)
-                add(l, server[i], server[j]);
-    seconds = carry(l, bytes, &latency);
-    return (n - 1) * latency + seconds;
+    if (n != l->n || memcmp(server, l->server, n * sizeof *server) != 0) {
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t j = 0; j < n; j++)
+                if (i != j)
+                    add(l, server[i], server[j]);
+        l->server = server;
+        l->n = n;
+        l->direct = carry(l);
+    }
+    return seconds_of(&l->direct, n - 1, bytes);
 }
 
 /* Ring r enters node j at one server, goes through all of them, and leaves at the
@@ -172,7 +195,7 @@ log2_up(uint32_t n)
 static double
 tree(struct load *l, const struct members *m, double bytes)
 {
-    double latency, seconds;
+    struct cost cost;
     for (uint32_t i = 1; i < m->n; i++)
         for (int second = 0; second < 2; second++) {
             uint32_t a = in_tree(m, second, i);
@@ -180,8 +203,8 @@ tree(struct load *l, const struct members *m, double bytes)
             add(l, a, b);
             add(l, b, a);
         }
-    seconds = carry(l, bytes / 2, &latency);
-    return 2 * log2_up(m->n) * latency + seconds;
+    cost = carry(l);
+    return seconds_of(&cost, 2 * log2_up(m->n), bytes / 2);
 }
 
 static double
@@ -213,7 +236,7 @@ halving_doubling(struct load *l, const struct members *m, double bytes)
 static double
 inside(struct load *l, const struct members *m, double share, bool back)
 {
-    double latency, seconds;
+    struct cost cost;
     for (uint32_t j = 0; j < m->nodes; j++)
         for (uint32_t a = m->first[j]; a < m->first[j + 1]; a++)
             for (uint32_t i = 0; i < m->least; i++) {
@@ -221,8 +244,8 @@ inside(struct load *l, const struct members *m, double share, bool back)
                 if (a != b)
                     add(l, m->server[back ? b : a], m->server[back ? a : b]);
             }
-    seconds = carry(l, share, &latency);
-    return (m->most - 1) * latency + seconds;
+    cost = carry(l);
+    return seconds_of(&cost, m->most - 1, share);
 }
 
 static double
@@ -337,10 +360,8 @@ bound(const struct net *net, const struct net_exchange *e)
 static double
 message(struct load *l, const struct net_exchange *e)
 {
-    double latency, seconds;
     add(l, e->server[0], e->server[1]);
-    seconds = carry(l, e->bytes, &latency);
-    return latency + seconds;
+    return repeat(l, 1, e->bytes);
 }
 
 static bool

@@ -75,14 +75,17 @@ net_reading_take(struct net_reading *r, const struct rec_reader *reader,
     if (!part)
         return true;
     if (rec->type != REC_CLUSTER)
-        return r->open ? net_add(r->net, reader, rec, err)
-                       : rec_reader_fail(reader, err,
-                                         "this %s record is part of no cluster: it must "
-                                         "stand behind a cluster record",
-                                         rec->spec->name);
+        return r->open || (r->net && !r->net->kind->add)
+                   ? net_add(r->net, reader, rec, err)
+                   : rec_reader_fail(reader, err,
+                                     "this %s record is part of no cluster: it must "
+                                     "stand behind a cluster record",
+                                     rec->spec->name);
     if (r->net)
         return rec_reader_fail(reader, err, "this is the second cluster record");
-    return (r->open = (r->net = net_read(reader, rec, err)) != NULL);
+    r->net = net_read(reader, rec, err);
+    r->open = r->net && r->net->kind->add;
+    return r->net != NULL;
 }
 
 bool

@@ -404,7 +404,7 @@ rec_key_ids(const struct rec_reader *reader, const struct rec *rec, const char *
 }
 
 /* If the record's type has kinds, its first field must name one of them. The message
- * lists the kinds: "island or torus". */
+ * lists the kinds: "elastic or redundant". */
 static bool
 check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
@@ -416,7 +416,10 @@ check_kind(const struct rec_reader *reader, const struct rec *rec, struct rec_er
     if (spec->kind || spec->example)
         return true;
     for (size_t i = 0; (kind = rec_spec_of_kind(rec->type, i)) && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " or " : "",
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 !i                                   ? ""
+                                 : rec_spec_of_kind(rec->type, i + 1) ? ", "
+                                                                      : " or ",
                                  kind->kind);
     return rec_reader_fail(
         reader, err, "%s of %s must be %s, got '%.*s'", spec->fields[0].name, spec->name,

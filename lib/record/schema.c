@@ -1,9 +1,10 @@
 /*
  * The table of records as C data, made from record_table.h, and lookups in it.
  *
- * record_table.h is included three times: each time REC_ROW and REC_KIND_ROW (one row a
- * type, or one a kind of a type) expand to other code. A type that has kinds (cluster,
- * model) has a row without an example; the rows of its kinds are in `kinds`.
+ * record_table.h is included three times: each time REC_ROW (one row a type),
+ * REC_KIND_ROW and REC_KIND_NAMED (one a kind of a type) expand to other code. A type
+ * that has kinds (cluster, model) has a row without an example; the rows of its kinds are
+ * in `kinds`.
  */
 #include "private.h"
 
@@ -26,6 +27,9 @@
 #define REC_KIND_ROW(type, kind, about, example, fields, keys)                  \
     static const struct rec_field_spec type##_##kind##_fields[] = LIST(fields); \
     static const struct rec_field_spec type##_##kind##_keys[] = LIST(keys);
+#define REC_KIND_NAMED(type, kind, name, about, example, fields, keys)          \
+    static const struct rec_field_spec type##_##kind##_fields[] = LIST(fields); \
+    static const struct rec_field_spec type##_##kind##_keys[] = LIST(keys);
 #include "rampipe/record_table.h"
 
 static const struct rec_spec table[REC_NTYPES] = {
@@ -36,17 +40,16 @@ static const struct rec_spec table[REC_NTYPES] = {
 #include "rampipe/record_table.h"
 };
 
+#define KIND(type, kind, name, about, example)                                     \
+    {                                                                              \
+        NULL, name, about, example, REC_##type, REC_OTHER, type##_##kind##_fields, \
+            COUNT(type##_##kind##_fields), type##_##kind##_keys                    \
+    }
 static const struct rec_spec kinds[] = {
 #define REC_KIND_ROW(type, kind, about, example, fields, keys) \
-    {NULL,                                                     \
-     #kind,                                                    \
-     about,                                                    \
-     example,                                                  \
-     REC_##type,                                               \
-     REC_OTHER,                                                \
-     type##_##kind##_fields,                                   \
-     COUNT(type##_##kind##_fields),                            \
-     type##_##kind##_keys},
+    KIND(type, kind, #kind, about, example),
+#define REC_KIND_NAMED(type, kind, name, about, example, fields, keys) \
+    KIND(type, kind, name, about, example),
 #include "rampipe/record_table.h"
 };
 

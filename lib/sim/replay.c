@@ -239,18 +239,27 @@ check_peak(const struct sim_replay *r, const struct rec_reader *reader,
 /* ---- records ------------------------------------------------------------- */
 
 static bool
-take_cluster(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
-             struct rec_error *err)
+take_cluster(struct sim_replay *r, struct rec_error *err)
 {
-    uint32_t n;
-    if (!(r->net = net_read(reader, rec, err)))
-        return false;
-    n = net_servers(r->net);
+    uint32_t n = net_servers(r->net);
     r->holder = calloc(n, sizeof *r->holder);
     r->free_at = calloc(n, sizeof *r->free_at);
     if (!r->holder || !r->free_at)
         return rec_fail_memory(err);
-    return !r->pool.sharing || sim_jobs_share(r, err);
+    return true;
+}
+
+/* Takes the records of the cluster. Behind the last one the jobs can share its links. */
+static bool
+read_net(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
+         struct rec_error *err)
+{
+    struct net_reading reading = {r->net, r->net_open};
+    bool ok = net_reading_take(&reading, reader, rec, NULL, err);
+    bool closed = !reading.open && (r->net_open || rec->type == REC_CLUSTER);
+    r->net = reading.net;
+    r->net_open = reading.open;
+    return ok && (!closed || !r->pool.sharing || sim_jobs_share(r, err));
 }
 
 static bool
@@ -313,10 +322,11 @@ take(struct sim_replay *r, const struct rec_reader *reader, const struct rec *re
      struct rec_error *err)
 {
     struct graph_said said;
-    if (!graph_stream_take(&r->stream, reader, rec, &said, err))
+    if (!graph_stream_take(&r->stream, reader, rec, &said, err) ||
+        !read_net(r, reader, rec, err))
         return false;
     switch (rec->type) {
-    case REC_CLUSTER: return take_cluster(r, reader, rec, err);
+    case REC_CLUSTER: return take_cluster(r, err);
     case REC_JOB: return add_job(r, &said, err);
     case REC_ALLOC: return take_alloc(r, reader, rec, &said, err);
     case REC_BLOCK: return take_block(r, &said, err);
@@ -366,7 +376,7 @@ model_end(void *self, double time, struct rec_error *err)
 {
     struct sim_replay *r = self;
     (void)time;
-    if (!graph_stream_end(&r->stream, err) ||
+    if ((r->net_open && !net_close(r->net, err)) || !graph_stream_end(&r->stream, err) ||
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
     if (!sim_jobs_leave_all(r, err))

@@ -35,6 +35,7 @@ struct sim_replay {
     struct event_clock *clock;  /* the one that gave the last record; borrowed */
     double until;               /* the end of the simulated time, seconds */
     struct net *net;            /* owned; NULL: none has come */
+    bool net_open;              /* its links may still come */
     struct graph_stream stream; /* checks that records fit each other */
 
     struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */

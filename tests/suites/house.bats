@@ -52,7 +52,7 @@ needs_each_field() { # file of lib/, the type of the row at its end, the number 
 # Lines of a copy of the tree that have words of RAMP, outside its files and its rows of tables.
 ramp_words() {
     (cd "$1" && find lib include tools -name '*.[ch]' -exec sed -i 's/ramp-alloc//g' {} + &&
-        sed -i -e '/^REC_KIND_ROW(CLUSTER, ramp,/,/^$/d' -e '/"ramp or island"/d' include/rampipe/record_table.h &&
+        sed -i -e '/^REC_KIND_ROW(CLUSTER, ramp,/,/^$/d' -e '/"ramp, island, fat-tree/d' include/rampipe/record_table.h &&
         find lib include tools -name '*.[ch]' ! -name 'ramp*' ! -name net_ramp.h ! -name net_kind.h \
             ! -path lib/place/kinds.c -exec \
             grep -HniE '\<(ramp|racks?|c-r-s)\>|communication groups?|CxRxS|(net|place)_ramp' {} +)

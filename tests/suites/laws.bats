@@ -12,6 +12,10 @@ setup_file() {
     partition --policy all --max-degree 4 jobs.rec >parts.rec
     # there are few servers, so that some jobs wait and some are blocked
     ramp-alloc --shape 2x2x2 --queue 3 parts.rec >alloc.rec
+    { head -n 1 parts.rec && printf 'cluster\tcustom\ta,b,c,d\t8e10\n' &&
+        printf 'link\t%s\t%s\t3e11\t1e-6\tboth=1\n' a s b s c t d t s t && printf 'route\ta\tb\ts,t,s\n' &&
+        grep -v '^#' parts.rec && echo '#end'; } >custom.rec
+    alloc custom.rec >laid.rec
     pd2graph small.txt | ramp-alloc --shape 2x2x2 >placed.rec
     grep -q '^block' alloc.rec
     sim alloc.rec >done.rec

@@ -10,6 +10,9 @@ make_programs() {
     ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
     sim alloc.rec >done.rec
     { printf '#rampipe\t1\ncluster\tisland\t4\t3e11\t2e-6\t8e10\n' && grep -v '^#' parts.rec && echo '#end'; } >island.rec
+    { printf '#rampipe\t1\ncluster\tcustom\ta,b,c\t8e10\talgorithm=ring\n' &&
+        printf 'link\t%s\ts\t3e11\t1e-6\tboth=1\n' a b c && printf 'route\ta\tb\ts,c,s\n#end\n'; } >net.rec
+    alloc --cluster net.rec parts.rec >custom.rec
     ramp-alloc graph.rec | graph2et --prefix trace >/dev/null
     cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" "$ROOT/traces/models/lenet-5.onnx" .
     tracegen fit --stats spot.rec >model.rec
@@ -44,6 +47,7 @@ partition	graph.rec
 ramp-alloc	parts.rec
 alloc	parts.rec	--cluster=island:8,300GB/s,2us,80GB
 alloc	island.rec
+alloc	parts.rec	--cluster=$PWD/net.rec
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
 learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
@@ -51,6 +55,7 @@ graph2et	alloc.rec	--prefix=$PWD/again
 et2graph	trace.0.et	-q
 onnx2graph	lenet-5.onnx	--batch=2
 sim	alloc.rec
+sim	custom.rec
 sim elastic	spot.rec
 sim redundant	spot.rec	--profile=bert.tsv
 sim serve	tuned.rec	--trace --tune --activation=0.2 --scale-down-after=0.5

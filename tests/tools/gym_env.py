@@ -144,7 +144,7 @@ def arguments():
     raises(ValueError, "give a larger max_nodes", RampipeEnv(max_nodes=20).reset)
     raises(PipelineError, "--heuristic must be", RampipeEnv(heuristic="x").reset)
     raises(ValueError, "leave them out, or cluster", RampipeEnv, shape="2x2x2", cluster="island:4,8,1,9")
-    raises(PipelineError, "must be one of ramp, island", RampipeEnv, cluster="torus:4")
+    raises(PipelineError, "must be one of ramp, island", RampipeEnv, cluster="ring:4")
     env = RampipeEnv(jobs=3, max_degree=4, max_nodes=150, cluster="island:3,300GB/s,2us,80GB")
     _, info = env.reset(seed=1)
     assert (info["free"], sorted(info["offers"])) == (3, [1, 2]), info

@@ -216,8 +216,10 @@ a_wrong_field_is_refused_by_name(void **state)
                 free(line);
             }
     }
-    expect_wrong("cluster\ttorus\t4\t4\t2\t1\t1",
-                 "KIND of cluster must be ramp or island, got 'torus'");
+    expect_wrong(
+        "cluster\tring\t4\t4\t2\t1\t1",
+        "KIND of cluster must be ramp, island, fat-tree, rail, torus, dragonfly or "
+        "custom, got 'ring'");
     expect_wrong("trained\tidle\t0\t1\t2",
                  "MODEL of trained must be elastic or redundant");
 }

@@ -24,6 +24,9 @@ partition --policy acceptable-jct --legal-parts 2x2x2   jobs.rec
 ramp-alloc --shape 2x2x2 --queue 3 --choose fastest     parts.rec
 ramp-alloc --shape 2x2x2 --heuristic block              parts.rec
 alloc --cluster island:8,300GB/s,2us,80GB --queue 3     parts.rec
+alloc --cluster rail:2,2,2,5e10,1e-6,4e11,8e10          parts.rec
+alloc                                                   custom.rec
+sim                                                     laid.rec
 ramp-alloc --shape 2x2x2 --heuristic compact            parts.rec
 ramp-alloc bound --shape 2x2x2                          parts.rec
 learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec

@@ -1,4 +1,4 @@
-cluster	torus	2	2	1	4e9	100	propagation=0	io=0
+cluster	ring	2	2	1	4e9	100	propagation=0	io=0
 graph	g	m	degree=1	color=red
 op	g	1	forward	2	5	pair=4
 op	g	2	forward	3	6	pair=3
