@@ -121,6 +121,19 @@ write_unfinished(void *context, const struct sim_done *done, double time,
 }
 
 static bool
+read_exact(struct cli *cli, const struct sim_args *args, double *steps)
+{
+    *steps = SIM_COMPANY_EXACT;
+    if (!args->exact_given)
+        return true;
+    return cli_amount(cli, "exact", args->exact_arg, true, steps) &&
+           (args->contention_given ||
+            cli_usage(cli,
+                      "--exact says how jobs that share links are simulated: it needs "
+                      "--contention"));
+}
+
+static bool
 run(struct cli *cli, const struct sim_args *args)
 {
     struct sim sim = {cli, NULL};
@@ -130,15 +143,18 @@ run(struct cli *cli, const struct sim_args *args)
                                        args->timeline_given ? write_timeline : NULL,
                                    .context = &sim};
     struct sim_replay *replay = NULL;
+    struct sim_flows *flows = NULL;
     struct event_clock clock = {0};
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
-    double until, layouts;
+    double until, layouts, exact;
     int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
-              cli_open_filter(cli) && (sim.memo = done_memo_new(&cli->err)) &&
+              read_exact(cli, args, &exact) && cli_open_filter(cli) &&
+              (sim.memo = done_memo_new(&cli->err)) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
+              (!args->contention_given || (flows = sim_flows_new(&cli->err))) &&
               event_clock_add(&clock, &sim_replay_model, replay, &cli->err);
 
     if (ok) {
@@ -146,6 +162,8 @@ run(struct cli *cli, const struct sim_args *args)
         sim_replay_advise(replay,
                           graph_times_advice(cli, args->allow_zero_given, advice));
     }
+    if (ok && flows)
+        sim_replay_share(replay, &sim_flows_sharing, flows, exact);
     while (ok && (status = cli_next(cli, &rec)) > 0) {
         taken = event_clock_take(&clock, cli->reader, &rec, &cli->err);
         if (taken == 0)
@@ -155,6 +173,7 @@ run(struct cli *cli, const struct sim_args *args)
     ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
     event_clock_free(&clock);
     sim_replay_free(replay);
+    sim_flows_free(flows);
     done_memo_free(sim.memo);
     return ok;
 }

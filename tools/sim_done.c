@@ -238,6 +238,11 @@ done_write(struct done_memo *memo, const struct sim_done *done, struct rec_write
         else if (i == 1)
             rec_num_key(w, "deadline", done->job.deadline);
     }
+    if (!isnan(done->alone)) { /* jobs share links */
+        rec_num_key(w, "alone", done->alone);
+        if (done->waited > 0)
+            rec_num_key(w, "waited", done->waited);
+    }
     rec_end(w);
     return true;
 }

@@ -535,7 +535,13 @@ REC_ROW(DONE, ALONE, "done",
           "floating-point operations of the model in a step, without what the backward "
           "pass recomputes, see metrics(1); absent if the ops of the graph have no "
           "flops=")
-    REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most"))
+    REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most")
+    REC_KEY("alone", AMOUNT,
+          "sim --contention: time of one step if no other job sent anything, seconds; step "
+          "is then the mean of its steps")
+    REC_KEY("waited", AMOUNT,
+          "sim --contention: time from its alloc record to START, seconds, because jobs "
+          "that were slowed still had its servers; absent if it is 0"))
 
 REC_ROW(RUN, ALONE, "run",
     "An op ran on a server (first step; a preempted op has several).",

@@ -300,6 +300,18 @@ struct sim_sharing {
     void (*close)(void *carrier);
 };
 
+/** Exchanges share the links of the cluster max-min fairly (rampipe/flow.h). An exchange is
+ * sent as its deps say: for each dep, bytes from server to server over net_route(), after
+ * the latency of the route. Jobs share links if routes among their servers do. A cluster
+ * without links is refused (REC_DATA). `self` is a struct sim_flows. */
+extern const struct sim_sharing sim_flows_sharing;
+/** Which links jobs use, as far as it is known. */
+struct sim_flows;
+/** NULL: *err. */
+struct sim_flows *sim_flows_new(struct rec_error *err) REC_MUST_CHECK;
+/** `flows` may be NULL. */
+void sim_flows_free(struct sim_flows *flows);
+
 /** What companies cost, as far as it is known. Starts as {0}; sim_company_forget(). */
 struct sim_company {
     struct rec_map memo; /* members, geometry, phases -> index of the first in step[] */
@@ -354,6 +366,8 @@ struct sim_done {
     double start, finish; /* seconds; finish INFINITY: not known, because the company is
                              simulated step by step */
     double waited;        /* for its servers, after its alloc record, seconds */
+    double alone; /* a step if no other job sent anything, seconds; NAN: jobs share
+                             no links */
 };
 
 struct sim_replay;

@@ -20,7 +20,7 @@
     X(FLOW_BYTES, "flow_bytes") X(DEMAND_MEMORY, "demand_memory")                        \
     X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival") X(START, "start")              \
     X(PEAK_MEMORY, "peak_memory") X(BATCH, "batch") X(SEQUENCE, "sequence")              \
-    X(FLOPS, "flops") X(PEAK, "peak")
+    X(FLOPS, "flops") X(PEAK, "peak") X(ALONE, "alone")
 
 /* The sums of jobs: when in its life a job adds to each, and whether it adds a rate, for
  * as long as it runs. A job that is blocked as unfinished has run until then; any other
@@ -80,7 +80,8 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(FLOP_RATE, "FLOP/s", "", NULL)                                                     \
     X(MFU, "MFU", "%", NULL)                                                             \
     X(PEAK_MEMORY, "peak memory", "B", "peak_memory")                                    \
-    X(MEMORY_SHARE, "peak memory share", "%", NULL)
+    X(MEMORY_SHARE, "peak memory share", "%", NULL)                                      \
+    X(SLOWDOWN, "slowdown", "", NULL)
 
 #define KEY(name, text) KEY_##name,
 #define KEY_NAME(name, text) text,
@@ -262,6 +263,7 @@ set_training(const struct state *state, const double key[], struct metrics_case 
     one->quantity[QUANTITY_FLOP_RATE] = key[KEY_FLOPS] / step;
     one->quantity[QUANTITY_MFU] = mfu;
     one->quantity[QUANTITY_MEMORY_SHARE] = isinf(state->memory) ? (double)NAN : share;
+    one->quantity[QUANTITY_SLOWDOWN] = step / key[KEY_ALONE];
 }
 
 /* A job that has finished. */

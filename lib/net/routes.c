@@ -169,6 +169,12 @@ net_key_algorithm(const struct rec_reader *reader, const struct rec *rec,
                            (int)(how.len < 60 ? how.len : 60), how.ptr);
 }
 
+const char *
+net_algorithm(const struct net *net)
+{
+    return algorithms[net->routes.algorithm];
+}
+
 void
 net_write_algorithm(const struct net *net, struct rec_writer *writer)
 {

@@ -47,7 +47,8 @@ describe(const struct sim_replay *r, const struct live *live)
                              .cost = &live->cost,
                              .start = live->start,
                              .finish = live->finish,
-                             .waited = live->waited};
+                             .waited = live->waited,
+                             .alone = r->companies ? live->alone : (double)NAN};
 }
 
 /* A job that takes time has been in a company. Its cost is then the mean of its steps. */
@@ -152,6 +153,7 @@ sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, do
     struct sim_done done;
 
     live->waited = time - live->start;
+    live->alone = live->cost.step.seconds;
     live->start = time;
     live->finish = time + live->cost.step.seconds * live->job.steps;
     done = describe(r, live);

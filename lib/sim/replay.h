@@ -26,6 +26,7 @@ struct live {
     struct sim_cost cost;
     double start, finish; /* seconds; INFINITY: not known */
     double waited;        /* for its servers, seconds */
+    double alone;         /* a step if no other job sends, seconds */
     uint64_t number;      /* of its start; 0: it has no alloc yet */
     struct claim *claim;  /* owned; NULL: no job shares links, or there is no alloc yet */
 };
