@@ -173,6 +173,8 @@ extern const struct event_model sim_step_model;
 /** What one training step of a placed graph costs. */
 struct sim_cost {
     struct sim_step step;
+    double estimate; /* length of the step if each exchange took its time alone, as an
+                        allocator reckons, seconds */
     struct net_traffic traffic;
 };
 
@@ -421,7 +423,8 @@ void sim_replay_keep(struct sim_replay *replay, size_t bytes);
  * holds its servers longer. A job waits for them, behind those that were given them
  * before, and starts when all are free (`waited`). The rule "one job at a time on a
  * server" is broken only by an alloc record that comes before the server would be free if
- * the job on it ran alone from its own alloc record on: no plan may say that.
+ * the job on it ran from its own alloc record on, and each of its exchanges took its time
+ * alone: no plan may say that.
  */
 void sim_replay_share(struct sim_replay *replay, const struct sim_sharing *sharing,
                       void *self, double exact);

@@ -303,8 +303,11 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
     struct sim_placed placed;
     bool shared = layout->pool && layout->pool->sharing;
     if (!sim_layout_place(&member, &placed, err) ||
-        !(shared ? step_by_courier : step_by_times)(&member, &placed, observer,
-                                                    &cost->step, err))
+        !step_by_times(&member, &placed, shared ? NULL : observer, &cost->step, err))
+        return false;
+    cost->estimate = cost->step.seconds;
+    placed.dep_seconds = NULL;
+    if (shared && !step_by_courier(&member, &placed, observer, &cost->step, err))
         return false;
     cost->traffic =
         (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,

@@ -294,7 +294,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     }
     if (!check_peak(r, reader, live, err))
         return false;
-    alone = said->time + live->cost.step.seconds * live->job.steps;
+    alone = said->time + live->cost.estimate * live->job.steps;
     if (!isfinite(alone))
         return rec_reader_fail(reader, err,
                                "job '%s' would run longer than a number holds", live->id);

@@ -56,8 +56,8 @@ test_two_jobs(void **state)
 /*
  * c is to have the servers of b from 6 on, when b would have ended alone. It starts when
  * b ends, at 9, sends from 10 to 13, when a sends again, and ends at 14. An alloc record
- * of 9 is carried out after b's end at this instant, with the same result. One of 5
- * breaks the rule.
+ * of 9 is carried out after b's end at this instant, with the same result. One of 2
+ * breaks the rule: b computes until 3, if it could send in no time, as RAMP nearly can.
  */
 static void
 test_wait(void **state)
@@ -65,7 +65,7 @@ test_wait(void **state)
     struct heard heard;
     struct rec_error err = {.text = ""};
     const char *want = ": the rule 'one job at a time on a server' is broken: job 'c' "
-                       "takes server 0-0-2 at 5, but another job has it until 6";
+                       "takes server 0-0-2 at 2, but another job has it until 3";
     (void)state;
     replay(LONG_SHORT JOB("c", "short", "6", "1", "0-0-2,1-0-0"), &buses_sharing,
            INFINITY, INFINITY, &heard);
@@ -77,7 +77,7 @@ test_wait(void **state)
     expect(&heard.of[2], 9, 14, 0);
     expect(&heard.of[0], 0, 19, 0);
     assert_string_equal(heard.order, "+a+b-b+c-c-a");
-    assert_false(try_replay(LONG_SHORT JOB("c", "short", "5", "1", "0-0-2,1-0-0"),
+    assert_false(try_replay(LONG_SHORT JOB("c", "short", "2", "1", "0-0-2,1-0-0"),
                             &buses_sharing, INFINITY, INFINITY, &heard, &err));
     assert_non_null(strstr(err.text, want));
     assert_int_equal(err.code, REC_DATA);
