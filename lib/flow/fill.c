@@ -80,8 +80,10 @@ sum_slack(struct flow_links *links, struct link *l)
 {
     l->stale = 0;
     l->slack = l->capacity;
-    for (uint32_t i = 0; i < l->n; i++)
-        l->slack -= l->rider[i].crossing * links->pace[l->rider[i].flow].rate;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct pace *pace = &links->pace[l->rider[i].flow];
+        l->slack -= fill_crossing(links, pace, l->rider[i].step) * pace->rate;
+    }
 }
 
 /* Each change leaves a rounding in the sum. So the slack is summed up anew after some
@@ -152,7 +154,7 @@ solve(struct flow_links *links, uint32_t link, double *top, double *highest)
     for (uint32_t i = 0; i < n; i++) {
         const struct pace *pace = &links->pace[l->rider[i].flow];
         double limit = pace->tight == link ? pace->next : pace->least;
-        above[i] = (struct above){limit, l->rider[i].crossing};
+        above[i] = (struct above){limit, fill_crossing(links, pace, l->rider[i].step)};
         crossings += above[i].crossing;
         most = limit > most ? limit : most;
     }
@@ -185,20 +187,20 @@ static void
 follow(struct flow_links *links, const struct pace *pace, uint32_t self, double was)
 {
     const uint32_t *via = links->via + pace->first;
-    const double *crossing = links->crossing + pace->first;
     double more = pace->rate - was, low = more > 0 ? was : pace->rate;
 
     for (uint32_t i = 0; i < pace->n; i++) {
         struct link *l = &links->link[via[i]];
-        double key = l->level;
+        double key = l->level, change;
         if (via[i] == self)
             continue;
+        change = more * fill_crossing(links, pace, pace->first + i);
         if (key < (double)INFINITY) {
             if (more > 0)
-                key -= crossing[i] * more / l->top;
+                key -= change / l->top;
             fill_ask(links, via[i], key > low ? key : low);
         } else {
-            fill_slack(links, via[i], crossing[i] * more);
+            fill_slack(links, via[i], change);
             if (l->slack < -SAME * l->capacity)
                 fill_ask(links, via[i], low);
         }
