@@ -20,7 +20,7 @@
  * round in a circle. */
 #define SAME 1e-13
 /* How many times links are solved, for each link, before they count as stuck. */
-enum { MOST_TRIES = 10000 };
+enum { MOST_TRIES = 1000 };
 
 /* ---- the queue of links ------------------------------------------------------- */
 
@@ -48,12 +48,13 @@ rise(struct flow_links *links, uint32_t i, struct asked asked)
 void
 fill_ask(struct flow_links *links, uint32_t link, double key)
 {
-    uint32_t i = links->link[link].place;
-    if (i == FLOW_NONE)
-        i = links->nqueued++;
-    else if (!(key < links->queue[i].key))
+    struct link *l = &links->link[link];
+    if (!(key < l->key))
         return;
-    rise(links, i, (struct asked){key, link});
+    if (isinf(l->key))
+        l->place = links->nqueued++;
+    l->key = key;
+    rise(links, l->place, (struct asked){key, link});
 }
 
 static struct asked
@@ -62,7 +63,7 @@ take(struct flow_links *links)
     struct asked *queue = links->queue, first = queue[0];
     uint32_t n = --links->nqueued, i = 0, child;
 
-    links->link[first.link].place = FLOW_NONE;
+    links->link[first.link].key = (double)INFINITY;
     while ((child = 2 * i + 1) < n) {
         child += child + 1 < n && before(queue[child + 1], queue[child]);
         put(links, i, queue[child]);

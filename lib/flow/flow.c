@@ -43,7 +43,7 @@ flow_links_new(uint32_t n, const double *capacity, struct rec_error *err)
         links->link[i] = (struct link){.capacity = capacity[i],
                                        .level = (double)INFINITY,
                                        .slack = capacity[i],
-                                       .place = FLOW_NONE};
+                                       .key = (double)INFINITY};
         links->account[i].mark = FLOW_NONE;
         links->nlinks++;
     }

@@ -42,7 +42,8 @@ struct link {
     struct rider *rider;
     uint32_t n, room;
     uint32_t stale; /* changes of the slack since it was summed up */
-    uint32_t place; /* in the queue; FLOW_NONE: it is not there */
+    uint32_t place; /* in the queue */
+    double key;     /* the same as there; INFINITY: it is not in the queue */
 };
 
 /** What is known of a link besides. */
