@@ -162,7 +162,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 	$(call quiet,LINK)$(LINK) $^ $(LINKED) -o $@
 
 -include $(wildcard $(BUILD)/lib/*/*.d $(BUILD)/tools/*.d \
-    $(BUILD)/tests/*/*.d)
+    $(BUILD)/tests/*/*.d $(BUILD)/bench/*.d)
 
 # ---- manual pages, completion --------------------------------------------------------
 # With a PROGRAM_PREFIX such as rp- the installed tools have names such as rp-sim. Their manual

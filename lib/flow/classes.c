@@ -359,19 +359,17 @@ flow_classes_find(uint32_t n, const double *capacity, const uint32_t *label,
                   const struct flow_source *source, uint32_t most, struct rec_error *err)
 {
     struct flow_classes *classes = calloc(1, sizeof *classes);
-    struct flow_search *search = calloc(1, sizeof *search);
+    struct flow_search *search = classes ? calloc(1, sizeof *search) : NULL;
     bool ok;
 
     if (classes)
         classes->search = search;
-    else
-        free(search);
-    if (classes && search) {
+    if (search) {
         search->nlinks = n;
         search->tint = malloc((n + (size_t)1) * sizeof *search->tint);
         search->sorted = malloc((n + (size_t)1) * sizeof *search->sorted);
     }
-    ok = classes && search && search->tint && search->sorted;
+    ok = search && search->tint && search->sorted;
     if (!ok)
         rec_fail_memory(err);
     for (uint32_t i = 0; ok && i < n; i++) {

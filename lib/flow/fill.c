@@ -20,7 +20,7 @@
  * round in a circle. */
 #define SAME 1e-13
 /* How many times links are solved, for each link, before they count as stuck. */
-enum { MOST_TRIES = 10000 };
+enum { MOST_TRIES = 1000 };
 
 /* ---- the queue of links ------------------------------------------------------- */
 
@@ -48,12 +48,13 @@ rise(struct flow_links *links, uint32_t i, struct asked asked)
 void
 fill_ask(struct flow_links *links, uint32_t link, double key)
 {
-    uint32_t i = links->link[link].place;
-    if (i == FLOW_NONE)
-        i = links->nqueued++;
-    else if (!(key < links->queue[i].key))
+    struct link *l = &links->link[link];
+    if (!(key < l->key))
         return;
-    rise(links, i, (struct asked){key, link});
+    if (isinf(l->key))
+        l->place = links->nqueued++;
+    l->key = key;
+    rise(links, l->place, (struct asked){key, link});
 }
 
 static struct asked
@@ -62,7 +63,7 @@ take(struct flow_links *links)
     struct asked *queue = links->queue, first = queue[0];
     uint32_t n = --links->nqueued, i = 0, child;
 
-    links->link[first.link].place = FLOW_NONE;
+    links->link[first.link].key = (double)INFINITY;
     while ((child = 2 * i + 1) < n) {
         child += child + 1 < n && before(queue[child + 1], queue[child]);
         put(links, i, queue[child]);
@@ -80,8 +81,10 @@ sum_slack(struct flow_links *links, struct link *l)
 {
     l->stale = 0;
     l->slack = l->capacity;
-    for (uint32_t i = 0; i < l->n; i++)
-        l->slack -= l->rider[i].crossing * links->pace[l->rider[i].flow].rate;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct pace *pace = &links->pace[l->rider[i].flow];
+        l->slack -= fill_crossing(links, pace, l->rider[i].step) * pace->rate;
+    }
 }
 
 /* Each change leaves a rounding in the sum. So the slack is summed up anew after some
@@ -152,7 +155,7 @@ solve(struct flow_links *links, uint32_t link, double *top, double *highest)
     for (uint32_t i = 0; i < n; i++) {
         const struct pace *pace = &links->pace[l->rider[i].flow];
         double limit = pace->tight == link ? pace->next : pace->least;
-        above[i] = (struct above){limit, l->rider[i].crossing};
+        above[i] = (struct above){limit, fill_crossing(links, pace, l->rider[i].step)};
         crossings += above[i].crossing;
         most = limit > most ? limit : most;
     }
@@ -185,20 +188,20 @@ static void
 follow(struct flow_links *links, const struct pace *pace, uint32_t self, double was)
 {
     const uint32_t *via = links->via + pace->first;
-    const double *crossing = links->crossing + pace->first;
     double more = pace->rate - was, low = more > 0 ? was : pace->rate;
 
     for (uint32_t i = 0; i < pace->n; i++) {
         struct link *l = &links->link[via[i]];
-        double key = l->level;
+        double key = l->level, change;
         if (via[i] == self)
             continue;
+        change = more * fill_crossing(links, pace, pace->first + i);
         if (key < (double)INFINITY) {
             if (more > 0)
-                key -= crossing[i] * more / l->top;
+                key -= change / l->top;
             fill_ask(links, via[i], key > low ? key : low);
         } else {
-            fill_slack(links, via[i], crossing[i] * more);
+            fill_slack(links, via[i], change);
             if (l->slack < -SAME * l->capacity)
                 fill_ask(links, via[i], low);
         }

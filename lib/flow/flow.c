@@ -43,7 +43,7 @@ flow_links_new(uint32_t n, const double *capacity, struct rec_error *err)
         links->link[i] = (struct link){.capacity = capacity[i],
                                        .level = (double)INFINITY,
                                        .slack = capacity[i],
-                                       .place = FLOW_NONE};
+                                       .key = (double)INFINITY};
         links->account[i].mark = FLOW_NONE;
         links->nlinks++;
     }
@@ -245,6 +245,7 @@ flow_start(struct flow_links *links, double time, const struct flow_spec *spec,
            uint32_t *number, struct rec_error *err)
 {
     struct pace *pace;
+    bool alike = true;
 
     if (!check_spec(links, spec, err) || !reach(links, time, err) ||
         !reserve(links, spec, err))
@@ -263,8 +264,11 @@ flow_start(struct flow_links *links, double time, const struct flow_spec *spec,
         if (l->n == 0)
             links->account[links->via[i]].since = time;
         links->place[i] = l->n;
-        l->rider[l->n++] = (struct rider){*number, i, links->crossing[i]};
+        l->rider[l->n++] = (struct rider){*number, i};
+        if (links->crossing[i] != links->crossing[pace->first])
+            alike = false;
     }
+    pace->crossing = alike && pace->n > 0 ? links->crossing[pace->first] : 0;
     fill_limits(links, pace);
     if (pace->n == 0)
         pace->rate = links->flow[*number].was = (double)INFINITY;
@@ -462,8 +466,9 @@ flow_load(struct flow_links *links, uint32_t link, struct flow_load *load)
     for (uint32_t i = 0; i < l->n; i++) {
         const struct rider *rider = &l->rider[i];
         const struct flow *flow = &links->flow[rider->flow];
-        load->rate += rider->crossing * links->pace[rider->flow].rate;
-        load->flows += rider->crossing;
-        load->bytes += rider->crossing * (flow->size - left_of(links, flow));
+        double crossing = links->crossing[rider->step];
+        load->rate += crossing * links->pace[rider->flow].rate;
+        load->flows += crossing;
+        load->bytes += crossing * (flow->size - left_of(links, flow));
     }
 }

@@ -31,7 +31,6 @@ void ends_free(struct ends *ends);
 /** A flow on a link. */
 struct rider {
     uint32_t flow, step; /* the step of its route */
-    double crossing;     /* how often the flows that it stands for cross the link */
 };
 
 /** What the search for rates knows of a link: one cache line. */
@@ -43,7 +42,8 @@ struct link {
     struct rider *rider;
     uint32_t n, room;
     uint32_t stale; /* changes of the slack since it was summed up */
-    uint32_t place; /* in the queue; FLOW_NONE: it is not there */
+    uint32_t place; /* in the queue */
+    double key;     /* the same as there; INFINITY: it is not in the queue */
 };
 
 /** What is known of a link besides. */
@@ -56,6 +56,7 @@ struct account {
 struct pace {
     double rate;
     double least, next; /* the least level of its links; the least of all but `tight` */
+    double crossing;    /* of each of its links; 0: they differ, and are in crossing[] */
     uint32_t tight;     /* the link of the least level; FLOW_NONE: it has no link */
     uint32_t first, n;  /* its steps, each of another link */
     bool changed;       /* it is in the list of those whose rate changes */
@@ -115,6 +116,12 @@ bool flow_check_capacity(uint32_t link, double capacity,
 
 /* ---- rates (fill.c) ----------------------------------------------------------- */
 
+/** How often the flows that a flow stands for cross the link of a step. */
+static inline double
+fill_crossing(const struct flow_links *links, const struct pace *pace, uint32_t step)
+{
+    return pace->crossing > 0 ? pace->crossing : links->crossing[step];
+}
 /** The level of a link is to be found again; it will hardly be less than `key`. */
 void fill_ask(struct flow_links *links, uint32_t link, double key);
 /** The flows on a link that is not full leave `less` bytes/s of slack than before. */

@@ -10,3 +10,23 @@ setup() {
     echo "$output"
     [ "$status" -eq 0 ]
 }
+
+# The shim runs each program once for each call that fails (faults.bats).
+@test "flow: memory that is not there is an error, whichever call asks for it" {
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 FAULT_STEP=${FAULT_STEP:-4}
+    printf 'link\t%s\t1\n' a b c >flows
+    for i in {1..70}; do
+        printf 'flow\tf%d\t%d\t%d\ta,b,a\nflow\tg%d\t%d\t3\tc\n' "$i" $((i % 7)) "$i" "$i" $((i % 5))
+    done >>flows
+    : >wrong
+    for command in "flow flows" "flow_classes tree 4 2 half"; do
+        : >count
+        FAULTS='memory memory+' FAULT_LOG=wrong FAULT_COUNT=count LD_PRELOAD=$BUILD/tests/fault/shim.so \
+            "$BUILD"/bench/$command >out 2>err </dev/null || true
+        cat wrong err
+        [ ! -s wrong ]
+        [ -s out ]
+        read -r _ calls _ <count
+        [ "$calls" -ge 20 ]
+    done
+}

@@ -36,13 +36,20 @@ struct fabric {
     uint32_t *fan; /* links from GPUs: by edge switch, or by index */
 };
 
+static inline void
+fabric_no_memory(void)
+{
+    fprintf(stderr, "flow_classes: out of memory\n");
+    exit(REC_IO);
+}
+
 /* The first links of all GPUs, so that those of a fan are neighbours. */
 static inline void
 fabric_make_fans(struct fabric *f)
 {
     f->fan = malloc(f->ngpus * sizeof *f->fan);
     if (!f->fan)
-        exit(REC_IO);
+        fabric_no_memory();
     for (uint32_t i = 0; i < f->ngpus; i++)
         f->fan[i] = f->k ? i : 2 * f->ngpus + i % f->nodes * RAIL_GPUS + i / f->nodes;
     f->fans = f->k > 0 || f->spine;
@@ -64,7 +71,7 @@ fabric_tree(uint32_t k, uint32_t below, double bytes)
     f.nlinks = 2 * f.ngpus + 4 * edges * half;
     f.gpu = malloc(f.ngpus * sizeof *f.gpu);
     if (!f.gpu)
-        exit(REC_IO);
+        fabric_no_memory();
     for (uint32_t i = 0; i < f.ngpus; i++)
         f.gpu[i] = (struct fabric_gpu){i / at_edge, i / at_edge / half, i % half,
                                        i / half % half};
