@@ -11,8 +11,8 @@
  * links; of these, one with the least latency; of these, the one whose last link that is
  * not common comes first in the stream. With ties=source equal ways are shared out among
  * the servers that send: of n links that lead to a node equally well, server i takes
- * number i mod n, so that leaves use all their spines. A route record gives another one: VIA are the
- * nodes between two servers, in order, and a link may be used twice.
+ * number i mod n, so that leaves use all their spines. A route record gives another one:
+ * VIA are the nodes between two servers, in order, and a link may be used twice.
  *
  * Routes are kept as a tree for each server that sends: the link by which a node is
  * reached. Routes that are given stand apart.

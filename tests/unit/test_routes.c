@@ -262,8 +262,8 @@ test_algorithms(void **state)
  *   With 1 server in each of 2 nodes there is one ring: 2 S / 2 / A = 8 s.
  *   hierarchical: inside 3 S / 4 / B = 0.75 s, rings of S / 4 among 2 nodes:
  *     2 (S / 4) / 2 / A = 2 s, inside again: 3.5 s.
- *   direct: each server sends S to 4 servers of the other node; 4 of its node send through
- *     its adapter to its own number there: 4 S / A = 32 s.
+ *   direct: each server sends S to 4 servers of the other node; 4 of its node send
+ *     through its adapter to its own number there: 4 S / A = 32 s.
  */
 static void
 test_two_levels(void **state)
