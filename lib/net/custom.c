@@ -134,9 +134,10 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
 {
     static const char *const names[] = {"cluster", "server"};
     struct custom *c = calloc(1, sizeof *c);
-    bool ok = c != NULL || rec_fail_memory(err);
-    if (!ok)
+    if (!c) {
+        rec_fail_memory(err);
         return NULL;
+    }
     c->net.kind = &net_custom;
     c->line = rec_reader_line(reader);
     c->file = rec_arena_copy(&c->names, rec_str(rec_reader_file(reader)), err);
@@ -521,7 +522,7 @@ close_custom(struct net *net, struct rec_error *err)
 {
     struct custom *c = CUSTOM(net);
     struct net_routes *r = &net->routes;
-    struct search s = {NULL};
+    struct search s = {.out = NULL};
     bool ok;
     if ((double)c->servers * c->nnodes > TREES_MAX)
         return rec_fail_at(err, c->file, c->line,

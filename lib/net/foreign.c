@@ -404,7 +404,7 @@ static bool
 put_simai(struct rec_reader *reader, double memory, FILE *out, struct rec_error *err)
 {
     struct rec_str line, rest;
-    uint64_t number[5], links = 0;
+    uint64_t number[5] = {0}, links = 0;
     int status;
     if (!put_servers(reader, memory, number, out, err))
         return false;
