@@ -65,6 +65,14 @@ bool net_reading_end(struct net_reading *reading, struct rec_error *err) REC_MUS
  * wrong.
  */
 struct net *net_parse(const char *text, struct rec_error *err) REC_MUST_CHECK;
+/**
+ * Reads a network that another simulator describes: the YAML of ASTRA-sim's analytical
+ * networks, or the text of a topology of SimAI, which begins with a digit. `memory` is
+ * that of a server, bytes. NULL: *err, with file and line. The caller owns the cluster,
+ * which is closed.
+ */
+struct net *net_convert(struct rec_reader *reader, double memory,
+                        struct rec_error *err) REC_MUST_CHECK;
 /** Writes a cluster record, and those of its parts. */
 void net_write(const struct net *net, struct rec_writer *writer);
 /** `net` may be NULL. */

@@ -324,10 +324,13 @@ REC_KIND_ROW(CLUSTER, custom,
     "records. A message takes the route with the fewest links; of these one with the "
     "least latency; of these the one whose last link that differs comes first. All nodes "
     "forward, servers too.",
-    "cluster\tcustom\tgpu0,gpu1\t80000000000\talgorithm=ring",
+    "cluster\tcustom\tgpu0,gpu1\t80000000000\talgorithm=ring\tties=source",
     REC_FIELD("KIND", ID, "custom")
     REC_FIELD("SERVERS", IDS, "the names of the servers; all other nodes only forward")
     REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
+    REC_KEY("ties", TEXT,
+          "first (the default), or source: of n links that lead to a node equally well, "
+          "messages of server i take number i mod n, so that all are used")
     REC_KEY("algorithm", TEXT, "as of a torus"))
 
 REC_ROW(LINK, CLUSTER, "link",

@@ -102,7 +102,7 @@ carry(struct load *l)
     return cost;
 }
 
-/* The time of a round of `latencies` latencies in which each message has so many bytes. */
+/* The time of a round of so many latencies in which each message has so many bytes. */
 static double
 seconds_of(const struct cost *cost, double latencies, double bytes)
 {

@@ -9,8 +9,10 @@
  * that of a node which only forwards. A link leads one way; with both=1 there is another
  * one back. All nodes forward, servers too. A message takes the route with the fewest
  * links; of these, one with the least latency; of these, the one whose last link that is
- * not common comes first in the stream. A route record gives another one: VIA are the
- * nodes between two servers, in order, and a link may be used twice.
+ * not common comes first in the stream. With ties=source equal ways are shared out among
+ * the servers that send: of n links that lead to a node equally well, server i takes
+ * number i mod n, so that leaves use all their spines. A route record gives another one:
+ * VIA are the nodes between two servers, in order, and a link may be used twice.
  *
  * Routes are kept as a tree for each server that sends: the link by which a node is
  * reached. Routes that are given stand apart.
@@ -44,6 +46,7 @@ struct custom {
     uint32_t *into; /* per server and node: the link by which it is reached */
     uint32_t servers, nnodes, nlinks, ngiven;
     size_t name_room, link_room, given_room, via_room, nvia;
+    bool by_source;   /* ties=source */
     const char *file; /* of the cluster record */
     uint64_t line;
 };
@@ -113,20 +116,35 @@ read_servers(struct custom *c, const struct rec_reader *reader, struct rec_str n
     return true;
 }
 
+static bool
+read_ties(struct custom *c, const struct rec_reader *reader, const struct rec *rec,
+          struct rec_error *err)
+{
+    struct rec_str ties;
+    if (!rec_find_key(rec, "ties", &ties))
+        return true;
+    c->by_source = rec_str_is(ties, "source");
+    return c->by_source || rec_str_is(ties, "first") ||
+           rec_reader_fail(reader, err, "ties must be first or source, got '%.*s'",
+                           (int)(ties.len < 60 ? ties.len : 60), ties.ptr);
+}
+
 static struct net *
 read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     static const char *const names[] = {"cluster", "server"};
     struct custom *c = calloc(1, sizeof *c);
-    bool ok = c != NULL || rec_fail_memory(err);
-    if (!ok)
+    if (!c) {
+        rec_fail_memory(err);
         return NULL;
+    }
     c->net.kind = &net_custom;
     c->line = rec_reader_line(reader);
     c->file = rec_arena_copy(&c->names, rec_str(rec_reader_file(reader)), err);
     if (!c->file || !read_servers(c, reader, rec->field[2], err) ||
         !rec_get_number(reader, rec, 3, &c->net.memory, err) ||
-        !net_key_algorithm(reader, rec, &c->net.routes, err)) {
+        !net_key_algorithm(reader, rec, &c->net.routes, err) ||
+        !read_ties(c, reader, rec, err)) {
         free_custom(&c->net);
         return NULL;
     }
@@ -264,6 +282,8 @@ write(const struct net *net, struct rec_writer *writer)
 {
     net_servers_field(net, NULL, of(net)->servers, writer);
     rec_num_field(writer, net->memory);
+    if (of(net)->by_source)
+        rec_text_key(writer, "ties", "source");
     net_write_algorithm(net, writer);
 }
 
@@ -320,6 +340,7 @@ struct search {
     uint32_t *queue;       /* nodes in order of hops */
     uint32_t *hops;
     double *latency;
+    uint32_t *equal, *seen; /* links that lead to a node equally well */
 };
 
 static bool
@@ -331,7 +352,10 @@ index_links(const struct custom *c, struct search *s, struct rec_error *err)
     s->queue = malloc(nodes * sizeof *s->queue);
     s->hops = malloc(nodes * sizeof *s->hops);
     s->latency = malloc(nodes * sizeof *s->latency);
-    if (!s->start || !s->out || !s->queue || !s->hops || !s->latency)
+    s->equal = malloc(nodes * sizeof *s->equal);
+    s->seen = malloc(nodes * sizeof *s->seen);
+    if (!s->equal || !s->seen || !s->start || !s->out || !s->queue || !s->hops ||
+        !s->latency)
         return rec_fail_memory(err);
     for (uint32_t i = 0; i < c->nlinks; i++)
         s->start[c->link[i].from + 2]++;
@@ -350,6 +374,8 @@ free_search(struct search *s)
     free(s->queue);
     free(s->hops);
     free(s->latency);
+    free(s->equal);
+    free(s->seen);
 }
 
 /* Breadth first from a server. All nodes of n hops come before those of n + 1, so the
@@ -383,6 +409,28 @@ search_from(const struct custom *c, struct search *s, uint32_t from, uint32_t *i
             into[to] = s->out[k];
         }
     }
+}
+
+/* Chooses among equal links by the number of the server that sends: counts them, and then
+ * takes them in the same order again. */
+static void
+share_out(const struct custom *c, struct search *s, uint32_t from, uint32_t *into)
+{
+    memset(s->equal, 0, c->nnodes * sizeof *s->equal);
+    memset(s->seen, 0, c->nnodes * sizeof *s->seen);
+    for (int taking = 0; taking < 2; taking++)
+        for (uint32_t i = 0; i < c->nlinks; i++) {
+            const struct net_link *link = &c->link[i];
+            uint32_t to = link->to;
+            if (s->hops[link->from] == UINT32_MAX ||
+                s->hops[link->from] + 1 != s->hops[to] ||
+                s->latency[link->from] + link->latency != s->latency[to])
+                continue;
+            if (!taking)
+                s->equal[to]++;
+            else if (s->seen[to]++ == from % s->equal[to])
+                into[to] = i;
+        }
 }
 
 static int
@@ -442,6 +490,8 @@ search_all(struct custom *c, struct search *s, struct rec_error *err)
     for (uint32_t from = 0; from < c->servers; from++) {
         uint32_t *into = c->into + (size_t)from * c->nnodes;
         search_from(c, s, from, into);
+        if (c->by_source)
+            share_out(c, s, from, into);
         for (uint32_t to = 0; to < c->servers; to++) {
             if (to == from || find_given(c, from, to))
                 continue;
@@ -472,7 +522,7 @@ close_custom(struct net *net, struct rec_error *err)
 {
     struct custom *c = CUSTOM(net);
     struct net_routes *r = &net->routes;
-    struct search s = {NULL};
+    struct search s = {.out = NULL};
     bool ok;
     if ((double)c->servers * c->nnodes > TREES_MAX)
         return rec_fail_at(err, c->file, c->line,

@@ -13,6 +13,8 @@ make_programs() {
     { printf '#rampipe\t1\ncluster\tcustom\ta,b,c\t8e10\talgorithm=ring\n' &&
         printf 'link\t%s\ts\t3e11\t1e-6\tboth=1\n' a b c && printf 'route\ta\tb\ts,c,s\n#end\n'; } >net.rec
     alloc --cluster net.rec parts.rec >custom.rec
+    printf 'topology: [ Switch, Ring, FullyConnected ]\nnpus_count: [ 2, 3, 2 ]\nbandwidth: [ 9, 5.5, 1 ]\nlatency: [ 1, 2, 3 ]\n' >net.yml
+    printf '4 2 1 1 4 A100\n2 3 \n0 2 2400Gbps 0.000025ms 0\n1 2 2400Gbps 25ns 0\n0 3 1Tbps 1us 0\n1 3 1Tbps 1us 0\n' >net.topo
     ramp-alloc graph.rec | graph2et --prefix trace >/dev/null
     cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" "$ROOT/traces/models/lenet-5.onnx" .
     tracegen fit --stats spot.rec >model.rec
@@ -48,6 +50,8 @@ ramp-alloc	parts.rec
 alloc	parts.rec	--cluster=island:8,300GB/s,2us,80GB
 alloc	island.rec
 alloc	parts.rec	--cluster=$PWD/net.rec
+net2rec	net.yml
+net2rec	net.topo	--memory=80GB
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
 learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
@@ -90,7 +94,7 @@ each() {
         $1 || { echo "$program failed"; return 1; }
     done <"${2:-programs}"
 }
-each_filter() { grep -vE '^(pd2graph|pdgen|task2graph|et2graph|onnx2graph)\b' programs >filters; each "$1" filters; }
+each_filter() { grep -vE '^(pd2graph|pdgen|task2graph|et2graph|onnx2graph|net2rec)\b' programs >filters; each "$1" filters; }
 
 status_is() { # expected status, command...
     local want=$1 got=0

@@ -128,11 +128,10 @@ times(const char *text, const char *const *servers, double *seconds,
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
         seconds[d] = 0;
         if (e.of_dep[d] != GRAPH_NONE)
-            assert_true(
-                net_alone(net,
-                          &(struct net_exchange){one->kind, e.member + one->first, one->n,
-                                                 one->bytes, one->flow},
-                          1, &seconds[d], &err));
+            assert_true(net_alone(net,
+                                  &(struct net_exchange){one->kind, e.member + one->first,
+                                                         one->n, one->bytes, one->flow},
+                                  1, &seconds[d], &err));
     }
     graph_exchanges_free(&e);
 }

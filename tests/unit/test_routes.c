@@ -16,6 +16,13 @@ static const char mesh[] = "cluster\tcustom\ta,b,c,d\t8e10\n"
                            "link\td\tup\t1\t0.5\tboth=1\n"
                            "route\ta\td\tb,c\n";
 
+/* Two leaves of two servers, below two spines. */
+static const char leaves[] = "cluster\tcustom\ta,b,c,d\t8e10\tties=source\n"
+                             "link\ta\tx\t8\t0.5\tboth=1\nlink\tb\tx\t8\t0.5\tboth=1\n"
+                             "link\tc\ty\t8\t0.5\tboth=1\nlink\td\ty\t8\t0.5\tboth=1\n"
+                             "link\tx\ts\t8\t0.5\tboth=1\nlink\tx\tt\t8\t0.5\tboth=1\n"
+                             "link\ty\ts\t8\t0.5\tboth=1\nlink\ty\tt\t8\t0.5\tboth=1\n";
+
 static struct net *
 read_text(const char *text)
 {
@@ -79,6 +86,7 @@ static const struct {
     {"dragonfly:3,4,2,8,1,1,links=1", 24, 48 + 12 * 3 + 3 * 4, 36, 5},
     {"dragonfly:1,3,2,8,1,1", 6, 12 + 6, 9, 5},
     {mesh, 4, 10, 5, 3},
+    {leaves, 4, 16, 8, 4},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -172,6 +180,9 @@ all_to_all(const char *text, double want)
  *     4 * 2 * 4 = 32 messages over 2 links, 16 each, more than a host link with 2 * 7.
  *   fat tree of 2 leaves of 2 nodes with 2 servers and one adapter: an adapter carries
  *     2 * 6 messages out.
+ *   two leaves of two servers below two spines, ties=source: each spine carries what one
+ *     server of a leaf sends to the two others, 2 messages; a server's link has 3. With
+ *     ties=first all 4 go over one spine.
  *   dragonfly of 5 groups of 2 routers of 2 hosts, one link to each other group: 4 * 4
  *     messages on a global link (which has half of the bandwidth, or a host link with 19
  *     would count). A link inside a group: 2 * 2 messages to the other
@@ -181,6 +192,7 @@ all_to_all(const char *text, double want)
 static void
 test_all_to_all(void **state)
 {
+    char first[sizeof leaves], *ties;
     (void)state;
     all_to_all("fat-tree:4,8,0,1", 15 * 24 / 8.0);
     all_to_all("fat-tree:8,8,0,1", 127 * 24 / 8.0);
@@ -192,6 +204,11 @@ test_all_to_all(void **state)
     all_to_all("torus:3x5,8,0,1,bandwidth_y=80", 5 * 24 / 8.0);
     all_to_all("rail:2,4,2,8,0,1e9,1,taper=2", 16 * 24 / 8.0);
     all_to_all("fat-tree:2x2,8,0,1,gpus=2,adapters=1,inside=1e9", 12 * 24 / 8.0);
+    all_to_all(leaves, 3 * 0.5 * 4 + 3 * 24 / 8.0);
+    strcpy(first, leaves);
+    ties = strstr(first, "source");
+    memmove(ties, "first\n", 6); /* and an empty line */
+    all_to_all(first, 3 * 0.5 * 4 + 4 * 24 / 8.0);
     all_to_all("dragonfly:5,2,2,8,0,1,local=1e9,global=4", 16 * 24 / 4.0);
     all_to_all("dragonfly:5,2,2,8,0,1,global=1e9", 36 * 24 / 8.0);
 }
@@ -245,8 +262,8 @@ test_algorithms(void **state)
  *   With 1 server in each of 2 nodes there is one ring: 2 S / 2 / A = 8 s.
  *   hierarchical: inside 3 S / 4 / B = 0.75 s, rings of S / 4 among 2 nodes:
  *     2 (S / 4) / 2 / A = 2 s, inside again: 3.5 s.
- *   direct: each server sends S to 4 servers of the other node; 4 of its node send through
- *     its adapter to its own number there: 4 S / A = 32 s.
+ *   direct: each server sends S to 4 servers of the other node; 4 of its node send
+ *     through its adapter to its own number there: 4 S / A = 32 s.
  */
 static void
 test_two_levels(void **state)
@@ -334,12 +351,12 @@ test_geometry(void **state)
     (void)state;
     for (int t = 0; t < part_of(4 * ROWS); t++) {
         char text[300];
-        size_t r = (size_t)t % (ROWS - 1);
+        size_t r = (size_t)t % (ROWS - 2);
         struct net *net;
         uint32_t server[LISTS][N], *numbers[LISTS], n = N;
         size_t size;
         snprintf(text, sizeof text, "%s%s", rows[r].text,
-                 how[(size_t)t / (ROWS - 1) % 4]);
+                 how[(size_t)t / (ROWS - 2) % 4]);
         net = cluster(text);
         size = net_geometry_numbers(net, n) * sizeof(uint32_t);
         for (int i = 0; i < LISTS; i++) {
@@ -394,8 +411,8 @@ test_bounds(void **state)
         struct net *net;
         if (a == 4 && (!nodes || strstr(rows[r].text, "4,1,8")))
             a = 1;
-        if (rows[r].text == mesh)
-            snprintf(text, sizeof text, "%s", mesh);
+        if (strchr(rows[r].text, '\t'))
+            snprintf(text, sizeof text, "%s", rows[r].text);
         else
             snprintf(text, sizeof text, "%s%s", rows[r].text, how[a]);
         net = cluster(text);
