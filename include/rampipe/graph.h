@@ -73,7 +73,7 @@ struct graph_alike {
 struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
     uint32_t parts;
-    uint32_t twin; /* the unit of the other pass, or GRAPH_NONE */
+    uint32_t twin;          /* the unit of the other pass, or GRAPH_NONE */
     struct graph_alike out; /* looked for if it is no backward op */
     struct graph_alike in;  /* looked for if it is a backward op with a twin */
 };

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX /* no server */
 
 struct schedule {
     const struct place_plan *plan;
