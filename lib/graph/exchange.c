@@ -180,11 +180,12 @@ collect_alike(struct pass *p, const struct graph_unit *unit, bool leaving,
 static bool
 is_collective(const struct pass *p, const struct graph_exchange *group)
 {
-    const uint32_t *member = p->made->member + group->first;
-    for (uint32_t i = 0; i < group->n; i++)
-        if (p->balance[member[i]] != 0)
+    if (p->ndeps == 0)
+        return false; /* there may be no members at all */
+    for (uint32_t i = group->first; i < group->first + group->n; i++)
+        if (p->balance[p->made->member[i]] != 0)
             return false;
-    return p->ndeps > 0;
+    return true;
 }
 
 /* Adds the group as one exchange, *number, or if it is none, forgets its members. */

@@ -4,7 +4,7 @@
  * time per event should grow like a logarithm. Peak memory is that of the largest.
  */
 #include "rampipe/alloc.h"
-#include "rampipe/net_ramp.h"
+#include "../unit/published.h"
 #include "rampipe/input.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ make_layered(struct graph *graph, uint32_t nops)
 static double
 rate(const struct graph *graph, double *per_event)
 {
-    const struct net_ramp cluster = {.net = {&net_ramp, 1e18},
+    const struct net_ramp cluster = {.net = RAMP_NET(16, 16, 1, 1e18),
                                      .shape = {16, 16, 1},
                                      .bandwidth = NET_RAMP_BANDWIDTH,
                                      .propagation = NET_RAMP_PROPAGATION,

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"
-#include "rampipe/net_ramp.h"
+#include "../unit/published.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -104,7 +104,7 @@ decide(struct alloc_agent *agent, const struct net_ramp *cluster, int *decided,
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const struct net_ramp cluster = {.net = {&net_ramp, 1e6},
+    static const struct net_ramp cluster = {.net = RAMP_NET(1, 1, 1, 1e6),
                                             .shape = {1, 1, 1},
                                             .bandwidth = 1e9,
                                             .propagation = 1e-9,

@@ -5,11 +5,11 @@
 #include "fuzz.h"
 
 #include "rampipe/alloc.h"
-#include "rampipe/net_ramp.h"
+#include "../unit/published.h"
 
 #include <math.h>
 
-static const struct net_ramp cluster = {.net = {&net_ramp, 1e6},
+static const struct net_ramp cluster = {.net = RAMP_NET(3, 2, 2, 1e6),
                                         .shape = {3, 2, 2},
                                         .bandwidth = 1e9,
                                         .propagation = 1e-9,

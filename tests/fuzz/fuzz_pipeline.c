@@ -3,7 +3,7 @@
 
 #include "rampipe/alloc.h"
 #include "rampipe/event.h"
-#include "rampipe/net_ramp.h"
+#include "../unit/published.h"
 
 #include <math.h>
 
@@ -77,7 +77,7 @@ replay(const char *path)
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct net_ramp cluster = {.net = {&net_ramp, NET_RAMP_MEMORY},
+    struct net_ramp cluster = {.net = RAMP_NET(2, 2, 2, NET_RAMP_MEMORY),
                                .shape = {2, 2, 2},
                                .bandwidth = NET_RAMP_BANDWIDTH,
                                .propagation = NET_RAMP_PROPAGATION,
