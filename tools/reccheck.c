@@ -110,7 +110,7 @@ static const char man_checked[] =
     "done, run, send, train, state, account, trained, planned, reply, drop, visit, "
     "served), part of a trace (trace, and add and preempt without ids), a model, a "
     "profile between others, a price, envelope, edge, config or query, a task or fence, "
-    "or a job in a stream without a cluster;\n"
+    "a job in a stream without a cluster, or a link or route that no other record needs;\n"
     ".IP \\(bu 2\na line that is there twice, if it is a comment, an add or preempt "
     "without ids, a run, send, train, state or model, a result of serving, a config with "
     "time=, or a fence;\n"
