@@ -9,6 +9,7 @@
 
 #include "rampipe/device.h"
 #include "rampipe/metrics.h"
+#include "rampipe/net.h"
 #include "rampipe/serve.h"
 #include "rampipe/spot.h"
 #include "rampipe/task.h"
@@ -58,6 +59,14 @@ static const struct {
                        "block\tb\t130\tno_servers\tarrival=130\n"
                        "done\tc\tg\t120\t130\t140\tmodel=m\tsteps=1\tstep=10\n"
                        "block\td\t150\tunfinished\tarrival=140\tstart=145\n"
+                       "#end\n"},
+    {"network", HEADER "cluster\tcustom\ta,b,c\t100\n"
+                       "link\ta\ts\t4e9\t1\tboth=1\n"
+                       "link\tb\ts\t4e9\t1\tboth=1\n"
+                       "link\tc\ts\t4e9\t1\tboth=1\n"
+                       "link\ta\tb\t9\t2\n"
+                       "route\ta\tb\ts\n"
+                       "route\tb\ta\ts\n"
                        "#end\n"},
     {"trace", HEADER "trace\t0\t100\tinstances=0\n"
                      "add\t0\t3\tids=a,b,c\n"
@@ -148,6 +157,7 @@ check_model(const struct rec_reader *reader, const struct rec *rec, struct rec_e
 /* What a reader of the whole stream keeps. */
 struct checks {
     struct graph_stream stream;
+    struct net_reading cluster;
     struct spot_order order;
     struct spot_names names;
     struct metrics_accounts accounts;
@@ -169,6 +179,7 @@ check_record(struct checks *c, const struct rec_reader *reader, const struct rec
 
     if ((rec->type != REC_MARK && !rec_check(reader, rec, err)) ||
         !graph_stream_take(&c->stream, reader, rec, &said, err) ||
+        !net_reading_take(&c->cluster, reader, rec, NULL, err) ||
         !metrics_accounts_take(&c->accounts, reader, rec, &state, err) ||
         !metrics_bound_read(reader, rec, &jobs, &accepted, err) ||
         !serve_check_take(&c->serving, reader, rec, err) ||
@@ -196,6 +207,7 @@ is_right(const char *text, struct rec_error *err)
          graph_stream_decided(&checks.stream, err) &&
          serve_check_end(&checks.serving, reader, err);
     graph_stream_free(&checks.stream);
+    net_free(checks.cluster.net);
     spot_names_free(&checks.names);
     serve_check_free(&checks.serving);
     task_check_free(&checks.tasks);
@@ -369,20 +381,20 @@ change_all(void **state)
 static const struct {
     const char *name, *passes;
 } silent[] = {
-    {"#@", "rdsf"},      {"# comment", "rdsf"}, {"graph", "f"},       {"op", "sf"},
-    {"dep", "rsf"},      {"job", "rsf"},        {"cluster", "rsf"},   {"layout", ""},
-    {"place", "sf"},     {"alloc", "f"},        {"block", "rsf"},     {"run", "rdsf"},
-    {"send", "rdsf"},    {"done", "rsf"},       {"trace", "rf"},      {"add", "rdsf"},
-    {"preempt", "rdf"},  {"model", "rdf"},      {"state", "rdsf"},    {"train", "rdsf"},
-    {"account", "rsf"},  {"trained", "rf"},     {"profile", "sf"},    {"price", "rsf"},
-    {"envelope", "rsf"}, {"stage", "s"},        {"edge", "rsf"},      {"config", "rdsf"},
-    {"query", "rf"},     {"planned", "rdsf"},   {"visit", "rdsf"},    {"reply", "rdsf"},
-    {"drop", "rdsf"},    {"served", "rdf"},     {"task", "rsf"},      {"fence", "rdsf"},
-    {"attempt", "rdsf"}, {"offer", "rdsf"},     {"ask", "rdsf"},      {"answer", "rdsf"},
-    {"bound", "rdsf"},   {"weight", "rdsf"},    {"expert", "rdsf"},   {"device", "rdsf"},
-    {"reach", "rdsf"},   {"policy", "rdsf"},    {"runner", "rdsf"},   {"process", "rdsf"},
-    {"file", "rdsf"},    {"rung", "rdsf"},      {"arrivals", "rdsf"}, {"client", "rdsf"},
-    {"error", "rdsf"},   {"fit", "rdsf"},
+    {"#@", "rdsf"},       {"# comment", "rdsf"}, {"graph", "f"},     {"op", "sf"},
+    {"dep", "rsf"},       {"job", "rsf"},        {"cluster", "rsf"}, {"layout", ""},
+    {"place", "sf"},      {"alloc", "f"},        {"block", "rsf"},   {"run", "rdsf"},
+    {"send", "rdsf"},     {"done", "rsf"},       {"trace", "rf"},    {"add", "rdsf"},
+    {"preempt", "rdf"},   {"model", "rdf"},      {"state", "rdsf"},  {"train", "rdsf"},
+    {"account", "rsf"},   {"trained", "rf"},     {"profile", "sf"},  {"price", "rsf"},
+    {"envelope", "rsf"},  {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
+    {"query", "rf"},      {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
+    {"drop", "rdsf"},     {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
+    {"attempt", "rdsf"},  {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
+    {"bound", "rdsf"},    {"weight", "rdsf"},    {"expert", "rdsf"}, {"device", "rdsf"},
+    {"link", "rsf"},      {"route", "rsf"},      {"reach", "rdsf"},  {"policy", "rdsf"},
+    {"runner", "rdsf"},   {"process", "rdsf"},   {"file", "rdsf"},   {"rung", "rdsf"},
+    {"arrivals", "rdsf"}, {"client", "rdsf"},    {"error", "rdsf"},  {"fit", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
