@@ -115,8 +115,9 @@ $(BUILD)/proto/%.o: build/proto/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
-# These objects contain files: the table of devices, and the viewer of timelines.
+# These objects contain files: the tables of devices and collectives, and the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
+$(BUILD)/lib/collective/shipped.o: traces/fabrics.rec traces/collectives.rec
 $(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
 $(LIB): $(LIB_OBJ)
