@@ -34,9 +34,16 @@ collective_fabric_find(const struct collective_table *table, const char *name)
     return best;
 }
 
-double
-collective_fabric_reached(const struct collective_fabric *fabric, uint64_t ranks)
+bool
+collective_fabric_slots(const struct collective_fabric *fabric, uint64_t ranks)
 {
-    bool slots = fabric->link == COLLECTIVE_PAIRS && ranks > 2;
-    return (slots ? fabric->pcie : fabric->bandwidth) * fabric->reach;
+    return fabric->link == COLLECTIVE_PCIE ||
+           (fabric->link == COLLECTIVE_PAIRS && ranks > 2);
+}
+
+double
+collective_fabric_bandwidth(const struct collective_fabric *fabric, uint64_t ranks)
+{
+    bool pairs = fabric->link == COLLECTIVE_PAIRS && ranks > 2;
+    return pairs ? fabric->pcie : fabric->bandwidth;
 }

@@ -124,15 +124,16 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
 {
     const struct collective_fabric *to = sheets->to, *from = sheets->from;
     double latency = to->latency / from->latency, slower, floor, transfer;
-    bool steps = ask->nodes == 1 && ask->ranks > 2 && to->link == COLLECTIVE_PCIE &&
-                 from->link == COLLECTIVE_PCIE;
+    bool steps = ask->nodes == 1 && ask->ranks > 2 && from->link == COLLECTIVE_PCIE &&
+                 collective_fabric_slots(to, ask->ranks);
     double n = (double)ask->ranks;
 
     if (ask->nodes > 1 && (to->adapter <= 0 || from->adapter <= 0))
         return false;
-    slower = ask->nodes > 1 ? from->adapter / to->adapter
-                            : collective_fabric_reached(from, ask->ranks) /
-                                  collective_fabric_reached(to, ask->ranks);
+    slower = ask->nodes > 1
+                 ? from->adapter / to->adapter
+                 : collective_fabric_bandwidth(from, ask->ranks) * from->reach /
+                       (collective_fabric_bandwidth(to, ask->ranks) * to->reach);
     if (!on_system(groups, ask->ranks, ask->nodes, 0, answer))
         return false;
     floor = answer->seconds;
@@ -161,15 +162,18 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     return true;
 }
 
-/* How unlike two fabrics are. Times of an unknown version of the library may be of
- * another kind, as kernel times that include waiting. */
+/* How unlike two fabrics are for a group of this size. Times of an unknown version of the
+ * library may be of another kind, as kernel times that include waiting. */
 static double
 distance(const struct collective_fabric *to, const struct collective_fabric *from,
-         const char *system, bool versioned)
+         uint64_t ranks, const struct collective_series *series)
 {
-    return fabs(log(to->bandwidth / from->bandwidth)) +
-           (to->link == from->link ? 0 : 100) + (versioned ? 0 : 1) -
-           (strcmp(to->like, system) == 0 ? 1000 : 0);
+    bool slots = collective_fabric_slots(to, ranks);
+    return fabs(log(collective_fabric_bandwidth(to, ranks) /
+                    collective_fabric_bandwidth(from, ranks))) +
+           (slots == collective_fabric_slots(from, ranks) ? 0 : 100) +
+           (to->link == from->link ? 0 : 1) + (series->version[0] ? 0 : 1) -
+           (strcmp(to->like, series->system) == 0 ? 1000 : 0);
 }
 
 static size_t
@@ -209,7 +213,7 @@ by_sheet(const struct collective_table *table, const struct collective_fabric *f
             if (!is_what(&s->what, &ask->what) ||
                 !(f = collective_fabric_find(table, s->system)))
                 continue;
-            d = distance(fabric, f, s->system, s->version[0] != 0);
+            d = distance(fabric, f, ask->ranks, s);
             if (d < last || (!(d > last) && !comes_first(table, tried, s->system)))
                 continue;
             if (d < least || (!(d > least) && comes_first(table, s->system, system))) {

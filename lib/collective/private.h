@@ -54,7 +54,10 @@ bool collective_law_nodes(const struct collective_groups *groups, uint64_t ranks
 /* The record whose name is the longest beginning of `name`; NULL: there is none. */
 const struct collective_fabric *collective_fabric_find(
     const struct collective_table *table, const char *name);
-/* The bandwidth that a group of this size reaches within a node, bytes/s. */
-double collective_fabric_reached(const struct collective_fabric *fabric, uint64_t ranks);
+/* Does a group of this size exchange over PCI Express? */
+bool collective_fabric_slots(const struct collective_fabric *fabric, uint64_t ranks);
+/* The bandwidth of a GPU to the others of such a group within a node, bytes/s. */
+double collective_fabric_bandwidth(const struct collective_fabric *fabric,
+                                   uint64_t ranks);
 
 #endif
