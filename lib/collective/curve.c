@@ -25,9 +25,9 @@ slope(const struct collective_piece *piece, double chord)
  * The time between two states a and b. Seconds for each byte are those of a up to the
  * switch, and those of b behind it:
  *
- *   - both lines cross in between: the library changes to the faster one there, so the
- *     smaller of both counts if transfer gets cheaper. If it gets dearer, the change is
- *     gradual (a pipe that fills), and the mean of chord and larger line is nearest.
+ *   - both lines cross in between: the library changes to the faster one there, or a pipe
+ *     fills, and the lines make a corner. Measured times round it off: the geometric mean
+ *     of corner and chord is nearest.
  *   - they do not: the time jumps at a size that is not known. The chord is between the
  *     two states, so it is wrong by less than the jump wherever that is.
  */
@@ -38,15 +38,14 @@ between(const struct collective_piece *a, const struct collective_piece *b, doub
     double chord = (to - from) / (b->from - a->to);
     double before = slope(a, chord), after = slope(b, chord);
     double left = from + before * (size - a->to), right = to - after * (b->from - size);
-    double middle = from + chord * (size - a->to);
+    double middle = from + chord * (size - a->to), corner;
 
     if (chord <= 0)
         return sqrt(from * to);
     if (chord > JUMP * fmax(before, after) || chord < fmin(before, after) / JUMP)
         return middle;
-    if (before > after)
-        return fmin(left, right) < to ? fmax(middle, fmin(left, right)) : middle;
-    return sqrt(middle * fmax(middle / 4, fmax(left, right)));
+    corner = before > after ? fmin(left, right) : fmax(left, right);
+    return sqrt(middle * fmin(fmax(corner, from), to));
 }
 
 double

@@ -41,8 +41,9 @@ seconds(const struct collective_table *table, struct collective_ask question,
 }
 
 /* Two states with a switch between 4,000 and 16,000 bytes: 10 us + S / 1e9, and 20 us + S
- * / 4e9. Their lines cross where 10e-6 + S / 1e9 = 20e-6 + S / 4e9, at S = 13,333 bytes.
- * A library that chooses well changes there: 8,000 bytes take 18 us, 15,000 bytes 23.75
+ * / 4e9, whose lines cross at S = 13,333 bytes. At 8,000 bytes the first one has 18 us,
+ * and the chord from 14 to 24 us has 52/3 us, a third of the way; the geometric mean of
+ * both counts. At 15,000 bytes the second one has 23.75 us, the chord 14 + 10 * 11 / 12
  * us. */
 static void
 test_states_cross(void **state)
@@ -57,9 +58,9 @@ test_states_cross(void **state)
     assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 32000), COLLECTIVE_STATE),
                 28e-6, 1e-15);
     assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 8000), COLLECTIVE_STATE),
-                18e-6, 1e-15);
+                sqrt(18e-6 * 52e-6 / 3), 1e-15);
     assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 15000), COLLECTIVE_STATE),
-                23.75e-6, 1e-15);
+                sqrt(23.75e-6 * (14e-6 + 110e-6 / 12)), 1e-15);
     /* Outside of the measured sizes the last state goes on. */
     assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 500), COLLECTIVE_STATE),
                 10.5e-6, 1e-15);
@@ -247,8 +248,8 @@ test_sheet(void **state)
         seconds(&table, ask("fast-slot-x", "all-gather", 4, 1, 1e6), COLLECTIVE_SHEET),
         135e-6, 1e-14);
     /* Of pairs, groups of 2 and 4 say nothing about 8: the slots of others do. 7 steps of
-     * 0.125 MB, each as long as a buffer of 0.25 MB takes, 25 us; the latency of a ring of
-     * 8 by those of 2 and 4, 10 and 30 us, is 70 us. */
+     * 0.125 MB, each as long as a buffer of 0.25 MB takes, 25 us; the latency of a ring
+     * of 8 by those of 2 and 4, 10 and 30 us, is 70 us. */
     assert_near(seconds(&table, ask("pair-8", "all-gather", 8, 1, 1e6), COLLECTIVE_SHEET),
                 70e-6 + 7 * 25e-6, 1e-14);
     /* What is refused: no data sheet; four ranks over NVLink, of which two are known. */
