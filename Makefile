@@ -5,7 +5,7 @@
 ## make install       install below PREFIX (/usr/local), or below DESTDIR/PREFIX; make uninstall removes it
 ## make man           make the manual pages, in build/man
 ## make bench         measure the speed of the tools; bench-scale: how time grows with the input
-## make accuracy      compare times of pdgen with published ones
+## make accuracy      compare times of pdgen and collective with published ones
 ## make traces        make the samples in traces/ again
 ## make lint          run clang and the checkers; make format formats the sources
 ## make check-asan    run the tests with sanitizers; check-faults: with failing calls
@@ -115,8 +115,9 @@ $(BUILD)/proto/%.o: build/proto/%.c
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(call COMPILE,-Ibuild -w $(PIC)) -c $< -o $@
 
-# These objects contain files: the table of devices, and the viewer of timelines.
+# These objects contain files: the tables of devices and collectives, and the viewer of timelines.
 $(BUILD)/lib/device/shipped.o: traces/devices.rec
+$(BUILD)/lib/collective/shipped.o: traces/fabrics.rec traces/collectives.rec
 $(BUILD)/lib/timeline/page.o: $(wildcard lib/timeline/viewer*)
 
 $(LIB): $(LIB_OBJ)
@@ -169,7 +170,7 @@ $(BUILD)/libexec/rampipe/%: $$(call whole,$$(call tool_of,$$*)) $(LIB)
 # pages use these names, so they are made in a folder of the prefix.
 PROGRAM_PREFIX ?=
 # Scripts that are installed like tools.
-PLOTS := plot-training plot-latency report
+PLOTS := plot-training plot-latency report fit-collectives predict-collectives
 PAGES := $(GGO:%=%.1) $(PLOTS:%=%.1) rampipe.5
 PAGE_DIR := $(BUILD)/man$(PROGRAM_PREFIX:%=/%)
 man: $(PAGES:%=$(BUILD)/man/%) $(BUILD)/man/rampipe.1
@@ -251,9 +252,11 @@ coverage: | build/needs/coverage
 
 bench: build/needs/bench all $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run
-# Compares times of pdgen with published ones.
+# Compares times of pdgen with published ones, and of collective with those that fits leave out.
 accuracy: all
 	@BUILD=$(BUILD) tests/bench/accuracy
+	@if [ -d ../shared/golden/measured ]; then BUILD=$(BUILD) tests/bench/collectives; \
+	    else echo 'collective: not compared, ../shared is not here'; fi
 bench-scale: build/needs/bench all
 	@BUILD=$(BUILD) tests/bench/scale
 
@@ -341,8 +344,8 @@ uninstall:
 
 # ---- housekeeping -----------------------------------------------------------------------
 SOURCES := $(wildcard include/rampipe/*.h lib/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.c)
-SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
-    tests/bench/run tests/bench/accuracy $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
+SCRIPTS := .ci/run $(filter-out %.in %.py %/torch2graph %/fit-collectives %/predict-collectives %/__pycache__ %/recipes,$(wildcard scripts/*)) $(wildcard scripts/recipes/*) tests/run tests/case.bash tests/tools/worker.sh \
+    tests/bench/run tests/bench/accuracy tests/bench/collectives $(wildcard tests/bench/more-*) $(wildcard tests/bench/scale*) \
     tests/fuzz/run tests/fault/sweep tests/fresh
 # Tests have files with names such as 1 and cut, and split words on purpose.
 BATS := -s bats -S warning -e SC1090,SC2046,SC2048,SC2210,SC2238 tests/suites/programs.bash $(wildcard tests/suites/*.bats)

@@ -164,6 +164,100 @@ REC_ROW(REACH, ALONE, "reach",
           "half, quarter, ... is rounded up to that")
     REC_KEY("source", TEXT, "where the numbers come from"))
 
+REC_ROW(FABRIC, ALONE, "fabric",
+    "The data sheet of what connects the GPUs of a machine. The name stands for all "
+    "systems, and else for all GPUs, whose name begins with it; of several the longest "
+    "counts, and of equal ones the later.",
+    "fabric\ta100\tnvlink\t3e11\t9.2e-6\tpcie=3.15e10\treach=0.76\tsource=data sheet",
+    REC_FIELD("NAME", ID, "how names of systems or GPUs begin")
+    REC_FIELD("LINK", ID,
+          "nvlink (all GPUs of a node over switches), pairs (NVLink joins two GPUs, PCIe "
+          "the pairs), or pcie")
+    REC_FIELD("BANDWIDTH", AMOUNT,
+          "of one GPU, one way, bytes/s: of its NVLink, or of its slot if it has none")
+    REC_FIELD("LATENCY", AMOUNT,
+          "time that an all-reduce of two GPUs takes with a small buffer, seconds"),
+    REC_KEY("pcie", AMOUNT, "of pairs: bandwidth of a slot, one way, bytes/s")
+    REC_KEY("adapter", AMOUNT, "network bandwidth of one GPU, one way, bytes/s")
+    REC_KEY("reach", FRACTION,
+          "share of BANDWIDTH that collectives reach with large buffers; without it 0.8")
+    REC_KEY("like", ID, "the measured system whose times are scaled to this one")
+    REC_KEY("source", TEXT, "where the numbers come from"))
+
+REC_ROW(SERIES, ALONE, "series",
+    "Opens the measured times of one kind of exchange in groups of one size; its piece "
+    "records follow.",
+    "series\ts7\th100-sxm\tall-reduce\t8\t1\tversion=2.29.2\tsource=nccl.tsv",
+    REC_FIELD("ID", ID, "its name, unique in the table")
+    REC_FIELD("SYSTEM", ID, "the machine")
+    REC_FIELD("KIND", ID,
+          "all-reduce, all-gather, reduce-scatter, all-to-all, send-recv, or the name of "
+          "another exchange, as deepep-ll-dispatch")
+    REC_FIELD("RANKS", COUNT, "GPUs in the group, at least 2")
+    REC_FIELD("NODES", COUNT, "nodes over which they are spread evenly"),
+    REC_KEY("version", TEXT, "of the library that was measured")
+    REC_KEY("hidden", COUNT, "of an exchange of tokens: numbers in a token")
+    REC_KEY("topk", COUNT, "of an exchange of tokens: experts that a token goes to")
+    REC_KEY("experts", COUNT, "of an exchange of tokens: experts in all")
+    REC_KEY("sms", COUNT, "processors of the GPU that communicate, if that is set")
+    REC_KEY("dtype", TEXT, "type of the elements, if times depend on it")
+    REC_KEY("source", TEXT, "where the times were measured"))
+
+REC_ROW(PIECE, SERIES, "piece",
+    "A state of the library, in which time is LATENCY + size / RATE: one algorithm with "
+    "one protocol. Between two pieces the state changes, and the time may jump.",
+    "piece\ts7\t8388608\t134217728\t2.1e-5\t2.1e11",
+    REC_FIELD("SERIES", ID, "its series")
+    REC_FIELD("FROM", AMOUNT,
+          "smallest size of the state: bytes as nccl-tests counts them; of an exchange "
+          "of tokens: tokens of a rank")
+    REC_FIELD("TO", LATER, "largest size")
+    REC_FIELD("LATENCY", AMOUNT, "seconds")
+    REC_FIELD("RATE", LIMIT, "bytes/s, or tokens/s; inf: one size was measured"),
+)
+
+REC_ROW(CHECKED, ALONE, "checked",
+    "How far predictions of one case were from measured times that the table had not "
+    "seen.",
+    "checked\tranks\t104\t0.05\t0.11\t0.3\tabout=4 of 2, 4 and 8 ranks left out",
+    REC_FIELD("CASE", ID,
+          "size, ranks, nodes, sheet-nvlink or sheet-pcie; of an exchange of tokens with "
+          "tokens- before it")
+    REC_FIELD("ROWS", COUNT, "measured times that were compared")
+    REC_FIELD("MEAN", AMOUNT, "mean of |predicted / measured - 1|")
+    REC_FIELD("P90", AMOUNT, "its 0.9 quantile")
+    REC_FIELD("WORST", AMOUNT, "its maximum"),
+    REC_KEY("about", TEXT, "what was left out"))
+
+REC_ROW(COLLECTIVE, ALONE, "collective",
+    "A question how long an exchange takes alone; collective(1) adds the answer.",
+    "collective\tc1\th100-sxm\tall-reduce\t8\t1\t1073741824\tseconds=0.0047\t"
+    "busbw=4e11\thow=state\tlaw=h100-sxm, 8 ranks, one state\terror=0.03",
+    REC_FIELD("ID", ID, "its name")
+    REC_FIELD("SYSTEM", ID, "the machine, as in series, or as in fabric")
+    REC_FIELD("KIND", ID, "as in series")
+    REC_FIELD("RANKS", COUNT, "GPUs in the group, at least 2")
+    REC_FIELD("NODES", COUNT, "nodes over which they are spread evenly")
+    REC_FIELD("SIZE", AMOUNT, "as FROM of piece"),
+    REC_KEY("gpu", TEXT, "the GPU, if SYSTEM does not begin with its name")
+    REC_KEY("version", TEXT, "of the library; without it the newest")
+    REC_KEY("hidden", COUNT, "as in series")
+    REC_KEY("topk", COUNT, "as in series")
+    REC_KEY("experts", COUNT, "as in series")
+    REC_KEY("sms", COUNT, "as in series")
+    REC_KEY("dtype", TEXT, "as in series")
+    REC_KEY("seconds", AMOUNT, "the answer")
+    REC_KEY("busbw", AMOUNT,
+          "bus bandwidth in the terms of nccl-tests, bytes/s; not of exchanges of tokens")
+    REC_KEY("how", TEXT,
+          "how it was predicted: state (measured), ranks or nodes (a law from other "
+          "groups), sheet (a data sheet); none: no law covers it, and there is no "
+          "seconds=")
+    REC_KEY("law", TEXT, "the same in more words, or why there is no answer")
+    REC_KEY("error", AMOUNT,
+          "mean error of such predictions where they were checked; without it they "
+          "never were"))
+
 REC_ROW(FIT, ALONE, "fit",
     "The largest batch with which training a graph fits into the memory of a server, "
     "footprint(1).",

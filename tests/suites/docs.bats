@@ -12,6 +12,7 @@ examples() { python3 "$ROOT/tests/tools/docs.py" "$@"; }
 }
 
 @test "docs: jobs, models" { examples docs/jobs.md docs/models.md; }
+@test "docs: collectives" { examples docs/collectives.md; }
 @test "docs: spot, serving" { examples docs/spot.md docs/serving.md; }
 @test "docs: tasks, agents" { examples docs/tasks.md docs/agents.md; }
 @test "docs: records, stages" { examples docs/records.md docs/stages.md; }

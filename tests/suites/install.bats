@@ -28,7 +28,7 @@ flags() {
         grep -qF "$(sed 's/-/\\-/g' <<<"rp-$tool(1)")" "$root/usr/share/man/man5/rampipe.5"
     done
     [ "$(rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ] # a program of its own
-    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report; do
+    for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report "$ROOT"/scripts/*-collectives; do
         name=$(basename "$ggo" .ggo)
         [[ $name == common || $name == *_* ]] ||
             grep -q "^rp-$name " "$root/usr/share/man/man1/rp-$name.1"
@@ -48,6 +48,8 @@ flags() {
     bash -c "$(rp-plot-training --help | sed -n 's/^  \(.*\) >run.svg/\1/p')" | grep -q '</svg>'
     bash -c "$(rp-plot-latency --help | sed -n 's/^  \(.*\) >latency.svg/\1/p')" | grep -q '</svg>'
     bash -c "$(rp-report --help | sed -n 's/^  \(rp-sim.*\) >build.*/\1/p')" | grep -q '^</html>'
+    (cd "$BATS_TEST_TMPDIR" && mkdir -p build &&
+        bash -c "$(rp-predict-collectives --help | sed -n 's/^  \(printf.*\)/\1/p')" | grep -q '^a.*state')
     export PYTHONDONTWRITEBYTECODE=1
     python3 traces/agents/train.py --generations 0 --jobs 3 | grep '^trained	'
     PATH=/usr/bin:/bin python3 traces/tasks/matrix_powers/arguments.py 3 3 | grep '^trace of power 3: '
@@ -148,7 +150,7 @@ complete_line() {
 @test "install: bash completes options, modes, values and files of each tool" {
     for bin in "$root"/usr/bin/*; do
         tool=$(basename "$bin")
-        [[ $tool == rp-plot-* || $tool == rp-report ]] || # the name by which bash looks for it
+        [[ $tool == rp-plot-* || $tool == rp-report || $tool == rp-*-collectives ]] || # the name by which bash looks for it
             source "$root/usr/share/bash-completion/completions/$tool"
     done
     is() { [ "$output" = "$1" ] || { echo "'$output' instead of '$1'"; return 1; }; }

@@ -38,6 +38,7 @@ setup_file() {
     sim --timeline alloc.rec | grep -E '^(#|run|send|dep|block)' | head -n 60 | sed 's/^#@.*/# &/' >moves.rec
     echo '#end' >>moves.rec
     pdgen --graph --batch 3 alexnet >work.rec
+    printf 'collective\tc%s\th100-sxm\tall-reduce\t%s\t1\t1048576\n' 1 8 2 4 >collective.rec
     printf '0,add,n1\n0,add,n2\n1500.5,remove,n2\n1500.5,add,"n3"\n90000,remove,n1\n' >events.csv
 }
 

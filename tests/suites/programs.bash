@@ -43,6 +43,8 @@ A
     chmod +x agent.sh
     { printf '#rampipe\t1\n' && printf 'graph\tg\tm\tbatch=4\n' &&
         printf 'op\tg\t%s\tforward\t0\t8\tflops=9\tmoved=8\n' 1 2 3 && echo '#end'; } >work.rec
+    printf 'collective\tc%s\th100-sxm\tall-reduce\t%s\t1\t1048576\n' 1 8 2 4 | cat <(printf '#rampipe\t1\n') - \
+        <(echo '#end') >collective.rec
     cat >programs <<T
 pd2graph	profile.txt
 partition	graph.rec
@@ -78,6 +80,7 @@ timeline	ran.rec	--html
 runtasks	tasks.rec	--brief -j1
 pdgen	vgg16
 roofline	work.rec	--batch=8
+collective	collective.rec
 footprint	nojob.rec	--precision=fp16
 footprint	nojob.rec	--precision=fp16 --largest-batch --memory=80GB
 tracegen jobs	nojob.rec

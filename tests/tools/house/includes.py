@@ -10,7 +10,7 @@ import sys
 FLOORS = [
     ["record"],
     ["csv", "json", "yaml", "linear", "random"],
-    ["cli", "event", "graph", "device", "flow"],
+    ["cli", "event", "graph", "device", "flow", "collective"],
     ["input", "net", "chakra", "spot", "database", "serve", "task", "timeline"],
     ["sim", "place", "metrics", "onnx", "run"],
     ["alloc", "train"],

@@ -68,6 +68,7 @@ reccheck --pass                                         done.rec
 reccheck --pass                                         redundant.rec
 reccheck --pass                                         elastic.rec
 roofline --batch 9                                      work.rec
+collective                                              collective.rec
 footprint -p fp16                                       graphs.rec
 footprint -p fp16 --largest-batch --memory 80GB        graphs.rec
 tracegen jobs --jobs 9 --interarrival exponential:2     graphs.rec
@@ -109,7 +110,8 @@ TABLE = read_table(os.path.join(os.environ["ROOT"], "include/rampipe/record_tabl
 NUMBERS = {"NUMBER", "AMOUNT", "LIMIT", "FRACTION"}
 # (type, field) that hold words or names of servers, not names that a user gives
 FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("send", 5),
-         ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1)}
+         ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
+         ("collective", 2), ("collective", 3)}
 
 
 def rewrite(line, change):

@@ -1,0 +1,124 @@
+/* Groups of one node with other numbers of ranks than were measured. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double
+collective_bus_factor(const char *kind, uint64_t ranks)
+{
+    static const struct {
+        const char *kind;
+        double factor;
+    } rows[] = {
+        {"all-reduce", 2}, {"all-gather", 1}, {"reduce-scatter", 1}, {"all-to-all", 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(kind, rows[i].kind) == 0)
+            return rows[i].factor * (double)(ranks - 1) / (double)ranks;
+    return strcmp(kind, "send-recv") == 0 ? 1 : 0;
+}
+
+static struct collective_near
+near_ranks(const struct collective_groups *groups, uint64_t ranks)
+{
+    struct collective_near near = {NULL, NULL, NULL};
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct collective_series *s = groups->series[i];
+        if (s->nodes != 1)
+            continue;
+        if (s->ranks > ranks) {
+            if (!near.above || s->ranks < near.above->ranks)
+                near.above = s;
+        } else if (!near.below || s->ranks > near.below->ranks) {
+            near.second = near.below;
+            near.below = s;
+        } else if (!near.second || s->ranks > near.second->ranks)
+            near.second = s;
+    }
+    return near;
+}
+
+static double
+ring_share(uint64_t ranks)
+{
+    return (double)(ranks - 1) / (double)ranks;
+}
+
+/*
+ * A ring of n ranks takes n - 1 steps (twice in an all-reduce), each of a latency and a
+ * transfer of S / n:
+ *
+ *     t(n) = c + (n - 1) l + S (n - 1) / n / B
+ *
+ * So of the difference between two groups, what comes from latency grows by n, and the
+ * rest by (n - 1) / n. Latency is what a buffer of no bytes takes.
+ */
+static double
+ring(const struct collective_groups *groups, const struct collective_series *a,
+     const struct collective_series *b, uint64_t ranks, double size)
+{
+    double steps = (double)(ranks - a->ranks) / (double)(b->ranks - a->ranks);
+    double share = (ring_share(ranks) - ring_share(a->ranks)) /
+                   (ring_share(b->ranks) - ring_share(a->ranks));
+    double from = collective_curve(groups->table, a, size);
+    double all = collective_curve(groups->table, b, size) - from;
+    double latency =
+        collective_floor(groups->table, b) - collective_floor(groups->table, a);
+
+    if (all * latency <= 0)
+        latency = all; /* transfer and latency disagree: the steps alone */
+    else if (fabs(latency) > fabs(all))
+        latency = all;
+    return from + latency * steps + (all - latency) * share;
+}
+
+/* The logarithm of the factor from series a to b around a size. The mean over nearby
+ * sizes has less of the jitter of single measurements. */
+static double
+growth(const struct collective_groups *groups, const struct collective_series *a,
+       const struct collective_series *b, double size)
+{
+    double from, to, sum = 0;
+    enum { HALF = 3 };
+    collective_range(groups->table, b, &from, &to);
+    for (int j = -HALF; j <= HALF; j++) {
+        double probe = fmin(fmax(ldexp(size, j), from), to);
+        sum += log(collective_curve(groups->table, b, probe) /
+                   collective_curve(groups->table, a, probe));
+    }
+    return sum / (2 * HALF + 1);
+}
+
+bool
+collective_law_ranks(const struct collective_groups *groups, uint64_t ranks, double size,
+                     struct collective_answer *answer)
+{
+    struct collective_near near = near_ranks(groups, ranks);
+    const struct collective_series *a = near.above ? near.below : near.second;
+    const struct collective_series *b = near.above ? near.above : near.below;
+    bool is_ring;
+
+    if (!a || !b)
+        return false;
+    is_ring = collective_bus_factor(b->what.kind, 2) > 0;
+    if (is_ring)
+        answer->seconds = ring(groups, a, b, ranks, size);
+    else if (near.above) {
+        double share = log((double)ranks / (double)a->ranks) /
+                       log((double)b->ranks / (double)a->ranks);
+        answer->seconds = pow(collective_curve(groups->table, a, size), 1 - share) *
+                          pow(collective_curve(groups->table, b, size), share);
+    } else {
+        /* Each further doubling of the ranks costs the factor of the last one. */
+        double doublings = log2((double)ranks / (double)b->ranks) /
+                           log2((double)b->ranks / (double)a->ranks);
+        answer->seconds = collective_curve(groups->table, b, size) *
+                          exp(growth(groups, a, b, size) * doublings);
+    }
+    answer->how = COLLECTIVE_RANKS;
+    snprintf(answer->law, sizeof answer->law, "%s: %s of %llu and %llu ranks", b->system,
+             is_ring ? "a ring, from those" : "growth by doublings, from those",
+             (unsigned long long)a->ranks, (unsigned long long)b->ranks);
+    return answer->seconds > 0;
+}

@@ -1,0 +1,188 @@
+/* Groups over several nodes, of other shapes than were measured. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Twice the ranks on the same adapters of a node: the share of the bus bandwidth that is
+ * left. Two nodes of 8 A100 with 4 adapters each: 17.5 GB/s at 64 MiB, where 4 ranks in
+ * each reach 22.4 GB/s. */
+#define CROWD 0.78
+/* Processors that forward tokens do more for each further node: combine of 8 nodes of
+ * H100 takes 1.3 times that of 2 with 4 processors, which then are the limit. */
+#define FORWARD 1.15
+/* Share of an adapter's bandwidth that tokens reach, measured with 2 to 8 nodes. */
+#define ADAPTER_REACH 0.96
+/* Below this share the adapters of a measured group were congested. */
+#define CONGESTED 0.5
+/* Fewer tokens than this do not fill the pipes, so that bandwidth says little. */
+#define FEW_TOKENS 128
+
+static uint64_t
+per_node(const struct collective_series *series)
+{
+    return series->ranks / series->nodes;
+}
+
+/* By ranks in a node, with equal nodes; or by nodes, with equal ranks in each. */
+static struct collective_near
+near_shapes(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes,
+            bool by_nodes)
+{
+    struct collective_near near = {NULL, NULL, NULL};
+    uint64_t value = by_nodes ? nodes : ranks / nodes, second = 0, below = 0;
+    uint64_t above = UINT64_MAX;
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct collective_series *s = groups->series[i];
+        uint64_t at = by_nodes ? s->nodes : per_node(s);
+        if ((s->nodes < 2 && !by_nodes) ||
+            (by_nodes ? per_node(s) != ranks / nodes : s->nodes != nodes))
+            continue;
+        if (at > value && at < above) {
+            near.above = s;
+            above = at;
+        } else if (at <= value && at > below) {
+            near.second = near.below;
+            second = below;
+            near.below = s;
+            below = at;
+        } else if (at < below && at > second) {
+            near.second = s;
+            second = at;
+        }
+    }
+    return near;
+}
+
+/* Other numbers of ranks in each node. Between two of them by powers; above all of them
+ * the ranks share the adapters that are there. */
+static bool
+other_ranks(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes,
+            double size, struct collective_answer *answer)
+{
+    struct collective_near near = near_shapes(groups, ranks, nodes, false);
+    const struct collective_series *a = near.below, *b = near.above;
+    double doublings;
+
+    if (!a)
+        return false;
+    doublings = log2((double)(ranks / nodes) / (double)per_node(a));
+    answer->seconds = collective_curve(groups->table, a, size);
+    if (b) {
+        double share = doublings / log2((double)per_node(b) / (double)per_node(a));
+        answer->seconds = pow(answer->seconds, 1 - share) *
+                          pow(collective_curve(groups->table, b, size), share);
+        snprintf(answer->law, sizeof answer->law,
+                 "%s: between %llu and %llu ranks in each of %llu nodes", a->system,
+                 (unsigned long long)per_node(a), (unsigned long long)per_node(b),
+                 (unsigned long long)nodes);
+    } else {
+        answer->seconds *= collective_bus_factor(a->what.kind, ranks) /
+                           collective_bus_factor(a->what.kind, a->ranks) *
+                           pow(1 / CROWD, doublings);
+        snprintf(answer->law, sizeof answer->law,
+                 "%s: adapters shared, from %llu ranks in each of %llu nodes", a->system,
+                 (unsigned long long)per_node(a), (unsigned long long)nodes);
+    }
+    return true;
+}
+
+/* The share of a rank's messages that leaves its node. */
+static double
+leaving(double nodes)
+{
+    return 1 - 1 / nodes;
+}
+
+/* How many other nodes a token goes to: experts are drawn from at most 4 nodes. */
+static double
+remote(double nodes)
+{
+    return fmin(nodes, 4) * leaving(nodes);
+}
+
+/* Bytes of a token: a state in fp8 with a scale for each 128, or in bf16. */
+static double
+token_bytes(const struct collective_what *what)
+{
+    bool fp8 = strstr(what->kind, "dispatch") != NULL;
+    return (double)what->hidden * (fp8 ? 1 + 4.0 / 128 : 2);
+}
+
+/*
+ * Tokens over a number of nodes between two that were measured: the longer of forwarding
+ * inside nodes, which the smaller group shows, and of the adapters, which the larger one
+ * shows unless it was congested. With few tokens latency rules, which grows by doublings
+ * of the nodes: there the mean of both logarithms is taken.
+ */
+static double
+tokens_between(const struct collective_groups *groups, const struct collective_series *a,
+               const struct collective_series *b, double nodes, double size,
+               double adapter)
+{
+    double share =
+        log2(nodes / (double)a->nodes) / log2((double)b->nodes / (double)a->nodes);
+    double small = collective_curve(groups->table, a, size);
+    double large = collective_curve(groups->table, b, size);
+    double floor_small = collective_floor(groups->table, a);
+    double floor_large = collective_floor(groups->table, b);
+    double latency = pow(floor_small, 1 - share) * pow(floor_large, share);
+    double bytes = size * token_bytes(&a->what);
+    double forward =
+        fmax(0, small - floor_small) * pow(FORWARD, log2(nodes / (double)a->nodes));
+    double wire = fmax(0, large - floor_large) * remote(nodes) / remote((double)b->nodes);
+    double by_pipes, by_powers = pow(small, 1 - share) * pow(large, share);
+
+    if (large > floor_large &&
+        remote((double)b->nodes) * bytes / (large - floor_large) < CONGESTED * adapter)
+        wire = remote(nodes) * bytes / (ADAPTER_REACH * adapter);
+    by_pipes = latency + fmax(forward, wire);
+    return size < FEW_TOKENS ? sqrt(by_pipes * by_powers) : by_pipes;
+}
+
+/* Tokens over more nodes than were measured: the mean of two laws, transfer in proportion
+ * to the share that leaves the node, and the same with a latency that stays. */
+static double
+tokens_beyond(const struct collective_groups *groups, const struct collective_series *a,
+              const struct collective_series *b, double nodes, double size)
+{
+    double small = collective_curve(groups->table, a, size);
+    double large = collective_curve(groups->table, b, size);
+    double x = leaving((double)a->nodes), y = leaving((double)b->nodes);
+    double z = leaving(nodes);
+    return (large * z / y + large + (large - small) * (z - y) / (y - x)) / 2;
+}
+
+static bool
+other_nodes(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes,
+            double size, double adapter, struct collective_answer *answer)
+{
+    struct collective_near near = near_shapes(groups, ranks, nodes, true);
+    const struct collective_series *a = near.above ? near.below : near.second;
+    const struct collective_series *b = near.above ? near.above : near.below;
+
+    if (!a || !b || (near.above && (adapter <= 0 || b->what.hidden == 0)))
+        return false;
+    answer->seconds = near.above
+                          ? tokens_between(groups, a, b, (double)nodes, size, adapter)
+                          : tokens_beyond(groups, a, b, (double)nodes, size);
+    snprintf(answer->law, sizeof answer->law, "%s: %s %llu and %llu nodes", b->system,
+             near.above ? "adapters and forwarding, between"
+                        : "messages that leave the node, from",
+             (unsigned long long)a->nodes, (unsigned long long)b->nodes);
+    return true;
+}
+
+bool
+collective_law_nodes(const struct collective_groups *groups, uint64_t ranks,
+                     uint64_t nodes, double size, double adapter,
+                     struct collective_answer *answer)
+{
+    if (groups->n == 0 || nodes < 2)
+        return false;
+    answer->how = COLLECTIVE_NODES;
+    return collective_bus_factor(groups->series[0]->what.kind, 2) > 0
+               ? other_ranks(groups, ranks, nodes, size, answer)
+               : other_nodes(groups, ranks, nodes, size, adapter, answer);
+}

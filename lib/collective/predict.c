@@ -1,0 +1,323 @@
+/* Answers a question from what was measured, by laws, or by data sheets. */
+#include "private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Compares versions by their numbers: 2.29.2 is newer than 2.3. */
+static int
+compare_versions(const char *a, const char *b)
+{
+    while (*a || *b) {
+        char *enda, *endb;
+        unsigned long x = strtoul(a, &enda, 10), y = strtoul(b, &endb, 10);
+        if (x != y)
+            return x < y ? -1 : 1;
+        if (enda == a && endb == b)
+            return strcmp(a, b);
+        a = *enda == '.' ? enda + 1 : enda;
+        b = *endb == '.' ? endb + 1 : endb;
+    }
+    return 0;
+}
+
+/* A series without a type holds for all types. */
+static bool
+is_what(const struct collective_what *series, const struct collective_what *ask)
+{
+    return strcmp(series->kind, ask->kind) == 0 && series->hidden == ask->hidden &&
+           series->topk == ask->topk && series->experts == ask->experts &&
+           series->sms == ask->sms &&
+           (!series->dtype[0] || strcmp(series->dtype, ask->dtype) == 0);
+}
+
+/* Does the series replace `other`, which answers the same? Then it is of the version that
+ * was asked for, of a newer one, or of the same but later in the table. */
+static bool
+is_better(const struct collective_series *series, const struct collective_series *other,
+          const char *version)
+{
+    bool is = strcmp(series->version, version) == 0;
+    bool other_is = strcmp(other->version, version) == 0;
+    return is != other_is ? is : compare_versions(series->version, other->version) >= 0;
+}
+
+/* Gathers the series of a system that answer a question but for ranks and nodes, of the
+ * version that was asked for, or else of the newest. */
+static void
+gather(struct collective_groups *groups, const struct collective_table *table,
+       const struct collective_what *what, const char *system, const char *version)
+{
+    const struct collective_series *best = NULL;
+    groups->table = table;
+    groups->n = 0;
+    for (size_t i = 0; i < table->nseries; i++) {
+        const struct collective_series *s = &table->series[i];
+        if (strcmp(s->system, system) == 0 && is_what(&s->what, what) &&
+            (!best || is_better(s, best, version)))
+            best = s;
+    }
+    for (size_t i = table->nseries; best && i-- > 0;) {
+        const struct collective_series *s = &table->series[i];
+        size_t same = 0;
+        if (strcmp(s->system, system) != 0 || !is_what(&s->what, what) ||
+            strcmp(s->version, best->version) != 0)
+            continue;
+        while (same < groups->n && (groups->series[same]->ranks != s->ranks ||
+                                    groups->series[same]->nodes != s->nodes))
+            same++;
+        if (same == groups->n && groups->n < COLLECTIVE_GROUPS_MAX)
+            groups->series[groups->n++] = s;
+    }
+}
+
+/* The time on a system that was measured. False: no law covers it. */
+static bool
+on_system(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes,
+          double size, struct collective_answer *answer)
+{
+    const struct collective_fabric *fabric;
+    double from, to;
+
+    if (groups->n == 0)
+        return false;
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct collective_series *s = groups->series[i];
+        if (s->ranks != ranks || s->nodes != nodes)
+            continue;
+        answer->seconds = collective_curve(groups->table, s, size);
+        answer->how = COLLECTIVE_STATE;
+        collective_range(groups->table, s, &from, &to);
+        snprintf(answer->law, sizeof answer->law, "%s%s%s: %s", s->system,
+                 s->version[0] ? ", library " : "", s->version,
+                 size < from || size > to ? "the last state, beyond the measured sizes"
+                                          : "its states");
+        return true;
+    }
+    fabric = collective_fabric_find(groups->table, groups->series[0]->system);
+    if (nodes > 1)
+        return collective_law_nodes(groups, ranks, nodes, size,
+                                    fabric ? fabric->adapter : 0, answer);
+    /* Two GPUs over NVLink say nothing about four over PCIe. */
+    return (!fabric || fabric->link != COLLECTIVE_PAIRS) &&
+           collective_law_ranks(groups, ranks, size, answer);
+}
+
+/* The data sheets of both systems. */
+struct sheets {
+    const struct collective_fabric *to, *from;
+};
+
+/*
+ * Scales the time of a measured system: the part that does not depend on the size by the
+ * latencies of both, the rest by the bandwidths that both reach.
+ *
+ * Whether more than two GPUs reach each other over PCIe depends on the machine and is not
+ * on a data sheet. For them a ring of steps is taken, each of which is as fast as between
+ * two, so that a machine whose GPUs must go through host memory is slower than this.
+ */
+static bool
+scale(const struct collective_groups *groups, const struct sheets *sheets,
+      const struct collective_ask *ask, struct collective_answer *answer)
+{
+    const struct collective_fabric *to = sheets->to, *from = sheets->from;
+    double latency = to->latency / from->latency, slower, floor, transfer;
+    bool steps = ask->nodes == 1 && ask->ranks > 2 && from->link == COLLECTIVE_PCIE &&
+                 collective_fabric_slots(to, ask->ranks);
+    double n = (double)ask->ranks;
+
+    if (ask->nodes > 1 && (to->adapter <= 0 || from->adapter <= 0))
+        return false;
+    slower = ask->nodes > 1
+                 ? from->adapter / to->adapter
+                 : collective_fabric_bandwidth(from, ask->ranks) * from->reach /
+                       (collective_fabric_bandwidth(to, ask->ranks) * to->reach);
+    if (!on_system(groups, ask->ranks, ask->nodes, 0, answer))
+        return false;
+    floor = answer->seconds;
+    if (steps) {
+        double two;
+        if (!on_system(groups, 2, 1, 0, answer))
+            return false;
+        two = answer->seconds;
+        if (!on_system(groups, 2, 1, 2 * ask->size / n, answer))
+            return false;
+        transfer = (n - 1) * (answer->seconds - two);
+    } else {
+        if (!on_system(groups, ask->ranks, ask->nodes, ask->size, answer))
+            return false;
+        transfer = answer->seconds - floor;
+    }
+    if (transfer < 0) {
+        floor += transfer;
+        transfer = 0;
+    }
+    answer->seconds = floor * latency + transfer * slower;
+    answer->how = COLLECTIVE_SHEET;
+    snprintf(answer->law, sizeof answer->law,
+             "data sheet %s: %s times %.3g in latency, %.3g in transfer", to->name,
+             groups->series[0]->system, latency, slower);
+    return true;
+}
+
+/* How unlike two fabrics are for a group of this size. Times of an unknown version of the
+ * library may be of another kind, as kernel times that include waiting. */
+static double
+distance(const struct collective_fabric *to, const struct collective_fabric *from,
+         uint64_t ranks, const struct collective_series *series)
+{
+    bool slots = collective_fabric_slots(to, ranks);
+    return fabs(log(collective_fabric_bandwidth(to, ranks) /
+                    collective_fabric_bandwidth(from, ranks))) +
+           (slots == collective_fabric_slots(from, ranks) ? 0 : 100) +
+           (to->link == from->link ? 0 : 1) + (series->version[0] ? 0 : 1) -
+           (strcmp(to->like, series->system) == 0 ? 1000 : 0);
+}
+
+static size_t
+count_series(const struct collective_table *table, const char *system)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < table->nseries; i++)
+        n += strcmp(table->series[i].system, system) == 0;
+    return n;
+}
+
+/* Orders systems that are equally alike: the one that was measured more thoroughly, then
+ * by name. */
+static bool
+comes_first(const struct collective_table *table, const char *a, const char *b)
+{
+    size_t na = count_series(table, a), nb = count_series(table, b);
+    return na != nb ? na > nb : strcmp(a, b) < 0;
+}
+
+/* Tries the measured systems one after the other, the most alike first. */
+static bool
+by_sheet(const struct collective_table *table, const struct collective_fabric *fabric,
+         const struct collective_ask *ask, struct collective_answer *answer)
+{
+    double last = -INFINITY;
+    const char *tried = NULL; /* the last one */
+    for (;;) {
+        const char *system = NULL;
+        const struct collective_fabric *from = NULL;
+        double least = INFINITY;
+        struct collective_groups groups;
+        for (size_t i = 0; i < table->nseries; i++) {
+            const struct collective_series *s = &table->series[i];
+            const struct collective_fabric *f;
+            double d;
+            if (!is_what(&s->what, &ask->what) ||
+                !(f = collective_fabric_find(table, s->system)))
+                continue;
+            d = distance(fabric, f, ask->ranks, s);
+            if (d < last || (!(d > last) && !comes_first(table, tried, s->system)))
+                continue;
+            if (d < least || (!(d > least) && comes_first(table, s->system, system))) {
+                least = d;
+                system = s->system;
+                from = f;
+            }
+        }
+        if (!system || least > 50) /* another kind of link says nothing */
+            return false;
+        gather(&groups, table, &ask->what, system, ask->version);
+        if (scale(&groups, &(struct sheets){fabric, from}, ask, answer))
+            return true;
+        last = least;
+        tried = system;
+    }
+}
+
+/* The case under which predictions of this kind were checked. Data sheets were not
+ * checked over several nodes. */
+static const struct collective_check *
+find_check(const struct collective_table *table, const struct collective_ask *ask,
+           enum collective_how how, const struct collective_fabric *fabric)
+{
+    static const char *const names[] = {"size", "ranks", "nodes", "sheet"};
+    bool tokens = !(collective_bus_factor(ask->what.kind, 2) > 0);
+    char name[40];
+    if (how == COLLECTIVE_SHEET && ask->nodes > 1)
+        return NULL;
+    snprintf(name, sizeof name, "%s%s%s", tokens ? "tokens-" : "", names[how],
+             how != COLLECTIVE_SHEET || tokens              ? ""
+             : !fabric || fabric->link == COLLECTIVE_NVLINK ? "-nvlink"
+                                                            : "-pcie");
+    for (size_t i = table->nchecks; i-- > 0;)
+        if (strcmp(table->check[i].name, name) == 0)
+            return &table->check[i];
+    return NULL;
+}
+
+/* No series has the kind: lists those that some have. */
+static bool
+refuse_kind(const struct collective_table *table, const char *kind, struct rec_error *err)
+{
+    char list[700] = "";
+    for (size_t i = 0; i < table->nseries; i++) {
+        size_t j = 0;
+        while (strcmp(table->series[j].what.kind, table->series[i].what.kind) != 0)
+            j++;
+        if (j == i)
+            rec_list_name(list, sizeof list, table->series[i].what.kind);
+    }
+    return rec_fail(err, REC_DATA, "KIND must be one of %s, got '%.60s'", list, kind);
+}
+
+/* Why there is no answer. */
+static bool
+refuse(const struct collective_table *table, const struct collective_ask *ask,
+       const struct collective_fabric *fabric, struct rec_error *err)
+{
+    bool kind = false, what = false;
+    for (size_t i = 0; i < table->nseries; i++) {
+        kind = kind || strcmp(table->series[i].what.kind, ask->what.kind) == 0;
+        what = what || is_what(&table->series[i].what, &ask->what);
+    }
+    if (!kind)
+        return refuse_kind(table, ask->what.kind, err);
+    if (!what)
+        return rec_fail(err, REC_NO,
+                        "%s was not measured with hidden=%llu topk=%llu experts=%llu "
+                        "sms=%llu dtype=%.20s, and there is no law for these",
+                        ask->what.kind, (unsigned long long)ask->what.hidden,
+                        (unsigned long long)ask->what.topk,
+                        (unsigned long long)ask->what.experts,
+                        (unsigned long long)ask->what.sms, ask->what.dtype);
+    if (!fabric)
+        return rec_fail(err, REC_NO,
+                        "system '%.60s' was not measured, and no fabric record has the "
+                        "beginning of its name, so there is no data sheet",
+                        ask->system);
+    return rec_fail(err, REC_NO,
+                    "no law covers %s of %llu ranks over %llu nodes on %.60s: too few "
+                    "other groups were measured",
+                    ask->what.kind, (unsigned long long)ask->ranks,
+                    (unsigned long long)ask->nodes, ask->system);
+}
+
+bool
+collective_seconds(const struct collective_table *table, const struct collective_ask *ask,
+                   struct collective_answer *answer, struct rec_error *err)
+{
+    const struct collective_fabric *fabric = collective_fabric_find(table, ask->system);
+    struct collective_groups groups;
+
+    if (!fabric)
+        fabric = collective_fabric_find(table, ask->gpu);
+    *answer = (struct collective_answer){.seconds = 0};
+    if (ask->ranks < 2)
+        return rec_fail(err, REC_DATA, "a group needs at least 2 ranks");
+    gather(&groups, table, &ask->what, ask->system, ask->version);
+    if (!on_system(&groups, ask->ranks, ask->nodes, ask->size, answer) &&
+        !(fabric && by_sheet(table, fabric, ask, answer)))
+        return refuse(table, ask, fabric, err);
+    answer->busbw =
+        ask->size / answer->seconds * collective_bus_factor(ask->what.kind, ask->ranks);
+    answer->check = find_check(table, ask, answer->how, fabric);
+    return true;
+}

@@ -1,0 +1,333 @@
+/* Collectives: states, and laws, on tables whose times are known in closed form. */
+#include "unit.h"
+
+#include "rampipe/collective.h"
+
+static void
+read_table(struct collective_table *table, const char *text)
+{
+    struct rec_error err = {.text = ""};
+    struct rec_reader *reader = rec_reader_open_text("table", rec_str(text), &err);
+    *table = (struct collective_table){.nseries = 0};
+    assert_non_null(reader);
+    if (!collective_table_read(table, reader, &err))
+        fail_msg("%s", err.text);
+    rec_reader_close(reader);
+}
+
+static struct collective_ask
+ask(const char *system, const char *kind, uint64_t ranks, uint64_t nodes, double size)
+{
+    return (struct collective_ask){.what = {.kind = kind, .dtype = ""},
+                                   .system = system,
+                                   .gpu = "",
+                                   .version = "",
+                                   .ranks = ranks,
+                                   .nodes = nodes,
+                                   .size = size};
+}
+
+/* The time, which must be predicted in this way. */
+static double
+seconds(const struct collective_table *table, struct collective_ask question,
+        enum collective_how how)
+{
+    struct collective_answer answer;
+    struct rec_error err = {.text = ""};
+    if (!collective_seconds(table, &question, &answer, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(answer.how, how);
+    return answer.seconds;
+}
+
+/* Two states with a switch between 4,000 and 16,000 bytes: 10 us + S / 1e9, and 20 us + S
+ * / 4e9, whose lines cross at S = 13,333 bytes. At 8,000 bytes the first one has 18 us,
+ * and the chord from 14 to 24 us has 52/3 us, a third of the way; the geometric mean of
+ * both counts. At 15,000 bytes the second one has 23.75 us, the chord 14 + 10 * 11 / 12
+ * us. */
+static void
+test_states_cross(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(&table, "series\ts\tm\tall-gather\t2\t1\n"
+                       "piece\ts\t1000\t4000\t1e-5\t1e9\n"
+                       "piece\ts\t16000\t64000\t2e-5\t4e9\n");
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 2000), COLLECTIVE_STATE),
+                12e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 32000), COLLECTIVE_STATE),
+                28e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 8000), COLLECTIVE_STATE),
+                sqrt(18e-6 * 52e-6 / 3), 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 15000), COLLECTIVE_STATE),
+                sqrt(23.75e-6 * (14e-6 + 110e-6 / 12)), 1e-15);
+    /* Outside of the measured sizes the last state goes on. */
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 500), COLLECTIVE_STATE),
+                10.5e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 1e9), COLLECTIVE_STATE),
+                20e-6 + 0.25, 1e-12);
+    collective_table_free(&table);
+}
+
+/* A jump: 10 us up to 4,000 bytes and 40 us from 16,000 on. Nothing says where, so the
+ * chord counts: at 10,000 bytes, half-way, 25 us. Where time falls, from 40 to 10 us, the
+ * geometric mean counts, 20 us. One size alone gets slower in proportion beyond it. */
+static void
+test_states_jump(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(&table, "series\ts\tm\tall-gather\t2\t1\n"
+                       "piece\ts\t1000\t4000\t1e-5\tinf\n"
+                       "piece\ts\t16000\t64000\t4e-5\tinf\n"
+                       "piece\ts\t128000\t128000\t1e-5\tinf\n");
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 10000), COLLECTIVE_STATE),
+                25e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 100000), COLLECTIVE_STATE),
+                20e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "all-gather", 2, 1, 256000), COLLECTIVE_STATE),
+                20e-6, 1e-15);
+    collective_table_free(&table);
+}
+
+/* A ring: t(n) = 4 us + (n - 1) 2 us + S (n - 1) / n / 1e11. With 2 and 8 ranks measured
+ * the law must give 4, 3 and 16 ranks exactly. */
+static void
+test_ring(void **state)
+{
+    static const uint64_t ranks[] = {3, 4, 16};
+    char text[400], number[2][REC_NUM_MAX];
+    struct collective_table table;
+    double size = 1 << 20;
+    (void)state;
+    rec_format_num(number[0], 1e11 * 2);     /* of 2 ranks: S / 2 / B */
+    rec_format_num(number[1], 1e11 * 8 / 7); /* of 8 ranks */
+    snprintf(text, sizeof text,
+             "series\ta\tm\tall-reduce\t2\t1\npiece\ta\t1024\t1e9\t6e-6\t%s\n"
+             "series\tb\tm\tall-reduce\t8\t1\npiece\tb\t1024\t1e9\t18e-6\t%s\n",
+             number[0], number[1]);
+    read_table(&table, text);
+    for (size_t i = 0; i < 3; i++) {
+        double n = (double)ranks[i];
+        assert_near(
+            seconds(&table, ask("m", "all-reduce", ranks[i], 1, size), COLLECTIVE_RANKS),
+            4e-6 + (n - 1) * 2e-6 + size * (n - 1) / n / 1e11, 1e-14);
+    }
+    collective_table_free(&table);
+}
+
+/* An exchange of tokens in one node: 10, 20 us at 8, 16 ranks whatever the tokens: each
+ * doubling costs a factor of 2, so 64 ranks take 80 us. Between, at 11.3 ranks (not a
+ * whole number) it would be the mean of the logarithms; 12 ranks: 10 * 2^log2(1.5). */
+static void
+test_growth(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(&table, "series\ta\tm\tx-dispatch\t8\t1\npiece\ta\t1\t512\t1e-5\tinf\n"
+                       "series\tb\tm\tx-dispatch\t16\t1\npiece\tb\t1\t512\t2e-5\tinf\n");
+    assert_near(seconds(&table, ask("m", "x-dispatch", 64, 1, 32), COLLECTIVE_RANKS),
+                80e-6, 1e-15);
+    assert_near(seconds(&table, ask("m", "x-dispatch", 12, 1, 32), COLLECTIVE_RANKS),
+                15e-6, 1e-15);
+    collective_table_free(&table);
+}
+
+/* Tokens over nodes. With times of (1 - 1/k) 1 us a token over 2 and 4 nodes, 8 nodes
+ * take 7/8 us a token: both laws agree. */
+static void
+test_more_nodes(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(
+        &table,
+        "series\ta\tm\tx-dispatch\t16\t2\npiece\ta\t1\t512\t0\t2e6\n"
+        "series\tb\tm\tx-dispatch\t32\t4\npiece\tb\t1\t512\t0\t1333333.3333333333\n");
+    assert_near(seconds(&table, ask("m", "x-dispatch", 64, 8, 100), COLLECTIVE_NODES),
+                87.5e-6, 1e-13);
+    collective_table_free(&table);
+}
+
+/* Tokens of 1,000 numbers in bf16 (a combine) over 4 nodes, of 2 and 8 measured, with
+ * adapters of 5e9 bytes/s. 1,000 tokens are 2e6 bytes.
+ *
+ * 2 nodes: 10 us + 1 us a token; 8 nodes: 40 us + 10 us a token, so that to 3.5 other
+ * nodes each they move 7e6 bytes in 10 ms: 7e8 bytes/s, congested. 4 nodes have a
+ * latency of 20 us (halfway in doublings). Forwarding takes 1.15 * 1 ms; the adapters
+ * take 3 * 2e6 / (0.96 * 5e9) s = 1.25 ms; so adapters count, 1.27 ms.
+ *
+ * If 8 nodes take 1 us a token, 7e9 bytes/s, they are not congested, and show the
+ * wire: 3 / 3.5 of 1 ms, which is less than forwarding. With 2 us a token it is 12/7
+ * ms. */
+static void
+test_nodes_between(void **state)
+{
+    static const struct {
+        const char *rate;
+        double seconds;
+    } rows[] = {{"1e5", 20e-6 + 1.25e-3},
+                {"1e6", 20e-6 + 1.15e-3},
+                {"5e5", 20e-6 + 2e-3 * 3 / 3.5}};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct collective_table table;
+        struct collective_ask question = ask("m", "x-combine", 32, 4, 1000);
+        char text[400];
+        question.what.hidden = 1000;
+        snprintf(text, sizeof text,
+                 "fabric\tm\tnvlink\t1e11\t1e-5\tadapter=5e9\n"
+                 "series\ta\tm\tx-combine\t16\t2\thidden=1000\n"
+                 "piece\ta\t1\t2048\t1e-5\t1e6\n"
+                 "series\tb\tm\tx-combine\t64\t8\thidden=1000\n"
+                 "piece\tb\t1\t2048\t4e-5\t%s\n",
+                 rows[i].rate);
+        read_table(&table, text);
+        assert_near(seconds(&table, question, COLLECTIVE_NODES), rows[i].seconds, 1e-12);
+        collective_table_free(&table);
+    }
+}
+
+/* All-reduce over two nodes. Of 1 and 4 ranks in each, 2 in each take the geometric mean:
+ * sqrt(1 ms * 4 ms). 8 in each share the adapters of 4: 4 ms * (15/8) / (7/4) / 0.78. */
+static void
+test_shapes(void **state)
+{
+    struct collective_table table;
+    (void)state;
+    read_table(&table, "series\ta\tm\tall-reduce\t2\t2\npiece\ta\t1\t1e9\t1e-3\tinf\n"
+                       "series\tb\tm\tall-reduce\t8\t2\npiece\tb\t1\t1e9\t4e-3\tinf\n");
+    assert_near(seconds(&table, ask("m", "all-reduce", 4, 2, 1e6), COLLECTIVE_NODES),
+                2e-3, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e6), COLLECTIVE_NODES),
+                4e-3 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
+    collective_table_free(&table);
+}
+
+#define SHEETS                                                \
+    "fabric\told\tnvlink\t2e11\t2e-5\treach=0.5\n"            \
+    "fabric\tnew\tnvlink\t4e11\t1e-5\treach=0.75\n"           \
+    "fabric\tslot\tpcie\t2e10\t1e-5\treach=0.5\n"             \
+    "fabric\tfast-slot\tpcie\t4e10\t2e-5\treach=0.5\n"        \
+    "fabric\tpair\tpairs\t2e11\t1e-5\tpcie=2e10\treach=0.5\n" \
+    "series\ta\tnew-8\tall-gather\t2\t1\n"                    \
+    "piece\ta\t1000\t1e9\t1e-5\t1e11\n"                       \
+    "series\tb\tslot-8\tall-gather\t2\t1\n"                   \
+    "piece\tb\t1000\t1e9\t1e-5\t1e10\n"                       \
+    "series\tc\tslot-8\tall-gather\t4\t1\n"                   \
+    "piece\tc\t1000\t1e9\t3e-5\t1e9\n"                        \
+    "series\td\tpair-8\tall-gather\t2\t1\n"                   \
+    "piece\td\t1000\t1e9\t1e-5\t1e10\n"                       \
+    "series\te\tpair-8\tall-gather\t4\t1\n"                   \
+    "piece\te\t1000\t1e9\t1e-5\t1e10\n"
+
+/* A data sheet. `old` has twice the latency of `new` and a third of the bandwidth
+ * that it reaches (1e11 of 3e11): 10 us + 1 MB / 1e11 become 20 us + 3 MB / 1e11 = 50
+ * us. Its name may be that of the GPU.
+ *
+ * Over slots, 4 ranks take 3 steps, each as fast as between two: 1 MB in 4 pieces of
+ * 0.25 MB, which two ranks exchange as a buffer of 0.5 MB in 50 us. `fast-slot` has
+ * twice the bandwidth, so 3 * 25 us, and twice the latency of 4 ranks, 60 us; that
+ * those of slot-8 reach 1e9 bytes/s, because they go through host memory, does not
+ * matter. */
+static void
+test_sheet(void **state)
+{
+    struct collective_table table;
+    struct collective_ask named = ask("cloud", "all-gather", 2, 1, 1e6);
+    struct collective_answer answer;
+    struct rec_error err;
+    (void)state;
+    read_table(&table, SHEETS);
+    assert_near(
+        seconds(&table, ask("OLD_sxm", "all-gather", 2, 1, 1e6), COLLECTIVE_SHEET), 50e-6,
+        1e-14);
+    named.gpu = "old-80";
+    assert_near(seconds(&table, named, COLLECTIVE_SHEET), 50e-6, 1e-14);
+    assert_near(
+        seconds(&table, ask("fast-slot-x", "all-gather", 4, 1, 1e6), COLLECTIVE_SHEET),
+        135e-6, 1e-14);
+    /* Of pairs, groups of 2 and 4 say nothing about 8: the slots of others do. 7 steps of
+     * 0.125 MB, each as long as a buffer of 0.25 MB takes, 25 us; the latency of a ring
+     * of 8 by those of 2 and 4, 10 and 30 us, is 70 us. */
+    assert_near(seconds(&table, ask("pair-8", "all-gather", 8, 1, 1e6), COLLECTIVE_SHEET),
+                70e-6 + 7 * 25e-6, 1e-14);
+    /* What is refused: no data sheet; four ranks over NVLink, of which two are known. */
+    named.gpu = "";
+    assert_false(collective_seconds(&table, &named, &answer, &err));
+    assert_int_equal(err.code, REC_NO);
+    named = ask("old", "all-gather", 4, 1, 1e6);
+    assert_false(collective_seconds(&table, &named, &answer, &err));
+    assert_int_equal(err.code, REC_NO);
+    named = ask("old", "all-gather", 1, 1, 1e6);
+    assert_false(collective_seconds(&table, &named, &answer, &err));
+    assert_int_equal(err.code, REC_DATA);
+    collective_table_free(&table);
+}
+
+/* The version that is asked for, or else the newest: 2.29 is newer than 2.3. */
+static void
+test_version(void **state)
+{
+    struct collective_table table;
+    struct collective_ask question = ask("m", "all-gather", 2, 1, 1e6);
+    (void)state;
+    read_table(
+        &table,
+        "series\ta\tm\tall-gather\t2\t1\tversion=2.29\npiece\ta\t1\t9\t1e-5\tinf\n"
+        "series\tb\tm\tall-gather\t2\t1\tversion=2.3\npiece\tb\t1\t9\t2e-5\tinf\n"
+        "series\tc\tm\tall-gather\t2\t1\tversion=2.3\npiece\tc\t1\t9\t3e-5\tinf\n");
+    question.size = 5;
+    assert_near(seconds(&table, question, COLLECTIVE_STATE), 1e-5, 1e-15);
+    question.version = "2.3"; /* of two the later in the table */
+    assert_near(seconds(&table, question, COLLECTIVE_STATE), 3e-5, 1e-15);
+    question.version = "2.4";
+    assert_near(seconds(&table, question, COLLECTIVE_STATE), 1e-5, 1e-15);
+    collective_table_free(&table);
+}
+
+static void
+test_bus(void **state)
+{
+    (void)state;
+    assert_near(collective_bus_factor("all-reduce", 8), 2 * 7.0 / 8, 1e-15);
+    assert_near(collective_bus_factor("all-gather", 8), 7.0 / 8, 1e-15);
+    assert_near(collective_bus_factor("reduce-scatter", 4), 3.0 / 4, 1e-15);
+    assert_near(collective_bus_factor("all-to-all", 2), 1.0 / 2, 1e-15);
+    assert_near(collective_bus_factor("send-recv", 2), 1, 1e-15);
+    assert_near(collective_bus_factor("deepep-ll-dispatch", 8), 0, 0);
+}
+
+/* What is shipped can be read, has all ways of checks, and grows with the size. */
+static void
+test_shipped(void **state)
+{
+    struct collective_table table = {.nseries = 0};
+    struct rec_error err = {.text = ""};
+    double last = 0;
+    (void)state;
+    if (!collective_table_read_shipped(&table, &err))
+        fail_msg("%s", err.text);
+    assert_true(table.nchecks >= 9 && table.nfabrics > 20 && table.nseries > 400);
+    for (double size = 1 << 20; size <= 1 << 30; size *= 4) {
+        double t =
+            seconds(&table, ask("h100-sxm", "all-reduce", 8, 1, size), COLLECTIVE_STATE);
+        assert_true(t > last);
+        last = t;
+    }
+    collective_table_free(&table);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_states_cross), cmocka_unit_test(test_states_jump),
+        cmocka_unit_test(test_ring),         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_more_nodes),   cmocka_unit_test(test_nodes_between),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_sheet),
+        cmocka_unit_test(test_version),      cmocka_unit_test(test_bus),
+        cmocka_unit_test(test_shipped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
