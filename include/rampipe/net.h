@@ -187,8 +187,8 @@ uint32_t net_longest_route(const struct net *net);
  * itself. */
 uint32_t net_route(const struct net *net, uint32_t from, uint32_t to, uint32_t *link);
 
-/** The name of the algorithm by which sync deps are exchanged (algorithm=); "direct": each
- * part sends to each other one. */
+/** The name of the algorithm by which sync deps are exchanged (algorithm=); "direct":
+ * each part sends to each other one. */
 const char *net_algorithm(const struct net *net);
 
 /** What is sent in a step of a placed graph. */

@@ -634,8 +634,8 @@ REC_ROW(DONE, ALONE, "done",
           "flops=")
     REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most")
     REC_KEY("alone", AMOUNT,
-          "sim --contention: time of one step if no other job sent anything, seconds; step "
-          "is then the mean of its steps")
+          "sim --contention: time of one step if no other job sent anything, seconds; "
+          "step is then the mean of its steps")
     REC_KEY("waited", AMOUNT,
           "sim --contention: time from its alloc record to START, seconds, because jobs "
           "that were slowed still had its servers; absent if it is 0"))

@@ -302,10 +302,10 @@ struct sim_sharing {
     void (*close)(void *carrier);
 };
 
-/** Exchanges share the links of the cluster max-min fairly (rampipe/flow.h). An exchange is
- * sent as its deps say: for each dep, bytes from server to server over net_route(), after
- * the latency of the route. Jobs share links if routes among their servers do. A cluster
- * without links is refused (REC_DATA). `self` is a struct sim_flows. */
+/** Exchanges share the links of the cluster max-min fairly (rampipe/flow.h). An exchange
+ * is sent as its deps say: for each dep, bytes from server to server over net_route(),
+ * after the latency of the route. Jobs share links if routes among their servers do. A
+ * cluster without links is refused (REC_DATA). `self` is a struct sim_flows. */
 extern const struct sim_sharing sim_flows_sharing;
 /** Which links jobs use, as far as it is known. */
 struct sim_flows;

@@ -255,7 +255,7 @@ settle(struct flow_links *links, uint32_t number)
 }
 
 void
-fill(struct flow_links *links)
+fill_rates(struct flow_links *links)
 {
     uint64_t tries = (uint64_t)MOST_TRIES * (links->nlinks + 1);
 

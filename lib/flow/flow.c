@@ -79,7 +79,7 @@ flow_links_free(struct flow_links *links)
 double
 flow_next(struct flow_links *links)
 {
-    fill(links);
+    fill_rates(links);
     /* flow_advance() says what is wrong. */
     return links->stuck ? links->now : ends_first(&links->ends);
 }
@@ -418,7 +418,7 @@ flow_capacity(struct flow_links *links, double time, uint32_t link, double capac
 double
 flow_rate(struct flow_links *links, uint32_t number)
 {
-    fill(links);
+    fill_rates(links);
     return is_active(links, number) ? links->pace[number].rate : 0;
 }
 
@@ -431,14 +431,14 @@ flow_left(const struct flow_links *links, uint32_t number)
 uint32_t
 flow_bottleneck(struct flow_links *links, uint32_t number)
 {
-    fill(links);
+    fill_rates(links);
     return is_active(links, number) ? links->pace[number].tight : FLOW_NONE;
 }
 
 uint32_t
 flow_still(struct flow_links *links, uint32_t from)
 {
-    fill(links);
+    fill_rates(links);
     for (uint32_t i = from; i < links->nflows; i++)
         if (is_active(links, i) && links->pace[i].rate == 0)
             return i;
@@ -457,7 +457,7 @@ flow_load(struct flow_links *links, uint32_t link, struct flow_load *load)
     const struct link *l = &links->link[link];
     const struct account *account = &links->account[link];
 
-    fill(links);
+    fill_rates(links);
     *load = (struct flow_load){.capacity = l->capacity,
                                .bytes = account->bytes,
                                .busy = account->busy +

@@ -129,6 +129,6 @@ void fill_slack(struct flow_links *links, uint32_t link, double less);
 /** Finds the two least levels of the links of a flow. */
 void fill_limits(const struct flow_links *links, struct pace *pace);
 /** Finds all rates that follow from what was asked. */
-void fill(struct flow_links *links);
+void fill_rates(struct flow_links *links);
 
 #endif

@@ -3,8 +3,8 @@
  * servers. Each has an order of all servers; a job gets the first free ones in it.
  *
  *     lowest   by number, as first-fit by a list of servers would
- *     spread   one of each group of the largest level below the whole, then the second one
- *              of each, and so on; inside these groups likewise
+ *     spread   one of each group of the largest level below the whole, then the second
+ *              one of each, and so on; inside these groups likewise
  *     random   shuffled once, by a seed
  *
  * The job's block are the first free servers for its units of most parts. Smaller units

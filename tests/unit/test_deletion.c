@@ -122,6 +122,13 @@ static const struct {
                        "reach\tany\tmatmul\t0.5\ttile=8\tlatency=1\n"
                        "reach\td\tmemory\t1\tprecision=fp16\n"
                        "#end\n"},
+    {"collectives", HEADER "fabric\tm\tswitch\t1e9\t1e-5\n"
+                           "series\ts\tm\tall-reduce\t2\t1\n"
+                           "piece\ts\t1\t2\t1e-5\t1e9\n"
+                           "checked\tsize\t10\t0.1\t0.2\t0.3\n"
+                           "collective\tc\tm\tall-reduce\t2\t1\t1024\n"
+                           "collective\td\tm\tall-reduce\t2\t1\t1024\n"
+                           "#end\n"},
     {"weights", HEADER "policy\tcompact\n"
                        "expert\t1\tload=1\tneed=0\tspread=0\tvariation=0\n"
                        "weight\tone\t1\n"
@@ -381,20 +388,27 @@ change_all(void **state)
 static const struct {
     const char *name, *passes;
 } silent[] = {
-    {"#@", "rdsf"},       {"# comment", "rdsf"}, {"graph", "f"},     {"op", "sf"},
-    {"dep", "rsf"},       {"job", "rsf"},        {"cluster", "rsf"}, {"layout", ""},
-    {"place", "sf"},      {"alloc", "f"},        {"block", "rsf"},   {"run", "rdsf"},
-    {"send", "rdsf"},     {"done", "rsf"},       {"trace", "rf"},    {"add", "rdsf"},
-    {"preempt", "rdf"},   {"model", "rdf"},      {"state", "rdsf"},  {"train", "rdsf"},
-    {"account", "rsf"},   {"trained", "rf"},     {"profile", "sf"},  {"price", "rsf"},
-    {"envelope", "rsf"},  {"stage", "s"},        {"edge", "rsf"},    {"config", "rdsf"},
-    {"query", "rf"},      {"planned", "rdsf"},   {"visit", "rdsf"},  {"reply", "rdsf"},
-    {"drop", "rdsf"},     {"served", "rdf"},     {"task", "rsf"},    {"fence", "rdsf"},
-    {"attempt", "rdsf"},  {"offer", "rdsf"},     {"ask", "rdsf"},    {"answer", "rdsf"},
-    {"bound", "rdsf"},    {"weight", "rdsf"},    {"expert", "rdsf"}, {"device", "rdsf"},
-    {"link", "rsf"},      {"route", "rsf"},      {"reach", "rdsf"},  {"policy", "rdsf"},
-    {"runner", "rdsf"},   {"process", "rdsf"},   {"file", "rdsf"},   {"rung", "rdsf"},
-    {"arrivals", "rdsf"}, {"client", "rdsf"},    {"error", "rdsf"},  {"fit", "rdsf"},
+    {"#@", "rdsf"},         {"# comment", "rdsf"}, {"graph", "f"},
+    {"op", "sf"},           {"dep", "rsf"},        {"job", "rsf"},
+    {"cluster", "rsf"},     {"layout", ""},        {"place", "sf"},
+    {"alloc", "f"},         {"block", "rsf"},      {"run", "rdsf"},
+    {"send", "rdsf"},       {"done", "rsf"},       {"trace", "rf"},
+    {"add", "rdsf"},        {"preempt", "rdf"},    {"model", "rdf"},
+    {"state", "rdsf"},      {"train", "rdsf"},     {"account", "rsf"},
+    {"trained", "rf"},      {"profile", "sf"},     {"price", "rsf"},
+    {"envelope", "rsf"},    {"stage", "s"},        {"edge", "rsf"},
+    {"config", "rdsf"},     {"query", "rf"},       {"planned", "rdsf"},
+    {"visit", "rdsf"},      {"reply", "rdsf"},     {"drop", "rdsf"},
+    {"served", "rdf"},      {"task", "rsf"},       {"fence", "rdsf"},
+    {"attempt", "rdsf"},    {"offer", "rdsf"},     {"ask", "rdsf"},
+    {"answer", "rdsf"},     {"bound", "rdsf"},     {"weight", "rdsf"},
+    {"expert", "rdsf"},     {"device", "rdsf"},    {"link", "rsf"},
+    {"route", "rsf"},       {"reach", "rdsf"},     {"policy", "rdsf"},
+    {"runner", "rdsf"},     {"process", "rdsf"},   {"file", "rdsf"},
+    {"rung", "rdsf"},       {"arrivals", "rdsf"},  {"client", "rdsf"},
+    {"error", "rdsf"},      {"fit", "rdsf"},       {"fabric", "rdsf"},
+    {"series", "rdsf"},     {"piece", "rdsf"},     {"checked", "rdsf"},
+    {"collective", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */
