@@ -111,7 +111,8 @@ NUMBERS = {"NUMBER", "AMOUNT", "LIMIT", "FRACTION"}
 # (type, field) that hold words or names of servers, not names that a user gives
 FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("send", 5),
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
-         ("collective", 2), ("collective", 3)}
+         ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
+         ("route", 1), ("route", 2), ("route", 3)}
 
 
 def rewrite(line, change):
