@@ -151,6 +151,21 @@ uint32_t rec_crc32(uint32_t crc, const void *bytes, size_t n);
  * so that nobody can construct ids that collide. Therefore no result may depend on it. */
 uint64_t rec_hash(struct rec_str s);
 
+/** What splitmix64 adds to its state at each step. */
+#define REC_MIX_STEP 0x9e3779b97f4a7c15u
+/** The number that splitmix64 gives from a state, in which each bit depends on all bits
+ * of the state (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+ * 2014). Number i of its sequence is that of the state i * REC_MIX_STEP. It is the same
+ * on every machine. */
+static inline uint64_t
+rec_mix(uint64_t state)
+{
+    uint64_t z = state + REC_MIX_STEP;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 /** Cuts the text before the next `mark` off the front of *rest, and puts it into *part.
  * Without a mark, *part is all that is left, and rest->ptr becomes NULL. False if
  * rest->ptr was NULL already. */

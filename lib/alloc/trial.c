@@ -10,15 +10,11 @@
 
 enum { BUDGET_BYTES = 32 << 20 }; /* of the whole cache, roughly */
 
-/* The i-th number of splitmix64 (Steele, Lea and Flood, 2014). Fixed marks keep a run the
- * same on every machine. */
+/* Fixed marks keep a run the same on every machine. */
 static uint64_t
 mark_of(uint64_t i)
 {
-    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return rec_mix(i * REC_MIX_STEP);
 }
 
 bool

@@ -37,30 +37,20 @@ struct flow_search {
     double *crossing;
 };
 
-/* The finaliser of splitmix64: each bit depends on all bits. */
-static inline uint64_t
-mix(uint64_t z)
-{
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 static inline uint64_t
 mix_number(uint64_t seed, double value)
 {
     uint64_t bits;
     value += 0.0; /* -0 is 0 */
     memcpy(&bits, &value, sizeof bits);
-    return mix(seed ^ bits);
+    return rec_mix(seed ^ bits);
 }
 
 /* What distinguishes flows whatever their links. */
 static inline uint64_t
 colour_apart(const struct flow_route *route)
 {
-    return mix_number(mix_number(mix(route->group), route->delay), route->bytes);
+    return mix_number(mix_number(rec_mix(route->group), route->delay), route->bytes);
 }
 
 /* The sum of what colours a flow, but for a link of a fan. */
@@ -184,7 +174,7 @@ count_fan(struct flow_search *search, const struct flow_route *route, uint64_t r
         struct tint *one = &search->tint[route->fan[i]];
         if (class == FLOW_NONE || one->colour != tint) {
             tint = one->colour;
-            colour = mix(rest + tint);
+            colour = rec_mix(rest + tint);
             class = find_class(search, colour, route, route->fan[i], most, err);
             if (class == FLOW_NONE)
                 return false;
@@ -224,7 +214,7 @@ pass(struct flow_search *search, const struct flow_source *source, uint32_t most
             if (!count_fan(search, &route, rest, most, &total, err))
                 return false;
         } else {
-            uint64_t colour = mix(rest);
+            uint64_t colour = rec_mix(rest);
             if (class == FLOW_NONE || colour != last_colour) {
                 class = find_class(search, colour, &route, FLOW_NONE, most, err);
                 if (class == FLOW_NONE)
@@ -286,7 +276,7 @@ refine(struct flow_classes *classes, const struct flow_source *source, uint32_t 
         classes->flows = flows;
         for (uint32_t i = 0; i < search->nlinks; i++) {
             uint64_t colour = search->tint[i].colour;
-            search->tint[i].colour = mix(colour ^ mix(search->tint[i].sum));
+            search->tint[i].colour = rec_mix(colour ^ rec_mix(search->tint[i].sum));
             search->tint[i].sum = colour;
         }
         finer = sort_colours(search);
@@ -373,7 +363,7 @@ flow_classes_find(uint32_t n, const double *capacity, const uint32_t *label,
     if (!ok)
         rec_fail_memory(err);
     for (uint32_t i = 0; ok && i < n; i++) {
-        search->tint[i].colour = mix_number(label ? mix(label[i]) : 0, capacity[i]);
+        search->tint[i].colour = mix_number(label ? rec_mix(label[i]) : 0, capacity[i]);
         ok = flow_check_capacity(i, capacity[i], err);
     }
     if (ok && grow_table(search, err) && refine(classes, source, most, err) &&
@@ -415,7 +405,7 @@ flow_classes_of(const struct flow_classes *classes, const struct flow_route *rou
     sum = sum_of(search, route, colour_apart(route));
     if (route->nfan > 0)
         sum += search->tint[route->fan[0]].colour;
-    return search->slot[find_slot(search, mix(sum))];
+    return search->slot[find_slot(search, rec_mix(sum))];
 }
 
 /* ---- running them --------------------------------------------------------------- */

@@ -84,15 +84,12 @@ open_spread(const struct place_options *options, struct rec_error *err)
     return o;
 }
 
-/* Number i of the sequence of splitmix64 that a seed begins (Steele, Lea and Flood,
- * 2014). A generator of rampipe/random.h would bring its library to the allocators. */
+/* A number for each seed and server. A generator of rampipe/random.h would bring its
+ * library to the allocators. */
 static uint64_t
-draw(uint64_t seed, uint64_t i)
+draw(uint64_t seed, uint64_t server)
 {
-    uint64_t z = seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return rec_mix(seed << 32 | server);
 }
 
 static int
