@@ -46,7 +46,7 @@ void flow_links_free(struct flow_links *links);
 struct flow_spec {
     uint64_t id;          /* the caller's name of it; need not be unique */
     double bytes;         /* of each flow; 0: it ends at once */
-    double weight;        /* it stands for so many flows that are alike; > 0 */
+    double weight;        /* number of equal flows that this one stands for; > 0 */
     const uint32_t *link; /* the route, in any order; a link that a flow crosses twice is
                              there twice, and counts twice */
     uint32_t n;           /* links of the route; 0: it ends at once */
@@ -134,7 +134,7 @@ struct flow_route {
     uint32_t nfan;
     uint32_t group;  /* flows that start together, as those of one exchange: flows of
                         different groups are of different classes */
-    uint32_t weight; /* so many flows of each such route; at least 1 */
+    uint32_t weight; /* number of flows on each such route; at least 1 */
     double bytes;    /* of each */
     double delay;    /* seconds from the start of its group to its own: its latency */
 };
@@ -149,7 +149,7 @@ struct flow_source {
 
 /** Flows that have the same rate at every instant, whenever groups start. */
 struct flow_class {
-    double flows; /* so many */
+    double flows; /* number of flows */
     double bytes; /* of each */
     double delay; /* seconds */
     uint32_t group;
@@ -168,7 +168,7 @@ struct flow_classes {
        stands for all: */
     uint32_t ncolours;
     double *capacity; /* per colour: of each link, bytes/s */
-    double *links;    /* per colour: so many links have it */
+    double *links;    /* per colour: number of links that have it */
     uint32_t *colour; /* per link */
     uint32_t passes;  /* enumerations that were needed */
     double flows;     /* flows of all classes */

@@ -121,7 +121,8 @@ bool net_key_algorithm(const struct rec_reader *reader, const struct rec *rec,
                        struct net_routes *routes, struct rec_error *err) REC_MUST_CHECK;
 /** Writes the key algorithm=, but for direct. */
 void net_write_algorithm(const struct net *net, struct rec_writer *writer);
-/** Checks that there are no more links or nodes than numbers for them. */
+/** Links and nodes are numbered with 32 bits. False: there are too many, and *err says
+ * so. */
 bool net_check_links(const struct rec_reader *reader, double links, double nodes,
                      struct rec_error *err) REC_MUST_CHECK;
 /** The function `alone` of kinds with routes: counts what each link carries.

@@ -102,7 +102,8 @@ carry(struct load *l)
     return cost;
 }
 
-/* The time of a round of so many latencies in which each message has so many bytes. */
+/* The time of a round: `latencies` times the largest latency of a route, and what the
+ * slowest link takes if each message has `bytes`. */
 static double
 seconds_of(const struct cost *cost, double latencies, double bytes)
 {
