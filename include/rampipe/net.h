@@ -65,13 +65,23 @@ bool net_reading_end(struct net_reading *reading, struct rec_error *err) REC_MUS
  * wrong.
  */
 struct net *net_parse(const char *text, struct rec_error *err) REC_MUST_CHECK;
+/** What descriptions of networks leave out. A rate or a latency may be NAN: unknown. */
+struct net_assumed {
+    double memory; /* of a server, bytes; may be infinite */
+    /* For a matrix of nvidia-smi, one way: */
+    double nvlink;  /* of one NVLink, bytes/s */
+    double pcie;    /* of a device or a switch of PCIe, bytes/s */
+    double socket;  /* of a host bridge to others, and of a socket, bytes/s */
+    double latency; /* of a link, seconds */
+};
+
 /**
- * Reads a network that another simulator describes: the YAML of ASTRA-sim's analytical
- * networks, or the text of a topology of SimAI, which begins with a digit. `memory` is
- * that of a server, bytes. NULL: *err, with file and line. The caller owns the cluster,
- * which is closed.
+ * Reads a network that another program describes: the YAML of ASTRA-sim's analytical
+ * networks, the text of a topology of SimAI, which begins with a digit, or the matrix of
+ * `nvidia-smi topo -m`. NULL: *err, with file and line; REC_USAGE: what the matrix needs
+ * is not known. The caller owns the cluster, which is closed.
  */
-struct net *net_convert(struct rec_reader *reader, double memory,
+struct net *net_convert(struct rec_reader *reader, const struct net_assumed *assumed,
                         struct rec_error *err) REC_MUST_CHECK;
 /** Writes a cluster record, and those of its parts. */
 void net_write(const struct net *net, struct rec_writer *writer);

@@ -15,11 +15,11 @@
  * What is found is written as records to memory, and read as a cluster: so it is checked
  * as any other.
  */
-#include "rampipe/net.h"
+#include "foreign.h"
+
 #include "rampipe/yaml.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -61,8 +61,9 @@ put_num(FILE *out, const char *before, double value)
     fprintf(out, "%s%s", before, text);
 }
 
-static void
-put_link(FILE *out, const char *from, const char *to, double bandwidth, double latency)
+void
+net_foreign_link(FILE *out, const char *from, const char *to, double bandwidth,
+                 double latency)
 {
     fprintf(out, "link\t%s\t%s", from, to);
     put_num(out, "\t", bandwidth);
@@ -230,15 +231,15 @@ put_dimension(const struct astra *a, uint32_t d, uint32_t stride, FILE *out)
         snprintf(from, sizeof from, "%u", i);
         snprintf(to, sizeof to, "switch%u.%u", d + 1, first);
         if (a->shape[d] == SWITCH)
-            put_link(out, from, to, a->bandwidth[d], a->latency[d]);
+            net_foreign_link(out, from, to, a->bandwidth[d], a->latency[d]);
         for (uint32_t k = at + 1; a->shape[d] == FULL && k < n; k++) {
             snprintf(to, sizeof to, "%u", first + k * stride);
-            put_link(out, from, to, a->bandwidth[d], a->latency[d]);
+            net_foreign_link(out, from, to, a->bandwidth[d], a->latency[d]);
         }
         if (a->shape[d] != RING || n < 2 || (n == 2 && at == 1))
             continue;
         snprintf(to, sizeof to, "%u", first + (at + 1) % n * stride);
-        put_link(out, from, to, a->bandwidth[d], a->latency[d]);
+        net_foreign_link(out, from, to, a->bandwidth[d], a->latency[d]);
     }
 }
 
@@ -263,30 +264,20 @@ put_custom(const struct astra *a, double memory, FILE *out, struct rec_error *er
     return true;
 }
 
-static struct net *
-convert_astra(struct rec_reader *reader, double memory, struct rec_error *err)
+static bool
+put_astra(struct rec_reader *reader, double memory, FILE *out, struct rec_error *err)
 {
     struct astra a = {.reader = reader};
     struct yaml_source *source = yaml_source_new(reader, err);
     const struct yaml_value *map;
-    struct rec_text text;
-    struct net *net = NULL;
-    char *records;
     int status = source ? yaml_source_next(source, &map, err) : -1;
     bool ok = status > 0 && read_astra(&a, map, err);
     if (status == 0)
         rec_fail(err, REC_DATA, "%s: it has no YAML document", rec_reader_file(reader));
-    if (ok && rec_text_open(&text, err)) {
-        ok = put_torus(&a, memory, text.out) || put_switches(&a, memory, text.out) ||
-             put_custom(&a, memory, text.out, err);
-        fputc('\n', text.out);
-        records = rec_text_close(&text, ok ? err : NULL);
-        if (ok && records)
-            net = read_records(rec_reader_file(reader), records, err);
-        free(records);
-    }
+    ok = ok && (put_torus(&a, memory, out) || put_switches(&a, memory, out) ||
+                put_custom(&a, memory, out, err));
     yaml_source_free(source);
-    return net;
+    return ok;
 }
 
 /* ---- SimAI --------------------------------------------------------------------- */
@@ -355,7 +346,7 @@ put_cable(const struct rec_reader *reader, struct rec_str line, uint64_t nodes, 
                                "a link needs a bandwidth > 0 as 400Gbps and a latency as "
                                "0.0005ms behind its nodes, got '%.*s'",
                                (int)(line.len < 60 ? line.len : 60), line.ptr);
-    put_link(out, name[0], name[1], bandwidth, latency);
+    net_foreign_link(out, name[0], name[1], bandwidth, latency);
     return true;
 }
 
@@ -425,33 +416,44 @@ put_simai(struct rec_reader *reader, double memory, FILE *out, struct rec_error 
                     (unsigned long long)links);
 }
 
-static struct net *
-convert_simai(struct rec_reader *reader, double memory, struct rec_error *err)
+/* ---- all ------------------------------------------------------------------------ */
+
+/* A matrix begins with the name of its first column; terminals underline it. */
+static bool
+is_matrix(struct rec_str line)
 {
+    for (size_t i = 0; i + 3 < line.len; i++)
+        if (memcmp(line.ptr + i, "GPU", 3) == 0)
+            return true;
+        else if (!strchr(" \t\033[0123456789;m", line.ptr[i]))
+            break;
+    return false;
+}
+
+struct net *
+net_convert(struct rec_reader *reader, const struct net_assumed *assumed,
+            struct rec_error *err)
+{
+    struct rec_str line;
     struct rec_text text;
     struct net *net = NULL;
     char *records;
+    int status = rec_peek_line(reader, &line, err);
     bool ok;
-    if (!rec_text_open(&text, err))
+    if (status == 0)
+        rec_fail(err, REC_DATA, "%s: it is empty", rec_reader_file(reader));
+    if (status <= 0 || !rec_text_open(&text, err))
         return NULL;
-    ok = put_simai(reader, memory, text.out, err);
+    if (is_matrix(line))
+        ok = net_foreign_matrix(reader, assumed, text.out, err);
+    else if (line.len && *line.ptr >= '0' && *line.ptr <= '9')
+        ok = put_simai(reader, assumed->memory, text.out, err);
+    else
+        ok = put_astra(reader, assumed->memory, text.out, err);
+    fputc('\n', text.out);
     records = rec_text_close(&text, ok ? err : NULL);
     if (ok && records)
         net = read_records(rec_reader_file(reader), records, err);
     free(records);
     return net;
-}
-
-struct net *
-net_convert(struct rec_reader *reader, double memory, struct rec_error *err)
-{
-    struct rec_str line;
-    int status = rec_peek_line(reader, &line, err);
-    if (status == 0)
-        rec_fail(err, REC_DATA, "%s: it is empty", rec_reader_file(reader));
-    if (status <= 0)
-        return NULL;
-    return line.len && *line.ptr >= '0' && *line.ptr <= '9'
-               ? convert_simai(reader, memory, err)
-               : convert_astra(reader, memory, err);
 }

@@ -15,6 +15,7 @@ make_programs() {
     alloc --cluster net.rec parts.rec >custom.rec
     printf 'topology: [ Switch, Ring, FullyConnected ]\nnpus_count: [ 2, 3, 2 ]\nbandwidth: [ 9, 5.5, 1 ]\nlatency: [ 1, 2, 3 ]\n' >net.yml
     printf '4 2 1 1 4 A100\n2 3 \n0 2 2400Gbps 0.000025ms 0\n1 2 2400Gbps 25ns 0\n0 3 1Tbps 1us 0\n1 3 1Tbps 1us 0\n' >net.topo
+    printf 'GPU0 GPU1 NIC0 CPU Affinity\nGPU0 X NV1 PIX 0-3\nGPU1 NV1 X SYS 4-7\nNIC0 PIX SYS X\n' >two.topo
     ramp-alloc graph.rec | graph2et --prefix trace >/dev/null
     cp "$ROOT/traces/spot.rec" "$ROOT/traces/redundant/bert.tsv" "$ROOT/traces/models/lenet-5.onnx" .
     tracegen fit --stats spot.rec >model.rec
@@ -54,6 +55,7 @@ alloc	island.rec
 alloc	parts.rec	--cluster=$PWD/net.rec
 net2rec	net.yml
 net2rec	net.topo	--memory=80GB
+net2rec	two.topo	--nvlink=25GB/s --pcie=16GB/s --socket=9GB/s --latency=1us
 ramp-alloc	parts.rec	--agent=$PWD/agent.sh
 ramp-alloc bound	parts.rec
 learn	parts.rec	--threads=1 --generations=1 --jobs=9 --loads=9 --held-out=1
