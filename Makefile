@@ -221,7 +221,7 @@ $(SHIM): tests/fault/shim.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(CC) $(WARN) $(FIXED) -O2 -g -fPIC -shared $< -o $@
 
-check: build/needs/test $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) $(KIND) man
+check: build/needs/test build/needs/man $(BIN) $(FRONT) $(UNIT) $(BENCH) $(SHIM) $(KIND)
 	@BUILD=$(BUILD) tests/run
 
 # Runs the cases many times, each time with another call of one of the tools failing.

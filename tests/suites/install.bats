@@ -30,8 +30,10 @@ flags() {
     [ "$(rp-ramp-alloc bound --version)" = "rp-ramp-alloc bound $VERSION" ] # a program of its own
     for ggo in "$ROOT"/tools/*.ggo "$ROOT"/scripts/plot-* "$ROOT"/scripts/report "$ROOT"/scripts/*-collectives; do
         name=$(basename "$ggo" .ggo)
-        [[ $name == common || $name == *_* ]] ||
-            grep -q "^rp-$name " "$root/usr/share/man/man1/rp-$name.1"
+        [[ $name != common && $name != *_* ]] || continue
+        page=$root/usr/share/man/man1/rp-$name.1
+        grep -q '^\.TH .*[0-9]' "$page"
+        grep -q "^rp-$name \\\\- " "$page"
     done
     # Tool names that are no English words must have the prefix in all pages but rampipe.1: `rampipe TOOL` takes
     # names without it.
