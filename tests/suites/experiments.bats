@@ -62,6 +62,17 @@ nothing_of() { # OUT NAME...: no file of these names
     [ "$(grep -c ^done old/points.rec)" = 3 ]
 }
 
+@test "sharing: jobs that are spread slow each other, those that lie near do not; figures and plots say so" {
+    make -s -C "$experiments/sharing" BIN="$bin" PROFILES=../../alexnet.txt OUT="$PWD/sharing" JOBS=8 SEEDS=1 \
+        CURVES='near@4 spread@4' INTERARRIVALS='0.5 9' >log
+    cut -f 1-3,9 sharing/sharing.tsv >slowdowns
+    [ "$(head -n 1 slowdowns)" = "place	taper	interarrival	slowdown" ]
+    [ "$(wc -l <slowdowns)" = 5 ]
+    [ "$(awk '$1 == "near" && $4 == 1' slowdowns | wc -l)" = 2 ]
+    awk '$1 == "spread" { slowed[$3] = $4 } END { exit !(slowed[0.5] > slowed[9] && slowed[9] >= 1) }' slowdowns
+    for plot in slowdown tail completion; do grep -q 'spread@4' sharing/$plot.svg; done
+}
+
 @test "load: on a terminal it says how many tasks have ended; without one nothing, nor in a product" {
     script -qec true /dev/null </dev/null >/dev/null || skip "there are no terminals here"
     mkdir tools

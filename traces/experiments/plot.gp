@@ -13,12 +13,22 @@ if (what eq "blocking") {
     set ylabel "blocking rate"
     set yrange [0:1]
     mean = 5
+} else { if (what eq "slowdown") {
+    set title "A step over the same step alone, mean over jobs (bars: one standard error)"
+    set ylabel "mean slowdown"
+    set yrange [1:*]
+    mean = 9
+} else { if (what eq "tail") {
+    set title "A step over the same step alone, 99th percentile of jobs (bars: one standard error)"
+    set ylabel "slowdown, 99th percentile"
+    set yrange [1:*]
+    mean = 11
 } else {
     set title "Completion time of the jobs accepted (bars: one standard error)"
     set ylabel "mean completion time, s"
     set yrange [0:*]
     mean = 7
-}
+} } }
 plot for [c in curves] \
     sprintf("< awk -F'\t' -v OFS='\t' '$1 \"@\" $2 == \"%s\" { sub(/.*:/, \"\", $3); print }' %s", c, input) \
     using 3:mean:(column(mean + 1)) with yerrorlines linewidth 2 title c noenhanced
