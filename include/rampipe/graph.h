@@ -270,10 +270,19 @@ void graph_begin_block(struct rec_writer *writer, const struct graph_job *job,
 /** No order: the op is on a lane that runs by priority. */
 #define GRAPH_NO_ORDER UINT64_MAX
 
+/** A dep that a layout gives a channel from the slot of its source to that of its
+ * destination. */
+struct graph_transfer {
+    uint32_t dep;
+    uint64_t channel; /* number of the channel between the two */
+    double priority;  /* higher first; NAN: none */
+};
+
 /**
  * Where the ops of a graph go, and which of them goes first on its slot. A slot has a
  * lane without a name and those that its ops name. Lanes run beside each other, each one
- * op at a time: by priority, or, if its ops have an order, strictly in that order.
+ * op at a time: by priority, or, if its ops have an order, strictly in that order. Deps
+ * may be given channels.
  */
 struct graph_layout {
     char *id;                  /* owned; "": no name yet */
@@ -289,7 +298,13 @@ struct graph_layout {
     size_t nnames, lane_room;
     struct rec_map lanes; /* name -> lane */
     struct rec_arena names;
+    struct graph_transfer *transfer; /* in the order of their records */
+    size_t ntransfers, transfer_room;
+    uint32_t *transfer_of; /* per dep: its transfer, GRAPH_NONE: none; NULL: no dep has */
 };
+
+/** The number of the dep from one op to another; GRAPH_NONE: there is none. */
+uint32_t graph_find_dep(const struct graph *graph, uint32_t src, uint32_t dst);
 
 /** Makes a layout in which no op is placed yet. The arrays are owned. */
 bool graph_layout_start(struct graph_layout *layout, struct rec_str id,
@@ -310,6 +325,9 @@ bool graph_layout_lane(struct graph_layout *layout, uint32_t op, struct rec_str 
 /** Gives an op its place in the order of its lane. */
 bool graph_layout_queue(struct graph_layout *layout, uint32_t op, uint64_t order,
                         struct rec_error *err) REC_MUST_CHECK;
+/** Gives a dep, which has no channel yet, one between its slots. NAN: no priority. */
+bool graph_layout_transfer(struct graph_layout *layout, uint32_t dep, uint64_t channel,
+                           double priority, struct rec_error *err) REC_MUST_CHECK;
 /** The name of an op's lane; NULL: it has none. */
 const char *graph_layout_lane_name(const struct graph_layout *layout, uint32_t op);
 /** REC_DATA: an op is not placed, only some ops of a lane have an order, two have the
@@ -326,8 +344,8 @@ uint32_t graph_layout_memory(const struct graph_layout *layout, double *memory);
 /** The same, and all that ops hold at once: what a slot needs at most, in whatever order
  * the ops run. What it does need is found by simulating a step (rampipe/sim.h). */
 uint32_t graph_layout_memory_bound(const struct graph_layout *layout, double *memory);
-/** Writes the layout record, and place records in the order of turns. All ops are
- * placed. */
+/** Writes the layout record, place records in the order of turns, and transfer records.
+ * All ops are placed. */
 bool graph_layout_write(const struct graph_layout *layout, struct rec_writer *writer,
                         struct rec_error *err) REC_MUST_CHECK;
 /** Writes the alloc record of a job up to its servers, which the caller adds before

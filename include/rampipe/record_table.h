@@ -473,6 +473,21 @@ REC_ROW(PLACE, LAYOUT, "place",
           "its lane runs strictly in ascending order: it waits for its next op, also if "
           "later ones are ready; different for each op of a lane"))
 
+REC_ROW(TRANSFER, LAYOUT, "transfer",
+    "The channel of a dep of a layout, behind its places. Between two servers each "
+    "channel sends one transfer at a time, the ready one of the highest priority, which "
+    "interrupts others; without priority= the one that takes least time alone. A dep "
+    "without a transfer waits for no channel. Between ops of one server it has no "
+    "meaning.",
+    "transfer\tL1\t2a\t3a\t0\tpriority=2",
+    REC_FIELD("LAYOUT", ID, "its layout")
+    REC_FIELD("SRC", ID, "the op that the dep leaves")
+    REC_FIELD("DST", ID, "the op that it leads to")
+    REC_FIELD("CHANNEL", COUNT,
+          "the number of a channel from the server of SRC to that of DST"),
+    REC_KEY("priority", NUMBER,
+          "higher goes first on its channel, and before all that have none"))
+
 REC_ROW(ALLOC, ALONE, "alloc",
     "A job starts: GRAPH, laid out as LAYOUT, on these servers.",
     "alloc\t7\tvgg16/4\tL1\t1000\t0-0-0,0-1-0,1-0-0,1-1-0",

@@ -1,6 +1,6 @@
 /* The one layout: where the ops of a graph go. It is made by allocators and importers,
  * read from a stream, simulated and converted; its records are written here. */
-#include "rampipe/graph.h"
+#include "private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,6 +33,8 @@ graph_layout_free(struct graph_layout *layout)
     free(layout->lane);
     free(layout->order);
     free(layout->lane_name);
+    free(layout->transfer);
+    free(layout->transfer_of);
     rec_map_free(&layout->lanes);
     rec_arena_free(&layout->names);
     *layout = (struct graph_layout){.id = NULL};
@@ -194,6 +196,7 @@ graph_layout_write(const struct graph_layout *layout, struct rec_writer *writer,
             rec_text_key(writer, "lane", graph_layout_lane_name(layout, op));
         rec_end(writer);
     }
+    graph_layout_write_transfers(layout, writer);
     free(order);
     return true;
 }

@@ -15,5 +15,8 @@ bool graph_has_hold(const char *extra);
 bool graph_find_holds(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 /** Finds graph->back, and what the parts of units send and get alike. */
 bool graph_find_alike(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
+/** Writes the transfer records of a layout. */
+void graph_layout_write_transfers(const struct graph_layout *layout,
+                                  struct rec_writer *writer);
 
 #endif

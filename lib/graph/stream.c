@@ -172,6 +172,39 @@ add_place(struct graph_stream *s, const struct rec_reader *reader, const struct 
     return add_lane(layout, reader, rec, op, err);
 }
 
+static bool
+add_transfer(struct graph_stream *s, const struct rec_reader *reader,
+             const struct rec *rec, struct rec_error *err)
+{
+    struct graph_layout *layout = &s->open;
+    double priority = NAN;
+    uint64_t channel;
+    uint32_t src, dst, dep = GRAPH_NONE;
+
+    if (!rec_need(reader, rec, err) || !rec_get_count(reader, rec, 4, &channel, err) ||
+        !rec_key_number(reader, rec, "priority", &priority, err))
+        return false;
+    if (!layout->id || !rec_str_is(rec->field[1], layout->id))
+        return rec_reader_fail(reader, err,
+                               "the transfers of layout '%.*s' must come right behind "
+                               "its places",
+                               (int)rec->field[1].len, rec->field[1].ptr);
+    src = graph_find(layout->graph, rec->field[2]);
+    dst = graph_find(layout->graph, rec->field[3]);
+    if (src != GRAPH_NONE && dst != GRAPH_NONE)
+        dep = graph_find_dep(layout->graph, src, dst);
+    if (dep == GRAPH_NONE ||
+        (layout->transfer_of && layout->transfer_of[dep] != GRAPH_NONE))
+        return rec_reader_fail(
+            reader, err,
+            dep == GRAPH_NONE ? "graph '%s' has no dep from '%.*s' to '%.*s'"
+                              : "graph '%s': the dep from '%.*s' to '%.*s' has a "
+                                "transfer already",
+            layout->graph->id, (int)rec->field[2].len, rec->field[2].ptr,
+            (int)rec->field[3].len, rec->field[3].ptr);
+    return graph_layout_transfer(layout, dep, channel, priority, err);
+}
+
 /* ---- jobs ---------------------------------------------------------------- */
 
 static bool
@@ -443,6 +476,7 @@ graph_stream_take(struct graph_stream *s, const struct rec_reader *reader,
     switch (rec->type) {
     case REC_LAYOUT: s->planned = true; return open_layout(s, reader, rec, err);
     case REC_PLACE: return add_place(s, reader, rec, err);
+    case REC_TRANSFER: return add_transfer(s, reader, rec, err);
     case REC_JOB: s->planned = true; return take_job(s, reader, rec, said, err);
     case REC_ALLOC: return take_alloc(s, reader, rec, said, err);
     case REC_BLOCK: return take_block(s, reader, rec, said, err);
