@@ -260,7 +260,8 @@ void sim_layout_release(struct sim_layout *layout);
 /** The layout that must go to make room for `bytes` more; NULL: none must go, or none
  * can. */
 struct sim_layout *sim_layouts_excess(const struct sim_layouts *pool, size_t bytes);
-/** The bytes that a layout of a graph counts for; its costs are counted separately. */
+/** The bytes that a layout of a graph counts for, if its deps have no channels; its costs
+ * are counted separately. */
 size_t sim_layout_bytes(const struct graph *graph);
 
 /* ---- companies: jobs that share links ------------------------------------ */

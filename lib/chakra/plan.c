@@ -211,6 +211,13 @@ chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
         ok = plan->dst && plan->in && plan->in_start && plan->slot_op &&
              plan->slot_start && plan->join && plan->message && plan->folded;
     }
+    if (ok && layout->ntransfers) {
+        rec_fail(err, REC_DATA,
+                 "layout '%s' gives deps channels, which execution traces do not have",
+                 layout->id);
+        chakra_plan_free(plan);
+        return NULL;
+    }
     if (ok ? fill(plan, err) : rec_fail_memory(err))
         return plan;
     chakra_plan_free(plan);

@@ -1,6 +1,7 @@
 /* Layouts (which slot each op is on), the costs that they remember by geometry, and the
  * pools that bound their memory. A cluster runs the same few graphs on the same few
  * geometries, so most jobs need no simulation. */
+#include "channels.h"
 #include "company.h"
 
 #include <math.h>
@@ -38,13 +39,21 @@ unlink_layout(struct sim_layout *layout)
     *(layout->after ? &layout->after->before : &list->last) = layout->before;
 }
 
+/* What a layout counts for in its pool. */
+static size_t
+bytes_of(const struct sim_layout *layout)
+{
+    const struct graph_layout *where = &layout->where;
+    return sim_layout_bytes(where->graph) + where->ntransfers * sizeof *where->transfer;
+}
+
 void
 sim_layouts_add(struct sim_layouts *pool, struct sim_layout *layout)
 {
     layout->pool = pool;
     layout->serial = pool->serials++;
     append(layout);
-    pool->bytes += sim_layout_bytes(layout->where.graph);
+    pool->bytes += bytes_of(layout);
 }
 
 void
@@ -84,7 +93,7 @@ static void
 leave_pool(struct sim_layout *layout)
 {
     unlink_layout(layout);
-    layout->pool->bytes -= sim_layout_bytes(layout->where.graph);
+    layout->pool->bytes -= bytes_of(layout);
     layout->pool = NULL;
 }
 
@@ -285,11 +294,20 @@ step_by_times(const struct sim_member *member, struct sim_placed *placed,
               const struct sim_observer *observer, struct sim_step *step,
               struct rec_error *err)
 {
+    const struct graph_layout *layout = &member->layout->where;
     double *seconds = malloc((placed->graph->ndeps + 1) * sizeof *seconds);
+    struct sim_channels *channels = NULL;
     bool ok = (seconds || rec_fail_memory(err)) &&
               time_deps(member->layout, member->net, member->servers, seconds, err);
     placed->dep_seconds = seconds;
+    if (ok && layout->ntransfers) {
+        ok = (channels = sim_channels_new(layout, placed, err)) != NULL;
+        placed->courier = &sim_channels_courier;
+        placed->carrier = channels;
+    }
     ok = ok && sim_step(placed, observer, step, err);
+    placed->courier = NULL;
+    sim_channels_free(channels);
     free(seconds);
     return ok;
 }
@@ -302,6 +320,11 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
     struct sim_member member = {0, layout, net, servers};
     struct sim_placed placed;
     bool shared = layout->pool && layout->pool->sharing;
+    if (shared && layout->where.ntransfers)
+        return rec_fail(err, REC_DATA,
+                        "layout '%s' gives deps channels, which links that jobs share do "
+                        "not have",
+                        layout->where.id);
     if (!sim_layout_place(&member, &placed, err) ||
         !step_by_times(&member, &placed, shared ? NULL : observer, &cost->step, err))
         return false;
