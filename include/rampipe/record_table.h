@@ -33,7 +33,7 @@
 /* clang-format off */
 
 REC_ROW(GRAPH, ALONE, "graph",
-    "Opens a computation graph; its op and dep records follow without other records "
+    "Opens a computation graph; its op, dep and coll records follow without other records "
     "between them.",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
@@ -112,14 +112,37 @@ REC_ROW(DEP, GRAPH, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",
     "dep\tvgg16/4\t2a\t3b\t103000000",
     REC_FIELD("GRAPH", ID, "its graph")
-    REC_FIELD("SRC", ID, "the op that produces")
+    REC_FIELD("SRC", ID, "the op that produces, or a coll")
     REC_FIELD("DST", ID, "the op that consumes")
-    REC_FIELD("BYTES", AMOUNT, "bytes to move if they are on two servers"),
+    REC_FIELD("BYTES", AMOUNT,
+          "bytes to move if they are on two servers; 0 if SRC is a coll"),
     REC_KEY("hazard", TEXT,
           "between tasks: raw (DST reads what SRC wrote), war, waw or fence (order only)")
     REC_KEY("kind", TEXT,
           "sync: an exchange among the parts of a backward op; only the end of the step "
           "waits for it"))
+
+REC_ROW(COLL, GRAPH, "coll",
+    "An exchange of a group of ops as one: it starts when all of them have ended, and the "
+    "ops that need its end have a dep of 0 bytes from it.",
+    "coll\tvgg16/2\tsync3\tall-reduce\t4.1e8\tops=3a,3b\tlane=data",
+    REC_FIELD("GRAPH", ID, "its graph")
+    REC_FIELD("ID", ID, "its name; no op of the graph has the same")
+    REC_FIELD("KIND", EXCHANGE,
+          "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, barrier "
+          "or send")
+    REC_FIELD("BYTES", AMOUNT,
+          "the size that nccl-tests prints: of all-reduce, broadcast and reduce the whole "
+          "vector; of all-gather the vector that all have in the end, of reduce-scatter "
+          "that with which all begin; of all-to-all all that one member sends, its share "
+          "for itself included; of send the message; of barrier 0"),
+    REC_KEY("ops", IDS,
+          "the group: its ops in the order of ranks, at least two. The first is the root "
+          "of broadcast and reduce, and the sender of send, which has two. Several on "
+          "one server count as one member, and a group on one server takes no time")
+    REC_KEY("lane", TEXT,
+          "its communicator: on a server one exchange of a lane runs at a time, in the "
+          "order in which they become ready; without it, it waits for no other"))
 
 REC_ROW(JOB, ALONE, "job",
     "A request to train: the first of GRAPHs that fits is run for STEPS steps.",
@@ -665,6 +688,18 @@ REC_ROW(SEND, ALONE, "send",
     REC_FIELD("END", LATER, "seconds")
     REC_FIELD("BYTES", AMOUNT, "bytes"),
 )
+
+REC_ROW(EXCHANGE, ALONE, "exchange",
+    "A coll of a graph while it is on its way (first step).",
+    "exchange\t7\tsync3\tall-reduce\t0-0-0,0-1-0\t1000.5\t1000.7\t4.1e8\tlane=data",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("COLL", ID, "the coll")
+    REC_FIELD("KIND", EXCHANGE, "as of the coll")
+    REC_FIELD("SERVERS", IDS, "those of its members")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
+    REC_FIELD("BYTES", AMOUNT, "as of the coll"),
+    REC_KEY("lane", TEXT, "that of the coll, if it has one"))
 
 REC_ROW(TRACE, ALONE, "trace",
     "Opens a trace of a spot cluster that was observed from START to END; its add and "
