@@ -179,10 +179,10 @@ bool graph_add_coll(struct graph *graph, const struct graph_coll *coll, struct r
                     struct rec_error *err) REC_MUST_CHECK;
 /**
  * Closes the graph: resolves names and builds the indexes. REC_DATA: an op is named but
- * not defined, a dep is repeated, deps (without sync deps) and colls have a cycle, an op is in a
- * group twice, a coll has the name of an op, a dep to a coll or with bytes from one, parts
- * of an op are missing or differ, twins do not fit, or what an op holds is not a number of bytes or is
- * released by no op.
+ * not defined, a dep is repeated, deps (without sync deps) and colls have a cycle, an op
+ * is in a group twice, a coll has the name of an op, a dep enters a coll or has bytes and
+ * leaves one, parts of an op are missing or differ, twins do not fit, or what an op holds
+ * is not a number of bytes or is released by no op.
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
@@ -200,8 +200,9 @@ double graph_op_hold(const struct graph *graph, uint32_t op);
 double graph_coll_bytes(enum graph_exchange_kind kind, double bytes, uint32_t n);
 /** The word for the kind of a coll. */
 const char *graph_coll_name(const struct graph_coll *coll);
-/** REC_DATA, with file and line, if the graph has colls: `who` cannot deal with them. */
-bool graph_refuse_colls(const struct graph *graph, const char *who,
+/** REC_DATA, with file and line, if the graph has colls: the message ends with "which " and
+ * `why` they cannot be dealt with. */
+bool graph_refuse_colls(const struct graph *graph, const char *why,
                         struct rec_error *err) REC_MUST_CHECK;
 /** The op of that name, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *graph, struct rec_str id);
@@ -450,8 +451,9 @@ struct graph_exchanges {
  * Finds which deps of a closed graph are one exchange. `slot` is per op, below `nslots`.
  * The deps that leave a split forward op are one collective if each slot is as often a
  * source as a destination of them; so are those that enter a split backward op that has a
- * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. A coll
- * is an exchange of the slots of its group. The work is O(ops + deps + groups). Source: the ddls simulator.
+ * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. A
+ * coll is an exchange of the slots of its group. The work is O(ops + deps + groups).
+ * Source: the ddls simulator.
  */
 bool graph_exchanges_make(const struct graph *graph, const uint32_t *slot,
                           uint32_t nslots, enum graph_sync sync,

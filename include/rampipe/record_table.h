@@ -33,8 +33,8 @@
 /* clang-format off */
 
 REC_ROW(GRAPH, ALONE, "graph",
-    "Opens a computation graph; its op, dep and coll records follow without other records "
-    "between them.",
+    "Opens a computation graph; its op, dep and coll records follow without other "
+    "records between them.",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
@@ -123,19 +123,19 @@ REC_ROW(DEP, GRAPH, "dep",
           "waits for it"))
 
 REC_ROW(COLL, GRAPH, "coll",
-    "An exchange of a group of ops as one: it starts when all of them have ended, and the "
-    "ops that need its end have a dep of 0 bytes from it.",
+    "An exchange of a group of ops as one: it starts when all of them have ended. The ops "
+    "that need its end have a dep of 0 bytes from it.",
     "coll\tvgg16/2\tsync3\tall-reduce\t4.1e8\tops=3a,3b\tlane=data",
     REC_FIELD("GRAPH", ID, "its graph")
     REC_FIELD("ID", ID, "its name; no op of the graph has the same")
     REC_FIELD("KIND", EXCHANGE,
-          "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, barrier "
-          "or send")
+          "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, "
+          "barrier or send")
     REC_FIELD("BYTES", AMOUNT,
-          "the size that nccl-tests prints: of all-reduce, broadcast and reduce the whole "
-          "vector; of all-gather the vector that all have in the end, of reduce-scatter "
-          "that with which all begin; of all-to-all all that one member sends, its share "
-          "for itself included; of send the message; of barrier 0"),
+          "the size that nccl-tests prints: of all-reduce, broadcast and reduce the "
+          "whole vector; of all-gather the vector that all have in the end, of "
+          "reduce-scatter that with which each begins; of all-to-all all that one member "
+          "sends, its share for itself included; of send the message; of barrier 0"),
     REC_KEY("ops", IDS,
           "the group: its ops in the order of ranks, at least two. The first is the root "
           "of broadcast and reduce, and the sender of send, which has two. Several on "

@@ -25,15 +25,11 @@ graph_coll_name(const struct graph_coll *coll)
 }
 
 bool
-graph_refuse_colls(const struct graph *graph, const char *who, struct rec_error *err)
+graph_refuse_colls(const struct graph *graph, const char *why, struct rec_error *err)
 {
-    if (graph->ncolls == 0)
-        return true;
-    return graph_fail(
-        graph, graph->coll[0].line, err,
-        "graph '%s' has coll '%s', and %s: leave out the graph, or write the "
-        "exchange as deps",
-        graph->id, graph->coll[0].id, who);
+    return graph->ncolls == 0 || graph_fail(graph, graph->coll[0].line, err,
+                                            "graph '%s' has coll '%s', which %s",
+                                            graph->id, graph->coll[0].id, why);
 }
 
 /* ---- building ------------------------------------------------------------ */

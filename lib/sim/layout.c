@@ -208,8 +208,8 @@ find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_erro
     return true;
 }
 
-/* Sets seconds[] to the time of each dep, and behind these of each coll, of a layout whose
- * slots are on these servers: that of its exchange, alone. */
+/* Sets seconds[] to the time of each dep, and behind these of each coll, of a layout
+ * whose slots are on these servers: that of its exchange, alone. */
 static bool
 time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t *servers,
           double *seconds, struct rec_error *err)
