@@ -357,7 +357,16 @@ enum graph_exchange_kind {
     GRAPH_MESSAGE,    /* from one slot to another */
     GRAPH_COLLECTIVE, /* deps on one side of a split unit, by the published rule */
     GRAPH_SYNC_PAIR,  /* sync deps between two parts, in both directions */
-    GRAPH_SYNC_ALL    /* all sync deps of a unit */
+    GRAPH_SYNC_ALL,   /* all sync deps of a unit */
+    /* Those of a coll record: */
+    GRAPH_ALL_REDUCE,
+    GRAPH_ALL_GATHER,
+    GRAPH_REDUCE_SCATTER,
+    GRAPH_ALL_TO_ALL,
+    GRAPH_BROADCAST, /* from the first member to the others */
+    GRAPH_REDUCE,    /* from all to the first member */
+    GRAPH_BARRIER,   /* no member goes on before all have come; no bytes */
+    GRAPH_SEND       /* from the first member to the second one */
 };
 
 /** Which sync deps of a unit are one exchange. */
