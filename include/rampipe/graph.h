@@ -39,10 +39,10 @@ enum graph_exchange_kind {
     GRAPH_ALL_GATHER,
     GRAPH_REDUCE_SCATTER,
     GRAPH_ALL_TO_ALL,
-    GRAPH_BROADCAST, /* from the first member */
-    GRAPH_REDUCE,    /* to the first member */
-    GRAPH_BARRIER,
-    GRAPH_SEND /* from the first member to the second */
+    GRAPH_BROADCAST, /* from the first member to the others */
+    GRAPH_REDUCE,    /* from all to the first member */
+    GRAPH_BARRIER,   /* no member goes on before all have come; no bytes */
+    GRAPH_SEND       /* from the first member to the second one */
 };
 
 struct graph_op {

@@ -334,8 +334,8 @@ REC_KIND_ROW(CLUSTER, island,
     REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
     REC_KEY("algorithm", TEXT,
           "how the sync deps of an op are exchanged: direct (each part with each other, "
-          "the default), ring, tree (two binary trees, each with half of the bytes) or "
-          "halving-doubling"))
+          "the default), ring, tree (two binary trees, each with half of the bytes), "
+          "halving-doubling or in-switch (the switch adds up)"))
 
 REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     "A fat tree: hosts below leaf switches, these below the switches of pods, these "
@@ -368,8 +368,9 @@ REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     REC_KEY("algorithm", TEXT,
           "how the sync deps of an op are exchanged, an all-reduce: direct (each part "
           "with each other, the default), ring, tree (two binary trees, each with half "
-          "of the bytes), halving-doubling, or hierarchical (in each node, then among "
-          "nodes, then in each node)"))
+          "of the bytes), halving-doubling, in-switch (switches add up), or hierarchical "
+          "(in each node, then among nodes, then in each node). Other collectives go by "
+          "it as well, see docs/networks.md"))
 
 REC_KIND_ROW(CLUSTER, rail,
     "Nodes of S servers with an adapter each. Adapter i of all nodes of a group leads to "
@@ -410,8 +411,9 @@ REC_KIND_ROW(CLUSTER, torus,
     REC_KEY("bandwidth_z", AMOUNT,
           "of the links along the third dimension (default: BANDWIDTH)")
     REC_KEY("algorithm", TEXT,
-          "how the sync deps of an op are exchanged: direct (the default), ring, tree or "
-          "halving-doubling"))
+          "how the sync deps of an op are exchanged, and other collectives: direct (the "
+          "default), ring, tree, halving-doubling, or torus (along one dimension after "
+          "the other), for which servers must be a box of the torus"))
 
 REC_KIND_ROW(CLUSTER, dragonfly,
     "Groups of routers; the routers of a group are joined each to each other, the groups "
@@ -434,7 +436,7 @@ REC_KIND_ROW(CLUSTER, dragonfly,
     REC_KEY("links", COUNT,
           "global links of a router (default: HOSTS). Each two groups are joined by "
           "equally many; what is left over is not used")
-    REC_KEY("algorithm", TEXT, "as of a torus"))
+    REC_KEY("algorithm", TEXT, "direct (the default), ring, tree or halving-doubling"))
 
 REC_KIND_ROW(CLUSTER, custom,
     "A network of your own: link records follow, which name its nodes, and route "
@@ -448,7 +450,7 @@ REC_KIND_ROW(CLUSTER, custom,
     REC_KEY("ties", TEXT,
           "first (the default), or source: of n links that lead to a node equally well, "
           "messages of server i take number i mod n, so that all are used")
-    REC_KEY("algorithm", TEXT, "as of a torus"))
+    REC_KEY("algorithm", TEXT, "as of a dragonfly"))
 
 REC_ROW(LINK, CLUSTER, "link",
     "A link of a custom cluster, in one direction. Two nodes have one link each way.",
