@@ -200,8 +200,8 @@ double graph_op_hold(const struct graph *graph, uint32_t op);
 double graph_coll_bytes(enum graph_exchange_kind kind, double bytes, uint32_t n);
 /** The word for the kind of a coll. */
 const char *graph_coll_name(const struct graph_coll *coll);
-/** REC_DATA, with file and line, if the graph has colls: the message ends with "which " and
- * `why` they cannot be dealt with. */
+/** REC_DATA, with file and line, if the graph has colls: the message ends with "which "
+ * and `why` they cannot be dealt with. */
 bool graph_refuse_colls(const struct graph *graph, const char *why,
                         struct rec_error *err) REC_MUST_CHECK;
 /** The op of that name, or GRAPH_NONE. */
@@ -579,9 +579,9 @@ enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };
  * parts has, k the number of parts. */
 enum graph_gradients {
     GRAPH_GRADIENTS_DEPS,     /* k (k - 1) sync deps of b bytes */
-    GRAPH_GRADIENTS_GATHERED, /* a coll: an all-gather of k b bytes, what these deps send */
-    GRAPH_GRADIENTS_REDUCED /* a coll: an all-reduce of b bytes, for which the algorithms
-                                  of clusters take these deps, but for direct */
+    GRAPH_GRADIENTS_GATHERED, /* a coll: an all-gather of k b bytes, what the deps send */
+    GRAPH_GRADIENTS_REDUCED   /* a coll: an all-reduce of b bytes, for which algorithms of
+                                 clusters take these deps, but for direct */
 };
 
 /** The SiP-ML rule: max(1, min(2*ceil(ceil(compute/quantum)/2), degree)). */

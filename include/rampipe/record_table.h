@@ -123,8 +123,8 @@ REC_ROW(DEP, GRAPH, "dep",
           "waits for it"))
 
 REC_ROW(COLL, GRAPH, "coll",
-    "An exchange of a group of ops as one: it starts when all of them have ended. The ops "
-    "that need its end have a dep of 0 bytes from it.",
+    "An exchange of a group of ops as one: it starts when all of them have ended. The "
+    "ops that need its end have a dep of 0 bytes from it.",
     "coll\tvgg16/2\tsync3\tall-reduce\t4.1e8\tops=3a,3b\tlane=data",
     REC_FIELD("GRAPH", ID, "its graph")
     REC_FIELD("ID", ID, "its name; no op of the graph has the same")

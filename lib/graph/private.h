@@ -7,8 +7,8 @@
 /* An error about this graph, with file and line if it was read from a file. */
 bool graph_fail(const struct graph *graph, uint32_t line, struct rec_error *err,
                 const char *format, ...) REC_PRINTF(4, 5);
-/** The op of that name; it is created if it is new, and `line` names it first. GRAPH_NONE:
- * *err. */
+/** The op of that name; it is created if it is new, and `line` names it first.
+ * GRAPH_NONE: *err. */
 uint32_t graph_intern(struct graph *graph, struct rec_str id, uint32_t line,
                       struct rec_error *err);
 /** Finds which names are colls and not ops, takes the deps that leave colls out of dep[],

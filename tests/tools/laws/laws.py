@@ -27,6 +27,8 @@ alloc --cluster island:8,300GB/s,2us,80GB --queue 3     parts.rec
 alloc --cluster rail:2,2,2,5e10,1e-6,4e11,8e10          parts.rec
 alloc                                                   custom.rec
 sim                                                     laid.rec
+sim --timeline --contention                             colls.rec
+partition --degree 4 --sync all-gather                  jobs.rec
 ramp-alloc --shape 2x2x2 --heuristic compact            parts.rec
 ramp-alloc bound --shape 2x2x2                          parts.rec
 learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec
