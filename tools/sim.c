@@ -1,7 +1,9 @@
 /* sim [OPTION]... [FILE]... - event simulation of jobs on a cluster. */
 #include "ggo/sim.h"
+#define CLI_PATHS "collective-table",
 #include "main.h"
 
+#include "collective_table.h"
 #include "graph_times.h"
 #include "rampipe/event.h"
 #include "rampipe/sim.h"
@@ -177,6 +179,7 @@ run(struct cli *cli, const struct sim_args *args)
                                    .context = &sim};
     struct sim_replay *replay = NULL;
     struct sim_flows *flows = NULL;
+    struct collective_table table = {.nseries = 0};
     struct event_clock clock = {0};
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
@@ -184,8 +187,10 @@ run(struct cli *cli, const struct sim_args *args)
     int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
-              read_exact(cli, args, &exact) && cli_open_filter(cli) &&
-              (sim.memo = done_memo_new(&cli->err)) &&
+              read_exact(cli, args, &exact) &&
+              (!args->collective_table_given ||
+               collective_table_option(cli, args->collective_table_arg, &table)) &&
+              cli_open_filter(cli) && (sim.memo = done_memo_new(&cli->err)) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
               (!args->contention_given || (flows = sim_flows_new(&cli->err))) &&
               event_clock_add(&clock, &sim_replay_model, replay, &cli->err);
@@ -195,6 +200,8 @@ run(struct cli *cli, const struct sim_args *args)
         sim_replay_advise(replay,
                           graph_times_advice(cli, args->allow_zero_given, advice));
     }
+    if (ok && args->collective_table_given)
+        sim_replay_measure(replay, &table);
     if (ok && flows)
         sim_replay_share(replay, &sim_flows_sharing, flows, exact);
     while (ok && (status = cli_next(cli, &rec)) > 0) {
@@ -207,6 +214,7 @@ run(struct cli *cli, const struct sim_args *args)
     event_clock_free(&clock);
     sim_replay_free(replay);
     sim_flows_free(flows);
+    collective_table_free(&table);
     done_memo_free(sim.memo);
     return ok;
 }

@@ -44,6 +44,14 @@ struct net_routes {
     double leaving;   /* the largest sum of the capacities that leave a server, bytes/s */
 };
 
+/** Which system a cluster is, in tables of measured times of collectives. */
+struct net_measures {
+    char system[64]; /* its key system=; "": it has none */
+    uint32_t node;   /* servers of a node, numbered one after another;
+                                             0: its kind has no system= */
+    const struct collective_table *table; /* borrowed; NULL: none */
+};
+
 /** What every cluster begins with. */
 struct net {
     const struct net_kind *kind;
@@ -51,6 +59,7 @@ struct net {
     uint32_t nlevels;                       /* set by net_set_levels() */
     struct net_level level[NET_LEVELS_MAX]; /* as net_levels() has them */
     struct net_routes routes;
+    struct net_measures measured; /* kinds with system= set `node` */
 };
 
 /** A row of the table of kinds. Functions are those of net.h without the prefix net_.

@@ -335,7 +335,10 @@ REC_KIND_ROW(CLUSTER, island,
     REC_KEY("algorithm", TEXT,
           "how the sync deps of an op are exchanged: direct (each part with each other, "
           "the default), ring, tree (two binary trees, each with half of the bytes), "
-          "halving-doubling or in-switch (the switch adds up)"))
+          "halving-doubling or in-switch (the switch adds up)")
+    REC_KEY("system", TEXT,
+          "the machine in tables of measured times of collectives, as SYSTEM of a series: "
+          "for --collective-table of sim and alloc"))
 
 REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     "A fat tree: hosts below leaf switches, these below the switches of pods, these "
@@ -370,7 +373,8 @@ REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
           "with each other, the default), ring, tree (two binary trees, each with half "
           "of the bytes), halving-doubling, in-switch (switches add up), or hierarchical "
           "(in each node, then among nodes, then in each node). Other collectives go by "
-          "it as well, see docs/networks.md"))
+          "it as well, see docs/networks.md")
+    REC_KEY("system", TEXT, "as of an island"))
 
 REC_KIND_ROW(CLUSTER, rail,
     "Nodes of S servers with an adapter each. Adapter i of all nodes of a group leads to "
@@ -393,7 +397,8 @@ REC_KIND_ROW(CLUSTER, rail,
           "of a message in a node, seconds (default: LATENCY)")
     REC_KEY("taper", AMOUNT,
           "links down of a leaf over its links up to the spine (default 1)")
-    REC_KEY("algorithm", TEXT, "as of a fat-tree"))
+    REC_KEY("algorithm", TEXT, "as of a fat-tree")
+    REC_KEY("system", TEXT, "as of an island"))
 
 REC_KIND_ROW(CLUSTER, torus,
     "A torus of two or three dimensions: a server has a link to each neighbour. Routes "

@@ -319,7 +319,8 @@ struct sim_sharing {
  * is sent as its deps say: for each dep, bytes from server to server over net_route(),
  * after the latency of the route. Colls, and sync deps if net_algorithm() is not direct,
  * are sent in the rounds of net_rounds_make() instead, from when the last op of the
- * exchange has ended; all of it arrives when its last round has ended. Jobs share links if routes among their servers do. A
+ * exchange has ended; all of it arrives when its last round has ended. If a
+ * table says how long a collective takes alone, what leaves does not arrive before. Jobs share links if routes among their servers do. A
  * cluster without links is refused (REC_DATA). `self` is a struct sim_flows. */
 extern const struct sim_sharing sim_flows_sharing;
 /** Which links jobs use, as far as it is known. */
@@ -443,6 +444,9 @@ void sim_replay_keep(struct sim_replay *replay, size_t bytes);
  */
 void sim_replay_share(struct sim_replay *replay, const struct sim_sharing *sharing,
                       void *self, double exact);
+/** Collectives take the times of a table (net_measure()), which is borrowed; to be called
+ * before the first record. A cluster without system= is refused. */
+void sim_replay_measure(struct sim_replay *replay, const struct collective_table *table);
 /** Graphs must pass graph_check_times(), whose message gives this advice; borrowed. */
 void sim_replay_advise(struct sim_replay *replay, const char *advice);
 

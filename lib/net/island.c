@@ -56,6 +56,7 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
     routes->longest = 2;
     routes->latency = i.latency;
     routes->bandwidth = routes->leaving = i.bandwidth;
+    i.net.measured.node = i.servers;
     net_set_levels(&i.net, 1, names, &i.servers);
     return net_keep(&i.net, sizeof i, err);
 }

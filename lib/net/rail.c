@@ -93,6 +93,7 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
     groups = f.count[0] > 1;
     f.net.routes.node = f.count[2];
     f.net.routes.in_switch = true;
+    f.net.measured.node = f.count[2];
     f.tree.n = groups ? 2 : 1;
     f.tree.down[0] = f.count[1];
     f.tree.down[1] = f.count[0];

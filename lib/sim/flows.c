@@ -61,6 +61,19 @@ has_rounds(const struct sender *c, const struct sim_layout *layout, uint32_t exc
            (kind == GRAPH_SYNC_ALL && strcmp(net_algorithm(c->net), "direct") != 0);
 }
 
+/* A batch of a collective whose time alone was measured takes at least as long. */
+static bool
+wait_measured(struct sender *c, const struct sim_member *member, uint32_t exchange,
+              uint32_t batch, double time, struct rec_error *err)
+{
+    struct net_exchange e;
+    double seconds;
+    bool measured;
+    return sim_rounds_exchange(&c->rounds, member, exchange, &e, err) &&
+           net_measured(member->net, &e, &measured, &seconds, err) &&
+           (!measured || sim_carrier_wait(c->carrier, batch, time, time + seconds, err));
+}
+
 static bool
 send(void *self, uint64_t token, uint32_t dep, uint32_t exchange, double time,
      struct rec_error *err)
@@ -75,7 +88,8 @@ send(void *self, uint64_t token, uint32_t dep, uint32_t exchange, double time,
         return sim_rounds_send(&c->rounds, c->carrier, token, op, exchange, time, err);
     from = member->servers[layout->where.slot[op]];
     ok = list_slots(c, layout, op, exchange, &n, err) &&
-         sim_carrier_begin(c->carrier, token, &batch, err);
+         sim_carrier_begin(c->carrier, token, &batch, err) &&
+         wait_measured(c, member, exchange, batch, time, err);
     for (uint32_t i = 0; ok && i < n; i++)
         ok = sim_carrier_send(c->carrier, batch, from, member->servers[c->slot[i]],
                               c->bytes[c->slot[i]], time, err);

@@ -12,6 +12,7 @@ struct sim_going {
     size_t ntokens, room;
     struct net_rounds rounds;
     uint32_t next; /* round that has not started */
+    double until;  /* it takes at least till then, if its time was measured; else 0 */
     bool ended;    /* the round before has, at this instant */
 };
 
@@ -105,6 +106,18 @@ start_round(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going 
     return true;
 }
 
+/* All rounds have ended before the measured time is over. */
+static bool
+wait_for(struct sim_carrier *carrier, struct sim_going *going, double time,
+         struct rec_error *err)
+{
+    double until = going->until;
+    uint32_t batch;
+    going->until = 0;
+    return sim_carrier_begin(carrier, going->token[0], &batch, err) &&
+           sim_carrier_wait(carrier, batch, time, until, err);
+}
+
 /* All batches have left. */
 static bool
 start(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going *going,
@@ -112,9 +125,12 @@ start(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going *going
 {
     const struct sim_member *member = sim_carrier_member(carrier, going->token[0]);
     struct net_exchange e;
+    bool measured;
     if (!sim_rounds_exchange(r, member, going->exchange, &e, err) ||
-        !net_rounds_make(member->net, &e, &going->rounds, err))
+        !net_rounds_make(member->net, &e, &going->rounds, err) ||
+        !net_measured(member->net, &e, &measured, &going->until, err))
         return false;
+    going->until = measured ? time + going->until : 0;
     return going->rounds.n > 0
                ? start_round(r, carrier, going, time, err)
                : rec_fail(err, REC_BUG, "an exchange of one server was sent");
@@ -194,6 +210,11 @@ sim_rounds_advance(struct sim_rounds *r, struct sim_carrier *carrier, double tim
         r->nended--;
         if (going->next < going->rounds.n) {
             if (!start_round(r, carrier, going, time, err))
+                return false;
+            continue;
+        }
+        if (going->until > time) {
+            if (!wait_for(carrier, going, time, err))
                 return false;
             continue;
         }
