@@ -1,7 +1,9 @@
 /* sim [OPTION]... [FILE]... - event simulation of jobs on a cluster. */
 #include "ggo/sim.h"
+#define CLI_PATHS "collective-table",
 #include "main.h"
 
+#include "collective_table.h"
 #include "graph_times.h"
 #include "rampipe/event.h"
 #include "rampipe/sim.h"
@@ -81,6 +83,39 @@ write_send(void *context, uint32_t d, double start, double end)
     rec_end(t->writer);
 }
 
+/* The servers of a coll in the order of ranks, each once. */
+static void
+put_members(const struct timeline *t, uint32_t c)
+{
+    const struct graph_exchanges *e = &t->job->layout->exchanges;
+    const struct graph_exchange *exchange = &e->exchange[e->of_coll[c]];
+    char name[NET_NAME_MAX];
+    for (uint32_t i = 0; i < exchange->n; i++) {
+        size_t len =
+            net_format_server(t->net, t->servers[e->member[exchange->first + i]], name);
+        rec_put_bytes(t->writer, i ? "," : "\t", 1);
+        rec_put_bytes(t->writer, name, len);
+    }
+}
+
+static void
+write_coll(void *context, uint32_t c, double start, double end)
+{
+    const struct timeline *t = context;
+    const struct graph_coll *coll = &t->job->layout->where.graph->coll[c];
+    rec_begin(t->writer, "exchange");
+    rec_str_field(t->writer, t->job->job.id);
+    rec_text_field(t->writer, coll->id);
+    rec_text_field(t->writer, graph_coll_name(coll));
+    put_members(t, c);
+    rec_num_field(t->writer, t->job->start + start);
+    rec_num_field(t->writer, t->job->start + end);
+    rec_num_field(t->writer, coll->bytes);
+    if (coll->lane)
+        rec_text_key(t->writer, "lane", coll->lane);
+    rec_end(t->writer);
+}
+
 /* Costs are remembered by geometry, but a timeline needs each op's times: the step is
  * simulated once more, for an observer. */
 static bool
@@ -90,7 +125,7 @@ write_timeline(void *context, const struct sim_done *done, const struct net *net
     const struct sim *sim = context;
     struct timeline timeline = {sim->cli->writer, done, net, servers};
     struct sim_observer observer = {
-        .run = write_run, .send = write_send, .context = &timeline};
+        .run = write_run, .send = write_send, .coll = write_coll, .context = &timeline};
     struct sim_cost again;
     return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
 }
@@ -144,6 +179,7 @@ run(struct cli *cli, const struct sim_args *args)
                                    .context = &sim};
     struct sim_replay *replay = NULL;
     struct sim_flows *flows = NULL;
+    struct collective_table table = {.nseries = 0};
     struct event_clock clock = {0};
     char advice[GRAPH_TIMES_MAX];
     struct rec rec;
@@ -151,8 +187,10 @@ run(struct cli *cli, const struct sim_args *args)
     int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
-              read_exact(cli, args, &exact) && cli_open_filter(cli) &&
-              (sim.memo = done_memo_new(&cli->err)) &&
+              read_exact(cli, args, &exact) &&
+              (!args->collective_table_given ||
+               collective_table_option(cli, args->collective_table_arg, &table)) &&
+              cli_open_filter(cli) && (sim.memo = done_memo_new(&cli->err)) &&
               (replay = sim_replay_new(&sink, until, &cli->err)) &&
               (!args->contention_given || (flows = sim_flows_new(&cli->err))) &&
               event_clock_add(&clock, &sim_replay_model, replay, &cli->err);
@@ -162,6 +200,8 @@ run(struct cli *cli, const struct sim_args *args)
         sim_replay_advise(replay,
                           graph_times_advice(cli, args->allow_zero_given, advice));
     }
+    if (ok && args->collective_table_given)
+        sim_replay_measure(replay, &table);
     if (ok && flows)
         sim_replay_share(replay, &sim_flows_sharing, flows, exact);
     while (ok && (status = cli_next(cli, &rec)) > 0) {
@@ -174,6 +214,7 @@ run(struct cli *cli, const struct sim_args *args)
     event_clock_free(&clock);
     sim_replay_free(replay);
     sim_flows_free(flows);
+    collective_table_free(&table);
     done_memo_free(sim.memo);
     return ok;
 }

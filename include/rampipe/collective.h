@@ -117,7 +117,8 @@ struct collective_answer {
     double seconds;
     double busbw; /* bytes/s as nccl-tests prints it; 0: it has none for this kind */
     enum collective_how how;
-    char law[240];                        /* the same in words */
+    double largest; /* size that was measured, of the groups that the time comes from */
+    char law[240];  /* the same in words */
     const struct collective_check *check; /* NULL: never checked; owned by the table */
 };
 

@@ -83,6 +83,11 @@ on_system(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes
 
     if (groups->n == 0)
         return false;
+    answer->largest = 0;
+    for (size_t i = 0; i < groups->n; i++) {
+        collective_range(groups->table, groups->series[i], &from, &to);
+        answer->largest = fmax(answer->largest, to);
+    }
     for (size_t i = 0; i < groups->n; i++) {
         const struct collective_series *s = groups->series[i];
         if (s->ranks != ranks || s->nodes != nodes)

@@ -32,8 +32,13 @@ net_read(const struct rec_reader *reader, const struct rec *rec, struct rec_erro
     char known[200];
     if (!rec_need(reader, rec, err))
         return NULL;
-    if ((kind = find_kind(rec->field[1], known)))
-        return kind->read(reader, rec, err);
+    if ((kind = find_kind(rec->field[1], known))) {
+        struct net *net = kind->read(reader, rec, err);
+        if (!net || !net->measured.node || net_key_system(reader, rec, net, err))
+            return net;
+        net_free(net);
+        return NULL;
+    }
     rec_reader_fail(reader, err, "the kind of a cluster must be one of %s, got '%.*s'",
                     known, (int)(rec->field[1].len < 60 ? rec->field[1].len : 60),
                     rec->field[1].ptr);
@@ -118,6 +123,8 @@ net_write(const struct net *net, struct rec_writer *writer)
     rec_begin(writer, "cluster");
     rec_text_field(writer, net->kind->name);
     net->kind->write(net, writer);
+    if (net->measured.system[0])
+        rec_text_key(writer, "system", net->measured.system);
     rec_end(writer);
     if (net->kind->write_parts)
         net->kind->write_parts(net, writer);
@@ -278,5 +285,7 @@ bool
 net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
           double *seconds, struct rec_error *err)
 {
+    if (net->measured.table)
+        return net_alone_measured(net, exchange, n, seconds, err);
     return net->kind->alone(net, exchange, n, seconds, err);
 }

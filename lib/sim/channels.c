@@ -35,6 +35,7 @@ struct sim_channels {
     struct channel *channel;
     uint32_t *heap; /* of all channels */
     uint32_t nchannels;
+    double *of_coll;           /* per exchange of a coll: its seconds; NULL: no colls */
     struct event_queue ends;   /* of channels; key: version, channel (32 bits each) */
     struct event_queue others; /* key: the batch */
 };
@@ -98,6 +99,23 @@ number_channels(struct sim_channels *c, struct on *on)
     }
 }
 
+/* Colls are on no channel, and known to the courier by their exchanges only. */
+static bool
+time_colls(struct sim_channels *c, struct rec_error *err)
+{
+    const struct sim_placed *placed = c->placed;
+    uint32_t n = placed->coll_exchange ? placed->graph->ncolls : 0, most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (placed->coll_exchange[i] != GRAPH_NONE && placed->coll_exchange[i] >= most)
+            most = placed->coll_exchange[i] + 1;
+    if (most && !(c->of_coll = calloc(most, sizeof *c->of_coll)))
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < n; i++)
+        if (placed->coll_exchange[i] != GRAPH_NONE)
+            c->of_coll[placed->coll_exchange[i]] = placed->coll_seconds[i];
+    return true;
+}
+
 struct sim_channels *
 sim_channels_new(const struct graph_layout *layout, const struct sim_placed *placed,
                  struct rec_error *err)
@@ -106,15 +124,16 @@ sim_channels_new(const struct graph_layout *layout, const struct sim_placed *pla
     size_t n = layout->ntransfers;
     struct on *on = malloc((n + 1) * sizeof *on);
     uint32_t *order = malloc((n + 1) * sizeof *order);
-    bool ok = c && on && order;
+    bool ok = (c && on && order) || rec_fail_memory(err);
     if (ok) {
         c->placed = placed;
         c->layout = layout;
         c->transfer = calloc(n + 1, sizeof *c->transfer);
         c->channel = calloc(n + 1, sizeof *c->channel);
         c->heap = malloc((n + 1) * sizeof *c->heap);
-        ok = c->transfer && c->channel && c->heap;
+        ok = (c->transfer && c->channel && c->heap) || rec_fail_memory(err);
     }
+    ok = ok && time_colls(c, err);
     if (ok) {
         number_channels(c, on);
         for (uint32_t i = 0; i < n; i++)
@@ -125,7 +144,6 @@ sim_channels_new(const struct graph_layout *layout, const struct sim_placed *pla
     } else {
         sim_channels_free(c);
         c = NULL;
-        rec_fail_memory(err);
     }
     free(on);
     free(order);
@@ -142,6 +160,7 @@ sim_channels_free(struct sim_channels *c)
     free(c->transfer);
     free(c->channel);
     free(c->heap);
+    free(c->of_coll);
     free(c);
 }
 
@@ -228,13 +247,15 @@ send(void *self, uint64_t batch, uint32_t dep, uint32_t exchange, double time,
      struct rec_error *err)
 {
     struct sim_channels *c = self;
-    uint32_t i = c->layout->transfer_of[dep];
-    struct transfer *transfer = &c->transfer[i];
-    (void)exchange;
-    if (i == GRAPH_NONE)
-        return event_queue_push(
-            &c->others, (struct event_entry){time + c->placed->dep_seconds[dep], batch},
-            err);
+    uint32_t i = dep == GRAPH_NONE ? GRAPH_NONE : c->layout->transfer_of[dep];
+    struct transfer *transfer;
+    if (i == GRAPH_NONE) {
+        double seconds =
+            dep == GRAPH_NONE ? c->of_coll[exchange] : c->placed->dep_seconds[dep];
+        return event_queue_push(&c->others, (struct event_entry){time + seconds, batch},
+                                err);
+    }
+    transfer = &c->transfer[i];
     transfer->batch = batch;
     transfer->left = c->placed->dep_seconds[dep];
     push_ready(c, &c->channel[transfer->channel], i);

@@ -75,6 +75,12 @@ sim_replay_share(struct sim_replay *r, const struct sim_sharing *sharing, void *
 }
 
 void
+sim_replay_measure(struct sim_replay *r, const struct collective_table *table)
+{
+    r->table = table;
+}
+
+void
 sim_replay_advise(struct sim_replay *r, const char *advice)
 {
     r->stream.store.advice = advice;
@@ -257,8 +263,11 @@ read_net(struct sim_replay *r, const struct rec_reader *reader, const struct rec
     struct net_reading reading = {r->net, r->net_open};
     bool ok = net_reading_take(&reading, reader, rec, NULL, err);
     bool closed = !reading.open && (r->net_open || rec->type == REC_CLUSTER);
+    struct rec_error why;
     r->net = reading.net;
     r->net_open = reading.open;
+    if (ok && closed && r->table && !net_measure(r->net, r->table, &why))
+        return rec_reader_fail(reader, err, "%s", why.text);
     return ok && (!closed || !r->pool.sharing || sim_jobs_share(r, err));
 }
 

@@ -33,11 +33,12 @@ struct live {
 
 struct sim_replay {
     struct sim_replay_sink sink;
-    struct event_clock *clock;  /* the one that gave the last record; borrowed */
-    double until;               /* the end of the simulated time, seconds */
-    struct net *net;            /* owned; NULL: none has come */
-    bool net_open;              /* its links may still come */
-    struct graph_stream stream; /* checks that records fit each other */
+    struct event_clock *clock; /* the one that gave the last record; borrowed */
+    double until;              /* the end of the simulated time, seconds */
+    struct net *net;           /* owned; NULL: none has come */
+    bool net_open;             /* its links may still come */
+    const struct collective_table *table; /* of measured times; NULL: there is none */
+    struct graph_stream stream;           /* checks that records fit each other */
 
     struct sim_layout **layout; /* in the order in which they came; NULL: forgotten */
     size_t nlayouts, layout_room;

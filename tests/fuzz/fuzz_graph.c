@@ -91,8 +91,9 @@ split(const struct graph *graph)
 {
     static const struct graph_partition ways[] = {
         {.degree = 4, .quantum = 1},
-        {.degree = 2, .quantum = 0, .sizes = GRAPH_SIZES_GRADIENT}};
-    for (size_t i = 0; i < 2; i++) {
+        {.degree = 2, .quantum = 0, .sizes = GRAPH_SIZES_GRADIENT},
+        {.degree = 2, .quantum = 0, .gradients = GRAPH_GRADIENTS_REDUCED}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct rec_error err = {.code = REC_OK, .text = ""};
         struct graph parts = {0};
         if (graph_partition(graph, &ways[i], &parts, &err)) {
@@ -125,7 +126,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (ok && reader && (status = rec_next(reader, &rec, &err)) > 0) {
         if (!rec_continues(&rec, REC_GRAPH))
             ok = graph_store_end(&store, &err);
-        if (ok && (rec.type == REC_GRAPH || rec.type == REC_OP || rec.type == REC_DEP))
+        if (ok && rec_is_part(&rec, REC_GRAPH))
             ok = graph_store_read(&store, reader, &rec, &err);
     }
     ok = ok && reader && status == 0 && graph_store_end(&store, &err);

@@ -45,7 +45,7 @@ take(struct graph_store *store, struct alloc_admission *admission,
             graph_free(&split);
         }
     }
-    if (rec->type == REC_GRAPH || rec->type == REC_OP || rec->type == REC_DEP)
+    if (rec_is_part(rec, REC_GRAPH))
         return graph_store_read(store, reader, rec, err);
     if (rec->type != REC_JOB)
         return true;

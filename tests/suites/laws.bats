@@ -16,6 +16,7 @@ setup_file() {
         printf 'link\t%s\t%s\t3e11\t1e-6\tboth=1\n' a s b s c t d t s t && printf 'route\ta\tb\ts,t,s\n' &&
         grep -v '^#' parts.rec && echo '#end'; } >custom.rec
     alloc custom.rec >laid.rec
+    { printf '#rampipe\t1\n' && cat "$ROOT/tests/cases/sim/coll-contention/in.rec" && echo '#end'; } >colls.rec
     pd2graph small.txt | ramp-alloc --shape 2x2x2 >placed.rec
     grep -q '^block' alloc.rec
     sim alloc.rec >done.rec

@@ -27,6 +27,8 @@ alloc --cluster island:8,300GB/s,2us,80GB --queue 3     parts.rec
 alloc --cluster rail:2,2,2,5e10,1e-6,4e11,8e10          parts.rec
 alloc                                                   custom.rec
 sim                                                     laid.rec
+sim --timeline --contention                             colls.rec
+partition --degree 4 --sync all-gather                  jobs.rec
 ramp-alloc --shape 2x2x2 --heuristic compact            parts.rec
 ramp-alloc bound --shape 2x2x2                          parts.rec
 learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec
@@ -110,6 +112,7 @@ TABLE = read_table(os.path.join(os.environ["ROOT"], "include/rampipe/record_tabl
 NUMBERS = {"NUMBER", "AMOUNT", "LIMIT", "FRACTION"}
 # (type, field) that hold words or names of servers, not names that a user gives
 FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("send", 5),
+         ("coll", 3), ("exchange", 3), ("exchange", 4),
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
          ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
          ("route", 1), ("route", 2), ("route", 3)}
@@ -401,6 +404,7 @@ def damages(text):
             kind = row[0][i - 1] if i <= len(row[0]) else row[1].get(key, "TEXT")
             head = key + equal if i > len(row[0]) else ""
             wrong = {"TEXT": [], "ID": ["", "a,b"], "IDS": ["a,,b", "a,"], "PASS": ["sideways"],
+                     "EXCHANGE": ["sum"],
                      "PART": ["0/2", "3/2", "1/"], "NUMBER": ["", "x", "1e400", "nan"],
                      }.get(kind, ["", "x", "-1", "1e400"])
             if wrong:  # one after the other
