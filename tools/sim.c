@@ -81,6 +81,39 @@ write_send(void *context, uint32_t d, double start, double end)
     rec_end(t->writer);
 }
 
+/* The servers of a coll in the order of ranks, each once. */
+static void
+put_members(const struct timeline *t, uint32_t c)
+{
+    const struct graph_exchanges *e = &t->job->layout->exchanges;
+    const struct graph_exchange *exchange = &e->exchange[e->of_coll[c]];
+    char name[NET_NAME_MAX];
+    for (uint32_t i = 0; i < exchange->n; i++) {
+        size_t len =
+            net_format_server(t->net, t->servers[e->member[exchange->first + i]], name);
+        rec_put_bytes(t->writer, i ? "," : "\t", 1);
+        rec_put_bytes(t->writer, name, len);
+    }
+}
+
+static void
+write_coll(void *context, uint32_t c, double start, double end)
+{
+    const struct timeline *t = context;
+    const struct graph_coll *coll = &t->job->layout->where.graph->coll[c];
+    rec_begin(t->writer, "exchange");
+    rec_str_field(t->writer, t->job->job.id);
+    rec_text_field(t->writer, coll->id);
+    rec_text_field(t->writer, graph_coll_name(coll));
+    put_members(t, c);
+    rec_num_field(t->writer, t->job->start + start);
+    rec_num_field(t->writer, t->job->start + end);
+    rec_num_field(t->writer, coll->bytes);
+    if (coll->lane)
+        rec_text_key(t->writer, "lane", coll->lane);
+    rec_end(t->writer);
+}
+
 /* Costs are remembered by geometry, but a timeline needs each op's times: the step is
  * simulated once more, for an observer. */
 static bool
@@ -90,7 +123,7 @@ write_timeline(void *context, const struct sim_done *done, const struct net *net
     const struct sim *sim = context;
     struct timeline timeline = {sim->cli->writer, done, net, servers};
     struct sim_observer observer = {
-        .run = write_run, .send = write_send, .context = &timeline};
+        .run = write_run, .send = write_send, .coll = write_coll, .context = &timeline};
     struct sim_cost again;
     return sim_layout_observe(done->layout, net, servers, &observer, &again, err);
 }

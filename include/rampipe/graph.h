@@ -28,6 +28,23 @@ REC_BEGIN_DECLS
 
 enum graph_pass { GRAPH_FORWARD, GRAPH_BACKWARD, GRAPH_TASK };
 
+/** What is exchanged as one. */
+enum graph_exchange_kind {
+    GRAPH_MESSAGE,    /* from one slot to another */
+    GRAPH_COLLECTIVE, /* deps on one side of a split unit, by the published rule */
+    GRAPH_SYNC_PAIR,  /* sync deps between two parts, in both directions */
+    GRAPH_SYNC_ALL,   /* all sync deps of a unit */
+    /* Of colls, in the order of rec_exchange_name(): */
+    GRAPH_ALL_REDUCE,
+    GRAPH_ALL_GATHER,
+    GRAPH_REDUCE_SCATTER,
+    GRAPH_ALL_TO_ALL,
+    GRAPH_BROADCAST, /* from the first member to the others */
+    GRAPH_REDUCE,    /* from all to the first member */
+    GRAPH_BARRIER,   /* no member goes on before all have come; no bytes */
+    GRAPH_SEND       /* from the first member to the second one */
+};
+
 struct graph_op {
     const char *id;    /* owned by the graph's arena */
     const char *of;    /* the op it is a part of; NULL: it is whole */
@@ -50,6 +67,19 @@ struct graph_dep {
     bool sync; /* exchange among parts: gates only the end of the step */
     double bytes;
     const char *extra;
+};
+
+/** What a group of ops exchanges as one. It starts when all of them have ended. */
+struct graph_coll {
+    const char *id;
+    const char *lane;  /* exchanges of a lane wait for each other; NULL: it has none */
+    const char *extra; /* keys that lib/graph does not read */
+    enum graph_exchange_kind kind; /* GRAPH_ALL_REDUCE or one behind it */
+    double bytes;                  /* as nccl-tests counts them (rampipe(5)) */
+    uint32_t first,
+        n; /* its ops in order of ranks: coll_op[first..first + n), different */
+    uint32_t after, nafter; /* after[after..after + nafter) wait for it */
+    uint32_t line;
 };
 
 /** Bytes that an op holds on its server from its end on (its keys hold= and release=),
@@ -90,13 +120,24 @@ struct graph {
     struct rec_arena arena;
     bool open;
     bool holds; /* an op has hold= or release= */
+    struct graph_coll *coll;
+    size_t ncolls, coll_room;
+    uint32_t *coll_op; /* ops of the colls */
+    size_t ncoll_ops, coll_op_room;
+    struct rec_map coll_index; /* id -> coll */
     /* After graph_close(): */
     uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
     uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
-    uint32_t *out_to;  /* where dep out[j] goes: its dst, with GRAPH_SYNC if it is sync */
-    uint32_t *back;    /* per dep: the sync dep in the other direction, or GRAPH_NONE;
+    uint32_t *out_to; /* where dep out[j] goes: its dst, with GRAPH_SYNC if it is sync */
+    uint32_t *back;   /* per dep: the sync dep in the other direction, or GRAPH_NONE;
                           NULL: there are no sync deps */
-    uint32_t *parents; /* per op: deps that enter it, without sync deps */
+    uint32_t
+        *parents; /* per op: deps that enter it, also from colls, without sync deps */
+    struct graph_dep *after; /* deps that leave colls, in order of these: src is a coll */
+    size_t nafter;           /* dep[] does not have them */
+    /* coll_of[coll_of_start[i]..coll_of_start[i + 1]) are the colls of op i; NULL: there
+     * are no colls */
+    uint32_t *coll_of, *coll_of_start;
     struct graph_unit *unit; /* in order of the first part's appearance */
     uint32_t *member;        /* ops of the units */
     size_t nunits;
@@ -104,7 +145,7 @@ struct graph {
     size_t nholds;
     double sequential; /* sum of compute over the ops, seconds */
     double memory;     /* sum of memory over the ops, bytes */
-    double bytes;      /* sum over the deps */
+    double bytes;      /* sum over the deps, and graph_coll_bytes() of the colls */
     uint32_t degree;   /* its key degree=, the most parts an op was to get; 0: no key */
 };
 
@@ -128,10 +169,20 @@ bool graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst,
                    double bytes, bool sync, const char *extra, uint32_t line,
                    struct rec_error *err) REC_MUST_CHECK;
 /**
+ * Adds an exchange with the kind, bytes and line of *coll. Its ops are a list of names,
+ * separated by commas, and may be added later; lane.ptr NULL: it has no lane. Texts are
+ * copied. REC_DATA: there is such a coll, the group is too small, a send has more than
+ * two ops, a barrier has bytes.
+ */
+bool graph_add_coll(struct graph *graph, const struct graph_coll *coll, struct rec_str id,
+                    struct rec_str ops, struct rec_str lane, struct rec_str extra,
+                    struct rec_error *err) REC_MUST_CHECK;
+/**
  * Closes the graph: resolves names and builds the indexes. REC_DATA: an op is named but
- * not defined, a dep is repeated, deps without sync deps have a cycle, parts of an op are
- * missing or differ, twins do not fit, or what an op holds is not a number of bytes or is
- * released by no op.
+ * not defined, a dep is repeated, deps (without sync deps) and colls have a cycle, an op
+ * is in a group twice, a coll has the name of an op, a dep enters a coll or has bytes and
+ * leaves one, parts of an op are missing or differ, twins do not fit, or what an op holds
+ * is not a number of bytes or is released by no op.
  */
 bool graph_close(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 
@@ -144,18 +195,27 @@ void graph_pass_key(const struct graph *graph, const char *key,
                     struct rec_writer *writer);
 /** Bytes that an op holds from its end on; 0: nothing. */
 double graph_op_hold(const struct graph *graph, uint32_t op);
+/** The bytes that n members of a coll send in all, at least: 2 (n - 1) BYTES of an
+ * all-reduce, none of a barrier, BYTES of a send, (n - 1) BYTES of the other kinds. */
+double graph_coll_bytes(enum graph_exchange_kind kind, double bytes, uint32_t n);
+/** The word for the kind of a coll. */
+const char *graph_coll_name(const struct graph_coll *coll);
+/** REC_DATA, with file and line, if the graph has colls: the message ends with "which " and
+ * `why` they cannot be dealt with. */
+bool graph_refuse_colls(const struct graph *graph, const char *why,
+                        struct rec_error *err) REC_MUST_CHECK;
 /** The op of that name, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *graph, struct rec_str id);
 
 /* ---- records ------------------------------------------------------------- */
 
 /**
- * Takes a record: `graph` opens it (an open one must be closed before), op and dep are
- * added. The caller closes the graph at the next record that is not rec_continues().
+ * Takes a record: `graph` opens it (an open one must be closed before), op, dep and coll
+ * are added. The caller closes the graph at the next record that is not rec_continues().
  */
 bool graph_read(struct graph *graph, const struct rec_reader *reader,
                 const struct rec *rec, struct rec_error *err) REC_MUST_CHECK;
-/** Writes graph, op and dep records. */
+/** Writes graph, op, dep and coll records. */
 void graph_write(const struct graph *graph, struct rec_writer *writer);
 /** Writes a job that trains the graph for `steps` steps, arrives at 0 and has no
  * deadline. */
@@ -352,14 +412,6 @@ void graph_lanes_free(struct graph_lanes *lanes);
 
 /* ---- exchanges ----------------------------------------------------------- */
 
-/** What deps that are sent together are. */
-enum graph_exchange_kind {
-    GRAPH_MESSAGE,    /* from one slot to another */
-    GRAPH_COLLECTIVE, /* deps on one side of a split unit, by the published rule */
-    GRAPH_SYNC_PAIR,  /* sync deps between two parts, in both directions */
-    GRAPH_SYNC_ALL    /* all sync deps of a unit */
-};
-
 /** Which sync deps of a unit are one exchange. */
 enum graph_sync {
     GRAPH_SYNC_BY_PAIR, /* those between two parts, as published: each two servers have a
@@ -370,9 +422,11 @@ enum graph_sync {
 struct graph_exchange {
     enum graph_exchange_kind kind;
     uint32_t first, n; /* its slots, all different: member[first..first + n); of a
-                          message the source, then the destination */
-    double bytes;      /* sum over its deps, also those that stay on their slot */
-    double flow;       /* the part of it that crosses slots, bytes */
+                          message the source, then the destination; of a coll in the
+                          order of ranks */
+    double bytes;      /* sum over its deps, also those that stay on their slot; of a coll
+                          its BYTES */
+    double flow;       /* what crosses slots, bytes; of a coll graph_coll_bytes() */
 };
 
 /** What a placed graph exchanges in a step. Starts as {0}. */
@@ -381,20 +435,25 @@ struct graph_exchanges {
     size_t n, room;
     uint32_t *member; /* slots of the exchanges */
     size_t nmembers, member_room;
-    uint32_t *of_dep;     /* per dep: its exchange; GRAPH_NONE: it is no flow, because it
+    uint32_t *of_dep;  /* per dep: its exchange; GRAPH_NONE: it is no flow, because it
                              stays on its slot or has no bytes */
-    uint64_t flows;       /* deps that are flows */
-    uint64_t collectives; /* exchanges that are no messages, each counted as often as it
-                             occurs */
-    double flow_bytes;    /* sum over the flows */
+    uint32_t *of_coll; /* per coll: its exchange; GRAPH_NONE: it takes no time, because
+                             its group is on one slot, or it has no bytes and is no
+                             barrier. NULL: there are no colls */
+    uint64_t flows;    /* deps that are flows, and sends (colls) that have an exchange */
+    uint64_t collectives; /* exchanges that are no messages and no sends, each counted as
+                             often as it occurs */
+    double flow_bytes;    /* sum over the flows, and graph_coll_bytes() of what the slots
+                             of the other colls exchange */
 };
 
 /**
  * Finds which deps of a closed graph are one exchange. `slot` is per op, below `nslots`.
  * The deps that leave a split forward op are one collective if each slot is as often a
  * source as a destination of them; so are those that enter a split backward op that has a
- * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. The
- * work is O(ops + deps). Source: the ddls simulator.
+ * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. A
+ * coll is an exchange of the slots of its group. The work is O(ops + deps + groups).
+ * Source: the ddls simulator.
  */
 bool graph_exchanges_make(const struct graph *graph, const uint32_t *slot,
                           uint32_t nslots, enum graph_sync sync,

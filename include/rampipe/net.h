@@ -144,8 +144,13 @@ struct net_exchange {
     const uint32_t *server; /* its members, all different; of a message SRC, DST. NULL:
                                any n servers that a unit of n parts may have */
     uint32_t n;
-    double bytes; /* what all members send in all, bytes, that to themselves included */
-    double flow;  /* the part of it that goes from one server to another */
+    /* What all members send in all, bytes, that to themselves included. From
+     * GRAPH_ALL_REDUCE on: the size as nccl-tests counts it. Of an all-reduce, a
+     * broadcast, a reduce and a send that is the buffer of a member; of an all-gather
+     * what a member has afterwards; of a reduce-scatter and an all-to-all what a member
+     * has before. A barrier has none. */
+    double bytes;
+    double flow; /* what goes from one server to another */
 };
 
 /**
@@ -190,6 +195,45 @@ uint32_t net_route(const struct net *net, uint32_t from, uint32_t to, uint32_t *
 /** The name of the algorithm by which sync deps are exchanged (algorithm=); "direct":
  * each part sends to each other one. */
 const char *net_algorithm(const struct net *net);
+
+/** One server sends to another one. */
+struct net_transfer {
+    uint32_t from, to; /* servers */
+    double share;      /* > 0: it sends this share of the bytes of its round; mostly 1 */
+};
+
+/** What is sent at the same time. */
+struct net_round {
+    double latencies; /* it waits for so many times the largest latency of a route of its
+                         transfers, */
+    double bytes;     /* then each transfer sends so many bytes, summed over what is
+                         repeated */
+    const struct net_transfer *transfer; /* NULL: each member sends to each other one */
+    uint32_t n;                          /* transfers; 0 of NULL */
+    double times, each; /* it stands for so many equal rounds of `each` bytes */
+};
+
+/** The rounds of an exchange, one after another: a round begins when the one before has
+ * ended. Starts as {0}; net_rounds_make() may be called again, and uses its memory. */
+struct net_rounds {
+    struct net_round *round;
+    uint32_t n;
+    /* Owned by lib/net. */
+    struct net_transfer *transfer;
+    size_t ntransfers, transfer_room, round_room;
+};
+
+/**
+ * What an exchange sends, by the algorithm of the cluster. Alone it takes the time of
+ * net_alone() but for rounding: each round its latencies, and then what its links take
+ * for all the bytes that go through them, of which the slowest counts. An exchange of one
+ * server has no rounds. The exchange has servers. REC_DATA: the cluster has no links, or
+ * these servers cannot exchange by its algorithm.
+ */
+bool net_rounds_make(const struct net *net, const struct net_exchange *exchange,
+                     struct net_rounds *rounds, struct rec_error *err) REC_MUST_CHECK;
+/** Leaves {0}. */
+void net_rounds_free(struct net_rounds *rounds);
 
 /** What is sent in a step of a placed graph. */
 struct net_traffic {

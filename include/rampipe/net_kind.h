@@ -21,8 +21,14 @@ enum net_algorithm {
     NET_RING,             /* on a ring, or several that leave a node side by side */
     NET_TREE,             /* on two binary trees, half of the bytes each */
     NET_HALVING_DOUBLING, /* with partners that are ever farther away */
-    NET_HIERARCHICAL      /* in each node, then among nodes, then in each node */
+    NET_HIERARCHICAL,     /* in each node, then among nodes, then in each node */
+    NET_IN_SWITCH,        /* switches add up */
+    NET_TORUS,            /* along one dimension after the other */
+    NET_ALGORITHMS
 };
+
+/** The rounds of an exchange while they are being made (lib/net/rounds.h). */
+struct net_maker;
 
 /** What kinds with links keep. All is 0 for kinds without links. */
 struct net_routes {
@@ -31,6 +37,7 @@ struct net_routes {
     uint32_t node;         /* servers of a node whose inside is faster, numbered one after
                               another; 0 or 1: there are none */
     enum net_algorithm algorithm;
+    bool in_switch; /* there is a switch above the servers, so that it may add up */
     /* For lower bounds; those of different servers may be taken together. */
     double latency;   /* the least of a route between two servers, seconds */
     double bandwidth; /* the largest of a route, bytes/s */
@@ -86,6 +93,10 @@ struct net_kind {
     void (*link)(const struct net *net, uint32_t i, struct net_link *link);
     uint32_t (*route)(const struct net *net, uint32_t from, uint32_t to, uint32_t *link);
     void (*node_name)(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
+    /* Optional: makes the rounds of algorithm=torus, of an all-reduce of S bytes, or (half)
+     * of a reduce-scatter. REC_DATA: these servers cannot exchange so. */
+    bool (*by_dimension)(const struct net *net, const struct net_exchange *exchange,
+                         bool half, double bytes, struct net_maker *maker);
 
     /* Parts: records behind the cluster's own. Optional, all three: there are none. */
     bool (*add)(struct net *net, const struct rec_reader *reader, const struct rec *rec,
@@ -116,9 +127,10 @@ bool net_key_bandwidth(const struct rec_reader *reader, const struct rec *rec,
                        const char *key, double *bandwidth,
                        struct rec_error *err) REC_MUST_CHECK;
 /** Reads the key algorithm=; without it the algorithm stays. Only clusters with nodes
- * have hierarchical. */
+ * have hierarchical, those with `in_switch` in-switch, and kinds with `by_dimension`
+ * torus. */
 bool net_key_algorithm(const struct rec_reader *reader, const struct rec *rec,
-                       struct net_routes *routes, struct rec_error *err) REC_MUST_CHECK;
+                       struct net *net, struct rec_error *err) REC_MUST_CHECK;
 /** Writes the key algorithm=, but for direct. */
 void net_write_algorithm(const struct net *net, struct rec_writer *writer);
 /** Links and nodes are numbered with 32 bits. False: there are too many, and *err says

@@ -328,6 +328,7 @@ enum rec_kind {
     REC_KIND_PART,     /* I/N, 1 <= I <= N */
     REC_KIND_PRODUCT,  /* BATCHxMxNxK, integers >= 1 */
     REC_KIND_PASS,     /* forward, backward or task */
+    REC_KIND_EXCHANGE, /* what a group exchanges: one of rec_exchange_name() */
     REC_KIND_ACCOUNT,  /* useful, wasted, reconfiguring or stalled */
     REC_KIND_NAMES,    /* ids separated by commas, as many as the field COUNT says */
     REC_KIND_TEXT,     /* anything */
@@ -369,6 +370,9 @@ const struct rec_spec *rec_spec_of_kind(enum rec_type type, size_t i);
 bool rec_is_kind(struct rec_str text, enum rec_kind kind);
 /** What a field of this kind must be, in words: "a number >= 0". */
 const char *rec_kind_text(enum rec_kind kind);
+/** The word for exchange i of a group, from i = 0: all-reduce, all-gather, ...; NULL if i
+ * is past the last one. */
+const char *rec_exchange_name(size_t i);
 
 /* ---- reading ------------------------------------------------------------- */
 

@@ -33,8 +33,8 @@
 /* clang-format off */
 
 REC_ROW(GRAPH, ALONE, "graph",
-    "Opens a computation graph; its op and dep records follow without other records "
-    "between them.",
+    "Opens a computation graph; its op, dep and coll records follow without other "
+    "records between them.",
     "graph\tvgg16/4\tvgg16\tof=vgg16\tdegree=4",
     REC_FIELD("ID", ID, "name of the graph, unique in the stream")
     REC_FIELD("MODEL", TEXT, "name of the network"),
@@ -112,14 +112,37 @@ REC_ROW(DEP, GRAPH, "dep",
     "A dependency: DST needs BYTES from SRC before it can start.",
     "dep\tvgg16/4\t2a\t3b\t103000000",
     REC_FIELD("GRAPH", ID, "its graph")
-    REC_FIELD("SRC", ID, "the op that produces")
+    REC_FIELD("SRC", ID, "the op that produces, or a coll")
     REC_FIELD("DST", ID, "the op that consumes")
-    REC_FIELD("BYTES", AMOUNT, "bytes to move if they are on two servers"),
+    REC_FIELD("BYTES", AMOUNT,
+          "bytes to move if they are on two servers; 0 if SRC is a coll"),
     REC_KEY("hazard", TEXT,
           "between tasks: raw (DST reads what SRC wrote), war, waw or fence (order only)")
     REC_KEY("kind", TEXT,
           "sync: an exchange among the parts of a backward op; only the end of the step "
           "waits for it"))
+
+REC_ROW(COLL, GRAPH, "coll",
+    "An exchange of a group of ops as one: it starts when all of them have ended. The ops "
+    "that need its end have a dep of 0 bytes from it.",
+    "coll\tvgg16/2\tsync3\tall-reduce\t4.1e8\tops=3a,3b\tlane=data",
+    REC_FIELD("GRAPH", ID, "its graph")
+    REC_FIELD("ID", ID, "its name; no op of the graph has the same")
+    REC_FIELD("KIND", EXCHANGE,
+          "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, "
+          "barrier or send")
+    REC_FIELD("BYTES", AMOUNT,
+          "the size that nccl-tests prints: of all-reduce, broadcast and reduce the "
+          "whole vector; of all-gather the vector that all have in the end, of "
+          "reduce-scatter that with which each begins; of all-to-all all that one member "
+          "sends, its share for itself included; of send the message; of barrier 0"),
+    REC_KEY("ops", IDS,
+          "the group: its ops in the order of ranks, at least two. The first is the root "
+          "of broadcast and reduce, and the sender of send, which has two. Several on "
+          "one server count as one member, and a group on one server takes no time")
+    REC_KEY("lane", TEXT,
+          "its communicator: on a server one exchange of a lane runs at a time, in the "
+          "order in which they become ready; without it, it waits for no other"))
 
 REC_ROW(JOB, ALONE, "job",
     "A request to train: the first of GRAPHs that fits is run for STEPS steps.",
@@ -311,8 +334,8 @@ REC_KIND_ROW(CLUSTER, island,
     REC_FIELD("MEMORY", LIMIT, "memory of a server, bytes"),
     REC_KEY("algorithm", TEXT,
           "how the sync deps of an op are exchanged: direct (each part with each other, "
-          "the default), ring, tree (two binary trees, each with half of the bytes) or "
-          "halving-doubling"))
+          "the default), ring, tree (two binary trees, each with half of the bytes), "
+          "halving-doubling or in-switch (the switch adds up)"))
 
 REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     "A fat tree: hosts below leaf switches, these below the switches of pods, these "
@@ -345,8 +368,9 @@ REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     REC_KEY("algorithm", TEXT,
           "how the sync deps of an op are exchanged, an all-reduce: direct (each part "
           "with each other, the default), ring, tree (two binary trees, each with half "
-          "of the bytes), halving-doubling, or hierarchical (in each node, then among "
-          "nodes, then in each node)"))
+          "of the bytes), halving-doubling, in-switch (switches add up), or hierarchical "
+          "(in each node, then among nodes, then in each node). Other collectives go by "
+          "it as well, see docs/networks.md"))
 
 REC_KIND_ROW(CLUSTER, rail,
     "Nodes of S servers with an adapter each. Adapter i of all nodes of a group leads to "
@@ -387,8 +411,9 @@ REC_KIND_ROW(CLUSTER, torus,
     REC_KEY("bandwidth_z", AMOUNT,
           "of the links along the third dimension (default: BANDWIDTH)")
     REC_KEY("algorithm", TEXT,
-          "how the sync deps of an op are exchanged: direct (the default), ring, tree or "
-          "halving-doubling"))
+          "how the sync deps of an op are exchanged, and other collectives: direct (the "
+          "default), ring, tree, halving-doubling, or torus (along one dimension after "
+          "the other), for which servers must be a box of the torus"))
 
 REC_KIND_ROW(CLUSTER, dragonfly,
     "Groups of routers; the routers of a group are joined each to each other, the groups "
@@ -411,7 +436,7 @@ REC_KIND_ROW(CLUSTER, dragonfly,
     REC_KEY("links", COUNT,
           "global links of a router (default: HOSTS). Each two groups are joined by "
           "equally many; what is left over is not used")
-    REC_KEY("algorithm", TEXT, "as of a torus"))
+    REC_KEY("algorithm", TEXT, "direct (the default), ring, tree or halving-doubling"))
 
 REC_KIND_ROW(CLUSTER, custom,
     "A network of your own: link records follow, which name its nodes, and route "
@@ -425,7 +450,7 @@ REC_KIND_ROW(CLUSTER, custom,
     REC_KEY("ties", TEXT,
           "first (the default), or source: of n links that lead to a node equally well, "
           "messages of server i take number i mod n, so that all are used")
-    REC_KEY("algorithm", TEXT, "as of a torus"))
+    REC_KEY("algorithm", TEXT, "as of a dragonfly"))
 
 REC_ROW(LINK, CLUSTER, "link",
     "A link of a custom cluster, in one direction. Two nodes have one link each way.",
@@ -665,6 +690,18 @@ REC_ROW(SEND, ALONE, "send",
     REC_FIELD("END", LATER, "seconds")
     REC_FIELD("BYTES", AMOUNT, "bytes"),
 )
+
+REC_ROW(EXCHANGE, ALONE, "exchange",
+    "A coll of a graph while it is on its way (first step).",
+    "exchange\t7\tsync3\tall-reduce\t0-0-0,0-1-0\t1000.5\t1000.7\t4.1e8\tlane=data",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("COLL", ID, "the coll")
+    REC_FIELD("KIND", EXCHANGE, "as of the coll")
+    REC_FIELD("SERVERS", IDS, "those of its members")
+    REC_FIELD("START", AMOUNT, "seconds")
+    REC_FIELD("END", LATER, "seconds")
+    REC_FIELD("BYTES", AMOUNT, "as of the coll"),
+    REC_KEY("lane", TEXT, "that of the coll, if it has one"))
 
 REC_ROW(TRACE, ALONE, "trace",
     "Opens a trace of a spot cluster that was observed from START to END; its add and "

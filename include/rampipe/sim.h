@@ -8,6 +8,12 @@
  * when it arrives. An op is ready when the deps of all its parents have arrived. The step
  * ends when all ops and all deps are done, sync deps included.
  *
+ * A coll (struct graph_coll) is an exchange of a group of ops: it starts when all of them
+ * have ended, and ends when the courier says so; the deps that leave it then arrive at
+ * once. Colls of one lane run one at a time on each server of their groups, in the order
+ * in which they become ready, at one instant in that of their records. The step ends when
+ * all colls have ended, too.
+ *
  * Memory: what an op holds (struct graph_hold) is held from its end to that of the op
  * that releases it, or of the step. What is released and what is held at one instant is
  * counted together: the peak is one of bytes that are held for some time.
@@ -52,7 +58,8 @@ typedef void sim_arrived(void *context, uint64_t batch);
  *
  *     key      the key of a dep
  *     send     a batch leaves at `time`, seconds, which never decreases; `dep` is one of
- *              its deps, `exchange` that of its deps, GRAPH_NONE if it is not known
+ *              its deps, `exchange` that of its deps, GRAPH_NONE if it is not known; or
+ *              `dep` is GRAPH_NONE, and a coll starts, which is that exchange
  *     next     the time of the next event, seconds, at which batches may arrive;
  *              INFINITY: none is to come
  *     advance  lets the events at `time` happen, which is that of the next event, and
@@ -84,6 +91,10 @@ struct sim_placed {
                                   flow. Only a courier may do without (NULL) */
     const uint32_t *exchange;  /* per dep: number of the exchange (a collective or a
                                   message) that it belongs to; NULL: not known */
+    /* If the graph has colls: */
+    const double *coll_seconds;    /* per coll, as dep_seconds */
+    const uint32_t *coll_exchange; /* per coll: its exchange; GRAPH_NONE: it takes no time
+                                      and is not sent. Needed with a courier */
     /* What carries the deps. NULL: each takes its own time, whatever else is sent. */
     const struct sim_courier *courier;
     void *carrier;   /* the courier's data, borrowed */
@@ -105,23 +116,25 @@ struct sim_placed {
 
 /** Called for each time that an op has run without a break, and for each flow, with its
  * times (seconds); for timelines. Without a courier, flows are told of when they leave,
- * with one when they arrive; and for each instant at which what the ops on a server hold
+ * with one when they arrive; for each coll that takes time, when it ends; and for each
+ * instant at which what the ops on a server hold
  * has changed, with the bytes that they hold then. Any function may be NULL. */
 struct sim_observer {
     void (*run)(void *context, uint32_t op, double start, double end);
     void (*send)(void *context, uint32_t dep, double start, double end);
+    void (*coll)(void *context, uint32_t coll, double start, double end);
     void (*hold)(void *context, uint32_t server, double time, double bytes);
     void *context;
 };
 
 struct sim_step {
     double seconds;    /* length of the step */
-    double comm;       /* time with at least one flow on its way, seconds */
+    double comm;       /* time with at least one flow or coll on its way, seconds */
     double comp;       /* time with at least one op running, seconds */
     double busy;       /* time that servers run ops on any lane, server-seconds */
     double sequential; /* sum of the ops' compute, seconds */
     uint32_t used;     /* servers with at least one op */
-    uint64_t events;   /* ops and deps completed */
+    uint64_t events;   /* ops, deps and colls completed */
     /* If ops hold bytes: */
     double peak_memory;   /* most bytes on a server, with what it needs throughout */
     uint32_t peak_server; /* that server */

@@ -20,7 +20,8 @@
  *
  * The graph here is one of units. An edge is kept only if it is complete, which means
  * that each part of one unit has a dep to each part of the other, as graph_split() makes
- * them. Leaving out other edges lowers the bound, so it stays true.
+ * them. Leaving out other edges lowers the bound, so it stays true; for the same reason
+ * colls are left out.
  */
 #include "floor.h"
 

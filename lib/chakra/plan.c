@@ -194,9 +194,16 @@ struct chakra_plan *
 chakra_plan_new(const struct graph *graph, const struct graph_layout *layout,
                 struct rec_error *err)
 {
-    struct chakra_plan *plan = calloc(1, sizeof *plan);
+    struct chakra_plan *plan;
     size_t nops = graph->nops + 2, ndeps = graph->ndeps + 1;
-    bool ok = plan != NULL;
+    bool ok;
+    if (!graph_refuse_colls(graph,
+                            "has no node in execution traces: write what its group "
+                            "exchanges as deps",
+                            err))
+        return NULL;
+    plan = calloc(1, sizeof *plan);
+    ok = plan != NULL;
     if (ok) {
         plan->graph = graph;
         plan->layout = layout;

@@ -414,6 +414,18 @@ device_fill_free(struct device_fill *fill)
     fill->held = NULL;
 }
 
+/* What a dep carries is activations, which grow with the batch. A coll may carry those or
+ * gradients, which do not, and nothing says which. */
+static bool
+fail_coll(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
+{
+    return rec_reader_fail(reader, err,
+                           "what coll '%.*s' carries may be gradients or activations, so "
+                           "its BYTES for another batch or precision are not known",
+                           (int)(rec->field[2].len < 60 ? rec->field[2].len : 60),
+                           rec->field[2].ptr);
+}
+
 /* Comments and unknown records among those of a graph are held back with them, to keep
  * their places. A record of another type ends the graph, as a graph record does. */
 bool
@@ -439,6 +451,8 @@ device_fill_take(struct device_fill *fill, const struct rec_reader *reader,
         return take_op(fill, reader, rec, writer, err);
     if (rec->type == REC_DEP && fill->samples * fill->elements != 1)
         return take_dep(fill, reader, rec, writer, err);
+    if (rec->type == REC_COLL && fill->samples * fill->elements != 1)
+        return fail_coll(reader, rec, err);
     rec_put_line(writer, rec->line);
     return true;
 }

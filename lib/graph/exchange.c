@@ -333,6 +333,44 @@ set_others(struct pass *p, struct rec_error *err)
     return true;
 }
 
+/* ---- colls ---------------------------------------------------------------- */
+
+/* A coll is an exchange of the slots of its group, each of which counts once. */
+static bool
+set_coll(struct pass *p, uint32_t c, struct rec_error *err)
+{
+    struct graph_exchanges *made = p->made;
+    const struct graph_coll *coll = &p->graph->coll[c];
+    struct graph_exchange e = {coll->kind, (uint32_t)made->nmembers, 0, coll->bytes, 0};
+    uint64_t *count = coll->kind == GRAPH_SEND ? &made->flows : &made->collectives;
+
+    made->of_coll[c] = GRAPH_NONE;
+    if (!reserve(made, coll->n, err))
+        return false;
+    p->stamp++;
+    for (uint32_t i = 0; i < coll->n; i++)
+        join(p, p->slot[p->graph->coll_op[coll->first + i]]);
+    e.n = (uint32_t)made->nmembers - e.first;
+    e.flow = graph_coll_bytes(e.kind, e.bytes, e.n);
+    made->flow_bytes += e.flow;
+    if (e.n > 1 && (e.flow > 0 || e.kind == GRAPH_BARRIER)) {
+        *count += 1;
+        return add_exchange(p, &e, &made->of_coll[c], err);
+    }
+    made->nmembers = e.first;
+    *count += coll->kind != GRAPH_SEND;
+    return true;
+}
+
+static bool
+set_colls(struct pass *p, struct rec_error *err)
+{
+    for (uint32_t c = 0; c < p->graph->ncolls; c++)
+        if (!set_coll(p, c, err))
+            return false;
+    return true;
+}
+
 bool
 graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t nslots,
                      enum graph_sync sync, struct graph_exchanges *made,
@@ -345,17 +383,19 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
 
     *made = (struct graph_exchanges){0};
     made->of_dep = malloc((graph->ndeps + 1) * sizeof *made->of_dep);
+    made->of_coll = graph->ncolls ? malloc(graph->ncolls * sizeof *made->of_coll) : NULL;
     p.balance = calloc((size_t)nslots + 1, sizeof *p.balance);
     p.seen = calloc((size_t)nslots + 1, sizeof *p.seen);
     p.here = calloc((size_t)nslots + 1, sizeof *p.here);
     p.last = nlast ? malloc(nlast * sizeof *p.last) : NULL;
-    ok = (made->of_dep && p.balance && p.seen && p.here && (p.last || !nlast)) ||
+    ok = (made->of_dep && (made->of_coll || !graph->ncolls) && p.balance && p.seen &&
+          p.here && (p.last || !nlast)) ||
          rec_fail_memory(err);
     if (ok) {
         memset(made->of_dep, 0xff, graph->ndeps * sizeof *made->of_dep);
         if (p.last)
             memset(p.last, 0xff, nlast * sizeof *p.last);
-        ok = set_groups(&p, err) && set_others(&p, err);
+        ok = set_groups(&p, err) && set_others(&p, err) && set_colls(&p, err);
     }
     free(p.balance);
     free(p.seen);
@@ -373,5 +413,6 @@ graph_exchanges_free(struct graph_exchanges *made)
     free(made->exchange);
     free(made->member);
     free(made->of_dep);
+    free(made->of_coll);
     *made = (struct graph_exchanges){0};
 }

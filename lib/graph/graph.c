@@ -24,6 +24,12 @@ graph_free(struct graph *graph)
     free(graph->unit);
     free(graph->member);
     free(graph->hold);
+    free(graph->coll);
+    free(graph->coll_op);
+    free(graph->after);
+    free(graph->coll_of);
+    free(graph->coll_of_start);
+    rec_map_free(&graph->coll_index);
     rec_map_free(&graph->index);
     rec_arena_free(&graph->arena);
     *graph = (struct graph){0};
@@ -57,10 +63,9 @@ graph_start(struct graph *graph, struct rec_str id, struct rec_str model,
     return graph->id && graph->model && graph->extra;
 }
 
-/* The op of that name; it is created if it is new. A comma would separate names in a
- * list, and '=' would make a key of a name. GRAPH_NONE: *err. */
-static uint32_t
-intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
+/* A comma would separate names in a list, and '=' would make a key of a name. */
+uint32_t
+graph_intern(struct graph *graph, struct rec_str id, uint32_t line, struct rec_error *err)
 {
     uint32_t i = rec_map_get(&graph->index, id);
     struct graph_op *op;
@@ -94,7 +99,7 @@ define_op(struct graph *graph, struct rec_str id, const struct graph_op *from,
           struct rec_str pair, struct rec_str of, struct rec_str extra,
           struct rec_error *err)
 {
-    uint32_t i = intern(graph, id, from->line, err);
+    uint32_t i = graph_intern(graph, id, from->line, err);
     struct graph_op *op;
     const char *name;
 
@@ -166,11 +171,11 @@ bool
 graph_add_dep(struct graph *graph, struct rec_str src, struct rec_str dst, double bytes,
               bool sync, const char *extra, uint32_t line, struct rec_error *err)
 {
-    uint32_t from = intern(graph, src, line, err), to;
+    uint32_t from = graph_intern(graph, src, line, err), to;
     const char *kept = "";
     if (from == GRAPH_NONE)
         return false;
-    to = intern(graph, dst, line, err);
+    to = graph_intern(graph, dst, line, err);
     if (to == GRAPH_NONE)
         return false;
     if (from == to)
@@ -324,6 +329,50 @@ read_dep(struct graph *graph, const struct rec_reader *reader, const struct rec 
                                         (uint32_t)rec_reader_line(reader), err);
 }
 
+static enum graph_exchange_kind
+kind_of(struct rec_str word)
+{
+    size_t i = 0; /* rec_is_kind() has seen that there is such a word */
+    while (!rec_str_is(word, rec_exchange_name(i)))
+        i++;
+    return (enum graph_exchange_kind)(GRAPH_ALL_REDUCE + i);
+}
+
+static bool
+read_coll(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
+          struct extras *extras, struct rec_error *err)
+{
+    struct graph_coll coll = {.line = (uint32_t)rec_reader_line(reader)};
+    struct rec_str key, value, id, ops = {NULL, 0}, lane = {NULL, 0};
+    size_t at = 0;
+    int status;
+
+    if (!rec_get_id(reader, rec, 2, &id, err) ||
+        !rec_get_number(reader, rec, 4, &coll.bytes, err))
+        return false;
+    if (!rec_is_kind(rec->field[3], REC_KIND_EXCHANGE))
+        return rec_bad_field(reader, rec, 3, err);
+    coll.kind = kind_of(rec->field[3]);
+    while ((status = rec_next_key(reader, rec, &at, &key, &value, err)) > 0) {
+        if (rec_str_is(key, "ops"))
+            ops = value;
+        else if (rec_str_is(key, "lane"))
+            lane = value;
+        else if (!keep_extra(extras, key, value, err))
+            return false;
+    }
+    if (status < 0)
+        return false;
+    if (!ops.ptr)
+        return rec_reader_fail(reader, err,
+                               "coll '%.*s' needs ops=A,B,..., the ops of its group",
+                               (int)(id.len < 60 ? id.len : 60), id.ptr);
+    if (!rec_check_text(reader, rec, rec_key_spec(rec, rec_str("ops")), ops, err))
+        return false;
+    return graph_add_coll(graph, &coll, id, ops, lane,
+                          (struct rec_str){extras->text, extras->len}, err);
+}
+
 static bool
 read_graph(struct graph *graph, const struct rec_reader *reader, const struct rec *rec,
            struct extras *extras, struct rec_error *err)
@@ -359,6 +408,8 @@ graph_read(struct graph *graph, const struct rec_reader *reader, const struct re
             (int)(rec->field[1].len < 60 ? rec->field[1].len : 60), rec->field[1].ptr);
     else if (rec->type == REC_OP)
         ok = read_op(graph, reader, rec, &extras, err);
+    else if (rec->type == REC_COLL)
+        ok = read_coll(graph, reader, rec, &extras, err);
     else
         ok = read_dep(graph, reader, rec, &extras, err);
     free(extras.text);

@@ -234,14 +234,24 @@ add_up(struct graph *graph)
         graph->bytes += graph->dep[d].bytes;
         graph->parents[graph->dep[d].dst] += !graph->dep[d].sync;
     }
+    for (size_t c = 0; c < graph->ncolls; c++) {
+        const struct graph_coll *coll = &graph->coll[c];
+        graph->bytes += graph_coll_bytes(coll->kind, coll->bytes, coll->n);
+    }
+    for (size_t d = 0; d < graph->nafter; d++)
+        graph->parents[graph->after[d].dst]++;
 }
 
 bool
 graph_close(struct graph *graph, struct rec_error *err)
 {
-    size_t nops = graph->nops, ndeps = graph->ndeps;
+    size_t nops, ndeps;
 
     graph->open = false;
+    if (!graph_find_colls(graph, err))
+        return false;
+    nops = graph->nops;
+    ndeps = graph->ndeps;
     if (nops == 0)
         return graph_fail(graph, graph->line, err,
                           "graph '%.60s' has no ops: its op records stand behind its "
@@ -266,18 +276,37 @@ graph_close(struct graph *graph, struct rec_error *err)
     group_deps(graph, true, graph->out_start, graph->out, graph->out_to);
     group_deps(graph, false, graph->in_start, graph->in, NULL);
     return check_repeats(graph, err) && find_units(graph, err) &&
-           check_cycles(graph, err) && graph_find_alike(graph, err);
+           graph_group_colls(graph, err) && check_cycles(graph, err) &&
+           graph_find_alike(graph, err);
 }
 
-/* A parent that Kahn's order has not reached, of an op that it has not reached either.
- * There is one, because the op would be in the order if all its parents were. */
+/* A parent that Kahn's order has not reached, of an op or a coll that it has not reached
+ * either. There is one, because it would be in the order if all its parents were. Coll c
+ * has the number nops + c. */
 static uint32_t
-waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t op)
+waiting_parent(const struct graph *graph, const uint32_t *waiting, uint32_t at)
 {
-    uint32_t j = graph->in_start[op];
-    while (graph->dep[graph->in[j]].sync || !waiting[graph->dep[graph->in[j]].src])
+    uint32_t nops = (uint32_t)graph->nops, j = 0;
+    if (at >= nops) {
+        const uint32_t *group = graph->coll_op + graph->coll[at - nops].first;
+        while (!waiting[group[j]])
+            j++;
+        return group[j];
+    }
+    for (j = graph->in_start[at]; j < graph->in_start[at + 1]; j++) {
+        const struct graph_dep *dep = &graph->dep[graph->in[j]];
+        if (!dep->sync && waiting[dep->src])
+            return dep->src;
+    }
+    for (j = 0; graph->after[j].dst != at || !waiting[nops + graph->after[j].src];)
         j++;
-    return graph->dep[graph->in[j]].src;
+    return nops + graph->after[j].src;
+}
+
+static const char *
+name_at(const struct graph *graph, uint32_t at)
+{
+    return at < graph->nops ? graph->op[at].id : graph->coll[at - graph->nops].id;
 }
 
 /* Reports a cycle. It is found by walking from parent to parent, from an op that Kahn's
@@ -287,7 +316,7 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
            struct rec_error *err)
 {
     char text[400];
-    uint32_t *step = calloc(graph->nops + 1, sizeof *step), n = 0, first;
+    uint32_t *step = calloc(graph->nops + graph->ncolls + 1, sizeof *step), n = 0, first;
     size_t used = 0;
 
     if (!step)
@@ -301,13 +330,32 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
     do { /* once around the cycle; the message names 12 ops at most */
         if (used < sizeof text && n++ < 12)
             used += (size_t)snprintf(text + used, sizeof text - used, "'%s' waits for ",
-                                     graph->op[at].id);
+                                     name_at(graph, at));
         at = waiting_parent(graph, waiting, at);
     } while (at != first);
     free(step);
-    return graph_fail(graph, graph->op[first].line, err,
-                      "graph '%s' has a cycle: %s%s'%s'", graph->id, text,
-                      n > 12 ? "... " : "", graph->op[first].id);
+    return graph_fail(graph,
+                      first < graph->nops ? graph->op[first].line
+                                          : graph->coll[first - graph->nops].line,
+                      err, "graph '%s' has a cycle: %s%s'%s'", graph->id, text,
+                      n > 12 ? "... " : "", name_at(graph, first));
+}
+
+/* Op i is in the order: so are the ops behind those of its colls of which it was the last
+ * op. Returns the new end of the order. */
+static size_t
+pass_colls(const struct graph *graph, uint32_t i, uint32_t *waiting, uint32_t *order,
+           size_t tail)
+{
+    for (uint32_t j = graph->coll_of_start[i]; j < graph->coll_of_start[i + 1]; j++) {
+        const struct graph_coll *coll = &graph->coll[graph->coll_of[j]];
+        if (--waiting[graph->nops + graph->coll_of[j]] > 0)
+            continue;
+        for (uint32_t d = coll->after; d < coll->after + coll->nafter; d++)
+            if (--waiting[graph->after[d].dst] == 0)
+                order[tail++] = graph->after[d].dst;
+    }
+    return tail;
 }
 
 /* Sync deps are left out, because the parts of an op exchange them in both directions:
@@ -315,13 +363,15 @@ fail_cycle(const struct graph *graph, const uint32_t *waiting, uint32_t at,
 bool
 graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
 {
-    uint32_t *waiting = calloc(graph->nops + 1, sizeof *waiting);
+    uint32_t *waiting = calloc(graph->nops + graph->ncolls + 1, sizeof *waiting);
     size_t head = 0, tail = 0;
     bool ok = true;
 
     if (!waiting)
         return rec_fail_memory(err);
     memcpy(waiting, graph->parents, graph->nops * sizeof *waiting);
+    for (size_t c = 0; c < graph->ncolls; c++)
+        waiting[graph->nops + c] = graph->coll[c].n;
     for (uint32_t i = 0; i < graph->nops; i++)
         if (waiting[i] == 0)
             order[tail++] = i;
@@ -332,6 +382,8 @@ graph_order(const struct graph *graph, uint32_t *order, struct rec_error *err)
             if (!(to & GRAPH_SYNC) && --waiting[to] == 0)
                 order[tail++] = to;
         }
+        if (graph->ncolls)
+            tail = pass_colls(graph, i, waiting, order, tail);
     }
     for (uint32_t i = 0; tail < graph->nops && i < graph->nops; i++)
         if (waiting[i]) {

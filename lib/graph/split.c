@@ -59,6 +59,11 @@ check_sizes(const struct splitter *s, struct rec_error *err)
 static bool
 check_input(struct splitter *s, struct rec_error *err)
 {
+    if (!graph_refuse_colls(s->from,
+                            "cannot be split with the ops of its group: write the colls "
+                            "among parts into the graph that is partitioned",
+                            err))
+        return false;
     for (size_t i = 0; i < s->from->nops; i++) {
         const struct graph_op *op = &s->from->op[i];
         if (op->of)

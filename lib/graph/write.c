@@ -44,6 +44,42 @@ write_op(const struct graph *graph, const struct graph_op *op, struct rec_writer
     rec_end(writer);
 }
 
+static void
+write_dep(const struct graph *graph, const char *src, const struct graph_dep *dep,
+          struct rec_writer *writer)
+{
+    rec_begin(writer, "dep");
+    rec_text_field(writer, graph->id);
+    rec_text_field(writer, src);
+    rec_text_field(writer, graph->op[dep->dst].id);
+    rec_num_field(writer, dep->bytes);
+    if (dep->sync)
+        rec_text_key(writer, "kind", "sync");
+    put_extra(writer, dep->extra);
+    rec_end(writer);
+}
+
+static void
+write_coll(const struct graph *graph, const struct graph_coll *coll,
+           struct rec_writer *writer)
+{
+    rec_begin(writer, "coll");
+    rec_text_field(writer, graph->id);
+    rec_text_field(writer, coll->id);
+    rec_text_field(writer, graph_coll_name(coll));
+    rec_num_field(writer, coll->bytes);
+    put_extra(writer, coll->extra);
+    for (uint32_t i = 0; i < coll->n; i++) {
+        put_extra(writer, i ? "," : "\tops=");
+        put_extra(writer, graph->op[graph->coll_op[coll->first + i]].id);
+    }
+    if (coll->lane)
+        rec_text_key(writer, "lane", coll->lane);
+    rec_end(writer);
+    for (uint32_t d = 0; d < coll->nafter; d++)
+        write_dep(graph, coll->id, &graph->after[coll->after + d], writer);
+}
+
 void
 graph_write(const struct graph *graph, struct rec_writer *writer)
 {
@@ -54,18 +90,10 @@ graph_write(const struct graph *graph, struct rec_writer *writer)
     rec_end(writer);
     for (size_t i = 0; i < graph->nops; i++)
         write_op(graph, &graph->op[i], writer);
-    for (size_t d = 0; d < graph->ndeps; d++) {
-        const struct graph_dep *dep = &graph->dep[d];
-        rec_begin(writer, "dep");
-        rec_text_field(writer, graph->id);
-        rec_text_field(writer, graph->op[dep->src].id);
-        rec_text_field(writer, graph->op[dep->dst].id);
-        rec_num_field(writer, dep->bytes);
-        if (dep->sync)
-            rec_text_key(writer, "kind", "sync");
-        put_extra(writer, dep->extra);
-        rec_end(writer);
-    }
+    for (size_t d = 0; d < graph->ndeps; d++)
+        write_dep(graph, graph->op[graph->dep[d].src].id, &graph->dep[d], writer);
+    for (size_t c = 0; c < graph->ncolls; c++)
+        write_coll(graph, &graph->coll[c], writer);
 }
 
 /* A job that arrives at once and has no deadline, so that a single graph can be piped
@@ -162,6 +190,34 @@ put_dot_twins(const struct graph *graph, struct rec_writer *writer)
     }
 }
 
+static void
+put_dot_edge(const char *from, const char *to, struct rec_writer *writer)
+{
+    put(writer, "    \"");
+    put_quoted(writer, from, strlen(from));
+    put(writer, "\" -> \"");
+    put_quoted(writer, to, strlen(to));
+    put(writer, "\";\n");
+}
+
+static void
+put_dot_coll(const struct graph *graph, const struct graph_coll *coll,
+             struct rec_writer *writer)
+{
+    put(writer, "    \"");
+    put_quoted(writer, coll->id, strlen(coll->id));
+    put(writer, "\" [shape=ellipse, fillcolor=white, label=\"");
+    put_quoted(writer, coll->id, strlen(coll->id));
+    put_dot_line(writer, rec_str(graph_coll_name(coll)));
+    put(writer, "\\n");
+    put_quantity(writer, coll->bytes, REC_BYTES);
+    put(writer, "\"];\n");
+    for (uint32_t i = 0; i < coll->n; i++)
+        put_dot_edge(graph->op[graph->coll_op[coll->first + i]].id, coll->id, writer);
+    for (uint32_t d = coll->after; d < coll->after + coll->nafter; d++)
+        put_dot_edge(coll->id, graph->op[graph->after[d].dst].id, writer);
+}
+
 /* True if an op stands beside its twin. Deps between two such ops must not put one below
  * the other. */
 static bool
@@ -195,6 +251,8 @@ graph_write_dot(const struct graph *graph, struct rec_writer *writer)
             put(writer, ", constraint=false");
         put(writer, "];\n");
     }
+    for (size_t c = 0; c < graph->ncolls; c++)
+        put_dot_coll(graph, &graph->coll[c], writer);
     put_dot_twins(graph, writer);
     put(writer, "}\n");
 }

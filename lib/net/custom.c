@@ -143,7 +143,7 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
     c->file = rec_arena_copy(&c->names, rec_str(rec_reader_file(reader)), err);
     if (!c->file || !read_servers(c, reader, rec->field[2], err) ||
         !rec_get_number(reader, rec, 3, &c->net.memory, err) ||
-        !net_key_algorithm(reader, rec, &c->net.routes, err) ||
+        !net_key_algorithm(reader, rec, &c->net, err) ||
         !read_ties(c, reader, rec, err)) {
         free_custom(&c->net);
         return NULL;

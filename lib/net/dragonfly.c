@@ -105,8 +105,7 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
     struct dragonfly f = {.net.kind = &net_dragonfly};
     if (!net_get_counts(reader, rec, 2, 3, f.count, err) ||
         !net_get_rates(reader, rec, 5, &f.bandwidth, &f.latency, &f.net.memory, err) ||
-        !read_keys(&f, reader, rec, err) ||
-        !net_key_algorithm(reader, rec, &f.net.routes, err))
+        !read_keys(&f, reader, rec, err) || !net_key_algorithm(reader, rec, &f.net, err))
         return NULL;
     net_set_levels(&f.net, 3, names, f.count);
     return set_routes(&f, reader, err) ? net_keep(&f.net, sizeof f, err) : NULL;

@@ -167,7 +167,8 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
         !read_node(&f, reader, rec, err) || !set_shape(&f, reader, rec, err))
         return NULL;
     f.net.routes.node = f.gpus;
-    if (!net_key_algorithm(reader, rec, &f.net.routes, err))
+    f.net.routes.in_switch = true;
+    if (!net_key_algorithm(reader, rec, &f.net, err))
         return NULL;
     if (!tree_make(&f.tree, reader, err))
         return NULL;

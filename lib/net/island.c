@@ -11,7 +11,7 @@
  * a direct all-reduce: (n - 1) (LATENCY + S / BANDWIDTH). With algorithm=ring it is one
  * of a ring, which sends less: 2 (n - 1) (LATENCY + S / (n BANDWIDTH)) (Patarasuk and
  * Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009).
- * The other algorithms are those of collective.c.
+ * The other algorithms, and exchanges of coll records, are those of rounds.c.
  *
  * Link 2 i leads from server i into the switch, link 2 i + 1 from there to the server;
  * each has half of LATENCY.
@@ -39,13 +39,13 @@ static struct net *
 read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *err)
 {
     static const char *const names[] = {"island", "server"};
-    struct island i = {.net.kind = &net_island};
+    struct island i = {.net.kind = &net_island, .net.routes.in_switch = true};
     struct net_routes *routes = &i.net.routes;
     if (!net_get_counts(reader, rec, 2, 1, &i.servers, err) ||
         !rec_get_number(reader, rec, 3, &i.bandwidth, err) ||
         !rec_get_number(reader, rec, 4, &i.latency, err) ||
         !rec_get_number(reader, rec, 5, &i.net.memory, err) ||
-        !net_key_algorithm(reader, rec, routes, err))
+        !net_key_algorithm(reader, rec, &i.net, err))
         return NULL;
     if (!(i.bandwidth > 0)) {
         rec_reader_fail(reader, err, "the bandwidth of a server must be > 0");
@@ -126,9 +126,11 @@ static bool
 alone(const struct net *net, const struct net_exchange *exchange, size_t n,
       double *seconds, struct rec_error *err)
 {
-    bool by_links = net->routes.algorithm > NET_RING, ok = true;
+    enum graph_exchange_kind last =
+        net->routes.algorithm > NET_RING ? GRAPH_SYNC_PAIR : GRAPH_SYNC_ALL;
+    bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
-        if (by_links && exchange[i].kind == GRAPH_SYNC_ALL)
+        if (exchange[i].kind > last)
             ok = net_alone_by_links(net, &exchange[i], 1, &seconds[i], err);
         else
             seconds[i] = one_alone(net, &exchange[i]);

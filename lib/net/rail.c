@@ -92,12 +92,13 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
         return NULL;
     groups = f.count[0] > 1;
     f.net.routes.node = f.count[2];
+    f.net.routes.in_switch = true;
     f.tree.n = groups ? 2 : 1;
     f.tree.down[0] = f.count[1];
     f.tree.down[1] = f.count[0];
     f.tree.taper[0] = f.taper;
     f.tree.taper[1] = 1;
-    if (!net_key_algorithm(reader, rec, &f.net.routes, err) ||
+    if (!net_key_algorithm(reader, rec, &f.net, err) ||
         !tree_make(&f.tree, reader, err) ||
         !net_check_links(reader, (f.tree.links + 2.0 * f.tree.ends) * f.count[2],
                          (f.tree.nodes + 2.0 * f.tree.ends) * f.count[2], err))

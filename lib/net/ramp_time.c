@@ -65,6 +65,20 @@ count_values(const uint32_t *server, uint32_t n, uint32_t divide, uint32_t modul
     return count;
 }
 
+/* The bytes of an exchange, as the published rule sums them over its deps. Of a coll
+ * record an all-reduce is two phases in which each of n servers has S / n, an all-to-all
+ * n servers with S each, all others are one phase. */
+static double
+sum_bytes(const struct net_exchange *e)
+{
+    switch (e->kind) {
+    case GRAPH_ALL_REDUCE: return 2 * e->bytes;
+    case GRAPH_ALL_TO_ALL: return e->n * e->bytes;
+    case GRAPH_BARRIER: return 0;
+    default: return e->bytes;
+    }
+}
+
 static double
 among(const struct net_ramp *ramp, const struct net_exchange *exchange)
 {
@@ -72,7 +86,7 @@ among(const struct net_ramp *ramp, const struct net_exchange *exchange)
     return net_ramp_collective_seconds(
         ramp, count_values(server, n, shape[1] * shape[2], shape[0]),
         count_values(server, n, shape[2], shape[1]), count_values(server, n, 1, shape[2]),
-        exchange->bytes);
+        sum_bytes(exchange));
 }
 
 /* ---- at least ---------------------------------------------------------------- */
@@ -87,7 +101,7 @@ in_block(const struct net_ramp *ramp, const struct net_exchange *exchange,
     uint32_t n[3];
     for (int d = 0; d < 3; d++)
         n[d] = exchange->kind == GRAPH_SYNC_PAIR && shape[d] > 1 ? 2 : shape[d];
-    return net_ramp_collective_seconds(ramp, n[0], n[1], n[2], exchange->bytes);
+    return net_ramp_collective_seconds(ramp, n[0], n[1], n[2], sum_bytes(exchange));
 }
 
 /* The least time over the legal shapes of a block. */
@@ -122,16 +136,17 @@ static double
 of_pair(const struct net_ramp *ramp, const struct net_exchange *e, struct memo *memo)
 {
     const uint32_t *n = ramp->shape;
+    double bytes = sum_bytes(e);
     uint32_t a = e->server[0], b = e->server[1], s = a % n[2] != b % n[2], g, r, k;
     a /= n[2];
     b /= n[2];
     r = a % n[1] != b % n[1];
     g = a / n[1] != b / n[1];
     k = g * 4 + r * 2 + s;
-    if (memo->pair[k].bytes != e->bytes) {
-        memo->pair[k].bytes = e->bytes;
+    if (memo->pair[k].bytes != bytes) {
+        memo->pair[k].bytes = bytes;
         memo->pair[k].seconds =
-            net_ramp_collective_seconds(ramp, g + 1, r + 1, s + 1, e->bytes);
+            net_ramp_collective_seconds(ramp, g + 1, r + 1, s + 1, bytes);
     }
     return memo->pair[k].seconds;
 }
@@ -149,7 +164,7 @@ net_ramp_alone(const struct net *net, const struct net_exchange *exchange, size_
     memo.message.seconds = 0;
     for (size_t i = 0; i < n; i++) {
         const struct net_exchange *e = &exchange[i];
-        if (e->kind == GRAPH_MESSAGE) {
+        if (e->kind == GRAPH_MESSAGE || e->kind == GRAPH_SEND) {
             if (memo.message.bytes != e->bytes) {
                 memo.message.bytes = e->bytes;
                 memo.message.seconds = net_ramp_one_to_one_seconds(ramp, e->bytes);

@@ -146,27 +146,38 @@ net_key_bandwidth(const struct rec_reader *reader, const struct rec *rec, const 
     return *bandwidth > 0 || rec_reader_fail(reader, err, "%s must be > 0, got 0", key);
 }
 
-static const char *const algorithms[] = {"direct", "ring", "tree", "halving-doubling",
-                                         "hierarchical"};
+static const char *const algorithms[] = {
+    "direct", "ring", "tree", "halving-doubling", "hierarchical", "in-switch", "torus"};
+
+static bool
+has_algorithm(const struct net *net, enum net_algorithm how)
+{
+    return how == NET_HIERARCHICAL ? net->routes.node > 1
+           : how == NET_IN_SWITCH  ? net->routes.in_switch
+           : how == NET_TORUS      ? net->kind->by_dimension != NULL
+                                   : true;
+}
 
 bool
-net_key_algorithm(const struct rec_reader *reader, const struct rec *rec,
-                  struct net_routes *routes, struct rec_error *err)
+net_key_algorithm(const struct rec_reader *reader, const struct rec *rec, struct net *net,
+                  struct rec_error *err)
 {
     struct rec_str how;
-    int n = routes->node > 1 ? 5 : 4;
+    char known[120] = "";
     if (!rec_find_key(rec, "algorithm", &how))
         return true;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < NET_ALGORITHMS; i++) {
+        if (!has_algorithm(net, (enum net_algorithm)i))
+            continue;
         if (rec_str_is(how, algorithms[i])) {
-            routes->algorithm = (enum net_algorithm)i;
+            net->routes.algorithm = (enum net_algorithm)i;
             return true;
         }
-    return rec_reader_fail(reader, err,
-                           "algorithm must be direct, ring, tree%s halving-doubling%s, "
-                           "got '%.*s'",
-                           n == 5 ? "," : " or", n == 5 ? " or hierarchical" : "",
-                           (int)(how.len < 60 ? how.len : 60), how.ptr);
+        (void)rec_list_name(known, sizeof known, algorithms[i]);
+    }
+    return rec_reader_fail(
+        reader, err, "algorithm of this %s must be one of %s, got '%.*s'",
+        net->kind->name, known, (int)(how.len < 60 ? how.len : 60), how.ptr);
 }
 
 const char *

@@ -28,6 +28,9 @@ static const char *const kind_text[] = {
     [REC_KIND_PART] = "I/N with 1 <= I <= N",
     [REC_KIND_PRODUCT] = "BATCHxMxNxK, integers >= 1",
     [REC_KIND_PASS] = "forward, backward or task",
+    [REC_KIND_EXCHANGE] =
+        "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, barrier "
+        "or send",
     [REC_KIND_ACCOUNT] = "useful, wasted, reconfiguring or stalled",
     [REC_KIND_TEXT] = "text",
 };
@@ -36,6 +39,24 @@ const char *
 rec_kind_text(enum rec_kind kind)
 {
     return kind_text[kind];
+}
+
+const char *
+rec_exchange_name(size_t i)
+{
+    static const char *const name[] = {"all-reduce", "all-gather", "reduce-scatter",
+                                       "all-to-all", "broadcast",  "reduce",
+                                       "barrier",    "send"};
+    return i < sizeof name / sizeof *name ? name[i] : NULL;
+}
+
+static bool
+is_exchange(struct rec_str s)
+{
+    size_t i = 0;
+    while (rec_exchange_name(i) && !rec_str_is(s, rec_exchange_name(i)))
+        i++;
+    return rec_exchange_name(i) != NULL;
 }
 
 bool
@@ -106,6 +127,7 @@ rec_is_kind(struct rec_str s, enum rec_kind kind)
     case REC_KIND_PASS:
         return rec_str_is(s, "forward") || rec_str_is(s, "backward") ||
                rec_str_is(s, "task");
+    case REC_KIND_EXCHANGE: return is_exchange(s);
     case REC_KIND_ACCOUNT:
         return rec_str_is(s, "useful") || rec_str_is(s, "wasted") ||
                rec_str_is(s, "reconfiguring") || rec_str_is(s, "stalled");

@@ -62,17 +62,30 @@ has_ended(const struct machine *m, uint32_t op)
     return task->waiting == 0 && (!lane->strict || task->placed < lane->nready);
 }
 
-/* A parent of the op that has not ended; GRAPH_NONE: all have, but not all deps have
- * arrived. */
+/* An op of the group of a coll that has not ended. */
 static uint32_t
-missing_parent(const struct machine *m, uint32_t op)
+missing_in_group(const struct machine *m, uint32_t coll)
+{
+    const uint32_t *op = m->graph->coll_op + m->graph->coll[coll].first;
+    while (has_ended(m, *op))
+        op++;
+    return *op;
+}
+
+/* A parent of the op that has not ended, or one of the group of a coll for which it
+ * waits, *coll; GRAPH_NONE: all have, but not all deps have arrived. */
+static uint32_t
+missing_parent(const struct machine *m, uint32_t op, uint32_t *coll)
 {
     const struct graph *graph = m->graph;
+    *coll = GRAPH_NONE;
     for (uint32_t j = graph->in_start[op]; j < graph->in_start[op + 1]; j++) {
         const struct graph_dep *dep = &graph->dep[graph->in[j]];
         if (!dep->sync && !has_ended(m, dep->src))
             return dep->src;
     }
+    if (m->colls && sim_colls_missing(m, op, coll))
+        return missing_in_group(m, *coll);
     return GRAPH_NONE;
 }
 
@@ -80,13 +93,15 @@ missing_parent(const struct machine *m, uint32_t op)
 static uint32_t
 put_wait(const struct machine *m, struct text *text, uint32_t op)
 {
-    uint32_t parent = missing_parent(m, op), head;
+    uint32_t coll, parent = missing_parent(m, op, &coll), head;
     put_lane(m, text, op);
     put(text, " waits to run op '%s', which needs ", name_of(m, op));
     if (parent == GRAPH_NONE) {
         put(text, "what is on its way");
         return GRAPH_NONE;
     }
+    if (coll != GRAPH_NONE)
+        put(text, "coll '%s' and so ", m->graph->coll[coll].id);
     put(text, "op '%s'", name_of(m, parent));
     head = head_before(m, parent);
     if (head != parent) {
@@ -100,7 +115,7 @@ put_wait(const struct machine *m, struct text *text, uint32_t op)
 static uint32_t
 next_waiting(const struct machine *m, uint32_t op)
 {
-    uint32_t parent = missing_parent(m, op);
+    uint32_t coll, parent = missing_parent(m, op, &coll);
     return parent == GRAPH_NONE ? GRAPH_NONE : head_before(m, parent);
 }
 

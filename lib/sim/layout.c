@@ -108,7 +108,8 @@ exchange_bytes(const struct sim_layout *layout)
 {
     const struct graph_exchanges *e = &layout->exchanges;
     return e->of_dep
-               ? layout->where.graph->ndeps * sizeof *e->of_dep +
+               ? (layout->where.graph->ndeps + layout->where.graph->ncolls) *
+                         sizeof *e->of_dep +
                      e->room * sizeof *e->exchange + e->member_room * sizeof *e->member
                : 0;
 }
@@ -207,14 +208,14 @@ find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_erro
     return true;
 }
 
-/* Sets seconds[ndeps] to the time of each dep of a layout whose slots are on these
- * servers: that of its exchange, alone. */
+/* Sets seconds[] to the time of each dep, and behind these of each coll, of a layout
+ * whose slots are on these servers: that of its exchange, alone. */
 static bool
 time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t *servers,
           double *seconds, struct rec_error *err)
 {
     const struct graph_exchanges *e = &layout->exchanges;
-    size_t ndeps = layout->where.graph->ndeps;
+    size_t ndeps = layout->where.graph->ndeps, ncolls = layout->where.graph->ncolls;
     double *alone = malloc((e->n + 1) * sizeof *alone);
     uint32_t *member = malloc((e->nmembers + 1) * sizeof *member);
     struct net_exchange *on = malloc((e->n + 1) * sizeof *on);
@@ -228,6 +229,8 @@ time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t
     ok = ok && net_alone(net, on, e->n, alone, err);
     for (size_t d = 0; ok && d < ndeps; d++)
         seconds[d] = e->of_dep[d] == GRAPH_NONE ? 0 : alone[e->of_dep[d]];
+    for (size_t c = 0; ok && c < ncolls; c++)
+        seconds[ndeps + c] = e->of_coll[c] == GRAPH_NONE ? 0 : alone[e->of_coll[c]];
     free(alone);
     free(member);
     free(on);
@@ -261,6 +264,7 @@ sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
     if (!find_exchanges(layout, member->net, err))
         return false;
     placed->exchange = layout->exchanges.of_dep;
+    placed->coll_exchange = layout->exchanges.of_coll;
     return true;
 }
 
@@ -285,10 +289,12 @@ step_by_times(const struct sim_member *member, struct sim_placed *placed,
               const struct sim_observer *observer, struct sim_step *step,
               struct rec_error *err)
 {
-    double *seconds = malloc((placed->graph->ndeps + 1) * sizeof *seconds);
+    size_t n = placed->graph->ndeps + placed->graph->ncolls;
+    double *seconds = malloc((n + 1) * sizeof *seconds);
     bool ok = (seconds || rec_fail_memory(err)) &&
               time_deps(member->layout, member->net, member->servers, seconds, err);
     placed->dep_seconds = seconds;
+    placed->coll_seconds = seconds ? seconds + placed->graph->ndeps : NULL;
     ok = ok && sim_step(placed, observer, step, err);
     free(seconds);
     return ok;
@@ -306,7 +312,7 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
         !step_by_times(&member, &placed, shared ? NULL : observer, &cost->step, err))
         return false;
     cost->estimate = cost->step.seconds;
-    placed.dep_seconds = NULL;
+    placed.dep_seconds = placed.coll_seconds = NULL;
     if (shared && !step_by_courier(&member, &placed, observer, &cost->step, err))
         return false;
     cost->traffic =

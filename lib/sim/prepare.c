@@ -245,11 +245,12 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
     const struct graph *graph = m->graph;
     size_t nops = graph->nops, ndeps = graph->ndeps;
+    size_t ntargets = ndeps + graph->nafter + graph->ncolls + 1;
     uint32_t nlanes = m->placed->lane ? m->placed->nlanes : m->placed->nservers;
 
     m->task = calloc(nops + 1, sizeof *m->task);
-    m->batch = malloc((ndeps + 1) * sizeof *m->batch);
-    m->target = malloc((ndeps + 1) * sizeof *m->target);
+    m->batch = malloc(ntargets * sizeof *m->batch);
+    m->target = malloc(ntargets * sizeof *m->target);
     m->lane = calloc((size_t)nlanes + 1, sizeof *m->lane);
     m->ready = malloc((nops + 1) * sizeof *m->ready);
     m->dirty = malloc(((size_t)nlanes + 1) * sizeof *m->dirty);
@@ -263,6 +264,8 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     m->ops_left = nops;
     m->deps_left = ndeps;
     prepare_lanes(m, nlanes);
+    if (!sim_colls_prepare(m, err))
+        return false;
     if (!prepare_servers(m, nlanes, err) ||
         (graph->nholds && !(m->memory = sim_memory_new(m->placed, m->observer, err))))
         return false;
@@ -278,6 +281,7 @@ sim_machine_release(struct machine *m)
     event_queue_free(&m->ends);
     event_queue_free(&m->arrivals);
     sim_memory_free(m->memory);
+    sim_colls_free(m->colls);
     free(m->task);
     free(m->batch);
     free(m->target);

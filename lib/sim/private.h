@@ -3,6 +3,7 @@
  *
  *     prepare.c   fills it from a placed graph
  *     step.c      lets events happen
+ *     colls.c     exchanges of groups, and the lanes on which they queue
  *     stepping.c  the interface
  *     memory.c    what ops hold
  *     deadlock.c  what is said of lanes that wait for each other
@@ -84,7 +85,11 @@ struct machine {
     uint32_t *running; /* per server: lanes that run; NULL: each server has one lane */
     uint32_t nbusy;    /* servers of which a lane runs */
     struct memory *memory; /* what ops hold; NULL: nothing */
-    size_t ops_left, deps_left;
+    struct colls *colls;   /* NULL: the graph has none */
+    uint32_t coll_batch;   /* batch[coll_batch + c] is that of coll c */
+    bool colls_due;        /* sim_colls_start() has something to do */
+    size_t ops_left;
+    size_t deps_left; /* also those from colls, and the ends of colls */
 };
 
 /** The courier of a step that has none: a dep takes its own time, whatever else is sent.
@@ -109,6 +114,19 @@ bool sim_machine_advance(struct machine *m, double until,
 
 /** Fills *err for a step that cannot go on because lanes wait for each other. */
 bool sim_machine_fail_lanes(const struct machine *m, struct rec_error *err);
+
+/** Makes m->colls and the batches of colls, behind those of ops. */
+bool sim_colls_prepare(struct machine *m, struct rec_error *err) REC_MUST_CHECK;
+void sim_colls_free(struct colls *colls);
+/** An op has ended: its groups wait for one op less. */
+void sim_colls_end_op(struct machine *m, uint32_t op);
+/** All else at this instant has happened: returns a coll that starts now; NONE: no coll
+ * does. */
+uint32_t sim_colls_start(struct machine *m);
+/** A coll that was started has ended: its lane is free. */
+void sim_colls_end(struct machine *m, uint32_t c);
+/** True if an op waits for a coll of whose group ops have not ended, *coll. */
+bool sim_colls_missing(const struct machine *m, uint32_t op, uint32_t *coll);
 
 /** What the ops of a step hold, if they hold anything. */
 struct memory *sim_memory_new(const struct sim_placed *placed,

@@ -163,7 +163,9 @@ land(void *machine, uint64_t token)
     struct machine *m = machine;
     uint32_t b = (uint32_t)token;
     m->nsending--;
-    if (m->left)
+    if (b >= m->coll_batch)
+        sim_colls_end(m, b - m->coll_batch);
+    else if (m->left)
         observe_batch(m, &m->batch[b], m->first_dep[b], m->left[b], m->now);
     arrive(m, &m->batch[b]);
 }
@@ -203,7 +205,24 @@ send_off(struct machine *m, uint32_t op, struct rec_error *err)
         if (!send_batch(m, b, first, err))
             return false;
     }
+    if (m->colls)
+        sim_colls_end_op(m, op);
     return true;
+}
+
+static bool
+start_coll(struct machine *m, uint32_t c, struct rec_error *err)
+{
+    uint32_t b = m->coll_batch + c;
+    if (m->batch[b].key == 0) {
+        sim_colls_end(m, c);
+        arrive(m, &m->batch[b]);
+        return true;
+    }
+    m->nsending++;
+    return m->courier->send(
+        m->carrier, m->member | b, GRAPH_NONE,
+        m->placed->coll_exchange ? m->placed->coll_exchange[c] : GRAPH_NONE, m->now, err);
 }
 
 static inline void
@@ -302,8 +321,9 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
     return start_op(m, index, pop_ready(m, lane), err);
 }
 
-bool
-sim_machine_settle(struct machine *m, struct rec_error *err)
+/* Deps leave ended ops and lanes choose, until no lane has a choice left. */
+static bool
+settle_ops(struct machine *m, struct rec_error *err)
 {
     uint32_t n;
     while (m->nended || m->ndirty) {
@@ -316,6 +336,18 @@ sim_machine_settle(struct machine *m, struct rec_error *err)
             if (!choose(m, m->dirty[i], err))
                 return false;
     }
+    return true;
+}
+
+bool
+sim_machine_settle(struct machine *m, struct rec_error *err)
+{
+    uint32_t c;
+    if (!settle_ops(m, err))
+        return false;
+    while (m->colls_due && (c = sim_colls_start(m)) != NONE)
+        if (!start_coll(m, c, err) || !settle_ops(m, err))
+            return false;
     return true;
 }
 
@@ -375,7 +407,7 @@ next_arrival(const struct machine *m, const struct sim_courier *courier, void *c
 {
     if (m->drives)
         return courier->next(carrier);
-    return m->ndirty ? m->now : (double)INFINITY;
+    return m->ndirty || m->colls_due ? m->now : (double)INFINITY;
 }
 
 double
@@ -401,7 +433,7 @@ advance(struct machine *m, const struct sim_courier *courier, void *carrier, dou
             return false;
         while (m->ends.n && m->ends.event[0].time == time)
             end_running(m, event_queue_pop(&m->ends));
-        if ((m->nended || m->ndirty) && !sim_machine_settle(m, err))
+        if ((m->nended || m->ndirty || m->colls_due) && !sim_machine_settle(m, err))
             return false;
     }
 }

@@ -56,7 +56,7 @@ start(struct machine *m, const struct sim_placed *placed,
                           .now = time,
                           .drives = drives};
     *step = (struct sim_step){0};
-    if (placed->graph->nops >= GRAPH_SYNC)
+    if (placed->graph->nops + placed->graph->ncolls >= GRAPH_SYNC)
         return rec_fail(err, REC_DATA, "graph '%s' has too many ops", placed->graph->id);
     return sim_machine_prepare(m, err) &&
            (isfinite(step->sequential) || fail_overflow(m, err)) &&
@@ -67,7 +67,8 @@ static bool
 end(const struct machine *m, struct rec_error *err)
 {
     m->result->seconds = m->now - m->started;
-    m->result->events = m->graph->nops + m->graph->ndeps;
+    m->result->events =
+        m->graph->nops + m->graph->ndeps + m->graph->nafter + m->graph->ncolls;
     if (m->ops_left || m->deps_left)
         return fail_deadlock(m, err);
     return !m->memory || sim_memory_finish(m->memory, m->now, m->result, err);

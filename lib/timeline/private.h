@@ -45,7 +45,8 @@ struct timeline_row {
     enum timeline_look look;
     unsigned char process, track, name, start, end;
     unsigned char other;      /* a flight: what its arrow leads to (`name`: comes from) */
-    unsigned char from, to;   /* a flight: the tracks that it leaves and reaches */
+    unsigned char from, to;   /* a flight: the tracks that it leaves and reaches; equal: a
+                                 list of them */
     unsigned char scope;      /* names are unique within this field; 0: in all records */
     unsigned char status;     /* a slice has failed unless this field is 0 */
     unsigned char bytes;      /* a flight: how many bytes it moves */

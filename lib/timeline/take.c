@@ -45,6 +45,19 @@ static const struct timeline_row rows[] = {
      .scope = 1,
      .job = true,
      .counter = "bytes in flight"},
+    {.type = REC_EXCHANGE,
+     .shape = TIMELINE_FLIGHT,
+     .look = TIMELINE_SEND,
+     .process = 1,
+     .name = 2,
+     .from = 4,
+     .to = 4,
+     .start = 5,
+     .end = 6,
+     .bytes = 7,
+     .scope = 1,
+     .job = true,
+     .counter = "bytes in flight"},
     {.type = REC_VISIT,
      .look = TIMELINE_BATCH,
      .process = 2,
@@ -95,7 +108,7 @@ static const struct timeline_row state_row = {.type = REC_STATE,
 const char *
 timeline_record(size_t i)
 {
-    static const enum rec_type shown[] = {REC_ATTEMPT, REC_RUN,   REC_SEND,
+    static const enum rec_type shown[] = {REC_ATTEMPT, REC_RUN,   REC_SEND, REC_EXCHANGE,
                                           REC_VISIT,   REC_STATE, REC_TRAIN};
     return i < sizeof shown / sizeof *shown ? rec_spec(shown[i])->name : NULL;
 }
@@ -179,6 +192,22 @@ find_lane(struct timeline *t, const struct timeline_row *row, const struct rec *
     return ok;
 }
 
+/* Finds the tracks that a flight leaves and reaches. If one field has both, it is a list
+ * of all that take part: a line leads from the first to the last. */
+static bool
+find_ends(struct timeline *t, const struct timeline_row *row, const struct rec *rec,
+          struct timeline_slice *slice, struct rec_error *err)
+{
+    struct rec_str from = rec->field[row->from], to = rec->field[row->to], rest = from;
+    if (row->from == row->to) {
+        (void)rec_str_split(&rest, ',', &from);
+        while (rec_str_split(&rest, ',', &to))
+            ;
+    }
+    return timeline_find_group(t, slice->group, from, "lane", &slice->src, err) &&
+           timeline_find_group(t, slice->group, to, "lane", &slice->dst, err);
+}
+
 /* Finds the process and the group of a slice; of a flight, also the groups at its
  * ends. */
 static bool
@@ -194,10 +223,7 @@ find_place(struct timeline *t, const struct timeline_row *row, const struct rec 
         return false;
     slice->group = number;
     if (row->shape == TIMELINE_FLIGHT)
-        return !row->from || (timeline_find_group(t, number, rec->field[row->from],
-                                                  "lane", &slice->src, err) &&
-                              timeline_find_group(t, number, rec->field[row->to], "lane",
-                                                  &slice->dst, err));
+        return !row->from || find_ends(t, row, rec, slice, err);
     if (row->laned)
         return find_lane(t, row, rec, number, &slice->group, err);
     if (row->track)
@@ -295,7 +321,7 @@ keep_slice(struct timeline *t, const struct timeline_row *row,
     return name_slice(t, row, rec, &slice->name, err) &&
            (slice->line = rec_arena_copy(&t->arena, rec->line, err)) &&
            timeline_add_slice(t, slice, err) &&
-           (!row->bytes || add_send_arrow(t, row, rec, err));
+           (!row->other || !row->bytes || add_send_arrow(t, row, rec, err));
 }
 
 /* Takes a record with a start and an end. It is checked even if it is not shown. Only

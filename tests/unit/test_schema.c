@@ -83,6 +83,7 @@ wrong_values(enum rec_kind kind)
                                           "1x2x3x4x5", "0x1x1x1", "1x2x3x1.5",
                                           "1x2x3x-4",  "1x2x3x",  NULL};
     static const char *const pass[] = {"", "Forward", "both", NULL};
+    static const char *const exchange[] = {"", "allreduce", "All-reduce", NULL};
     static const char *const account[] = {"", "Useful", "idle", NULL};
     static const char *const text[] = {NULL};
     switch (kind) {
@@ -99,6 +100,7 @@ wrong_values(enum rec_kind kind)
     case REC_KIND_PART: return part;
     case REC_KIND_PRODUCT: return product;
     case REC_KIND_PASS: return pass;
+    case REC_KIND_EXCHANGE: return exchange;
     case REC_KIND_ACCOUNT: return account;
     case REC_KIND_TEXT: return text;
     }

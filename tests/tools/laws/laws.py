@@ -110,6 +110,7 @@ TABLE = read_table(os.path.join(os.environ["ROOT"], "include/rampipe/record_tabl
 NUMBERS = {"NUMBER", "AMOUNT", "LIMIT", "FRACTION"}
 # (type, field) that hold words or names of servers, not names that a user gives
 FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("send", 5),
+         ("coll", 3), ("exchange", 3), ("exchange", 4),
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
          ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
          ("route", 1), ("route", 2), ("route", 3)}
@@ -401,6 +402,7 @@ def damages(text):
             kind = row[0][i - 1] if i <= len(row[0]) else row[1].get(key, "TEXT")
             head = key + equal if i > len(row[0]) else ""
             wrong = {"TEXT": [], "ID": ["", "a,b"], "IDS": ["a,,b", "a,"], "PASS": ["sideways"],
+                     "EXCHANGE": ["sum"],
                      "PART": ["0/2", "3/2", "1/"], "NUMBER": ["", "x", "1e400", "nan"],
                      }.get(kind, ["", "x", "-1", "1e400"])
             if wrong:  # one after the other
