@@ -36,6 +36,24 @@ bool sim_carrier_send(struct sim_carrier *carrier, uint32_t batch, uint32_t from
                       uint32_t to, double bytes, double time,
                       struct rec_error *err) REC_MUST_CHECK;
 
+/** True if a round among n servers is to be sent by sim_carrier_fold(): each server sends
+ * to each other one, and there are many; or such a round was sent before. */
+bool sim_carrier_folds(const struct sim_carrier *carrier, const struct net_round *round,
+                       uint32_t n);
+/** A batch sends a round among n servers from `time` on, as classes of flows that are
+ * alike. From then on all that this carrier carries is carried so. REC_NO: too few flows
+ * are alike. */
+bool sim_carrier_fold(struct sim_carrier *carrier, uint32_t batch,
+                      const struct net_round *round, const uint32_t *server, uint32_t n,
+                      double time, struct rec_error *err) REC_MUST_CHECK;
+/** So many servers that send to each other are folded; others are flows of their own. */
+enum { SIM_CARRIER_FOLD = 65 };
+/** Sets another number than SIM_CARRIER_FOLD; for tests. */
+void sim_carrier_fold_from(struct sim_carrier *carrier, uint32_t servers);
+/** From `time` on a link of the cluster has another capacity, bytes/s. */
+bool sim_carrier_capacity(struct sim_carrier *carrier, double time, uint32_t link,
+                          double capacity, struct rec_error *err) REC_MUST_CHECK;
+
 /** As `next` and `advance` of struct sim_courier. */
 double sim_carrier_next(struct sim_carrier *carrier);
 bool sim_carrier_advance(struct sim_carrier *carrier, double time, sim_arrived *arrived,
