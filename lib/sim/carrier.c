@@ -63,8 +63,8 @@ start_piece(struct sim_carrier *c, uint32_t i, double time, struct rec_error *er
     return flow_start(c->links, time, &spec, &piece->flow, err);
 }
 
-static double
-latency_of(const struct sim_carrier *c, uint32_t from, uint32_t to)
+double
+sim_carrier_latency(const struct sim_carrier *c, uint32_t from, uint32_t to)
 {
     uint32_t n = net_route(c->net, from, to, c->route);
     struct net_link link;
@@ -106,8 +106,24 @@ bool
 sim_carrier_send(struct sim_carrier *c, uint32_t batch, uint32_t from, uint32_t to,
                  double bytes, double time, struct rec_error *err)
 {
+    return sim_carrier_send_at(c, batch, from, to, bytes, time,
+                               time + sim_carrier_latency(c, from, to), err);
+}
+
+bool
+sim_carrier_send_at(struct sim_carrier *c, uint32_t batch, uint32_t from, uint32_t to,
+                    double bytes, double time, double start, struct rec_error *err)
+{
     struct piece piece = {.from = from, .to = to, .bytes = bytes, .group = NONE};
-    return add_piece(c, batch, &piece, time, time + latency_of(c, from, to), err);
+    return add_piece(c, batch, &piece, time, start, err);
+}
+
+/* A piece from a server to itself has no links, and ends when it starts. */
+bool
+sim_carrier_wait(struct sim_carrier *c, uint32_t batch, double time, double until,
+                 struct rec_error *err)
+{
+    return sim_carrier_send_at(c, batch, 0, 0, 0, time, until, err);
 }
 
 /* Transfers that send different shares are pieces of their own. */
@@ -124,7 +140,7 @@ bool
 sim_carrier_folds(const struct sim_carrier *c, const struct net_round *round, uint32_t n)
 {
     bool many = c->fold ? n > 1 : !round->transfer && n >= c->fold_least;
-    return many && round->bytes > 0 && !has_shares(round);
+    return many && !has_shares(round);
 }
 
 bool

@@ -35,6 +35,16 @@ bool sim_carrier_begin(struct sim_carrier *carrier, uint64_t token, uint32_t *ba
 bool sim_carrier_send(struct sim_carrier *carrier, uint32_t batch, uint32_t from,
                       uint32_t to, double bytes, double time,
                       struct rec_error *err) REC_MUST_CHECK;
+/** The latency of the route between two servers, seconds. */
+double sim_carrier_latency(const struct sim_carrier *carrier, uint32_t from, uint32_t to);
+/** The same as sim_carrier_send(), but the flow starts at `start`, not after the latency
+ * of its route. */
+bool sim_carrier_send_at(struct sim_carrier *carrier, uint32_t batch, uint32_t from,
+                         uint32_t to, double bytes, double time, double start,
+                         struct rec_error *err) REC_MUST_CHECK;
+/** A batch does not arrive before `until`. */
+bool sim_carrier_wait(struct sim_carrier *carrier, uint32_t batch, double time,
+                      double until, struct rec_error *err) REC_MUST_CHECK;
 
 /** True if a round among n servers is to be sent by sim_carrier_fold(): each server sends
  * to each other one, and there are many; or such a round was sent before. */

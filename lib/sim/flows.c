@@ -1,9 +1,11 @@
 /*
  * A courier whose batches share the links of the network max-min fairly. A batch is the
  * deps of an exchange that leave an op together, and its pieces are what it sends to each
- * server. So an exchange is sent as its deps say, from each server to each other one.
+ * server: so an exchange is sent as its deps say, from each server to each other one. But
+ * colls, and sync deps of which the cluster has an algorithm, are sent in the rounds of
+ * that algorithm.
  */
-#include "carrier.h"
+#include "rounds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 struct sender {
     struct sim_carrier *carrier;
     const struct net *net;
+    struct sim_rounds rounds;
     /* Of the batch that leaves: bytes to each slot, and the slots that get some. */
     double *bytes;
     uint32_t *slot;
@@ -49,18 +52,13 @@ list_slots(struct sender *c, const struct sim_layout *layout, uint32_t op,
     return true;
 }
 
-/* Only what each part sends to each other one can be sent so. */
+/* True if an exchange is sent in rounds. */
 static bool
-check_direct(const struct sender *c, const struct sim_layout *layout, uint32_t exchange,
-             struct rec_error *err)
+has_rounds(const struct sender *c, const struct sim_layout *layout, uint32_t exchange)
 {
-    const char *algorithm = net_algorithm(c->net);
-    return layout->exchanges.exchange[exchange].kind != GRAPH_SYNC_ALL ||
-           strcmp(algorithm, "direct") == 0 ||
-           rec_fail(err, REC_DATA,
-                    "with contention sync deps are sent directly, but the cluster has "
-                    "algorithm=%s",
-                    algorithm);
+    enum graph_exchange_kind kind = layout->exchanges.exchange[exchange].kind;
+    return kind > GRAPH_SYNC_ALL ||
+           (kind == GRAPH_SYNC_ALL && strcmp(net_algorithm(c->net), "direct") != 0);
 }
 
 static bool
@@ -70,11 +68,14 @@ send(void *self, uint64_t token, uint32_t dep, uint32_t exchange, double time,
     struct sender *c = self;
     const struct sim_member *member = sim_carrier_member(c->carrier, token);
     const struct sim_layout *layout = member->layout;
-    uint32_t op = layout->where.graph->dep[dep].src, n = 0, batch;
-    uint32_t from = member->servers[layout->where.slot[op]];
-    bool ok = check_direct(c, layout, exchange, err) &&
-              list_slots(c, layout, op, exchange, &n, err) &&
-              sim_carrier_begin(c->carrier, token, &batch, err);
+    uint32_t op = dep == GRAPH_NONE ? GRAPH_NONE : layout->where.graph->dep[dep].src;
+    uint32_t from, n = 0, batch;
+    bool ok;
+    if (has_rounds(c, layout, exchange))
+        return sim_rounds_send(&c->rounds, c->carrier, token, op, exchange, time, err);
+    from = member->servers[layout->where.slot[op]];
+    ok = list_slots(c, layout, op, exchange, &n, err) &&
+         sim_carrier_begin(c->carrier, token, &batch, err);
     for (uint32_t i = 0; ok && i < n; i++)
         ok = sim_carrier_send(c->carrier, batch, from, member->servers[c->slot[i]],
                               c->bytes[c->slot[i]], time, err);
@@ -89,12 +90,29 @@ next(void *self)
     return sim_carrier_next(((struct sender *)self)->carrier);
 }
 
+/* Who is told of arrivals. */
+struct listener {
+    struct sim_rounds *rounds;
+    sim_arrived *arrived;
+    void *context;
+};
+
+static void
+hear(void *context, uint64_t token)
+{
+    const struct listener *l = context;
+    if (sim_rounds_arrived(l->rounds, token))
+        l->arrived(l->context, token);
+}
+
 static bool
 advance(void *self, double time, sim_arrived *arrived, void *context,
         struct rec_error *err)
 {
-    return sim_carrier_advance(((struct sender *)self)->carrier, time, arrived, context,
-                               err);
+    struct sender *c = self;
+    struct listener listener = {&c->rounds, arrived, context};
+    return sim_carrier_advance(c->carrier, time, hear, &listener, err) &&
+           sim_rounds_advance(&c->rounds, c->carrier, time, arrived, context, err);
 }
 
 static const struct sim_courier courier = {"flows", sim_key_by_exchange, send, next,
@@ -237,6 +255,7 @@ close(void *self)
     if (!c)
         return;
     sim_carrier_free(c->carrier);
+    sim_rounds_free(&c->rounds);
     free(c->bytes);
     free(c->slot);
     free(c);
@@ -263,7 +282,8 @@ take(void *self, const struct sim_member *member, void *from, double time,
     struct sender *c = self, *before = from;
     c->net = member->net;
     return sim_carrier_take(c->carrier, member, before ? before->carrier : NULL, time,
-                            err);
+                            err) &&
+           (!before || sim_rounds_take(&c->rounds, &before->rounds, member->number, err));
 }
 
 const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares,
