@@ -32,6 +32,7 @@ struct sim_fold {
     size_t n, room;
     struct rec_map index; /* of the groups by their transfers or servers */
     struct rec_arena arena;
+    double *latency;         /* per link, seconds */
     uint32_t *route, *other; /* room for one each */
     /* Of the enumeration: */
     uint32_t at, i, port, k; /* group; server or transfer; port; place in it */
@@ -42,12 +43,9 @@ struct sim_fold {
 static double
 latency_of(const struct sim_fold *fold, const uint32_t *route, uint32_t n)
 {
-    struct net_link link;
     double seconds = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        net_link(fold->net, route[i], &link);
-        seconds += link.latency;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        seconds += fold->latency[route[i]];
     return seconds;
 }
 
@@ -219,13 +217,20 @@ sim_fold_new(const struct net *net, struct rec_error *err)
 {
     struct sim_fold *fold = calloc(1, sizeof *fold);
     size_t room = ((size_t)net_longest_route(net) + 1) * sizeof *fold->route;
+    struct net_link link;
     if (fold) {
         fold->net = net;
+        fold->latency = malloc(((size_t)net_links(net) + 1) * sizeof *fold->latency);
         fold->route = malloc(room);
         fold->other = malloc(room);
     }
-    if (fold && fold->route && fold->other)
+    if (fold && fold->latency && fold->route && fold->other) {
+        for (uint32_t i = 0; i < net_links(net); i++) {
+            net_link(net, i, &link);
+            fold->latency[i] = link.latency;
+        }
         return fold;
+    }
     rec_fail_memory(err);
     sim_fold_free(fold);
     return NULL;
@@ -250,6 +255,7 @@ sim_fold_free(struct sim_fold *fold)
     free(fold->group);
     rec_map_free(&fold->index);
     rec_arena_free(&fold->arena);
+    free(fold->latency);
     free(fold->route);
     free(fold->other);
     free(fold);
