@@ -104,13 +104,15 @@ read_options(struct partition *p, const struct partition_args *args,
              struct graph_split_op **list)
 {
     static const char *const sizes[] = {"reference", "gradient", NULL};
+    static const char *const sync[] = {"deps", "all-gather", "all-reduce", NULL};
     struct cli *cli = p->cli;
     uint64_t degree;
-    size_t size;
+    size_t size, gradients;
 
     if (!cli_count(cli, "degree", args->degree_arg, 1, PARTS_MAX, &degree) ||
         !cli_seconds(cli, "quantum", args->quantum_arg, false, &p->how.quantum) ||
-        !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size))
+        !cli_choice(cli, "sizes", args->sizes_arg, sizes, &size) ||
+        !cli_choice(cli, "sync", args->sync_arg, sync, &gradients))
         return false;
     if (degree > 1 && degree % 2)
         return cli_usage(cli, "--degree must be 1 or even, got '%s'", args->degree_arg);
@@ -121,6 +123,7 @@ read_options(struct partition *p, const struct partition_args *args,
     if (!cli_limit(cli, args->limit_arg, &p->limit))
         return false;
     p->how.degree = (uint32_t)degree;
+    p->how.gradients = (enum graph_gradients)gradients;
     p->how.sizes = size ? GRAPH_SIZES_GRADIENT : GRAPH_SIZES_REFERENCE;
     if (!args->policy_given && (args->max_degree_given || args->shape_given ||
                                 args->cluster_given || args->seed_given))

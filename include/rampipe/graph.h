@@ -575,6 +575,15 @@ bool graph_model_flops(const struct graph *graph, double *flops,
 
 enum graph_sizes { GRAPH_SIZES_REFERENCE, GRAPH_SIZES_GRADIENT };
 
+/** How the parts of a backward op exchange their gradients. b is what a sync dep of two
+ * parts has, k the number of parts. */
+enum graph_gradients {
+    GRAPH_GRADIENTS_DEPS,     /* k (k - 1) sync deps of b bytes */
+    GRAPH_GRADIENTS_GATHERED, /* a coll: an all-gather of k b bytes, what these deps send */
+    GRAPH_GRADIENTS_REDUCED /* a coll: an all-reduce of b bytes, for which the algorithms
+                                  of clusters take these deps, but for direct */
+};
+
 /** The SiP-ML rule: max(1, min(2*ceil(ceil(compute/quantum)/2), degree)). */
 uint32_t graph_parts(double compute, double quantum, uint32_t degree);
 
@@ -587,13 +596,15 @@ struct graph_split {
     const uint32_t *parts; /* per op, at least 1; twins have the same number */
     const uint32_t *rank;  /* per op: ops are split in this order, for reference sizes */
     enum graph_sizes sizes;
+    enum graph_gradients gradients;
 };
 
 /**
  * Builds *to as *from (closed, of whole ops) with every op u in parts[u] parts; closed.
  * Compute, memory, activation, param, and the keys flops=, moved= and hold= are divided
  * evenly; every part of u is joined to every part of v; the parts of a backward op are
- * joined to each other by sync deps. What part i of an op holds is released by part i of
+ * joined to each other as `gradients` says, those of op 5 by the coll "sync-5". A graph
+ * that has colls is refused. What part i of an op holds is released by part i of
  * another, so both must have equally many parts (REC_DATA).
  * Sizes: GRAPH_SIZES_REFERENCE is the published rule, in which the op that is split
  * later decides; GRAPH_SIZES_GRADIENT lets a forward dep carry its source's activation,
@@ -620,6 +631,7 @@ struct graph_partition {
     const struct graph_split_op *list; /* if not NULL: only these are split, in order */
     uint32_t nlist;
     enum graph_sizes sizes;
+    enum graph_gradients gradients;
 };
 
 /** Adds the number of ops and deps that graph_partition() would make to *made. A few

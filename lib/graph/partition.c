@@ -140,14 +140,15 @@ make_plan(const struct graph *from, const struct graph_partition *how, uint32_t 
 /* The number of ops and deps of the new graph, without making it: the deps grow with the
  * square of the parts. */
 static double
-count_made(const struct graph *from, const uint32_t *parts)
+count_made(const struct graph *from, const struct graph_partition *how,
+           const uint32_t *parts)
 {
     double n = 0;
     for (size_t d = 0; d < from->ndeps; d++)
         n += (double)parts[from->dep[d].src] * parts[from->dep[d].dst];
     for (uint32_t i = 0; i < from->nops; i++) {
         n += parts[i];
-        if (from->op[i].pass == GRAPH_BACKWARD)
+        if (from->op[i].pass == GRAPH_BACKWARD && how->gradients == GRAPH_GRADIENTS_DEPS)
             n += (double)parts[i] * (parts[i] - 1);
     }
     return n;
@@ -160,7 +161,7 @@ graph_partition_count(const struct graph *from, const struct graph_partition *ho
     uint32_t *parts = NULL, *rank = NULL;
     bool ok = make_plan(from, how, &parts, &rank, err);
     if (ok)
-        *made += count_made(from, parts);
+        *made += count_made(from, how, parts);
     free(parts);
     free(rank);
     return ok;
@@ -184,7 +185,7 @@ graph_partition(const struct graph *from, const struct graph_partition *how,
         ok = rec_fail_memory(err);
     }
     if (ok) {
-        struct graph_split split = {parts, rank, how->sizes};
+        struct graph_split split = {parts, rank, how->sizes, how->gradients};
         ok = graph_split(from, &split, rec_str(id), extra, to, err);
     }
     free(parts);

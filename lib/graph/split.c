@@ -267,6 +267,33 @@ add_deps(struct splitter *s, const struct graph_dep *dep, struct rec_error *err)
     return true;
 }
 
+/* Joins the parts of a backward op by a coll. */
+static bool
+add_coll(struct splitter *s, uint32_t op, double bytes, struct rec_error *err)
+{
+    bool reduced = s->split->gradients == GRAPH_GRADIENTS_REDUCED;
+    uint32_t k = s->split->parts[op];
+    struct graph_coll coll = {.kind = reduced ? GRAPH_ALL_REDUCE : GRAPH_ALL_GATHER,
+                              .bytes = reduced ? bytes / k : bytes,
+                              .line = s->from->op[op].line};
+    struct rec_str none = {NULL, 0};
+    struct rec_text text;
+    char *ops;
+    bool ok;
+    if (!rec_text_open(&text, err))
+        return false;
+    for (uint32_t i = 0; i < k; i++) {
+        part_name(s, op, i, s->src);
+        fprintf(text.out, "%s%s", i ? "," : "", s->src);
+    }
+    if (!(ops = rec_text_close(&text, err)))
+        return false;
+    snprintf(s->dst, sizeof s->dst, "sync-%s", s->from->op[op].id);
+    ok = graph_add_coll(s->to, &coll, rec_str(s->dst), rec_str(ops), none, none, err);
+    free(ops);
+    return ok;
+}
+
 /* Joins the parts of a backward op to each other: they exchange their gradients. */
 static bool
 add_sync(struct splitter *s, uint32_t op, struct rec_error *err)
@@ -280,6 +307,8 @@ add_sync(struct splitter *s, uint32_t op, struct rec_error *err)
     if (isnan(bytes))
         return graph_fail(s->from, from->line, err,
                           "gradient sizes need param= of op '%s'", from->id);
+    if (s->split->gradients != GRAPH_GRADIENTS_DEPS)
+        return add_coll(s, op, bytes, err);
     for (uint32_t i = 0; i < k; i++) {
         part_name(s, op, i, s->src);
         for (uint32_t j = 0; j < k; j++) {

@@ -225,17 +225,18 @@ void
 sim_colls_end(struct machine *m, uint32_t c)
 {
     struct colls *colls = m->colls;
-    const struct state *state = &colls->state[c];
+    uint32_t first = colls->state[c].first, end = colls->state[c + 1].first;
     if (m->observer && m->observer->coll && m->batch[m->coll_batch + c].key != 0)
-        m->observer->coll(m->observer->context, c, state->started, m->now);
-    for (uint32_t i = state->first; i < colls->state[c + 1].first; i++) {
+        m->observer->coll(m->observer->context, c, colls->state[c].started, m->now);
+    for (uint32_t i = first; i < end; i++) {
         struct queue *queue = &colls->queue[colls->place[i].queue];
+        uint32_t next;
         queue->first = colls->place[i].next;
         if (queue->first == NONE)
             continue;
-        c = colls->place[queue->first].coll;
-        if (--colls->state[c].blocked == 0)
-            colls->due[colls->ndue++] = c;
+        next = colls->place[queue->first].coll;
+        if (--colls->state[next].blocked == 0)
+            colls->due[colls->ndue++] = next;
     }
     m->colls_due = colls->nstarted < colls->ndue || colls->nready > 0;
 }
