@@ -20,7 +20,8 @@ struct sim_carrier *sim_carrier_new(struct rec_error *err) REC_MUST_CHECK;
 /** What is on its way is lost. `carrier` may be NULL. */
 void sim_carrier_free(struct sim_carrier *carrier);
 /** Carries for a member from `time` on, also what it has on its way in `from`, which may
- * be NULL. All members are on one cluster. REC_DATA: the cluster has no links. */
+ * be NULL. All members are on one cluster, whose links are as they are at the first call.
+ * REC_DATA: the cluster has no links. */
 bool sim_carrier_take(struct sim_carrier *carrier, const struct sim_member *member,
                       struct sim_carrier *from, double time,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -35,6 +36,9 @@ bool sim_carrier_begin(struct sim_carrier *carrier, uint64_t token, uint32_t *ba
 bool sim_carrier_send(struct sim_carrier *carrier, uint32_t batch, uint32_t from,
                       uint32_t to, double bytes, double time,
                       struct rec_error *err) REC_MUST_CHECK;
+
+/** As `still` of struct sim_sharing. */
+uint32_t sim_carrier_still(struct sim_carrier *carrier, uint32_t member);
 
 /** As `next` and `advance` of struct sim_courier. */
 double sim_carrier_next(struct sim_carrier *carrier);
