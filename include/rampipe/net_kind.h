@@ -51,6 +51,8 @@ struct net {
     uint32_t nlevels;                       /* set by net_set_levels() */
     struct net_level level[NET_LEVELS_MAX]; /* as net_levels() has them */
     struct net_routes routes;
+    struct health *health; /* its stragglers and faults, kept by net.h's functions; NULL:
+                              there are none, as when `read` returns */
 };
 
 /** A row of the table of kinds. Functions are those of net.h without the prefix net_.

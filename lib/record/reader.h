@@ -8,7 +8,7 @@
 enum {
     READER_BUFFER = 1 << 18, /* bytes, at the beginning */
     READER_PAD = 64,         /* bytes behind the data that scanning may read */
-    TYPE_SLOTS = 256,        /* a power of two, several times the number of types */
+    TYPE_SLOTS = 512,        /* a power of two, several times the number of types */
 };
 
 struct rec_reader {

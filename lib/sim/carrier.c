@@ -1,4 +1,5 @@
 #include "carrying.h"
+#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -221,6 +222,18 @@ sim_carrier_advance(struct sim_carrier *c, double time, sim_arrived *arrived,
     return true;
 }
 
+uint32_t
+sim_carrier_still(struct sim_carrier *c, uint32_t member)
+{
+    uint32_t flow = flow_still(c->links, 0);
+    for (; flow != NONE; flow = flow_still(c->links, flow + 1)) {
+        const struct piece *piece = &c->piece[flow_id(c->links, flow)];
+        if (c->sent[piece->sent].token >> 32 == member)
+            return sim_folded_link(c, flow_bottleneck(c->links, flow));
+    }
+    return NONE;
+}
+
 /* ---- members ----------------------------------------------------------------- */
 
 struct sim_carrier *
@@ -251,8 +264,10 @@ sim_carrier_free(struct sim_carrier *c)
 }
 
 static bool
-open_links(struct sim_carrier *c, const struct net *net, struct rec_error *err)
+open_links(struct sim_carrier *c, const struct sim_member *member, struct rec_error *err)
 {
+    const struct sim_layouts *pool = member->layout->pool;
+    const struct net *net = member->net;
     uint32_t n = net_links(net);
     double *capacity = malloc(((size_t)n + 1) * sizeof *capacity);
     struct net_link link;
@@ -271,6 +286,8 @@ open_links(struct sim_carrier *c, const struct net *net, struct rec_error *err)
         net_link(net, i, &link);
         capacity[i] = link.capacity;
     }
+    if (ok && pool && member->health == SIM_AS_IT_IS)
+        sim_faults_apply(pool->faults, capacity);
     ok = ok && (c->links = flow_links_new(n, capacity, err));
     c->net = net;
     free(capacity);
@@ -388,7 +405,7 @@ bool
 sim_carrier_take(struct sim_carrier *c, const struct sim_member *member,
                  struct sim_carrier *from, double time, struct rec_error *err)
 {
-    if ((!c->net && !open_links(c, member->net, err)) ||
+    if ((!c->net && !open_links(c, member, err)) ||
         !rec_grow(&c->member, &c->member_room, c->nmembers + 1, sizeof *c->member, err))
         return false;
     c->member[c->nmembers++] = *member;

@@ -53,6 +53,8 @@ void sim_carrier_free_piece(struct sim_carrier *c, uint32_t i);
 
 /* ---- folded.c ---------------------------------------------------------------- */
 
+/** A link of the cluster for one of c->links: of a fold, the first of its colour. */
+uint32_t sim_folded_link(const struct sim_carrier *c, uint32_t link);
 /** From now on all that is sent is folded. */
 bool sim_folded_open(struct sim_carrier *c, struct rec_error *err) REC_MUST_CHECK;
 void sim_folded_close(struct sim_carrier *c);

@@ -438,6 +438,8 @@ sim_fold_find(struct sim_fold *fold, const double *capacity, const uint32_t *lab
     struct flow_classes *found = flow_classes_find(net_links(fold->net), capacity, label,
                                                    &source, SIM_FOLD_CLASSES_MAX, err);
     *classes = (struct sim_classes){.found = found, .groups = (uint32_t)fold->n};
+    if (!found && err->code == REC_NO)
+        err->code = REC_USAGE;
     if (!found)
         return false;
     classes->first = calloc(fold->n + 2, sizeof *classes->first);

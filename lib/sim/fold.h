@@ -50,7 +50,7 @@ struct sim_classes {
 };
 
 /** Finds the classes. capacity[] and label[] (may be NULL) are per link of the cluster:
- * links of different labels are told apart. REC_NO: there are too many classes. */
+ * links of different labels are told apart. REC_USAGE: there are too many classes. */
 bool sim_fold_find(struct sim_fold *fold, const double *capacity, const uint32_t *label,
                    struct sim_classes *classes, struct rec_error *err) REC_MUST_CHECK;
 /** Leaves {0}. */

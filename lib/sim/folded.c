@@ -12,6 +12,17 @@
 
 #include <stdlib.h>
 
+uint32_t
+sim_folded_link(const struct sim_carrier *c, uint32_t link)
+{
+    uint32_t i = 0;
+    if (!c->fold || link == NONE)
+        return link;
+    while (c->classes.found->colour[i] != link)
+        i++;
+    return i;
+}
+
 bool
 sim_folded_join(struct sim_carrier *c, uint32_t i, struct rec_error *err)
 {
