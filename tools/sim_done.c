@@ -243,6 +243,8 @@ done_write(struct done_memo *memo, const struct sim_done *done, struct rec_write
         if (done->waited > 0)
             rec_num_key(w, "waited", done->waited);
     }
+    if (!isnan(done->healthy)) /* servers are slow or late */
+        rec_num_key(w, "healthy", done->healthy);
     rec_end(w);
     return true;
 }

@@ -202,6 +202,9 @@ void flow_classes_free(struct flow_classes *classes);
  * flow. */
 uint32_t flow_classes_of(const struct flow_classes *classes,
                          const struct flow_route *route);
+/** One of the flows of class k; its links are valid as long as the classes are. */
+void flow_classes_example(const struct flow_classes *classes, uint32_t k,
+                          struct flow_route *route);
 /**
  * Runs all groups from time 0 on. finish[n] is the end of each class, seconds; INFINITY:
  * its flows stand still. *last is the end of the last one; 0: there are no flows.

@@ -37,13 +37,13 @@ struct net *net_read(const struct rec_reader *reader, const struct rec *rec,
 bool net_add(struct net *net, const struct rec_reader *reader, const struct rec *rec,
              struct rec_error *err) REC_MUST_CHECK;
 /** All parts have come: finds the routes. REC_DATA, with the file and line of the cluster
- * record: a server cannot be reached. */
+ * record: a server cannot be reached; with those of a fault: there is no such link. */
 bool net_close(struct net *net, struct rec_error *err) REC_MUST_CHECK;
 
 /** A cluster that is being read from a stream. Starts as {0}. */
 struct net_reading {
     struct net *net; /* owned by the caller; NULL: none has come */
-    bool open;       /* its kind has parts, and they may still come */
+    bool open;       /* parts of it may still come */
 };
 
 /**
@@ -138,7 +138,8 @@ void net_block(const struct net *net, uint32_t k, uint64_t which, uint32_t *serv
 /**
  * Describes how n servers lie to each other by net_geometry_numbers() numbers. Two lists
  * of servers with equal numbers cost the same, whatever graph is laid out on them: so a
- * simulated cost may be remembered for all of them.
+ * simulated cost may be remembered for all of them. If there are stragglers, the last n
+ * numbers are those of net_pace_class(), one for each server.
  */
 bool net_geometry(const struct net *net, const uint32_t *server, uint32_t n,
                   uint32_t *numbers, struct rec_error *err) REC_MUST_CHECK;
@@ -218,6 +219,28 @@ uint32_t net_longest_route(const struct net *net);
  * the route is the sum of theirs. Returns how many there are; 0 from a server to
  * itself. */
 uint32_t net_route(const struct net *net, uint32_t from, uint32_t to, uint32_t *link);
+
+/* ---- stragglers and faults ----------------------------------------------- */
+
+/** True if a server is slower or later than the others. */
+bool net_has_stragglers(const struct net *net);
+/** Sets how fast a server is, as a part of a healthy one's speed (0 to 1, above 0), and by
+ * how many seconds the first op that it runs in a step starts later. */
+void net_pace(const struct net *net, uint32_t server, double *speed, double *delay);
+/** Servers with equal numbers have the same speed and delay; 0: the server is healthy. */
+uint32_t net_pace_class(const struct net *net, uint32_t server);
+
+/** From `time` on a link has `factor` times its capacity. */
+struct net_fault {
+    double time;   /* seconds, >= 0 */
+    double factor; /* 0: it has failed; 1: it is well again */
+    uint32_t link;
+    const char *file; /* of the record, with its line */
+    uint64_t line;
+};
+/** The faults of a cluster in order of time, and at one time of links. No link is there
+ * twice at one time. Returns how many there are. The cluster is closed. */
+size_t net_faults(const struct net *net, const struct net_fault **fault);
 
 /** The name of the algorithm by which sync deps are exchanged (algorithm=); "direct":
  * each part sends to each other one. */

@@ -60,6 +60,8 @@ struct net {
     struct net_level level[NET_LEVELS_MAX]; /* as net_levels() has them */
     struct net_routes routes;
     struct net_measures measured; /* kinds with system= set `node` */
+    struct health *health; /* its stragglers and faults, kept by net.h's functions; NULL:
+                              there are none, as when `read` returns */
 };
 
 /** A row of the table of kinds. Functions are those of net.h without the prefix net_.

@@ -477,6 +477,31 @@ REC_ROW(ROUTE, CLUSTER, "route",
     REC_FIELD("VIA", IDS, "the nodes between them, in order"),
 )
 
+REC_ROW(SERVER, CLUSTER, "server",
+    "A straggler: a server of the cluster that is slower than the others, or late. The "
+    "record stands behind that of its cluster, which may be of any kind; a server has one "
+    "at most.",
+    "server\t3\tspeed=0.5\tdelay=0.1",
+    REC_FIELD("NAME", ID, "the server, as alloc records name it"),
+    REC_KEY("speed", FRACTION,
+          "above 0: its ops take COMPUTE / speed (default 1)")
+    REC_KEY("delay", AMOUNT,
+          "seconds by which the first op that it runs in a step starts later (default "
+          "0)"))
+
+REC_ROW(FAULT, CLUSTER, "fault",
+    "A link that degrades, fails or recovers while jobs run. The record stands behind "
+    "that of its cluster, which must be of a kind with links; faults stand in order of "
+    "TIME. Routes stay as they are. It needs sim --contention.",
+    "fault\t3600\tleaf 0\tspine 1\t0.5\tboth=1",
+    REC_FIELD("TIME", AMOUNT, "seconds, on the clock of the jobs")
+    REC_FIELD("FROM", TEXT, "a node of the cluster, as metrics --links names it")
+    REC_FIELD("TO", TEXT, "the node to which the link leads")
+    REC_FIELD("FACTOR", FRACTION,
+          "from TIME on the link has FACTOR times its bandwidth; 0: it has failed, 1: it "
+          "is well again"),
+    REC_KEY("both", COUNT, "1: the same for the link from TO to FROM (default 0)"))
+
 REC_ROW(LAYOUT, ALONE, "layout",
     "Where the ops of a graph go, on slots 0 to SLOTS-1; place records follow. Written "
     "once and used by every alloc that fits it.",

@@ -108,10 +108,14 @@ struct sim_placed {
     /* Memory, if ops hold bytes: */
     const double *memory; /* per server: bytes that it needs throughout; NULL: 0 */
     double *peak;         /* filled, per server: most bytes at an instant; or NULL */
+    /* The speed of a server, as a part of a healthy one's, and the seconds by which the
+     * first op that it runs starts later. NULL: all servers are healthy. */
+    void (*pace)(const void *names, uint32_t server, double *speed, double *delay);
+    bool may_stand; /* a courier may be unable to bring something, as a link has failed */
     /* For messages. NULL: a lane has no name, a server its number. */
     const char *const *lane_name; /* per lane */
     void (*name_server)(const void *names, uint32_t server, char name[NET_NAME_MAX]);
-    const void *names;
+    const void *names; /* data of the functions */
 };
 
 /** Called for each time that an op has run without a break, and for each flow, with its
@@ -132,7 +136,7 @@ struct sim_step {
     double comm;       /* time with at least one flow or coll on its way, seconds */
     double comp;       /* time with at least one op running, seconds */
     double busy;       /* time that servers run ops on any lane, server-seconds */
-    double sequential; /* sum of the ops' compute, seconds */
+    double sequential; /* sum of the ops' compute on healthy servers, seconds */
     uint32_t used;     /* servers with at least one op */
     uint64_t events;   /* ops, deps and colls completed */
     /* If ops hold bytes: */
@@ -144,7 +148,8 @@ struct sim_step {
 /**
  * Simulates one step from time 0. `observer` may be NULL. False: out of memory; times
  * that are not finite; a deadlock, whose cycle of ops or of lanes *err names; or an op
- * that ends before the one whose bytes it releases.
+ * that ends before the one whose bytes it releases. REC_NO: a courier that may stand does
+ * not bring what has left.
  */
 bool sim_step(const struct sim_placed *placed, const struct sim_observer *observer,
               struct sim_step *step, struct rec_error *err) REC_MUST_CHECK;
@@ -234,6 +239,8 @@ struct sim_layouts {
      * NULL: no job slows another, and each exchange takes its time alone. */
     const struct sim_sharing *sharing;
     void *shared;
+    /* The links that have changed by now, borrowed; NULL: none ever does. */
+    struct sim_faults *faults;
 };
 
 /** Takes over *where, also when it fails, and sums the memory of each slot
@@ -247,7 +254,9 @@ void sim_layout_free(struct sim_layout *layout);
 double sim_layout_peak(const struct sim_layout *layout, const struct sim_cost *cost,
                        uint32_t *slot);
 /** The cost with slot i on server servers[i] if nobody else sends; simulated once per
- * geometry. In a pool with a sharing the job's own exchanges share the links. */
+ * geometry, and per state of the links that it may use. In a pool with a sharing the
+ * job's own exchanges share the links. If the step never ends, as a link that it needs
+ * has failed, its `seconds` and `comm` are INFINITY, and all else is as if no link had. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net *net,
                      const uint32_t *servers, struct sim_cost *cost,
                      struct rec_error *err) REC_MUST_CHECK;
@@ -279,6 +288,13 @@ size_t sim_layout_bytes(const struct graph *graph);
 
 /* ---- companies: jobs that share links ------------------------------------ */
 
+/** With which servers and links a step is simulated. */
+enum sim_health {
+    SIM_AS_IT_IS,
+    SIM_LINKS_WELL, /* as if no link had a fault */
+    SIM_ALL_WELL    /* and no server were a straggler */
+};
+
 /** A job that runs. All pointers are borrowed, until it ends. */
 struct sim_member {
     uint32_t number; /* of the job among those that run: the upper half of the tokens of
@@ -286,7 +302,13 @@ struct sim_member {
     struct sim_layout *layout;
     const struct net *net;
     const uint32_t *servers; /* of the slots */
+    enum sim_health health;  /* what its steps are simulated with */
 };
+
+/** sim_layout_cost() of a member, with `health` as it says: what stragglers and faults
+ * cost it is the difference. */
+bool sim_member_cost(const struct sim_member *member, struct sim_cost *cost,
+                     struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * How jobs share the links of a network: one row a way. `self` is the row's own data, a
@@ -303,6 +325,12 @@ struct sim_member {
  *              way in the carrier `from` moves over with what is left of it; `from` NULL:
  *              the member has nothing on its way. No event of `from` is before `time`
  *     close    frees a carrier; what is on its way in it still is lost
+ *     uses     true if a member may send over this link of its cluster; NULL: links have
+ *              no faults
+ *     still    the link of capacity 0 for which something of this member waits that is on
+ *              its way in a carrier; UINT32_MAX: there is none
+ *
+ * A carrier has the links as they are (pool->faults) when it takes its first member.
  *
  * Two lists of servers with equal net_geometry() must share alike: costs are remembered.
  */
@@ -314,6 +342,8 @@ struct sim_sharing {
     bool (*take)(void *carrier, const struct sim_member *member, void *from, double time,
                  struct rec_error *err);
     void (*close)(void *carrier);
+    bool (*uses)(void *self, const struct sim_member *member, uint32_t link);
+    uint32_t (*still)(void *carrier, uint32_t member);
 };
 
 /** Exchanges share the links of the cluster max-min fairly (rampipe/flow.h). An exchange
@@ -385,8 +415,10 @@ struct sim_done {
     double start, finish; /* seconds; finish INFINITY: not known, because the company is
                              simulated step by step */
     double waited;        /* for its servers, after its alloc record, seconds */
-    double alone; /* a step if no other job sent anything, seconds; NAN: jobs share
-                             no links */
+    double
+        alone; /* a step if no other job sent anything and no link had a fault, seconds;
+                     NAN: jobs share no links */
+    double healthy; /* the same if no server were a straggler either; NAN: none is */
 };
 
 struct sim_replay;
@@ -429,6 +461,12 @@ void sim_replay_keep(struct sim_replay *replay, size_t bytes);
  *
  * A job that shares no link runs as without a sharing, all steps alike: also one that is
  * left alone, from the end of its step on. So with `exact` INFINITY nothing is estimated.
+ *
+ * When links change (net_faults()), the companies of the jobs that may use them are formed
+ * anew, too; the step of a job that runs alone goes on over the links as they are now. A
+ * job that needs a link that has failed stands still until it recovers. If it never does,
+ * the job is unfinished at `until`; without such a time the replay ends with REC_DATA.
+ * Faults start before the jobs of the same instant. Without a sharing they are refused.
  *
  * How far `mean` is off: the time from start to finish of jobs that were slowed, in 400
  * random plans of up to 7 jobs on two buses, against `exact` (test_company.c): with up to

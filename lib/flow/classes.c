@@ -408,6 +408,19 @@ flow_classes_of(const struct flow_classes *classes, const struct flow_route *rou
     return search->slot[find_slot(search, rec_mix(sum))];
 }
 
+void
+flow_classes_example(const struct flow_classes *classes, uint32_t k,
+                     struct flow_route *route)
+{
+    const struct found *found = &classes->search->found[k];
+    *route = (struct flow_route){.link = classes->search->via + found->first,
+                                 .n = found->n,
+                                 .group = found->group,
+                                 .weight = 1,
+                                 .bytes = found->bytes,
+                                 .delay = found->delay};
+}
+
 /* ---- running them --------------------------------------------------------------- */
 
 struct ending {

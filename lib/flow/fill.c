@@ -82,7 +82,7 @@ sum_slack(struct flow_links *links, struct link *l)
     l->stale = 0;
     l->slack = l->capacity;
     for (uint32_t i = 0; i < l->n; i++) {
-        const struct pace *pace = &links->pace[l->rider[i].flow];
+        const struct pace *pace = &links->pace[l->rider[i].bundle];
         l->slack -= fill_crossing(links, pace, l->rider[i].step) * pace->rate;
     }
 }
@@ -153,7 +153,7 @@ solve(struct flow_links *links, uint32_t link, double *top, double *highest)
     uint32_t n = l->n, kept;
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct pace *pace = &links->pace[l->rider[i].flow];
+        const struct pace *pace = &links->pace[l->rider[i].bundle];
         double limit = pace->tight == link ? pace->next : pace->least;
         above[i] = (struct above){limit, fill_crossing(links, pace, l->rider[i].step)};
         crossings += above[i].crossing;
@@ -217,7 +217,7 @@ set_level(struct flow_links *links, uint32_t link, double x, double top)
     l->level = x;
     l->top = top;
     for (uint32_t i = 0; i < l->n; i++) {
-        uint32_t number = l->rider[i].flow;
+        uint32_t number = l->rider[i].bundle;
         struct pace *pace = &links->pace[number];
         double was = pace->rate;
         limit_anew(links, pace, link, level, x);
@@ -239,19 +239,14 @@ set_level(struct flow_links *links, uint32_t link, double x, double top)
 static void
 settle(struct flow_links *links, uint32_t number)
 {
-    struct flow *flow = &links->flow[number];
+    struct bundle *bundle = &links->bundle[number];
     struct pace *pace = &links->pace[number];
-    double end = links->now;
     pace->changed = false;
-    if (pace->rate == flow->was)
+    if (pace->rate == bundle->was)
         return;
-    flow->left -= flow->was * (links->now - flow->since);
-    flow->left = flow->left > 0 ? flow->left : 0;
-    flow->since = links->now;
-    flow->was = pace->rate;
-    if (flow->left > 0)
-        end = pace->rate > 0 ? links->now + flow->left / pace->rate : (double)INFINITY;
-    ends_set(&links->ends, number, end);
+    bundle_reach(links, number);
+    bundle->was = pace->rate;
+    bundle_end(links, number);
 }
 
 void

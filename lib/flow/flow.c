@@ -35,6 +35,7 @@ flow_links_new(uint32_t n, const double *capacity, struct rec_error *err)
         flow_links_free(links);
         return NULL;
     }
+    links->free_bundle = FLOW_NONE;
     for (uint32_t i = 0; i < n; i++) {
         if (!flow_check_capacity(i, capacity[i], err)) {
             flow_links_free(links);
@@ -63,6 +64,8 @@ flow_links_free(struct flow_links *links)
     free(links->queue);
     free(links->flow);
     free(links->pace);
+    free(links->bundle);
+    free(links->bucket);
     free(links->free_flow);
     free(links->via);
     free(links->crossing);
@@ -98,16 +101,6 @@ reach(struct flow_links *links, double time, struct rec_error *err)
                         time, flow_next(links));
     links->now = time;
     return true;
-}
-
-/* What a flow has not sent by now, bytes. */
-static double
-left_of(const struct flow_links *links, const struct flow *flow)
-{
-    double left = flow->left;
-    if (flow->was > 0 && left > 0)
-        left -= flow->was * (links->now - flow->since);
-    return left > 0 ? left : 0;
 }
 
 /* ---- starts ----------------------------------------------------------------- */
@@ -151,10 +144,7 @@ reserve(struct flow_links *links, const struct flow_spec *spec, struct rec_error
     if (flows >= FLOW_NONE || steps >= FLOW_NONE)
         return rec_fail_memory(err);
     if (!rec_grow(&links->flow, &links->flow_room, flows, sizeof *links->flow, err) ||
-        !rec_grow(&links->pace, &links->pace_room, flows, sizeof *links->pace, err) ||
         !rec_grow(&links->free_flow, &links->free_room, flows, sizeof *links->free_flow,
-                  err) ||
-        !rec_grow(&links->changed, &links->changed_room, flows, sizeof *links->changed,
                   err) ||
         !rec_grow(&links->ending, &links->ending_room, flows, sizeof *links->ending,
                   err) ||
@@ -164,7 +154,7 @@ reserve(struct flow_links *links, const struct flow_spec *spec, struct rec_error
         !rec_grow(&links->place, &links->place_room, steps, sizeof *links->place, err) ||
         !rec_grow(&links->run, &links->run_room, (size_t)spec->n + 1, sizeof *links->run,
                   err) ||
-        !ends_reserve(&links->ends, flows, err))
+        !bundle_reserve(links, err))
         return false;
     while (links->nruns <= spec->n)
         links->run[links->nruns++] = FLOW_NONE;
@@ -215,7 +205,7 @@ keep_steps(struct flow_links *links, uint32_t n)
 }
 
 /*
- * The links of a new flow whose level may change: those that are full, or else the one
+ * The links of a new bundle whose level may change: those that are full, or else the one
  * that it would fill first. It has no rate yet, and the rate that one of these links
  * gives it makes the others be asked, if they cannot carry it.
  */
@@ -240,71 +230,150 @@ ask_for(struct flow_links *links, const struct pace *pace)
         fill_ask(links, tightest, least > 0 ? least : 0);
 }
 
+/* All links of a bundle may be crossed equally often. */
+static void
+set_crossing(const struct flow_links *links, struct pace *pace)
+{
+    pace->crossing = pace->n > 0 ? links->crossing[pace->first] : 0;
+    for (uint32_t i = pace->first; i < pace->first + pace->n; i++)
+        if (links->crossing[i] != pace->crossing) {
+            pace->crossing = 0;
+            return;
+        }
+}
+
+/* Puts a bundle of the n steps behind all others on its links. Returns its number. */
+static uint32_t
+attach(struct flow_links *links, uint32_t n)
+{
+    struct pace pace = {.n = n, .first = keep_steps(links, n)};
+    uint32_t number;
+    set_crossing(links, &pace);
+    fill_limits(links, &pace);
+    pace.rate = n == 0 ? (double)INFINITY : 0;
+    number = bundle_make(links, &pace);
+    for (uint32_t i = pace.first; i < pace.first + n; i++) {
+        struct link *l = &links->link[links->via[i]];
+        if (l->n == 0)
+            links->account[links->via[i]].since = links->now;
+        links->place[i] = l->n;
+        l->rider[l->n++] = (struct rider){number, i};
+    }
+    ask_for(links, &pace);
+    return number;
+}
+
+/* Flows more or fewer of a bundle cross a link: `more` crossings. */
+static void
+cross(struct flow_links *links, const struct pace *pace, uint32_t link, double more)
+{
+    struct link *l = &links->link[link];
+    if (l->level < (double)INFINITY) {
+        fill_ask(links, link, more > 0 ? l->level * l->top / (l->top + more) : l->level);
+        return;
+    }
+    fill_slack(links, link, more * pace->rate);
+    if (more > 0 && l->slack < 0)
+        fill_ask(links, link, pace->rate);
+}
+
+/* A bundle gets a flow of the n steps behind all others. */
+static void
+widen(struct flow_links *links, uint32_t number, uint32_t n)
+{
+    const double *more = links->crossing + links->nsteps;
+    struct pace *pace = &links->pace[number];
+    for (uint32_t i = 0; i < n; i++)
+        links->crossing[pace->first + i] += more[i];
+    set_crossing(links, pace);
+    if (pace->rate > 0)
+        for (uint32_t i = 0; i < n; i++)
+            cross(links, pace, links->via[pace->first + i], more[i]);
+    else
+        ask_for(links, pace);
+}
+
 bool
 flow_start(struct flow_links *links, double time, const struct flow_spec *spec,
            uint32_t *number, struct rec_error *err)
 {
-    struct pace *pace;
-    bool alike = true;
+    uint32_t bundle, n;
 
     if (!check_spec(links, spec, err) || !reach(links, time, err) ||
         !reserve(links, spec, err))
         return false;
     *number = links->nfree > 0 ? links->free_flow[--links->nfree] : links->nflows++;
-    links->flow[*number] = (struct flow){.left = spec->bytes,
-                                         .since = time,
-                                         .size = spec->bytes,
+    links->flow[*number] = (struct flow){.size = spec->bytes,
+                                         .weight = spec->weight,
                                          .id = spec->id,
                                          .serial = ++links->serial};
-    pace = &links->pace[*number];
-    *pace = (struct pace){.n = write_steps(links, spec)};
-    pace->first = keep_steps(links, pace->n);
-    for (uint32_t i = pace->first; i < pace->first + pace->n; i++) {
-        struct link *l = &links->link[links->via[i]];
-        if (l->n == 0)
-            links->account[links->via[i]].since = time;
-        links->place[i] = l->n;
-        l->rider[l->n++] = (struct rider){*number, i};
-        if (links->crossing[i] != links->crossing[pace->first])
-            alike = false;
-    }
-    pace->crossing = alike && pace->n > 0 ? links->crossing[pace->first] : 0;
-    fill_limits(links, pace);
-    if (pace->n == 0)
-        pace->rate = links->flow[*number].was = (double)INFINITY;
-    ends_set(&links->ends, *number,
-             pace->n == 0 || spec->bytes == 0 ? time : (double)INFINITY);
-    ask_for(links, pace);
+    n = write_steps(links, spec);
+    bundle = bundle_find(links, n, spec->weight);
+    if (bundle == FLOW_NONE)
+        bundle = attach(links, n);
+    else
+        widen(links, bundle, n);
+    bundle_add(links, bundle, *number);
     return true;
 }
 
 /* ---- ends and changes --------------------------------------------------------- */
 
-/* Takes a flow off its links; what it leaves, the others get. */
+/* Takes a bundle off its links, with its last flow. */
 static void
-detach(struct flow_links *links, uint32_t number, double left)
+detach(struct flow_links *links, uint32_t number)
 {
     const struct pace *pace = &links->pace[number];
+    bundle_drop(links, number);
     for (uint32_t i = pace->first; i < pace->first + pace->n; i++) {
         uint32_t link = links->via[i];
         struct link *l = &links->link[link];
-        struct account *account = &links->account[link];
         struct rider last = l->rider[--l->n];
         l->rider[links->place[i]] = last;
         links->place[last.step] = links->place[i];
-        account->bytes += links->crossing[i] * (links->flow[number].size - left);
         if (l->n == 0)
-            account->busy += links->now - account->since;
-        if (l->level < (double)INFINITY)
-            fill_ask(links, link, l->level);
-        else
-            fill_slack(links, link, -links->crossing[i] * pace->rate);
+            links->account[link].busy += links->now - links->account[link].since;
+        cross(links, pace, link, -links->crossing[i]);
     }
     if (pace->n > 0) {
         links->via[pace->first] = links->run[pace->n];
         links->run[pace->n] = pace->first;
     }
-    ends_set(&links->ends, number, (double)INFINITY);
+}
+
+/* A bundle has lost a flow, and others are left. */
+static void
+narrow(struct flow_links *links, uint32_t number, double weight)
+{
+    double whole = links->bundle[number].weight, rest = whole - weight;
+    struct pace *pace = &links->pace[number];
+    for (uint32_t i = pace->first; i < pace->first + pace->n; i++)
+        links->crossing[i] = links->crossing[i] * rest / whole;
+    set_crossing(links, pace);
+    for (uint32_t i = pace->first; i < pace->first + pace->n; i++)
+        cross(links, pace, links->via[i], -links->crossing[i] * weight / rest);
+    links->bundle[number].weight = rest;
+    links->bundle[number].flows--;
+}
+
+/* Accounts for a flow that is no longer one of those that its bundle knows. What it
+ * leaves, the others get. */
+static void
+release(struct flow_links *links, uint32_t number, double left)
+{
+    const struct flow *flow = &links->flow[number];
+    const struct bundle *bundle = &links->bundle[flow->bundle];
+    const struct pace *pace = &links->pace[flow->bundle];
+    bool last = bundle->flows == 1;
+    double weight = last ? 1 : flow->weight, whole = last ? 1 : bundle->weight;
+
+    for (uint32_t i = pace->first; i < pace->first + pace->n; i++)
+        links->account[links->via[i]].bytes +=
+            links->crossing[i] * weight / whole * (flow->size - left);
+    if (last)
+        detach(links, flow->bundle);
+    else
+        narrow(links, flow->bundle, flow->weight);
     links->flow[number].serial = 0;
     links->free_flow[links->nfree++] = number;
 }
@@ -318,20 +387,23 @@ by_serial(const void *a, const void *b, void *context)
     return (x > y) - (x < y);
 }
 
-/* The flows that end now, in the order of their starts, into ending[]. Flows of which
- * only what rounding leaves is still to come are among them: they end within a part
- * REST of the time. */
+/* The flows that end now, in the order of their starts, into ending[]; their bundles no
+ * longer know them. Flows of which only what rounding leaves is still to come are among
+ * them: they end within a part REST of the time. */
 static size_t
 find_ending(struct flow_links *links)
 {
-    size_t found = ends_until(&links->ends, links->now * (1 + REST), links->ending),
-           n = 0;
+    size_t n = 0, found;
+    uint32_t *bundle = links->changed; /* scratch: rates are not looked for now */
+    found = ends_until(&links->ends, links->now * (1 + REST), bundle);
     for (size_t i = 0; i < found; i++) {
-        uint32_t number = links->ending[i];
-        const struct flow *flow = &links->flow[number];
-        if (links->ends.least[0][number] <= links->now ||
-            left_of(links, flow) <= REST * flow->size)
-            links->ending[n++] = number;
+        uint32_t f;
+        while ((f = links->bundle[bundle[i]].flow) != FLOW_NONE &&
+               (links->ends.least[0][bundle[i]] <= links->now ||
+                bundle_left(links, f) <= REST * links->flow[f].size)) {
+            links->ending[n++] = f;
+            bundle_remove(links, f);
+        }
     }
     if (n > 1)
         qsort_r(links->ending, n, sizeof *links->ending, by_serial, links);
@@ -357,7 +429,7 @@ flow_advance(struct flow_links *links, double time, flow_ended *ended, void *con
         links->now = next;
         n = find_ending(links);
         for (size_t i = 0; i < n; i++)
-            detach(links, links->ending[i], 0);
+            release(links, links->ending[i], 0);
         for (size_t i = 0; i < n; i++)
             ended(context, links->flow[links->ending[i]].id, next);
     }
@@ -385,10 +457,11 @@ flow_stop(struct flow_links *links, double time, uint32_t number, double *left,
         return rec_fail(err, REC_BUG, "flows: there is no flow of number %u", number);
     if (!reach(links, time, err))
         return false;
-    rest = left_of(links, &links->flow[number]);
+    rest = bundle_left(links, number);
     if (left)
         *left = rest;
-    detach(links, number, rest);
+    bundle_remove(links, number);
+    release(links, number, rest);
     return true;
 }
 
@@ -419,20 +492,21 @@ double
 flow_rate(struct flow_links *links, uint32_t number)
 {
     fill_rates(links);
-    return is_active(links, number) ? links->pace[number].rate : 0;
+    return is_active(links, number) ? links->pace[links->flow[number].bundle].rate : 0;
 }
 
 double
 flow_left(const struct flow_links *links, uint32_t number)
 {
-    return is_active(links, number) ? left_of(links, &links->flow[number]) : 0;
+    return is_active(links, number) ? bundle_left(links, number) : 0;
 }
 
 uint32_t
 flow_bottleneck(struct flow_links *links, uint32_t number)
 {
     fill_rates(links);
-    return is_active(links, number) ? links->pace[number].tight : FLOW_NONE;
+    return is_active(links, number) ? links->pace[links->flow[number].bundle].tight
+                                    : FLOW_NONE;
 }
 
 uint32_t
@@ -440,7 +514,7 @@ flow_still(struct flow_links *links, uint32_t from)
 {
     fill_rates(links);
     for (uint32_t i = from; i < links->nflows; i++)
-        if (is_active(links, i) && links->pace[i].rate == 0)
+        if (is_active(links, i) && links->pace[links->flow[i].bundle].rate == 0)
             return i;
     return FLOW_NONE;
 }
@@ -464,11 +538,12 @@ flow_load(struct flow_links *links, uint32_t link, struct flow_load *load)
                                        (l->n > 0 ? links->now - account->since : 0),
                                .level = l->level};
     for (uint32_t i = 0; i < l->n; i++) {
-        const struct rider *rider = &l->rider[i];
-        const struct flow *flow = &links->flow[rider->flow];
-        double crossing = links->crossing[rider->step];
-        load->rate += crossing * links->pace[rider->flow].rate;
+        uint32_t number = l->rider[i].bundle;
+        const struct bundle *bundle = &links->bundle[number];
+        double crossing = links->crossing[l->rider[i].step];
+        double sent = bundle->sent.high + bundle->was * (links->now - bundle->since);
+        load->rate += crossing * links->pace[number].rate;
         load->flows += crossing;
-        load->bytes += crossing * (flow->size - left_of(links, flow));
+        load->bytes += crossing * (sent - bundle->before / bundle->weight);
     }
 }

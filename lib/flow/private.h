@@ -28,9 +28,9 @@ void ends_free(struct ends *ends);
 
 /* ---- links and flows -------------------------------------------------------- */
 
-/** A flow on a link. */
+/** A bundle on a link. */
 struct rider {
-    uint32_t flow, step; /* the step of its route */
+    uint32_t bundle, step; /* the step of its route */
 };
 
 /** What the search for rates knows of a link: one cache line. */
@@ -52,7 +52,8 @@ struct account {
     uint32_t mark;             /* while a flow starts: its step that crosses the link */
 };
 
-/** What the search for rates knows of a flow. */
+/** A bundle: all flows of one route, which have one rate at every instant. What the
+ * search for rates knows of it: */
 struct pace {
     double rate;
     double least, next; /* the least level of its links; the least of all but `tight` */
@@ -62,11 +63,31 @@ struct pace {
     bool changed;       /* it is in the list of those whose rate changes */
 };
 
+/** An amount that is added up for long: the sum of both. */
+struct amount {
+    double high, low; /* bytes */
+};
+
+/** What else is known of it. */
+struct bundle {
+    double was;         /* the rate since `since` */
+    double left, since; /* what the flow that ends first had left then, bytes */
+    struct amount sent; /* by a flow that was there from the bundle's start to then */
+    double weight;      /* of its flows in all */
+    uint32_t flows;     /* how many there are */
+    double before;      /* sum over them, by weight, of what `sent` was at their start */
+    uint32_t flow;      /* the one that ends first; FLOW_NONE: none is left */
+    uint32_t next;      /* of the same bucket; of those whose number is free */
+};
+
 struct flow {
-    double was;          /* the rate since `since` */
-    double left, since;  /* bytes that were left then */
-    double size;         /* bytes */
+    double size, weight;
+    struct amount due;   /* what its bundle has sent at its end */
     uint64_t id, serial; /* serial: counts starts; 0: the number is free */
+    uint32_t bundle;
+    /* A pairing heap: its first child, the next child of the same parent, and the child
+       before it or, of the first one, the parent. */
+    uint32_t child, next, before;
 };
 
 /** A link whose level is to be found again. */
@@ -82,29 +103,34 @@ struct flow_links {
     struct account *account;
     uint32_t nlinks;
     struct flow *flow;
-    struct pace *pace;
     uint32_t nflows; /* numbers given so far */
-    size_t flow_room, pace_room;
+    size_t flow_room;
+    struct pace *pace; /* per bundle */
+    struct bundle *bundle;
+    uint32_t nbundles, free_bundle; /* numbers given so far; one to give again */
+    size_t pace_room, bundle_room;
+    uint32_t *bucket; /* a hash table of routes: bundles, by a power of two */
+    size_t nbuckets;
     uint32_t *free_flow; /* numbers to give again */
     size_t nfree, free_room;
     uint64_t serial;
-    /* The steps of all routes: their links, how often they are crossed, and the flow's
-       place in rider[] of the link. */
+    /* The steps of all routes: their links, how often they are crossed, and the
+       bundle's place in rider[] of the link. */
     uint32_t *via;
     double *crossing;
     uint32_t *place;
     size_t nsteps, via_room, crossing_room, place_room;
     uint32_t *run; /* per length: steps of a route that has ended, linked by via[] */
     size_t nruns, run_room;
-    struct ends ends;
+    struct ends ends;    /* of the first flow of each bundle */
     struct asked *queue; /* a heap; it has room for all links */
     uint32_t nqueued;
     /* Room to work in. */
-    uint32_t *changed; /* flows whose rate changes */
+    uint32_t *changed; /* bundles whose rate changes */
     size_t nchanged, changed_room;
     struct above {
         double limit, crossing;
-    } * above; /* per flow of a link */
+    } * above; /* per bundle of a link */
     size_t above_room;
     uint32_t *ending; /* flows that end at an instant */
     size_t ending_room;
@@ -114,9 +140,31 @@ struct flow_links {
 bool flow_check_capacity(uint32_t link, double capacity,
                          struct rec_error *err) REC_MUST_CHECK;
 
+/* ---- bundles (bundle.c) ------------------------------------------------------- */
+
+/** Makes room for a bundle more. */
+bool bundle_reserve(struct flow_links *links, struct rec_error *err) REC_MUST_CHECK;
+/** The bundle of the route of n steps that stand behind all others, of flows of that
+ * weight; FLOW_NONE: there is none. */
+uint32_t bundle_find(const struct flow_links *links, uint32_t n, double weight);
+/** Makes a bundle without flows of the steps of `pace`. */
+uint32_t bundle_make(struct flow_links *links, const struct pace *pace);
+/** Its number is free. */
+void bundle_drop(struct flow_links *links, uint32_t bundle);
+/** Reckons until now what its flows have sent. */
+void bundle_reach(struct flow_links *links, uint32_t bundle);
+/** Its first flow may be another: reckons anew when that ends. */
+void bundle_end(struct flow_links *links, uint32_t bundle);
+/** A flow starts now. */
+void bundle_add(struct flow_links *links, uint32_t bundle, uint32_t flow);
+/** Takes a flow out of those of its bundle. */
+void bundle_remove(struct flow_links *links, uint32_t flow);
+/** What a flow has not sent by now, bytes. */
+double bundle_left(const struct flow_links *links, uint32_t flow);
+
 /* ---- rates (fill.c) ----------------------------------------------------------- */
 
-/** How often the flows that a flow stands for cross the link of a step. */
+/** How often the flows of a bundle cross the link of a step. */
 static inline double
 fill_crossing(const struct flow_links *links, const struct pace *pace, uint32_t step)
 {
@@ -126,7 +174,7 @@ fill_crossing(const struct flow_links *links, const struct pace *pace, uint32_t 
 void fill_ask(struct flow_links *links, uint32_t link, double key);
 /** The flows on a link that is not full leave `less` bytes/s of slack than before. */
 void fill_slack(struct flow_links *links, uint32_t link, double less);
-/** Finds the two least levels of the links of a flow. */
+/** Finds the two least levels of the links of a bundle. */
 void fill_limits(const struct flow_links *links, struct pace *pace);
 /** Finds all rates that follow from what was asked. */
 void fill_rates(struct flow_links *links);

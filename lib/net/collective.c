@@ -24,6 +24,7 @@ struct load {
     struct net_rounds rounds;
     uint32_t *route; /* scratch */
     double *shares;  /* per link: sum over the transfers through it */
+    double *delay;   /* per link with shares > 0: its latency, seconds */
     uint32_t *used;  /* the links with shares > 0 */
     uint32_t nused;
     double latency; /* the largest of a route, seconds */
@@ -41,11 +42,14 @@ add(struct load *l, uint32_t from, uint32_t to, double share)
     struct net_link link;
     double latency = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (!(l->shares[l->route[i]] > 0))
-            l->used[l->nused++] = l->route[i];
-        l->shares[l->route[i]] += share;
-        net_link(l->net, l->route[i], &link);
-        latency += link.latency;
+        uint32_t on = l->route[i];
+        if (!(l->shares[on] > 0)) {
+            l->used[l->nused++] = on;
+            net_link(l->net, on, &link);
+            l->delay[on] = link.latency;
+        }
+        l->shares[on] += share;
+        latency += l->delay[on];
     }
     l->latency = fmax(l->latency, latency);
 }
@@ -165,14 +169,16 @@ net_alone_by_links(const struct net *net, const struct net_exchange *exchange, s
         if (!l.shares) {
             l.route = malloc((net->routes.longest + (size_t)1) * sizeof *l.route);
             l.shares = calloc((size_t)net->routes.links + 1, sizeof *l.shares);
+            l.delay = malloc(((size_t)net->routes.links + 1) * sizeof *l.delay);
             l.used = malloc(((size_t)net->routes.links + 1) * sizeof *l.used);
-            ok = (l.route && l.shares && l.used) || rec_fail_memory(err);
+            ok = (l.route && l.shares && l.delay && l.used) || rec_fail_memory(err);
         }
         ok = ok && one_alone(&l, &exchange[i], &seconds[i], err);
     }
     net_rounds_free(&l.rounds);
     free(l.route);
     free(l.shares);
+    free(l.delay);
     free(l.used);
     return ok;
 }

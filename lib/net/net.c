@@ -1,5 +1,6 @@
 /* Clusters of any kind. The functions of net.h call those of the cluster's kind here, so
  * that no other room needs to know which kinds there are. */
+#include "health.h"
 #include "levels.h"
 
 #include <stdio.h>
@@ -128,11 +129,13 @@ net_write(const struct net *net, struct rec_writer *writer)
     rec_end(writer);
     if (net->kind->write_parts)
         net->kind->write_parts(net, writer);
+    health_write(net, writer);
 }
 
 void
 net_free(struct net *net)
 {
+    health_free(net);
     if (net && net->kind->free)
         net->kind->free(net);
     else
@@ -263,13 +266,17 @@ net_block(const struct net *net, uint32_t k, uint64_t which, uint32_t *server)
 size_t
 net_geometry_numbers(const struct net *net, uint32_t n)
 {
-    return (net->kind->geometry ? net->kind->numbers : levels_numbers(net)) * n;
+    size_t each = net->kind->geometry ? net->kind->numbers : levels_numbers(net);
+    return (each + net_has_stragglers(net)) * n;
 }
 
 bool
 net_geometry(const struct net *net, const uint32_t *server, uint32_t n, uint32_t *numbers,
              struct rec_error *err)
 {
+    uint32_t *last = numbers + net_geometry_numbers(net, n) - n;
+    for (uint32_t i = 0; net_has_stragglers(net) && i < n; i++)
+        last[i] = net_pace_class(net, server[i]);
     if (net->kind->geometry)
         return net->kind->geometry(net, server, n, numbers, err);
     return levels_geometry(net, server, n, numbers, err);

@@ -1,5 +1,6 @@
 /* Links and routes of kinds that have them, the parts of a cluster, and what the records
  * of several kinds have in common. */
+#include "health.h"
 #include "levels.h"
 
 #include <stdio.h>
@@ -51,8 +52,12 @@ bool
 net_add(struct net *net, const struct rec_reader *reader, const struct rec *rec,
         struct rec_error *err)
 {
+    if (!rec_need(reader, rec, err))
+        return false;
+    if (rec->type == REC_SERVER || rec->type == REC_FAULT)
+        return health_add(net, reader, rec, err);
     if (net->kind->add)
-        return rec_need(reader, rec, err) && net->kind->add(net, reader, rec, err);
+        return net->kind->add(net, reader, rec, err);
     return rec_reader_fail(reader, err, "a cluster of kind %s has no %s records",
                            net->kind->name, rec->spec->name);
 }
@@ -60,7 +65,7 @@ net_add(struct net *net, const struct rec_reader *reader, const struct rec *rec,
 bool
 net_close(struct net *net, struct rec_error *err)
 {
-    return !net->kind->close || net->kind->close(net, err);
+    return (!net->kind->close || net->kind->close(net, err)) && health_close(net, err);
 }
 
 bool
@@ -75,17 +80,16 @@ net_reading_take(struct net_reading *r, const struct rec_reader *reader,
     if (!part)
         return true;
     if (rec->type != REC_CLUSTER)
-        return r->open || (r->net && !r->net->kind->add)
-                   ? net_add(r->net, reader, rec, err)
-                   : rec_reader_fail(reader, err,
-                                     "this %s record is part of no cluster: it must "
-                                     "stand behind a cluster record",
-                                     rec->spec->name);
+        return r->open ? net_add(r->net, reader, rec, err)
+                       : rec_reader_fail(reader, err,
+                                         "this %s record is part of no cluster: it must "
+                                         "stand behind a cluster record",
+                                         rec->spec->name);
     if (r->net)
         return rec_reader_fail(reader, err, "this is the second cluster record");
     r->net = net_read(reader, rec, err);
-    r->open = r->net && r->net->kind->add;
-    return r->net != NULL;
+    r->open = r->net;
+    return r->open;
 }
 
 bool

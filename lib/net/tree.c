@@ -70,26 +70,25 @@ tree_link(const struct tree *t, uint32_t i, struct net_link *link, uint32_t *end
                   : (struct net_link){below, above, t->bandwidth, t->latency};
 }
 
-/* The cable from what `end` lies in below level s to the switch of level s that messages
- * to `to` go through. */
-static uint32_t
-cable(const struct tree *t, uint32_t s, uint32_t end, uint32_t to)
-{
-    uint32_t block = s ? end / t->size[s - 1] : end;
-    return t->cable[s] + block * t->width[s] + to % t->width[s];
-}
-
+/* On level s a message leaves what it is in there by the cable to the switch that leads to
+ * its destination, and is led down by the cable from that switch. This is asked for
+ * millions of times, so nothing is divided twice. */
 uint32_t
 tree_route(const struct tree *t, uint32_t from, uint32_t to, uint32_t base,
            uint32_t *link)
 {
-    uint32_t top = 0, n = 0;
-    while (from / t->size[top] != to / t->size[top])
-        top++;
-    for (uint32_t s = 0; s <= top; s++)
-        link[n++] = base + 2 * cable(t, s, from, to);
-    for (uint32_t s = top + 1; s-- > 0;)
-        link[n++] = base + 2 * cable(t, s, to, to) + 1;
+    uint32_t down[TREE_MAX], out = from, in = to, n = 0, s = 0;
+    for (;; s++) {
+        uint32_t way = t->cable[s] + (s ? to % t->width[s] : 0);
+        link[n++] = base + 2 * (way + out * t->width[s]);
+        down[s] = base + 2 * (way + in * t->width[s]) + 1;
+        out = from / t->size[s];
+        in = to / t->size[s];
+        if (out == in)
+            break;
+    }
+    for (s++; s-- > 0;)
+        link[n++] = down[s];
     return n;
 }
 

@@ -1,46 +1,11 @@
-#include "carrier.h"
-
-#include "rampipe/flow.h"
+#include "carrying.h"
+#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define NONE FLOW_NONE
-
-struct piece {
-    uint32_t sent;     /* index of its batch; NONE: it is free */
-    uint32_t from, to; /* servers */
-    uint32_t flow;     /* NONE: it waits for its latency */
-    double bytes;      /* that are left, while it waits */
-    uint32_t version;  /* counts its uses: the start of an older one is void */
-    uint32_t next;     /* free piece */
-};
-
-/* A batch on its way. */
-struct sent {
-    uint64_t token;
-    uint32_t pieces; /* that have not arrived */
-    uint32_t next;   /* free batch */
-};
-
-struct sim_carrier {
-    const struct net *net; /* NULL: no member has come */
-    struct flow_links *links;
-    uint32_t *route;           /* room for one */
-    struct event_queue starts; /* of pieces; key: version, piece (32 bits each) */
-    struct piece *piece;
-    struct sent *sent;
-    size_t npieces, piece_room, nsent, sent_room;
-    uint32_t free_piece, free_sent; /* NONE: none is free */
-    struct sim_member *member;
-    size_t nmembers, member_room;
-    /* While events happen: who is told of arrivals. */
-    sim_arrived *arrived;
-    void *context;
-};
-
-static uint32_t
-take_piece(struct sim_carrier *c, struct rec_error *err)
+uint32_t
+sim_carrier_take_piece(struct sim_carrier *c, struct rec_error *err)
 {
     uint32_t i = c->free_piece;
     if (i != NONE) {
@@ -53,8 +18,8 @@ take_piece(struct sim_carrier *c, struct rec_error *err)
     return (uint32_t)c->npieces++;
 }
 
-static void
-free_piece(struct sim_carrier *c, uint32_t i)
+void
+sim_carrier_free_piece(struct sim_carrier *c, uint32_t i)
 {
     c->piece[i].version++;
     c->piece[i].sent = NONE;
@@ -92,6 +57,8 @@ start_piece(struct sim_carrier *c, uint32_t i, double time, struct rec_error *er
 {
     struct piece *piece = &c->piece[i];
     struct flow_spec spec = {.id = i, .bytes = piece->bytes, .weight = 1};
+    if (c->fold)
+        return sim_folded_start(c, i, time, NULL, 0, 0, err);
     spec.n = net_route(c->net, piece->from, piece->to, c->route);
     spec.link = c->route;
     return flow_start(c->links, time, &spec, &piece->flow, err);
@@ -116,7 +83,7 @@ static bool
 add_piece(struct sim_carrier *c, uint32_t sent, const struct piece *like, double now,
           double start, struct rec_error *err)
 {
-    uint32_t i = take_piece(c, err), version;
+    uint32_t i = sim_carrier_take_piece(c, err), version;
     if (i == NONE)
         return false;
     version = c->piece[i].version;
@@ -125,7 +92,11 @@ add_piece(struct sim_carrier *c, uint32_t sent, const struct piece *like, double
     c->piece[i].flow = NONE;
     c->piece[i].version = version;
     c->sent[sent].pieces++;
-    return start > now
+    if (c->fold && like->group == NONE && !sim_folded_join(c, i, err))
+        return false;
+    /* What is folded starts with all else of its instant, for which classes are found
+     * once. */
+    return start > now || c->fold
                ? event_queue_push(
                      &c->starts, (struct event_entry){start, (uint64_t)version << 32 | i},
                      err)
@@ -144,7 +115,7 @@ bool
 sim_carrier_send_at(struct sim_carrier *c, uint32_t batch, uint32_t from, uint32_t to,
                     double bytes, double time, double start, struct rec_error *err)
 {
-    struct piece piece = {.from = from, .to = to, .bytes = bytes};
+    struct piece piece = {.from = from, .to = to, .bytes = bytes, .group = NONE};
     return add_piece(c, batch, &piece, time, start, err);
 }
 
@@ -154,6 +125,58 @@ sim_carrier_wait(struct sim_carrier *c, uint32_t batch, double time, double unti
                  struct rec_error *err)
 {
     return sim_carrier_send_at(c, batch, 0, 0, 0, time, until, err);
+}
+
+/* Transfers that send different shares are pieces of their own. */
+static bool
+has_shares(const struct net_round *round)
+{
+    for (uint32_t i = 0; round->transfer && i < round->n; i++)
+        if (round->transfer[i].share != 1)
+            return true;
+    return false;
+}
+
+bool
+sim_carrier_folds(const struct sim_carrier *c, const struct net_round *round, uint32_t n)
+{
+    bool many = c->fold ? n > 1 : !round->transfer && n >= c->fold_least;
+    return many && !has_shares(round);
+}
+
+bool
+sim_carrier_fold(struct sim_carrier *c, uint32_t batch, const struct net_round *round,
+                 const uint32_t *server, uint32_t n, double time, struct rec_error *err)
+{
+    struct piece piece = {.bytes = round->bytes};
+    uint32_t groups;
+    if (!sim_folded_open(c, err))
+        return false;
+    groups = sim_fold_groups(c->fold);
+    if (!sim_fold_add(c->fold, round->transfer, server, round->transfer ? round->n : n,
+                      &piece.group, err))
+        return false;
+    c->stale = c->stale || sim_fold_groups(c->fold) > groups;
+    return add_piece(c, batch, &piece, time,
+                     time + round->latencies * sim_fold_latency(c->fold, piece.group),
+                     err);
+}
+
+bool
+sim_carrier_capacity(struct sim_carrier *c, double time, uint32_t link, double capacity,
+                     struct rec_error *err)
+{
+    if (!c->fold)
+        return flow_capacity(c->links, time, link, capacity, err);
+    c->capacity[link] = capacity;
+    c->stale = true;
+    return sim_folded_refresh(c, NULL, time, err);
+}
+
+void
+sim_carrier_fold_from(struct sim_carrier *c, uint32_t servers)
+{
+    c->fold_least = servers;
 }
 
 /* ---- events -------------------------------------------------------------------- */
@@ -176,7 +199,7 @@ end_piece(void *context, uint64_t id, double time)
         c->free_sent = c->piece[id].sent;
         c->arrived(c->context, sent->token);
     }
-    free_piece(c, (uint32_t)id);
+    sim_carrier_free_piece(c, (uint32_t)id);
 }
 
 bool
@@ -187,6 +210,9 @@ sim_carrier_advance(struct sim_carrier *c, double time, sim_arrived *arrived,
     c->context = context;
     if (!flow_advance(c->links, time, end_piece, c, err))
         return false;
+    if (c->fold && c->starts.n && c->starts.event[0].time <= time &&
+        !sim_folded_refresh(c, NULL, time, err))
+        return false;
     while (c->starts.n && c->starts.event[0].time <= time) {
         struct event_entry start = event_queue_pop(&c->starts);
         uint32_t i = (uint32_t)start.key;
@@ -194,6 +220,18 @@ sim_carrier_advance(struct sim_carrier *c, double time, sim_arrived *arrived,
             return false;
     }
     return true;
+}
+
+uint32_t
+sim_carrier_still(struct sim_carrier *c, uint32_t member)
+{
+    uint32_t flow = flow_still(c->links, 0);
+    for (; flow != NONE; flow = flow_still(c->links, flow + 1)) {
+        const struct piece *piece = &c->piece[flow_id(c->links, flow)];
+        if (c->sent[piece->sent].token >> 32 == member)
+            return sim_folded_link(c, flow_bottleneck(c->links, flow));
+    }
+    return NONE;
 }
 
 /* ---- members ----------------------------------------------------------------- */
@@ -205,7 +243,8 @@ sim_carrier_new(struct rec_error *err)
     if (!c)
         rec_fail_memory(err);
     else
-        c->free_piece = c->free_sent = NONE;
+        *c = (struct sim_carrier){
+            .free_piece = NONE, .free_sent = NONE, .fold_least = SIM_CARRIER_FOLD};
     return c;
 }
 
@@ -215,6 +254,7 @@ sim_carrier_free(struct sim_carrier *c)
     if (!c)
         return;
     flow_links_free(c->links);
+    sim_folded_close(c);
     event_queue_free(&c->starts);
     free(c->route);
     free(c->piece);
@@ -224,8 +264,10 @@ sim_carrier_free(struct sim_carrier *c)
 }
 
 static bool
-open_links(struct sim_carrier *c, const struct net *net, struct rec_error *err)
+open_links(struct sim_carrier *c, const struct sim_member *member, struct rec_error *err)
 {
+    const struct sim_layouts *pool = member->layout->pool;
+    const struct net *net = member->net;
     uint32_t n = net_links(net);
     double *capacity = malloc(((size_t)n + 1) * sizeof *capacity);
     struct net_link link;
@@ -244,10 +286,96 @@ open_links(struct sim_carrier *c, const struct net *net, struct rec_error *err)
         net_link(net, i, &link);
         capacity[i] = link.capacity;
     }
+    if (ok && pool && member->health == SIM_AS_IT_IS)
+        sim_faults_apply(pool->faults, capacity);
     ok = ok && (c->links = flow_links_new(n, capacity, err));
     c->net = net;
     free(capacity);
     return ok;
+}
+
+/* When the pieces of a carrier start that wait; `time` of others. NULL: *err. */
+static double *
+list_starts(const struct sim_carrier *c, double time, struct rec_error *err)
+{
+    double *start = malloc((c->npieces + 1) * sizeof *start);
+    if (!start)
+        rec_fail_memory(err);
+    for (size_t i = 0; start && i < c->npieces; i++)
+        start[i] = time;
+    for (size_t i = 0; start && i < c->starts.n; i++) {
+        struct event_entry event = c->starts.event[i];
+        if (c->piece[(uint32_t)event.key].version == event.key >> 32)
+            start[(uint32_t)event.key] = event.time;
+    }
+    return start;
+}
+
+static bool
+is_of(const struct sim_carrier *c, uint32_t i, const struct sim_member *member)
+{
+    uint32_t sent = c->piece[i].sent;
+    return sent != NONE && c->sent[sent].token >> 32 == member->number;
+}
+
+/* A piece of another carrier gets its group here, and loses it if it is one transfer. */
+static bool
+find_group(struct sim_carrier *c, const struct sim_carrier *from, struct piece *piece,
+           struct rec_error *err)
+{
+    const struct net_transfer *transfer;
+    const uint32_t *server;
+    uint32_t n, groups = c->fold ? sim_fold_groups(c->fold) : 0;
+    if (piece->group == NONE)
+        return true;
+    sim_fold_group(from->fold, piece->group, &transfer, &server, &n);
+    if (transfer && n == 1) {
+        *piece = (struct piece){.from = transfer->from,
+                                .to = transfer->to,
+                                .bytes = piece->bytes,
+                                .group = NONE};
+        return true;
+    }
+    if (!sim_folded_open(c, err) ||
+        !sim_fold_add(c->fold, transfer, server, n, &piece->group, err))
+        return false;
+    c->stale = c->stale || sim_fold_groups(c->fold) > groups;
+    return true;
+}
+
+/* Takes a piece out of the carrier `from`; `batch` is its batch here. If it is a class of
+ * flows there, its flows are found among the classes here, which must be parts of those:
+ * *told_apart, once they are. */
+static bool
+move_piece(struct sim_carrier *c, struct sim_carrier *from, uint32_t i, uint32_t batch,
+           double time, double start, bool *told_apart, struct rec_error *err)
+{
+    struct piece piece = from->piece[i];
+    uint32_t old = piece.sent, group = piece.group, moved;
+    bool first, part = piece.group != NONE && piece.flow != NONE;
+    if (piece.flow != NONE &&
+        !flow_stop(from->links, time, piece.flow, &piece.bytes, err))
+        return false;
+    if (--from->sent[old].pieces == 0) {
+        from->sent[old].next = from->free_sent;
+        from->free_sent = old;
+    }
+    sim_carrier_free_piece(from, i);
+    if (!find_group(c, from, &piece, err))
+        return false;
+    if (!part || piece.group == NONE)
+        return add_piece(c, batch, &piece, time, start, err);
+    if ((moved = sim_carrier_take_piece(c, err)) == NONE)
+        return false;
+    piece.version = c->piece[moved].version;
+    piece.sent = batch;
+    piece.flow = NONE;
+    c->piece[moved] = piece;
+    c->sent[batch].pieces++;
+    first = !*told_apart;
+    *told_apart = true;
+    return sim_folded_refresh(c, first ? &from->classes : NULL, time, err) &&
+           sim_folded_start(c, moved, time, &from->classes, group, piece.class, err);
 }
 
 /* Moves what a member has on its way in another carrier. */
@@ -256,32 +384,17 @@ move_pieces(struct sim_carrier *c, const struct sim_member *member,
             struct sim_carrier *from, double time, struct rec_error *err)
 {
     uint32_t *sent = malloc((from->nsent + 1) * sizeof *sent);
-    double *start = malloc((from->npieces + 1) * sizeof *start);
-    bool ok = (sent && start) || rec_fail_memory(err);
+    double *start = list_starts(from, time, err);
+    bool ok = start && (sent || rec_fail_memory(err)), told_apart = false;
     for (size_t i = 0; ok && i < from->nsent; i++)
         sent[i] = NONE;
-    for (size_t i = 0; ok && i < from->npieces; i++)
-        start[i] = time;
-    for (size_t i = 0; ok && i < from->starts.n; i++) {
-        struct event_entry event = from->starts.event[i];
-        if (from->piece[(uint32_t)event.key].version == event.key >> 32)
-            start[(uint32_t)event.key] = event.time;
-    }
     for (uint32_t i = 0; ok && i < from->npieces; i++) {
-        struct piece *piece = &from->piece[i];
-        uint32_t old = piece->sent;
-        if (old == NONE || from->sent[old].token >> 32 != member->number)
+        uint32_t old = from->piece[i].sent;
+        if (!is_of(from, i, member))
             continue;
-        if (piece->flow != NONE)
-            ok = flow_stop(from->links, time, piece->flow, &piece->bytes, err);
-        if (ok && sent[old] == NONE)
+        if (sent[old] == NONE)
             ok = sim_carrier_begin(c, from->sent[old].token, &sent[old], err);
-        ok = ok && add_piece(c, sent[old], piece, time, start[i], err);
-        if (--from->sent[old].pieces == 0) {
-            from->sent[old].next = from->free_sent;
-            from->free_sent = old;
-        }
-        free_piece(from, i);
+        ok = ok && move_piece(c, from, i, sent[old], time, start[i], &told_apart, err);
     }
     free(sent);
     free(start);
@@ -292,7 +405,7 @@ bool
 sim_carrier_take(struct sim_carrier *c, const struct sim_member *member,
                  struct sim_carrier *from, double time, struct rec_error *err)
 {
-    if ((!c->net && !open_links(c, member->net, err)) ||
+    if ((!c->net && !open_links(c, member, err)) ||
         !rec_grow(&c->member, &c->member_room, c->nmembers + 1, sizeof *c->member, err))
         return false;
     c->member[c->nmembers++] = *member;

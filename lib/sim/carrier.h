@@ -20,7 +20,8 @@ struct sim_carrier *sim_carrier_new(struct rec_error *err) REC_MUST_CHECK;
 /** What is on its way is lost. `carrier` may be NULL. */
 void sim_carrier_free(struct sim_carrier *carrier);
 /** Carries for a member from `time` on, also what it has on its way in `from`, which may
- * be NULL. All members are on one cluster. REC_DATA: the cluster has no links. */
+ * be NULL. All members are on one cluster, whose links are as they are at the first call.
+ * REC_DATA: the cluster has no links. */
 bool sim_carrier_take(struct sim_carrier *carrier, const struct sim_member *member,
                       struct sim_carrier *from, double time,
                       struct rec_error *err) REC_MUST_CHECK;
@@ -45,6 +46,27 @@ bool sim_carrier_send_at(struct sim_carrier *carrier, uint32_t batch, uint32_t f
 /** A batch does not arrive before `until`. */
 bool sim_carrier_wait(struct sim_carrier *carrier, uint32_t batch, double time,
                       double until, struct rec_error *err) REC_MUST_CHECK;
+
+/** True if a round among n servers is to be sent by sim_carrier_fold(): each server sends
+ * to each other one, and there are many; or such a round was sent before. */
+bool sim_carrier_folds(const struct sim_carrier *carrier, const struct net_round *round,
+                       uint32_t n);
+/** A batch sends a round among n servers from `time` on, as classes of flows that are
+ * alike. From then on all that this carrier carries is carried so. REC_USAGE: too few flows
+ * are alike. */
+bool sim_carrier_fold(struct sim_carrier *carrier, uint32_t batch,
+                      const struct net_round *round, const uint32_t *server, uint32_t n,
+                      double time, struct rec_error *err) REC_MUST_CHECK;
+/** So many servers that send to each other are folded; others are flows of their own. */
+enum { SIM_CARRIER_FOLD = 65 };
+/** Sets another number than SIM_CARRIER_FOLD; for tests. */
+void sim_carrier_fold_from(struct sim_carrier *carrier, uint32_t servers);
+/** From `time` on a link of the cluster has another capacity, bytes/s. */
+bool sim_carrier_capacity(struct sim_carrier *carrier, double time, uint32_t link,
+                          double capacity, struct rec_error *err) REC_MUST_CHECK;
+
+/** As `still` of struct sim_sharing. */
+uint32_t sim_carrier_still(struct sim_carrier *carrier, uint32_t member);
 
 /** As `next` and `advance` of struct sim_courier. */
 double sim_carrier_next(struct sim_carrier *carrier);

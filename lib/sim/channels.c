@@ -104,13 +104,13 @@ static bool
 time_colls(struct sim_channels *c, struct rec_error *err)
 {
     const struct sim_placed *placed = c->placed;
-    uint32_t n = placed->coll_exchange ? placed->graph->ncolls : 0, most = 0;
-    for (uint32_t i = 0; i < n; i++)
+    size_t n = placed->coll_exchange ? placed->graph->ncolls : 0, most = 0;
+    for (size_t i = 0; i < n; i++)
         if (placed->coll_exchange[i] != GRAPH_NONE && placed->coll_exchange[i] >= most)
             most = placed->coll_exchange[i] + 1;
     if (most && !(c->of_coll = calloc(most, sizeof *c->of_coll)))
         return rec_fail_memory(err);
-    for (uint32_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (placed->coll_exchange[i] != GRAPH_NONE)
             c->of_coll[placed->coll_exchange[i]] = placed->coll_seconds[i];
     return true;

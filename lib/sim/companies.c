@@ -5,6 +5,7 @@
  * instant is over, the companies that they touch are taken apart and formed anew.
  */
 #include "company.h"
+#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +24,10 @@ struct party {
     double steps;          /* that are over, but for those of `run`; may be broken */
     struct sim_step sum;   /* over these: seconds, comm, comp */
     uint32_t company;      /* NONE: it has just started */
-    bool shared;           /* it has been in a company of more than one */
+    bool shared;           /* it has been in a company of more than one, or its links
+                              have changed: its steps differ */
     bool told;             /* that the last step of `run` is over */
+    bool touched;          /* its links change at this instant */
 };
 
 struct company {
@@ -48,7 +51,8 @@ struct sim_companies {
     struct company *company;
     size_t ncompanies, company_room;
     struct event_queue turns; /* next events; key: the company. Old ones are void */
-    bool changed;             /* jobs have started or ended at `now`, seconds */
+    bool changed;             /* jobs have started or ended, or links have changed, at
+                                 `now`, seconds */
     double now;
     uint32_t *scratch; /* two numbers per running job */
     size_t scratch_room;
@@ -87,12 +91,15 @@ refresh(struct party *p, double time)
 static bool
 simulate(struct sim_companies *c, struct party *p, double time, struct rec_error *err)
 {
+    double passed = 0;
     if (p->run)
         return true;
     refresh(p, time);
-    p->run =
-        sim_run_new(c->pool, &p->member, p->left, p->part * p->alone.seconds, time, err);
-    add_steps(p, -p->part, &p->alone);
+    if (p->part > 0) /* else a step may take for ever */
+        passed = p->part * p->alone.seconds;
+    p->run = sim_run_new(c->pool, &p->member, p->left, passed, time, err);
+    if (p->part > 0)
+        add_steps(p, -p->part, &p->alone);
     return p->run;
 }
 
@@ -242,6 +249,13 @@ begin_mean(struct sim_companies *c, const struct company *company, double time,
     return ok;
 }
 
+/* True if a step of a job does not end while the links are as they are. */
+static bool
+stands(const struct party *p)
+{
+    return !isfinite(p->alone.seconds);
+}
+
 /* A job that shares with none ends its step, if that is simulated, and then all its steps
  * are alike. */
 static bool
@@ -249,7 +263,7 @@ begin_alone(struct sim_companies *c, uint32_t index, double time, struct rec_err
 {
     uint32_t job = c->company[index].job[0];
     struct party *p = &c->party[job];
-    if (p->run && p->run->begun < time)
+    if ((p->run && p->run->begun < time) || stands(p))
         return begin_exact(c, index, time, err);
     refresh(p, time);
     stop_simulating(p, time);
@@ -261,6 +275,7 @@ form(struct sim_companies *c, const uint32_t *job, uint32_t n, double time,
      struct rec_error *err)
 {
     double longest = 0;
+    bool still = false;
     uint32_t index = 0;
     if (!new_company(c, job, n, &index, err))
         return false;
@@ -271,9 +286,10 @@ form(struct sim_companies *c, const uint32_t *job, uint32_t n, double time,
         refresh(p, time);
         p->shared = true;
         longest = fmax(longest, p->run ? p->run->left : p->left);
+        still = still || stands(p);
     }
-    return longest <= c->exact ? begin_exact(c, index, time, err)
-                               : begin_mean(c, &c->company[index], time, err);
+    return longest <= c->exact || still ? begin_exact(c, index, time, err)
+                                        : begin_mean(c, &c->company[index], time, err);
 }
 
 /* ---- who shares with whom -------------------------------------------------- */
@@ -351,6 +367,64 @@ settle(struct sim_companies *c, struct rec_error *err)
         n -= found;
     }
     return true;
+}
+
+/* ---- links that change ----------------------------------------------------- */
+
+/* The links of a job change. A step that has begun goes on over the new links, so what it
+ * has on its way must be known: it is simulated from now on, if all its steps are. */
+static bool
+prepare_change(struct sim_companies *c, struct party *p, double time,
+               struct rec_error *err)
+{
+    struct company *company = p->company == NONE ? NULL : &c->company[p->company];
+    p->touched = true;
+    p->shared = true;
+    if (!company)
+        return true;
+    company->stirred = true;
+    return company->n > 1 || simulate(c, p, time, err);
+}
+
+/* What a step of a job takes alone, over the new links. */
+static bool
+reckon_alone(struct party *p, struct rec_error *err)
+{
+    struct sim_cost cost;
+    p->touched = false;
+    if (!sim_member_cost(&p->member, &cost, err))
+        return false;
+    p->alone = cost.step;
+    return true;
+}
+
+static bool
+change_links(struct sim_companies *c, double time, struct rec_error *err)
+{
+    for (size_t i = 0; i < c->nrunning; i++) {
+        struct party *p = &c->party[c->running[i]];
+        if (sim_faults_touch(&p->member) && !prepare_change(c, p, time, err))
+            return false;
+    }
+    if (!sim_faults_happen(c->pool->faults, err))
+        return false;
+    for (size_t i = 0; i < c->nrunning; i++) {
+        struct party *p = &c->party[c->running[i]];
+        if (p->touched && !reckon_alone(p, err))
+            return false;
+    }
+    c->changed = true;
+    c->now = time;
+    return true;
+}
+
+uint32_t
+sim_companies_still(const struct sim_companies *c, uint32_t job)
+{
+    const struct sim_run *run = c->party[job].run;
+    return run && c->pool->sharing->still
+               ? c->pool->sharing->still(run->together->carrier, job)
+               : NONE;
 }
 
 /* ---- the interface --------------------------------------------------------- */
@@ -480,11 +554,11 @@ next_turn(struct sim_companies *c)
 double
 sim_companies_next(struct sim_companies *c)
 {
-    double turn = next_turn(c);
-    return c->changed ? fmin(turn, nextafter(c->now, (double)INFINITY)) : turn;
+    double next = fmin(next_turn(c), sim_faults_next(c->pool->faults));
+    return c->changed ? fmin(next, nextafter(c->now, (double)INFINITY)) : next;
 }
 
-/* Lets a company go on until another one has its turn. */
+/* Lets a company go on until another one has its turn, or links change. */
 static bool
 take_turn(struct sim_companies *c, double until, struct rec_error *err)
 {
@@ -497,7 +571,7 @@ take_turn(struct sim_companies *c, double until, struct rec_error *err)
     if (!sim_together_advance(company->together, fmin(until, next_turn(c)), alone,
                               &stopped, err))
         return false;
-    if (isfinite(stopped) && alone && p->run->stepping) {
+    if (isfinite(stopped) && alone && p->run->stepping && !stands(p)) {
         company->together = NULL;
         stop_simulating(p, stopped);
         return take_steps(c, company->job[0], &p->alone, stopped, err);
@@ -509,9 +583,11 @@ take_turn(struct sim_companies *c, double until, struct rec_error *err)
 bool
 sim_companies_advance(struct sim_companies *c, double until, struct rec_error *err)
 {
-    double turn = next_turn(c);
+    double turn = next_turn(c), fault = sim_faults_next(c->pool->faults);
+    if (fault <= fmin(turn, until) && !(c->changed && c->now < fault))
+        return change_links(c, fault, err);
     if (c->changed && turn > c->now)
         return nextafter(c->now, (double)INFINITY) > until || settle(c, err);
     return turn > until || turn == (double)INFINITY ||
-           take_turn(c, c->changed ? c->now : until, err);
+           take_turn(c, c->changed ? c->now : fmin(until, fault), err);
 }

@@ -1,6 +1,7 @@
 /* What a company costs: the mean steps of its members. Those that were simulated are
  * remembered. */
 #include "company.h"
+#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -100,7 +101,9 @@ run_windows(struct meeting *m, struct sim_together *together, struct rec_error *
          until += fmax(SIM_COMPANY_WINDOW, until - 1)) {
         double stopped;
         while (fewest_steps(m) < until)
-            if (!sim_together_advance(together, (double)INFINITY, true, &stopped, err))
+            if (!sim_together_advance(together, (double)INFINITY, true, &stopped, err) ||
+                (!isfinite(stopped) &&
+                 !rec_fail(err, REC_BUG, "a company stands still that should not")))
                 return false;
         settled = is_settled(m);
         for (uint32_t i = 0; until == 1 && i < m->n; i++)
@@ -154,23 +157,26 @@ simulate(struct meeting *m, const struct sim_layouts *pool, struct rec_error *er
 
 /* ---- what is remembered ---------------------------------------------------- */
 
-/* Equal keys, equal costs: the layouts, how far each member is, and how all their servers
- * lie to each other. *key is to be freed. */
+/* Equal keys, equal costs: the layouts, how far each member is, how all their servers lie
+ * to each other, and the state of their links, which is empty if all are well. *key is to
+ * be freed. */
 static bool
 make_key(const struct meeting *m, struct rec_str *key, struct rec_error *err)
 {
     const struct net *net = m->member[m->order[0]].net;
-    size_t nservers = 0, at = 0, size, head = 8 + 16 * (size_t)m->n;
+    size_t nservers = 0, at = 0, size, state = 0, head = 8 + 16 * (size_t)m->n;
     const uint64_t n = m->n;
     uint32_t *servers;
     char *bytes;
     bool ok;
 
-    for (uint32_t i = 0; i < m->n; i++)
+    for (uint32_t i = 0; i < m->n; i++) {
         nservers += m->member[m->order[i]].layout->where.nslots;
+        state += sizeof i + sim_faults_key(&m->member[m->order[i]], NULL);
+    }
     size = head + net_geometry_numbers(net, (uint32_t)nservers) * sizeof(uint32_t);
     servers = malloc((nservers + 1) * sizeof *servers);
-    bytes = malloc(size);
+    bytes = malloc(size + state);
     if (bytes)
         memcpy(bytes, &n, sizeof n);
     for (uint32_t i = 0; servers && bytes && i < m->n; i++) {
@@ -185,6 +191,12 @@ make_key(const struct meeting *m, struct rec_str *key, struct rec_error *err)
     ok = servers && bytes ? net_geometry(net, servers, (uint32_t)nservers,
                                          (uint32_t *)(bytes + head), err)
                           : rec_fail_memory(err);
+    for (uint32_t i = 0; ok && i < m->n; i++) {
+        size_t more = sim_faults_key(&m->member[m->order[i]], bytes + size + sizeof i);
+        if (more > 0)
+            memcpy(bytes + size, &i, sizeof i);
+        size += more > 0 ? sizeof i + more : 0;
+    }
     free(servers);
     if (!ok)
         free(bytes);

@@ -87,12 +87,16 @@ bool sim_companies_start(struct sim_companies *companies, const struct sim_membe
                          struct rec_error *err) REC_MUST_CHECK;
 /** A job ends, at the time that was reckoned. */
 void sim_companies_end(struct sim_companies *companies, uint32_t job, double time);
-/** True if the job was in a company; then sets *step to the mean of its steps so far. */
+/** True if the job was in a company, or links that it uses have changed; then sets *step
+ * to the mean of its steps so far. */
 bool sim_companies_step(struct sim_companies *companies, uint32_t job, double time,
                         struct sim_step *step);
-/** The time of the next event, seconds. What follows from starts and ends happens just
- * after their instant, so that all of them are known. */
+/** The time of the next event, seconds: also when links change (pool->faults). What
+ * follows from starts, ends and changes happens just after their instant, so that all of
+ * them are known. */
 double sim_companies_next(struct sim_companies *companies);
+/** The link of capacity 0 for which a job waits; UINT32_MAX: there is none. */
+uint32_t sim_companies_still(const struct sim_companies *companies, uint32_t job);
 /** Lets events happen, none after `until`; stops when an end becomes known. */
 bool sim_companies_advance(struct sim_companies *companies, double until,
                            struct rec_error *err) REC_MUST_CHECK;

@@ -262,6 +262,32 @@ shares(void *self, const struct sim_member *a, const struct sim_member *b)
     return false;
 }
 
+static bool
+uses(void *self, const struct sim_member *member, uint32_t link)
+{
+    struct sim_flows *flows = self;
+    const struct used *used;
+    uint32_t from = 0, to;
+    if (flows->bytes > USED_MAX)
+        forget_used(flows);
+    if (!(used = find_used(flows, member)))
+        return true;
+    for (to = used->n; from < to;) {
+        uint32_t middle = from + (to - from) / 2;
+        if (used->link[middle] < link)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < used->n && used->link[from] == link;
+}
+
+static uint32_t
+still(void *self, uint32_t member)
+{
+    return sim_carrier_still(((struct sender *)self)->carrier, member);
+}
+
 static void
 close(void *self)
 {
@@ -300,5 +326,5 @@ take(void *self, const struct sim_member *member, void *from, double time,
            (!before || sim_rounds_take(&c->rounds, &before->rounds, member->number, err));
 }
 
-const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares,
-                                              open,    take,     close};
+const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares, open,
+                                              take,    close,    uses,   still};

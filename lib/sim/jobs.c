@@ -48,7 +48,8 @@ describe(const struct sim_replay *r, const struct live *live)
                              .start = live->start,
                              .finish = live->finish,
                              .waited = live->waited,
-                             .alone = r->companies ? live->alone : (double)NAN};
+                             .alone = r->companies ? live->alone : (double)NAN,
+                             .healthy = live->healthy};
 }
 
 /* A job that takes time has been in a company. Its cost is then the mean of its steps. */
@@ -144,16 +145,45 @@ next_end(struct sim_replay *r)
     return r->ends.n ? r->ends.event[0].time : (double)INFINITY;
 }
 
+/* What a step would take on links or servers that are healthier. */
+static bool
+reckon_as_if(const struct sim_member *member, enum sim_health health, double *seconds,
+             struct rec_error *err)
+{
+    struct sim_member as = *member;
+    struct sim_cost cost;
+    as.health = health;
+    if (!sim_member_cost(&as, &cost, err))
+        return false;
+    *seconds = cost.step.seconds;
+    return true;
+}
+
+/* What a step takes alone, now that the job starts, and without stragglers and faults. */
+static bool
+reckon_alone(const struct sim_replay *r, struct live *live,
+             const struct sim_member *member, struct rec_error *err)
+{
+    live->alone = live->cost.step.seconds;
+    live->healthy = (double)NAN;
+    if (r->faults && (!sim_member_cost(member, &live->cost, err) ||
+                      !reckon_as_if(member, SIM_LINKS_WELL, &live->alone, err)))
+        return false;
+    return !net_has_stragglers(r->net) ||
+           reckon_as_if(member, SIM_ALL_WELL, &live->healthy, err);
+}
+
 bool
 sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, double time,
                struct rec_error *err)
 {
     struct live *live = &r->live[index];
-    struct sim_member member = {index, live->layout, r->net, servers};
+    struct sim_member member = {index, live->layout, r->net, servers, SIM_AS_IT_IS};
     struct sim_done done;
 
     live->waited = time - live->start;
-    live->alone = live->cost.step.seconds;
+    if (!reckon_alone(r, live, &member, err))
+        return false;
     live->start = time;
     live->finish = time + live->cost.step.seconds * live->job.steps;
     done = describe(r, live);
@@ -276,10 +306,28 @@ first_left(const struct sim_replay *r, uint32_t *index)
     return *index != NONE;
 }
 
+/* Nothing happens any more, and the simulated time does not end. False: jobs have not
+ * ended, because a link has failed. */
+static bool
+check_ended(const struct sim_replay *r, struct rec_error *err)
+{
+    for (uint32_t i = 0; r->faults && !isfinite(r->until) && i < r->nlive; i++) {
+        const struct live *live = &r->live[i];
+        uint32_t link = live->number && !is_waiting(live)
+                            ? sim_companies_still(r->companies, i)
+                            : NONE;
+        if (link != NONE)
+            return sim_faults_stop(r->faults, link, live->job.id, err);
+    }
+    return true;
+}
+
 bool
 sim_jobs_leave_all(struct sim_replay *r, struct rec_error *err)
 {
     uint32_t index;
+    if (!check_ended(r, err))
+        return false;
     while (isfinite(next_end(r)))
         if (!sim_jobs_leave(r, (uint32_t)event_queue_pop(&r->ends).key, err))
             return false;
@@ -299,9 +347,15 @@ sim_jobs_next(struct sim_replay *r)
 bool
 sim_jobs_share(struct sim_replay *r, struct rec_error *err)
 {
+    const struct net_fault *fault;
     r->taken = calloc(net_servers(r->net), sizeof *r->taken);
     if (!r->taken)
         return rec_fail_memory(err);
+    if (net_faults(r->net, &fault) > 0) {
+        if (!(r->faults = sim_faults_new(r->net, err)))
+            return false;
+        r->pool.faults = r->faults;
+    }
     r->companies = sim_companies_new(&r->pool, r->exact, reckoned, r, err);
     return r->companies;
 }

@@ -3,6 +3,7 @@
  * geometries, so most jobs need no simulation. */
 #include "channels.h"
 #include "company.h"
+#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -253,11 +254,19 @@ name_server(const void *names, uint32_t slot, char name[NET_NAME_MAX])
     net_format_server(member->net, member->servers[slot], name);
 }
 
+static void
+pace_of(const void *names, uint32_t slot, double *speed, double *delay)
+{
+    const struct sim_member *member = names;
+    net_pace(member->net, member->servers[slot], speed, delay);
+}
+
 bool
 sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
                  struct rec_error *err)
 {
     struct sim_layout *layout = member->layout;
+    bool slow = member->health != SIM_ALL_WELL && net_has_stragglers(member->net);
     *placed = (struct sim_placed){.graph = layout->where.graph,
                                   .nservers = layout->where.nslots,
                                   .server = layout->where.slot,
@@ -267,6 +276,7 @@ sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
                                   .nlanes = layout->lanes.n,
                                   .turn = layout->lanes.turn,
                                   .memory = layout->slot_memory,
+                                  .pace = slow ? pace_of : NULL,
                                   .lane_name = layout->lanes.name,
                                   .name_server = name_server,
                                   .names = member};
@@ -277,20 +287,39 @@ sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
     return true;
 }
 
-/* A step of a job that shares its links with none but itself. */
+/* A step of a job that shares its links with none but itself. REC_NO: it stands still, as
+ * a link has failed. */
 static bool
-step_by_courier(const struct sim_member *member, struct sim_placed *placed,
-                const struct sim_observer *observer, struct sim_step *step,
-                struct rec_error *err)
+carry(const struct sim_member *member, struct sim_placed *placed,
+      const struct sim_observer *observer, struct sim_step *step, struct rec_error *err)
 {
     const struct sim_layouts *pool = member->layout->pool;
     bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
               pool->sharing->take(placed->carrier, member, NULL, 0, err);
     placed->courier = pool->sharing->courier;
+    placed->member = member->number;
+    placed->may_stand = sim_faults_failed(pool->faults);
     ok = ok && sim_step(placed, observer, step, err);
     if (placed->carrier)
         pool->sharing->close(placed->carrier);
     return ok;
+}
+
+static bool
+step_by_courier(const struct sim_member *member, struct sim_placed *placed,
+                const struct sim_observer *observer, struct sim_step *step,
+                struct rec_error *err)
+{
+    struct sim_member well = *member;
+    if (carry(member, placed, observer, step, err))
+        return true;
+    if (err->code != REC_NO)
+        return false;
+    well.health = SIM_LINKS_WELL;
+    if (!carry(&well, placed, NULL, step, err))
+        return false;
+    step->seconds = step->comm = (double)INFINITY;
+    return true;
 }
 
 static bool
@@ -318,12 +347,11 @@ step_by_times(const struct sim_member *member, struct sim_placed *placed,
     return ok;
 }
 
-bool
-sim_layout_observe(struct sim_layout *layout, const struct net *net,
-                   const uint32_t *servers, const struct sim_observer *observer,
-                   struct sim_cost *cost, struct rec_error *err)
+static bool
+observe(const struct sim_member *member, const struct sim_observer *observer,
+        struct sim_cost *cost, struct rec_error *err)
 {
-    struct sim_member member = {0, layout, net, servers};
+    const struct sim_layout *layout = member->layout;
     struct sim_placed placed;
     bool shared = layout->pool && layout->pool->sharing;
     if (shared && layout->where.ntransfers)
@@ -331,17 +359,27 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
                         "layout '%s' gives deps channels, which links that jobs share do "
                         "not have",
                         layout->where.id);
-    if (!sim_layout_place(&member, &placed, err) ||
-        !step_by_times(&member, &placed, shared ? NULL : observer, &cost->step, err))
+    if (!sim_layout_place(member, &placed, err) ||
+        !step_by_times(member, &placed, shared ? NULL : observer, &cost->step, err))
         return false;
     cost->estimate = cost->step.seconds;
     placed.dep_seconds = placed.coll_seconds = NULL;
-    if (shared && !step_by_courier(&member, &placed, observer, &cost->step, err))
+    if (shared && !step_by_courier(member, &placed, observer, &cost->step, err))
         return false;
     cost->traffic =
         (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,
                              layout->exchanges.flow_bytes};
     return true;
+}
+
+bool
+sim_layout_observe(struct sim_layout *layout, const struct net *net,
+                   const uint32_t *servers, const struct sim_observer *observer,
+                   struct sim_cost *cost, struct rec_error *err)
+{
+    struct sim_member member = {
+        .layout = layout, .net = net, .servers = servers, .health = SIM_AS_IT_IS};
+    return observe(&member, observer, cost, err);
 }
 
 double
@@ -371,9 +409,10 @@ bound_costs(struct sim_layouts *pool)
 
 /* Simulates a new geometry, and remembers its cost at *index. */
 static bool
-learn(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
-      struct rec_str geometry, uint32_t *index, struct rec_error *err)
+learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
+      struct rec_error *err)
 {
+    struct sim_layout *layout = member->layout;
     const char *key;
     if (layout->pool)
         bound_costs(layout->pool);
@@ -384,8 +423,7 @@ learn(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||
-        !sim_layout_observe(layout, net, servers, NULL, &layout->cost[layout->ncosts],
-                            err))
+        !observe(member, NULL, &layout->cost[layout->ncosts], err))
         return false;
     *index = (uint32_t)layout->ncosts++;
     layout->cost_bytes += COST_BYTES + geometry.len;
@@ -395,20 +433,36 @@ learn(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
 }
 
 bool
-sim_layout_cost(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
-                struct sim_cost *cost, struct rec_error *err)
+sim_member_cost(const struct sim_member *member, struct sim_cost *cost,
+                struct rec_error *err)
 {
-    size_t size = net_geometry_numbers(net, layout->where.nslots) * sizeof(uint32_t);
-    uint32_t *geometry = malloc(size + 1), index = REC_NONE;
-    bool ok = geometry ? net_geometry(net, servers, layout->where.nslots, geometry, err)
+    struct sim_layout *layout = member->layout;
+    const struct net *net = member->net;
+    uint32_t n = layout->where.nslots, index = REC_NONE;
+    size_t numbers = net_geometry_numbers(net, n), bytes = numbers * sizeof(uint32_t);
+    size_t state = sim_faults_key(member, NULL);
+    uint32_t *geometry = malloc(bytes + state + 1);
+    bool ok = geometry ? net_geometry(net, member->servers, n, geometry, err)
                        : rec_fail_memory(err);
     if (ok) {
-        struct rec_str key = {(const char *)geometry, size};
+        struct rec_str key = {(const char *)geometry, bytes + state};
+        if (member->health == SIM_ALL_WELL && net_has_stragglers(net))
+            memset(geometry + numbers - n, 0, n * sizeof *geometry);
+        sim_faults_key(member, (char *)geometry + bytes);
         index = rec_map_get(&layout->memo, key);
-        ok = index != REC_NONE || learn(layout, net, servers, key, &index, err);
+        ok = index != REC_NONE || learn(member, key, &index, err);
     }
     if (ok)
         *cost = layout->cost[index];
     free(geometry);
     return ok;
+}
+
+bool
+sim_layout_cost(struct sim_layout *layout, const struct net *net, const uint32_t *servers,
+                struct sim_cost *cost, struct rec_error *err)
+{
+    struct sim_member member = {
+        .layout = layout, .net = net, .servers = servers, .health = SIM_AS_IT_IS};
+    return sim_member_cost(&member, cost, err);
 }

@@ -240,6 +240,20 @@ prepare_lanes(struct machine *m, uint32_t nlanes)
                 (struct ready){0, turn[i], i};
 }
 
+/* Ops of slow servers take longer; those of late ones find their lanes asleep. */
+static void
+prepare_pace(struct machine *m)
+{
+    const struct sim_placed *placed = m->placed;
+    for (size_t i = 0; placed->pace && i < m->graph->nops; i++) {
+        double speed, delay;
+        placed->pace(placed->names, placed->server[i], &speed, &delay);
+        m->task[i].remaining /= speed;
+        m->lane[m->task[i].lane].asleep = delay > 0;
+        m->lane[m->nlanes + placed->server[i]].started = delay;
+    }
+}
+
 bool
 sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
@@ -247,11 +261,13 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     size_t nops = graph->nops, ndeps = graph->ndeps;
     size_t ntargets = ndeps + graph->nafter + graph->ncolls + 1;
     uint32_t nlanes = m->placed->lane ? m->placed->nlanes : m->placed->nservers;
+    size_t late = m->placed->pace ? m->placed->nservers : 0;
 
     m->task = calloc(nops + 1, sizeof *m->task);
     m->batch = malloc(ntargets * sizeof *m->batch);
     m->target = malloc(ntargets * sizeof *m->target);
-    m->lane = calloc((size_t)nlanes + 1, sizeof *m->lane);
+    m->lane = calloc(nlanes + late + 1, sizeof *m->lane);
+    m->nlanes = nlanes;
     m->ready = malloc((nops + 1) * sizeof *m->ready);
     m->dirty = malloc(((size_t)nlanes + 1) * sizeof *m->dirty);
     m->ended = malloc((nops + 1) * sizeof *m->ended);
@@ -264,6 +280,7 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     m->ops_left = nops;
     m->deps_left = ndeps;
     prepare_lanes(m, nlanes);
+    prepare_pace(m);
     if (!sim_colls_prepare(m, err))
         return false;
     if (!prepare_servers(m, nlanes, err) ||

@@ -49,7 +49,8 @@ struct lane {
     uint32_t nready, nops;
     uint32_t server;
     bool strict;
-    bool dirty; /* it is in the list of lanes that must choose anew */
+    bool dirty;  /* it is in the list of lanes that must choose anew */
+    bool asleep; /* its server has not started yet, and starts late */
 };
 
 struct machine {
@@ -76,7 +77,11 @@ struct machine {
     uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
     uint32_t *dep;    /* the deps in the same order; NULL: nobody asks for them */
 
+    /* Behind the lanes stands one for each server, if servers may start late: an end in
+     * it is the start of the server, `started` the delay, and `dirty` says that the end is
+     * known. */
     struct lane *lane;
+    uint32_t nlanes;
     struct ready *ready;
     uint32_t *dirty; /* lanes that must choose anew */
     uint32_t ndirty;

@@ -92,6 +92,7 @@ sim_replay_free(struct sim_replay *r)
     if (!r)
         return;
     sim_companies_free(r->companies); /* they use layouts */
+    sim_faults_free(r->faults);
     for (size_t i = 0; i < r->nlayouts; i++)
         sim_layout_free(r->layout[i]);
     for (size_t i = 0; i < r->nlive; i++) {
@@ -255,7 +256,21 @@ take_cluster(struct sim_replay *r, struct rec_error *err)
     return true;
 }
 
-/* Takes the records of the cluster. Behind the last one the jobs can share its links. */
+/* All records of the cluster have come: the jobs can share its links. */
+static bool
+open_net(struct sim_replay *r, struct rec_error *err)
+{
+    const struct net_fault *fault;
+    if (r->pool.sharing)
+        return sim_jobs_share(r, err);
+    return net_faults(r->net, &fault) == 0 ||
+           rec_fail_at(err, fault->file, fault->line,
+                       "a link changes while jobs run, but nothing shares the links: the "
+                       "time that an exchange takes alone does not say when. Faults need "
+                       "contention");
+}
+
+/* Takes the records of the cluster. */
 static bool
 read_net(struct sim_replay *r, const struct rec_reader *reader, const struct rec *rec,
          struct rec_error *err)
@@ -268,7 +283,7 @@ read_net(struct sim_replay *r, const struct rec_reader *reader, const struct rec
     r->net_open = reading.open;
     if (ok && closed && r->table && !net_measure(r->net, r->table, &why))
         return rec_reader_fail(reader, err, "%s", why.text);
-    return ok && (!closed || !r->pool.sharing || sim_jobs_share(r, err));
+    return ok && (!closed || open_net(r, err));
 }
 
 static bool
@@ -385,7 +400,8 @@ model_end(void *self, double time, struct rec_error *err)
 {
     struct sim_replay *r = self;
     (void)time;
-    if ((r->net_open && !net_close(r->net, err)) || !graph_stream_end(&r->stream, err) ||
+    if ((r->net_open && (!net_close(r->net, err) || !open_net(r, err))) ||
+        !graph_stream_end(&r->stream, err) ||
         (!r->past && !graph_stream_decided(&r->stream, err)))
         return false;
     if (!sim_jobs_leave_all(r, err))

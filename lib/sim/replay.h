@@ -8,6 +8,7 @@
 #define SIM_REPLAY_H
 
 #include "company.h"
+#include "faults.h"
 
 #define NONE UINT32_MAX
 
@@ -26,9 +27,10 @@ struct live {
     struct sim_cost cost;
     double start, finish; /* seconds; INFINITY: not known */
     double waited;        /* for its servers, seconds */
-    double alone;         /* a step if no other job sends, seconds */
-    uint64_t number;      /* of its start; 0: it has no alloc yet */
-    struct claim *claim;  /* owned; NULL: no job shares links, or there is no alloc yet */
+    double alone;    /* a step if no other job sends and all links are well, seconds */
+    double healthy;  /* the same if all servers are healthy; NAN: all are */
+    uint64_t number; /* of its start; 0: it has no alloc yet */
+    struct claim *claim; /* owned; NULL: no job shares links, or there is no alloc yet */
 };
 
 struct sim_replay {
@@ -61,6 +63,7 @@ struct sim_replay {
     /* Where jobs share links: */
     double exact;                    /* as of sim_replay_share() */
     struct sim_companies *companies; /* NULL: they share none */
+    struct sim_faults *faults;       /* NULL: links do not change */
     struct taken {
         uint32_t job, slot;
     } * taken;     /* per server: the job that had it last, and its slot there */

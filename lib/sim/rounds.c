@@ -93,6 +93,8 @@ start_round(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going 
     if (!sim_rounds_exchange(r, member, going->exchange, &e, err) ||
         !sim_carrier_begin(carrier, going->token[0], &batch, err))
         return false;
+    if (sim_carrier_folds(carrier, round, e.n))
+        return sim_carrier_fold(carrier, batch, round, e.server, e.n, time, err);
     while (next_transfer(&walk, &t))
         latency = fmax(latency, sim_carrier_latency(carrier, t.from, t.to));
     start = time + round->latencies * latency;

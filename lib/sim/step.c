@@ -296,6 +296,31 @@ choose_next(struct machine *m, uint32_t index, struct rec_error *err)
     return start_op(m, index, op, err);
 }
 
+/* The first op of a server that starts late could start now. */
+static bool
+await_server(struct machine *m, uint32_t server, struct rec_error *err)
+{
+    uint32_t index = m->nlanes + server;
+    struct lane *start = &m->lane[index];
+    if (start->dirty)
+        return true;
+    start->dirty = true;
+    return event_queue_push(&m->ends,
+                            (struct event_entry){m->now + start->started, index}, err);
+}
+
+/* A server starts: its lanes choose. */
+static void
+wake(struct machine *m, uint32_t server)
+{
+    bool one = !m->placed->lane; /* lane i is server i */
+    for (uint32_t i = one ? server : 0; i < (one ? server + 1 : m->nlanes); i++)
+        if (m->lane[i].nops && m->lane[i].server == server) {
+            m->lane[i].asleep = false;
+            mark_dirty(m, i);
+        }
+}
+
 /* A lane whose ready ops changed chooses what to run. If the running op is preempted, its
  * end stays in the queue and becomes void by the lane's version: taking it out would cost
  * more. */
@@ -305,6 +330,8 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
     struct lane *lane = &m->lane[index];
 
     lane->dirty = false;
+    if (lane->asleep)
+        return await_server(m, lane->server, err);
     if (lane->strict)
         return choose_next(m, index, err);
     if (lane->nready == 0)
@@ -365,6 +392,10 @@ end_running(struct machine *m, struct event_entry event)
     struct lane *lane = &m->lane[(uint32_t)event.key];
     if (is_void(m, event))
         return;
+    if ((uint32_t)event.key >= m->nlanes) {
+        wake(m, (uint32_t)event.key - m->nlanes);
+        return;
+    }
     end_op(m, lane->running.op);
     stop_running(m, lane);
     mark_dirty(m, (uint32_t)event.key);

@@ -30,7 +30,7 @@ fail_deadlock(const struct machine *m, struct rec_error *err)
     if (ok && m->ops_left && m->placed->turn)
         return sim_machine_fail_lanes(m, err);
     if (ok && m->nsending)
-        return rec_fail(err, REC_BUG,
+        return rec_fail(err, m->placed->may_stand ? REC_NO : REC_BUG,
                         "graph '%s': %zu batches have left and never arrive by the "
                         "courier '%s', with %zu ops left",
                         m->graph->id, m->nsending, m->courier->name, m->ops_left);

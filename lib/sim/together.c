@@ -4,6 +4,7 @@
  * on what it sends to the carrier of the moment.
  */
 #include "company.h"
+#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -238,11 +239,14 @@ happen(struct sim_run *run, double time, bool *ended, bool *last, struct rec_err
     return true;
 }
 
-/* No event is left. False: a step still waits, for what the courier never brings. */
+/* No event is left. False: a step still waits, for what the courier never brings. Where a
+ * link has failed, it may recover, or the simulated time may end. */
 static bool
 check_over(const struct sim_together *together, struct rec_error *err)
 {
     struct sim_step step;
+    if (sim_faults_failed(together->pool->faults))
+        return true;
     for (size_t i = 0; i < together->n; i++)
         if (together->run[i]->stepping &&
             !sim_stepping_end(together->run[i]->stepping, &step, err))

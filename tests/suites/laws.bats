@@ -14,6 +14,7 @@ setup_file() {
     ramp-alloc --shape 2x2x2 --queue 3 parts.rec >alloc.rec
     { head -n 1 parts.rec && printf 'cluster\tcustom\ta,b,c,d\t8e10\n' &&
         printf 'link\t%s\t%s\t3e11\t1e-6\tboth=1\n' a s b s c t d t s t && printf 'route\ta\tb\ts,t,s\n' &&
+        printf 'server\tb\tspeed=0.5\tdelay=1e-3\n' && printf 'fault\t%s\ts\tt\t%s\tboth=1\n' 5 0.5 7 1 &&
         grep -v '^#' parts.rec && echo '#end'; } >custom.rec
     alloc custom.rec >laid.rec
     { printf '#rampipe\t1\n' && cat "$ROOT/tests/cases/sim/coll-contention/in.rec" && echo '#end'; } >colls.rec

@@ -176,8 +176,8 @@ buses_close(void *carrier)
     free(carrier);
 }
 
-static const struct sim_sharing buses_sharing = {"buses",    &buses_row, buses_share,
-                                                 buses_open, buses_take, buses_close};
+static const struct sim_sharing buses_sharing = {
+    "buses", &buses_row, buses_share, buses_open, buses_take, buses_close, NULL, NULL};
 
 /* ---- a replay of a text ---------------------------------------------------- */
 

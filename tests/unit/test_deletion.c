@@ -77,6 +77,10 @@ static const struct {
                        "link\ta\tb\t9\t2\n"
                        "route\ta\tb\ts\n"
                        "route\tb\ta\ts\n"
+                       "server\ta\tspeed=0.5\n"
+                       "server\tb\tdelay=1\n"
+                       "fault\t5\ts\ta\t0.5\n"
+                       "fault\t6\ts\ta\t1\tboth=1\n"
                        "#end\n"},
     {"trace", HEADER "trace\t0\t100\tinstances=0\n"
                      "add\t0\t3\tids=a,b,c\n"
@@ -419,7 +423,7 @@ static const struct {
     {"arrivals", "rdsf"}, {"client", "rdsf"},    {"error", "rdsf"},
     {"fit", "rdsf"},      {"fabric", "rdsf"},    {"series", "rdsf"},
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
-    {"transfer", "rf"},
+    {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -29,6 +29,7 @@ alloc                                                   custom.rec
 sim                                                     laid.rec
 sim --timeline --contention                             colls.rec
 partition --degree 4 --sync all-gather                  jobs.rec
+sim --contention                                        laid.rec
 ramp-alloc --shape 2x2x2 --heuristic compact            parts.rec
 ramp-alloc bound --shape 2x2x2                          parts.rec
 learn --shape 2x2x2 --generations 1 --jobs 9 --loads 9  parts.rec
@@ -115,7 +116,7 @@ FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("
          ("coll", 3), ("exchange", 3), ("exchange", 4),
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
          ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
-         ("route", 1), ("route", 2), ("route", 3)}
+         ("route", 1), ("route", 2), ("route", 3), ("server", 1), ("fault", 2), ("fault", 3)}
 
 
 def rewrite(line, change):

@@ -1,0 +1,74 @@
+/* What carrier.c and folded.c share: pieces, and how they are carried. */
+#ifndef SIM_CARRYING_H
+#define SIM_CARRYING_H
+
+#include "carrier.h"
+#include "fold.h"
+
+#define NONE FLOW_NONE
+
+struct piece {
+    uint32_t sent;     /* index of its batch; NONE: it is free */
+    uint32_t from, to; /* servers, if it has no group */
+    uint32_t flow;     /* NONE: it waits for its latency */
+    double bytes;      /* that are left, while it waits */
+    uint32_t version;  /* counts its uses: the start of an older one is void */
+    uint32_t next;     /* free piece */
+    uint32_t group;    /* of the fold; NONE: it is a flow of its own */
+    uint32_t class;    /* of the group's flows, once they have started */
+};
+
+/* A batch on its way. */
+struct sent {
+    uint64_t token;
+    uint32_t pieces; /* that have not arrived */
+    uint32_t next;   /* free batch */
+};
+
+struct sim_carrier {
+    const struct net *net;     /* NULL: no member has come */
+    struct flow_links *links;  /* those of the cluster; of a fold, one for each colour */
+    uint32_t *route;           /* room for one */
+    struct event_queue starts; /* of pieces; key: version, piece (32 bits each) */
+    struct piece *piece;
+    struct sent *sent;
+    size_t npieces, piece_room, nsent, sent_room;
+    uint32_t free_piece, free_sent; /* NONE: none is free */
+    struct sim_member *member;
+    size_t nmembers, member_room;
+    /* Once a round was folded: */
+    struct sim_fold *fold;      /* NULL: none was */
+    struct sim_classes classes; /* of its groups */
+    double *capacity;           /* per link of the cluster, bytes/s */
+    uint32_t fold_least;        /* servers of a round that is folded */
+    bool stale; /* there are groups, or capacities, that have no classes */
+    /* While events happen: who is told of arrivals. */
+    sim_arrived *arrived;
+    void *context;
+};
+
+/** The index of a piece that was free; NONE: *err. */
+uint32_t sim_carrier_take_piece(struct sim_carrier *c, struct rec_error *err);
+void sim_carrier_free_piece(struct sim_carrier *c, uint32_t i);
+
+/* ---- folded.c ---------------------------------------------------------------- */
+
+/** A link of the cluster for one of c->links: of a fold, the first of its colour. */
+uint32_t sim_folded_link(const struct sim_carrier *c, uint32_t link);
+/** From now on all that is sent is folded. */
+bool sim_folded_open(struct sim_carrier *c, struct rec_error *err) REC_MUST_CHECK;
+void sim_folded_close(struct sim_carrier *c);
+/** A piece has no group yet: gives it one, of its only transfer. */
+bool sim_folded_join(struct sim_carrier *c, uint32_t i,
+                     struct rec_error *err) REC_MUST_CHECK;
+/** Finds the classes anew, if that is needed. What is under way is split into the new
+ * ones. `beside` may be NULL: classes of links that are told apart, too. */
+bool sim_folded_refresh(struct sim_carrier *c, const struct sim_classes *beside,
+                        double time, struct rec_error *err) REC_MUST_CHECK;
+/** Starts a piece as flows of the classes of its group. Of `within`, which may be NULL,
+ * only those that belong to class `class` of group `group` there. */
+bool sim_folded_start(struct sim_carrier *c, uint32_t i, double time,
+                      const struct sim_classes *within, uint32_t group, uint32_t class,
+                      struct rec_error *err) REC_MUST_CHECK;
+
+#endif
