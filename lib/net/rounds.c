@@ -407,7 +407,8 @@ send_in_nodes(struct net_maker *k, const struct members *m)
     }
 }
 
-/* The members that lie below one switch follow each other. First the latencies in the nodes, then those among nodes and all bytes. */
+/* The members that lie below one switch follow each other. First the latencies in the
+ * nodes, then those among nodes and all bytes. */
 static void
 in_switch_all_reduce(struct net_maker *k, const struct members *m, double bytes)
 {
