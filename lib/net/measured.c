@@ -1,7 +1,7 @@
 /*
- * Times of collectives that were measured. A cluster whose record has system= may be given
- * a table of rampipe/collective.h, which says how long its collectives take alone. In its
- * terms
+ * Times of collectives that were measured. A cluster whose record has system= may be
+ * given a table of rampipe/collective.h, which says how long its collectives take alone.
+ * In its terms
  *
  *   sync deps of an op         are an all-reduce of the size of one of them,
  *   deps of a collective       an all-to-all of what a member sends,
@@ -112,10 +112,11 @@ net_measured(const struct net *net, const struct net_exchange *e, bool *is,
     if (!(ask.nodes = count_nodes(net, e, err)))
         return false;
     if (!collective_seconds(net->measured.table, &ask, &answer, &why)) {
-        if (why.code == REC_NO)
-            why.code = REC_DATA;
-        return rec_fail(err, why.code, "%s of %u ranks over %u node%s: %s", kind, e->n,
-                        (uint32_t)ask.nodes, ask.nodes > 1 ? "s" : "", why.text);
+        bool unknown = why.code == REC_DATA; /* no series has the kind */
+        return rec_fail(err, why.code == REC_NO ? REC_DATA : why.code,
+                        "%s of %u ranks over %u node%s: %s", kind, e->n,
+                        (uint32_t)ask.nodes, ask.nodes > 1 ? "s" : "",
+                        unknown ? "the table has no series of this kind" : why.text);
     }
     if (ask.size > answer.largest)
         return rec_fail(err, REC_DATA,

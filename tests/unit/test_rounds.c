@@ -2,6 +2,7 @@
  * The rounds of exchanges: what collectives take by each algorithm, by closed forms; and
  * laws of what is sent.
  */
+#include "rampipe/collective.h"
 #include "rampipe/net.h"
 #include "rampipe/net_ramp.h"
 #include "unit.h"
@@ -207,8 +208,8 @@ test_tree_of_switches(void **state)
  *     of S / 4, then of S / 4 / 4. The slower counts: 7 rounds, 7/32 S, then
  *     max(3/4 S / 32, 7/8 S / 16) = 7/128 S: 35/128 S.
  *   4 x 8, y of 4 times the bandwidth: x counts: 3/16 S, then 3/128 S: 27/128 S.
- *   2 x 2 of 4 x 4, also around the end: the neighbour of both ways is the same. S / 4 / 2
- *     twice, and then S / 8 / 2 twice: 3/8 S.
+ *   2 x 2 of 4 x 4, also around the end: the neighbour of both ways is the same.
+ *     S / 4 / 2 twice, and then S / 8 / 2 twice: 3/8 S.
  *   A row of 3 of 8 x 8: both rings close over two links back, so each link carries two
  *     times S / 2 / 3 in each of two rounds, which take 2 l: 2/3 S and 4 l.
  *   A reduce-scatter and an all-gather are halves. Others go on rings: a chain of 4
@@ -281,6 +282,64 @@ test_ramp(void **state)
     assert_false(net_rounds_make(net, &e, &rounds, &err)); /* it has no links */
     net_rounds_free(&rounds);
     net_free(net);
+}
+
+/*
+ * Measured times: an all-reduce of 4 ranks over 2 nodes takes 1 s + 1 s a byte, an
+ * all-to-all of 2 ranks in one node 3 s. Sync deps of 5 bytes are an all-reduce of 5; a
+ * barrier of none; deps of a collective that are 16 bytes in all an all-to-all of 8.
+ * Messages are no collectives, one server exchanges nothing, and without servers 0 is a
+ * lower bound. A table without the size or the kind says nothing, nor of unequal nodes.
+ */
+static void
+test_measured(void **state)
+{
+    static const char text[] = "series\ta\tmine\tall-reduce\t4\t2\n"
+                               "piece\ta\t1\t100\t1\t1\n"
+                               "series\tb\tmine\tall-to-all\t2\t1\n"
+                               "piece\tb\t1\t100\t3\tinf\n";
+    static const uint32_t all[] = {0, 1, 2, 3, 4};
+    static const struct {
+        struct net_exchange e;
+        double seconds;   /* 0: it is no collective; NAN: it is refused */
+        const char *text; /* what is said then */
+    } rows[] = {{{GRAPH_ALL_REDUCE, all, 4, 64, 64}, 65, NULL},
+                {{GRAPH_SYNC_ALL, all, 4, 60, 60}, 6, NULL},
+                {{GRAPH_BARRIER, all, 4, 0, 0}, 1, NULL},
+                {{GRAPH_COLLECTIVE, all, 2, 16, 8}, 3, NULL},
+                {{GRAPH_MESSAGE, all, 2, 16, 16}, 0, NULL},
+                {{GRAPH_SEND, all, 2, 16, 16}, 0, NULL},
+                {{GRAPH_ALL_REDUCE, all, 4, 101, 101}, NAN, "up to 100 bytes, not 101"},
+                {{GRAPH_BROADCAST, all, 4, 64, 64}, NAN, "no series of this kind"},
+                {{GRAPH_ALL_REDUCE, all, 3, 64, 64}, NAN, "unevenly over 2 nodes"}};
+    struct net *net = cluster("rail:1,3,2,8,0.5,8,1,system=mine");
+    struct collective_table table = {.nseries = 0};
+    struct rec_reader *reader = rec_reader_open_text("table", rec_str(text), &err);
+    struct net_exchange some = {GRAPH_ALL_REDUCE, NULL, 4, 64, 64};
+    double seconds;
+    bool is;
+    (void)state;
+    assert_true(reader && collective_table_read(&table, reader, &err));
+    rec_reader_close(reader);
+    assert_true(net_measured(net, &some, &is, &seconds, &err) && !is); /* no table yet */
+    assert_true(net_measure(net, &table, &err));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (net_measured(net, &rows[i].e, &is, &seconds, &err)) {
+            assert_near(seconds, rows[i].seconds, 1e-12);
+            assert_int_equal(is, seconds > 0);
+            assert_true(net_alone(net, &rows[i].e, 1, &seconds, &err));
+            assert_near(seconds, is ? rows[i].seconds : 0.5 + 16 / 8.0, 1e-12);
+        } else {
+            assert_true(isnan(rows[i].seconds) && err.code == REC_DATA);
+            assert_non_null(strstr(err.text, rows[i].text));
+        }
+    assert_near(on(net, GRAPH_ALL_REDUCE, all, 1, 64), 0, 0);
+    assert_near(on(net, GRAPH_ALL_REDUCE, NULL, 4, 64), 0, 0);
+    net_free(net);
+    net = cluster("torus:2x2,8,0.5,1");
+    assert_false(net_measure(net, &table, &err));
+    net_free(net);
+    collective_table_free(&table);
 }
 
 /* What a round says of itself, and what each server sends and gets in all. */
@@ -382,7 +441,7 @@ main(void)
         cmocka_unit_test(test_one_switch), cmocka_unit_test(test_trees),
         cmocka_unit_test(test_two_levels), cmocka_unit_test(test_tree_of_switches),
         cmocka_unit_test(test_torus),      cmocka_unit_test(test_ramp),
-        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_measured),   cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
