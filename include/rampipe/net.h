@@ -167,14 +167,14 @@ struct collective_table;
  * From now on collectives take the times that a table has measured of the system that the
  * cluster is (system=), or that follow from them by its laws (rampipe/collective.h), not
  * those of an algorithm; net_alone() then fails (REC_DATA) if the table does not cover
- * one. Messages take the time of their route. Lower bounds are 0. `table` is borrowed. The
- * cluster is closed. REC_DATA: it has no system=.
+ * one. Messages take the time of their route. Lower bounds are 0. `table` is borrowed.
+ * The cluster is closed. REC_DATA: it has no system=.
  */
 bool net_measure(struct net *net, const struct collective_table *table,
                  struct rec_error *err) REC_MUST_CHECK;
 /** Says what the table says of one exchange. *is is false if there is no table, or the
- * exchange is no collective. REC_DATA: the table does not cover it; its members are spread
- * unevenly over nodes; it is larger than what was measured. */
+ * exchange is no collective. REC_DATA: the table does not cover it; its members are
+ * spread unevenly over nodes; it is larger than what was measured. */
 bool net_measured(const struct net *net, const struct net_exchange *exchange, bool *is,
                   double *seconds, struct rec_error *err) REC_MUST_CHECK;
 

@@ -102,8 +102,8 @@ struct net_kind {
     void (*link)(const struct net *net, uint32_t i, struct net_link *link);
     uint32_t (*route)(const struct net *net, uint32_t from, uint32_t to, uint32_t *link);
     void (*node_name)(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
-    /* Optional: makes the rounds of algorithm=torus, of an all-reduce of S bytes, or (half)
-     * of a reduce-scatter. REC_DATA: these servers cannot exchange so. */
+    /* Optional: makes the rounds of algorithm=torus, of an all-reduce of S bytes, or
+     * (half) of a reduce-scatter. REC_DATA: these servers cannot exchange so. */
     bool (*by_dimension)(const struct net *net, const struct net_exchange *exchange,
                          bool half, double bytes, struct net_maker *maker);
 

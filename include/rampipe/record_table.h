@@ -337,8 +337,8 @@ REC_KIND_ROW(CLUSTER, island,
           "the default), ring, tree (two binary trees, each with half of the bytes), "
           "halving-doubling or in-switch (the switch adds up)")
     REC_KEY("system", TEXT,
-          "the machine in tables of measured times of collectives, as SYSTEM of a series: "
-          "for --collective-table of sim and alloc"))
+          "the machine in tables of measured times of collectives, as SYSTEM of a "
+          "series: for --collective-table of sim and alloc"))
 
 REC_KIND_NAMED(CLUSTER, fat_tree, "fat-tree",
     "A fat tree: hosts below leaf switches, these below the switches of pods, these "

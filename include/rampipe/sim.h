@@ -319,9 +319,10 @@ struct sim_sharing {
  * is sent as its deps say: for each dep, bytes from server to server over net_route(),
  * after the latency of the route. Colls, and sync deps if net_algorithm() is not direct,
  * are sent in the rounds of net_rounds_make() instead, from when the last op of the
- * exchange has ended; all of it arrives when its last round has ended. If a
- * table says how long a collective takes alone, what leaves does not arrive before. Jobs share links if routes among their servers do. A
- * cluster without links is refused (REC_DATA). `self` is a struct sim_flows. */
+ * exchange has ended; all of it arrives when its last round has ended. If a table says
+ * how long a collective takes alone, what leaves does not arrive before. Jobs share links
+ * if routes among their servers do. A cluster without links is refused (REC_DATA).
+ * `self` is a struct sim_flows. */
 extern const struct sim_sharing sim_flows_sharing;
 /** Which links jobs use, as far as it is known. */
 struct sim_flows;

@@ -1,7 +1,7 @@
 /*
- * Times of collectives that were measured. A cluster whose record has system= may be given
- * a table of rampipe/collective.h, which says how long its collectives take alone. In its
- * terms
+ * Times of collectives that were measured. A cluster whose record has system= may be
+ * given a table of rampipe/collective.h, which says how long its collectives take alone.
+ * In its terms
  *
  *   sync deps of an op         are an all-reduce of the size of one of them,
  *   deps of a collective       an all-to-all of what a member sends,

@@ -59,7 +59,7 @@ alone(const struct net *net, const struct net_exchange *e, size_t n, double *sec
 {
     (void)err;
     for (; n > 0; n--, e++, seconds++) {
-        bool far = false, message = e->kind == GRAPH_MESSAGE;
+        bool far = false, message = e->kind == GRAPH_MESSAGE || e->kind == GRAPH_SEND;
         double bytes = message ? e->bytes : e->flow / e->n;
         for (uint32_t i = 1; e->server && i < e->n; i++)
             far = far || e->server[i] / PODS(net)->n[1] != e->server[0] / PODS(net)->n[1];

@@ -207,8 +207,8 @@ test_tree_of_switches(void **state)
  *     of S / 4, then of S / 4 / 4. The slower counts: 7 rounds, 7/32 S, then
  *     max(3/4 S / 32, 7/8 S / 16) = 7/128 S: 35/128 S.
  *   4 x 8, y of 4 times the bandwidth: x counts: 3/16 S, then 3/128 S: 27/128 S.
- *   2 x 2 of 4 x 4, also around the end: the neighbour of both ways is the same. S / 4 / 2
- *     twice, and then S / 8 / 2 twice: 3/8 S.
+ *   2 x 2 of 4 x 4, also around the end: the neighbour of both ways is the same.
+ *     S / 4 / 2 twice, and then S / 8 / 2 twice: 3/8 S.
  *   A row of 3 of 8 x 8: both rings close over two links back, so each link carries two
  *     times S / 2 / 3 in each of two rounds, which take 2 l: 2/3 S and 4 l.
  *   A reduce-scatter and an all-gather are halves. Others go on rings: a chain of 4
