@@ -678,8 +678,9 @@ REC_ROW(DONE, ALONE, "done",
     REC_KEY("servers", COUNT, "servers it used")
     REC_KEY("busy", FRACTION, "server-seconds computing / (servers * step)")
     REC_KEY("sequential", AMOUNT, "sum of all ops' compute, seconds")
-    REC_KEY("flows", COUNT, "deps that cross servers with bytes to move")
-    REC_KEY("collectives", COUNT, "collective operations in a step")
+    REC_KEY("flows", COUNT,
+          "deps that cross servers with bytes to move, and such colls of kind send")
+    REC_KEY("collectives", COUNT, "collective operations in a step, other colls included")
     REC_KEY("deadline", LIMIT, "as in its job, seconds from arrival")
     REC_KEY("degree", COUNT, "the graph's degree=")
     REC_KEY("memory", AMOUNT,
@@ -692,8 +693,11 @@ REC_ROW(DONE, ALONE, "done",
     REC_KEY("op_memory", AMOUNT,
           "sum of MEMORY over all its ops, forward and backward, bytes: the published "
           "compute throughput counts these bytes, of which a server holds fewer")
-    REC_KEY("dep_bytes", AMOUNT, "bytes of all its deps")
-    REC_KEY("flow_bytes", AMOUNT, "bytes of the deps that cross servers")
+    REC_KEY("dep_bytes", AMOUNT,
+          "bytes of all its deps; of a coll of n ops 2 (n - 1) BYTES if it is an "
+          "all-reduce, BYTES of a send, (n - 1) BYTES of the other kinds")
+    REC_KEY("flow_bytes", AMOUNT,
+          "bytes of the deps that cross servers; of a coll the same with n servers")
     REC_KEY("demand_memory", AMOUNT, "as op_memory, before it was partitioned")
     REC_KEY("demand_bytes", AMOUNT, "as dep_bytes, before it was partitioned")
     REC_KEY("batch", COUNT, "the graph's batch=: samples in a step")

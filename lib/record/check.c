@@ -29,8 +29,8 @@ static const char *const kind_text[] = {
     [REC_KIND_PRODUCT] = "BATCHxMxNxK, integers >= 1",
     [REC_KIND_PASS] = "forward, backward or task",
     [REC_KIND_EXCHANGE] =
-        "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, barrier "
-        "or send",
+        ("all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, barrier "
+         "or send"),
     [REC_KIND_ACCOUNT] = "useful, wasted, reconfiguring or stalled",
     [REC_KIND_TEXT] = "text",
 };

@@ -163,3 +163,21 @@ serving() {
     near_linear 'et2graph ranks$n/t.*.et'
     near_linear 'graph2et --prefix ranks$n/u ranks$n.rec'
 }
+
+@test "scale: sim, colls that queue on one lane, each with an op behind it" {
+    for n in 1000 4000; do
+        awk -v n=$n 'BEGIN { OFS = "\t"; print "cluster", "island", 4, 1e9, 0, 1e9; print "graph", "g", "m"
+            for (i = 0; i < 4; i++) print "op", "g", "o" i, "forward", 1, 1
+            for (i = 0; i < n; i++) {
+                print "dep", "g", "c" i, "p" i, 0
+                print "coll", "g", "c" i, "all-gather", 1e9, "ops=o" i % 4 ",o" (i + 1 + int(i / 4) % 3) % 4, "lane=x"
+                print "op", "g", "p" i, "forward", 0.5, 1
+            }
+            print "job", "j", "g", 0, 1, "inf\nlayout", "L", "g", 4
+            for (i = 0; i < 4; i++) print "place", "L", "o" i, i
+            for (i = 0; i < n; i++) print "place", "L", "p" i, i % 4
+            print "alloc", "j", "g", "L", 0, "0,1,2,3" }' >colls$n
+    done
+    near_linear 'sim colls$n'
+    near_linear 'sim --contention colls$n'
+}
