@@ -79,6 +79,14 @@ struct sim_courier {
  * Deps of no exchange (GRAPH_NONE) are no flows. It needs the exchanges of the deps. */
 double sim_key_by_exchange(void *self, const struct sim_placed *placed, uint32_t dep);
 
+/** What steps of a layout have in common if the keys of its courier are the same in all of
+ * them: batches, their targets, ranks. */
+struct sim_plan;
+/** `plan` may be NULL. */
+void sim_plan_free(struct sim_plan *plan);
+/** About the bytes that one needs. */
+size_t sim_plan_bytes(const struct graph *graph);
+
 /** A placed graph. All arrays are borrowed. */
 struct sim_placed {
     const struct graph *graph;
@@ -97,7 +105,11 @@ struct sim_placed {
                                       and is not sent. Needed with a courier */
     /* What carries the deps. NULL: each takes its own time, whatever else is sent. */
     const struct sim_courier *courier;
-    void *carrier;   /* the courier's data, borrowed */
+    void *carrier; /* the courier's data, borrowed */
+    /* Where a plan is kept, for steps with this courier that differ in nothing above but
+       the member: NULL at first, then one that the caller frees after the steps. NULL:
+       each step makes its own. */
+    struct sim_plan **plan;
     uint32_t member; /* the number of this step among those that share the courier */
     /* Lanes. Without them (NULL) each server has one, which runs by priority. */
     const uint32_t *lane; /* per op: 0 to nlanes-1; all ops of a lane are on one server;
@@ -211,6 +223,7 @@ struct sim_layout {
     double op_memory, dep_bytes; /* sums over the ops and the deps of the graph, bytes */
     double flops;                /* of a replay: graph_model_flops(); else 0 */
     struct graph_exchanges exchanges; /* found when a cost is first asked for */
+    struct sim_plan *plan;            /* made by the first step where jobs share links */
     struct rec_map memo;              /* geometry -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;

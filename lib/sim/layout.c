@@ -120,7 +120,10 @@ exchange_bytes(const struct sim_layout *layout)
     return e->of_dep
                ? (layout->where.graph->ndeps + layout->where.graph->ncolls) *
                          sizeof *e->of_dep +
-                     e->room * sizeof *e->exchange + e->member_room * sizeof *e->member
+                     e->room * sizeof *e->exchange + e->member_room * sizeof *e->member +
+                     (layout->pool && layout->pool->sharing
+                          ? sim_plan_bytes(layout->where.graph)
+                          : 0)
                : 0;
 }
 
@@ -130,6 +133,8 @@ forget_exchanges(struct sim_layout *layout)
     if (layout->pool)
         layout->pool->exchange_bytes -= exchange_bytes(layout);
     graph_exchanges_free(&layout->exchanges);
+    sim_plan_free(layout->plan);
+    layout->plan = NULL;
 }
 
 void
@@ -287,6 +292,17 @@ sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
     return true;
 }
 
+void
+sim_layout_share(const struct sim_member *member, struct sim_placed *placed,
+                 const struct sim_courier *courier)
+{
+    const struct sim_sharing *sharing = member->layout->pool->sharing;
+    placed->courier = courier;
+    placed->member = member->number;
+    if (sharing->courier->key == sim_key_by_exchange)
+        placed->plan = &member->layout->plan;
+}
+
 /* A step of a job that shares its links with none but itself. REC_NO: it stands still, as
  * a link has failed. */
 static bool
@@ -296,8 +312,7 @@ carry(const struct sim_member *member, struct sim_placed *placed,
     const struct sim_layouts *pool = member->layout->pool;
     bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
               pool->sharing->take(placed->carrier, member, NULL, 0, err);
-    placed->courier = pool->sharing->courier;
-    placed->member = member->number;
+    sim_layout_share(member, placed, pool->sharing->courier);
     placed->may_stand = sim_faults_failed(pool->faults);
     ok = ok && sim_step(placed, observer, step, err);
     if (placed->carrier)

@@ -254,6 +254,79 @@ prepare_pace(struct machine *m)
     }
 }
 
+/* ---- plans ------------------------------------------------------------------- */
+
+struct sim_plan {
+    struct task *task; /* ranks and batches of ops */
+    struct batch *batch;
+    uint32_t *target, *dep;
+};
+
+void
+sim_plan_free(struct sim_plan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->task);
+    free(plan->batch);
+    free(plan->target);
+    free(plan->dep);
+    free(plan);
+}
+
+size_t
+sim_plan_bytes(const struct graph *graph)
+{
+    return graph->nops * sizeof(struct task) +
+           graph->ndeps * (sizeof(struct batch) + 2 * sizeof(uint32_t));
+}
+
+/* The first machine leaves its arrays to the plan. An observer of flows needs more than
+ * plans have. */
+static bool
+keep_plan(struct machine *m, struct rec_error *err)
+{
+    size_t bytes = (m->graph->nops + 1) * sizeof *m->task;
+    struct sim_plan *plan;
+    if (!m->placed->plan || m->first_dep)
+        return true;
+    if (!(plan = calloc(1, sizeof *plan)) || !(plan->task = malloc(bytes))) {
+        free(plan);
+        return rec_fail_memory(err);
+    }
+    memcpy(plan->task, m->task, bytes);
+    plan->batch = m->batch;
+    plan->target = m->target;
+    plan->dep = m->dep;
+    *m->placed->plan = plan;
+    m->planned = true;
+    return true;
+}
+
+/* Ranks and batches, by the plan if there is one. */
+static bool
+plan_step(struct machine *m, size_t ntargets, struct rec_error *err)
+{
+    const struct sim_plan *plan = m->placed->plan ? *m->placed->plan : NULL;
+    if (plan && !m->first_dep) {
+        free(m->dep);
+        memcpy(m->task, plan->task, (m->graph->nops + 1) * sizeof *m->task);
+        m->batch = plan->batch;
+        m->target = plan->target;
+        m->dep = plan->dep;
+        m->planned = true;
+        return true;
+    }
+    m->batch = malloc(ntargets * sizeof *m->batch);
+    m->target = malloc(ntargets * sizeof *m->target);
+    if (!m->batch || !m->target)
+        return rec_fail_memory(err);
+    if (!batch_deps(m, err))
+        return false;
+    make_ranks(m);
+    return keep_plan(m, err);
+}
+
 bool
 sim_machine_prepare(struct machine *m, struct rec_error *err)
 {
@@ -264,19 +337,15 @@ sim_machine_prepare(struct machine *m, struct rec_error *err)
     size_t late = m->placed->pace ? m->placed->nservers : 0;
 
     m->task = calloc(nops + 1, sizeof *m->task);
-    m->batch = malloc(ntargets * sizeof *m->batch);
-    m->target = malloc(ntargets * sizeof *m->target);
     m->lane = calloc(nlanes + late + 1, sizeof *m->lane);
     m->nlanes = nlanes;
     m->ready = malloc((nops + 1) * sizeof *m->ready);
     m->dirty = malloc(((size_t)nlanes + 1) * sizeof *m->dirty);
     m->ended = malloc((nops + 1) * sizeof *m->ended);
-    if (!m->task || !m->batch || !m->target || !m->lane || !m->ready || !m->dirty ||
-        !m->ended)
+    if (!m->task || !m->lane || !m->ready || !m->dirty || !m->ended)
         return rec_fail_memory(err);
-    if (!prepare_courier(m, err) || !batch_deps(m, err))
+    if (!prepare_courier(m, err) || !plan_step(m, ntargets, err))
         return false;
-    make_ranks(m);
     m->ops_left = nops;
     m->deps_left = ndeps;
     prepare_lanes(m, nlanes);
@@ -300,9 +369,11 @@ sim_machine_release(struct machine *m)
     sim_memory_free(m->memory);
     sim_colls_free(m->colls);
     free(m->task);
-    free(m->batch);
-    free(m->target);
-    free(m->dep);
+    if (!m->planned) {
+        free(m->batch);
+        free(m->target);
+        free(m->dep);
+    }
     free(m->first_dep);
     free(m->left);
     free(m->lane);

@@ -76,6 +76,7 @@ struct machine {
     struct batch *batch;
     uint32_t *target; /* destinations of the deps in order of batches, marked if sync */
     uint32_t *dep;    /* the deps in the same order; NULL: nobody asks for them */
+    bool planned;     /* batch, target and dep are those of a plan */
 
     /* Behind the lanes stands one for each server, if servers may start late: an end in
      * it is the start of the server, `started` the delay, and `dirty` says that the end is

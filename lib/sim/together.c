@@ -46,9 +46,8 @@ begin_step(struct sim_run *run, double time, struct rec_error *err)
     struct sim_placed placed;
     if (!sim_layout_place(&run->member, &placed, err))
         return false;
-    placed.courier = &passing;
+    sim_layout_share(&run->member, &placed, &passing);
     placed.carrier = run;
-    placed.member = run->member.number;
     if (!(run->stepping = sim_stepping_new(&placed, NULL, time, err)))
         return false;
     run->begun = time;
