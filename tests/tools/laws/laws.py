@@ -26,7 +26,6 @@ ramp-alloc --shape 2x2x2 --heuristic block              parts.rec
 alloc --cluster island:8,300GB/s,2us,80GB --queue 3     parts.rec
 alloc --cluster rail:2,2,2,5e10,1e-6,4e11,8e10          parts.rec
 alloc                                                   custom.rec
-sim                                                     laid.rec
 sim --timeline --contention                             colls.rec
 partition --degree 4 --sync all-gather                  jobs.rec
 sim --contention                                        laid.rec
