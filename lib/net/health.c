@@ -105,8 +105,7 @@ add_server(struct net *net, const struct rec_reader *reader, const struct rec *r
         return false;
     if (!(pace.speed > 0))
         return rec_reader_fail(reader, err,
-                               "speed of server '%.*s' must be > 0 and at most 1, got 0: "
-                               "a server that does nothing is left out by alloc --down",
+                               "speed of server '%.*s' must be > 0 and at most 1, got 0",
                                (int)rec->field[1].len, rec->field[1].ptr);
     if (pace.speed > 1)
         pace.speed = 1; /* by rounding */
