@@ -449,8 +449,8 @@ REC_ROW(ROUTE, CLUSTER, "route",
 
 REC_ROW(SERVER, CLUSTER, "server",
     "A straggler: a server of the cluster that is slower than the others, or late. The "
-    "record stands behind that of its cluster, which may be of any kind; a server has one "
-    "at most.",
+    "record stands behind that of its cluster, which may be of any kind; a server has "
+    "one at most.",
     "server\t3\tspeed=0.5\tdelay=0.1",
     REC_FIELD("NAME", ID, "the server, as alloc records name it"),
     REC_KEY("speed", FRACTION,

@@ -174,8 +174,9 @@ add_fault(struct net *net, const struct rec_reader *reader, const struct rec *re
     return true;
 }
 
-/* The links of the faults, while they are looked for. Fault i has the ends 2 i and 2 i + 1,
- * and the directions 2 i (the link FROM its node, TO the other) and 2 i + 1 (back). */
+/* The links of the faults, while they are looked for. Fault i has the ends 2 i and
+ * 2 i + 1, and the directions 2 i (the link FROM its node, TO the other) and 2 i + 1
+ * (back). */
 struct search {
     uint32_t *node;     /* per end */
     uint32_t (*way)[2]; /* per direction: the nodes */
@@ -185,8 +186,8 @@ struct search {
 
 enum { NONE = REC_NONE };
 
-/* Finds the nodes that the faults name: their names are looked up while those of all nodes
- * pass by. */
+/* Finds the nodes that the faults name: their names are looked up while those of all
+ * nodes pass by. */
 static bool
 find_nodes(const struct net *net, const struct health *h, uint32_t *node,
            struct rec_error *err)

@@ -165,13 +165,6 @@ begin_mean(struct sim_companies *c, const struct company *company, double time,
     return ok;
 }
 
-/* True if a step of a job does not end while the links are as they are. */
-static bool
-stands(const struct sim_party *p)
-{
-    return !isfinite(p->alone.seconds);
-}
-
 /* A job that shares with none ends its step, if that is simulated, and then all its steps
  * are alike. */
 static bool
@@ -179,33 +172,58 @@ begin_alone(struct sim_companies *c, uint32_t index, double time, struct rec_err
 {
     uint32_t job = c->company[index].job[0];
     struct sim_party *p = &c->party[job];
-    if ((p->run && p->run->begun < time) || stands(p))
+    if ((p->run && p->run->begun < time) || p->stands)
         return begin_exact(c, index, time, err);
     sim_party_refresh(p, time);
     sim_party_stop(p, time);
     return take_steps(c, job, &p->alone, time, err);
 }
 
+/* Moves those of job[n] that stand to its end, and returns how many there are. */
+static uint32_t
+set_apart(const struct sim_companies *c, uint32_t *job, uint32_t n)
+{
+    uint32_t still = 0;
+    for (uint32_t i = 0; i + still < n;) {
+        uint32_t one = job[i];
+        if (!c->party[one].stands) {
+            i++;
+            continue;
+        }
+        memmove(job + i, job + i + 1, (n - 1 - i) * sizeof *job);
+        job[n - 1] = one;
+        still++;
+    }
+    return still;
+}
+
+/* Forms a company of jobs that share links. There is no mean step of a job that stands:
+ * it is simulated by itself, which ends before its step does, and takes no rate of
+ * others. */
 static bool
-form(struct sim_companies *c, const uint32_t *job, uint32_t n, double time,
+form(struct sim_companies *c, uint32_t *job, uint32_t n, double time,
      struct rec_error *err)
 {
     double longest = 0;
-    bool still = false;
-    uint32_t index = 0;
-    if (!new_company(c, job, n, &index, err))
-        return false;
-    if (n == 1)
-        return begin_alone(c, index, time, err);
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t index = 0, still;
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
         struct sim_party *p = &c->party[job[i]];
         sim_party_refresh(p, time);
         p->shared = true;
         longest = fmax(longest, p->run ? p->run->left : p->left);
-        still = still || stands(p);
     }
-    return longest <= c->exact || still ? begin_exact(c, index, time, err)
-                                        : begin_mean(c, &c->company[index], time, err);
+    still = n > 1 && longest > c->exact ? set_apart(c, job, n) : 0;
+    for (; still > 0; still--)
+        if (!form(c, job + --n, 1, time, err))
+            return false;
+    if (n == 0)
+        return true;
+    if (!new_company(c, job, n, &index, err))
+        return false;
+    if (n == 1)
+        return begin_alone(c, index, time, err);
+    return longest <= c->exact ? begin_exact(c, index, time, err)
+                               : begin_mean(c, &c->company[index], time, err);
 }
 
 /* ---- who shares with whom -------------------------------------------------- */
@@ -217,18 +235,14 @@ shares(const struct sim_companies *c, uint32_t a, uint32_t b)
                                     &c->party[b].member);
 }
 
-/* Stirs the companies that the jobs touch which have just started. */
+/* Stirs the companies that a job touches. */
 static void
-stir(struct sim_companies *c)
+stir_for(struct sim_companies *c, uint32_t job)
 {
-    for (size_t i = 0; i < c->nrunning; i++) {
-        if (c->party[c->running[i]].company != NONE)
-            continue;
-        for (size_t k = 0; k < c->nrunning; k++) {
-            uint32_t company = c->party[c->running[k]].company;
-            if (company != NONE && !c->company[company].stirred)
-                c->company[company].stirred = shares(c, c->running[i], c->running[k]);
-        }
+    for (size_t k = 0; k < c->nrunning; k++) {
+        uint32_t company = c->party[c->running[k]].company;
+        if (company != NONE && !c->company[company].stirred)
+            c->company[company].stirred = shares(c, job, c->running[k]);
     }
 }
 
@@ -265,7 +279,9 @@ settle(struct sim_companies *c, struct rec_error *err)
                   err))
         return false;
     job = c->scratch;
-    stir(c);
+    for (size_t i = 0; i < c->nrunning; i++)
+        if (c->party[c->running[i]].company == NONE) /* it has just started */
+            stir_for(c, c->running[i]);
     for (size_t i = 0; i < c->nrunning; i++) {
         uint32_t company = c->party[c->running[i]].company;
         if (company == NONE || c->company[company].stirred)
@@ -310,7 +326,9 @@ reckon_alone(struct sim_party *p, struct rec_error *err)
     p->touched = false;
     if (!sim_member_cost(&p->member, &cost, err))
         return false;
-    p->alone = cost.step;
+    p->stands = !isfinite(cost.step.seconds);
+    if (!p->stands)
+        p->alone = cost.step;
     return true;
 }
 
@@ -326,8 +344,11 @@ change_links(struct sim_companies *c, double time, struct rec_error *err)
         return false;
     for (size_t i = 0; i < c->nrunning; i++) {
         struct sim_party *p = &c->party[c->running[i]];
+        bool stood = p->stands;
         if (p->touched && !reckon_alone(p, err))
             return false;
+        if (stood && !p->stands)
+            stir_for(c, c->running[i]);
     }
     c->changed = true;
     c->now = time;
@@ -392,6 +413,7 @@ sim_companies_start(struct sim_companies *c, const struct sim_member *member,
                                        .step = *alone,
                                        .since = time,
                                        .left = steps,
+                                       .stands = !isfinite(alone->seconds),
                                        .company = NONE};
     c->running[c->nrunning++] = job;
     c->changed = true;
@@ -467,7 +489,7 @@ take_turn(struct sim_companies *c, double until, struct rec_error *err)
     if (!sim_together_advance(company->together, fmin(until, next_turn(c)), alone,
                               &stopped, err))
         return false;
-    if (isfinite(stopped) && alone && p->run->stepping && !stands(p)) {
+    if (isfinite(stopped) && alone && p->run->stepping && !p->stands) {
         company->together = NULL;
         sim_party_stop(p, stopped);
         return take_steps(c, company->job[0], &p->alone, stopped, err);

@@ -1,7 +1,7 @@
 /*
- * lib/sim/party.h - a job that runs, alone or in a company. It goes on in one of two ways:
- * its steps are simulated (`run`), or all of them take the same time, so that its end is
- * known.
+ * lib/sim/party.h - a job that runs, alone or in a company. It goes on in one of two
+ * ways: its steps are simulated (`run`), or all of them take the same time, so that its
+ * end is known.
  */
 #ifndef SIM_PARTY_H
 #define SIM_PARTY_H
@@ -10,7 +10,8 @@
 
 struct sim_party {
     struct sim_member member;
-    struct sim_step alone; /* a step of it if nobody else sends */
+    struct sim_step alone; /* a step of it if nobody else sends; if it stands, a step of
+                              before */
     struct sim_step step;  /* a step of it at present; without `run` */
     double since;          /* `left` and `part` are those of this time, seconds */
     double left;           /* steps left, with the one that has begun */
@@ -21,6 +22,7 @@ struct sim_party {
     uint32_t company;      /* UINT32_MAX: it has just started */
     bool shared;           /* it has been in a company of more than one, or its links
                               have changed: its steps differ */
+    bool stands;           /* no step ends while the links are as they are */
     bool told;             /* that the last step of `run` is over */
     bool touched;          /* its links change at this instant */
 };
