@@ -184,7 +184,7 @@ struct search {
     bool *found;        /* per direction */
 };
 
-enum { NONE = REC_NONE };
+#define NONE REC_NONE
 
 /* Finds the nodes that the faults name: their names are looked up while those of all
  * nodes pass by. */
