@@ -224,8 +224,8 @@ uint32_t net_route(const struct net *net, uint32_t from, uint32_t to, uint32_t *
 
 /** True if a server is slower or later than the others. */
 bool net_has_stragglers(const struct net *net);
-/** Sets how fast a server is, as a part of a healthy one's speed (0 to 1, above 0), and by
- * how many seconds the first op that it runs in a step starts later. */
+/** Sets how fast a server is, as a part of a healthy one's speed (0 to 1, above 0), and
+ * by how many seconds the first op that it runs in a step starts later. */
 void net_pace(const struct net *net, uint32_t server, double *speed, double *delay);
 /** Servers with equal numbers have the same speed and delay; 0: the server is healthy. */
 uint32_t net_pace_class(const struct net *net, uint32_t server);

@@ -479,8 +479,8 @@ REC_ROW(ROUTE, CLUSTER, "route",
 
 REC_ROW(SERVER, CLUSTER, "server",
     "A straggler: a server of the cluster that is slower than the others, or late. The "
-    "record stands behind that of its cluster, which may be of any kind; a server has one "
-    "at most.",
+    "record stands behind that of its cluster, which may be of any kind; a server has "
+    "one at most.",
     "server\t3\tspeed=0.5\tdelay=0.1",
     REC_FIELD("NAME", ID, "the server, as alloc records name it"),
     REC_KEY("speed", FRACTION,
@@ -708,11 +708,15 @@ REC_ROW(DONE, ALONE, "done",
           "flops=")
     REC_KEY("peak", AMOUNT, "the graph's peak=: FLOP/s of one server at most")
     REC_KEY("alone", AMOUNT,
-          "sim --contention: time of one step if no other job sent anything, seconds; "
-          "step is then the mean of its steps")
+          "sim --contention: time of one step if no other job sent anything and no link "
+          "had a fault, seconds; step is then the mean of its steps")
     REC_KEY("waited", AMOUNT,
           "sim --contention: time from its alloc record to START, seconds, because jobs "
-          "that were slowed still had its servers; absent if it is 0"))
+          "that were slowed still had its servers; absent if it is 0")
+    REC_KEY("healthy", AMOUNT,
+          "time of one step on the same servers if they were no stragglers, no other job "
+          "sent anything and no link had a fault, seconds; absent if the cluster has no "
+          "stragglers"))
 
 REC_ROW(RUN, ALONE, "run",
     "An op ran on a server (first step; a preempted op has several).",

@@ -269,7 +269,8 @@ double sim_layout_peak(const struct sim_layout *layout, const struct sim_cost *c
 /** The cost with slot i on server servers[i] if nobody else sends; simulated once per
  * geometry, and per state of the links that it may use. In a pool with a sharing the
  * job's own exchanges share the links. If the step never ends, as a link that it needs
- * has failed, its `seconds` and `comm` are INFINITY, and all else is as if no link had. */
+ * has failed, its `seconds` and `comm` are INFINITY, and all else is as if no link
+ * had. */
 bool sim_layout_cost(struct sim_layout *layout, const struct net *net,
                      const uint32_t *servers, struct sim_cost *cost,
                      struct rec_error *err) REC_MUST_CHECK;
@@ -476,11 +477,13 @@ void sim_replay_keep(struct sim_replay *replay, size_t bytes);
  * A job that shares no link runs as without a sharing, all steps alike: also one that is
  * left alone, from the end of its step on. So with `exact` INFINITY nothing is estimated.
  *
- * When links change (net_faults()), the companies of the jobs that may use them are formed
- * anew, too; the step of a job that runs alone goes on over the links as they are now. A
- * job that needs a link that has failed stands still until it recovers. If it never does,
- * the job is unfinished at `until`; without such a time the replay ends with REC_DATA.
- * Faults start before the jobs of the same instant. Without a sharing they are refused.
+ * When links change (net_faults()), the companies of the jobs that may use them are
+ * formed anew, too; the step of a job that runs alone goes on over the links as they are
+ * now. A job that needs a link that has failed stands still until it recovers; so it is
+ * no member of a company whose steps take the mean. If the link never recovers, the job
+ * is unfinished at `until`; without such a time the replay ends with REC_DATA. Faults
+ * come before the jobs that start at the same instant. Without a sharing they are
+ * refused.
  *
  * How far `mean` is off: the time from start to finish of jobs that were slowed, in 400
  * random plans of up to 7 jobs on two buses, against `exact` (test_company.c): with up to

@@ -20,7 +20,8 @@
     X(FLOW_BYTES, "flow_bytes") X(DEMAND_MEMORY, "demand_memory")                        \
     X(DEMAND_BYTES, "demand_bytes") X(ARRIVAL, "arrival") X(START, "start")              \
     X(PEAK_MEMORY, "peak_memory") X(BATCH, "batch") X(SEQUENCE, "sequence")              \
-    X(FLOPS, "flops") X(PEAK, "peak") X(ALONE, "alone")
+    X(FLOPS, "flops") X(PEAK, "peak") X(ALONE, "alone")                  \
+    X(HEALTHY, "healthy")
 
 /* The sums of jobs: when in its life a job adds to each, and whether it adds a rate, for
  * as long as it runs. A job that is blocked as unfinished has run until then; any other
@@ -81,7 +82,8 @@ enum { AT_ARRIVAL, AT_START, AT_DONE, AT_BLOCK, WHILE_RUNNING, NMOMENTS };
     X(MFU, "MFU", "%", NULL)                                                             \
     X(PEAK_MEMORY, "peak memory", "B", "peak_memory")                                    \
     X(MEMORY_SHARE, "peak memory share", "%", NULL)                                      \
-    X(SLOWDOWN, "slowdown", "", NULL)
+    X(SLOWDOWN, "slowdown", "", NULL)                                                    \
+    X(STRAGGLING, "slowdown by stragglers", "", NULL)
 
 #define KEY(name, text) KEY_##name,
 #define KEY_NAME(name, text) text,
@@ -264,6 +266,8 @@ set_training(const struct state *state, const double key[], struct metrics_case 
     one->quantity[QUANTITY_MFU] = mfu;
     one->quantity[QUANTITY_MEMORY_SHARE] = isinf(state->memory) ? (double)NAN : share;
     one->quantity[QUANTITY_SLOWDOWN] = step / key[KEY_ALONE];
+    one->quantity[QUANTITY_STRAGGLING] =
+        (isnan(key[KEY_ALONE]) ? step : key[KEY_ALONE]) / key[KEY_HEALTHY];
 }
 
 /* A job that has finished. */

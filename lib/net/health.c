@@ -105,8 +105,7 @@ add_server(struct net *net, const struct rec_reader *reader, const struct rec *r
         return false;
     if (!(pace.speed > 0))
         return rec_reader_fail(reader, err,
-                               "speed of server '%.*s' must be > 0 and at most 1, got 0: "
-                               "a server that does nothing is left out by alloc --down",
+                               "speed of server '%.*s' must be > 0 and at most 1, got 0",
                                (int)rec->field[1].len, rec->field[1].ptr);
     if (pace.speed > 1)
         pace.speed = 1; /* by rounding */
@@ -175,8 +174,9 @@ add_fault(struct net *net, const struct rec_reader *reader, const struct rec *re
     return true;
 }
 
-/* The links of the faults, while they are looked for. Fault i has the ends 2 i and 2 i + 1,
- * and the directions 2 i (the link FROM its node, TO the other) and 2 i + 1 (back). */
+/* The links of the faults, while they are looked for. Fault i has the ends 2 i and
+ * 2 i + 1, and the directions 2 i (the link FROM its node, TO the other) and 2 i + 1
+ * (back). */
 struct search {
     uint32_t *node;     /* per end */
     uint32_t (*way)[2]; /* per direction: the nodes */
@@ -184,10 +184,10 @@ struct search {
     bool *found;        /* per direction */
 };
 
-enum { NONE = REC_NONE };
+#define NONE REC_NONE
 
-/* Finds the nodes that the faults name: their names are looked up while those of all nodes
- * pass by. */
+/* Finds the nodes that the faults name: their names are looked up while those of all
+ * nodes pass by. */
 static bool
 find_nodes(const struct net *net, const struct health *h, uint32_t *node,
            struct rec_error *err)

@@ -6,29 +6,12 @@
  */
 #include "company.h"
 #include "faults.h"
+#include "party.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
-
-/* A job that runs. */
-struct party {
-    struct sim_member member;
-    struct sim_step alone; /* a step of it if nobody else sends */
-    struct sim_step step;  /* a step of it at present; without `run` */
-    double since;          /* `left` and `part` are those of this time, seconds */
-    double left;           /* steps left, with the one that has begun */
-    double part;           /* of that step, how much of it is over: 0 to 1 */
-    struct sim_run *run;   /* its steps are simulated; NULL: they all take `step` */
-    double steps;          /* that are over, but for those of `run`; may be broken */
-    struct sim_step sum;   /* over these: seconds, comm, comp */
-    uint32_t company;      /* NONE: it has just started */
-    bool shared;           /* it has been in a company of more than one, or its links
-                              have changed: its steps differ */
-    bool told;             /* that the last step of `run` is over */
-    bool touched;          /* its links change at this instant */
-};
 
 struct company {
     uint32_t *job;                 /* its members, in order of their start */
@@ -44,7 +27,7 @@ struct sim_companies {
     sim_reckoned *reckoned;
     void *context;
     struct sim_company costs;
-    struct party *party; /* by the number of the job */
+    struct sim_party *party; /* by the number of the job */
     size_t party_room;
     uint32_t *running; /* jobs, in order of their start */
     size_t nrunning, running_room;
@@ -60,79 +43,12 @@ struct sim_companies {
 
 /* ---- the steps of a job ---------------------------------------------------- */
 
-static void
-add_steps(struct party *p, double n, const struct sim_step *step)
-{
-    p->steps += n;
-    p->sum.seconds += n * step->seconds;
-    p->sum.comm += n * step->comm;
-    p->sum.comp += n * step->comp;
-}
-
-/* Brings a job whose steps are all alike to `time`, which is not after its end. */
-static void
-refresh(struct party *p, double time)
-{
-    double passed = time - p->since, length = p->step.seconds, whole, part;
-    if (p->run || !(passed > 0))
-        return;
-    whole = fmin(floor(p->part + passed / length), p->left - 1);
-    part = fma(p->part - whole, length, passed) / length;
-    part = fmin(fmax(part, 0), 1);
-    add_steps(p, whole + part - p->part, &p->step);
-    p->left -= whole;
-    p->part = part;
-    p->since = time;
-}
-
-/* Simulates the steps of a job from now on. The job is in the middle of a step: the part
- * of it that is over is what it would be if the job had run alone. The step is counted
- * when it ends. */
-static bool
-simulate(struct sim_companies *c, struct party *p, double time, struct rec_error *err)
-{
-    double passed = 0;
-    if (p->run)
-        return true;
-    refresh(p, time);
-    if (p->part > 0) /* else a step may take for ever */
-        passed = p->part * p->alone.seconds;
-    p->run = sim_run_new(c->pool, &p->member, p->left, passed, time, err);
-    if (p->part > 0)
-        add_steps(p, -p->part, &p->alone);
-    return p->run;
-}
-
-/* They are no longer simulated. How much of the one that has begun is over, follows from
- * the mean of those before. */
-static void
-stop_simulating(struct party *p, double time)
-{
-    struct sim_run *run = p->run;
-    double length = p->alone.seconds;
-    if (!run)
-        return;
-    if (run->steps > 0) {
-        length = run->sum.seconds / run->steps;
-        p->steps += run->steps;
-        p->sum.seconds += run->sum.seconds;
-        p->sum.comm += run->sum.comm;
-        p->sum.comp += run->sum.comp;
-    }
-    p->left = run->left;
-    p->part = fmin((time - run->begun) / length, 1);
-    p->since = time;
-    add_steps(p, p->part, &p->alone);
-    p->run = NULL;
-    sim_run_free(run);
-}
-
 /* All steps of a job take `step` from now on: so its end is known. */
 static bool
 take_steps(struct sim_companies *c, uint32_t job, const struct sim_step *step,
            double time, struct rec_error *err)
 {
-    struct party *p = &c->party[job];
+    struct sim_party *p = &c->party[job];
     double finish;
     p->step = *step;
     finish = time + (p->left - p->part) * step->seconds;
@@ -191,7 +107,7 @@ tell_ended(struct sim_companies *c, const struct company *company, double time,
            struct rec_error *err)
 {
     for (uint32_t i = 0; i < company->n; i++) {
-        struct party *p = &c->party[company->job[i]];
+        struct sim_party *p = &c->party[company->job[i]];
         if (p->run->stepping || p->told)
             continue;
         p->told = true;
@@ -209,8 +125,8 @@ begin_exact(struct sim_companies *c, uint32_t index, double time, struct rec_err
     struct sim_together *together = sim_together_new(c->pool, err);
     bool ok = together;
     for (uint32_t i = 0; ok && i < company->n; i++) {
-        struct party *p = &c->party[company->job[i]];
-        ok = simulate(c, p, time, err) &&
+        struct sim_party *p = &c->party[company->job[i]];
+        ok = sim_party_simulate(p, c->pool, time, err) &&
              sim_together_join(together, p->run, time, err) &&
              c->reckoned(c->context, company->job[i], (double)INFINITY, err);
     }
@@ -234,9 +150,9 @@ begin_mean(struct sim_companies *c, const struct company *company, double time,
     struct sim_step *step = malloc(n * sizeof *step);
     bool ok = (member && part && step) || rec_fail_memory(err);
     for (uint32_t i = 0; ok && i < n; i++) {
-        struct party *p = &c->party[company->job[i]];
-        refresh(p, time);
-        stop_simulating(p, time);
+        struct sim_party *p = &c->party[company->job[i]];
+        sim_party_refresh(p, time);
+        sim_party_stop(p, time);
         member[i] = p->member;
         part[i] = p->part;
     }
@@ -249,47 +165,65 @@ begin_mean(struct sim_companies *c, const struct company *company, double time,
     return ok;
 }
 
-/* True if a step of a job does not end while the links are as they are. */
-static bool
-stands(const struct party *p)
-{
-    return !isfinite(p->alone.seconds);
-}
-
 /* A job that shares with none ends its step, if that is simulated, and then all its steps
  * are alike. */
 static bool
 begin_alone(struct sim_companies *c, uint32_t index, double time, struct rec_error *err)
 {
     uint32_t job = c->company[index].job[0];
-    struct party *p = &c->party[job];
-    if ((p->run && p->run->begun < time) || stands(p))
+    struct sim_party *p = &c->party[job];
+    if ((p->run && p->run->begun < time) || p->stands)
         return begin_exact(c, index, time, err);
-    refresh(p, time);
-    stop_simulating(p, time);
+    sim_party_refresh(p, time);
+    sim_party_stop(p, time);
     return take_steps(c, job, &p->alone, time, err);
 }
 
+/* Moves those of job[n] that stand to its end, and returns how many there are. */
+static uint32_t
+set_apart(const struct sim_companies *c, uint32_t *job, uint32_t n)
+{
+    uint32_t still = 0;
+    for (uint32_t i = 0; i + still < n;) {
+        uint32_t one = job[i];
+        if (!c->party[one].stands) {
+            i++;
+            continue;
+        }
+        memmove(job + i, job + i + 1, (n - 1 - i) * sizeof *job);
+        job[n - 1] = one;
+        still++;
+    }
+    return still;
+}
+
+/* Forms a company of jobs that share links. There is no mean step of a job that stands:
+ * it is simulated by itself, which ends before its step does, and takes no rate of
+ * others. */
 static bool
-form(struct sim_companies *c, const uint32_t *job, uint32_t n, double time,
+form(struct sim_companies *c, uint32_t *job, uint32_t n, double time,
      struct rec_error *err)
 {
     double longest = 0;
-    bool still = false;
-    uint32_t index = 0;
+    uint32_t index = 0, still;
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
+        struct sim_party *p = &c->party[job[i]];
+        sim_party_refresh(p, time);
+        p->shared = true;
+        longest = fmax(longest, p->run ? p->run->left : p->left);
+    }
+    still = n > 1 && longest > c->exact ? set_apart(c, job, n) : 0;
+    for (; still > 0; still--)
+        if (!form(c, job + --n, 1, time, err))
+            return false;
+    if (n == 0)
+        return true;
     if (!new_company(c, job, n, &index, err))
         return false;
     if (n == 1)
         return begin_alone(c, index, time, err);
-    for (uint32_t i = 0; i < n; i++) {
-        struct party *p = &c->party[job[i]];
-        refresh(p, time);
-        p->shared = true;
-        longest = fmax(longest, p->run ? p->run->left : p->left);
-        still = still || stands(p);
-    }
-    return longest <= c->exact || still ? begin_exact(c, index, time, err)
-                                        : begin_mean(c, &c->company[index], time, err);
+    return longest <= c->exact ? begin_exact(c, index, time, err)
+                               : begin_mean(c, &c->company[index], time, err);
 }
 
 /* ---- who shares with whom -------------------------------------------------- */
@@ -301,18 +235,14 @@ shares(const struct sim_companies *c, uint32_t a, uint32_t b)
                                     &c->party[b].member);
 }
 
-/* Stirs the companies that the jobs touch which have just started. */
+/* Stirs the companies that a job touches. */
 static void
-stir(struct sim_companies *c)
+stir_for(struct sim_companies *c, uint32_t job)
 {
-    for (size_t i = 0; i < c->nrunning; i++) {
-        if (c->party[c->running[i]].company != NONE)
-            continue;
-        for (size_t k = 0; k < c->nrunning; k++) {
-            uint32_t company = c->party[c->running[k]].company;
-            if (company != NONE && !c->company[company].stirred)
-                c->company[company].stirred = shares(c, c->running[i], c->running[k]);
-        }
+    for (size_t k = 0; k < c->nrunning; k++) {
+        uint32_t company = c->party[c->running[k]].company;
+        if (company != NONE && !c->company[company].stirred)
+            c->company[company].stirred = shares(c, job, c->running[k]);
     }
 }
 
@@ -349,7 +279,9 @@ settle(struct sim_companies *c, struct rec_error *err)
                   err))
         return false;
     job = c->scratch;
-    stir(c);
+    for (size_t i = 0; i < c->nrunning; i++)
+        if (c->party[c->running[i]].company == NONE) /* it has just started */
+            stir_for(c, c->running[i]);
     for (size_t i = 0; i < c->nrunning; i++) {
         uint32_t company = c->party[c->running[i]].company;
         if (company == NONE || c->company[company].stirred)
@@ -374,7 +306,7 @@ settle(struct sim_companies *c, struct rec_error *err)
 /* The links of a job change. A step that has begun goes on over the new links, so what it
  * has on its way must be known: it is simulated from now on, if all its steps are. */
 static bool
-prepare_change(struct sim_companies *c, struct party *p, double time,
+prepare_change(struct sim_companies *c, struct sim_party *p, double time,
                struct rec_error *err)
 {
     struct company *company = p->company == NONE ? NULL : &c->company[p->company];
@@ -383,18 +315,20 @@ prepare_change(struct sim_companies *c, struct party *p, double time,
     if (!company)
         return true;
     company->stirred = true;
-    return company->n > 1 || simulate(c, p, time, err);
+    return company->n > 1 || sim_party_simulate(p, c->pool, time, err);
 }
 
 /* What a step of a job takes alone, over the new links. */
 static bool
-reckon_alone(struct party *p, struct rec_error *err)
+reckon_alone(struct sim_party *p, struct rec_error *err)
 {
     struct sim_cost cost;
     p->touched = false;
     if (!sim_member_cost(&p->member, &cost, err))
         return false;
-    p->alone = cost.step;
+    p->stands = !isfinite(cost.step.seconds);
+    if (!p->stands)
+        p->alone = cost.step;
     return true;
 }
 
@@ -402,16 +336,19 @@ static bool
 change_links(struct sim_companies *c, double time, struct rec_error *err)
 {
     for (size_t i = 0; i < c->nrunning; i++) {
-        struct party *p = &c->party[c->running[i]];
+        struct sim_party *p = &c->party[c->running[i]];
         if (sim_faults_touch(&p->member) && !prepare_change(c, p, time, err))
             return false;
     }
     if (!sim_faults_happen(c->pool->faults, err))
         return false;
     for (size_t i = 0; i < c->nrunning; i++) {
-        struct party *p = &c->party[c->running[i]];
+        struct sim_party *p = &c->party[c->running[i]];
+        bool stood = p->stands;
         if (p->touched && !reckon_alone(p, err))
             return false;
+        if (stood && !p->stands)
+            stir_for(c, c->running[i]);
     }
     c->changed = true;
     c->now = time;
@@ -471,12 +408,13 @@ sim_companies_start(struct sim_companies *c, const struct sim_member *member,
         !rec_grow(&c->running, &c->running_room, c->nrunning + 1, sizeof *c->running,
                   err))
         return false;
-    c->party[job] = (struct party){.member = *member,
-                                   .alone = *alone,
-                                   .step = *alone,
-                                   .since = time,
-                                   .left = steps,
-                                   .company = NONE};
+    c->party[job] = (struct sim_party){.member = *member,
+                                       .alone = *alone,
+                                       .step = *alone,
+                                       .since = time,
+                                       .left = steps,
+                                       .stands = !isfinite(alone->seconds),
+                                       .company = NONE};
     c->running[c->nrunning++] = job;
     c->changed = true;
     c->now = time;
@@ -495,7 +433,7 @@ remove_job(uint32_t *list, size_t n, uint32_t job)
 void
 sim_companies_end(struct sim_companies *c, uint32_t job, double time)
 {
-    struct party *p = &c->party[job];
+    struct sim_party *p = &c->party[job];
     struct company *company = p->company == NONE ? NULL : &c->company[p->company];
     remove_job(c->running, c->nrunning--, job);
     if (company) {
@@ -514,27 +452,7 @@ bool
 sim_companies_step(struct sim_companies *c, uint32_t job, double time,
                    struct sim_step *step)
 {
-    struct party *p = &c->party[job];
-    struct sim_step sum;
-    double steps;
-    if (!p->shared)
-        return false;
-    refresh(p, time);
-    sum = p->sum;
-    steps = p->steps;
-    if (p->run) {
-        steps += p->run->steps;
-        sum.seconds += p->run->sum.seconds;
-        sum.comm += p->run->sum.comm;
-        sum.comp += p->run->sum.comp;
-    }
-    if (!(steps > 0))
-        return false;
-    *step = p->alone;
-    step->seconds = sum.seconds / steps;
-    step->comm = sum.comm / steps;
-    step->comp = sum.comp / steps;
-    return true;
+    return sim_party_mean(&c->party[job], time, step);
 }
 
 /* The time of the next event of steps that are simulated. Void ones are dropped. */
@@ -564,16 +482,16 @@ take_turn(struct sim_companies *c, double until, struct rec_error *err)
 {
     uint32_t index = (uint32_t)event_queue_pop(&c->turns).key;
     struct company *company = &c->company[index];
-    struct party *p = &c->party[company->job[0]];
+    struct sim_party *p = &c->party[company->job[0]];
     double stopped;
     bool alone = company->n == 1;
 
     if (!sim_together_advance(company->together, fmin(until, next_turn(c)), alone,
                               &stopped, err))
         return false;
-    if (isfinite(stopped) && alone && p->run->stepping && !stands(p)) {
+    if (isfinite(stopped) && alone && p->run->stepping && !p->stands) {
         company->together = NULL;
-        stop_simulating(p, stopped);
+        sim_party_stop(p, stopped);
         return take_steps(c, company->job[0], &p->alone, stopped, err);
     }
     return (!isfinite(stopped) || tell_ended(c, company, stopped, err)) &&

@@ -164,19 +164,20 @@ static bool
 make_key(const struct meeting *m, struct rec_str *key, struct rec_error *err)
 {
     const struct net *net = m->member[m->order[0]].net;
-    size_t nservers = 0, at = 0, size, state = 0, head = 8 + 16 * (size_t)m->n;
+    struct sim_state state = {0};
+    size_t nservers = 0, at = 0, size, head = 8 + 16 * (size_t)m->n;
     const uint64_t n = m->n;
     uint32_t *servers;
     char *bytes;
-    bool ok;
+    bool ok = true;
 
     for (uint32_t i = 0; i < m->n; i++) {
         nservers += m->member[m->order[i]].layout->where.nslots;
-        state += sizeof i + sim_faults_key(&m->member[m->order[i]], NULL);
+        ok = ok && sim_faults_state(&m->member[m->order[i]], i, &state, err);
     }
     size = head + net_geometry_numbers(net, (uint32_t)nservers) * sizeof(uint32_t);
-    servers = malloc((nservers + 1) * sizeof *servers);
-    bytes = malloc(size + state);
+    servers = ok ? malloc((nservers + 1) * sizeof *servers) : NULL;
+    bytes = ok ? malloc(size + state.n) : NULL;
     if (bytes)
         memcpy(bytes, &n, sizeof n);
     for (uint32_t i = 0; servers && bytes && i < m->n; i++) {
@@ -188,15 +189,12 @@ make_key(const struct meeting *m, struct rec_str *key, struct rec_error *err)
                member->layout->where.nslots * sizeof *servers);
         at += member->layout->where.nslots;
     }
-    ok = servers && bytes ? net_geometry(net, servers, (uint32_t)nservers,
-                                         (uint32_t *)(bytes + head), err)
-                          : rec_fail_memory(err);
-    for (uint32_t i = 0; ok && i < m->n; i++) {
-        size_t more = sim_faults_key(&m->member[m->order[i]], bytes + size + sizeof i);
-        if (more > 0)
-            memcpy(bytes + size, &i, sizeof i);
-        size += more > 0 ? sizeof i + more : 0;
-    }
+    ok = ok && ((servers && bytes) || rec_fail_memory(err)) &&
+         net_geometry(net, servers, (uint32_t)nservers, (uint32_t *)(bytes + head), err);
+    if (ok && state.n > 0)
+        memcpy(bytes + size, state.bytes, state.n);
+    size += state.n;
+    free(state.bytes);
     free(servers);
     if (!ok)
         free(bytes);

@@ -3,6 +3,7 @@
  *
  *     together.c   steps of several jobs on one clock and one carrier
  *     company.c    the mean steps of a company, and what is remembered of them
+ *     party.c      a job that runs: its steps so far, and how it goes on
  *     companies.c  which running jobs are a company, and when each of them ends
  */
 #ifndef SIM_COMPANY_H

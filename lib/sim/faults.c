@@ -128,31 +128,37 @@ sim_faults_apply(const struct sim_faults *f, double *capacity)
         capacity[f->changed[i].link] *= f->changed[i].factor;
 }
 
-static size_t
-put(char *key, size_t at, const void *bytes, size_t n)
+static bool
+put(struct sim_state *state, const void *bytes, size_t n, struct rec_error *err)
 {
-    if (key)
-        memcpy(key + at, bytes, n);
-    return at + n;
+    if (!rec_grow(&state->bytes, &state->room, state->n + n, 1, err))
+        return false;
+    memcpy(state->bytes + state->n, bytes, n);
+    state->n += n;
+    return true;
 }
 
 /* The changed links among those of the member, and its servers: they lie to these links
  * as no others may. */
-size_t
-sim_faults_key(const struct sim_member *member, char *key)
+bool
+sim_faults_state(const struct sim_member *member, uint32_t number,
+                 struct sim_state *state, struct rec_error *err)
 {
     const struct sim_layouts *pool = member->layout->pool;
     const struct sim_faults *f = pool ? pool->faults : NULL;
-    size_t size = 0;
+    size_t before = state->n;
     for (size_t i = 0; f && member->health == SIM_AS_IT_IS && i < f->nchanged; i++) {
-        if (!uses(member, f->changed[i].link))
+        const struct changed *one = &f->changed[i];
+        if (!uses(member, one->link))
             continue;
-        size = put(key, size, &f->changed[i].link, sizeof f->changed[i].link);
-        size = put(key, size, &f->changed[i].factor, sizeof f->changed[i].factor);
+        if ((state->n == before && !put(state, &number, sizeof number, err)) ||
+            !put(state, &one->link, sizeof one->link, err) ||
+            !put(state, &one->factor, sizeof one->factor, err))
+            return false;
     }
-    return size == 0 ? 0
-                     : put(key, size, member->servers,
-                           member->layout->where.nslots * sizeof *member->servers);
+    return state->n == before ||
+           put(state, member->servers,
+               member->layout->where.nslots * sizeof *member->servers, err);
 }
 
 bool

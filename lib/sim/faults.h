@@ -27,9 +27,15 @@ bool sim_faults_happen(struct sim_faults *faults, struct rec_error *err) REC_MUS
 bool sim_faults_failed(const struct sim_faults *faults);
 /** Multiplies the capacities of all links by their factors. */
 void sim_faults_apply(const struct sim_faults *faults, double *capacity);
-/** Writes the state of a member to `key` (if it is not NULL), and returns its bytes; 0:
- * the links that it may use are all well. Equal states and layouts cost the same. */
-size_t sim_faults_key(const struct sim_member *member, char *key);
+/** A part of a key; starts as {0}, `bytes` is to be freed. */
+struct sim_state {
+    char *bytes;
+    size_t n, room;
+};
+/** Adds the state of a member, and `number` before it; nothing, if the links that it may
+ * use are all well. With equal states, layouts and geometries members cost the same. */
+bool sim_faults_state(const struct sim_member *member, uint32_t number,
+                      struct sim_state *state, struct rec_error *err) REC_MUST_CHECK;
 /** Fills *err for a job that waits for a link, which has failed and never recovers. */
 bool sim_faults_stop(const struct sim_faults *faults, uint32_t link, struct rec_str job,
                      struct rec_error *err);

@@ -455,20 +455,23 @@ sim_member_cost(const struct sim_member *member, struct sim_cost *cost,
     const struct net *net = member->net;
     uint32_t n = layout->where.nslots, index = REC_NONE;
     size_t numbers = net_geometry_numbers(net, n), bytes = numbers * sizeof(uint32_t);
-    size_t state = sim_faults_key(member, NULL);
-    uint32_t *geometry = malloc(bytes + state + 1);
-    bool ok = geometry ? net_geometry(net, member->servers, n, geometry, err)
-                       : rec_fail_memory(err);
+    struct sim_state state = {0};
+    uint32_t *geometry = NULL;
+    bool ok = sim_faults_state(member, 0, &state, err) &&
+              ((geometry = malloc(bytes + state.n + 1)) || rec_fail_memory(err)) &&
+              net_geometry(net, member->servers, n, geometry, err);
     if (ok) {
-        struct rec_str key = {(const char *)geometry, bytes + state};
+        struct rec_str key = {(const char *)geometry, bytes + state.n};
         if (member->health == SIM_ALL_WELL && net_has_stragglers(net))
             memset(geometry + numbers - n, 0, n * sizeof *geometry);
-        sim_faults_key(member, (char *)geometry + bytes);
+        if (state.n > 0)
+            memcpy((char *)geometry + bytes, state.bytes, state.n);
         index = rec_map_get(&layout->memo, key);
         ok = index != REC_NONE || learn(member, key, &index, err);
     }
     if (ok)
         *cost = layout->cost[index];
+    free(state.bytes);
     free(geometry);
     return ok;
 }

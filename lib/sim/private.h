@@ -79,8 +79,8 @@ struct machine {
     bool planned;     /* batch, target and dep are those of a plan */
 
     /* Behind the lanes stands one for each server, if servers may start late: an end in
-     * it is the start of the server, `started` the delay, and `dirty` says that the end is
-     * known. */
+     * it is the start of the server, `started` the delay, and `dirty` says that the end
+     * is known. */
     struct lane *lane;
     uint32_t nlanes;
     struct ready *ready;

@@ -297,7 +297,7 @@ choose_next(struct machine *m, uint32_t index, struct rec_error *err)
 }
 
 /* The first op of a server that starts late could start now. */
-static bool
+__attribute__((cold, noinline)) static bool
 await_server(struct machine *m, uint32_t server, struct rec_error *err)
 {
     uint32_t index = m->nlanes + server;
@@ -309,8 +309,8 @@ await_server(struct machine *m, uint32_t server, struct rec_error *err)
                             (struct event_entry){m->now + start->started, index}, err);
 }
 
-/* A server starts: its lanes choose. */
-static void
+/* A server starts: its lanes choose. It is rare, so it stays out of the loop of ends. */
+__attribute__((cold, noinline)) static void
 wake(struct machine *m, uint32_t server)
 {
     bool one = !m->placed->lane; /* lane i is server i */

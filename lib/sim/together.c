@@ -4,10 +4,11 @@
  * on what it sends to the carrier of the moment.
  */
 #include "company.h"
-#include "faults.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#define NONE UINT32_MAX
 
 static const struct sim_courier *
 courier_of(const struct sim_together *together)
@@ -238,13 +239,23 @@ happen(struct sim_run *run, double time, bool *ended, bool *last, struct rec_err
     return true;
 }
 
-/* No event is left. False: a step still waits, for what the courier never brings. Where a
- * link has failed, it may recover, or the simulated time may end. */
+/* True if a step waits for a link that has failed. The link may recover later. */
+static bool
+stands(const struct sim_together *together)
+{
+    const struct sim_sharing *sharing = together->pool->sharing;
+    for (size_t i = 0; sharing->still && i < together->n; i++)
+        if (sharing->still(together->carrier, together->run[i]->member.number) != NONE)
+            return true;
+    return false;
+}
+
+/* No event is left. False: a step still waits, for what the courier never brings. */
 static bool
 check_over(const struct sim_together *together, struct rec_error *err)
 {
     struct sim_step step;
-    if (sim_faults_failed(together->pool->faults))
+    if (stands(together))
         return true;
     for (size_t i = 0; i < together->n; i++)
         if (together->run[i]->stepping &&

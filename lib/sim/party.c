@@ -1,0 +1,90 @@
+#include "party.h"
+
+#include <math.h>
+
+static void
+add_steps(struct sim_party *p, double n, const struct sim_step *step)
+{
+    p->steps += n;
+    p->sum.seconds += n * step->seconds;
+    p->sum.comm += n * step->comm;
+    p->sum.comp += n * step->comp;
+}
+
+void
+sim_party_refresh(struct sim_party *p, double time)
+{
+    double passed = time - p->since, length = p->step.seconds, whole, part;
+    if (p->run || !(passed > 0))
+        return;
+    whole = fmin(floor(p->part + passed / length), p->left - 1);
+    part = fma(p->part - whole, length, passed) / length;
+    part = fmin(fmax(part, 0), 1);
+    add_steps(p, whole + part - p->part, &p->step);
+    p->left -= whole;
+    p->part = part;
+    p->since = time;
+}
+
+bool
+sim_party_simulate(struct sim_party *p, const struct sim_layouts *pool, double time,
+                   struct rec_error *err)
+{
+    double passed = 0;
+    if (p->run)
+        return true;
+    sim_party_refresh(p, time);
+    if (p->part > 0) /* else a step may take for ever */
+        passed = p->part * p->alone.seconds;
+    p->run = sim_run_new(pool, &p->member, p->left, passed, time, err);
+    if (p->part > 0)
+        add_steps(p, -p->part, &p->alone);
+    return p->run;
+}
+
+void
+sim_party_stop(struct sim_party *p, double time)
+{
+    struct sim_run *run = p->run;
+    double length = p->alone.seconds;
+    if (!run)
+        return;
+    if (run->steps > 0) {
+        length = run->sum.seconds / run->steps;
+        p->steps += run->steps;
+        p->sum.seconds += run->sum.seconds;
+        p->sum.comm += run->sum.comm;
+        p->sum.comp += run->sum.comp;
+    }
+    p->left = run->left;
+    p->part = fmin((time - run->begun) / length, 1);
+    p->since = time;
+    add_steps(p, p->part, &p->alone);
+    p->run = NULL;
+    sim_run_free(run);
+}
+
+bool
+sim_party_mean(struct sim_party *p, double time, struct sim_step *step)
+{
+    struct sim_step sum;
+    double steps;
+    if (!p->shared)
+        return false;
+    sim_party_refresh(p, time);
+    sum = p->sum;
+    steps = p->steps;
+    if (p->run) {
+        steps += p->run->steps;
+        sum.seconds += p->run->sum.seconds;
+        sum.comm += p->run->sum.comm;
+        sum.comp += p->run->sum.comp;
+    }
+    if (!(steps > 0))
+        return false;
+    *step = p->alone;
+    step->seconds = sum.seconds / steps;
+    step->comm = sum.comm / steps;
+    step->comp = sum.comp / steps;
+    return true;
+}
