@@ -1,8 +1,9 @@
 /*
  * Bundles: flows of one route, of which there may be hundreds at once where a job sends
  * more than the network carries. They have one rate at every instant. So the search for
- * rates sees one bundle, and of its flows only the one that ends first must be known: each
- * ends when the bundle has sent what it had sent at the flow's start, and the flow's bytes.
+ * rates sees one bundle, and of its flows only the one that ends first must be known:
+ * each ends when the bundle has sent what it had sent at the flow's start, and the
+ * flow's bytes.
  */
 #include "private.h"
 

@@ -52,8 +52,8 @@ bool sim_carrier_wait(struct sim_carrier *carrier, uint32_t batch, double time,
 bool sim_carrier_folds(const struct sim_carrier *carrier, const struct net_round *round,
                        uint32_t n);
 /** A batch sends a round among n servers from `time` on, as classes of flows that are
- * alike. From then on all that this carrier carries is carried so. REC_USAGE: too few flows
- * are alike. */
+ * alike. From then on all that this carrier carries is carried so. REC_USAGE: too few
+ * flows are alike. */
 bool sim_carrier_fold(struct sim_carrier *carrier, uint32_t batch,
                       const struct net_round *round, const uint32_t *server, uint32_t n,
                       double time, struct rec_error *err) REC_MUST_CHECK;

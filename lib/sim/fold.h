@@ -27,8 +27,8 @@ struct sim_fold *sim_fold_new(const struct net *net,
                               struct rec_error *err) REC_MUST_CHECK;
 /** `fold` may be NULL. */
 void sim_fold_free(struct sim_fold *fold);
-/** Adds n transfers, or, if `transfer` is NULL, those from each of n servers to each other
- * one. *group is the number of the group, the same for the same transfers. */
+/** Adds n transfers, or, if `transfer` is NULL, those from each of n servers to each
+ * other one. *group is the number of the group, the same for the same transfers. */
 bool sim_fold_add(struct sim_fold *fold, const struct net_transfer *transfer,
                   const uint32_t *server, uint32_t n, uint32_t *group,
                   struct rec_error *err) REC_MUST_CHECK;

@@ -3,10 +3,10 @@
  * alike (fold.h), and so is all else that may be on the same links. Links of one colour
  * are one link then.
  *
- * Classes are found for what was sent so far. If something new is sent, or the capacity of
- * a link changes, they are found anew. While something is under way, links that were told
- * apart stay so: new classes are parts of old ones, so flows that are under way are split,
- * and each part goes on with what is left of its bytes.
+ * Classes are found for what was sent so far. If something new is sent, or the capacity
+ * of a link changes, they are found anew. While something is under way, links that were
+ * told apart stay so: new classes are parts of old ones, so flows that are under way are
+ * split, and each part goes on with what is left of its bytes.
  */
 #include "carrying.h"
 

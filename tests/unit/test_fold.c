@@ -1,7 +1,7 @@
 /*
  * Rounds that are folded: what many servers send to each other arrives when it would if
- * each flow were carried by itself, whatever else is on the links, when links degrade, and
- * when it moves to another carrier.
+ * each flow were carried by itself, whatever else is on the links, when links degrade,
+ * and when it moves to another carrier.
  */
 #include "../../lib/sim/carrier.h"
 #include "unit.h"
@@ -11,8 +11,8 @@
 static struct rec_error err;
 
 /* From `time` on servers first, first + step, ... send to each other, or, if n is 0, one
- * to another. Or, if `bytes` is less than 0, link `first` gets the capacity -bytes. Or, if
- * `moves`, all that is on its way moves to another carrier. */
+ * to another. Or, if `bytes` is less than 0, link `first` gets the capacity -bytes. Or,
+ * if `moves`, all that is on its way moves to another carrier. */
 struct event {
     double time, bytes;
     uint32_t first, step, n, to;
@@ -126,8 +126,8 @@ compare(const char *cluster, const struct event *event, uint32_t n)
  * server sends 15 * 8 bytes: 60 s, after a latency of 0.5 s. Of one link at a quarter the
  * 15 flows take 240 s. A tree of full bandwidth carries as much, if its spines are used
  * evenly: in 16 leaves of 16 hosts, 255 * 8 bytes leave a host. A rail of 4 nodes of 4: a
- * server sends to the three others of its rail what it has for these, and what the other 3
- * of its node have: 4 * 3 * 8 bytes at 2 bytes/s, 48 s, in which it also sends 15 - 3
+ * server sends to the three others of its rail what it has for these, and what the other
+ * 3 of its node have: 4 * 3 * 8 bytes at 2 bytes/s, 48 s, in which it also sends 15 - 3
  * flows into its node at 8 bytes/s, which take no longer.
  */
 static void
@@ -210,9 +210,9 @@ test_random(void **state)
 }
 
 /*
- * An all-to-all of 2,048 GPUs: 2,047 flows of 8 bytes leave each, at 2 bytes/s 8,188 s. On
- * rails, 8 times 255 go over a link of a rail: 8,160 s. A link that has 1 byte/s from 3,000
- * on has sent 6,000 bytes by then, and the rest takes twice as long.
+ * An all-to-all of 2,048 GPUs: 2,047 flows of 8 bytes leave each, at 2 bytes/s 8,188 s.
+ * On rails, 8 times 255 go over a link of a rail: 8,160 s. A link that has 1 byte/s from
+ * 3,000 on has sent 6,000 bytes by then, and the rest takes twice as long.
  */
 static void
 test_2048(void **state)
