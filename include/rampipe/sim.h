@@ -79,8 +79,8 @@ struct sim_courier {
  * Deps of no exchange (GRAPH_NONE) are no flows. It needs the exchanges of the deps. */
 double sim_key_by_exchange(void *self, const struct sim_placed *placed, uint32_t dep);
 
-/** What steps of a layout have in common if the keys of its courier are the same in all of
- * them: batches, their targets, ranks. */
+/** What steps of a layout have in common if the keys of its courier are the same in all
+ * of them: batches, their targets, ranks. */
 struct sim_plan;
 /** `plan` may be NULL. */
 void sim_plan_free(struct sim_plan *plan);

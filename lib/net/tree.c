@@ -70,8 +70,8 @@ tree_link(const struct tree *t, uint32_t i, struct net_link *link, uint32_t *end
                   : (struct net_link){below, above, t->bandwidth, t->latency};
 }
 
-/* On level s a message leaves what it is in there by the cable to the switch that leads to
- * its destination, and is led down by the cable from that switch. This is asked for
+/* On level s a message leaves what it is in there by the cable to the switch that leads
+ * to its destination, and is led down by the cable from that switch. This is asked for
  * millions of times, so nothing is divided twice. */
 uint32_t
 tree_route(const struct tree *t, uint32_t from, uint32_t to, uint32_t base,

@@ -16,8 +16,8 @@
 bool sim_layout_place(const struct sim_member *member, struct sim_placed *placed,
                       struct rec_error *err) REC_MUST_CHECK;
 
-/** By what the deps of a step are carried whose member shares links. If the courier of the
- * sharing has the same keys in all steps, they have a plan. */
+/** By what the deps of a step are carried whose member shares links. If the courier of
+ * the sharing has the same keys in all steps, they have a plan. */
 void sim_layout_share(const struct sim_member *member, struct sim_placed *placed,
                       const struct sim_courier *courier);
 

@@ -281,7 +281,8 @@ read_net(struct sim_replay *r, const struct rec_reader *reader, const struct rec
     struct rec_error why;
     r->net = reading.net;
     r->net_open = reading.open;
-    if (ok && closed && r->table && !net_measure(r->net, r->table, &why))
+    if (ok && rec->type == REC_CLUSTER && r->table &&
+        !net_measure(r->net, r->table, &why))
         return rec_reader_fail(reader, err, "%s", why.text);
     return ok && (!closed || open_net(r, err));
 }

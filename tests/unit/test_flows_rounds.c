@@ -53,7 +53,8 @@ member_of(struct sim_layout *layout, struct graph_exchange *exchange, uint32_t n
     layout->exchanges.exchange = exchange;
     layout->exchanges.n = n;
     layout->exchanges.member = slot;
-    return (struct sim_member){number, layout, net, slot};
+    return (struct sim_member){
+        .number = number, .layout = layout, .net = net, .servers = slot};
 }
 
 static void *
