@@ -204,9 +204,12 @@ take_link(struct custom *c, const struct rec_reader *reader, const struct rec *r
           struct rec_error *err)
 {
     struct net_link link;
+    struct rec_str from, to;
     uint64_t both = 0;
-    if (!find_node(c, reader, rec->field[1], true, &link.from, err) ||
-        !find_node(c, reader, rec->field[2], true, &link.to, err) ||
+    if (!rec_get_id(reader, rec, 1, &from, err) ||
+        !rec_get_id(reader, rec, 2, &to, err) ||
+        !find_node(c, reader, from, true, &link.from, err) ||
+        !find_node(c, reader, to, true, &link.to, err) ||
         !rec_get_number(reader, rec, 3, &link.capacity, err) ||
         !rec_get_number(reader, rec, 4, &link.latency, err) ||
         !rec_key_count(reader, rec, "both", &both, err))

@@ -191,7 +191,7 @@ agents() { # OUT, parameters
     pd2graph --time-unit s "$ROOT/traces/alexnet.txt" | partition --policy all --quantum 1 >in.r
     learn -v --progress --threads 1 --minutes 9 --loads 100 --jobs 30 --held-out 0 in.r >policy.r 2>said &
     learner=$!
-    for _ in {1..450}; do ! grep -q generations said || break; sleep 0.1; done
+    for _ in {1..450}; do ! grep -qE "[1-9][0-9,]* generations" said || break; sleep 0.1; done
     kill -TERM $learner
     wait $learner
     grep -q "interrupted after" said
