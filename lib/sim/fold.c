@@ -16,6 +16,7 @@ enum way {
 struct group {
     const struct net_transfer *transfer; /* NULL: from each server to each other one */
     const uint32_t *server;              /* in the order given */
+    void *key;                           /* whichever of the two; owned */
     uint32_t n;
     double latency; /* the largest of a route, seconds */
     /* Of servers that send to each other: */
@@ -30,8 +31,7 @@ struct sim_fold {
     const struct net *net;
     struct group *group;
     size_t n, room;
-    struct rec_map index; /* of the groups by their transfers or servers */
-    struct rec_arena arena;
+    struct rec_map index;    /* of the groups by their transfers or servers */
     double *latency;         /* per link, seconds */
     uint32_t *route, *other; /* room for one each */
     /* Of the enumeration: */
@@ -239,6 +239,7 @@ sim_fold_new(const struct net *net, struct rec_error *err)
 static void
 free_group(struct group *group)
 {
+    free(group->key);
     free(group->by_port);
     free(group->tip);
     free(group->first);
@@ -254,7 +255,6 @@ sim_fold_free(struct sim_fold *fold)
         free_group(&fold->group[i]);
     free(fold->group);
     rec_map_free(&fold->index);
-    rec_arena_free(&fold->arena);
     free(fold->latency);
     free(fold->route);
     free(fold->other);
@@ -298,13 +298,15 @@ sim_fold_add(struct sim_fold *fold, const struct net_transfer *transfer,
     *number = rec_map_get(&fold->index, key);
     if (*number != REC_NONE)
         return true;
-    if (!rec_grow(&fold->group, &fold->room, fold->n + 1, sizeof *fold->group, err) ||
-        !(key.ptr = rec_arena_copy(&fold->arena, key, err)))
+    if (!rec_grow(&fold->group, &fold->room, fold->n + 1, sizeof *fold->group, err))
         return false;
+    if (!(group.key = malloc(key.len + 1)))
+        return rec_fail_memory(err);
+    key.ptr = memcpy(group.key, key.ptr, key.len);
     if (transfer)
-        group.transfer = (const void *)key.ptr;
+        group.transfer = group.key;
     else
-        group.server = (const void *)key.ptr;
+        group.server = group.key;
     *number = (uint32_t)fold->n;
     if ((!transfer && !find_fans(fold, &group, err)) ||
         !rec_map_add(&fold->index, key, *number, err)) {
