@@ -12,7 +12,7 @@ FLOORS = [
     ["csv", "json", "yaml", "linear", "random"],
     ["cli", "event", "graph", "device", "flow", "collective"],
     ["input", "net", "chakra", "spot", "database", "serve", "task", "timeline"],
-    ["sim", "place", "metrics", "onnx", "run"],
+    ["sim", "place", "metrics", "onnx", "run", "parallel"],
     ["alloc", "train"],
     ["learn"],
 ]

@@ -1,0 +1,360 @@
+/* A transformer as kinds of layers: the ops of one token of one layer, what is divided in
+ * them, and what backward keeps. Sources stand in rampipe/parallel.h. */
+#include "rampipe/parallel.h"
+
+#include <stdlib.h>
+
+/* Bytes of an element of activations, and of one of a mask. */
+enum { ELEMENT = 2, MASK = 1 };
+
+static unsigned
+value_width(const struct input_transformer *t)
+{
+    return t->value_width > 0 ? t->value_width : t->head_width;
+}
+
+/* ---- ops ------------------------------------------------------------------- */
+
+static struct parallel_op *
+add(struct parallel_kind *kind, const char *name, enum parallel_class class,
+    enum parallel_split split)
+{
+    struct parallel_op *op = &kind->op[kind->nops++];
+    *op = (struct parallel_op){.name = name, .class = class, .split = split, .rows = 1};
+    return op;
+}
+
+/* A product of `rows` rows a token whose input is kept: what its weights' gradient
+ * needs. */
+static struct parallel_op *
+product(struct parallel_kind *kind, const char *name, enum parallel_split split, double k,
+        double n, bool bias)
+{
+    struct parallel_op *op = add(kind, name, PARALLEL_PRODUCT, split);
+    op->k = k;
+    op->n = n;
+    op->params = k * n + (bias ? n : 0);
+    return op;
+}
+
+static struct parallel_op *
+move(struct parallel_kind *kind, const char *name, enum parallel_split split,
+     double forward, double backward)
+{
+    struct parallel_op *op = add(kind, name, PARALLEL_MOVE, split);
+    op->moved = forward;
+    op->moved_back = backward;
+    return op;
+}
+
+static void
+norm(struct parallel_kind *kind, const char *name, double width,
+     const struct input_transformer *t)
+{
+    struct parallel_op *op = move(kind, name, PARALLEL_TOKENS, 2 * width, 3 * width);
+    op->params = (t->rms ? 1 : 2) * width;
+    op->kept = ELEMENT * width;
+}
+
+/* Adds what attention or the MLP made to its input: dropout, the sum, norms around it. */
+static void
+join(struct parallel_kind *kind, const char *name, const struct parallel_model *m)
+{
+    double h = m->t.width, mask = m->style.no_dropout ? 0 : (double)MASK / ELEMENT;
+    struct parallel_op *op;
+    if (m->t.norm_inside)
+        norm(kind, "norm inside", h, &m->t);
+    op = move(kind, name, PARALLEL_TOKENS, (3 + mask) * h, (2 + mask) * h);
+    op->kept = ELEMENT * mask * h;
+    if (m->t.norm_behind)
+        norm(kind, "norm behind", h, &m->t);
+}
+
+/* Queries, keys and values of one product, or each by way of a short vector (DeepSeek-V2,
+ * 2024, section 2.1), and what attention needs of them. */
+static void
+queries(struct parallel_kind *kind, const struct parallel_model *m)
+{
+    const struct input_transformer *t = &m->t;
+    double h = t->width, d = t->head_width, a = t->heads, g = t->kv_heads;
+    double both = (a + g) * d;
+    struct parallel_op *op;
+    if (t->kv_rank > 0) {
+        double nope = d - t->rope_width;
+        if (t->q_rank > 0) {
+            product(kind, "Q down", PARALLEL_WHOLE, h, t->q_rank, t->attention_bias);
+            norm(kind, "Q norm", t->q_rank, t);
+        }
+        op = product(kind, "Q up", PARALLEL_COLUMNS, t->q_rank > 0 ? t->q_rank : h, a * d,
+                     false);
+        op->kept_input = t->q_rank > 0 ? ELEMENT * t->q_rank : 0;
+        op = product(kind, "KV down", PARALLEL_WHOLE, h, t->kv_rank + t->rope_width,
+                     t->attention_bias);
+        op->kept_input = ELEMENT * h;
+        norm(kind, "KV norm", t->kv_rank, t);
+        op = product(kind, "KV up", PARALLEL_COLUMNS, t->kv_rank,
+                     a * (nope + value_width(t)), false);
+        op->kept_input = ELEMENT * t->kv_rank;
+        both = 2 * a * d;
+    } else {
+        op = product(kind, "QKV", PARALLEL_COLUMNS, h, both + g * value_width(t),
+                     t->attention_bias);
+        op->kept_input = ELEMENT * h;
+        op->kv = g * (d + value_width(t));
+        if (t->qk_norm != INPUT_QK_NONE) {
+            op = move(kind, "QK norm", PARALLEL_HEADS, 2 * both, 3 * both);
+            op->params = t->qk_norm == INPUT_QK_ALL_HEADS ? both : 2 * d;
+            op->kept = ELEMENT * both;
+        }
+    }
+    if (t->positions == 0 && !t->alibi)
+        move(kind, "rotary", PARALLEL_HEADS, 2 * both, 2 * both);
+}
+
+/* Attention proper: one fused kernel that keeps a statistic of 4 bytes for each query, or
+ * products around a softmax whose matrix is written. In 16 bits, softmax reads and writes
+ * 2 + 2 bytes an element, and dropout 2 + 2 + 1; backward moves 11. */
+static void
+attention(struct parallel_kind *kind, const struct parallel_model *m)
+{
+    const struct input_transformer *t = &m->t;
+    double d = t->head_width, dv = value_width(t), a = t->heads;
+    double g = t->kv_rank > 0 ? a : t->kv_heads;
+    struct parallel_op *op;
+    if (!m->style.unfused) {
+        op = add(kind, "attention", PARALLEL_ATTENTION, PARALLEL_HEADS);
+        op->k = d;
+        op->n = dv;
+        op->kept = ELEMENT * (a * d + g * (d + dv)) + 4 * a;
+        op->kv = ELEMENT * g * (d + dv);
+    } else {
+        double mask = m->style.no_dropout ? 0 : 1;
+        op = add(kind, "scores", PARALLEL_SCORES, PARALLEL_HEADS);
+        op->k = d;
+        op->kept = ELEMENT * (a * d + g * (d + dv));
+        op->kv = ELEMENT * g * (d + dv);
+        op = move(kind, "softmax", PARALLEL_HEADS, (4 + 5 * mask) / ELEMENT * a,
+                  (6 + 5 * mask) / ELEMENT * a);
+        op->kept = (ELEMENT + (ELEMENT + MASK) * mask) * a;
+        op->matched = op->core = true;
+        op = add(kind, "values", PARALLEL_SCORES, PARALLEL_HEADS);
+        op->k = dv;
+    }
+    op->params = t->sinks ? a : 0;
+    op = product(kind, "projection", PARALLEL_INNER, a * dv, t->width, t->output_bias);
+    op->kept = ELEMENT * a * dv;
+}
+
+/* An MLP of this inner width for `rows` rows a token; `split` is PARALLEL_EXPERTS for
+ * `count` experts, else PARALLEL_COLUMNS. */
+static void
+mlp(struct parallel_kind *kind, const struct input_transformer *t, double f, double rows,
+    double count, bool experts)
+{
+    enum parallel_split split = experts ? PARALLEL_EXPERTS : PARALLEL_COLUMNS;
+    double h = t->width, up = t->gated ? 2 * f : f;
+    struct parallel_op *op =
+        product(kind, experts ? "experts up" : "MLP up", split, h, up, t->mlp_bias);
+    op->rows = rows;
+    op->params *= count;
+    op->kept_input = experts ? 0 : ELEMENT * h;
+    op->kept = ELEMENT * rows * (up + (experts ? h : 0));
+    op = move(kind, experts ? "experts activation" : "activation", split, rows * (up + f),
+              rows * (2 * up + f));
+    op->kept = ELEMENT * rows * f;
+    op = product(kind, experts ? "experts down" : "MLP down",
+                 experts ? PARALLEL_EXPERTS : PARALLEL_INNER, f, h, t->mlp_bias);
+    op->rows = rows;
+    op->params *= count;
+}
+
+static void
+mixture(struct parallel_kind *kind, const struct input_transformer *t)
+{
+    double h = t->width, f = t->expert_inner > 0 ? t->expert_inner : t->inner;
+    double rows = t->experts_used;
+    struct parallel_op *op =
+        product(kind, "router", PARALLEL_TOKENS, h, t->experts, t->router_bias);
+    op->kept_input = ELEMENT * h;
+    move(kind, "permute", PARALLEL_TOKENS, (1 + rows) * h, (1 + rows) * h);
+    mlp(kind, t, f, rows, t->experts, true);
+    op = move(kind, "unpermute", PARALLEL_TOKENS, (1 + rows) * h, (1 + 2 * rows) * h);
+    op->kept = ELEMENT * rows * h;
+    if (t->shared_inner > 0)
+        mlp(kind, t, t->shared_inner, 1, 1, false);
+    if (t->shared_gate)
+        product(kind, "shared gate", PARALLEL_TOKENS, h, 1, false);
+}
+
+static void
+make_layer(struct parallel_kind *kind, const struct parallel_model *m)
+{
+    const struct input_transformer *t = &m->t;
+    if (t->norm_before)
+        norm(kind, "norm 1", t->width, t);
+    queries(kind, m);
+    attention(kind, m);
+    join(kind, "sum 1", m);
+    if (t->norm_before)
+        norm(kind, "norm 2", t->width, t);
+    if (kind->experts)
+        mixture(kind, t);
+    else
+        mlp(kind, t, t->inner, 1, 1, false);
+    join(kind, "sum 2", m);
+}
+
+/* The embedding looks words up; the head makes scores of words. Cross entropy moves about
+ * 10 bytes a score forward and 6 backward, and keeps the scores in 32 bits. */
+static void
+make_ends(struct parallel_model *m)
+{
+    const struct input_transformer *t = &m->t;
+    double h = t->width, words = t->words;
+    double mask = m->style.no_dropout ? 0 : (double)MASK / ELEMENT;
+    struct parallel_op *op =
+        move(&m->embedding, "embedding", PARALLEL_VOCABULARY, 2 * h, 2 * h);
+    op->params = words * h;
+    op = move(&m->embedding, "positions", PARALLEL_TOKENS,
+              (mask > 0 ? 2 + mask : 0) * h + (t->positions > 0 ? 2 * h : 0),
+              (mask > 0 ? 2 + mask : 0) * h);
+    op->params = t->positions * h;
+    op->kept = ELEMENT * mask * h;
+    if (t->norm_embedding)
+        norm(&m->embedding, "norm", h, t);
+    if (t->norm_final)
+        norm(&m->head, "last norm", h, t);
+    op = product(&m->head, "head", PARALLEL_VOCABULARY, h, words, false);
+    op->kept_input = ELEMENT * h;
+    if (t->tied)
+        op->params = 0;
+    op = move(&m->head, "loss", PARALLEL_VOCABULARY, 10.0 / ELEMENT * words,
+              6.0 / ELEMENT * words);
+    op->kept = 4 * words;
+}
+
+/* ---- a model --------------------------------------------------------------- */
+
+static bool
+check(const struct input_transformer *t, struct rec_error *err)
+{
+    const char *what = t->encoder_layers > 0        ? "an encoder"
+                       : t->patch > 0               ? "patches of images"
+                       : t->parallel                ? "attention beside its MLP"
+                       : t->relative_buckets > 0    ? "learned biases of scores"
+                       : t->pooler || t->labels > 0 ? "a classifier"
+                       : t->types > 0               ? "types of tokens"
+                       : !t->head                   ? "no head"
+                       : t->word_width > 0 && t->word_width != t->width
+                           ? "embeddings narrower than its layers"
+                           : NULL;
+    return what == NULL ||
+           rec_fail(err, REC_DATA,
+                    "the model has %s, for which parallel training is not modelled",
+                    what);
+}
+
+/* The kind of a layer, which is added if there is none yet. */
+static unsigned
+kind_of(struct parallel_model *m, const struct input_block *block)
+{
+    unsigned i = 0;
+    unsigned window = block->window < m->sequence ? block->window : 0;
+    while (i < m->nkinds &&
+           (m->kind[i].window != window || m->kind[i].experts != block->mixture))
+        i++;
+    if (i == m->nkinds) {
+        m->kind[i].window = window;
+        m->kind[i].experts = block->mixture;
+        make_layer(&m->kind[i], m);
+        m->nkinds++;
+    }
+    return i;
+}
+
+bool
+parallel_model_make(const struct input_transformer *t, double sequence,
+                    const struct parallel_style *style, struct parallel_model *m,
+                    struct rec_error *err)
+{
+    const struct input_block same = {.mixture = t->experts > 0};
+    *m = (struct parallel_model){.t = *t, .sequence = sequence, .style = *style};
+    m->t.block = NULL;
+    if (!check(t, err))
+        return false;
+    m->of = calloc(t->layers, sizeof *m->of);
+    /* at most one kind a layer */
+    m->kind = calloc(t->block ? t->layers : 1, sizeof *m->kind);
+    if (!m->of || !m->kind) {
+        parallel_model_free(m);
+        return rec_fail_memory(err);
+    }
+    for (unsigned i = 0; i < t->layers; i++)
+        m->of[i] = kind_of(m, t->block ? &t->block[i] : &same);
+    make_ends(m);
+    return true;
+}
+
+void
+parallel_model_free(struct parallel_model *m)
+{
+    free(m->of);
+    free(m->kind);
+    m->of = NULL;
+    m->kind = NULL;
+}
+
+/* ---- counts ---------------------------------------------------------------- */
+
+static double
+kind_params(const struct parallel_kind *kind)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < kind->nops; i++)
+        sum += kind->op[i].params;
+    return sum;
+}
+
+double
+parallel_model_params(const struct parallel_model *m)
+{
+    double sum = kind_params(&m->embedding) + kind_params(&m->head);
+    for (unsigned i = 0; i < m->t.layers; i++)
+        sum += kind_params(&m->kind[m->of[i]]);
+    return sum;
+}
+
+/* Pairs of a query and a key for which a query's token computes scores. */
+static double
+keys(const struct parallel_model *m, const struct parallel_kind *kind, double share)
+{
+    double n = m->sequence, w = kind->window;
+    return w > 0 ? (w * w / 2 + (n - w) * w) / n : share * n;
+}
+
+/* Multiply-adds of the forward pass of a token through a layer. */
+static double
+kind_work(const struct parallel_model *m, const struct parallel_kind *kind, double share)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < kind->nops; i++) {
+        const struct parallel_op *op = &kind->op[i];
+        bool small = op->split == PARALLEL_TOKENS || op->split == PARALLEL_WHOLE;
+        if (op->class == PARALLEL_PRODUCT && (!small || m->t.kv_rank > 0))
+            sum += op->rows * op->k * op->n;
+        if (op->class == PARALLEL_SCORES || op->class == PARALLEL_ATTENTION)
+            sum += keys(m, kind, share) * m->t.heads * (op->k + op->n);
+    }
+    return sum;
+}
+
+double
+parallel_model_flops(const struct parallel_model *m, double samples, double attention,
+                     bool again)
+{
+    double layers = 0, tokens = samples * m->sequence;
+    for (unsigned i = 0; i < m->t.layers; i++)
+        layers += kind_work(m, &m->kind[m->of[i]], attention);
+    return tokens *
+           (2 * (again ? 4 : 3) * layers + 6 * kind_work(m, &m->head, attention));
+}

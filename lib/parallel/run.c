@@ -1,0 +1,196 @@
+/* Runs the orders of a pipeline's devices. */
+#include "private.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct state {
+    const struct parallel_schedule *schedule;
+    const struct parallel_pipe *pipe;
+    size_t each; /* items of a device */
+    struct parallel_item *item;
+    size_t *next;   /* of each device: the head of its list */
+    double *free;   /* of each device: when its last pass ends */
+    double *end[2]; /* forward and backward, [virtual stage][microbatch]; NAN: not yet */
+    uint32_t *inflight, *peak;
+    uint32_t *waiting; /* a stack of devices that may go on */
+    size_t nwaiting;
+    bool *listed; /* devices that stand in it */
+};
+
+static double *
+ended(const struct state *s, enum parallel_pass pass, uint32_t stage, uint32_t microbatch)
+{
+    return &s->end[pass][(size_t)stage * s->pipe->microbatches + microbatch];
+}
+
+/* When the result of a pass of virtual stage `from` is on device r. */
+static double
+arrives(const struct state *s, enum parallel_pass pass, uint32_t from,
+        uint32_t microbatch, uint32_t r)
+{
+    uint32_t chunk;
+    bool here = parallel_device(s->schedule, s->pipe->stages, from, &chunk) == r;
+    return *ended(s, pass, from, microbatch) + (here ? 0 : s->pipe->transfer);
+}
+
+/* When the input of an item of device r is there; NAN: that is not known yet. */
+static double
+ready(const struct state *s, const struct parallel_item *item, uint32_t r, uint32_t stage)
+{
+    uint32_t last = s->pipe->stages * s->pipe->chunks - 1;
+    if (item->pass == PARALLEL_FORWARD)
+        return stage == 0 ? 0
+                          : arrives(s, PARALLEL_FORWARD, stage - 1, item->microbatch, r);
+    if (item->pass == PARALLEL_WEIGHT)
+        return *ended(s, PARALLEL_BACKWARD, stage, item->microbatch);
+    double own = *ended(s, PARALLEL_FORWARD, stage, item->microbatch);
+    double from = stage == last
+                      ? own
+                      : arrives(s, PARALLEL_BACKWARD, stage + 1, item->microbatch, r);
+    return isnan(own) ? own : from;
+}
+
+static void
+wake(struct state *s, uint32_t device)
+{
+    if (!s->listed[device]) {
+        s->listed[device] = true;
+        s->waiting[s->nwaiting++] = device;
+    }
+}
+
+static double
+length(const struct state *s, enum parallel_pass pass, uint32_t stage)
+{
+    const struct parallel_pipe *pipe = s->pipe;
+    const double *all[] = {pipe->forward, pipe->backward, pipe->weight};
+    return all[pass][stage];
+}
+
+/* Runs device r until its head waits for another device. */
+static void
+go_on(struct state *s, uint32_t r)
+{
+    uint32_t last = s->pipe->stages * s->pipe->chunks - 1, chunk;
+    enum parallel_pass release = s->schedule->split ? PARALLEL_WEIGHT : PARALLEL_BACKWARD;
+    while (s->next[r] < s->each) {
+        const struct parallel_item *item = &s->item[r * s->each + s->next[r]];
+        enum parallel_pass pass = item->pass;
+        uint32_t stage = parallel_stage(s->schedule, s->pipe->stages, r, item->chunk);
+        double from = ready(s, item, r, stage);
+        if (isnan(from))
+            return;
+        s->next[r]++;
+        s->free[r] = fmax(s->free[r], from) + length(s, pass, stage);
+        if (pass == PARALLEL_FORWARD && ++s->inflight[r] > s->peak[r])
+            s->peak[r] = s->inflight[r];
+        s->inflight[r] -= pass == release;
+        if (pass == PARALLEL_WEIGHT)
+            continue;
+        *ended(s, pass, stage, item->microbatch) = s->free[r];
+        if (pass == PARALLEL_FORWARD && stage < last)
+            wake(s, parallel_device(s->schedule, s->pipe->stages, stage + 1, &chunk));
+        if (pass == PARALLEL_BACKWARD && stage > 0)
+            wake(s, parallel_device(s->schedule, s->pipe->stages, stage - 1, &chunk));
+    }
+}
+
+static bool
+open_state(struct state *s)
+{
+    size_t p = s->pipe->stages, cells = p * s->pipe->chunks * s->pipe->microbatches;
+    s->item = calloc(p * s->each, sizeof *s->item);
+    s->next = calloc(p, sizeof *s->next);
+    s->free = calloc(p, sizeof *s->free);
+    s->inflight = calloc(p, sizeof *s->inflight);
+    s->peak = calloc(p, sizeof *s->peak);
+    s->waiting = calloc(p, sizeof *s->waiting);
+    s->listed = calloc(p, sizeof *s->listed);
+    s->end[0] = malloc(cells * sizeof *s->end[0]);
+    s->end[1] = malloc(cells * sizeof *s->end[1]);
+    if (!s->item || !s->next || !s->free || !s->inflight || !s->peak || !s->waiting ||
+        !s->listed || !s->end[0] || !s->end[1])
+        return false;
+    for (size_t i = 0; i < cells; i++)
+        s->end[0][i] = s->end[1][i] = NAN;
+    return true;
+}
+
+static void
+close_state(struct state *s)
+{
+    free(s->item);
+    free(s->next);
+    free(s->free);
+    free(s->inflight);
+    free(s->peak);
+    free(s->waiting);
+    free(s->listed);
+    free(s->end[0]);
+    free(s->end[1]);
+}
+
+/* Fails if a device has not come to the end of its list. */
+static bool
+check_ends(const struct state *s, struct rec_error *err)
+{
+    static const char *const passes[] = {"forward", "backward", "weight"};
+    for (uint32_t r = 0; r < s->pipe->stages; r++) {
+        if (s->next[r] == s->each)
+            continue;
+        const struct parallel_item *item = &s->item[r * s->each + s->next[r]];
+        return rec_fail(err, REC_DATA,
+                        "the schedule waits forever: device %u waits for the input of "
+                        "the %s pass of microbatch %u, chunk %u",
+                        r, passes[item->pass], item->microbatch, item->chunk);
+    }
+    return true;
+}
+
+static void
+say(const struct state *s, struct parallel_run *run)
+{
+    uint32_t p = s->pipe->stages, all = p * s->pipe->chunks;
+    double busy = 0;
+    run->seconds = 0;
+    for (uint32_t i = 0; i < all; i++)
+        busy += s->pipe->forward[i] + s->pipe->backward[i] +
+                (s->schedule->split ? s->pipe->weight[i] : 0);
+    for (uint32_t r = 0; r < p; r++) {
+        run->seconds = fmax(run->seconds, s->free[r]);
+        if (run->inflight)
+            run->inflight[r] = s->peak[r];
+        if (run->last)
+            run->last[r] = s->free[r];
+    }
+    run->idle =
+        run->seconds > 0 ? 1 - busy * s->pipe->microbatches / (p * run->seconds) : 0;
+}
+
+bool
+parallel_run(const struct parallel_schedule *schedule, const struct parallel_pipe *pipe,
+             struct parallel_run *run, struct rec_error *err)
+{
+    struct state s = {
+        .schedule = schedule, .pipe = pipe, .each = parallel_items(schedule, pipe)};
+    bool ok = schedule->check(pipe, err);
+    if (!ok)
+        return false;
+    ok = open_state(&s) || rec_fail_memory(err);
+    if (ok && schedule->order(pipe, s.item, err)) {
+        for (uint32_t r = pipe->stages; r-- > 0;)
+            wake(&s, r);
+        while (s.nwaiting > 0) {
+            uint32_t r = s.waiting[--s.nwaiting];
+            s.listed[r] = false;
+            go_on(&s, r);
+        }
+        ok = check_ends(&s, err);
+    } else
+        ok = false;
+    if (ok)
+        say(&s, run);
+    close_state(&s);
+    return ok;
+}

@@ -1,0 +1,177 @@
+/* The orders in which devices of a pipeline run their passes. Each kind is a row. */
+#include "private.h"
+
+#include <string.h>
+
+uint32_t
+parallel_stage(const struct parallel_schedule *schedule, uint32_t stages, uint32_t r,
+               uint32_t chunk)
+{
+    if (schedule->vshape)
+        return chunk == 0 ? r : 2 * stages - 1 - r;
+    return chunk * stages + r;
+}
+
+uint32_t
+parallel_device(const struct parallel_schedule *schedule, uint32_t stages, uint32_t stage,
+                uint32_t *chunk)
+{
+    *chunk = stage / stages;
+    if (schedule->vshape && *chunk == 1)
+        return 2 * stages - 1 - stage;
+    return stage % stages;
+}
+
+size_t
+parallel_items(const struct parallel_schedule *schedule, const struct parallel_pipe *pipe)
+{
+    return (size_t)(schedule->split ? 3 : 2) * pipe->microbatches * pipe->chunks;
+}
+
+/* ---- whole passes ---------------------------------------------------------- */
+
+static bool
+check_one_chunk(const struct parallel_pipe *pipe, struct rec_error *err)
+{
+    return pipe->chunks == 1 ||
+           rec_fail(err, REC_DATA,
+                    "this schedule has one chunk a device, and not %u: the schedule "
+                    "interleaved has several",
+                    pipe->chunks);
+}
+
+static bool
+gpipe(const struct parallel_pipe *pipe, struct parallel_item *item, struct rec_error *err)
+{
+    (void)err;
+    for (uint32_t r = 0; r < pipe->stages; r++) {
+        for (uint32_t i = 0; i < pipe->microbatches; i++)
+            *item++ = (struct parallel_item){i, 0, PARALLEL_FORWARD};
+        for (uint32_t i = 0; i < pipe->microbatches; i++)
+            *item++ = (struct parallel_item){i, 0, PARALLEL_BACKWARD};
+    }
+    return true;
+}
+
+/* The i-th forward or backward of a device with several chunks: groups of p microbatches
+ * go through chunk after chunk, backward from the last chunk to the first. */
+static struct parallel_item
+grouped(const struct parallel_pipe *pipe, uint64_t i, enum parallel_pass pass)
+{
+    uint32_t p = pipe->stages, v = pipe->chunks, m = pipe->microbatches;
+    uint32_t group = (uint32_t)(i / ((uint64_t)p * v)), first = group * p;
+    uint32_t size = m - first < p ? m - first : p; /* the last group may be short */
+    uint32_t at = (uint32_t)(i - (uint64_t)first * v), chunk = at / size;
+    return (struct parallel_item){
+        first + at % size, (uint16_t)(pass == PARALLEL_FORWARD ? chunk : v - 1 - chunk),
+        pass};
+}
+
+/* `warm` forwards; then one forward and one backward in turn; then what is left of
+ * backward. */
+static struct parallel_item *
+alternate(const struct parallel_pipe *pipe, uint64_t warm, struct parallel_item *item)
+{
+    uint64_t all = (uint64_t)pipe->microbatches * pipe->chunks;
+    uint64_t forward = 0;
+    while (forward < warm && forward < all)
+        *item++ = grouped(pipe, forward++, PARALLEL_FORWARD);
+    for (uint64_t backward = 0; backward < all; backward++) {
+        if (forward < all)
+            *item++ = grouped(pipe, forward++, PARALLEL_FORWARD);
+        *item++ = grouped(pipe, backward, PARALLEL_BACKWARD);
+    }
+    return item;
+}
+
+static bool
+one_f_one_b(const struct parallel_pipe *pipe, struct parallel_item *item,
+            struct rec_error *err)
+{
+    (void)err;
+    for (uint32_t r = 0; r < pipe->stages; r++)
+        item = alternate(pipe, pipe->stages - 1 - r, item);
+    return true;
+}
+
+static bool
+check_interleaved(const struct parallel_pipe *pipe, struct rec_error *err)
+{
+    uint32_t p = pipe->stages, m = pipe->microbatches;
+    if (pipe->chunks < 2)
+        return rec_fail(err, REC_DATA,
+                        "the interleaved schedule has at least 2 chunks a device");
+    return m % p == 0 ||
+           rec_fail(err, REC_DATA,
+                    "the interleaved schedule takes microbatches in groups of %u, the "
+                    "number of stages, which does not divide %u: %u would do",
+                    p, m, m < p ? p : m - m % p);
+}
+
+static bool
+interleaved(const struct parallel_pipe *pipe, struct parallel_item *item,
+            struct rec_error *err)
+{
+    uint64_t p = pipe->stages;
+    (void)err;
+    for (uint64_t r = 0; r < p; r++)
+        item = alternate(pipe, 2 * (p - 1 - r) + (pipe->chunks - 1) * p, item);
+    return true;
+}
+
+/* ---- rows ------------------------------------------------------------------ */
+
+static bool
+check_v(const struct parallel_pipe *pipe, struct rec_error *err)
+{
+    return pipe->chunks == 2 ||
+           rec_fail(err, REC_DATA,
+                    "a pipeline in the shape of a V has 2 chunks a device, and not %u",
+                    pipe->chunks);
+}
+
+/* The order of 1F1B, in which device r runs the weight gradient of microbatch i behind the
+ * backward pass of microbatch i + r (ZB-H1): so each device holds p microbatches, and has
+ * weight gradients left for the holes at the end. */
+static bool
+zero_bubble(const struct parallel_pipe *pipe, struct parallel_item *item,
+            struct rec_error *err)
+{
+    uint32_t p = pipe->stages, m = pipe->microbatches;
+    (void)err;
+    for (uint32_t r = 0; r < p; r++) {
+        uint32_t forward = 0, weight = 0;
+        while (forward < p - 1 - r && forward < m)
+            *item++ = (struct parallel_item){forward++, 0, PARALLEL_FORWARD};
+        for (uint32_t i = 0; i < m; i++) {
+            if (forward < m)
+                *item++ = (struct parallel_item){forward++, 0, PARALLEL_FORWARD};
+            *item++ = (struct parallel_item){i, 0, PARALLEL_BACKWARD};
+            if (i >= r)
+                *item++ = (struct parallel_item){weight++, 0, PARALLEL_WEIGHT};
+        }
+        while (weight < m)
+            *item++ = (struct parallel_item){weight++, 0, PARALLEL_WEIGHT};
+    }
+    return true;
+}
+
+static const struct parallel_schedule rows[] = {
+    {"gpipe", false, false, check_one_chunk, gpipe},
+    {"1f1b", false, false, check_one_chunk, one_f_one_b},
+    {"interleaved", false, false, check_interleaved, interleaved},
+    {"zero-bubble", true, false, check_one_chunk, zero_bubble},
+    {"v", true, true, check_v, parallel_fill_holes},
+};
+
+const struct parallel_schedule *const parallel_schedules[] = {
+    &rows[0], &rows[1], &rows[2], &rows[3], &rows[4], NULL};
+
+const struct parallel_schedule *
+parallel_schedule_find(const char *name)
+{
+    for (size_t i = 0; parallel_schedules[i]; i++)
+        if (strcmp(parallel_schedules[i]->name, name) == 0)
+            return parallel_schedules[i];
+    return NULL;
+}
