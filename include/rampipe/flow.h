@@ -16,6 +16,12 @@
  * Flow a has 9 bytes over links x and z, b 6 over x, c 12 over x and y; x carries 3
  * bytes/s, y 2, z 1. b ends at 6, a and c at 9. If z carries 2, a ends at 8, because
  * after 6 it takes more of x; so c gets less until then, and ends at 9.5.
+ *
+ * And it makes differences grow. A flow of B bytes has a link of capacity C for itself
+ * until s, and shares it with n longer ones from then on: it ends at (n + 1) B / C - n s.
+ * If the others start d later, it ends n d earlier. In a chain of such events the last
+ * bit of a number grows to a difference that can be seen; no rounding is to blame, and no
+ * arithmetic helps but one with more digits than the chain makes up for.
  */
 #ifndef RAMPIPE_FLOW_H
 #define RAMPIPE_FLOW_H

@@ -15,6 +15,10 @@
 
 #include <math.h>
 
+/* An op that ends within this part of the time ends now. Else rounding would decide
+ * whether what arrives at its end comes first, and holds it up for all its own time. */
+#define SAME_INSTANT 1e-12
+
 /* Sanitizers keep the compiler from seeing which function a pointer is, and an error is
  * what it says of one that must be inlined and cannot. */
 #ifdef __SANITIZE_ADDRESS__
@@ -339,9 +343,10 @@ choose(struct machine *m, uint32_t index, struct rec_error *err)
     if (lane->running.op != NONE) {
         struct ready op = lane->running;
         struct task *task = &m->task[op.op];
-        if (!runs_before(m->ready[lane->first], op))
+        double left = task->remaining - (m->now - lane->started);
+        if (!runs_before(m->ready[lane->first], op) || left <= SAME_INSTANT * m->now)
             return true;
-        task->remaining = fmax(0, task->remaining - (m->now - lane->started));
+        task->remaining = left;
         stop_running(m, lane);
         push_ready(m, lane, op);
     }

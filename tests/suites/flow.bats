@@ -1,4 +1,4 @@
-# Flows that share links (lib/flow), against exact fractions.
+# Flows that share links (lib/flow), and jobs that do (lib/sim), against exact fractions.
 
 setup() {
     trap - DEBUG
@@ -7,6 +7,12 @@ setup() {
 
 @test "flow: random links and flows, weights, loops, failing links: ends as exact fractions give them" {
     run python3 "$ROOT/tests/tools/flow_exact.py" "$BUILD/bench/flow" 1 $((${EVERY:+1600} + 400))
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "flow: jobs that share links, two steps each: ends as a plain simulation in exact fractions gives them" {
+    run python3 "$ROOT/tests/tools/sharing_exact.py" "$BUILD/bin/sim" 1 $((${EVERY:+240} + 60))
     echo "$output"
     [ "$status" -eq 0 ]
 }

@@ -419,6 +419,30 @@ test_not_monotone(void **state)
     }
 }
 
+/*
+ * Sharing makes differences grow (flow.h). A flow of B bytes has a link of capacity C for
+ * itself until s, and shares it with n others from then on. Those are long, so it gets
+ * C / (n + 1), and ends at s + (n + 1) (B - C s) / C = (n + 1) B / C - n s. If the others
+ * start d later, it ends n d earlier.
+ */
+static void
+test_difference_grows(void **state)
+{
+    enum { N = 8 };
+    const double bytes = 4, capacity = 2, later[] = {0, 0x1p-20};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct net_of_test net = LINKS(capacity);
+        start(&net, 0, N, bytes, ROUTE(0));
+        reach(&net, 1 + later[k]);
+        for (uint64_t i = 0; i < N; i++)
+            start(&net, 1 + later[k], i, 100, ROUTE(0));
+        reach(&net, INFINITY);
+        assert_same(net.end[N], (N + 1) * bytes / capacity - N * (1 + later[k]));
+        flow_links_free(net.links);
+    }
+}
+
 /* ---- laws on random flows ------------------------------------------------------ */
 
 enum { LINKS_MOST = 20, FLOWS_MOST = 40 };
@@ -590,8 +614,8 @@ main(void)
         cmocka_unit_test(test_crossing),     cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_capacity),     cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_stop),         cmocka_unit_test(test_switch),
-        cmocka_unit_test(test_not_monotone), cmocka_unit_test(test_laws),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_not_monotone), cmocka_unit_test(test_difference_grows),
+        cmocka_unit_test(test_laws),         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,25 @@ test_static_priority(void **state)
     assert_same(r->end[0], 6);
 }
 
+/*
+ * 0.1 + 0.7 is 0.8 but for rounding, which makes it less. So short gets ready when long
+ * ends, not before: nothing is interrupted, and y runs from 0.8 on.
+ */
+static void
+test_rounding(void **state)
+{
+    struct run *r = run_text("op g long forward 0.8 0\nop g x forward 0.1 0\n"
+                             "op g short forward 0.1 0\nop g y forward 1 0\n"
+                             "dep g x short 0.7\ndep g long y 0\n",
+                             "0 1 0 1");
+    (void)state;
+    assert_true(0.1 + 0.7 < 0.8);
+    assert_int_equal(r->pieces[0], 1);
+    assert_same(r->end[0], 0.8);
+    assert_same(r->end[2], 0.8 + 0.1);
+    assert_same(r->end[3], 0.8 + 1);
+}
+
 /* Equal ops: the one placed later runs first, and interrupts one placed earlier. */
 static void
 test_tie(void **state)
@@ -524,10 +543,11 @@ main(void)
         cmocka_unit_test(test_chain),      cmocka_unit_test(test_fork_join),
         cmocka_unit_test(test_preemption), cmocka_unit_test(test_static_priority),
         cmocka_unit_test(test_tie),        cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_zero),       cmocka_unit_test(test_sync),
-        cmocka_unit_test(test_overlap),    cmocka_unit_test(test_deadlock),
-        cmocka_unit_test(test_overflow),   cmocka_unit_test(test_instant),
-        cmocka_unit_test(test_random),     cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_rounding),   cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_sync),       cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_instant),    cmocka_unit_test(test_random),
+        cmocka_unit_test(test_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
