@@ -437,6 +437,14 @@ enum graph_sync {
     GRAPH_SYNC_BY_UNIT  /* all, because they share the links of the servers */
 };
 
+/** Which exchanges of two slots with as many bytes are one. */
+enum graph_same {
+    GRAPH_SAME_NEXT,  /* those that follow each other: an exchange is sent as one */
+    GRAPH_SAME_SLOTS, /* all: nobody sends them, only their times are asked for */
+    GRAPH_SAME_BYTES  /* the same, and messages of different slots, too: they take equally
+                         long between any two. The slots are those of one of them */
+};
+
 struct graph_exchange {
     enum graph_exchange_kind kind;
     uint32_t first, n; /* its slots, all different: member[first..first + n); of a
@@ -470,11 +478,12 @@ struct graph_exchanges {
  * The deps that leave a split forward op are one collective if each slot is as often a
  * source as a destination of them; so are those that enter a split backward op that has a
  * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. A
- * coll is an exchange of the slots of its group. The work is O(ops + deps + groups).
+ * coll is an exchange of the slots of its group. `same` says which exchanges are not told
+ * apart. The work is O(ops + deps + groups).
  * Source: the ddls simulator.
  */
 bool graph_exchanges_make(const struct graph *graph, const uint32_t *slot,
-                          uint32_t nslots, enum graph_sync sync,
+                          uint32_t nslots, enum graph_sync sync, enum graph_same same,
                           struct graph_exchanges *exchanges,
                           struct rec_error *err) REC_MUST_CHECK;
 /** Leaves {0}. */

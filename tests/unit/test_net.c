@@ -122,7 +122,7 @@ times(const char *text, const char *const *servers, double *seconds,
     *g = graph_text(text);
     for (size_t i = 0; i < g->nops; i++)
         assert_true(net_parse_server(net, rec_str(servers[i]), &server[i], &err));
-    assert_true(graph_exchanges_make(g, server, 32, net_sync(net), &e, &err));
+    assert_true(graph_exchanges_make(g, server, 32, net_sync(net), net_same(net), &e, &err));
     *traffic = (struct net_traffic){e.flows, e.collectives, e.flow_bytes};
     for (size_t d = 0; d < g->ndeps; d++) {
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
