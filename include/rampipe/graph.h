@@ -99,6 +99,13 @@ struct graph_alike {
     double bytes;  /* of all parts, added one by one */
 };
 
+/** A sync dep and the one in the other direction, which come once, with the first op. */
+struct graph_pair {
+    uint32_t to;        /* the other op */
+    uint32_t dep, back; /* back GRAPH_NONE: there is none in the other direction */
+    double bytes;       /* of both */
+};
+
 /** The parts of one op, in order of part; a whole op is a unit of one. */
 struct graph_unit {
     uint32_t first; /* member[first] to member[first + parts - 1] */
@@ -129,8 +136,9 @@ struct graph {
     uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
     uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
     uint32_t *out_to; /* where dep out[j] goes: its dst, with GRAPH_SYNC if it is sync */
-    uint32_t *back;   /* per dep: the sync dep in the other direction, or GRAPH_NONE;
-                          NULL: there are no sync deps */
+    /* pair[pair_start[i]..pair_start[i + 1]) leave op i; NULL: there are no sync deps */
+    struct graph_pair *pair;
+    uint32_t *pair_start;
     uint32_t
         *parents; /* per op: deps that enter it, also from colls, without sync deps */
     struct graph_dep *after; /* deps that leave colls, in order of these: src is a coll */

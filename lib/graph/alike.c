@@ -57,23 +57,31 @@ mark(const struct graph *graph, uint32_t *sent, uint32_t op, bool set)
 }
 
 static bool
-find_back(struct graph *graph, struct rec_error *err)
+find_pairs(struct graph *graph, size_t nsync, struct rec_error *err)
 {
-    uint32_t *sent = malloc((graph->nops + 1) * sizeof *sent);
-    graph->back = malloc((graph->ndeps + 1) * sizeof *graph->back);
-    if (!sent || !graph->back) {
+    uint32_t *sent = malloc((graph->nops + 1) * sizeof *sent), n = 0;
+    graph->pair = malloc((nsync + 1) * sizeof *graph->pair);
+    graph->pair_start = malloc((graph->nops + 1) * sizeof *graph->pair_start);
+    if (!sent || !graph->pair || !graph->pair_start) {
         free(sent);
         return rec_fail_memory(err);
     }
     memset(sent, 0xff, graph->nops * sizeof *sent);
     for (uint32_t op = 0; op < graph->nops; op++) {
+        graph->pair_start[op] = n;
         mark(graph, sent, op, true);
-        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++)
-            graph->back[graph->out[i]] = graph->out_to[i] & GRAPH_SYNC
-                                             ? sent[graph->out_to[i] & ~GRAPH_SYNC]
-                                             : GRAPH_NONE;
+        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
+            uint32_t to = graph->out_to[i] & ~GRAPH_SYNC, dep = graph->out[i];
+            bool first = sent[to] == GRAPH_NONE || op < to;
+            if (graph->out_to[i] & GRAPH_SYNC && first)
+                graph->pair[n++] = (struct graph_pair){
+                    to, dep, sent[to],
+                    graph->dep[dep].bytes +
+                        (sent[to] == GRAPH_NONE ? 0 : graph->dep[sent[to]].bytes)};
+        }
         mark(graph, sent, op, false);
     }
+    graph->pair_start[graph->nops] = n;
     free(sent);
     return true;
 }
@@ -81,7 +89,7 @@ find_back(struct graph *graph, struct rec_error *err)
 bool
 graph_find_alike(struct graph *graph, struct rec_error *err)
 {
-    bool sync = false;
+    size_t nsync = 0;
     for (size_t u = 0; u < graph->nunits; u++) {
         struct graph_unit *unit = &graph->unit[u];
         if (graph->op[graph->member[unit->first]].pass != GRAPH_BACKWARD)
@@ -89,7 +97,7 @@ graph_find_alike(struct graph *graph, struct rec_error *err)
         else if (unit->twin != GRAPH_NONE)
             unit->in = find(graph, unit, false);
     }
-    for (size_t d = 0; !sync && d < graph->ndeps; d++)
-        sync = graph->dep[d].sync;
-    return !sync || find_back(graph, err);
+    for (size_t d = 0; d < graph->ndeps; d++)
+        nsync += graph->dep[d].sync;
+    return nsync == 0 || find_pairs(graph, nsync, err);
 }

@@ -243,12 +243,14 @@ static void
 take_rows(struct pass *p, const struct graph_unit *unit, bool leaving, uint32_t number)
 {
     const struct graph *graph = p->graph;
+    uint32_t deps = (leaving ? unit->out : unit->in).deps; /* without sync deps */
     const uint32_t *start = leaving ? graph->out_start : graph->in_start;
     const uint32_t *list = leaving ? graph->out : graph->in;
     for (uint32_t j = 0; j < unit->parts && number != GRAPH_NONE; j++) {
         uint32_t op = graph->member[unit->first + j];
+        bool all = start[op + 1] - start[op] == deps;
         for (uint32_t i = start[op]; i < start[op + 1]; i++)
-            if (!graph->dep[list[i]].sync)
+            if (all || !graph->dep[list[i]].sync)
                 p->made->of_dep[list[i]] = number;
     }
 }
@@ -278,23 +280,18 @@ static bool
 set_pairs(struct pass *p, uint32_t op, struct rec_error *err)
 {
     const struct graph *graph = p->graph;
-    for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
-        uint32_t out = graph->out[i], to = graph->out_to[i] & ~GRAPH_SYNC, back;
-        double bytes;
-        if (!(graph->out_to[i] & GRAPH_SYNC))
-            continue;
-        back = graph->back[out];
-        if (back != GRAPH_NONE && to < op)
-            continue; /* the pair was done when `to` was `op` */
-        p->made->collectives++;
-        if (p->slot[op] == p->slot[to])
+    struct graph_exchanges *made = p->made;
+    for (uint32_t i = graph->pair_start[op]; i < graph->pair_start[op + 1]; i++) {
+        const struct graph_pair *pair = &graph->pair[i];
+        uint32_t from = p->slot[op], to = p->slot[pair->to];
+        made->collectives++;
+        if (from == to)
             continue; /* no flow */
-        bytes = graph->dep[out].bytes + (back == GRAPH_NONE ? 0 : graph->dep[back].bytes);
-        if (!add_two(p, GRAPH_SYNC_PAIR, p->slot[op], p->slot[to], bytes,
-                     &p->made->of_dep[out], err))
+        if (!add_two(p, GRAPH_SYNC_PAIR, from, to, pair->bytes, &made->of_dep[pair->dep],
+                     err))
             return false;
-        if (back != GRAPH_NONE)
-            p->made->of_dep[back] = p->made->of_dep[out];
+        if (pair->back != GRAPH_NONE)
+            made->of_dep[pair->back] = made->of_dep[pair->dep];
     }
     return true;
 }
@@ -304,7 +301,7 @@ set_sync(struct pass *p, const struct graph_unit *unit, struct rec_error *err)
 {
     struct graph_exchange group;
     uint32_t number;
-    if (!p->graph->back)
+    if (!p->graph->pair)
         return true;
     if (p->sync == GRAPH_SYNC_BY_UNIT) {
         if (!collect(p, unit, true, true, &group, err) ||
@@ -367,22 +364,25 @@ add_message(struct pass *p, uint32_t from, uint32_t to, double bytes, uint32_t *
 static bool
 set_others(struct pass *p, struct rec_error *err)
 {
-    struct graph_exchanges *made = p->made;
-    uint32_t last = GRAPH_NONE;
+    const uint32_t *slot = p->slot;
+    uint32_t last = GRAPH_NONE, *of_dep = p->made->of_dep;
+    uint64_t flows = 0;
+    double sum = 0;
     for (size_t d = 0; d < p->graph->ndeps; d++) {
         const struct graph_dep *dep = &p->graph->dep[d];
-        uint32_t from = p->slot[dep->src], to = p->slot[dep->dst];
+        uint32_t from = slot[dep->src], to = slot[dep->dst];
         if (from == to || dep->bytes == 0) {
-            made->of_dep[d] = GRAPH_NONE;
+            of_dep[d] = GRAPH_NONE;
             continue;
         }
-        made->flows++;
-        made->flow_bytes += dep->bytes;
-        if (made->of_dep[d] != GRAPH_NONE)
-            continue;
-        if (!add_message(p, from, to, dep->bytes, &last, &made->of_dep[d], err))
+        flows++;
+        sum += dep->bytes;
+        if (of_dep[d] == GRAPH_NONE &&
+            !add_message(p, from, to, dep->bytes, &last, &of_dep[d], err))
             return false;
     }
+    p->made->flows = flows;
+    p->made->flow_bytes = sum;
     return true;
 }
 
