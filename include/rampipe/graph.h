@@ -94,8 +94,9 @@ struct graph_hold {
 /** What all parts of a unit send alike, or get alike, apart from sync deps: to (from) the
  * same ops, in the same order, as many bytes. */
 struct graph_alike {
-    bool is;       /* they do, and there are several parts */
-    uint32_t deps; /* of each part */
+    bool is;        /* they do, and there are several parts */
+    uint32_t first; /* end[first..first + deps) are those of each part */
+    uint32_t deps;
     double bytes;  /* of all parts, added one by one */
 };
 
@@ -104,6 +105,12 @@ struct graph_pair {
     uint32_t to;        /* the other op */
     uint32_t dep, back; /* back GRAPH_NONE: there is none in the other direction */
     double bytes;       /* of both */
+};
+
+/** The other end of a dep. */
+struct graph_end {
+    uint32_t op;
+    double bytes;
 };
 
 /** The parts of one op, in order of part; a whole op is a unit of one. */
@@ -148,6 +155,8 @@ struct graph {
     uint32_t *coll_of, *coll_of_start;
     struct graph_unit *unit; /* in order of the first part's appearance */
     uint32_t *member;        /* ops of the units */
+    struct graph_end *end;   /* of the deps of parts that are alike */
+    size_t nends, end_room;
     size_t nunits;
     struct graph_hold *hold; /* in order of the ops that hold */
     size_t nholds;

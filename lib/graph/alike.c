@@ -36,14 +36,37 @@ add_row(const struct graph *graph, bool leaving, uint32_t first, uint32_t op,
     return a == end;
 }
 
-static struct graph_alike
-find(const struct graph *graph, const struct graph_unit *unit, bool leaving)
+/* Lists what each part of a unit has, if they are alike. */
+static bool
+add_ends(struct graph *graph, bool leaving, uint32_t first, struct graph_alike *alike,
+         struct rec_error *err)
 {
-    struct graph_alike alike = {.is = unit->parts > 1};
+    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    alike->first = (uint32_t)graph->nends;
+    if (!alike->is)
+        return true;
+    if (!rec_grow(&graph->end, &graph->end_room, graph->nends + alike->deps,
+                  sizeof *graph->end, err))
+        return false;
+    for (uint32_t i = start[first]; i < start[first + 1]; i++) {
+        const struct graph_dep *dep = &graph->dep[list[i]];
+        if (!dep->sync)
+            graph->end[graph->nends++] =
+                (struct graph_end){leaving ? dep->dst : dep->src, dep->bytes};
+    }
+    return true;
+}
+
+static bool
+find(struct graph *graph, const struct graph_unit *unit, bool leaving,
+     struct graph_alike *alike, struct rec_error *err)
+{
     const uint32_t *part = graph->member + unit->first;
-    for (uint32_t j = 0; alike.is && j < unit->parts; j++)
-        alike.is = add_row(graph, leaving, part[0], part[j], &alike);
-    return alike;
+    *alike = (struct graph_alike){.is = unit->parts > 1};
+    for (uint32_t j = 0; alike->is && j < unit->parts; j++)
+        alike->is = add_row(graph, leaving, part[0], part[j], alike);
+    return add_ends(graph, leaving, part[0], alike, err);
 }
 
 /* For each op that sends a sync dep to `op`: sets sent[] to that dep, or clears it
@@ -92,10 +115,11 @@ graph_find_alike(struct graph *graph, struct rec_error *err)
     size_t nsync = 0;
     for (size_t u = 0; u < graph->nunits; u++) {
         struct graph_unit *unit = &graph->unit[u];
-        if (graph->op[graph->member[unit->first]].pass != GRAPH_BACKWARD)
-            unit->out = find(graph, unit, true);
-        else if (unit->twin != GRAPH_NONE)
-            unit->in = find(graph, unit, false);
+        bool backward = graph->op[graph->member[unit->first]].pass == GRAPH_BACKWARD;
+        if ((!backward && !find(graph, unit, true, &unit->out, err)) ||
+            (backward && unit->twin != GRAPH_NONE &&
+             !find(graph, unit, false, &unit->in, err)))
+            return false;
     }
     for (size_t d = 0; d < graph->ndeps; d++)
         nsync += graph->dep[d].sync;

@@ -169,12 +169,9 @@ static bool
 collect_alike(struct pass *p, const struct graph_unit *unit, bool leaving,
               struct graph_exchange *group, struct rec_error *err)
 {
-    const struct graph *graph = p->graph;
     const struct graph_alike *alike = leaving ? &unit->out : &unit->in;
-    const uint32_t *list = leaving ? graph->out : graph->in;
-    const uint32_t *part = graph->member + unit->first;
+    const uint32_t *part = p->graph->member + unit->first;
     int32_t each = leaving ? 1 : -1, parts = (int32_t)unit->parts;
-    uint32_t row = (leaving ? graph->out_start : graph->in_start)[part[0]];
 
     *group = (struct graph_exchange){.first = (uint32_t)p->made->nmembers};
     p->ndeps = (size_t)alike->deps * unit->parts;
@@ -189,15 +186,12 @@ collect_alike(struct pass *p, const struct graph_unit *unit, bool leaving,
         p->here[p->slot[part[j]]]++;
         p->balance[p->slot[part[j]]] += each * (int32_t)alike->deps;
     }
-    for (uint32_t i = row, n = 0; n < alike->deps; i++) {
-        const struct graph_dep *dep = &graph->dep[list[i]];
-        uint32_t other = p->slot[leaving ? dep->dst : dep->src];
-        if (dep->sync)
-            continue;
-        n++;
+    for (uint32_t i = 0; i < alike->deps; i++) {
+        const struct graph_end *end = &p->graph->end[alike->first + i];
+        uint32_t other = p->slot[end->op];
         join(p, other);
         p->balance[other] -= each * parts;
-        group->flow += dep->bytes * (unit->parts - p->here[other]);
+        group->flow += end->bytes * (unit->parts - p->here[other]);
     }
     group->n = (uint32_t)p->made->nmembers - group->first;
     return true;
@@ -335,24 +329,27 @@ set_groups(struct pass *p, struct rec_error *err)
     return true;
 }
 
+static inline bool
+is_message(const struct graph_exchanges *made, uint32_t number, double bytes)
+{
+    return number != GRAPH_NONE && made->exchange[number].bytes == bytes &&
+           made->exchange[number].kind == GRAPH_MESSAGE;
+}
+
 /* The exchange of a message. With GRAPH_SAME_BYTES its slots are those of the first one
  * that has as many bytes, which most often is the last one, *last. */
 static inline bool
 add_message(struct pass *p, uint32_t from, uint32_t to, double bytes, uint32_t *last,
             uint32_t *number, struct rec_error *err)
 {
-    const struct graph_exchange *e = p->made->exchange + *last;
     uint32_t *known;
     if (p->same != GRAPH_SAME_BYTES)
         return add_two(p, GRAPH_MESSAGE, from, to, bytes, number, err);
-    if (*last == GRAPH_NONE || e->bytes != bytes) {
+    if (!is_message(p->made, *last, bytes)) {
         known = place_of(p, GRAPH_MESSAGE, 0, 0, bytes);
-        e = p->made->exchange + *known;
-        if (*known == GRAPH_NONE || e->kind != GRAPH_MESSAGE || e->bytes != bytes) {
-            if (!add_two(p, GRAPH_MESSAGE, from, to, bytes, number, err))
-                return false;
-            *known = *number;
-        }
+        if (!is_message(p->made, *known, bytes) &&
+            !add_two(p, GRAPH_MESSAGE, from, to, bytes, known, err))
+            return false;
         *last = *known;
     }
     *number = *last;

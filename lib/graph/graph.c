@@ -24,6 +24,7 @@ graph_free(struct graph *graph)
     free(graph->parents);
     free(graph->unit);
     free(graph->member);
+    free(graph->end);
     free(graph->hold);
     free(graph->coll);
     free(graph->coll_op);
