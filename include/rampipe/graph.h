@@ -94,9 +94,23 @@ struct graph_hold {
 /** What all parts of a unit send alike, or get alike, apart from sync deps: to (from) the
  * same ops, in the same order, as many bytes. */
 struct graph_alike {
-    bool is;       /* they do, and there are several parts */
-    uint32_t deps; /* of each part */
+    bool is;        /* they do, and there are several parts */
+    uint32_t first; /* end[first..first + deps) are those of each part */
+    uint32_t deps;
     double bytes;  /* of all parts, added one by one */
+};
+
+/** A sync dep and the one in the other direction, which come once, with the first op. */
+struct graph_pair {
+    uint32_t to;        /* the other op */
+    uint32_t dep, back; /* back GRAPH_NONE: there is none in the other direction */
+    double bytes;       /* of both */
+};
+
+/** The other end of a dep. */
+struct graph_end {
+    uint32_t op;
+    double bytes;
 };
 
 /** The parts of one op, in order of part; a whole op is a unit of one. */
@@ -129,8 +143,9 @@ struct graph {
     uint32_t *out, *out_start; /* deps out[out_start[i]..out_start[i + 1]) leave op i, */
     uint32_t *in, *in_start;   /* in[in_start[i]..in_start[i + 1]) enter it */
     uint32_t *out_to; /* where dep out[j] goes: its dst, with GRAPH_SYNC if it is sync */
-    uint32_t *back;   /* per dep: the sync dep in the other direction, or GRAPH_NONE;
-                          NULL: there are no sync deps */
+    /* pair[pair_start[i]..pair_start[i + 1]) leave op i; NULL: there are no sync deps */
+    struct graph_pair *pair;
+    uint32_t *pair_start;
     uint32_t
         *parents; /* per op: deps that enter it, also from colls, without sync deps */
     struct graph_dep *after; /* deps that leave colls, in order of these: src is a coll */
@@ -140,6 +155,8 @@ struct graph {
     uint32_t *coll_of, *coll_of_start;
     struct graph_unit *unit; /* in order of the first part's appearance */
     uint32_t *member;        /* ops of the units */
+    struct graph_end *end;   /* of the deps of parts that are alike */
+    size_t nends, end_room;
     size_t nunits;
     struct graph_hold *hold; /* in order of the ops that hold */
     size_t nholds;
@@ -437,6 +454,14 @@ enum graph_sync {
     GRAPH_SYNC_BY_UNIT  /* all, because they share the links of the servers */
 };
 
+/** Which exchanges of two slots with as many bytes are one. */
+enum graph_same {
+    GRAPH_SAME_NEXT,  /* those that follow each other: an exchange is sent as one */
+    GRAPH_SAME_SLOTS, /* all: nobody sends them, only their times are asked for */
+    GRAPH_SAME_BYTES  /* the same, and messages of different slots, too: they take equally
+                         long between any two. The slots are those of one of them */
+};
+
 struct graph_exchange {
     enum graph_exchange_kind kind;
     uint32_t first, n; /* its slots, all different: member[first..first + n); of a
@@ -470,11 +495,12 @@ struct graph_exchanges {
  * The deps that leave a split forward op are one collective if each slot is as often a
  * source as a destination of them; so are those that enter a split backward op that has a
  * twin. Sync deps of a split op are grouped by `sync`. All other deps are messages. A
- * coll is an exchange of the slots of its group. The work is O(ops + deps + groups).
+ * coll is an exchange of the slots of its group. `same` says which exchanges are not told
+ * apart. The work is O(ops + deps + groups).
  * Source: the ddls simulator.
  */
 bool graph_exchanges_make(const struct graph *graph, const uint32_t *slot,
-                          uint32_t nslots, enum graph_sync sync,
+                          uint32_t nslots, enum graph_sync sync, enum graph_same same,
                           struct graph_exchanges *exchanges,
                           struct rec_error *err) REC_MUST_CHECK;
 /** Leaves {0}. */

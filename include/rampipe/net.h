@@ -148,6 +148,8 @@ size_t net_geometry_numbers(const struct net *net, uint32_t n);
 
 /** How the deps of a graph are exchanged, for graph_exchanges_make(). */
 enum graph_sync net_sync(const struct net *net);
+/** Which exchanges take equally long alone. */
+enum graph_same net_same(const struct net *net);
 
 /** What is exchanged among servers. */
 struct net_exchange {

@@ -96,6 +96,7 @@ struct net_kind {
     bool (*geometry)(const struct net *net, const uint32_t *server, uint32_t n,
                      uint32_t *numbers, struct rec_error *err);
     enum graph_sync sync;
+    bool uniform; /* a message takes equally long from any server to any other one */
     bool (*alone)(const struct net *net, const struct net_exchange *exchange, size_t n,
                   double *seconds, struct rec_error *err);
 

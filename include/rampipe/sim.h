@@ -225,9 +225,10 @@ struct sim_layout {
     struct graph_exchanges exchanges; /* found when a cost is first asked for */
     struct sim_plan *plan;            /* made by the first step where jobs share links */
     struct rec_map memo;              /* geometry -> index of cost */
+    struct rec_map by_times;          /* times of the exchanges -> index of cost */
     struct sim_cost *cost;
     size_t ncosts, cost_room, cost_bytes;
-    struct rec_arena arena;   /* of the geometries */
+    struct rec_arena arena;   /* of the geometries and times */
     struct sim_layouts *pool; /* NULL: it is in none */
     uint64_t serial;          /* counts the layouts of the pool; no two have the same */
     struct sim_layout *before,

@@ -36,14 +36,37 @@ add_row(const struct graph *graph, bool leaving, uint32_t first, uint32_t op,
     return a == end;
 }
 
-static struct graph_alike
-find(const struct graph *graph, const struct graph_unit *unit, bool leaving)
+/* Lists what each part of a unit has, if they are alike. */
+static bool
+add_ends(struct graph *graph, bool leaving, uint32_t first, struct graph_alike *alike,
+         struct rec_error *err)
 {
-    struct graph_alike alike = {.is = unit->parts > 1};
+    const uint32_t *start = leaving ? graph->out_start : graph->in_start;
+    const uint32_t *list = leaving ? graph->out : graph->in;
+    alike->first = (uint32_t)graph->nends;
+    if (!alike->is)
+        return true;
+    if (!rec_grow(&graph->end, &graph->end_room, graph->nends + alike->deps,
+                  sizeof *graph->end, err))
+        return false;
+    for (uint32_t i = start[first]; i < start[first + 1]; i++) {
+        const struct graph_dep *dep = &graph->dep[list[i]];
+        if (!dep->sync)
+            graph->end[graph->nends++] =
+                (struct graph_end){leaving ? dep->dst : dep->src, dep->bytes};
+    }
+    return true;
+}
+
+static bool
+find(struct graph *graph, const struct graph_unit *unit, bool leaving,
+     struct graph_alike *alike, struct rec_error *err)
+{
     const uint32_t *part = graph->member + unit->first;
-    for (uint32_t j = 0; alike.is && j < unit->parts; j++)
-        alike.is = add_row(graph, leaving, part[0], part[j], &alike);
-    return alike;
+    *alike = (struct graph_alike){.is = unit->parts > 1};
+    for (uint32_t j = 0; alike->is && j < unit->parts; j++)
+        alike->is = add_row(graph, leaving, part[0], part[j], alike);
+    return add_ends(graph, leaving, part[0], alike, err);
 }
 
 /* For each op that sends a sync dep to `op`: sets sent[] to that dep, or clears it
@@ -57,23 +80,31 @@ mark(const struct graph *graph, uint32_t *sent, uint32_t op, bool set)
 }
 
 static bool
-find_back(struct graph *graph, struct rec_error *err)
+find_pairs(struct graph *graph, size_t nsync, struct rec_error *err)
 {
-    uint32_t *sent = malloc((graph->nops + 1) * sizeof *sent);
-    graph->back = malloc((graph->ndeps + 1) * sizeof *graph->back);
-    if (!sent || !graph->back) {
+    uint32_t *sent = malloc((graph->nops + 1) * sizeof *sent), n = 0;
+    graph->pair = malloc((nsync + 1) * sizeof *graph->pair);
+    graph->pair_start = malloc((graph->nops + 1) * sizeof *graph->pair_start);
+    if (!sent || !graph->pair || !graph->pair_start) {
         free(sent);
         return rec_fail_memory(err);
     }
     memset(sent, 0xff, graph->nops * sizeof *sent);
     for (uint32_t op = 0; op < graph->nops; op++) {
+        graph->pair_start[op] = n;
         mark(graph, sent, op, true);
-        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++)
-            graph->back[graph->out[i]] = graph->out_to[i] & GRAPH_SYNC
-                                             ? sent[graph->out_to[i] & ~GRAPH_SYNC]
-                                             : GRAPH_NONE;
+        for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
+            uint32_t to = graph->out_to[i] & ~GRAPH_SYNC, dep = graph->out[i];
+            bool first = sent[to] == GRAPH_NONE || op < to;
+            if (graph->out_to[i] & GRAPH_SYNC && first)
+                graph->pair[n++] = (struct graph_pair){
+                    to, dep, sent[to],
+                    graph->dep[dep].bytes +
+                        (sent[to] == GRAPH_NONE ? 0 : graph->dep[sent[to]].bytes)};
+        }
         mark(graph, sent, op, false);
     }
+    graph->pair_start[graph->nops] = n;
     free(sent);
     return true;
 }
@@ -81,15 +112,16 @@ find_back(struct graph *graph, struct rec_error *err)
 bool
 graph_find_alike(struct graph *graph, struct rec_error *err)
 {
-    bool sync = false;
+    size_t nsync = 0;
     for (size_t u = 0; u < graph->nunits; u++) {
         struct graph_unit *unit = &graph->unit[u];
-        if (graph->op[graph->member[unit->first]].pass != GRAPH_BACKWARD)
-            unit->out = find(graph, unit, true);
-        else if (unit->twin != GRAPH_NONE)
-            unit->in = find(graph, unit, false);
+        bool backward = graph->op[graph->member[unit->first]].pass == GRAPH_BACKWARD;
+        if ((!backward && !find(graph, unit, true, &unit->out, err)) ||
+            (backward && unit->twin != GRAPH_NONE &&
+             !find(graph, unit, false, &unit->in, err)))
+            return false;
     }
-    for (size_t d = 0; !sync && d < graph->ndeps; d++)
-        sync = graph->dep[d].sync;
-    return !sync || find_back(graph, err);
+    for (size_t d = 0; d < graph->ndeps; d++)
+        nsync += graph->dep[d].sync;
+    return nsync == 0 || find_pairs(graph, nsync, err);
 }

@@ -15,6 +15,7 @@ struct pass {
     const struct graph *graph;
     const uint32_t *slot; /* per op */
     enum graph_sync sync;
+    enum graph_same same;
     struct graph_exchanges *made;
     int32_t *balance; /* per slot of the group: deps it sends minus deps it receives */
     uint32_t *seen;   /* per slot: the last stamp that had it */
@@ -22,13 +23,18 @@ struct pass {
     uint32_t *here;   /* per slot of the group: parts of the unit on it */
     uint32_t *dep;    /* deps of the current group, if it has a list of them */
     size_t ndeps, room;
-    /* The last exchange of each two slots, as a message at a * nslots + b, of sync deps
-     * behind all these; GRAPH_NONE: none. NULL: there are too many slots. */
-    uint32_t *last;
+    /* With GRAPH_SAME_NEXT the last exchange of each two slots, as a message at a *
+     * nslots + b, of sync deps behind all these; NULL: there are too many slots. Else
+     * exchanges of two slots by a hash, of which a later one may take the place.
+     * GRAPH_NONE: none. */
+    uint32_t *known;
     uint32_t nslots;
 };
 
-enum { LAST_MAX = 512 }; /* slots for which the last exchanges are kept */
+enum {
+    LAST_MAX = 512,      /* slots for which the last exchanges are kept */
+    KNOWN_BITS = 12      /* of a hash */
+};
 
 /* ---- exchanges ------------------------------------------------------------ */
 
@@ -57,6 +63,29 @@ reserve(struct graph_exchanges *made, size_t n, struct rec_error *err)
                     sizeof *made->member, err);
 }
 
+/* Where an exchange of two slots is known. NULL: nowhere. */
+static inline uint32_t *
+place_of(const struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
+         double bytes)
+{
+    size_t pair = ((size_t)(kind != GRAPH_MESSAGE) * p->nslots + a) * p->nslots + b;
+    uint64_t bits;
+    if (p->same == GRAPH_SAME_NEXT)
+        return p->known ? &p->known[pair] : NULL;
+    memcpy(&bits, &bytes, sizeof bits);
+    return &p->known[(bits + pair * REC_MIX_STEP) * REC_MIX_STEP >> (64 - KNOWN_BITS)];
+}
+
+/* True if an exchange is one of these two slots, with as many bytes. */
+static inline bool
+is_of(const struct graph_exchanges *made, uint32_t number, enum graph_exchange_kind kind,
+      uint32_t a, uint32_t b, double bytes)
+{
+    const struct graph_exchange *e = &made->exchange[number];
+    return e->bytes == bytes && e->kind == kind && made->member[e->first] == a &&
+           made->member[e->first + 1] == b;
+}
+
 /* Sets *number to that of an exchange of two slots, with `bytes` that all cross. */
 static bool
 add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
@@ -64,10 +93,9 @@ add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
 {
     struct graph_exchanges *made = p->made;
     struct graph_exchange e = {kind, (uint32_t)made->nmembers, 2, bytes, bytes};
-    size_t at = ((size_t)(kind != GRAPH_MESSAGE) * p->nslots + a) * p->nslots + b;
-    if (p->last && p->last[at] != GRAPH_NONE &&
-        made->exchange[p->last[at]].bytes == bytes) {
-        *number = p->last[at];
+    uint32_t *known = place_of(p, kind, a, b, bytes);
+    if (known && *known != GRAPH_NONE && is_of(made, *known, kind, a, b, bytes)) {
+        *number = *known;
         return true;
     }
     if (!reserve(made, 2, err))
@@ -76,8 +104,8 @@ add_two(struct pass *p, enum graph_exchange_kind kind, uint32_t a, uint32_t b,
     made->member[made->nmembers++] = b;
     if (!add_exchange(p, &e, number, err))
         return false;
-    if (p->last)
-        p->last[at] = *number;
+    if (known)
+        *known = *number;
     return true;
 }
 
@@ -141,12 +169,9 @@ static bool
 collect_alike(struct pass *p, const struct graph_unit *unit, bool leaving,
               struct graph_exchange *group, struct rec_error *err)
 {
-    const struct graph *graph = p->graph;
     const struct graph_alike *alike = leaving ? &unit->out : &unit->in;
-    const uint32_t *list = leaving ? graph->out : graph->in;
-    const uint32_t *part = graph->member + unit->first;
+    const uint32_t *part = p->graph->member + unit->first;
     int32_t each = leaving ? 1 : -1, parts = (int32_t)unit->parts;
-    uint32_t row = (leaving ? graph->out_start : graph->in_start)[part[0]];
 
     *group = (struct graph_exchange){.first = (uint32_t)p->made->nmembers};
     p->ndeps = (size_t)alike->deps * unit->parts;
@@ -161,15 +186,12 @@ collect_alike(struct pass *p, const struct graph_unit *unit, bool leaving,
         p->here[p->slot[part[j]]]++;
         p->balance[p->slot[part[j]]] += each * (int32_t)alike->deps;
     }
-    for (uint32_t i = row, n = 0; n < alike->deps; i++) {
-        const struct graph_dep *dep = &graph->dep[list[i]];
-        uint32_t other = p->slot[leaving ? dep->dst : dep->src];
-        if (dep->sync)
-            continue;
-        n++;
+    for (uint32_t i = 0; i < alike->deps; i++) {
+        const struct graph_end *end = &p->graph->end[alike->first + i];
+        uint32_t other = p->slot[end->op];
         join(p, other);
         p->balance[other] -= each * parts;
-        group->flow += dep->bytes * (unit->parts - p->here[other]);
+        group->flow += end->bytes * (unit->parts - p->here[other]);
     }
     group->n = (uint32_t)p->made->nmembers - group->first;
     return true;
@@ -215,12 +237,14 @@ static void
 take_rows(struct pass *p, const struct graph_unit *unit, bool leaving, uint32_t number)
 {
     const struct graph *graph = p->graph;
+    uint32_t deps = (leaving ? unit->out : unit->in).deps; /* without sync deps */
     const uint32_t *start = leaving ? graph->out_start : graph->in_start;
     const uint32_t *list = leaving ? graph->out : graph->in;
     for (uint32_t j = 0; j < unit->parts && number != GRAPH_NONE; j++) {
         uint32_t op = graph->member[unit->first + j];
+        bool all = start[op + 1] - start[op] == deps;
         for (uint32_t i = start[op]; i < start[op + 1]; i++)
-            if (!graph->dep[list[i]].sync)
+            if (all || !graph->dep[list[i]].sync)
                 p->made->of_dep[list[i]] = number;
     }
 }
@@ -250,23 +274,18 @@ static bool
 set_pairs(struct pass *p, uint32_t op, struct rec_error *err)
 {
     const struct graph *graph = p->graph;
-    for (uint32_t i = graph->out_start[op]; i < graph->out_start[op + 1]; i++) {
-        uint32_t out = graph->out[i], to = graph->out_to[i] & ~GRAPH_SYNC, back;
-        double bytes;
-        if (!(graph->out_to[i] & GRAPH_SYNC))
-            continue;
-        back = graph->back[out];
-        if (back != GRAPH_NONE && to < op)
-            continue; /* the pair was done when `to` was `op` */
-        p->made->collectives++;
-        if (p->slot[op] == p->slot[to])
+    struct graph_exchanges *made = p->made;
+    for (uint32_t i = graph->pair_start[op]; i < graph->pair_start[op + 1]; i++) {
+        const struct graph_pair *pair = &graph->pair[i];
+        uint32_t from = p->slot[op], to = p->slot[pair->to];
+        made->collectives++;
+        if (from == to)
             continue; /* no flow */
-        bytes = graph->dep[out].bytes + (back == GRAPH_NONE ? 0 : graph->dep[back].bytes);
-        if (!add_two(p, GRAPH_SYNC_PAIR, p->slot[op], p->slot[to], bytes,
-                     &p->made->of_dep[out], err))
+        if (!add_two(p, GRAPH_SYNC_PAIR, from, to, pair->bytes, &made->of_dep[pair->dep],
+                     err))
             return false;
-        if (back != GRAPH_NONE)
-            p->made->of_dep[back] = p->made->of_dep[out];
+        if (pair->back != GRAPH_NONE)
+            made->of_dep[pair->back] = made->of_dep[pair->dep];
     }
     return true;
 }
@@ -276,7 +295,7 @@ set_sync(struct pass *p, const struct graph_unit *unit, struct rec_error *err)
 {
     struct graph_exchange group;
     uint32_t number;
-    if (!p->graph->back)
+    if (!p->graph->pair)
         return true;
     if (p->sync == GRAPH_SYNC_BY_UNIT) {
         if (!collect(p, unit, true, true, &group, err) ||
@@ -310,26 +329,57 @@ set_groups(struct pass *p, struct rec_error *err)
     return true;
 }
 
+static inline bool
+is_message(const struct graph_exchanges *made, uint32_t number, double bytes)
+{
+    return number != GRAPH_NONE && made->exchange[number].bytes == bytes &&
+           made->exchange[number].kind == GRAPH_MESSAGE;
+}
+
+/* The exchange of a message. With GRAPH_SAME_BYTES its slots are those of the first one
+ * that has as many bytes, which most often is the last one, *last. */
+static inline bool
+add_message(struct pass *p, uint32_t from, uint32_t to, double bytes, uint32_t *last,
+            uint32_t *number, struct rec_error *err)
+{
+    uint32_t *known;
+    if (p->same != GRAPH_SAME_BYTES)
+        return add_two(p, GRAPH_MESSAGE, from, to, bytes, number, err);
+    if (!is_message(p->made, *last, bytes)) {
+        known = place_of(p, GRAPH_MESSAGE, 0, 0, bytes);
+        if (!is_message(p->made, *known, bytes) &&
+            !add_two(p, GRAPH_MESSAGE, from, to, bytes, known, err))
+            return false;
+        *last = *known;
+    }
+    *number = *last;
+    return true;
+}
+
 /* All other deps are messages. Deps that are no flows have no exchange, also if they are
  * part of a group. */
 static bool
 set_others(struct pass *p, struct rec_error *err)
 {
-    struct graph_exchanges *made = p->made;
+    const uint32_t *slot = p->slot;
+    uint32_t last = GRAPH_NONE, *of_dep = p->made->of_dep;
+    uint64_t flows = 0;
+    double sum = 0;
     for (size_t d = 0; d < p->graph->ndeps; d++) {
         const struct graph_dep *dep = &p->graph->dep[d];
-        uint32_t from = p->slot[dep->src], to = p->slot[dep->dst];
+        uint32_t from = slot[dep->src], to = slot[dep->dst];
         if (from == to || dep->bytes == 0) {
-            made->of_dep[d] = GRAPH_NONE;
+            of_dep[d] = GRAPH_NONE;
             continue;
         }
-        made->flows++;
-        made->flow_bytes += dep->bytes;
-        if (made->of_dep[d] != GRAPH_NONE)
-            continue;
-        if (!add_two(p, GRAPH_MESSAGE, from, to, dep->bytes, &made->of_dep[d], err))
+        flows++;
+        sum += dep->bytes;
+        if (of_dep[d] == GRAPH_NONE &&
+            !add_message(p, from, to, dep->bytes, &last, &of_dep[d], err))
             return false;
     }
+    p->made->flows = flows;
+    p->made->flow_bytes = sum;
     return true;
 }
 
@@ -373,12 +423,18 @@ set_colls(struct pass *p, struct rec_error *err)
 
 bool
 graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t nslots,
-                     enum graph_sync sync, struct graph_exchanges *made,
-                     struct rec_error *err)
+                     enum graph_sync sync, enum graph_same same,
+                     struct graph_exchanges *made, struct rec_error *err)
 {
-    struct pass p = {
-        .graph = graph, .slot = slot, .sync = sync, .made = made, .nslots = nslots};
-    size_t nlast = nslots <= LAST_MAX ? 2 * (size_t)nslots * nslots : 0;
+    struct pass p = {.graph = graph,
+                     .slot = slot,
+                     .sync = sync,
+                     .same = same,
+                     .made = made,
+                     .nslots = nslots};
+    size_t nknown = same != GRAPH_SAME_NEXT ? (size_t)1 << KNOWN_BITS
+                    : nslots <= LAST_MAX    ? 2 * (size_t)nslots * nslots
+                                            : 0;
     bool ok;
 
     *made = (struct graph_exchanges){0};
@@ -387,20 +443,20 @@ graph_exchanges_make(const struct graph *graph, const uint32_t *slot, uint32_t n
     p.balance = calloc((size_t)nslots + 1, sizeof *p.balance);
     p.seen = calloc((size_t)nslots + 1, sizeof *p.seen);
     p.here = calloc((size_t)nslots + 1, sizeof *p.here);
-    p.last = nlast ? malloc(nlast * sizeof *p.last) : NULL;
+    p.known = nknown ? malloc(nknown * sizeof *p.known) : NULL;
     ok = (made->of_dep && (made->of_coll || !graph->ncolls) && p.balance && p.seen &&
-          p.here && (p.last || !nlast)) ||
+          p.here && (p.known || !nknown)) ||
          rec_fail_memory(err);
     if (ok) {
         memset(made->of_dep, 0xff, graph->ndeps * sizeof *made->of_dep);
-        if (p.last)
-            memset(p.last, 0xff, nlast * sizeof *p.last);
+        if (p.known)
+            memset(p.known, 0xff, nknown * sizeof *p.known);
         ok = set_groups(&p, err) && set_others(&p, err) && set_colls(&p, err);
     }
     free(p.balance);
     free(p.seen);
     free(p.here);
-    free(p.last);
+    free(p.known);
     free(p.dep);
     if (!ok)
         graph_exchanges_free(made);

@@ -19,10 +19,12 @@ graph_free(struct graph *graph)
     free(graph->in_start);
     free(graph->in);
     free(graph->out_to);
-    free(graph->back);
+    free(graph->pair);
+    free(graph->pair_start);
     free(graph->parents);
     free(graph->unit);
     free(graph->member);
+    free(graph->end);
     free(graph->hold);
     free(graph->coll);
     free(graph->coll_op);

@@ -23,7 +23,7 @@ bool graph_is_hold(struct rec_str key);
 bool graph_has_hold(const char *extra);
 /** Finds the bytes that ops hold (graph->hold), once all ops are there. */
 bool graph_find_holds(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
-/** Finds graph->back, and what the parts of units send and get alike. */
+/** Finds pairs of sync deps, and what the parts of units send and get alike. */
 bool graph_find_alike(struct graph *graph, struct rec_error *err) REC_MUST_CHECK;
 /** Writes the transfer records of a layout. */
 void graph_layout_write_transfers(const struct graph_layout *layout,

@@ -288,6 +288,12 @@ net_sync(const struct net *net)
     return net->kind->sync;
 }
 
+enum graph_same
+net_same(const struct net *net)
+{
+    return net->kind->uniform ? GRAPH_SAME_BYTES : GRAPH_SAME_SLOTS;
+}
+
 bool
 net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
           double *seconds, struct rec_error *err)

@@ -180,4 +180,5 @@ const struct net_kind net_ramp = {.name = "ramp",
                                   .numbers = 3,
                                   .geometry = geometry,
                                   .sync = GRAPH_SYNC_BY_PAIR,
+                                  .uniform = true,
                                   .alone = net_ramp_alone};

@@ -108,6 +108,7 @@ forget_costs(struct sim_layout *layout)
     layout->cost_bytes = 0;
     free(layout->cost);
     rec_map_free(&layout->memo);
+    rec_map_free(&layout->by_times);
     rec_arena_free(&layout->arena);
     layout->cost = NULL;
     layout->ncosts = layout->cost_room = 0;
@@ -205,11 +206,12 @@ static bool
 find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_error *err)
 {
     struct sim_layouts *pool = layout->pool;
+    enum graph_same same = pool && pool->sharing ? GRAPH_SAME_NEXT : net_same(net);
     if (layout->exchanges.of_dep)
         return true;
     if (!graph_exchanges_make(layout->where.graph, layout->where.slot,
-                              layout->where.nslots, net_sync(net), &layout->exchanges,
-                              err))
+                              layout->where.nslots, net_sync(net), same,
+                              &layout->exchanges, err))
         return false;
     if (!pool)
         return true;
@@ -223,33 +225,42 @@ find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_erro
     return true;
 }
 
-/* Sets seconds[] to the time of each dep, and behind these of each coll, of a layout
- * whose slots are on these servers: that of its exchange, alone. */
-static bool
-time_deps(const struct sim_layout *layout, const struct net *net, const uint32_t *servers,
-          double *seconds, struct rec_error *err)
+/* The times that the exchanges of a layout take alone with its slots on these servers,
+ * seconds. NULL: *err. */
+static double *
+time_exchanges(const struct sim_member *member, struct rec_error *err)
+{
+    const struct graph_exchanges *e = &member->layout->exchanges;
+    double *alone = malloc((e->n + 1) * sizeof *alone);
+    uint32_t *server = malloc((e->nmembers + 1) * sizeof *server);
+    struct net_exchange *on = malloc((e->n + 1) * sizeof *on);
+    bool ok = (alone && server && on) || rec_fail_memory(err);
+    for (size_t i = 0; ok && i < e->nmembers; i++)
+        server[i] = member->servers[e->member[i]];
+    for (size_t i = 0; ok && i < e->n; i++)
+        on[i] = (struct net_exchange){e->exchange[i].kind, server + e->exchange[i].first,
+                                      e->exchange[i].n, e->exchange[i].bytes,
+                                      e->exchange[i].flow};
+    ok = ok && net_alone(member->net, on, e->n, alone, err);
+    free(server);
+    free(on);
+    if (ok)
+        return alone;
+    free(alone);
+    return NULL;
+}
+
+/* Sets seconds[] to the time of each dep, and behind these of each coll: that of its
+ * exchange. */
+static void
+time_deps(const struct sim_layout *layout, const double *alone, double *seconds)
 {
     const struct graph_exchanges *e = &layout->exchanges;
     size_t ndeps = layout->where.graph->ndeps, ncolls = layout->where.graph->ncolls;
-    double *alone = malloc((e->n + 1) * sizeof *alone);
-    uint32_t *member = malloc((e->nmembers + 1) * sizeof *member);
-    struct net_exchange *on = malloc((e->n + 1) * sizeof *on);
-    bool ok = (alone && member && on) || rec_fail_memory(err);
-    for (size_t i = 0; ok && i < e->nmembers; i++)
-        member[i] = servers[e->member[i]];
-    for (size_t i = 0; ok && i < e->n; i++)
-        on[i] = (struct net_exchange){e->exchange[i].kind, member + e->exchange[i].first,
-                                      e->exchange[i].n, e->exchange[i].bytes,
-                                      e->exchange[i].flow};
-    ok = ok && net_alone(net, on, e->n, alone, err);
-    for (size_t d = 0; ok && d < ndeps; d++)
+    for (size_t d = 0; d < ndeps; d++)
         seconds[d] = e->of_dep[d] == GRAPH_NONE ? 0 : alone[e->of_dep[d]];
-    for (size_t c = 0; ok && c < ncolls; c++)
+    for (size_t c = 0; c < ncolls; c++)
         seconds[ndeps + c] = e->of_coll[c] == GRAPH_NONE ? 0 : alone[e->of_coll[c]];
-    free(alone);
-    free(member);
-    free(on);
-    return ok;
 }
 
 static void
@@ -338,16 +349,17 @@ step_by_courier(const struct sim_member *member, struct sim_placed *placed,
 }
 
 static bool
-step_by_times(const struct sim_member *member, struct sim_placed *placed,
-              const struct sim_observer *observer, struct sim_step *step,
-              struct rec_error *err)
+step_by_times(const struct sim_member *member, const double *alone,
+              struct sim_placed *placed, const struct sim_observer *observer,
+              struct sim_step *step, struct rec_error *err)
 {
     const struct graph_layout *layout = &member->layout->where;
     size_t n = placed->graph->ndeps + placed->graph->ncolls;
     double *seconds = malloc((n + 1) * sizeof *seconds);
     struct sim_channels *channels = NULL;
-    bool ok = (seconds || rec_fail_memory(err)) &&
-              time_deps(member->layout, member->net, member->servers, seconds, err);
+    bool ok = seconds || rec_fail_memory(err);
+    if (ok)
+        time_deps(member->layout, alone, seconds);
     placed->dep_seconds = seconds;
     placed->coll_seconds = seconds ? seconds + placed->graph->ndeps : NULL;
     if (ok && layout->ntransfers) {
@@ -357,34 +369,48 @@ step_by_times(const struct sim_member *member, struct sim_placed *placed,
     }
     ok = ok && sim_step(placed, observer, step, err);
     placed->courier = NULL;
+    placed->dep_seconds = placed->coll_seconds = NULL;
     sim_channels_free(channels);
     free(seconds);
     return ok;
 }
 
 static bool
-observe(const struct sim_member *member, const struct sim_observer *observer,
-        struct sim_cost *cost, struct rec_error *err)
+is_shared(const struct sim_layout *layout)
 {
-    const struct sim_layout *layout = member->layout;
-    struct sim_placed placed;
-    bool shared = layout->pool && layout->pool->sharing;
-    if (shared && layout->where.ntransfers)
+    return layout->pool && layout->pool->sharing;
+}
+
+/* Simulates a step whose exchanges take these times alone. */
+static bool
+simulate(const struct sim_member *member, const double *alone, struct sim_placed *placed,
+         const struct sim_observer *observer, struct sim_cost *cost,
+         struct rec_error *err)
+{
+    const struct graph_exchanges *e = &member->layout->exchanges;
+    bool shared = is_shared(member->layout);
+    if (!step_by_times(member, alone, placed, shared ? NULL : observer, &cost->step, err))
+        return false;
+    cost->estimate = cost->step.seconds;
+    if (shared && !step_by_courier(member, placed, observer, &cost->step, err))
+        return false;
+    cost->traffic = (struct net_traffic){e->flows, e->collectives, e->flow_bytes};
+    return true;
+}
+
+/* What a step of a member needs; `alone` is owned. */
+static bool
+prepare(const struct sim_member *member, struct sim_placed *placed, double **alone,
+        struct rec_error *err)
+{
+    const struct graph_layout *where = &member->layout->where;
+    if (is_shared(member->layout) && where->ntransfers)
         return rec_fail(err, REC_DATA,
                         "layout '%s' gives deps channels, which links that jobs share do "
                         "not have",
-                        layout->where.id);
-    if (!sim_layout_place(member, &placed, err) ||
-        !step_by_times(member, &placed, shared ? NULL : observer, &cost->step, err))
-        return false;
-    cost->estimate = cost->step.seconds;
-    placed.dep_seconds = placed.coll_seconds = NULL;
-    if (shared && !step_by_courier(member, &placed, observer, &cost->step, err))
-        return false;
-    cost->traffic =
-        (struct net_traffic){layout->exchanges.flows, layout->exchanges.collectives,
-                             layout->exchanges.flow_bytes};
-    return true;
+                        where->id);
+    return sim_layout_place(member, placed, err) &&
+           (*alone = time_exchanges(member, err)) != NULL;
 }
 
 bool
@@ -394,7 +420,12 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
 {
     struct sim_member member = {
         .layout = layout, .net = net, .servers = servers, .health = SIM_AS_IT_IS};
-    return observe(&member, observer, cost, err);
+    struct sim_placed placed;
+    double *alone = NULL;
+    bool ok = prepare(&member, &placed, &alone, err) &&
+              simulate(&member, alone, &placed, observer, cost, err);
+    free(alone);
+    return ok;
 }
 
 double
@@ -422,29 +453,63 @@ bound_costs(struct sim_layouts *pool)
         forget_costs(layout);
 }
 
-/* Simulates a new geometry, and remembers its cost at *index. */
+/* Adds `index` to a map of the layout. */
+static bool
+remember(struct sim_layout *layout, struct rec_map *map, struct rec_str key,
+         uint32_t index, struct rec_error *err)
+{
+    key.ptr = rec_arena_copy(&layout->arena, key, err);
+    layout->cost_bytes += key.len;
+    if (layout->pool)
+        layout->pool->cost_bytes += key.len;
+    return key.ptr && rec_map_add(map, key, index, err);
+}
+
+/* Simulates a step, and adds its cost, number *index. */
+static bool
+add_cost(const struct sim_member *member, const double *alone, struct sim_placed *placed,
+         uint32_t *index, struct rec_error *err)
+{
+    struct sim_layout *layout = member->layout;
+    /* most layouts need one cost; rec_grow() would allocate more */
+    if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
+        layout->cost_room = 1;
+    if (!rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
+                  sizeof *layout->cost, err) ||
+        !simulate(member, alone, placed, NULL, &layout->cost[layout->ncosts], err))
+        return false;
+    *index = (uint32_t)layout->ncosts++;
+    layout->cost_bytes += COST_BYTES;
+    if (layout->pool)
+        layout->pool->cost_bytes += COST_BYTES;
+    return true;
+}
+
+/* Finds the cost of a new geometry, *index, and remembers it. Where jobs share no links
+ * and all servers are healthy, a step is a function of the times that its exchanges take
+ * alone: if these are known from another geometry, there is nothing to simulate. */
 static bool
 learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
       struct rec_error *err)
 {
     struct sim_layout *layout = member->layout;
-    const char *key;
+    struct sim_placed placed;
+    double *alone = NULL;
+    struct rec_str times;
+    bool by_times, ok;
     if (layout->pool)
         bound_costs(layout->pool);
-    key = rec_arena_copy(&layout->arena, geometry, err);
-    /* most layouts need one cost; rec_grow() would allocate more */
-    if (!layout->cost && (layout->cost = malloc(sizeof *layout->cost)))
-        layout->cost_room = 1;
-    if (!key ||
-        !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
-                  sizeof *layout->cost, err) ||
-        !observe(member, NULL, &layout->cost[layout->ncosts], err))
-        return false;
-    *index = (uint32_t)layout->ncosts++;
-    layout->cost_bytes += COST_BYTES + geometry.len;
-    if (layout->pool)
-        layout->pool->cost_bytes += COST_BYTES + geometry.len;
-    return rec_map_add(&layout->memo, (struct rec_str){key, geometry.len}, *index, err);
+    *index = REC_NONE;
+    ok = prepare(member, &placed, &alone, err);
+    by_times = ok && !is_shared(layout) && !placed.pace;
+    times = (struct rec_str){(const char *)alone, layout->exchanges.n * sizeof *alone};
+    if (by_times)
+        *index = rec_map_get(&layout->by_times, times);
+    if (ok && *index == REC_NONE)
+        ok = add_cost(member, alone, &placed, index, err) &&
+             (!by_times || remember(layout, &layout->by_times, times, *index, err));
+    free(alone);
+    return ok && remember(layout, &layout->memo, geometry, *index, err);
 }
 
 bool

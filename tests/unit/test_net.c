@@ -111,18 +111,16 @@ test_legal_parts(void **state)
     "dep g " #u "a " #u "b " #bytes " kind=sync\ndep g " #u "b " #u "a " #bytes \
     " kind=sync\n"
 
-static void
-times(const char *text, const char *const *servers, double *seconds,
-      struct net_traffic *traffic, struct graph *g)
+/* The time of each dep, with exchanges told apart as `same` says. Returns their number. */
+static size_t
+time_deps(const struct net *net, const struct graph *g, const uint32_t *server,
+          enum graph_same same, double *seconds, struct net_traffic *traffic)
 {
-    const struct net *net = &published.net;
+    uint32_t nservers = net_servers(net);
     struct graph_exchanges e;
-    uint32_t server[20];
     struct rec_error err;
-    *g = graph_text(text);
-    for (size_t i = 0; i < g->nops; i++)
-        assert_true(net_parse_server(net, rec_str(servers[i]), &server[i], &err));
-    assert_true(graph_exchanges_make(g, server, 32, net_sync(net), &e, &err));
+    size_t n;
+    assert_true(graph_exchanges_make(g, server, nservers, net_sync(net), same, &e, &err));
     *traffic = (struct net_traffic){e.flows, e.collectives, e.flow_bytes};
     for (size_t d = 0; d < g->ndeps; d++) {
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];
@@ -133,7 +131,77 @@ times(const char *text, const char *const *servers, double *seconds,
                                                          one->n, one->bytes, one->flow},
                                   1, &seconds[d], &err));
     }
+    n = e.n;
     graph_exchanges_free(&e);
+    return n;
+}
+
+static void
+times(const char *text, const char *const *servers, double *seconds,
+      struct net_traffic *traffic, struct graph *g)
+{
+    const struct net *net = &published.net;
+    uint32_t server[20];
+    struct rec_error err;
+    *g = graph_text(text);
+    for (size_t i = 0; i < g->nops; i++)
+        assert_true(net_parse_server(net, rec_str(servers[i]), &server[i], &err));
+    time_deps(net, g, server, net_same(net), seconds, traffic);
+}
+
+/* The same graph with 0, 1e6 or 2e6 bytes a dep, at random. Frees *from. */
+static struct graph
+with_bytes(struct graph *from)
+{
+    struct graph g = {0};
+    struct rec_error err;
+    assert_true(graph_start(&g, rec_str("g"), rec_str("m"), "", &err));
+    for (size_t i = 0; i < from->nops; i++)
+        assert_true(graph_add_op(&g, &from->op[i], from->op[i].pair_id, &err));
+    for (size_t d = 0; d < from->ndeps; d++) {
+        const struct graph_dep *dep = &from->dep[d];
+        assert_true(graph_add_dep(&g, rec_str(from->op[dep->src].id),
+                                  rec_str(from->op[dep->dst].id), 1e6 * draw(3),
+                                  dep->sync, "", 0, &err));
+    }
+    assert_true(graph_close(&g, &err));
+    graph_free(from);
+    return g;
+}
+
+/*
+ * Exchanges that take equally long may be one: each dep takes as long as when they are
+ * told apart, and as much is counted. The ops lie at random, so that few units exchange
+ * as a whole; in half of the graphs each dep has one of three numbers of bytes.
+ */
+static void
+test_same(void **state)
+{
+    static const char *const nets[] = {"ramp:4,4,2", "fat-tree:4x8,8,1,1,taper=2",
+                                       "torus:4x8,8,1,1", "island:32,8,1,1"};
+    static double apart[6000], same[6000];
+    struct net_traffic one, other;
+    (void)state;
+    for (uint32_t t = 0; t < 4 * 3; t++) {
+        struct rec_error err;
+        struct graph g = partitioned(CHAIN_OF_THREE, 2 + t / 4 * 12);
+        struct net *net = net_parse(nets[t % 4], &err);
+        uint32_t server[200];
+        size_t all, fewer;
+        assert_non_null(net);
+        assert_true(g.nops <= 200 && g.ndeps <= 6000);
+        for (uint32_t i = 0; i < g.nops; i++)
+            server[i] = draw(net_servers(net));
+        if (t % 8 < 4)
+            g = with_bytes(&g);
+        all = time_deps(net, &g, server, GRAPH_SAME_NEXT, apart, &one);
+        fewer = time_deps(net, &g, server, net_same(net), same, &other);
+        assert_true(fewer < all || g.ndeps < 100);
+        assert_memory_equal(apart, same, g.ndeps * sizeof *same);
+        assert_memory_equal(&one, &other, sizeof one);
+        net_free(net);
+        graph_free(&g);
+    }
 }
 
 /*
@@ -339,6 +407,7 @@ main(void)
         cmocka_unit_test(test_collective),
         cmocka_unit_test(test_collective_of_node),
         cmocka_unit_test(test_legal_parts),
+        cmocka_unit_test(test_same),
         cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_one_to_one),
         cmocka_unit_test(test_same_rack),
