@@ -97,7 +97,7 @@ struct graph_alike {
     bool is;        /* they do, and there are several parts */
     uint32_t first; /* end[first..first + deps) are those of each part */
     uint32_t deps;
-    double bytes;  /* of all parts, added one by one */
+    double bytes; /* of all parts, added one by one */
 };
 
 /** A sync dep and the one in the other direction, which come once, with the first op. */

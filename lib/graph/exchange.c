@@ -32,8 +32,8 @@ struct pass {
 };
 
 enum {
-    LAST_MAX = 512,      /* slots for which the last exchanges are kept */
-    KNOWN_BITS = 12      /* of a hash */
+    LAST_MAX = 512, /* slots for which the last exchanges are kept */
+    KNOWN_BITS = 12 /* of a hash */
 };
 
 /* ---- exchanges ------------------------------------------------------------ */

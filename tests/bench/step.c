@@ -109,7 +109,8 @@ rate(const struct graph *graph, double *per_event)
         server[i] = i % SERVERS;
         placed[i] = i;
     }
-    if (!graph_exchanges_make(graph, server, SERVERS, net_sync(&cluster.net), net_same(&cluster.net), &e, &err))
+    if (!graph_exchanges_make(graph, server, SERVERS, net_sync(&cluster.net),
+                              net_same(&cluster.net), &e, &err))
         die(&err);
     for (size_t d = 0; d < graph->ndeps; d++) {
         const struct graph_exchange *one = &e.exchange[e.of_dep[d]];

@@ -111,7 +111,8 @@ test_legal_parts(void **state)
     "dep g " #u "a " #u "b " #bytes " kind=sync\ndep g " #u "b " #u "a " #bytes \
     " kind=sync\n"
 
-/* The time of each dep, with exchanges told apart as `same` says. Returns their number. */
+/* The time of each dep, with exchanges told apart as `same` says. Returns how many there
+ * are. */
 static size_t
 time_deps(const struct net *net, const struct graph *g, const uint32_t *server,
           enum graph_same same, double *seconds, struct net_traffic *traffic)
