@@ -14,7 +14,7 @@
  *
  *     another size      the state; between two states what both allow (curve.c)
  *     other ranks       a ring: latency grows by ranks, transfer by (n - 1) / n (law.c)
- *     other nodes       a law of adapters (nodes.c)
+ *     other nodes       laws of adapters: an own one or a shared one (nodes.c)
  *     another system    latency and bandwidth scaled by data sheets (predict.c)
  *
  * What none of these covers is refused.
@@ -57,7 +57,8 @@ struct collective_fabric {
     const char *name, *like; /* like "": not given */
     enum collective_link link;
     double bandwidth, pcie, adapter;
-    double latency; /* seconds */
+    uint64_t adapters; /* of a node; 0: unknown */
+    double latency;    /* seconds */
     double reach;
 };
 

@@ -202,6 +202,7 @@ REC_ROW(FABRIC, ALONE, "fabric",
           "time that an all-reduce of two GPUs takes with a small buffer, seconds"),
     REC_KEY("pcie", AMOUNT, "of pairs: bandwidth of a slot, one way, bytes/s")
     REC_KEY("adapter", AMOUNT, "network bandwidth of one GPU, one way, bytes/s")
+    REC_KEY("adapters", COUNT, "how many adapters a node has, which its GPUs share")
     REC_KEY("reach", FRACTION,
           "share of BANDWIDTH that collectives reach with large buffers; without it 0.8")
     REC_KEY("like", ID, "the measured system whose times are scaled to this one")

@@ -55,36 +55,98 @@ near_shapes(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
     return near;
 }
 
-/* Other numbers of ranks in each node. Between two of them by powers; above all of them
- * the ranks share the adapters that are there. */
+/* The series of `ranks` ranks over `nodes` nodes; NULL: it was not measured. */
+static const struct collective_series *
+find_shape(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes)
+{
+    for (size_t i = 0; i < groups->n; i++)
+        if (groups->series[i]->ranks == ranks && groups->series[i]->nodes == nodes)
+            return groups->series[i];
+    return NULL;
+}
+
+/*
+ * As many ranks in a node as have an adapter each: rings through different adapters run
+ * side by side, so that of the bytes of the group each adapter carries one of q parts. How
+ * long that takes, one rank in each node shows; to it comes the exchange inside the node.
+ *
+ *     t(q, S) = t(1, S f(q k) / f(k) / q) + t_inside(q, S)     f: the bus factor, k nodes
+ */
+static bool
+own_adapters(const struct collective_groups *groups, uint64_t q, uint64_t nodes,
+             double size, struct collective_answer *answer)
+{
+    const struct collective_series *one = find_shape(groups, nodes, nodes);
+    const struct collective_series *inside = find_shape(groups, q, 1);
+    const char *kind = groups->series[0]->what.kind;
+    double part = size / (double)q * collective_bus_factor(kind, q * nodes) /
+                  collective_bus_factor(kind, nodes);
+
+    if (!one)
+        return false;
+    if (inside)
+        answer->seconds = collective_curve(groups->table, inside, size);
+    else if (!collective_law_ranks(groups, q, size, answer))
+        return false;
+    answer->seconds += collective_curve(groups->table, one, part);
+    snprintf(
+        answer->law, sizeof answer->law,
+        "%s: an adapter for each rank, from 1 rank in each of %llu nodes, and inside "
+        "a node",
+        one->system, (unsigned long long)nodes);
+    return true;
+}
+
+/* More ranks in each node than were measured. Up to the number of adapters each has one of
+ * its own; then they share them. */
+static bool
+more_ranks(const struct collective_groups *groups, const struct collective_series *a,
+           uint64_t ranks, uint64_t nodes, double size, uint64_t adapters,
+           struct collective_answer *answer)
+{
+    uint64_t q = ranks / nodes, from = per_node(a);
+
+    if (adapters == 0)
+        return false; /* nothing says whether the ranks share them */
+    if (from < adapters) {
+        from = q < adapters ? q : adapters;
+        if (!own_adapters(groups, from, nodes, size, answer))
+            return false;
+    } else
+        answer->seconds = collective_curve(groups->table, a, size);
+    if (q > from) {
+        answer->seconds *= collective_bus_factor(a->what.kind, ranks) /
+                           collective_bus_factor(a->what.kind, from * nodes) *
+                           pow(1 / CROWD, log2((double)q / (double)from));
+        snprintf(answer->law, sizeof answer->law,
+                 "%s: adapters shared, from %llu ranks in each of %llu nodes", a->system,
+                 (unsigned long long)from, (unsigned long long)nodes);
+    }
+    answer->how = COLLECTIVE_NODES;
+    return true;
+}
+
+/* Other numbers of ranks in each node: between two of them by powers. */
 static bool
 other_ranks(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes,
-            double size, struct collective_answer *answer)
+            double size, uint64_t adapters, struct collective_answer *answer)
 {
     struct collective_near near = near_shapes(groups, ranks, nodes, false);
     const struct collective_series *a = near.below, *b = near.above;
-    double doublings;
+    double share;
 
     if (!a)
         return false;
-    doublings = log2((double)(ranks / nodes) / (double)per_node(a));
-    answer->seconds = collective_curve(groups->table, a, size);
-    if (b) {
-        double share = doublings / log2((double)per_node(b) / (double)per_node(a));
-        answer->seconds = pow(answer->seconds, 1 - share) *
-                          pow(collective_curve(groups->table, b, size), share);
-        snprintf(answer->law, sizeof answer->law,
-                 "%s: between %llu and %llu ranks in each of %llu nodes", a->system,
-                 (unsigned long long)per_node(a), (unsigned long long)per_node(b),
-                 (unsigned long long)nodes);
-    } else {
-        answer->seconds *= collective_bus_factor(a->what.kind, ranks) /
-                           collective_bus_factor(a->what.kind, a->ranks) *
-                           pow(1 / CROWD, doublings);
-        snprintf(answer->law, sizeof answer->law,
-                 "%s: adapters shared, from %llu ranks in each of %llu nodes", a->system,
-                 (unsigned long long)per_node(a), (unsigned long long)nodes);
-    }
+    if (!b)
+        return more_ranks(groups, a, ranks, nodes, size, adapters, answer);
+    share = log2((double)(ranks / nodes) / (double)per_node(a)) /
+            log2((double)per_node(b) / (double)per_node(a));
+    answer->seconds = pow(collective_curve(groups->table, a, size), 1 - share) *
+                      pow(collective_curve(groups->table, b, size), share);
+    snprintf(answer->law, sizeof answer->law,
+             "%s: between %llu and %llu ranks in each of %llu nodes", a->system,
+             (unsigned long long)per_node(a), (unsigned long long)per_node(b),
+             (unsigned long long)nodes);
     return true;
 }
 
@@ -176,13 +238,15 @@ other_nodes(const struct collective_groups *groups, uint64_t ranks, uint64_t nod
 
 bool
 collective_law_nodes(const struct collective_groups *groups, uint64_t ranks,
-                     uint64_t nodes, double size, double adapter,
+                     uint64_t nodes, double size, const struct collective_fabric *fabric,
                      struct collective_answer *answer)
 {
     if (groups->n == 0 || nodes < 2)
         return false;
     answer->how = COLLECTIVE_NODES;
     return collective_bus_factor(groups->series[0]->what.kind, 2) > 0
-               ? other_ranks(groups, ranks, nodes, size, answer)
-               : other_nodes(groups, ranks, nodes, size, adapter, answer);
+               ? other_ranks(groups, ranks, nodes, size, fabric ? fabric->adapters : 0,
+                             answer)
+               : other_nodes(groups, ranks, nodes, size, fabric ? fabric->adapter : 0,
+                             answer);
 }

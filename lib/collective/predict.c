@@ -103,8 +103,7 @@ on_system(const struct collective_groups *groups, uint64_t ranks, uint64_t nodes
     }
     fabric = collective_fabric_find(groups->table, groups->series[0]->system);
     if (nodes > 1)
-        return collective_law_nodes(groups, ranks, nodes, size,
-                                    fabric ? fabric->adapter : 0, answer);
+        return collective_law_nodes(groups, ranks, nodes, size, fabric, answer);
     /* Two GPUs over NVLink say nothing about four over PCIe. */
     return (!fabric || fabric->link != COLLECTIVE_PAIRS) &&
            collective_law_ranks(groups, ranks, size, answer);
@@ -134,6 +133,11 @@ scale(const struct collective_groups *groups, const struct sheets *sheets,
     double n = (double)ask->ranks;
 
     if (ask->nodes > 1 && (to->adapter <= 0 || from->adapter <= 0))
+        return false;
+    /* How fast several ranks of a node are together depends on its adapters. */
+    if (ask->nodes > 1 && ask->ranks > ask->nodes &&
+        collective_bus_factor(ask->what.kind, 2) > 0 &&
+        (to->adapters == 0 || to->adapters != from->adapters))
         return false;
     slower = ask->nodes > 1
                  ? from->adapter / to->adapter

@@ -43,10 +43,10 @@ struct collective_near {
 /* Groups of one node (law.c). */
 bool collective_law_ranks(const struct collective_groups *groups, uint64_t ranks,
                           double size, struct collective_answer *answer);
-/* Groups over several nodes (nodes.c). `adapter` is the network bandwidth of a GPU,
- * bytes/s; 0: unknown. */
+/* Groups over several nodes (nodes.c). `fabric` is that of the system; NULL: unknown. */
 bool collective_law_nodes(const struct collective_groups *groups, uint64_t ranks,
-                          uint64_t nodes, double size, double adapter,
+                          uint64_t nodes, double size,
+                          const struct collective_fabric *fabric,
                           struct collective_answer *answer);
 
 /* ---- fabric.c ---- */

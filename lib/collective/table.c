@@ -131,6 +131,7 @@ take_fabric(struct collective_table *table, const struct rec_reader *reader,
         !rec_get_number(reader, rec, 4, &fabric.latency, err) ||
         !rec_key_number(reader, rec, "pcie", &fabric.pcie, err) ||
         !rec_key_number(reader, rec, "adapter", &fabric.adapter, err) ||
+        !rec_key_count(reader, rec, "adapters", &fabric.adapters, err) ||
         !rec_key_number(reader, rec, "reach", &fabric.reach, err) ||
         !keep_key(&table->arena, rec, "like", &fabric.like, err))
         return false;

@@ -188,19 +188,66 @@ test_nodes_between(void **state)
     }
 }
 
-/* All-reduce over two nodes. Of 1 and 4 ranks in each, 2 in each take the geometric mean:
- * sqrt(1 ms * 4 ms). 8 in each share the adapters of 4: 4 ms * (15/8) / (7/4) / 0.78. */
+/* All-reduce over two nodes of 4 adapters. Of 1 and 4 ranks in each, 2 in each take the
+ * geometric mean: sqrt(1 ms * 4 ms). 8 in each share the adapters of 4: 4 ms * (15/8) /
+ * (7/4) / 0.78. Without the number of adapters nothing says so. */
 static void
 test_shapes(void **state)
 {
     struct collective_table table;
+    struct collective_ask unknown = ask("u", "all-reduce", 16, 2, 1e6);
+    struct collective_answer answer;
+    struct rec_error err;
     (void)state;
-    read_table(&table, "series\ta\tm\tall-reduce\t2\t2\npiece\ta\t1\t1e9\t1e-3\tinf\n"
-                       "series\tb\tm\tall-reduce\t8\t2\npiece\tb\t1\t1e9\t4e-3\tinf\n");
+    read_table(&table, "fabric\tm\tnvlink\t1e11\t1e-5\tadapters=4\n"
+                       "series\ta\tm\tall-reduce\t2\t2\npiece\ta\t1\t1e9\t1e-3\tinf\n"
+                       "series\tb\tm\tall-reduce\t8\t2\npiece\tb\t1\t1e9\t4e-3\tinf\n"
+                       "series\tc\tu\tall-reduce\t8\t2\npiece\tc\t1\t1e9\t4e-3\tinf\n");
     assert_near(seconds(&table, ask("m", "all-reduce", 4, 2, 1e6), COLLECTIVE_NODES),
                 2e-3, 1e-12);
     assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e6), COLLECTIVE_NODES),
                 4e-3 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
+    assert_false(collective_seconds(&table, &unknown, &answer, &err));
+    assert_int_equal(err.code, REC_NO);
+    collective_table_free(&table);
+}
+
+/* One rank in each of two nodes takes 10 us + S / 1e9; a node alone takes 2 us + S / 1e11
+ * with 2 ranks and 4 us + S / 1e11 with 4.
+ *
+ * 4 in each, an adapter for each: a ring of 8 moves 7/4 S, of which one adapter carries a
+ * quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 1 MB: 447.5 + 14 us. 3 in
+ * each: 10 us + 5/3 S / 3 / 1e9, and inside by the law of a ring: latency is 3 us (half-way
+ * from 1 step to 3), transfer that of both. 8 in each share the 4 adapters: the time of 4,
+ * times (15/8) / (7/4) / 0.78.
+ *
+ * A data sheet says nothing of several ranks in a node if the machine has another number of
+ * adapters, or an unknown one. `same` has twice the bandwidth of an adapter, and half the
+ * latency: the time of m without transfer, 14 us, and the rest, both halved. */
+static void
+test_own_adapters(void **state)
+{
+    struct collective_table table;
+    struct collective_ask other = ask("other", "all-reduce", 8, 2, 1e6);
+    struct collective_answer answer;
+    struct rec_error err;
+    (void)state;
+    read_table(&table, "fabric\tm\tnvlink\t1e11\t1e-5\tadapters=4\tadapter=1e9\n"
+                       "fabric\tsame\tnvlink\t1e11\t5e-6\tadapters=4\tadapter=2e9\n"
+                       "fabric\tother\tnvlink\t1e11\t1e-5\tadapters=8\tadapter=1e9\n"
+                       "series\ta\tm\tall-reduce\t2\t2\npiece\ta\t1\t1e9\t1e-5\t1e9\n"
+                       "series\tb\tm\tall-reduce\t2\t1\npiece\tb\t1\t1e9\t2e-6\t1e11\n"
+                       "series\tc\tm\tall-reduce\t4\t1\npiece\tc\t1\t1e9\t4e-6\t1e11\n");
+    assert_near(seconds(&table, ask("m", "all-reduce", 8, 2, 1e6), COLLECTIVE_NODES),
+                461.5e-6, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 6, 2, 1e6), COLLECTIVE_NODES),
+                10e-6 + 5e-3 / 9 + 3e-6 + 1e-5, 1e-12);
+    assert_near(seconds(&table, ask("m", "all-reduce", 16, 2, 1e6), COLLECTIVE_NODES),
+                461.5e-6 * (15.0 / 8) / (7.0 / 4) / 0.78, 1e-12);
+    assert_near(seconds(&table, ask("same", "all-reduce", 8, 2, 1e6), COLLECTIVE_SHEET),
+                461.5e-6 / 2, 1e-12);
+    assert_false(collective_seconds(&table, &other, &answer, &err));
+    assert_int_equal(err.code, REC_NO);
     collective_table_free(&table);
 }
 
@@ -325,9 +372,9 @@ main(void)
         cmocka_unit_test(test_states_cross), cmocka_unit_test(test_states_jump),
         cmocka_unit_test(test_ring),         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_more_nodes),   cmocka_unit_test(test_nodes_between),
-        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_sheet),
-        cmocka_unit_test(test_version),      cmocka_unit_test(test_bus),
-        cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_own_adapters),
+        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_bus),          cmocka_unit_test(test_shipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
