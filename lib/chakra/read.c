@@ -80,17 +80,9 @@ give_back(void *context, void *memory)
     free(memory);
 }
 
-/* The file that is being read. */
-struct reading {
-    struct chakra_traces *traces;
-    const char *name;
-    uint64_t messages;
-    struct rec_error *err;
-};
-
 static ProtobufCMessage *
-unpack(struct reading *r, const ProtobufCMessageDescriptor *of, const uint8_t *bytes,
-       size_t size)
+unpack(struct chakra_reading *r, const ProtobufCMessageDescriptor *of,
+       const uint8_t *bytes, size_t size)
 {
     struct unpacking unpacking = {0};
     ProtobufCAllocator memory = {get_memory, give_back, &unpacking};
@@ -104,94 +96,6 @@ unpack(struct reading *r, const ProtobufCMessageDescriptor *of, const uint8_t *b
                  unpacking.excess ? "needs more than 1 GiB of memory"
                                   : "is damaged: it is not a protobuf message");
     return message;
-}
-
-/* ---- texts ----------------------------------------------------------------- */
-
-/* Copies a text to the arena of the traces. NULL: *err. */
-static const char *
-keep(struct reading *r, const char *text)
-{
-    return rec_arena_copy(&r->traces->arena, rec_str(text), r->err);
-}
-
-/* Closes a text and copies it to the arena, as *kept. */
-static bool
-keep_written(struct reading *r, struct rec_text *text, const char **kept)
-{
-    char *written = rec_text_close(text, r->err);
-    *kept = written ? keep(r, written) : NULL;
-    free(written);
-    return *kept != NULL;
-}
-
-/* Writes a foreign name as text of a record: bytes that no field may hold, such as
- * control characters and damaged UTF-8, become _. */
-static void
-put_clean(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-        if (c >= 0x80 && strnlen(text, n) == n &&
-            rec_is_text((struct rec_str){text, n})) {
-            fwrite(text, 1, n, out);
-            text += n - 1;
-        } else
-            fputc(c < ' ' || c >= 0x7f ? '_' : c, out);
-    }
-}
-
-/* Refuses an id in an attribute rampipe.* that no record may hold: such a file was
- * changed after chakra_write() wrote it. */
-static bool
-check_id(struct reading *r, const struct chakra_node *node, const char *text)
-{
-    return (rec_is_text(rec_str(text)) && *text && !strpbrk(text, ",=\t")) ||
-           chakra_fail(r->traces, node, r->err,
-                       "an attribute rampipe.* is not a valid id");
-}
-
-/* Checks one key of a record of the type of `spec`: *good becomes whether it is there
- * once and has a value of its kind. False: *err. */
-static bool
-check_key(const struct rec_spec *spec, struct rec_str text, struct rec_map *seen,
-          bool *good, struct rec_error *err)
-{
-    /* keys that struct graph_op has as members, and that have attributes of their own */
-    static const char *const taken[] = {"pair", "of", "part", "param", "activation"};
-    struct rec_str name, value = text;
-    *good = rec_str_split(&value, '=', &name) && value.ptr && name.len > 0 &&
-            rec_map_get(seen, name) == REC_NONE;
-    for (size_t i = 0; *good && spec->type == REC_OP && i < sizeof taken / sizeof *taken;
-         i++)
-        *good = !rec_str_is(name, taken[i]);
-    if (spec->type == REC_DEP && seen->used > 0 && rec_str_is(name, "kind"))
-        *good = false; /* kind= must be the first key of a dep */
-    for (const struct rec_field_spec *key = spec->keys; *good && key->name; key++)
-        if (rec_str_is(name, key->name))
-            *good = rec_is_kind(value, key->kind);
-    return !*good || rec_map_add(seen, name, 0, err);
-}
-
-/* Checks a list of keys in an attribute rampipe.*, each of which follows a TAB. */
-static bool
-check_keys(struct reading *r, enum rec_type type, const char *keys)
-{
-    struct rec_str rest = rec_str(keys), key;
-    struct rec_map seen = {0};
-    bool good = rec_is_text(rest), ok = true;
-    if (!*keys)
-        return true;
-    good = good && rec_str_split(&rest, '\t', &key) && key.len == 0 && rest.ptr;
-    while (ok && good && rec_str_split(&rest, '\t', &key))
-        ok = check_key(rec_spec(type), key, &seen, &good, r->err);
-    rec_map_free(&seen);
-    return ok &&
-           (good || rec_fail(r->err, REC_DATA,
-                             "%s: message %llu: an attribute rampipe.* is not a list "
-                             "of keys of a record",
-                             r->name, (unsigned long long)r->messages));
 }
 
 /* ---- nodes ----------------------------------------------------------------- */
@@ -227,7 +131,7 @@ count_of(double value, uint64_t none)
  * number, which holds if it rounds to comm_size: another program may have changed
  * comm_size. */
 static bool
-read_size(struct reading *r, struct chakra_node *node, const struct said *said)
+read_size(struct chakra_reading *r, struct chakra_node *node, const struct said *said)
 {
     node->bytes = isnan(said->comm_size) ? 0 : said->comm_size;
     if (!is_amount(node->bytes))
@@ -238,8 +142,8 @@ read_size(struct reading *r, struct chakra_node *node, const struct said *said)
 }
 
 static bool
-read_parents(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
-             const struct said *said)
+read_parents(struct chakra_reading *r, struct chakra_node *node,
+             const Chakra__Node *message, const struct said *said)
 {
     struct chakra_traces *t = r->traces;
     size_t n = message->n_data_parent, all = n + message->n_control_parent;
@@ -262,8 +166,8 @@ read_parents(struct reading *r, struct chakra_node *node, const Chakra__Node *me
             parent->bytes = said->dep_bytes->value[i];
         if (said->deps_keys && i < said->deps_keys->n_value &&
             *said->deps_keys->value[i] &&
-            (!check_keys(r, REC_DEP, said->deps_keys->value[i]) ||
-             !(parent->keys = keep(r, said->deps_keys->value[i]))))
+            (!chakra_check_keys(r, REC_DEP, said->deps_keys->value[i]) ||
+             !(parent->keys = chakra_keep(r, said->deps_keys->value[i]))))
             return false;
     }
     return true;
@@ -280,7 +184,7 @@ put_number(FILE *out, const char *key, double value)
 /* Makes the key bytes= of an op say the size of its message. They differ if another
  * program has changed comm_size, which then holds. */
 static bool
-set_bytes(struct reading *r, struct chakra_node *node)
+set_bytes(struct chakra_reading *r, struct chakra_node *node)
 {
     static const char key[] = "\tbytes=";
     const char *at = strstr(node->op.extra, key), *end;
@@ -299,15 +203,15 @@ set_bytes(struct reading *r, struct chakra_node *node)
     fwrite(node->op.extra, 1, (size_t)(at - node->op.extra), text.out);
     put_number(text.out, "bytes", node->bytes);
     fputs(end, text.out);
-    return keep_written(r, &text, &node->op.extra);
+    return chakra_keep_written(r, &text, &node->op.extra);
 }
 
 static bool
-read_lane(struct reading *r, struct chakra_node *node, const struct said *said)
+read_lane(struct chakra_reading *r, struct chakra_node *node, const struct said *said)
 {
     node->turn = GRAPH_NO_ORDER;
-    if (said->lane &&
-        (!check_id(r, node, said->lane) || !(node->lane = keep(r, said->lane))))
+    if (said->lane && (!chakra_check_id(r, node, said->lane) ||
+                       !(node->lane = chakra_keep(r, said->lane))))
         return false;
     return !said->order || rec_parse_uint(rec_str(said->order), &node->turn) ||
            chakra_fail(r->traces, node, r->err,
@@ -317,7 +221,7 @@ read_lane(struct reading *r, struct chakra_node *node, const struct said *said)
 
 /* Restores the op from which chakra_write() made a node. */
 static bool
-read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
+read_ours(struct chakra_reading *r, struct chakra_node *node, const struct said *said)
 {
     static const char *const passes[] = {"forward", "backward"};
     struct graph_op *op = &node->op;
@@ -327,12 +231,13 @@ read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
     for (int i = 0; said->pass && i < 2; i++)
         if (strcmp(said->pass, passes[i]) == 0)
             op->pass = (enum graph_pass)i;
-    if (!check_id(r, node, said->op) || !(op->id = keep(r, said->op)) ||
-        !check_keys(r, REC_OP, keys) || !(op->extra = keep(r, keys)) ||
+    if (!chakra_check_id(r, node, said->op) || !(op->id = chakra_keep(r, said->op)) ||
+        !chakra_check_keys(r, REC_OP, keys) || !(op->extra = chakra_keep(r, keys)) ||
         !set_bytes(r, node) ||
-        (said->pair &&
-         (!check_id(r, node, said->pair) || !(node->pair = keep(r, said->pair)))) ||
-        (said->of && (!check_id(r, node, said->of) || !(op->of = keep(r, said->of)))))
+        (said->pair && (!chakra_check_id(r, node, said->pair) ||
+                        !(node->pair = chakra_keep(r, said->pair)))) ||
+        (said->of &&
+         (!chakra_check_id(r, node, said->of) || !(op->of = chakra_keep(r, said->of)))))
         return false;
     if (is_amount(said->compute) &&
         chakra_micros(said->compute) == chakra_micros(op->compute))
@@ -357,8 +262,8 @@ read_ours(struct reading *r, struct chakra_node *node, const struct said *said)
 
 /* Makes the keys of a foreign node's op. */
 static bool
-write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
-           const struct said *said)
+write_keys(struct chakra_reading *r, struct chakra_node *node,
+           const Chakra__Node *message, const struct said *said)
 {
     static const char *const words[CHAKRA_NTYPES] = {
         [CHAKRA_SEND] = CHAKRA_WORD_SEND, [CHAKRA_RECV] = CHAKRA_WORD_RECV};
@@ -367,7 +272,7 @@ write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *mess
         return false;
     if (*message->name) {
         fputs("\ttype=", text.out);
-        put_clean(text.out, message->name);
+        chakra_put_clean(text.out, message->name);
     }
     if (!isnan(said->num_ops))
         put_number(text.out, "flops", said->num_ops);
@@ -380,16 +285,16 @@ write_keys(struct reading *r, struct chakra_node *node, const Chakra__Node *mess
         put_number(text.out, "bytes", node->bytes);
         if (*node->group) {
             fputs("\tgroup=", text.out);
-            put_clean(text.out, node->group);
+            chakra_put_clean(text.out, node->group);
         }
     }
-    return keep_written(r, &text, &node->op.extra);
+    return chakra_keep_written(r, &text, &node->op.extra);
 }
 
 /* Makes the op of a foreign node. */
 static bool
-read_foreign(struct reading *r, struct chakra_node *node, const Chakra__Node *message,
-             const struct said *said)
+read_foreign(struct chakra_reading *r, struct chakra_node *node,
+             const Chakra__Node *message, const struct said *said)
 {
     char id[48];
     snprintf(id, sizeof id, "%u.%llu", node->rank, (unsigned long long)node->id);
@@ -402,14 +307,14 @@ read_foreign(struct reading *r, struct chakra_node *node, const Chakra__Node *me
         (!isnan(said->tensor_size) && !is_amount(said->tensor_size)))
         return chakra_fail(r->traces, node, r->err,
                            "num_ops and tensor_size must be numbers >= 0");
-    return (node->op.id = keep(r, id)) && write_keys(r, node, message, said);
+    return (node->op.id = chakra_keep(r, id)) && write_keys(r, node, message, said);
 }
 
 /* Reads the type of a node and the attributes of communication. A node of a type of
  * communication without comm_size is a call on a CPU, which starts or awaits it: it
  * counts as computation. Barriers have no size. */
 static bool
-read_type(struct reading *r, struct chakra_node *node, uint32_t type,
+read_type(struct chakra_reading *r, struct chakra_node *node, uint32_t type,
           const struct said *said)
 {
     bool barrier = type == CHAKRA_COLL && said->comm_type == CHAKRA_BARRIER &&
@@ -434,14 +339,14 @@ read_type(struct reading *r, struct chakra_node *node, uint32_t type,
                            "comm_type of a collective must be from 0 to %d",
                            CHAKRA_BARRIER);
     node->collective = (uint32_t)said->comm_type;
-    node->group = keep(r, said->pg_name ? said->pg_name : "");
+    node->group = chakra_keep(r, said->pg_name ? said->pg_name : "");
     return node->group != NULL;
 }
 
 /* Reads the dep between a send and its receive. Such a node carries a dep, and is no op,
  * if it has the attribute rampipe.dep and not rampipe.op. */
 static bool
-read_carried(struct reading *r, struct chakra_node *node, const struct said *said)
+read_carried(struct chakra_reading *r, struct chakra_node *node, const struct said *said)
 {
     bool sync = !isnan(said->sync);
     node->carried = (struct chakra_parent){.id = count_of(said->sync, 0),
@@ -451,12 +356,12 @@ read_carried(struct reading *r, struct chakra_node *node, const struct said *sai
     node->sync = sync;
     node->carries = !said->op && node->type != CHAKRA_COMP && node->type != CHAKRA_COLL &&
                     node->carried.order != CHAKRA_LAST;
-    return !said->dep_keys || (check_keys(r, REC_DEP, said->dep_keys) &&
-                               (node->carried.keys = keep(r, said->dep_keys)));
+    return !said->dep_keys || (chakra_check_keys(r, REC_DEP, said->dep_keys) &&
+                               (node->carried.keys = chakra_keep(r, said->dep_keys)));
 }
 
 static bool
-add_node(struct reading *r, const Chakra__Node *message)
+add_node(struct chakra_reading *r, const Chakra__Node *message)
 {
     struct chakra_traces *t = r->traces;
     struct said said = chakra_hear(message);
@@ -489,7 +394,7 @@ add_node(struct reading *r, const Chakra__Node *message)
  * same text, whose lines are text. `barred` are characters that it must not have; with a
  * comma among them it is an id, and must not be empty. */
 static bool
-take_name(struct reading *r, const Chakra__Attribute *a, const char *name,
+take_name(struct chakra_reading *r, const Chakra__Attribute *a, const char *name,
           const char *barred, const char **kept)
 {
     struct rec_str rest, line;
@@ -507,11 +412,11 @@ take_name(struct reading *r, const Chakra__Attribute *a, const char *name,
         ok = rec_is_text(line);
     if (!ok)
         return rec_fail(r->err, REC_DATA, "%s: %s is no valid name", r->name, name);
-    return (*kept = keep(r, a->text)) != NULL;
+    return (*kept = chakra_keep(r, a->text)) != NULL;
 }
 
 static bool
-take_metadata(struct reading *r, const Chakra__Metadata *metadata)
+take_metadata(struct chakra_reading *r, const Chakra__Metadata *metadata)
 {
     struct chakra_traces *t = r->traces;
     for (size_t i = 0; i < metadata->n_attribute; i++) {
@@ -524,11 +429,11 @@ take_metadata(struct reading *r, const Chakra__Metadata *metadata)
             !take_name(r, a, "rampipe.server", ",\t\n", &t->file[t->nfiles - 1].server))
             return false;
     }
-    return !t->keys || check_keys(r, REC_GRAPH, t->keys);
+    return !t->keys || chakra_check_keys(r, REC_GRAPH, t->keys);
 }
 
 static bool
-read_message(struct reading *r, const uint8_t *bytes, size_t size)
+read_message(struct chakra_reading *r, const uint8_t *bytes, size_t size)
 {
     bool first = r->messages == 0, ok;
     ProtobufCMessage *message =
@@ -546,7 +451,8 @@ bool
 chakra_read(struct chakra_traces *traces, const char *path, uint32_t rank,
             struct rec_error *err)
 {
-    struct reading r = {.traces = traces, .name = rec_input_name(path), .err = err};
+    struct chakra_reading r = {
+        .traces = traces, .name = rec_input_name(path), .err = err};
     struct chakra_wire *wire;
     const uint8_t *bytes;
     size_t size;
