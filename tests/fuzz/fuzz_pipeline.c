@@ -16,10 +16,9 @@ decide(void *context, const struct alloc_decision *decision, struct rec_error *e
     (void)err;
     if (decision->cause)
         return true;
-    /* work in = work out; a step is no shorter than its busiest server, nor longer than
-     * everything one after the other */
+    /* work in = work out, as far as doubles tell seconds apart in so long a step */
     if (fabs(decision->cost->step.busy - decision->cost->step.sequential) >
-        1e-6 * decision->cost->step.sequential)
+        1e-6 * decision->cost->step.sequential + 1e-12 * decision->cost->step.seconds)
         abort();
     for (uint32_t i = 0; i < decision->layout->where.nslots; i++)
         if (decision->servers[i] >= net_servers(net))
