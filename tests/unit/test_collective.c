@@ -215,15 +215,16 @@ test_shapes(void **state)
 /* One rank in each of two nodes takes 10 us + S / 1e9; a node alone takes 2 us + S / 1e11
  * with 2 ranks and 4 us + S / 1e11 with 4.
  *
- * 4 in each, an adapter for each: a ring of 8 moves 7/4 S, of which one adapter carries a
- * quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 1 MB: 447.5 + 14 us. 3 in
- * each: 10 us + 5/3 S / 3 / 1e9, and inside by the law of a ring: latency is 3 us (half-way
- * from 1 step to 3), transfer that of both. 8 in each share the 4 adapters: the time of 4,
- * times (15/8) / (7/4) / 0.78.
+ * 4 in each, an adapter for each: a ring of 8 moves 7/4 S, of which one adapter carries
+ * a quarter: 10 us + 7/16 S / 1e9, and 4 us + S / 1e11 inside. At 1 MB: 447.5 + 14 us. 3
+ * in each: 10 us + 5/3 S / 3 / 1e9, and inside by the law of a ring: latency is 3 us
+ * (half-way from 1 step to 3), transfer that of both. 8 in each share the 4 adapters: the
+ * time of 4, times (15/8) / (7/4) / 0.78.
  *
- * A data sheet says nothing of several ranks in a node if the machine has another number of
- * adapters, or an unknown one. `same` has twice the bandwidth of an adapter, and half the
- * latency: the time of m without transfer, 14 us, and the rest, both halved. */
+ * A data sheet says nothing of several ranks in a node if the machine has another number
+ * of adapters, or an unknown one. `same` has twice the bandwidth of an adapter, and half
+ * the latency: the time of m without transfer, 14 us, and the rest, both halved.
+ */
 static void
 test_own_adapters(void **state)
 {
