@@ -67,8 +67,8 @@ find_shape(const struct collective_groups *groups, uint64_t ranks, uint64_t node
 
 /*
  * As many ranks in a node as have an adapter each: rings through different adapters run
- * side by side, so that each adapter carries one of q parts of the group's bytes. How long
- * that takes, one rank in each node shows; to it comes the exchange inside the node.
+ * side by side, so that each adapter carries one of q parts of the group's bytes. How
+ * long that takes, one rank in each node shows; to it comes the exchange inside the node.
  *
  *     t(q, S) = t(1, S f(q k) / f(k) / q) + t_inside(q, S)     f: the bus factor, k nodes
  */
@@ -97,8 +97,8 @@ own_adapters(const struct collective_groups *groups, uint64_t q, uint64_t nodes,
     return true;
 }
 
-/* More ranks in each node than were measured. Up to the number of adapters each has its
- * own one; then they share them. */
+/* More ranks in each node than were measured. Up to the number of adapters each has
+ * its own one; then they share them. */
 static bool
 more_ranks(const struct collective_groups *groups, const struct collective_series *a,
            uint64_t ranks, uint64_t nodes, double size, uint64_t adapters,
