@@ -212,6 +212,9 @@ uint32_t net_nodes(const struct net *net);
 #define NET_NODE_MAX 80
 /** Writes the name of a node: that of a server, or as "leaf 0.1"; returns its length. */
 size_t net_format_node(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
+/** Writes what the node lies in: "host" of a server, "leaf" of "leaf 0.1"; "node" of a
+ * node of a custom cluster that is no server. */
+void net_format_level(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
 /** No route of the cluster has more links than this. */
 uint32_t net_longest_route(const struct net *net);
 /** Lists the links that a message goes through, in order, from one server to another; a

@@ -756,6 +756,22 @@ REC_ROW(EXCHANGE, ALONE, "exchange",
     REC_FIELD("BYTES", AMOUNT, "as of the coll"),
     REC_KEY("lane", TEXT, "that of the coll, if it has one"))
 
+REC_ROW(LOAD, ALONE, "load",
+    "What a link of the cluster has carried (sim --links). Links that carried nothing "
+    "have no record.",
+    "load\t0.1\tleaf 0\t5e9\t2.5\t10\t1e9\tshare=0.5\tlevel=host to leaf\tlinks=8",
+    REC_FIELD("FROM", TEXT, "a node of the cluster, as fault records name it")
+    REC_FIELD("TO", TEXT, "the node to which the link leads")
+    REC_FIELD("BYTES", AMOUNT,
+          "bytes that it has carried. Of a job that was unfinished the part of its last "
+          "step counts that was over, by time")
+    REC_FIELD("BUSY", AMOUNT, "seconds in which something moved over it")
+    REC_FIELD("SECONDS", AMOUNT, "the time simulated, from 0 on, seconds")
+    REC_FIELD("CAPACITY", AMOUNT, "the mean over that time, faults included, bytes/s"),
+    REC_KEY("share", AMOUNT, "BYTES / (CAPACITY * SECONDS)")
+    REC_KEY("level", TEXT, "what its ends are: host to leaf, leaf to spine, ...")
+    REC_KEY("links", COUNT, "links of that level, also those that carried nothing"))
+
 REC_ROW(TRACE, ALONE, "trace",
     "Opens a trace of a spot cluster that was observed from START to END; its add and "
     "preempt records follow.",

@@ -234,6 +234,28 @@ sim_carrier_still(struct sim_carrier *c, uint32_t member)
     return NONE;
 }
 
+/* ---- what the links carry ------------------------------------------------------ */
+
+static void
+take_loads(struct sim_carrier *c)
+{
+    const struct flow_classes *found = c->classes.found;
+    if (c->loads)
+        sim_loads_take(c->loads, c->links, found ? found->colour : NULL,
+                       found ? found->ncolours : 0);
+}
+
+bool
+sim_carrier_count(struct sim_carrier *c, double time, struct rec_error *err)
+{
+    if (!c->loads || !c->links)
+        return true;
+    if (flow_next(c->links) > time && !flow_advance(c->links, time, end_piece, c, err))
+        return false;
+    take_loads(c);
+    return true;
+}
+
 /* ---- members ----------------------------------------------------------------- */
 
 struct sim_carrier *
@@ -253,6 +275,8 @@ sim_carrier_free(struct sim_carrier *c)
 {
     if (!c)
         return;
+    if (c->links)
+        take_loads(c);
     flow_links_free(c->links);
     sim_folded_close(c);
     event_queue_free(&c->starts);
@@ -290,6 +314,7 @@ open_links(struct sim_carrier *c, const struct sim_member *member, struct rec_er
         sim_faults_apply(pool->faults, capacity);
     ok = ok && (c->links = flow_links_new(n, capacity, err));
     c->net = net;
+    c->loads = member->loads;
     free(capacity);
     return ok;
 }

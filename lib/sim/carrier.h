@@ -65,6 +65,9 @@ void sim_carrier_fold_from(struct sim_carrier *carrier, uint32_t servers);
 bool sim_carrier_capacity(struct sim_carrier *carrier, double time, uint32_t link,
                           double capacity, struct rec_error *err) REC_MUST_CHECK;
 
+/** As `count` of struct sim_sharing. */
+bool sim_carrier_count(struct sim_carrier *carrier, double time,
+                       struct rec_error *err) REC_MUST_CHECK;
 /** As `still` of struct sim_sharing. */
 uint32_t sim_carrier_still(struct sim_carrier *carrier, uint32_t member);
 

@@ -4,6 +4,7 @@
 
 #include "carrier.h"
 #include "fold.h"
+#include "loads.h"
 
 #define NONE FLOW_NONE
 
@@ -42,6 +43,7 @@ struct sim_carrier {
     double *capacity;           /* per link of the cluster, bytes/s */
     uint32_t fold_least;        /* servers of a round that is folded */
     bool stale; /* there are groups, or capacities, that have no classes */
+    struct sim_loads *loads; /* gets what the links carry; NULL: nobody asks */
     /* While events happen: who is told of arrivals. */
     sim_arrived *arrived;
     void *context;

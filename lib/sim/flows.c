@@ -288,6 +288,12 @@ still(void *self, uint32_t member)
     return sim_carrier_still(((struct sender *)self)->carrier, member);
 }
 
+static bool
+count(void *self, double time, struct rec_error *err)
+{
+    return sim_carrier_count(((struct sender *)self)->carrier, time, err);
+}
+
 static void
 close(void *self)
 {
@@ -326,5 +332,5 @@ take(void *self, const struct sim_member *member, void *from, double time,
            (!before || sim_rounds_take(&c->rounds, &before->rounds, member->number, err));
 }
 
-const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares, open,
-                                              take,    close,    uses,   still};
+const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares, open, take,
+                                              close,   uses,     still,  count};

@@ -1,4 +1,5 @@
 /* The jobs of a replay, from their start to their end. */
+#include "loads.h"
 #include "replay.h"
 
 #include <math.h>
@@ -53,14 +54,15 @@ describe(const struct sim_replay *r, const struct live *live)
 }
 
 /* A job that takes time has been in a company. Its cost is then the mean of its steps. */
-static void
-leave_company(struct sim_replay *r, uint32_t index, double time)
+static bool
+leave_company(struct sim_replay *r, uint32_t index, double time, struct rec_error *err)
 {
     struct live *live = &r->live[index];
+    r->left = isfinite(time) ? fmax(r->left, time) : r->left;
     if (!r->companies || !(live->cost.step.seconds > 0) || is_waiting(live))
-        return;
+        return true;
     sim_companies_step(r->companies, index, time, &live->cost.step);
-    sim_companies_end(r->companies, index, time);
+    return sim_companies_end(r->companies, index, time, err);
 }
 
 /* The servers of a job are free from `time` on. Jobs that waited for nothing else are
@@ -89,7 +91,8 @@ end_first(struct sim_replay *r, struct rec_error *err)
     uint32_t index = (uint32_t)end.key;
     struct live *live = &r->live[index];
     struct sim_done done;
-    leave_company(r, index, end.time);
+    if (!leave_company(r, index, end.time, err))
+        return false;
     done = describe(r, live);
     return (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
            (!live->claim || pass_servers(r, live->claim, end.time, err)) &&
@@ -178,7 +181,11 @@ sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, do
                struct rec_error *err)
 {
     struct live *live = &r->live[index];
-    struct sim_member member = {index, live->layout, r->net, servers, SIM_AS_IT_IS};
+    struct sim_member member = {.number = index,
+                                .layout = live->layout,
+                                .net = r->net,
+                                .servers = servers,
+                                .loads = r->pool.loads};
     struct sim_done done;
 
     live->waited = time - live->start;
@@ -287,7 +294,8 @@ bool
 sim_jobs_leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
     struct sim_done done;
-    leave_company(r, index, r->until);
+    if (!leave_company(r, index, r->until, err))
+        return false;
     done = describe(r, &r->live[index]);
     return (!r->sink.unfinished ||
             r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
@@ -337,6 +345,42 @@ sim_jobs_leave_all(struct sim_replay *r, struct rec_error *err)
     return true;
 }
 
+/* ---- what the links have carried ------------------------------------------- */
+
+/* The capacity of a link times the time until `end`, bytes. The faults are in order of
+ * time. */
+static double
+could_carry(const struct sim_replay *r, uint32_t link, double capacity, double end)
+{
+    const struct net_fault *fault;
+    size_t n = net_faults(r->net, &fault);
+    double since = 0, factor = 1, bytes = 0;
+    for (size_t i = 0; i < n && fault[i].time < end; i++)
+        if (fault[i].link == link) {
+            bytes += factor * capacity * (fault[i].time - since);
+            since = fault[i].time;
+            factor = fault[i].factor;
+        }
+    return bytes + factor * capacity * (end - since);
+}
+
+bool
+sim_jobs_loads(struct sim_replay *r, struct rec_error *err)
+{
+    const struct sim_loads *loads = r->pool.loads;
+    for (uint32_t i = 0; loads && i < loads->n; i++) {
+        struct net_link link;
+        struct sim_load load = {i, loads->bytes[i], loads->busy[i], r->left, 0};
+        if (!(load.bytes > 0))
+            continue;
+        net_link(r->net, i, &link);
+        load.capacity = could_carry(r, i, link.capacity, r->left) / r->left;
+        if (!r->sink.load(r->sink.context, r->net, &load, err))
+            return false;
+    }
+    return true;
+}
+
 double
 sim_jobs_next(struct sim_replay *r)
 {
@@ -355,6 +399,11 @@ sim_jobs_share(struct sim_replay *r, struct rec_error *err)
         if (!(r->faults = sim_faults_new(r->net, err)))
             return false;
         r->pool.faults = r->faults;
+    }
+    if (r->sink.load) {
+        if (!(r->pool.loads = sim_loads_new(r->net, err)))
+            return false;
+        r->pool.loads->by_steps = true;
     }
     r->companies = sim_companies_new(&r->pool, r->exact, reckoned, r, err);
     return r->companies;

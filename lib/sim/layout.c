@@ -331,6 +331,7 @@ step_by_courier(const struct sim_member *member, struct sim_placed *placed,
     if (err->code != REC_NO)
         return false;
     well.health = SIM_LINKS_WELL;
+    well.loads = NULL;
     if (!carry(&well, placed, NULL, step, err))
         return false;
     step->seconds = step->comm = (double)INFINITY;
@@ -362,9 +363,9 @@ step_by_times(const struct sim_member *member, struct sim_placed *placed,
     return ok;
 }
 
-static bool
-observe(const struct sim_member *member, const struct sim_observer *observer,
-        struct sim_cost *cost, struct rec_error *err)
+bool
+sim_member_observe(const struct sim_member *member, const struct sim_observer *observer,
+                   struct sim_cost *cost, struct rec_error *err)
 {
     const struct sim_layout *layout = member->layout;
     struct sim_placed placed;
@@ -394,7 +395,7 @@ sim_layout_observe(struct sim_layout *layout, const struct net *net,
 {
     struct sim_member member = {
         .layout = layout, .net = net, .servers = servers, .health = SIM_AS_IT_IS};
-    return observe(&member, observer, cost, err);
+    return sim_member_observe(&member, observer, cost, err);
 }
 
 double
@@ -428,7 +429,9 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
       struct rec_error *err)
 {
     struct sim_layout *layout = member->layout;
+    struct sim_member unseen = *member; /* what is tried out, no link has carried */
     const char *key;
+    unseen.loads = NULL;
     if (layout->pool)
         bound_costs(layout->pool);
     key = rec_arena_copy(&layout->arena, geometry, err);
@@ -438,7 +441,7 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
     if (!key ||
         !rec_grow(&layout->cost, &layout->cost_room, layout->ncosts + 1,
                   sizeof *layout->cost, err) ||
-        !observe(member, NULL, &layout->cost[layout->ncosts], err))
+        !sim_member_observe(&unseen, NULL, &layout->cost[layout->ncosts], err))
         return false;
     *index = (uint32_t)layout->ncosts++;
     layout->cost_bytes += COST_BYTES + geometry.len;

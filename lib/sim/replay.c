@@ -5,6 +5,7 @@
  * are the only events; and where jobs share links, what their companies simulate, and
  * starts of jobs that had to wait for their servers.
  */
+#include "loads.h"
 #include "replay.h"
 
 #include <math.h>
@@ -93,6 +94,7 @@ sim_replay_free(struct sim_replay *r)
         return;
     sim_companies_free(r->companies); /* they use layouts */
     sim_faults_free(r->faults);
+    sim_loads_free(r->pool.loads);
     for (size_t i = 0; i < r->nlayouts; i++)
         sim_layout_free(r->layout[i]);
     for (size_t i = 0; i < r->nlive; i++) {
@@ -414,7 +416,7 @@ model_end(void *self, double time, struct rec_error *err)
         if (!sim_jobs_leave(r, i, err))
             return false;
     }
-    return true;
+    return sim_jobs_loads(r, err);
 }
 
 const struct event_model sim_replay_model = {"jobs",        model_take, model_next,

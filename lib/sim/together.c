@@ -94,6 +94,7 @@ sim_run_new(const struct sim_layouts *pool, const struct sim_member *member, dou
         return NULL;
     }
     *run = (struct sim_run){.member = *member, .next = (double)INFINITY, .left = left};
+    run->member.loads = NULL; /* what is past has been counted */
     if (!sim_together_join(own, run, begun, err)) {
         sim_together_free(own);
         free(run);
@@ -103,6 +104,7 @@ sim_run_new(const struct sim_layouts *pool, const struct sim_member *member, dou
         bool ok = true;
         while (ok && isfinite(stopped))
             ok = sim_together_advance(own, time, false, &stopped, err);
+        run->member.loads = member->loads;
         if (ok)
             return run;
     }
@@ -193,6 +195,13 @@ sim_together_join(struct sim_together *together, struct sim_run *run, double tim
     leave(run);
     run->together = together;
     return true;
+}
+
+bool
+sim_together_count(struct sim_together *together, double time, struct rec_error *err)
+{
+    const struct sim_sharing *sharing = together->pool->sharing;
+    return !sharing->count || sharing->count(together->carrier, time, err);
 }
 
 /* ---- the clock ------------------------------------------------------------- */

@@ -177,7 +177,8 @@ buses_close(void *carrier)
 }
 
 static const struct sim_sharing buses_sharing = {
-    "buses", &buses_row, buses_share, buses_open, buses_take, buses_close, NULL, NULL};
+    "buses", &buses_row, buses_share, buses_open, buses_take, buses_close, NULL, NULL,
+    NULL};
 
 /* ---- a replay of a text ---------------------------------------------------- */
 
