@@ -172,6 +172,16 @@ read_exact(struct cli *cli, const struct sim_args *args, double *steps)
 }
 
 static bool
+write_reason(void *context, const struct sim_done *done, const struct net *net,
+             const struct sim_reason *reason, struct rec_error *err)
+{
+    struct sim *sim = context;
+    (void)err;
+    why_write_reason(sim->cli->writer, done, net, reason);
+    return true;
+}
+
+static bool
 check_links(struct cli *cli, const struct sim_args *args)
 {
     return !args->links_given || args->contention_given ||
@@ -195,6 +205,8 @@ run(struct cli *cli, const struct sim_args *args)
                                    .started =
                                        args->timeline_given ? write_timeline : NULL,
                                    .load = args->links_given ? write_load : NULL,
+                                   .explain =
+                                       args->explain_given ? write_reason : NULL,
                                    .context = &sim};
     struct sim_replay *replay = NULL;
     struct sim_flows *flows = NULL;
@@ -232,7 +244,7 @@ run(struct cli *cli, const struct sim_args *args)
     ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
     if (ok && args->links_given && sim.why.unfinished)
         cli_warn(cli,
-                 "%llu jobs are unfinished: of the step that they were in, the links have "
+                 "jobs are unfinished: %llu. Of the step that they were in, the links have "
                  "the bytes of the part that was over, by time",
                  (unsigned long long)sim.why.unfinished);
     event_clock_free(&clock);

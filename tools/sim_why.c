@@ -84,6 +84,74 @@ why_write_load(struct why *why, struct rec_writer *writer, const struct net *net
     return true;
 }
 
+/* ---- why exchanges take as long as they do ---------------------------------------- */
+
+static const char *
+name_op(const struct graph_op *op)
+{
+    return op->of ? op->of : op->id;
+}
+
+/* The op that sends, or the coll, the kind, and the op that gets it, by the first dep. */
+static void
+put_exchange(struct rec_writer *writer, const struct sim_layout *layout, uint32_t exchange,
+             const char **dst)
+{
+    static const char *const kinds[] = {"message", "collective", "sync", "sync"};
+    const struct graph_exchanges *e = &layout->exchanges;
+    const struct graph *graph = layout->where.graph;
+    uint32_t kind = (uint32_t)e->exchange[exchange].kind;
+    *dst = NULL;
+    for (size_t c = 0; c < graph->ncolls; c++)
+        if (e->of_coll[c] == exchange) {
+            rec_text_field(writer, graph->coll[c].id);
+            rec_text_field(writer, graph_coll_name(&graph->coll[c]));
+            return;
+        }
+    for (size_t d = 0; d < graph->ndeps; d++)
+        if (e->of_dep[d] == exchange) {
+            const struct graph_dep *dep = &graph->dep[d];
+            rec_text_field(writer, name_op(&graph->op[dep->src]));
+            rec_text_field(writer, kinds[kind < 4 ? kind : 0]);
+            if (kind < GRAPH_SYNC_PAIR)
+                *dst = name_op(&graph->op[dep->dst]);
+            return;
+        }
+}
+
+void
+why_write_reason(struct rec_writer *writer, const struct sim_done *done,
+                 const struct net *net, const struct sim_reason *reason)
+{
+    static const char *const by[] = {"link", "latency", "table", "form"};
+    const char *dst;
+    struct net_link link;
+    char name[NET_NODE_MAX];
+    rec_begin(writer, "explain");
+    rec_str_field(writer, done->job.id);
+    put_exchange(writer, done->layout, reason->exchange, &dst);
+    rec_num_field(writer, reason->start);
+    rec_num_field(writer, reason->seconds);
+    rec_num_field(writer, reason->alone);
+    rec_text_field(writer, by[reason->by]);
+    if (dst)
+        rec_text_key(writer, "dst", dst);
+    if (reason->seconds > 0)
+        rec_num_key(writer, "held", reason->held / reason->seconds);
+    if (reason->by == SIM_BY_LINK) {
+        net_link(net, reason->link, &link);
+        net_format_node(net, link.from, name);
+        rec_text_key(writer, "from", name);
+        net_format_node(net, link.to, name);
+        rec_text_key(writer, "to", name);
+        rec_num_key(writer, "bytes", reason->bytes);
+        rec_num_key(writer, "own", reason->own);
+        rec_num_key(writer, "job", reason->job);
+        rec_num_key(writer, "others", reason->others);
+    }
+    rec_end(writer);
+}
+
 void
 why_free(struct why *why)
 {

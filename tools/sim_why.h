@@ -18,6 +18,9 @@ struct why {
 /** Writes a load record. */
 bool why_write_load(struct why *why, struct rec_writer *writer, const struct net *net,
                     const struct sim_load *load, struct rec_error *err) REC_MUST_CHECK;
+/** Writes an explain record. */
+void why_write_reason(struct rec_writer *writer, const struct sim_done *done,
+                      const struct net *net, const struct sim_reason *reason);
 /** Leaves {0}. */
 void why_free(struct why *why);
 

@@ -256,6 +256,8 @@ struct sim_layouts {
     struct sim_faults *faults;
     /* Where what the links carry is added up, borrowed; NULL: nobody asks. */
     struct sim_loads *loads;
+    /* Steps under way whose exchanges are explained; counts intervals for these. */
+    uint32_t explained, intervals;
 };
 
 /** Takes over *where, also when it fails, and sums the memory of each slot
@@ -322,10 +324,14 @@ struct sim_member {
     /* What carriers add to what links carry that take it as their first member; NULL:
        nobody asks. */
     struct sim_loads *loads;
+    /* What holds the exchanges of its first step back; NULL: nobody asks. */
+    struct sim_reasons *reasons;
 };
 
-/** What links have carried (lib/sim/loads.h). */
+/** What links have carried (lib/sim/loads.h), and why exchanges take as long as they do
+ * (lib/sim/reasons.h). */
 struct sim_loads;
+struct sim_reasons;
 
 /** sim_layout_cost() of a member, with `health` as it says: what stragglers and faults
  * cost it is the difference. */
@@ -455,6 +461,30 @@ struct sim_done {
 
 struct sim_replay;
 
+/** What decides about the time of an exchange. */
+enum sim_bound {
+    SIM_BY_LINK,    /* a link, on which its flows have no higher rate */
+    SIM_BY_LATENCY, /* the latency of its routes */
+    SIM_BY_TABLE,   /* a time that was measured */
+    SIM_BY_FORM     /* the formula of a cluster without links */
+};
+
+/** Why an exchange of the first step of a job takes as long as it does. */
+struct sim_reason {
+    uint32_t exchange; /* of the layout */
+    double start;      /* from the start of the job to when the first of it leaves, s */
+    double seconds;    /* from then on until all of it has arrived */
+    double alone;      /* the same if nothing else is sent, seconds */
+    enum sim_bound by;
+    double held;   /* by that, seconds: where there are several links, by the one that
+                      held one of its flows back longest */
+    uint32_t link; /* if it is a link: which, */
+    double bytes;  /* what it sent over it, */
+    double own, job, others; /* and how many other flows were on it while it was held
+                                back there, on average: of the same exchange, of others
+                                of the job, of other jobs */
+};
+
 /** What a link has carried from time 0 on. */
 struct sim_load {
     uint32_t link;
@@ -479,6 +509,10 @@ struct sim_replay_sink {
      * count, by time. The time of jobs whose steps take a mean is that of the mean. */
     bool (*load)(void *context, const struct net *net, const struct sim_load *load,
                  struct rec_error *err);
+    /* Before `done` or `unfinished` of a job whose first step is over, for each exchange
+     * of that step, in order of their starts. */
+    bool (*explain)(void *context, const struct sim_done *done, const struct net *net,
+                    const struct sim_reason *reason, struct rec_error *err);
     void *context;
 };
 

@@ -5,6 +5,7 @@
 #include "carrier.h"
 #include "fold.h"
 #include "loads.h"
+#include "reasons.h"
 
 #define NONE FLOW_NONE
 
@@ -17,13 +18,31 @@ struct piece {
     uint32_t next;     /* free piece */
     uint32_t group;    /* of the fold; NONE: it is a flow of its own */
     uint32_t class;    /* of the group's flows, once they have started */
+    bool measured;     /* it only waits, for the end of a measured time */
 };
 
 /* A batch on its way. */
 struct sent {
     uint64_t token;
-    uint32_t pieces; /* that have not arrived */
-    uint32_t next;   /* free batch */
+    uint32_t pieces;   /* that have not arrived */
+    uint32_t next;     /* free batch */
+    uint32_t exchange; /* of which it is */
+};
+
+/* What explains exchanges: an interval between two events. */
+struct why {
+    bool asked;    /* a member has reasons */
+    bool named;    /* name[] is that of the present colours */
+    double passed; /* until then, seconds */
+    uint32_t mark; /* counts intervals */
+    uint32_t *name; /* per link, or colour: the link that stands for it */
+    uint32_t *head; /* per link, or colour: those that it holds back, of list[] */
+    struct listed {
+        struct sim_reasons *reasons;
+        uint32_t held; /* index there */
+        uint32_t member, tight, next;
+    } * list;
+    size_t name_room, head_room, nlist, list_room;
 };
 
 struct sim_carrier {
@@ -43,6 +62,7 @@ struct sim_carrier {
     double *capacity;           /* per link of the cluster, bytes/s */
     uint32_t fold_least;        /* servers of a round that is folded */
     bool stale; /* there are groups, or capacities, that have no classes */
+    struct why why;
     struct sim_loads *loads; /* gets what the links carry; NULL: nobody asks */
     /* While events happen: who is told of arrivals. */
     sim_arrived *arrived;

@@ -268,6 +268,16 @@ remember(struct sim_company *company, const struct meeting *m, struct rec_str ke
 
 /* ---- the whole ------------------------------------------------------------- */
 
+/* True if somebody asks why a member's step takes as long as it does. */
+static bool
+asks(const struct meeting *m)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->member[m->order[i]].reasons)
+            return true;
+    return false;
+}
+
 static bool
 find_or_simulate(struct sim_company *company, struct meeting *m, struct rec_error *err)
 {
@@ -279,7 +289,7 @@ find_or_simulate(struct sim_company *company, struct meeting *m, struct rec_erro
     if (!make_key(m, &key, err))
         return false;
     at = rec_map_get(&company->memo, key);
-    if (at == REC_NONE || m->busy)
+    if (at == REC_NONE || m->busy || asks(m))
         ok = simulate(m, pool, err);
     if (at == REC_NONE)
         ok = ok && remember(company, m, key, err);

@@ -178,6 +178,7 @@ sim_folded_refresh(struct sim_carrier *c, const struct sim_classes *beside, doub
                                     c->classes.found->capacity, err)) &&
          move_over(c, links, &before, time, err);
     c->stale = !ok;
+    c->why.named = false;
     if (c->loads)
         sim_loads_take(c->loads, links, before.found ? before.found->colour : NULL,
                        before.found ? before.found->ncolours : 0);

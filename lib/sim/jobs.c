@@ -1,4 +1,5 @@
 /* The jobs of a replay, from their start to their end. */
+#include "explain.h"
 #include "loads.h"
 #include "replay.h"
 
@@ -14,6 +15,7 @@ sim_jobs_forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
     free(live->id);
     free(live->graphs);
     free(live->claim);
+    sim_reasons_free(live->reasons);
     *live = (struct live){0};
     if (!rec_grow(&r->vacant, &r->vacant_room, r->nvacant + 1, sizeof *r->vacant, err))
         return false;
@@ -51,6 +53,37 @@ describe(const struct sim_replay *r, const struct live *live)
                              .waited = live->waited,
                              .alone = r->companies ? live->alone : (double)NAN,
                              .healthy = live->healthy};
+}
+
+struct telling {
+    const struct sim_replay *r;
+    const struct sim_done *done;
+};
+
+static bool
+tell_reason(void *context, const struct sim_reason *reason, struct rec_error *err)
+{
+    const struct telling *telling = context;
+    const struct sim_replay *r = telling->r;
+    return r->sink.explain(r->sink.context, telling->done, r->net, reason, err);
+}
+
+/* Explains the first step of a job that leaves at `time`, if it is over by then. */
+static bool
+explain(struct sim_replay *r, uint32_t index, const struct sim_done *done, double time,
+        struct rec_error *err)
+{
+    struct live *live = &r->live[index];
+    struct telling telling = {r, done};
+    struct sim_member member = {
+        .number = index, .layout = live->layout, .net = r->net};
+    double length = live->reasons ? live->reasons->length : live->cost.step.seconds;
+    if (!r->sink.explain || !live->layout || is_waiting(live) ||
+        (live->reasons && !live->reasons->some) ||
+        live->start + length > time * (1 + 1e-12))
+        return true;
+    member.servers = live->claim->server;
+    return sim_explain(&member, live->reasons, tell_reason, &telling, err);
 }
 
 /* A job that takes time has been in a company. Its cost is then the mean of its steps. */
@@ -94,7 +127,8 @@ end_first(struct sim_replay *r, struct rec_error *err)
     if (!leave_company(r, index, end.time, err))
         return false;
     done = describe(r, live);
-    return (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
+    return explain(r, index, &done, end.time, err) &&
+           (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
            (!live->claim || pass_servers(r, live->claim, end.time, err)) &&
            sim_jobs_forget(r, index, err);
 }
@@ -196,6 +230,16 @@ sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, do
     done = describe(r, live);
     if (r->sink.started && !r->sink.started(r->sink.context, &done, r->net, servers, err))
         return false;
+    if (r->sink.explain && r->companies) {
+        struct sim_member unseen = member;
+        struct sim_cost cost;
+        if (!(live->reasons = sim_reasons_new(&r->pool, err)))
+            return false;
+        unseen.loads = NULL;
+        unseen.reasons = member.reasons = live->reasons;
+        if (!sim_member_observe(&unseen, NULL, &cost, err))
+            return false;
+    }
     if (!r->companies || !(live->cost.step.seconds > 0))
         return event_queue_push(
             &r->ends, (struct event_entry){live->finish, live->number << 32 | index},
@@ -297,7 +341,7 @@ sim_jobs_leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
     if (!leave_company(r, index, r->until, err))
         return false;
     done = describe(r, &r->live[index]);
-    return (!r->sink.unfinished ||
+    return explain(r, index, &done, r->until, err) && (!r->sink.unfinished ||
             r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
            sim_jobs_forget(r, index, err);
 }

@@ -4,6 +4,7 @@
 #include "channels.h"
 #include "company.h"
 #include "faults.h"
+#include "reasons.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -311,10 +312,14 @@ carry(const struct sim_member *member, struct sim_placed *placed,
 {
     const struct sim_layouts *pool = member->layout->pool;
     bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
-              pool->sharing->take(placed->carrier, member, NULL, 0, err);
+              pool->sharing->take(placed->carrier, member, NULL, 0, err) &&
+              sim_reasons_begin(member->reasons, member->layout, 0, err);
     sim_layout_share(member, placed, pool->sharing->courier);
     placed->may_stand = sim_faults_failed(pool->faults);
     ok = ok && sim_step(placed, observer, step, err);
+    if (ok)
+        sim_reasons_end(member->reasons, step->seconds);
+    sim_reasons_stop(member->reasons);
     if (placed->carrier)
         pool->sharing->close(placed->carrier);
     return ok;
@@ -332,6 +337,7 @@ step_by_courier(const struct sim_member *member, struct sim_placed *placed,
         return false;
     well.health = SIM_LINKS_WELL;
     well.loads = NULL;
+    well.reasons = NULL;
     if (!carry(&well, placed, NULL, step, err))
         return false;
     step->seconds = step->comm = (double)INFINITY;
@@ -432,6 +438,7 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
     struct sim_member unseen = *member; /* what is tried out, no link has carried */
     const char *key;
     unseen.loads = NULL;
+    unseen.reasons = NULL;
     if (layout->pool)
         bound_costs(layout->pool);
     key = rec_arena_copy(&layout->arena, geometry, err);

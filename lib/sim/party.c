@@ -32,13 +32,24 @@ bool
 sim_party_simulate(struct sim_party *p, const struct sim_layouts *pool, double time,
                    struct rec_error *err)
 {
+    struct sim_member member = p->member;
     double passed = 0;
     if (p->run)
         return true;
     sim_party_refresh(p, time);
     if (p->part > 0) /* else a step may take for ever */
         passed = p->part * p->alone.seconds;
-    p->run = sim_run_new(pool, &p->member, p->left, passed, time, err);
+    if (p->left < p->total)
+        member.reasons = NULL; /* its first step is over */
+    /* What is over of the step is measured now, where it was counted as a part of a step
+     * alone, which sends at another pace than the mean over it. */
+    if (p->mean)
+        member.loads = NULL;
+    else if (member.loads)
+        sim_loads_add(member.loads, &p->own, 0, -p->part);
+    p->run = sim_run_new(pool, &member, p->left, passed, time, err);
+    if (p->run)
+        p->run->member.loads = p->member.loads;
     if (p->part > 0)
         add_steps(p, -p->part, &p->alone);
     return p->run;

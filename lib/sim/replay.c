@@ -6,6 +6,7 @@
  * starts of jobs that had to wait for their servers.
  */
 #include "loads.h"
+#include "reasons.h"
 #include "replay.h"
 
 #include <math.h>
@@ -101,6 +102,7 @@ sim_replay_free(struct sim_replay *r)
         free(r->live[i].id);
         free(r->live[i].graphs);
         free(r->live[i].claim);
+        sim_reasons_free(r->live[i].reasons);
     }
     net_free(r->net);
     graph_stream_free(&r->stream);
@@ -310,7 +312,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     live->layout = layout;
     sim_layout_hold(layout);
     live->number = ++r->starts;
-    if ((r->companies && !sim_jobs_claim(r, index, err)) ||
+    if (((r->companies || r->sink.explain) && !sim_jobs_claim(r, index, err)) ||
         !check_servers(r, reader, index, err))
         return false;
     if (!sim_layout_cost(layout, r->net, r->servers, &live->cost, &inner)) {
