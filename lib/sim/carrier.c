@@ -37,7 +37,7 @@ sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t exchange, doub
     else if (rec_grow(&c->sent, &c->sent_room, c->nsent + 1, sizeof *c->sent, err))
         *batch = (uint32_t)c->nsent++;
     if (*batch != NONE)
-        c->sent[*batch] = (struct sent){token, 0, NONE, exchange};
+        c->sent[*batch] = (struct sent){.token = token, .exchange = exchange};
     if (*batch != NONE && c->why.asked)
         sim_reasons_send(sim_carrier_member(c, token)->reasons, exchange, time);
     return *batch != NONE;
@@ -50,6 +50,14 @@ sim_carrier_member(const struct sim_carrier *c, uint64_t token)
     while (member->number != token >> 32)
         member++;
     return member;
+}
+
+/* What happened before `time` is added to the reasons of exchanges, if any are asked
+ * for. */
+static inline bool
+pass(struct sim_carrier *c, double time, struct rec_error *err)
+{
+    return !c->why.asked || sim_reasons_pass(c, time, err);
 }
 
 /* ---- pieces ------------------------------------------------------------------ */
@@ -86,7 +94,7 @@ add_piece(struct sim_carrier *c, uint32_t sent, const struct piece *like, double
           double start, struct rec_error *err)
 {
     uint32_t i, version;
-    if (!sim_reasons_pass(c, now, err) || (i = sim_carrier_take_piece(c, err)) == NONE)
+    if (!pass(c, now, err) || (i = sim_carrier_take_piece(c, err)) == NONE)
         return false;
     version = c->piece[i].version;
     c->piece[i] = *like;
@@ -126,7 +134,8 @@ bool
 sim_carrier_wait(struct sim_carrier *c, uint32_t batch, double time, double until,
                  bool measured, struct rec_error *err)
 {
-    struct piece piece = {.group = NONE, .measured = measured};
+    uint32_t server = measured ? NONE : 0;
+    struct piece piece = {.from = server, .to = server, .group = NONE};
     return add_piece(c, batch, &piece, time, until, err);
 }
 
@@ -169,7 +178,7 @@ bool
 sim_carrier_capacity(struct sim_carrier *c, double time, uint32_t link, double capacity,
                      struct rec_error *err)
 {
-    if (!sim_reasons_pass(c, time, err))
+    if (!pass(c, time, err))
         return false;
     if (!c->fold)
         return flow_capacity(c->links, time, link, capacity, err);
@@ -215,7 +224,7 @@ sim_carrier_advance(struct sim_carrier *c, double time, sim_arrived *arrived,
 {
     c->arrived = arrived;
     c->context = context;
-    if (!sim_reasons_pass(c, time, err) ||
+    if (!pass(c, time, err) ||
         !flow_advance(c->links, time, end_piece, c, err))
         return false;
     if (c->fold && c->starts.n && c->starts.event[0].time <= time &&
@@ -445,10 +454,10 @@ sim_carrier_take(struct sim_carrier *c, const struct sim_member *member,
     if ((!c->net && !open_links(c, member, err)) ||
         !rec_grow(&c->member, &c->member_room, c->nmembers + 1, sizeof *c->member, err))
         return false;
-    if (c->nmembers == 0)
-        c->why.passed = time;
-    if (!sim_reasons_pass(c, time, err) || (from && !sim_reasons_pass(from, time, err)))
+    if (!pass(c, time, err) || (from && !pass(from, time, err)))
         return false;
+    if (!c->why.asked)
+        c->why.passed = time;
     c->why.asked = c->why.asked || member->reasons;
     c->member[c->nmembers++] = *member;
     return !from || move_pieces(c, member, from, time, err);

@@ -11,22 +11,24 @@
 
 struct piece {
     uint32_t sent;     /* index of its batch; NONE: it is free */
-    uint32_t from, to; /* servers, if it has no group */
+    uint32_t from, to; /* servers, if it has no group; NONE: it only waits, for the end of
+                          a measured time */
     uint32_t flow;     /* NONE: it waits for its latency */
     double bytes;      /* that are left, while it waits */
     uint32_t version;  /* counts its uses: the start of an older one is void */
     uint32_t next;     /* free piece */
     uint32_t group;    /* of the fold; NONE: it is a flow of its own */
     uint32_t class;    /* of the group's flows, once they have started */
-    bool measured;     /* it only waits, for the end of a measured time */
 };
 
 /* A batch on its way. */
 struct sent {
     uint64_t token;
-    uint32_t pieces;   /* that have not arrived */
-    uint32_t next;     /* free batch */
-    uint32_t exchange; /* of which it is */
+    uint32_t pieces; /* that have not arrived */
+    union {
+        uint32_t exchange; /* of which it is */
+        uint32_t next;     /* free batch, if this one is free */
+    };
 };
 
 /* What explains exchanges: an interval between two events. */

@@ -248,7 +248,7 @@ add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *
     struct crossed on;
     double rate;
     if (piece->flow == NONE)
-        state = piece->measured ? WAITS_MEASURED : WAITS_LATENCY;
+        state = piece->from == NONE ? WAITS_MEASURED : WAITS_LATENCY;
     if (when->mark != why->mark)
         when->state = 0;
     when->mark = why->mark;
@@ -321,7 +321,7 @@ sim_reasons_pass(struct sim_carrier *c, double time, struct rec_error *err)
     if (!(seconds > 0))
         return true;
     why->passed = time;
-    if (!why->asked || c->npieces == 0 || !c->member[0].layout->pool->explained)
+    if (c->npieces == 0 || !c->member[0].layout->pool->explained)
         return true;
     if (!why->named && !name_colours(c, err))
         return false;

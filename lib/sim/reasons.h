@@ -71,7 +71,8 @@ bool sim_reasons_of(const struct sim_reasons *reasons, uint32_t exchange,
                     struct sim_reason *reason);
 
 struct sim_carrier;
-/** Adds the time from the last event of a carrier to this one. */
+/** Adds the time from the last event of a carrier to this one; some of its members have
+ * reasons. */
 bool sim_reasons_pass(struct sim_carrier *carrier, double time,
                       struct rec_error *err) REC_MUST_CHECK;
 
