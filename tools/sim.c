@@ -8,6 +8,7 @@
 #include "rampipe/event.h"
 #include "rampipe/sim.h"
 #include "sim_done.h"
+#include "sim_why.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 struct sim {
     struct cli *cli;
     struct done_memo *memo;
+    struct why why;
 };
 
 /* What the observer needs to write a timeline of a job's first step. */
@@ -141,10 +143,11 @@ static bool
 write_unfinished(void *context, const struct sim_done *done, double time,
                  struct rec_error *err)
 {
-    const struct sim *sim = context;
+    struct sim *sim = context;
     struct rec_writer *w = sim->cli->writer;
 
     (void)err;
+    sim->why.unfinished += done->layout != NULL;
     graph_begin_block(w, &done->job, time, "unfinished", done->graph);
     if (done->layout) {
         rec_num_key(w, "start", done->start);
@@ -169,13 +172,41 @@ read_exact(struct cli *cli, const struct sim_args *args, double *steps)
 }
 
 static bool
+write_reason(void *context, const struct sim_done *done, const struct net *net,
+             const struct sim_reason *reason, struct rec_error *err)
+{
+    struct sim *sim = context;
+    (void)err;
+    why_write_reason(sim->cli->writer, done, net, reason);
+    return true;
+}
+
+static bool
+check_links(struct cli *cli, const struct sim_args *args)
+{
+    return !args->links_given || args->contention_given ||
+           cli_usage(cli, "--links says what links carry: it needs --contention");
+}
+
+static bool
+write_load(void *context, const struct net *net, const struct sim_load *load,
+           struct rec_error *err)
+{
+    struct sim *sim = context;
+    return why_write_load(&sim->why, sim->cli->writer, net, load, err);
+}
+
+static bool
 run(struct cli *cli, const struct sim_args *args)
 {
-    struct sim sim = {cli, NULL};
+    struct sim sim = {.cli = cli};
     struct sim_replay_sink sink = {.done = write_done,
                                    .unfinished = write_unfinished,
                                    .started =
                                        args->timeline_given ? write_timeline : NULL,
+                                   .load = args->links_given ? write_load : NULL,
+                                   .explain =
+                                       args->explain_given ? write_reason : NULL,
                                    .context = &sim};
     struct sim_replay *replay = NULL;
     struct sim_flows *flows = NULL;
@@ -187,7 +218,7 @@ run(struct cli *cli, const struct sim_args *args)
     int status = 0, taken = 0;
     bool ok = cli_seconds(cli, "until", args->until_arg, true, &until) &&
               cli_bytes(cli, "layout-memory", args->layout_memory_arg, true, &layouts) &&
-              read_exact(cli, args, &exact) &&
+              read_exact(cli, args, &exact) && check_links(cli, args) &&
               (!args->collective_table_given ||
                collective_table_option(cli, args->collective_table_arg, &table)) &&
               cli_open_filter(cli) && (sim.memo = done_memo_new(&cli->err)) &&
@@ -211,10 +242,16 @@ run(struct cli *cli, const struct sim_args *args)
         ok = taken >= 0;
     }
     ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
+    if (ok && args->links_given && sim.why.unfinished)
+        cli_warn(cli,
+                 "jobs are unfinished: %llu. Of the step that they were in, the links have "
+                 "the bytes of the part that was over, by time",
+                 (unsigned long long)sim.why.unfinished);
     event_clock_free(&clock);
     sim_replay_free(replay);
     sim_flows_free(flows);
     collective_table_free(&table);
     done_memo_free(sim.memo);
+    why_free(&sim.why);
     return ok;
 }

@@ -120,10 +120,12 @@ struct flow_load {
     double rate;     /* bytes/s */
     double flows;    /* crossings of it by flows that are under way */
     double bytes;    /* so far */
-    double busy;     /* seconds with a flow under way, also one that stands still */
+    double busy;     /* seconds in which a flow moved; one that stands still does not */
     double level; /* bytes/s that it leaves to a flow at most; INFINITY: it is not full */
 };
 void flow_load(struct flow_links *links, uint32_t link, struct flow_load *load);
+/** Sets *bytes and *busy as above, and counts both from 0 again. */
+void flow_load_take(struct flow_links *links, uint32_t link, double *bytes, double *busy);
 
 /* ---- classes: flows that are alike ------------------------------------------- */
 

@@ -174,6 +174,20 @@ struct net_exchange {
 bool net_alone(const struct net *net, const struct net_exchange *exchange, size_t n,
                double *seconds, struct rec_error *err) REC_MUST_CHECK;
 
+/** What the time of an exchange alone is made of, on a cluster with links. */
+struct net_why {
+    double latency; /* seconds of it */
+    /* The link that takes most of the others: */
+    uint32_t link;
+    double seconds; /* that it takes, in all rounds in which it is the slowest; 0: there is
+                       no such link */
+    double bytes;   /* over it in these rounds */
+    double flows;   /* transfers that cross it at once in these rounds, at most */
+};
+/** Fills *why for an exchange that has servers, whatever a table has measured. */
+bool net_alone_why(const struct net *net, const struct net_exchange *exchange,
+                   struct net_why *why, struct rec_error *err) REC_MUST_CHECK;
+
 struct collective_table;
 
 /**
@@ -214,6 +228,9 @@ uint32_t net_nodes(const struct net *net);
 #define NET_NODE_MAX 80
 /** Writes the name of a node: that of a server, or as "leaf 0.1"; returns its length. */
 size_t net_format_node(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
+/** Writes what the node lies in: "host" of a server, "leaf" of "leaf 0.1"; "node" of a
+ * node of a custom cluster that is no server. */
+void net_format_level(const struct net *net, uint32_t node, char name[NET_NODE_MAX]);
 /** No route of the cluster has more links than this. */
 uint32_t net_longest_route(const struct net *net);
 /** Lists the links that a message goes through, in order, from one server to another; a

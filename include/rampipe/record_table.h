@@ -757,6 +757,52 @@ REC_ROW(EXCHANGE, ALONE, "exchange",
     REC_FIELD("BYTES", AMOUNT, "as of the coll"),
     REC_KEY("lane", TEXT, "that of the coll, if it has one"))
 
+REC_ROW(LOAD, ALONE, "load",
+    "What a link of the cluster has carried (sim --links). Links that carried nothing "
+    "have no record.",
+    "load\t0.1\tleaf 0\t5e9\t2.5\t10\t1e9\tshare=0.5\tlevel=host to leaf\tlinks=8",
+    REC_FIELD("FROM", TEXT, "a node of the cluster, as fault records name it")
+    REC_FIELD("TO", TEXT, "the node to which the link leads")
+    REC_FIELD("BYTES", AMOUNT,
+          "bytes that it has carried. Of a job that was unfinished the part of its last "
+          "step counts that was over, by time")
+    REC_FIELD("BUSY", AMOUNT, "seconds in which something moved over it")
+    REC_FIELD("SECONDS", AMOUNT, "the time simulated, from 0 on, seconds")
+    REC_FIELD("CAPACITY", AMOUNT, "the mean over that time, faults included, bytes/s"),
+    REC_KEY("share", AMOUNT, "BYTES / (CAPACITY * SECONDS)")
+    REC_KEY("level", TEXT, "what its ends are: host to leaf, leaf to spine, ...")
+    REC_KEY("links", COUNT, "links of that level, also those that carried nothing"))
+
+REC_ROW(EXPLAIN, ALONE, "explain",
+    "Why an exchange of the first step of a job takes as long as it does (sim "
+    "--explain).",
+    "explain\t7\t3\tmessage\t0.5\t9\t4\tlink\tdst=4\theld=1\tfrom=leaf 0\tto=spine 1\t"
+    "bytes=4e9\town=0\tjob=0\tothers=1",
+    REC_FIELD("JOB", ID, "the job")
+    REC_FIELD("OP", ID, "the op that sends, or of which parts do; or the coll")
+    REC_FIELD("KIND", TEXT,
+          "message, collective, sync (of the parts of an op), or the kind of a coll")
+    REC_FIELD("START", AMOUNT, "when the first of it leaves, seconds from START of the job")
+    REC_FIELD("TIME", AMOUNT, "from then on until all of it has arrived, seconds")
+    REC_FIELD("ALONE", AMOUNT,
+          "the same if nothing else is sent, all of it leaves at once and no link has a "
+          "fault, seconds")
+    REC_FIELD("BY", TEXT,
+          "what holds it back: link, latency, table (a measured time), or form (the "
+          "formula of a cluster without links)"),
+    REC_KEY("dst", ID, "the op that gets it, or of which parts do; none of a sync or coll")
+    REC_KEY("held", AMOUNT,
+          "the part of TIME for which that holds it back; where several links do, the "
+          "one that does so longest is told")
+    REC_KEY("from", TEXT, "the link: from this node")
+    REC_KEY("to", TEXT, "to this one")
+    REC_KEY("bytes", AMOUNT, "bytes of it over that link")
+    REC_KEY("own", AMOUNT,
+          "other flows on the link while it is held back there, on average: of the same "
+          "exchange")
+    REC_KEY("job", AMOUNT, "of other exchanges of the job")
+    REC_KEY("others", AMOUNT, "of other jobs"))
+
 REC_ROW(TRACE, ALONE, "trace",
     "Opens a trace of a spot cluster that was observed from START to END; its add and "
     "preempt records follow.",

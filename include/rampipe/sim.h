@@ -255,6 +255,10 @@ struct sim_layouts {
     void *shared;
     /* The links that have changed by now, borrowed; NULL: none ever does. */
     struct sim_faults *faults;
+    /* Where what the links carry is added up, borrowed; NULL: nobody asks. */
+    struct sim_loads *loads;
+    /* Steps under way whose exchanges are explained; counts intervals for these. */
+    uint32_t explained, intervals;
 };
 
 /** Takes over *where, also when it fails, and sums the memory of each slot
@@ -318,12 +322,26 @@ struct sim_member {
     const struct net *net;
     const uint32_t *servers; /* of the slots */
     enum sim_health health;  /* what its steps are simulated with */
+    /* What carriers add to what links carry that take it as their first member; NULL:
+       nobody asks. */
+    struct sim_loads *loads;
+    /* What holds the exchanges of its first step back; NULL: nobody asks. */
+    struct sim_reasons *reasons;
 };
+
+/** What links have carried (lib/sim/loads.h), and why exchanges take as long as they do
+ * (lib/sim/reasons.h). */
+struct sim_loads;
+struct sim_reasons;
 
 /** sim_layout_cost() of a member, with `health` as it says: what stragglers and faults
  * cost it is the difference. */
 bool sim_member_cost(const struct sim_member *member, struct sim_cost *cost,
                      struct rec_error *err) REC_MUST_CHECK;
+/** The same, simulated anew; `observer` may be NULL. */
+bool sim_member_observe(const struct sim_member *member,
+                        const struct sim_observer *observer, struct sim_cost *cost,
+                        struct rec_error *err) REC_MUST_CHECK;
 
 /**
  * How jobs share the links of a network: one row a way. `self` is the row's own data, a
@@ -344,6 +362,8 @@ bool sim_member_cost(const struct sim_member *member, struct sim_cost *cost,
  *              no faults
  *     still    the link of capacity 0 for which something of this member waits that is on
  *              its way in a carrier; UINT32_MAX: there is none
+ *     count    adds what the links have carried by `time` to the `loads` of the first
+ *              member; no event is before it. NULL: it is not known
  *
  * A carrier has the links as they are (pool->faults) when it takes its first member.
  *
@@ -359,6 +379,7 @@ struct sim_sharing {
     void (*close)(void *carrier);
     bool (*uses)(void *self, const struct sim_member *member, uint32_t link);
     uint32_t (*still)(void *carrier, uint32_t member);
+    bool (*count)(void *carrier, double time, struct rec_error *err);
 };
 
 /** Exchanges share the links of the cluster max-min fairly (rampipe/flow.h). An exchange
@@ -383,6 +404,8 @@ struct sim_company {
     struct rec_arena arena; /* of these keys */
     struct sim_step *step;  /* per member of each company */
     size_t nsteps, room, bytes;
+    struct sim_loads *busy; /* borrowed; if it is given, companies are simulated anew, and
+                               it gets the part of the time that each link is busy */
 };
 
 enum { SIM_COMPANY_WINDOW = 10 };
@@ -439,6 +462,38 @@ struct sim_done {
 
 struct sim_replay;
 
+/** What decides about the time of an exchange. */
+enum sim_bound {
+    SIM_BY_LINK,    /* a link, on which its flows have no higher rate */
+    SIM_BY_LATENCY, /* the latency of its routes */
+    SIM_BY_TABLE,   /* a time that was measured */
+    SIM_BY_FORM     /* the formula of a cluster without links */
+};
+
+/** Why an exchange of the first step of a job takes as long as it does. */
+struct sim_reason {
+    uint32_t exchange; /* of the layout */
+    double start;      /* from the start of the job to when the first of it leaves, s */
+    double seconds;    /* from then on until all of it has arrived */
+    double alone;      /* the same if nothing else is sent, seconds */
+    enum sim_bound by;
+    double held;   /* by that, seconds: where there are several links, by the one that
+                      held one of its flows back longest */
+    uint32_t link; /* if it is a link: which, */
+    double bytes;  /* what it sent over it, */
+    double own, job, others; /* and how many other flows were on it while it was held
+                                back there, on average: of the same exchange, of others
+                                of the job, of other jobs */
+};
+
+/** What a link has carried from time 0 on. */
+struct sim_load {
+    uint32_t link;
+    double bytes, busy; /* bytes; seconds in which something moved over it */
+    double seconds;     /* until all jobs had ended, or the simulated time was over */
+    double capacity;    /* the mean over that time, bytes/s */
+};
+
 /** Callbacks of a replay; any may be NULL. */
 struct sim_replay_sink {
     bool (*done)(void *context, const struct sim_done *done, struct rec_error *err);
@@ -450,6 +505,15 @@ struct sim_replay_sink {
     /* A job starts, on these servers. */
     bool (*started)(void *context, const struct sim_done *done, const struct net *net,
                     const uint32_t *servers, struct rec_error *err);
+    /* At the end, for each link that has carried something, where jobs share links.
+     * Bytes are exact; of the step of an unfinished job those of the part that is over
+     * count, by time. The time of jobs whose steps take a mean is that of the mean. */
+    bool (*load)(void *context, const struct net *net, const struct sim_load *load,
+                 struct rec_error *err);
+    /* Before `done` or `unfinished` of a job whose first step is over, for each exchange
+     * of that step, in order of their starts. */
+    bool (*explain)(void *context, const struct sim_done *done, const struct net *net,
+                    const struct sim_reason *reason, struct rec_error *err);
     void *context;
 };
 

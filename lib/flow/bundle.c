@@ -145,6 +145,23 @@ bundle_drop(struct flow_links *links, uint32_t number)
     links->free_bundle = number;
 }
 
+void
+bundle_stand(struct flow_links *links, uint32_t number, bool still)
+{
+    const struct pace *pace = &links->pace[number];
+    if (links->bundle[number].still == still)
+        return;
+    links->bundle[number].still = still;
+    for (uint32_t i = pace->first; i < pace->first + pace->n; i++) {
+        struct account *account = &links->account[links->via[i]];
+        uint32_t n = links->link[links->via[i]].n;
+        if (still && ++account->still == n)
+            account->busy += links->now - account->since;
+        else if (!still && account->still-- == n)
+            account->since = links->now;
+    }
+}
+
 /* ---- the flows of a bundle ------------------------------------------------------- */
 
 static bool

@@ -232,6 +232,10 @@ set_level(struct flow_links *links, uint32_t link, double x, double top)
     }
     if (isinf(x))
         sum_slack(links, l);
+    if (x == 0 || level == 0) /* it fails or recovers */
+        for (uint32_t i = 0; i < l->n; i++)
+            bundle_stand(links, l->rider[i].bundle,
+                         links->pace[l->rider[i].bundle].least == 0);
 }
 
 /* ---- the ends that follow from the rates ------------------------------------------ */

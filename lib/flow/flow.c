@@ -254,7 +254,7 @@ attach(struct flow_links *links, uint32_t n)
     number = bundle_make(links, &pace);
     for (uint32_t i = pace.first; i < pace.first + n; i++) {
         struct link *l = &links->link[links->via[i]];
-        if (l->n == 0)
+        if (l->n == links->account[links->via[i]].still)
             links->account[links->via[i]].since = links->now;
         links->place[i] = l->n;
         l->rider[l->n++] = (struct rider){number, i};
@@ -324,6 +324,8 @@ static void
 detach(struct flow_links *links, uint32_t number)
 {
     const struct pace *pace = &links->pace[number];
+    if (links->bundle[number].still)
+        bundle_stand(links, number, false);
     bundle_drop(links, number);
     for (uint32_t i = pace->first; i < pace->first + pace->n; i++) {
         uint32_t link = links->via[i];
@@ -331,7 +333,7 @@ detach(struct flow_links *links, uint32_t number)
         struct rider last = l->rider[--l->n];
         l->rider[links->place[i]] = last;
         links->place[last.step] = links->place[i];
-        if (l->n == 0)
+        if (l->n == links->account[link].still)
             links->account[link].busy += links->now - links->account[link].since;
         cross(links, pace, link, -links->crossing[i]);
     }
@@ -525,6 +527,27 @@ flow_id(const struct flow_links *links, uint32_t number)
     return links->flow[number].id;
 }
 
+/* What flows that have not ended have sent over a link, bytes. */
+static double
+under_way(const struct flow_links *links, const struct link *l)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct bundle *bundle = &links->bundle[l->rider[i].bundle];
+        double sent = bundle->sent.high + bundle->was * (links->now - bundle->since);
+        bytes += links->crossing[l->rider[i].step] *
+                 (sent - bundle->before / bundle->weight);
+    }
+    return bytes;
+}
+
+static double
+busy_since(const struct flow_links *links, uint32_t link)
+{
+    const struct account *account = &links->account[link];
+    return links->link[link].n > account->still ? links->now - account->since : 0;
+}
+
 void
 flow_load(struct flow_links *links, uint32_t link, struct flow_load *load)
 {
@@ -533,17 +556,24 @@ flow_load(struct flow_links *links, uint32_t link, struct flow_load *load)
 
     fill_rates(links);
     *load = (struct flow_load){.capacity = l->capacity,
-                               .bytes = account->bytes,
-                               .busy = account->busy +
-                                       (l->n > 0 ? links->now - account->since : 0),
+                               .bytes = account->bytes + under_way(links, l),
+                               .busy = account->busy + busy_since(links, link),
                                .level = l->level};
     for (uint32_t i = 0; i < l->n; i++) {
-        uint32_t number = l->rider[i].bundle;
-        const struct bundle *bundle = &links->bundle[number];
         double crossing = links->crossing[l->rider[i].step];
-        double sent = bundle->sent.high + bundle->was * (links->now - bundle->since);
-        load->rate += crossing * links->pace[number].rate;
+        load->rate += crossing * links->pace[l->rider[i].bundle].rate;
         load->flows += crossing;
-        load->bytes += crossing * (sent - bundle->before / bundle->weight);
     }
+}
+
+void
+flow_load_take(struct flow_links *links, uint32_t link, double *bytes, double *busy)
+{
+    struct account *account = &links->account[link];
+    double sent = under_way(links, &links->link[link]);
+    *bytes = account->bytes + sent;
+    *busy = account->busy + busy_since(links, link);
+    account->bytes = -sent;
+    account->busy = 0;
+    account->since = links->now;
 }

@@ -50,6 +50,7 @@ struct link {
 struct account {
     double bytes, busy, since; /* of flows that have ended; seconds; busy from */
     uint32_t mark;             /* while a flow starts: its step that crosses the link */
+    uint32_t still;            /* bundles on it that stand still: others make it busy */
 };
 
 /** A bundle: all flows of one route, which have one rate at every instant. What the
@@ -75,6 +76,7 @@ struct bundle {
     struct amount sent; /* by a flow that was there from the bundle's start to then */
     double weight;      /* of its flows in all */
     uint32_t flows;     /* how many there are */
+    bool still;         /* they stand still, as a link of theirs has failed */
     double before;      /* sum over them, by weight, of what `sent` was at their start */
     uint32_t flow;      /* the one that ends first; FLOW_NONE: none is left */
     uint32_t next;      /* of the same bucket; of those whose number is free */
@@ -161,6 +163,9 @@ void bundle_add(struct flow_links *links, uint32_t bundle, uint32_t flow);
 void bundle_remove(struct flow_links *links, uint32_t flow);
 /** What a flow has not sent by now, bytes. */
 double bundle_left(const struct flow_links *links, uint32_t flow);
+
+/** Its flows stand still, or no longer do. */
+void bundle_stand(struct flow_links *links, uint32_t bundle, bool still);
 
 /* ---- rates (fill.c) ----------------------------------------------------------- */
 

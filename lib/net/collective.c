@@ -16,6 +16,7 @@
 struct cost {
     double latency, capacity;
     double shares; /* of the bytes of a transfer */
+    uint32_t link;
 };
 
 /* What the links carry in a round. */
@@ -58,7 +59,7 @@ add(struct load *l, uint32_t from, uint32_t to, double share)
 static struct cost
 carry(struct load *l)
 {
-    struct cost cost = {l->latency, 1, 0};
+    struct cost cost = {l->latency, 1, 0, 0};
     struct net_link link;
     for (uint32_t i = 0; i < l->nused; i++) {
         double *shares = &l->shares[l->used[i]];
@@ -66,6 +67,7 @@ carry(struct load *l)
         if (*shares / link.capacity > cost.shares / cost.capacity) {
             cost.capacity = link.capacity;
             cost.shares = *shares;
+            cost.link = l->used[i];
         }
         *shares = 0;
     }
@@ -90,18 +92,21 @@ direct(struct load *l, const uint32_t *server, uint32_t n)
     return &l->direct;
 }
 
+static struct cost
+cost_of(struct load *l, const struct net_exchange *e, const struct net_round *round)
+{
+    if (!round->transfer)
+        return *direct(l, e->server, e->n);
+    for (uint32_t i = 0; i < round->n; i++)
+        add(l, round->transfer[i].from, round->transfer[i].to, round->transfer[i].share);
+    return carry(l);
+}
+
 /* The time of a round: latencies, and what the slowest link takes. */
 static double
 one_round(struct load *l, const struct net_exchange *e, const struct net_round *round)
 {
-    struct cost cost;
-    if (round->transfer) {
-        for (uint32_t i = 0; i < round->n; i++)
-            add(l, round->transfer[i].from, round->transfer[i].to,
-                round->transfer[i].share);
-        cost = carry(l);
-    } else
-        cost = *direct(l, e->server, e->n);
+    struct cost cost = cost_of(l, e, round);
     return round->times * (round->latencies / round->times * cost.latency +
                            round->each * cost.shares / cost.capacity);
 }
@@ -155,6 +160,29 @@ one_alone(struct load *l, const struct net_exchange *e, double *seconds,
     return true;
 }
 
+static bool
+make_room(struct load *l, struct rec_error *err)
+{
+    const struct net_routes *routes = &l->net->routes;
+    if (l->shares)
+        return true;
+    l->route = malloc((routes->longest + (size_t)1) * sizeof *l->route);
+    l->shares = calloc((size_t)routes->links + 1, sizeof *l->shares);
+    l->delay = malloc(((size_t)routes->links + 1) * sizeof *l->delay);
+    l->used = malloc(((size_t)routes->links + 1) * sizeof *l->used);
+    return (l->route && l->shares && l->delay && l->used) || rec_fail_memory(err);
+}
+
+static void
+free_load(struct load *l)
+{
+    net_rounds_free(&l->rounds);
+    free(l->route);
+    free(l->shares);
+    free(l->delay);
+    free(l->used);
+}
+
 bool
 net_alone_by_links(const struct net *net, const struct net_exchange *exchange, size_t n,
                    double *seconds, struct rec_error *err)
@@ -166,19 +194,49 @@ net_alone_by_links(const struct net *net, const struct net_exchange *exchange, s
             seconds[i] = bound(net, &exchange[i]);
             continue;
         }
-        if (!l.shares) {
-            l.route = malloc((net->routes.longest + (size_t)1) * sizeof *l.route);
-            l.shares = calloc((size_t)net->routes.links + 1, sizeof *l.shares);
-            l.delay = malloc(((size_t)net->routes.links + 1) * sizeof *l.delay);
-            l.used = malloc(((size_t)net->routes.links + 1) * sizeof *l.used);
-            ok = (l.route && l.shares && l.delay && l.used) || rec_fail_memory(err);
-        }
-        ok = ok && one_alone(&l, &exchange[i], &seconds[i], err);
+        ok = make_room(&l, err) && one_alone(&l, &exchange[i], &seconds[i], err);
     }
-    net_rounds_free(&l.rounds);
-    free(l.route);
-    free(l.shares);
-    free(l.delay);
-    free(l.used);
+    free_load(&l);
+    return ok;
+}
+
+/* Adds to on[link] what the slowest link of each round takes, and to *why what is alike
+ * for all. */
+static bool
+add_rounds(struct load *l, const struct net_exchange *e, struct net_why *on,
+           struct net_why *why, struct rec_error *err)
+{
+    if (!net_rounds_make(l->net, e, &l->rounds, err))
+        return false;
+    for (uint32_t i = 0; i < l->rounds.n; i++) {
+        const struct net_round *round = &l->rounds.round[i];
+        struct cost cost = cost_of(l, e, round);
+        struct net_why *one = &on[cost.link];
+        why->latency += round->latencies * cost.latency;
+        one->link = cost.link;
+        one->seconds += round->times * round->each * cost.shares / cost.capacity;
+        one->bytes += round->times * round->each * cost.shares;
+        one->flows = fmax(one->flows, cost.shares);
+        if (one->seconds > why->seconds) {
+            double latency = why->latency;
+            *why = *one;
+            why->latency = latency;
+        }
+    }
+    return true;
+}
+
+bool
+net_alone_why(const struct net *net, const struct net_exchange *exchange,
+              struct net_why *why, struct rec_error *err)
+{
+    struct load l = {.net = net};
+    struct net_why *on = calloc((size_t)net->routes.links + 1, sizeof *on);
+    bool ok;
+    *why = (struct net_why){.link = 0};
+    ok = (on || rec_fail_memory(err)) && make_room(&l, err) &&
+         add_rounds(&l, exchange, on, why, err);
+    free_load(&l);
+    free(on);
     return ok;
 }

@@ -34,6 +34,29 @@ net_format_node(const struct net *net, uint32_t node, char name[NET_NODE_MAX])
     return strlen(name);
 }
 
+/* The words of its name that are no numbers: a rail has leaves of its own. */
+void
+net_format_level(const struct net *net, uint32_t node, char name[NET_NODE_MAX])
+{
+    char text[NET_NODE_MAX];
+    struct rec_str rest, word;
+    size_t len = 0;
+    if (node < net_servers(net) || net->kind->server_name) {
+        strcpy(name, node < net_servers(net) ? net->level[net->nlevels - 1].name : "node");
+        return;
+    }
+    rest = (struct rec_str){text, net_format_node(net, node, text)};
+    while (rec_str_split(&rest, ' ', &word)) {
+        if (word.len == 0 || (word.ptr[0] >= '0' && word.ptr[0] <= '9'))
+            continue;
+        if (len)
+            name[len++] = ' ';
+        memcpy(name + len, word.ptr, word.len);
+        len += word.len;
+    }
+    name[len] = '\0';
+}
+
 uint32_t
 net_longest_route(const struct net *net)
 {

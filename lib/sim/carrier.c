@@ -28,8 +28,8 @@ sim_carrier_free_piece(struct sim_carrier *c, uint32_t i)
 }
 
 bool
-sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t *batch,
-                  struct rec_error *err)
+sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t exchange, double time,
+                  uint32_t *batch, struct rec_error *err)
 {
     *batch = c->free_sent;
     if (*batch != NONE)
@@ -37,7 +37,9 @@ sim_carrier_begin(struct sim_carrier *c, uint64_t token, uint32_t *batch,
     else if (rec_grow(&c->sent, &c->sent_room, c->nsent + 1, sizeof *c->sent, err))
         *batch = (uint32_t)c->nsent++;
     if (*batch != NONE)
-        c->sent[*batch] = (struct sent){token, 0, NONE};
+        c->sent[*batch] = (struct sent){.token = token, .exchange = exchange};
+    if (*batch != NONE && c->why.asked)
+        sim_reasons_send(sim_carrier_member(c, token)->reasons, exchange, time);
     return *batch != NONE;
 }
 
@@ -48,6 +50,14 @@ sim_carrier_member(const struct sim_carrier *c, uint64_t token)
     while (member->number != token >> 32)
         member++;
     return member;
+}
+
+/* What happened before `time` is added to the reasons of exchanges, if any are asked
+ * for. */
+static inline bool
+pass(struct sim_carrier *c, double time, struct rec_error *err)
+{
+    return !c->why.asked || sim_reasons_pass(c, time, err);
 }
 
 /* ---- pieces ------------------------------------------------------------------ */
@@ -83,8 +93,8 @@ static bool
 add_piece(struct sim_carrier *c, uint32_t sent, const struct piece *like, double now,
           double start, struct rec_error *err)
 {
-    uint32_t i = sim_carrier_take_piece(c, err), version;
-    if (i == NONE)
+    uint32_t i, version;
+    if (!pass(c, now, err) || (i = sim_carrier_take_piece(c, err)) == NONE)
         return false;
     version = c->piece[i].version;
     c->piece[i] = *like;
@@ -122,9 +132,11 @@ sim_carrier_send_at(struct sim_carrier *c, uint32_t batch, uint32_t from, uint32
 /* A piece from a server to itself has no links, and ends when it starts. */
 bool
 sim_carrier_wait(struct sim_carrier *c, uint32_t batch, double time, double until,
-                 struct rec_error *err)
+                 bool measured, struct rec_error *err)
 {
-    return sim_carrier_send_at(c, batch, 0, 0, 0, time, until, err);
+    uint32_t server = measured ? NONE : 0;
+    struct piece piece = {.from = server, .to = server, .group = NONE};
+    return add_piece(c, batch, &piece, time, until, err);
 }
 
 /* Transfers that send different shares are pieces of their own. */
@@ -166,6 +178,8 @@ bool
 sim_carrier_capacity(struct sim_carrier *c, double time, uint32_t link, double capacity,
                      struct rec_error *err)
 {
+    if (!pass(c, time, err))
+        return false;
     if (!c->fold)
         return flow_capacity(c->links, time, link, capacity, err);
     c->capacity[link] = capacity;
@@ -193,8 +207,10 @@ end_piece(void *context, uint64_t id, double time)
 {
     struct sim_carrier *c = context;
     struct sent *sent = &c->sent[c->piece[id].sent];
-    (void)time;
     if (--sent->pieces == 0) {
+        if (c->why.asked)
+            sim_reasons_arrive(sim_carrier_member(c, sent->token)->reasons,
+                               sent->exchange, time);
         sent->next = c->free_sent;
         c->free_sent = c->piece[id].sent;
         c->arrived(c->context, sent->token);
@@ -208,7 +224,8 @@ sim_carrier_advance(struct sim_carrier *c, double time, sim_arrived *arrived,
 {
     c->arrived = arrived;
     c->context = context;
-    if (!flow_advance(c->links, time, end_piece, c, err))
+    if (!pass(c, time, err) ||
+        !flow_advance(c->links, time, end_piece, c, err))
         return false;
     if (c->fold && c->starts.n && c->starts.event[0].time <= time &&
         !sim_folded_refresh(c, NULL, time, err))
@@ -234,6 +251,28 @@ sim_carrier_still(struct sim_carrier *c, uint32_t member)
     return NONE;
 }
 
+/* ---- what the links carry ------------------------------------------------------ */
+
+static void
+take_loads(struct sim_carrier *c)
+{
+    const struct flow_classes *found = c->classes.found;
+    if (c->loads)
+        sim_loads_take(c->loads, c->links, found ? found->colour : NULL,
+                       found ? found->ncolours : 0);
+}
+
+bool
+sim_carrier_count(struct sim_carrier *c, double time, struct rec_error *err)
+{
+    if (!c->loads || !c->links)
+        return true;
+    if (flow_next(c->links) > time && !flow_advance(c->links, time, end_piece, c, err))
+        return false;
+    take_loads(c);
+    return true;
+}
+
 /* ---- members ----------------------------------------------------------------- */
 
 struct sim_carrier *
@@ -253,6 +292,8 @@ sim_carrier_free(struct sim_carrier *c)
 {
     if (!c)
         return;
+    if (c->links)
+        take_loads(c);
     flow_links_free(c->links);
     sim_folded_close(c);
     event_queue_free(&c->starts);
@@ -260,6 +301,9 @@ sim_carrier_free(struct sim_carrier *c)
     free(c->piece);
     free(c->sent);
     free(c->member);
+    free(c->why.name);
+    free(c->why.head);
+    free(c->why.list);
     free(c);
 }
 
@@ -290,6 +334,7 @@ open_links(struct sim_carrier *c, const struct sim_member *member, struct rec_er
         sim_faults_apply(pool->faults, capacity);
     ok = ok && (c->links = flow_links_new(n, capacity, err));
     c->net = net;
+    c->loads = member->loads;
     free(capacity);
     return ok;
 }
@@ -393,7 +438,8 @@ move_pieces(struct sim_carrier *c, const struct sim_member *member,
         if (!is_of(from, i, member))
             continue;
         if (sent[old] == NONE)
-            ok = sim_carrier_begin(c, from->sent[old].token, &sent[old], err);
+            ok = sim_carrier_begin(c, from->sent[old].token, from->sent[old].exchange,
+                                   time, &sent[old], err);
         ok = ok && move_piece(c, from, i, sent[old], time, start[i], &told_apart, err);
     }
     free(sent);
@@ -408,6 +454,11 @@ sim_carrier_take(struct sim_carrier *c, const struct sim_member *member,
     if ((!c->net && !open_links(c, member, err)) ||
         !rec_grow(&c->member, &c->member_room, c->nmembers + 1, sizeof *c->member, err))
         return false;
+    if (!pass(c, time, err) || (from && !pass(from, time, err)))
+        return false;
+    if (!c->why.asked)
+        c->why.passed = time;
+    c->why.asked = c->why.asked || member->reasons;
     c->member[c->nmembers++] = *member;
     return !from || move_pieces(c, member, from, time, err);
 }

@@ -29,8 +29,10 @@ bool sim_carrier_take(struct sim_carrier *carrier, const struct sim_member *memb
 const struct sim_member *sim_carrier_member(const struct sim_carrier *carrier,
                                             uint64_t token);
 
-/** Begins a batch. *batch is its number while pieces are added to it. */
-bool sim_carrier_begin(struct sim_carrier *carrier, uint64_t token, uint32_t *batch,
+/** Begins a batch of an exchange, at `time`. *batch is its number while pieces are added
+ * to it. */
+bool sim_carrier_begin(struct sim_carrier *carrier, uint64_t token, uint32_t exchange,
+                       double time, uint32_t *batch,
                        struct rec_error *err) REC_MUST_CHECK;
 /** A batch sends `bytes` from one server to another one, from `time` on. */
 bool sim_carrier_send(struct sim_carrier *carrier, uint32_t batch, uint32_t from,
@@ -43,9 +45,9 @@ double sim_carrier_latency(const struct sim_carrier *carrier, uint32_t from, uin
 bool sim_carrier_send_at(struct sim_carrier *carrier, uint32_t batch, uint32_t from,
                          uint32_t to, double bytes, double time, double start,
                          struct rec_error *err) REC_MUST_CHECK;
-/** A batch does not arrive before `until`. */
+/** A batch does not arrive before `until`; `measured`: as a time was measured. */
 bool sim_carrier_wait(struct sim_carrier *carrier, uint32_t batch, double time,
-                      double until, struct rec_error *err) REC_MUST_CHECK;
+                      double until, bool measured, struct rec_error *err) REC_MUST_CHECK;
 
 /** True if a round among n servers is to be sent by sim_carrier_fold(): each server sends
  * to each other one, and there are many; or such a round was sent before. */
@@ -65,6 +67,9 @@ void sim_carrier_fold_from(struct sim_carrier *carrier, uint32_t servers);
 bool sim_carrier_capacity(struct sim_carrier *carrier, double time, uint32_t link,
                           double capacity, struct rec_error *err) REC_MUST_CHECK;
 
+/** As `count` of struct sim_sharing. */
+bool sim_carrier_count(struct sim_carrier *carrier, double time,
+                       struct rec_error *err) REC_MUST_CHECK;
 /** As `still` of struct sim_sharing. */
 uint32_t sim_carrier_still(struct sim_carrier *carrier, uint32_t member);
 

@@ -4,12 +4,15 @@
 
 #include "carrier.h"
 #include "fold.h"
+#include "loads.h"
+#include "reasons.h"
 
 #define NONE FLOW_NONE
 
 struct piece {
     uint32_t sent;     /* index of its batch; NONE: it is free */
-    uint32_t from, to; /* servers, if it has no group */
+    uint32_t from, to; /* servers, if it has no group; NONE: it only waits, for the end of
+                          a measured time */
     uint32_t flow;     /* NONE: it waits for its latency */
     double bytes;      /* that are left, while it waits */
     uint32_t version;  /* counts its uses: the start of an older one is void */
@@ -22,7 +25,26 @@ struct piece {
 struct sent {
     uint64_t token;
     uint32_t pieces; /* that have not arrived */
-    uint32_t next;   /* free batch */
+    union {
+        uint32_t exchange; /* of which it is */
+        uint32_t next;     /* free batch, if this one is free */
+    };
+};
+
+/* What explains exchanges: an interval between two events. */
+struct why {
+    bool asked;    /* a member has reasons */
+    bool named;    /* name[] is that of the present colours */
+    double passed; /* until then, seconds */
+    uint32_t mark; /* counts intervals */
+    uint32_t *name; /* per link, or colour: the link that stands for it */
+    uint32_t *head; /* per link, or colour: those that it holds back, of list[] */
+    struct listed {
+        struct sim_reasons *reasons;
+        uint32_t held; /* index there */
+        uint32_t member, tight, next;
+    } * list;
+    size_t name_room, head_room, nlist, list_room;
 };
 
 struct sim_carrier {
@@ -42,6 +64,8 @@ struct sim_carrier {
     double *capacity;           /* per link of the cluster, bytes/s */
     uint32_t fold_least;        /* servers of a round that is folded */
     bool stale; /* there are groups, or capacities, that have no classes */
+    struct why why;
+    struct sim_loads *loads; /* gets what the links carry; NULL: nobody asks */
     /* While events happen: who is told of arrivals. */
     sim_arrived *arrived;
     void *context;

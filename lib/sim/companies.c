@@ -19,6 +19,9 @@ struct company {
     struct sim_together *together; /* NULL: no steps are simulated */
     double next;                   /* its next event, seconds */
     bool stirred;                  /* a job of it has ended, or one shares with it now */
+    struct sim_shares busy;        /* of a mean step: the part of the time that each link
+                                      is; none if nobody asks */
+    double since;                  /* they are added up from then on, seconds */
 };
 
 struct sim_companies {
@@ -61,9 +64,20 @@ take_steps(struct sim_companies *c, uint32_t job, const struct sim_step *step,
 
 /* ---- companies ------------------------------------------------------------- */
 
+/* The links of a company whose steps take the mean are busy until `time`. */
 static void
-dissolve(struct company *company)
+count_busy(const struct sim_companies *c, struct company *company, double time)
 {
+    if (c->pool->loads)
+        sim_loads_add(c->pool->loads, &company->busy, 0, time - company->since);
+    company->since = time;
+}
+
+static void
+dissolve(const struct sim_companies *c, struct company *company, double time)
+{
+    count_busy(c, company, time);
+    sim_shares_free(&company->busy);
     free(company->job);
     *company = (struct company){.n = 0};
 }
@@ -141,7 +155,7 @@ begin_exact(struct sim_companies *c, uint32_t index, double time, struct rec_err
 
 /* Lets all steps of each member take the mean. */
 static bool
-begin_mean(struct sim_companies *c, const struct company *company, double time,
+begin_mean(struct sim_companies *c, struct company *company, double time,
            struct rec_error *err)
 {
     uint32_t n = company->n;
@@ -152,11 +166,16 @@ begin_mean(struct sim_companies *c, const struct company *company, double time,
     for (uint32_t i = 0; ok && i < n; i++) {
         struct sim_party *p = &c->party[company->job[i]];
         sim_party_refresh(p, time);
-        sim_party_stop(p, time);
+        ok = sim_party_stop(p, time, err);
+        p->mean = true;
         member[i] = p->member;
+        if (p->left < p->total)
+            member[i].reasons = NULL; /* its first step is over */
         part[i] = p->part;
     }
-    ok = ok && sim_company_cost(&c->costs, member, part, n, step, err);
+    ok = ok && sim_company_cost(&c->costs, member, part, n, step, err) &&
+         (!c->costs.busy || sim_shares_make(c->costs.busy, &company->busy, err));
+    company->since = time;
     for (uint32_t i = 0; ok && i < n; i++)
         ok = take_steps(c, company->job[i], &step[i], time, err);
     free(member);
@@ -175,8 +194,8 @@ begin_alone(struct sim_companies *c, uint32_t index, double time, struct rec_err
     if ((p->run && p->run->begun < time) || p->stands)
         return begin_exact(c, index, time, err);
     sim_party_refresh(p, time);
-    sim_party_stop(p, time);
-    return take_steps(c, job, &p->alone, time, err);
+    p->mean = false;
+    return sim_party_stop(p, time, err) && take_steps(c, job, &p->alone, time, err);
 }
 
 /* Moves those of job[n] that stand to its end, and returns how many there are. */
@@ -289,7 +308,7 @@ settle(struct sim_companies *c, struct rec_error *err)
     }
     for (size_t i = 0; i < c->ncompanies; i++)
         if (c->company[i].stirred)
-            dissolve(&c->company[i]);
+            dissolve(c, &c->company[i], c->now);
     c->changed = false;
     while (n > 0) {
         uint32_t found = gather(c, job, n, c->scratch + c->nrunning);
@@ -329,7 +348,7 @@ reckon_alone(struct sim_party *p, struct rec_error *err)
     p->stands = !isfinite(cost.step.seconds);
     if (!p->stands)
         p->alone = cost.step;
-    return true;
+    return sim_party_weigh(p, err);
 }
 
 static bool
@@ -385,10 +404,15 @@ sim_companies_free(struct sim_companies *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->nrunning; i++)
+    for (size_t i = 0; i < c->nrunning; i++) {
         sim_run_free(c->party[c->running[i]].run);
-    for (size_t i = 0; i < c->ncompanies; i++)
+        sim_shares_free(&c->party[c->running[i]].own);
+    }
+    for (size_t i = 0; i < c->ncompanies; i++) {
         free(c->company[i].job);
+        sim_shares_free(&c->company[i].busy);
+    }
+    sim_loads_free(c->costs.busy);
     sim_company_forget(&c->costs);
     event_queue_free(&c->turns);
     free(c->party);
@@ -413,12 +437,16 @@ sim_companies_start(struct sim_companies *c, const struct sim_member *member,
                                        .step = *alone,
                                        .since = time,
                                        .left = steps,
+                                       .total = steps,
                                        .stands = !isfinite(alone->seconds),
                                        .company = NONE};
     c->running[c->nrunning++] = job;
     c->changed = true;
     c->now = time;
-    return true;
+    if (member->loads && !c->costs.busy &&
+        !(c->costs.busy = sim_loads_new(member->net, err)))
+        return false;
+    return sim_party_weigh(&c->party[job], err);
 }
 
 static void
@@ -430,22 +458,27 @@ remove_job(uint32_t *list, size_t n, uint32_t job)
     memmove(list + i, list + i + 1, (n - 1 - i) * sizeof *list);
 }
 
-void
-sim_companies_end(struct sim_companies *c, uint32_t job, double time)
+bool
+sim_companies_end(struct sim_companies *c, uint32_t job, double time,
+                  struct rec_error *err)
 {
     struct sim_party *p = &c->party[job];
     struct company *company = p->company == NONE ? NULL : &c->company[p->company];
+    if (!sim_party_count(p, time, err))
+        return false;
     remove_job(c->running, c->nrunning--, job);
     if (company) {
         remove_job(company->job, company->n--, job);
         company->stirred = true;
+        count_busy(c, company, time);
         if (company->n == 0)
-            dissolve(company);
+            dissolve(c, company, time);
     }
     sim_run_free(p->run);
     p->run = NULL;
     c->changed = true;
     c->now = time;
+    return true;
 }
 
 bool
@@ -491,8 +524,9 @@ take_turn(struct sim_companies *c, double until, struct rec_error *err)
         return false;
     if (isfinite(stopped) && alone && p->run->stepping && !p->stands) {
         company->together = NULL;
-        sim_party_stop(p, stopped);
-        return take_steps(c, company->job[0], &p->alone, stopped, err);
+        p->mean = false;
+        return sim_party_stop(p, stopped, err) &&
+               take_steps(c, company->job[0], &p->alone, stopped, err);
     }
     return (!isfinite(stopped) || tell_ended(c, company, stopped, err)) &&
            await(c, index, err);

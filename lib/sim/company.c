@@ -2,6 +2,7 @@
  * remembered. */
 #include "company.h"
 #include "faults.h"
+#include "loads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@ struct meeting {
     struct sim_run **run;
     struct mark *first, *mark; /* per run, where the first and the last window begin */
     double *mean;              /* per run: its mean step in the window before, seconds */
+    struct sim_loads *busy;    /* when links are busy; NULL: nobody asks */
+    double *before;            /* per link: that of the windows before the last, seconds */
 };
 
 static double
@@ -46,6 +49,7 @@ assemble(struct meeting *m, struct sim_together *together, struct rec_error *err
     for (uint32_t i = 0; i < m->n; i++) {
         struct sim_member member = m->member[m->order[i]];
         member.number = i;
+        member.loads = m->busy;
         m->run[i] = sim_run_new(together->pool, &member, (double)INFINITY,
                                 part_of(m, i) * m->step[m->order[i]].seconds, time, err);
         if (!m->run[i] || !sim_together_join(together, m->run[i], time, err))
@@ -91,26 +95,56 @@ is_settled(struct meeting *m)
     return settled;
 }
 
+/* Counts how long links were busy until `time`, where a window ends. What was before the
+ * first one is forgotten; `rates`: so is all but the last `seconds`, and the result is
+ * the part of that time. */
+static bool
+count_busy(struct meeting *m, struct sim_together *together, double time, bool first,
+           bool rates, double seconds, struct rec_error *err)
+{
+    struct sim_loads *busy = m->busy;
+    if (!busy)
+        return true;
+    if (!sim_together_count(together, time, err))
+        return false;
+    if (first)
+        sim_loads_clear(busy);
+    for (uint32_t i = 0; i < busy->n; i++) {
+        double before = m->before[i];
+        m->before[i] = busy->busy[i];
+        if (rates)
+            busy->busy[i] = (busy->busy[i] - before) / seconds;
+    }
+    return true;
+}
+
 /* The first window begins when each member has completed a step. If the means never
  * settle, which jobs can keep each other from, they are those of all windows. */
 static bool
 run_windows(struct meeting *m, struct sim_together *together, struct rec_error *err)
 {
     bool settled = false;
+    double begun = 0, before = 0, now = 0; /* of all windows, and of the last one */
     for (double until = 1; !settled && until <= SIM_COMPANY_STEPS_MAX;
          until += fmax(SIM_COMPANY_WINDOW, until - 1)) {
-        double stopped;
         while (fewest_steps(m) < until)
-            if (!sim_together_advance(together, (double)INFINITY, true, &stopped, err) ||
-                (!isfinite(stopped) &&
+            if (!sim_together_advance(together, (double)INFINITY, true, &now, err) ||
+                (!isfinite(now) &&
                  !rec_fail(err, REC_BUG, "a company stands still that should not")))
                 return false;
         settled = is_settled(m);
+        if (!count_busy(m, together, now, until == 1, settled, now - before, err))
+            return false;
+        before = now;
+        if (until == 1)
+            begun = now;
         for (uint32_t i = 0; until == 1 && i < m->n; i++)
             m->first[i] = m->mark[i];
     }
     for (uint32_t i = 0; !settled && i < m->n; i++)
         mean_since(&m->first[i], m->run[i], &m->step[m->order[i]]);
+    for (uint32_t i = 0; !settled && m->busy && i < m->busy->n; i++)
+        m->busy->busy[i] /= now - begun;
     return true;
 }
 
@@ -140,7 +174,8 @@ simulate(struct meeting *m, const struct sim_layouts *pool, struct rec_error *er
     m->mark = calloc(m->n, sizeof *m->mark);
     m->first = calloc(m->n, sizeof *m->first);
     m->mean = calloc(m->n, sizeof *m->mean);
-    if (ok && (!m->run || !m->mark || !m->first || !m->mean))
+    m->before = calloc(m->busy ? m->busy->n : 1, sizeof *m->before);
+    if (ok && (!m->run || !m->mark || !m->first || !m->mean || !m->before))
         ok = rec_fail_memory(err);
     ok = ok && (together = sim_together_new(pool, err)) && assemble(m, together, err) &&
          run_windows(m, together, err);
@@ -152,6 +187,7 @@ simulate(struct meeting *m, const struct sim_layouts *pool, struct rec_error *er
     free(m->mark);
     free(m->first);
     free(m->mean);
+    free(m->before);
     return ok;
 }
 
@@ -232,6 +268,16 @@ remember(struct sim_company *company, const struct meeting *m, struct rec_str ke
 
 /* ---- the whole ------------------------------------------------------------- */
 
+/* True if somebody asks why a member's step takes as long as it does. */
+static bool
+asks(const struct meeting *m)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->member[m->order[i]].reasons)
+            return true;
+    return false;
+}
+
 static bool
 find_or_simulate(struct sim_company *company, struct meeting *m, struct rec_error *err)
 {
@@ -243,8 +289,10 @@ find_or_simulate(struct sim_company *company, struct meeting *m, struct rec_erro
     if (!make_key(m, &key, err))
         return false;
     at = rec_map_get(&company->memo, key);
+    if (at == REC_NONE || m->busy || asks(m))
+        ok = simulate(m, pool, err);
     if (at == REC_NONE)
-        ok = simulate(m, pool, err) && remember(company, m, key, err);
+        ok = ok && remember(company, m, key, err);
     else
         for (uint32_t i = 0; i < m->n; i++)
             m->step[m->order[i]] = company->step[at + i];
@@ -269,11 +317,14 @@ sim_company_cost(struct sim_company *company, const struct sim_member *member,
                  const double *part, uint32_t n, struct sim_step *step,
                  struct rec_error *err)
 {
-    struct meeting m = {.member = member, .part = part, .step = step};
+    struct meeting m = {
+        .member = member, .part = part, .step = step, .busy = company->busy};
     struct sim_cost alone;
     uint32_t held = 0;
     bool ok = (m.order = malloc((n + 1) * sizeof *m.order)) || rec_fail_memory(err);
 
+    if (m.busy)
+        sim_loads_clear(m.busy);
     for (; ok && held < n; held++)
         sim_layout_hold(member[held].layout);
     for (uint32_t i = 0; ok && i < n; i++) {

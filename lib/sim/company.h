@@ -65,6 +65,9 @@ void sim_run_free(struct sim_run *run);
  * No event of either is before `time`. */
 bool sim_together_join(struct sim_together *together, struct sim_run *run, double time,
                        struct rec_error *err) REC_MUST_CHECK;
+/** Adds what the links have carried by `time` to the loads of its first run. */
+bool sim_together_count(struct sim_together *together, double time,
+                        struct rec_error *err) REC_MUST_CHECK;
 /** The time of the next event, seconds; INFINITY: all steps are over. */
 double sim_together_next(const struct sim_together *together);
 /** Lets all events up to and at `until` happen, but none after an instant at which a run
@@ -91,8 +94,10 @@ void sim_companies_free(struct sim_companies *companies);
 bool sim_companies_start(struct sim_companies *companies, const struct sim_member *member,
                          const struct sim_step *alone, double steps, double time,
                          struct rec_error *err) REC_MUST_CHECK;
-/** A job ends, at the time that was reckoned. */
-void sim_companies_end(struct sim_companies *companies, uint32_t job, double time);
+/** A job ends, at the time that was reckoned, or leaves at the end of the simulated
+ * time. */
+bool sim_companies_end(struct sim_companies *companies, uint32_t job, double time,
+                       struct rec_error *err) REC_MUST_CHECK;
 /** True if the job was in a company, or links that it uses have changed; then sets *step
  * to the mean of its steps so far. */
 bool sim_companies_step(struct sim_companies *companies, uint32_t job, double time,

@@ -71,7 +71,8 @@ wait_measured(struct sender *c, const struct sim_member *member, uint32_t exchan
     bool measured;
     return sim_rounds_exchange(&c->rounds, member, exchange, &e, err) &&
            net_measured(member->net, &e, &measured, &seconds, err) &&
-           (!measured || sim_carrier_wait(c->carrier, batch, time, time + seconds, err));
+           (!measured ||
+            sim_carrier_wait(c->carrier, batch, time, time + seconds, true, err));
 }
 
 static bool
@@ -88,7 +89,7 @@ send(void *self, uint64_t token, uint32_t dep, uint32_t exchange, double time,
         return sim_rounds_send(&c->rounds, c->carrier, token, op, exchange, time, err);
     from = member->servers[layout->where.slot[op]];
     ok = list_slots(c, layout, op, exchange, &n, err) &&
-         sim_carrier_begin(c->carrier, token, &batch, err) &&
+         sim_carrier_begin(c->carrier, token, exchange, time, &batch, err) &&
          wait_measured(c, member, exchange, batch, time, err);
     for (uint32_t i = 0; ok && i < n; i++)
         ok = sim_carrier_send(c->carrier, batch, from, member->servers[c->slot[i]],
@@ -288,6 +289,12 @@ still(void *self, uint32_t member)
     return sim_carrier_still(((struct sender *)self)->carrier, member);
 }
 
+static bool
+count(void *self, double time, struct rec_error *err)
+{
+    return sim_carrier_count(((struct sender *)self)->carrier, time, err);
+}
+
 static void
 close(void *self)
 {
@@ -326,5 +333,5 @@ take(void *self, const struct sim_member *member, void *from, double time,
            (!before || sim_rounds_take(&c->rounds, &before->rounds, member->number, err));
 }
 
-const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares, open,
-                                              take,    close,    uses,   still};
+const struct sim_sharing sim_flows_sharing = {"flows", &courier, shares, open, take,
+                                              close,   uses,     still,  count};

@@ -178,6 +178,10 @@ sim_folded_refresh(struct sim_carrier *c, const struct sim_classes *beside, doub
                                     c->classes.found->capacity, err)) &&
          move_over(c, links, &before, time, err);
     c->stale = !ok;
+    c->why.named = false;
+    if (c->loads)
+        sim_loads_take(c->loads, links, before.found ? before.found->colour : NULL,
+                       before.found ? before.found->ncolours : 0);
     free(label);
     sim_classes_free(&before);
     flow_links_free(links);

@@ -1,4 +1,6 @@
 /* The jobs of a replay, from their start to their end. */
+#include "explain.h"
+#include "loads.h"
 #include "replay.h"
 
 #include <math.h>
@@ -13,6 +15,7 @@ sim_jobs_forget(struct sim_replay *r, uint32_t index, struct rec_error *err)
     free(live->id);
     free(live->graphs);
     free(live->claim);
+    sim_reasons_free(live->reasons);
     *live = (struct live){0};
     if (!rec_grow(&r->vacant, &r->vacant_room, r->nvacant + 1, sizeof *r->vacant, err))
         return false;
@@ -52,15 +55,47 @@ describe(const struct sim_replay *r, const struct live *live)
                              .healthy = live->healthy};
 }
 
-/* A job that takes time has been in a company. Its cost is then the mean of its steps. */
-static void
-leave_company(struct sim_replay *r, uint32_t index, double time)
+struct telling {
+    const struct sim_replay *r;
+    const struct sim_done *done;
+};
+
+static bool
+tell_reason(void *context, const struct sim_reason *reason, struct rec_error *err)
+{
+    const struct telling *telling = context;
+    const struct sim_replay *r = telling->r;
+    return r->sink.explain(r->sink.context, telling->done, r->net, reason, err);
+}
+
+/* Explains the first step of a job that leaves at `time`, if it is over by then. */
+static bool
+explain(struct sim_replay *r, uint32_t index, const struct sim_done *done, double time,
+        struct rec_error *err)
 {
     struct live *live = &r->live[index];
+    struct telling telling = {r, done};
+    struct sim_member member = {
+        .number = index, .layout = live->layout, .net = r->net};
+    double length = live->reasons ? live->reasons->length : live->cost.step.seconds;
+    if (!r->sink.explain || !live->layout || is_waiting(live) ||
+        (live->reasons && !live->reasons->some) ||
+        live->start + length > time * (1 + 1e-12))
+        return true;
+    member.servers = live->claim->server;
+    return sim_explain(&member, live->reasons, tell_reason, &telling, err);
+}
+
+/* A job that takes time has been in a company. Its cost is then the mean of its steps. */
+static bool
+leave_company(struct sim_replay *r, uint32_t index, double time, struct rec_error *err)
+{
+    struct live *live = &r->live[index];
+    r->left = isfinite(time) ? fmax(r->left, time) : r->left;
     if (!r->companies || !(live->cost.step.seconds > 0) || is_waiting(live))
-        return;
+        return true;
     sim_companies_step(r->companies, index, time, &live->cost.step);
-    sim_companies_end(r->companies, index, time);
+    return sim_companies_end(r->companies, index, time, err);
 }
 
 /* The servers of a job are free from `time` on. Jobs that waited for nothing else are
@@ -89,9 +124,11 @@ end_first(struct sim_replay *r, struct rec_error *err)
     uint32_t index = (uint32_t)end.key;
     struct live *live = &r->live[index];
     struct sim_done done;
-    leave_company(r, index, end.time);
+    if (!leave_company(r, index, end.time, err))
+        return false;
     done = describe(r, live);
-    return (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
+    return explain(r, index, &done, end.time, err) &&
+           (!r->sink.done || r->sink.done(r->sink.context, &done, err)) &&
            (!live->claim || pass_servers(r, live->claim, end.time, err)) &&
            sim_jobs_forget(r, index, err);
 }
@@ -178,7 +215,11 @@ sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, do
                struct rec_error *err)
 {
     struct live *live = &r->live[index];
-    struct sim_member member = {index, live->layout, r->net, servers, SIM_AS_IT_IS};
+    struct sim_member member = {.number = index,
+                                .layout = live->layout,
+                                .net = r->net,
+                                .servers = servers,
+                                .loads = r->pool.loads};
     struct sim_done done;
 
     live->waited = time - live->start;
@@ -189,6 +230,16 @@ sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *servers, do
     done = describe(r, live);
     if (r->sink.started && !r->sink.started(r->sink.context, &done, r->net, servers, err))
         return false;
+    if (r->sink.explain && r->companies) {
+        struct sim_member unseen = member;
+        struct sim_cost cost;
+        if (!(live->reasons = sim_reasons_new(&r->pool, err)))
+            return false;
+        unseen.loads = NULL;
+        unseen.reasons = member.reasons = live->reasons;
+        if (!sim_member_observe(&unseen, NULL, &cost, err))
+            return false;
+    }
     if (!r->companies || !(live->cost.step.seconds > 0))
         return event_queue_push(
             &r->ends, (struct event_entry){live->finish, live->number << 32 | index},
@@ -287,9 +338,10 @@ bool
 sim_jobs_leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
 {
     struct sim_done done;
-    leave_company(r, index, r->until);
+    if (!leave_company(r, index, r->until, err))
+        return false;
     done = describe(r, &r->live[index]);
-    return (!r->sink.unfinished ||
+    return explain(r, index, &done, r->until, err) && (!r->sink.unfinished ||
             r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
            sim_jobs_forget(r, index, err);
 }
@@ -337,6 +389,42 @@ sim_jobs_leave_all(struct sim_replay *r, struct rec_error *err)
     return true;
 }
 
+/* ---- what the links have carried ------------------------------------------- */
+
+/* The capacity of a link times the time until `end`, bytes. The faults are in order of
+ * time. */
+static double
+could_carry(const struct sim_replay *r, uint32_t link, double capacity, double end)
+{
+    const struct net_fault *fault;
+    size_t n = net_faults(r->net, &fault);
+    double since = 0, factor = 1, bytes = 0;
+    for (size_t i = 0; i < n && fault[i].time < end; i++)
+        if (fault[i].link == link) {
+            bytes += factor * capacity * (fault[i].time - since);
+            since = fault[i].time;
+            factor = fault[i].factor;
+        }
+    return bytes + factor * capacity * (end - since);
+}
+
+bool
+sim_jobs_loads(struct sim_replay *r, struct rec_error *err)
+{
+    const struct sim_loads *loads = r->pool.loads;
+    for (uint32_t i = 0; loads && i < loads->n; i++) {
+        struct net_link link;
+        struct sim_load load = {i, loads->bytes[i], loads->busy[i], r->left, 0};
+        if (!(load.bytes > 0))
+            continue;
+        net_link(r->net, i, &link);
+        load.capacity = could_carry(r, i, link.capacity, r->left) / r->left;
+        if (!r->sink.load(r->sink.context, r->net, &load, err))
+            return false;
+    }
+    return true;
+}
+
 double
 sim_jobs_next(struct sim_replay *r)
 {
@@ -355,6 +443,11 @@ sim_jobs_share(struct sim_replay *r, struct rec_error *err)
         if (!(r->faults = sim_faults_new(r->net, err)))
             return false;
         r->pool.faults = r->faults;
+    }
+    if (r->sink.load) {
+        if (!(r->pool.loads = sim_loads_new(r->net, err)))
+            return false;
+        r->pool.loads->by_steps = true;
     }
     r->companies = sim_companies_new(&r->pool, r->exact, reckoned, r, err);
     return r->companies;

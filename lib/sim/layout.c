@@ -4,6 +4,7 @@
 #include "channels.h"
 #include "company.h"
 #include "faults.h"
+#include "reasons.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -322,10 +323,14 @@ carry(const struct sim_member *member, struct sim_placed *placed,
 {
     const struct sim_layouts *pool = member->layout->pool;
     bool ok = (placed->carrier = pool->sharing->open(pool->shared, err)) &&
-              pool->sharing->take(placed->carrier, member, NULL, 0, err);
+              pool->sharing->take(placed->carrier, member, NULL, 0, err) &&
+              sim_reasons_begin(member->reasons, member->layout, 0, err);
     sim_layout_share(member, placed, pool->sharing->courier);
     placed->may_stand = sim_faults_failed(pool->faults);
     ok = ok && sim_step(placed, observer, step, err);
+    if (ok)
+        sim_reasons_end(member->reasons, step->seconds);
+    sim_reasons_stop(member->reasons);
     if (placed->carrier)
         pool->sharing->close(placed->carrier);
     return ok;
@@ -342,6 +347,8 @@ step_by_courier(const struct sim_member *member, struct sim_placed *placed,
     if (err->code != REC_NO)
         return false;
     well.health = SIM_LINKS_WELL;
+    well.loads = NULL;
+    well.reasons = NULL;
     if (!carry(&well, placed, NULL, step, err))
         return false;
     step->seconds = step->comm = (double)INFINITY;
@@ -414,18 +421,25 @@ prepare(const struct sim_member *member, struct sim_placed *placed, double **alo
 }
 
 bool
+sim_member_observe(const struct sim_member *member, const struct sim_observer *observer,
+                   struct sim_cost *cost, struct rec_error *err)
+{
+    struct sim_placed placed;
+    double *alone = NULL;
+    bool ok = prepare(member, &placed, &alone, err) &&
+              simulate(member, alone, &placed, observer, cost, err);
+    free(alone);
+    return ok;
+}
+
+bool
 sim_layout_observe(struct sim_layout *layout, const struct net *net,
                    const uint32_t *servers, const struct sim_observer *observer,
                    struct sim_cost *cost, struct rec_error *err)
 {
     struct sim_member member = {
         .layout = layout, .net = net, .servers = servers, .health = SIM_AS_IT_IS};
-    struct sim_placed placed;
-    double *alone = NULL;
-    bool ok = prepare(&member, &placed, &alone, err) &&
-              simulate(&member, alone, &placed, observer, cost, err);
-    free(alone);
-    return ok;
+    return sim_member_observe(&member, observer, cost, err);
 }
 
 double
@@ -493,20 +507,23 @@ learn(const struct sim_member *member, struct rec_str geometry, uint32_t *index,
       struct rec_error *err)
 {
     struct sim_layout *layout = member->layout;
+    struct sim_member unseen = *member; /* what is tried out, no link has carried */
     struct sim_placed placed;
     double *alone = NULL;
     struct rec_str times;
     bool by_times, ok;
+    unseen.loads = NULL;
+    unseen.reasons = NULL;
     if (layout->pool)
         bound_costs(layout->pool);
     *index = REC_NONE;
-    ok = prepare(member, &placed, &alone, err);
+    ok = prepare(&unseen, &placed, &alone, err);
     by_times = ok && !is_shared(layout) && !placed.pace;
     times = (struct rec_str){(const char *)alone, layout->exchanges.n * sizeof *alone};
     if (by_times)
         *index = rec_map_get(&layout->by_times, times);
     if (ok && *index == REC_NONE)
-        ok = add_cost(member, alone, &placed, index, err) &&
+        ok = add_cost(&unseen, alone, &placed, index, err) &&
              (!by_times || remember(layout, &layout->by_times, times, *index, err));
     free(alone);
     return ok && remember(layout, &layout->memo, geometry, *index, err);

@@ -21,6 +21,8 @@ sim_party_refresh(struct sim_party *p, double time)
     part = fma(p->part - whole, length, passed) / length;
     part = fmin(fmax(part, 0), 1);
     add_steps(p, whole + part - p->part, &p->step);
+    if (p->member.loads && !p->mean)
+        sim_loads_add(p->member.loads, &p->own, 0, whole + part - p->part);
     p->left -= whole;
     p->part = part;
     p->since = time;
@@ -30,38 +32,83 @@ bool
 sim_party_simulate(struct sim_party *p, const struct sim_layouts *pool, double time,
                    struct rec_error *err)
 {
+    struct sim_member member = p->member;
     double passed = 0;
     if (p->run)
         return true;
     sim_party_refresh(p, time);
     if (p->part > 0) /* else a step may take for ever */
         passed = p->part * p->alone.seconds;
-    p->run = sim_run_new(pool, &p->member, p->left, passed, time, err);
+    if (p->left < p->total)
+        member.reasons = NULL; /* its first step is over */
+    /* What is over of the step is measured now, where it was counted as a part of a step
+     * alone, which sends at another pace than the mean over it. */
+    if (p->mean)
+        member.loads = NULL;
+    else if (member.loads)
+        sim_loads_add(member.loads, &p->own, 0, -p->part);
+    p->run = sim_run_new(pool, &member, p->left, passed, time, err);
+    if (p->run)
+        p->run->member.loads = p->member.loads;
     if (p->part > 0)
         add_steps(p, -p->part, &p->alone);
     return p->run;
 }
 
-void
-sim_party_stop(struct sim_party *p, double time)
+/* The part of the step that is simulated which is over. */
+static double
+part_of_step(const struct sim_party *p, double time)
+{
+    const struct sim_run *run = p->run;
+    double length =
+        run->steps > 0 ? run->sum.seconds / run->steps : p->alone.seconds;
+    return fmin((time - run->begun) / length, 1);
+}
+
+bool
+sim_party_stop(struct sim_party *p, double time, struct rec_error *err)
 {
     struct sim_run *run = p->run;
-    double length = p->alone.seconds;
     if (!run)
-        return;
+        return true;
+    if (!sim_together_count(run->together, time, err))
+        return false;
     if (run->steps > 0) {
-        length = run->sum.seconds / run->steps;
         p->steps += run->steps;
         p->sum.seconds += run->sum.seconds;
         p->sum.comm += run->sum.comm;
         p->sum.comp += run->sum.comp;
     }
     p->left = run->left;
-    p->part = fmin((time - run->begun) / length, 1);
+    p->part = part_of_step(p, time);
     p->since = time;
     add_steps(p, p->part, &p->alone);
     p->run = NULL;
     sim_run_free(run);
+    return true;
+}
+
+bool
+sim_party_weigh(struct sim_party *p, struct rec_error *err)
+{
+    return !p->member.loads || sim_loads_of_step(&p->member, &p->own, err);
+}
+
+bool
+sim_party_count(struct sim_party *p, double time, struct rec_error *err)
+{
+    const struct sim_run *run = p->run;
+    double left, part;
+    if (!p->member.loads)
+        return true;
+    sim_party_refresh(p, time);
+    left = run ? run->left : p->left;
+    part = !run ? p->part : run->stepping ? part_of_step(p, time) : 0;
+    if (run && !sim_together_count(run->together, time, err))
+        return false;
+    sim_loads_add(p->member.loads, &p->own, p->total - left + part, 0);
+    sim_shares_free(&p->own);
+    return true;
 }
 
 bool

@@ -7,6 +7,7 @@
 #define SIM_PARTY_H
 
 #include "company.h"
+#include "loads.h"
 
 struct sim_party {
     struct sim_member member;
@@ -25,6 +26,9 @@ struct sim_party {
     bool stands;           /* no step ends while the links are as they are */
     bool told;             /* that the last step of `run` is over */
     bool touched;          /* its links change at this instant */
+    bool mean;             /* `step` is the mean of a company */
+    double total;          /* steps */
+    struct sim_shares own; /* what a step sends alone, if what links carry is asked for */
 };
 
 /** Brings a job whose steps are all alike to `time`, which is not after its end. */
@@ -36,7 +40,14 @@ bool sim_party_simulate(struct sim_party *party, const struct sim_layouts *pool,
                         double time, struct rec_error *err) REC_MUST_CHECK;
 /** They are no longer simulated. How much of the one that has begun is over, follows from
  * the mean of those before. */
-void sim_party_stop(struct sim_party *party, double time);
+bool sim_party_stop(struct sim_party *party, double time,
+                    struct rec_error *err) REC_MUST_CHECK;
+/** Finds `own` for the links as they are, if what links carry is asked for. */
+bool sim_party_weigh(struct sim_party *party, struct rec_error *err) REC_MUST_CHECK;
+/** A job ends or leaves at `time`: adds the bytes of its steps to what the links have
+ * carried, and what is known only now of their time. */
+bool sim_party_count(struct sim_party *party, double time,
+                     struct rec_error *err) REC_MUST_CHECK;
 /** True if steps of the job differed; then sets *step to the mean of those so far. */
 bool sim_party_mean(struct sim_party *party, double time, struct sim_step *step);
 

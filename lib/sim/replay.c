@@ -5,6 +5,8 @@
  * are the only events; and where jobs share links, what their companies simulate, and
  * starts of jobs that had to wait for their servers.
  */
+#include "loads.h"
+#include "reasons.h"
 #include "replay.h"
 
 #include <math.h>
@@ -93,12 +95,14 @@ sim_replay_free(struct sim_replay *r)
         return;
     sim_companies_free(r->companies); /* they use layouts */
     sim_faults_free(r->faults);
+    sim_loads_free(r->pool.loads);
     for (size_t i = 0; i < r->nlayouts; i++)
         sim_layout_free(r->layout[i]);
     for (size_t i = 0; i < r->nlive; i++) {
         free(r->live[i].id);
         free(r->live[i].graphs);
         free(r->live[i].claim);
+        sim_reasons_free(r->live[i].reasons);
     }
     net_free(r->net);
     graph_stream_free(&r->stream);
@@ -308,7 +312,7 @@ take_alloc(struct sim_replay *r, const struct rec_reader *reader, const struct r
     live->layout = layout;
     sim_layout_hold(layout);
     live->number = ++r->starts;
-    if ((r->companies && !sim_jobs_claim(r, index, err)) ||
+    if (((r->companies || r->sink.explain) && !sim_jobs_claim(r, index, err)) ||
         !check_servers(r, reader, index, err))
         return false;
     if (!sim_layout_cost(layout, r->net, r->servers, &live->cost, &inner)) {
@@ -414,7 +418,7 @@ model_end(void *self, double time, struct rec_error *err)
         if (!sim_jobs_leave(r, i, err))
             return false;
     }
-    return true;
+    return sim_jobs_loads(r, err);
 }
 
 const struct event_model sim_replay_model = {"jobs",        model_take, model_next,

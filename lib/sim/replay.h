@@ -29,6 +29,7 @@ struct live {
     double waited;        /* for its servers, seconds */
     double alone;    /* a step if no other job sends and all links are well, seconds */
     double healthy;  /* the same if all servers are healthy; NAN: all are */
+    struct sim_reasons *reasons; /* of its first step; owned; NULL: nobody asks */
     uint64_t number; /* of its start; 0: it has no alloc yet */
     struct claim *claim; /* owned; NULL: no job shares links, or there is no alloc yet */
 };
@@ -71,6 +72,7 @@ struct sim_replay {
                       free, seconds */
     size_t ndue, due_room;
     double freed;
+    double left; /* when the last job ended, or left at the end of the simulated time */
 };
 
 /** Starts a job on its servers, at `time`, seconds. */
@@ -79,6 +81,8 @@ bool sim_jobs_start(struct sim_replay *r, uint32_t index, const uint32_t *server
 /** Forgets a job; its place is free for another one. */
 bool sim_jobs_forget(struct sim_replay *r, uint32_t index,
                      struct rec_error *err) REC_MUST_CHECK;
+/** All jobs have ended or left: tells the sink what the links have carried. */
+bool sim_jobs_loads(struct sim_replay *r, struct rec_error *err) REC_MUST_CHECK;
 /** The time of the next event, seconds; INFINITY: there is none. */
 double sim_jobs_next(struct sim_replay *r);
 /** Ends the jobs that finish by `time`, in order of finish, then of start. */

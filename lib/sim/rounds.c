@@ -91,7 +91,7 @@ start_round(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going 
     uint32_t batch;
 
     if (!sim_rounds_exchange(r, member, going->exchange, &e, err) ||
-        !sim_carrier_begin(carrier, going->token[0], &batch, err))
+        !sim_carrier_begin(carrier, going->token[0], going->exchange, time, &batch, err))
         return false;
     if (sim_carrier_folds(carrier, round, e.n))
         return sim_carrier_fold(carrier, batch, round, e.server, e.n, time, err);
@@ -99,7 +99,7 @@ start_round(struct sim_rounds *r, struct sim_carrier *carrier, struct sim_going 
         latency = fmax(latency, sim_carrier_latency(carrier, t.from, t.to));
     start = time + round->latencies * latency;
     if (!(round->bytes > 0))
-        return sim_carrier_wait(carrier, batch, time, start, err);
+        return sim_carrier_wait(carrier, batch, time, start, false, err);
     walk.at = 0;
     while (next_transfer(&walk, &t))
         if (!sim_carrier_send_at(carrier, batch, t.from, t.to, t.share * round->bytes,
@@ -116,8 +116,9 @@ wait_for(struct sim_carrier *carrier, struct sim_going *going, double time,
     double until = going->until;
     uint32_t batch;
     going->until = 0;
-    return sim_carrier_begin(carrier, going->token[0], &batch, err) &&
-           sim_carrier_wait(carrier, batch, time, until, err);
+    return sim_carrier_begin(carrier, going->token[0], going->exchange, time, &batch,
+                             err) &&
+           sim_carrier_wait(carrier, batch, time, until, true, err);
 }
 
 /* All batches have left. */

@@ -4,6 +4,7 @@
  * on what it sends to the carrier of the moment.
  */
 #include "company.h"
+#include "reasons.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static bool
 begin_step(struct sim_run *run, double time, struct rec_error *err)
 {
     struct sim_placed placed;
-    if (!sim_layout_place(&run->member, &placed, err))
+    if (!sim_layout_place(&run->member, &placed, err) ||
+        !sim_reasons_begin(run->member.reasons, run->member.layout, time, err))
         return false;
     sim_layout_share(&run->member, &placed, &passing);
     placed.carrier = run;
@@ -68,6 +70,8 @@ end_step(struct sim_run *run, double time, struct rec_error *err)
                         run->member.layout->where.graph->id, time);
     sim_stepping_free(run->stepping);
     run->stepping = NULL;
+    sim_reasons_end(run->member.reasons, time);
+    run->member.reasons = NULL; /* only the first step is asked for */
     run->next = (double)INFINITY;
     run->sum.seconds += step.seconds;
     run->sum.comm += step.comm;
@@ -173,6 +177,7 @@ sim_run_free(struct sim_run *run)
     if (!run)
         return;
     leave(run);
+    sim_reasons_stop(run->member.reasons);
     sim_stepping_free(run->stepping);
     free(run);
 }
@@ -193,6 +198,13 @@ sim_together_join(struct sim_together *together, struct sim_run *run, double tim
     leave(run);
     run->together = together;
     return true;
+}
+
+bool
+sim_together_count(struct sim_together *together, double time, struct rec_error *err)
+{
+    const struct sim_sharing *sharing = together->pool->sharing;
+    return !sharing->count || sharing->count(together->carrier, time, err);
 }
 
 /* ---- the clock ------------------------------------------------------------- */

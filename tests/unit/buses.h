@@ -177,7 +177,8 @@ buses_close(void *carrier)
 }
 
 static const struct sim_sharing buses_sharing = {
-    "buses", &buses_row, buses_share, buses_open, buses_take, buses_close, NULL, NULL};
+    "buses", &buses_row, buses_share, buses_open, buses_take, buses_close, NULL, NULL,
+    NULL};
 
 /* ---- a replay of a text ---------------------------------------------------- */
 
@@ -243,7 +244,10 @@ static inline bool
 try_replay(const char *text, const struct sim_sharing *sharing, double exact,
            double until, struct heard *heard, struct rec_error *err)
 {
-    struct sim_replay_sink sink = {hear_done, hear_unfinished, hear_start, heard};
+    struct sim_replay_sink sink = {.done = hear_done,
+                                   .unfinished = hear_unfinished,
+                                   .started = hear_start,
+                                   .context = heard};
     struct sim_replay *r = sim_replay_new(&sink, until, err);
     struct event_clock clock = {0};
     char *copy = tabs(text);

@@ -480,9 +480,9 @@ none_share(void *self, const struct sim_member *a, const struct sim_member *b)
 static const struct sim_courier own_row = {"own", sim_key_by_exchange, own_send, own_next,
                                            own_advance};
 static const struct sim_sharing own_alone = {
-    "own", &own_row, none_share, buses_open, own_take, buses_close, NULL, NULL};
+    "own", &own_row, none_share, buses_open, own_take, buses_close, NULL, NULL, NULL};
 static const struct sim_sharing own_together = {
-    "own", &own_row, all_share, buses_open, own_take, buses_close, NULL, NULL};
+    "own", &own_row, all_share, buses_open, own_take, buses_close, NULL, NULL, NULL};
 
 /* A courier by which nobody slows anybody: the results are those without a sharing, to
  * the bit where each job is treated alone; and nearly where all of them are simulated

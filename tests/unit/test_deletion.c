@@ -65,10 +65,12 @@ static const struct {
                        "run\ta\t1\t0-0-0\t0\t2\n"
                        "send\ta\t1\t2\t0-0-0\t0-1-0\t2\t3\t10\n"
                        "exchange\ta\tc\treduce\t0-0-0,0-1-0\t2\t3\t10\tlane=x\n"
+                       "explain\ta\t1\tmessage\t2\t3\t1\tlink\tdst=2\theld=0.5\tfrom=s\n"
                        "done\ta\tg\t0\t0\t100\tmodel=m\tsteps=10\tstep=10\n"
                        "block\tb\t130\tno_servers\tarrival=130\n"
                        "done\tc\tg\t120\t130\t140\tmodel=m\tsteps=1\tstep=10\n"
                        "block\td\t150\tunfinished\tarrival=140\tstart=145\n"
+                       "load\ts\tt\t5\t6\t150\t3\tshare=0.5\tlevel=l\tlinks=2\n"
                        "#end\n"},
     {"network", HEADER "cluster\tcustom\ta,b,c\t100\n"
                        "link\ta\ts\t4e9\t1\tboth=1\n"
@@ -424,6 +426,7 @@ static const struct {
     {"fit", "rdsf"},      {"fabric", "rdsf"},    {"series", "rdsf"},
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
+    {"load", "rdf"},     {"explain", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

@@ -97,6 +97,7 @@ test_one_link(void **state)
 {
     struct net_of_test net = LINKS(6);
     struct flow_load load;
+    double bytes, busy;
     uint32_t a, b;
     (void)state;
 
@@ -112,6 +113,8 @@ test_one_link(void **state)
     flow_load(net.links, 0, &load);
     assert_same(load.bytes, 12);
     assert_same(load.busy, 2);
+    flow_load_take(net.links, 0, &bytes, &busy);
+    assert_true(bytes == 12 && busy == 2);
     assert_same(load.rate, 6);
     assert_same(load.flows, 2);
     assert_same(load.level, 3);
@@ -126,8 +129,8 @@ test_one_link(void **state)
     assert_same(net.end[2], 10.5);
     reach(&net, 20);
     flow_load(net.links, 0, &load);
-    assert_same(load.bytes, 27);
-    assert_same(load.busy, 4.5);
+    assert_same(load.bytes, 27 - 12); /* which were taken at 2 */
+    assert_same(load.busy, 4.5 - 2);
     assert_same(load.rate, 0);
     assert_same(load.flows, 0);
     assert_true(isinf(load.level));
@@ -307,7 +310,7 @@ test_capacity(void **state)
     assert_same(net.end[1], 13.5);
     flow_load(net.links, 0, &load);
     assert_same(load.bytes, 40);
-    assert_same(load.busy, 13.5);
+    assert_same(load.busy, 9.5); /* not from 6 to 10 */
     assert_same(load.capacity, 8);
     flow_links_free(net.links);
 }

@@ -64,7 +64,7 @@ begin(struct sim_carrier *carrier, uint32_t i, const struct event *e)
     const struct net_round round = {.latencies = 1, .bytes = e->bytes};
     static uint32_t server[SERVERS];
     uint32_t batch;
-    need(sim_carrier_begin(carrier, i, &batch, &err));
+    need(sim_carrier_begin(carrier, i, 0, 0, &batch, &err));
     for (uint32_t k = 0; k < e->n; k++)
         server[k] = e->first + k * e->step;
     if (e->n == 0)

@@ -26,7 +26,7 @@ ramp-alloc --shape 2x2x2 --heuristic block              parts.rec
 alloc --cluster island:8,300GB/s,2us,80GB --queue 3     parts.rec
 alloc --cluster rail:2,2,2,5e10,1e-6,4e11,8e10          parts.rec
 alloc                                                   custom.rec
-sim --timeline --contention                             colls.rec
+sim --timeline --contention --links --explain           colls.rec
 partition --degree 4 --sync all-gather                  jobs.rec
 sim --contention                                        laid.rec
 ramp-alloc --shape 2x2x2 --heuristic compact            parts.rec
@@ -115,7 +115,8 @@ FIXED = {("cluster", 1), ("alloc", 5), ("block", 3), ("run", 3), ("send", 4), ("
          ("coll", 3), ("exchange", 3), ("exchange", 4),
          ("attempt", 5), ("model", 1), ("planned", 1), ("train", 2), ("account", 1), ("trained", 1),
          ("collective", 2), ("collective", 3), ("cluster", 2), ("link", 1), ("link", 2),
-         ("route", 1), ("route", 2), ("route", 3), ("server", 1), ("fault", 2), ("fault", 3)}
+         ("route", 1), ("route", 2), ("route", 3), ("server", 1), ("fault", 2), ("fault", 3), ("load", 1),
+         ("load", 2)}
 
 
 def rewrite(line, change):

@@ -1,0 +1,343 @@
+#include "reasons.h"
+#include "carrying.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- tables ------------------------------------------------------------------ */
+
+static void
+free_table(struct sim_reasons_table *t)
+{
+    free(t->when);
+    free(t->held);
+    free(t->slot);
+    *t = (struct sim_reasons_table){.n = 0};
+}
+
+struct sim_reasons *
+sim_reasons_new(struct sim_layouts *pool, struct rec_error *err)
+{
+    struct sim_reasons *r = calloc(1, sizeof *r);
+    if (r)
+        r->pool = pool;
+    else
+        rec_fail_memory(err);
+    return r;
+}
+
+void
+sim_reasons_free(struct sim_reasons *r)
+{
+    if (!r)
+        return;
+    sim_reasons_stop(r);
+    free_table(&r->now);
+    free_table(&r->last);
+    free(r);
+}
+
+bool
+sim_reasons_begin(struct sim_reasons *r, const struct sim_layout *layout, double time,
+                  struct rec_error *err)
+{
+    struct sim_reasons_table *t;
+    if (!r)
+        return true;
+    t = &r->now;
+    sim_reasons_stop(r);
+    free_table(t);
+    t->n = (uint32_t)layout->exchanges.n;
+    if (!(t->when = malloc((t->n + (size_t)1) * sizeof *t->when)))
+        return rec_fail_memory(err);
+    for (uint32_t i = 0; i < t->n; i++)
+        t->when[i] = (struct sim_when){.start = (double)NAN, .end = (double)NAN};
+    r->begun = time;
+    r->open = true;
+    r->pool->explained++;
+    return true;
+}
+
+void
+sim_reasons_stop(struct sim_reasons *r)
+{
+    if (!r || !r->open)
+        return;
+    r->open = false;
+    r->pool->explained--;
+}
+
+void
+sim_reasons_end(struct sim_reasons *r, double time)
+{
+    if (!r || !r->open)
+        return;
+    sim_reasons_stop(r);
+    free_table(&r->last);
+    r->last = r->now;
+    r->now = (struct sim_reasons_table){.n = 0};
+    r->length = time - r->begun;
+    r->some = true;
+}
+
+void
+sim_reasons_send(struct sim_reasons *r, uint32_t exchange, double time)
+{
+    if (r && r->open && isnan(r->now.when[exchange].start))
+        r->now.when[exchange].start = time - r->begun;
+}
+
+void
+sim_reasons_arrive(struct sim_reasons *r, uint32_t exchange, double time)
+{
+    if (r && r->open)
+        r->now.when[exchange].end = time - r->begun;
+}
+
+static size_t
+slot_of(const struct sim_reasons_table *t, uint32_t exchange, uint32_t link)
+{
+    size_t i = rec_mix((uint64_t)exchange << 32 | link) & (t->nslots - 1);
+    while (t->slot[i] != NONE && (t->held[t->slot[i]].exchange != exchange ||
+                                  t->held[t->slot[i]].link != link))
+        i = (i + 1) & (t->nslots - 1);
+    return i;
+}
+
+static bool
+grow_slots(struct sim_reasons_table *t, struct rec_error *err)
+{
+    size_t n = t->nslots ? 2 * t->nslots : 64;
+    uint32_t *slot = malloc(n * sizeof *slot);
+    if (!slot)
+        return rec_fail_memory(err);
+    free(t->slot);
+    t->slot = slot;
+    t->nslots = n;
+    for (size_t i = 0; i < n; i++)
+        slot[i] = NONE;
+    for (size_t i = 0; i < t->nheld; i++)
+        slot[slot_of(t, t->held[i].exchange, t->held[i].link)] = (uint32_t)i;
+    return true;
+}
+
+struct sim_held *
+sim_reasons_find(struct sim_reasons *r, uint32_t exchange, uint32_t link,
+                 struct rec_error *err)
+{
+    struct sim_reasons_table *t = &r->now;
+    size_t at;
+    if (2 * t->nheld >= t->nslots && !grow_slots(t, err))
+        return NULL;
+    at = slot_of(t, exchange, link);
+    if (t->slot[at] == NONE) {
+        if (!rec_grow(&t->held, &t->held_room, t->nheld + 1, sizeof *t->held, err))
+            return NULL;
+        t->slot[at] = (uint32_t)t->nheld;
+        t->held[t->nheld++] = (struct sim_held){.exchange = exchange, .link = link};
+    }
+    return &t->held[t->slot[at]];
+}
+
+/* ---- results ----------------------------------------------------------------- */
+
+/* Of links that held it back equally long, the one with more bytes counts, then the
+ * first. */
+static bool
+is_worse(const struct sim_held *a, const struct sim_held *b)
+{
+    if (a->seconds != b->seconds)
+        return a->seconds > b->seconds;
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->link < b->link;
+}
+
+bool
+sim_reasons_of(const struct sim_reasons *r, uint32_t exchange, struct sim_reason *reason)
+{
+    const struct sim_reasons_table *t = &r->last;
+    const struct sim_held *most = NULL;
+    const struct sim_when *when = &t->when[exchange];
+    if (!r->some || isnan(when->end))
+        return false;
+    for (size_t i = 0; i < t->nheld; i++)
+        if (t->held[i].exchange == exchange && (!most || is_worse(&t->held[i], most)))
+            most = &t->held[i];
+    *reason = (struct sim_reason){.exchange = exchange,
+                                  .start = when->start,
+                                  .seconds = when->end - when->start,
+                                  .by = SIM_BY_LATENCY,
+                                  .link = NONE,
+                                  .held = when->latency};
+    if (when->measured > reason->held) {
+        reason->by = SIM_BY_TABLE;
+        reason->held = when->measured;
+    }
+    if (most && most->seconds > 0 && most->seconds >= reason->held) {
+        reason->by = SIM_BY_LINK;
+        reason->link = most->link;
+        reason->held = most->seconds;
+        reason->bytes = most->bytes;
+        reason->own = most->own / most->seconds - 1;
+        reason->job = most->job / most->seconds;
+        reason->others = most->others / most->seconds;
+    }
+    return true;
+}
+
+/* ---- an interval of a carrier ---------------------------------------------------- */
+
+/* What an exchange does in an interval, the more telling the higher. */
+enum { WAITS_MEASURED = 1, WAITS_LATENCY, FLOWS };
+
+/* A link, or a colour of links, that a piece crosses. */
+struct crossed {
+    const uint32_t *link;
+    const double *crossing; /* NULL: 1 each */
+    uint32_t n;
+};
+
+static struct crossed
+links_of(const struct sim_carrier *c, const struct piece *piece)
+{
+    const struct flow_class *class;
+    if (!c->fold)
+        return (struct crossed){c->route, NULL,
+                                net_route(c->net, piece->from, piece->to, c->route)};
+    class = &c->classes.found->of[piece->class];
+    return (struct crossed){class->link, class->crossing, class->n};
+}
+
+static struct sim_reasons *
+reasons_of(const struct sim_carrier *c, const struct piece *piece)
+{
+    struct sim_reasons *r =
+        piece->sent == NONE ? NULL
+                            : sim_carrier_member(c, c->sent[piece->sent].token)->reasons;
+    return r && r->open ? r : NULL;
+}
+
+/* The first link of each colour, which stands for all of them. */
+static bool
+name_colours(struct sim_carrier *c, struct rec_error *err)
+{
+    const struct flow_classes *found = c->fold ? c->classes.found : NULL;
+    uint32_t n = found ? found->ncolours : net_links(c->net);
+    struct why *why = &c->why;
+    if (!rec_grow(&why->head, &why->head_room, n + (size_t)1, sizeof *why->head, err) ||
+        !rec_grow(&why->name, &why->name_room, n + (size_t)1, sizeof *why->name, err))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        why->head[i] = NONE;
+        why->name[i] = i;
+    }
+    for (uint32_t i = net_links(c->net); found && i-- > 0;)
+        why->name[found->colour[i]] = i;
+    why->named = true;
+    return true;
+}
+
+/* A piece of an exchange that is explained: who holds it back, and what it carries. */
+static bool
+add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *r,
+          double seconds, struct rec_error *err)
+{
+    struct why *why = &c->why;
+    uint32_t exchange = c->sent[piece->sent].exchange, tight, state = FLOWS;
+    struct sim_when *when = &r->now.when[exchange];
+    struct sim_held *held;
+    struct crossed on;
+    double rate;
+    if (piece->flow == NONE)
+        state = piece->from == NONE ? WAITS_MEASURED : WAITS_LATENCY;
+    if (when->mark != why->mark)
+        when->state = 0;
+    when->mark = why->mark;
+    when->state = state > when->state ? state : when->state;
+    if (state != FLOWS || (tight = flow_bottleneck(c->links, piece->flow)) == NONE)
+        return true;
+    rate = flow_rate(c->links, piece->flow);
+    on = links_of(c, piece);
+    for (uint32_t i = 0; i < on.n; i++) {
+        if (!(held = sim_reasons_find(r, exchange, why->name[on.link[i]], err)))
+            return false;
+        held->bytes += rate * seconds * (on.crossing ? on.crossing[i] : 1);
+    }
+    if (!(held = sim_reasons_find(r, exchange, why->name[tight], err)))
+        return false;
+    if (held->mark == why->mark)
+        return true;
+    held->mark = why->mark;
+    held->seconds += seconds;
+    if (!rec_grow(&why->list, &why->list_room, why->nlist + 1, sizeof *why->list, err))
+        return false;
+    why->list[why->nlist] = (struct listed){
+        r, (uint32_t)(held - r->now.held), (uint32_t)(c->sent[piece->sent].token >> 32), tight,
+        why->head[tight]};
+    why->head[tight] = (uint32_t)why->nlist++;
+    return true;
+}
+
+/* Counts the flows that share links that hold something back. */
+static void
+count_flows(struct sim_carrier *c, const struct piece *piece, double seconds)
+{
+    const struct sent *sent = &c->sent[piece->sent];
+    struct why *why = &c->why;
+    struct crossed on = links_of(c, piece);
+    for (uint32_t i = 0; i < on.n; i++)
+        for (uint32_t k = why->head[on.link[i]]; k != NONE; k = why->list[k].next) {
+            const struct listed *one = &why->list[k];
+            struct sim_held *held = &one->reasons->now.held[one->held];
+            double flows = seconds * (on.crossing ? on.crossing[i] : 1);
+            if (sent->token >> 32 != one->member)
+                held->others += flows;
+            else if (sent->exchange != held->exchange)
+                held->job += flows;
+            else
+                held->own += flows;
+        }
+}
+
+static void
+add_waits(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *r,
+          double seconds)
+{
+    struct sim_when *when = &r->now.when[c->sent[piece->sent].exchange];
+    if (when->mark != c->why.mark)
+        return;
+    when->mark = 0; /* once for all of its pieces */
+    if (when->state == WAITS_LATENCY)
+        when->latency += seconds;
+    else if (when->state == WAITS_MEASURED)
+        when->measured += seconds;
+}
+
+bool
+sim_reasons_pass(struct sim_carrier *c, double time, struct rec_error *err)
+{
+    struct why *why = &c->why;
+    double seconds = time - why->passed;
+    struct sim_reasons *r;
+    if (!(seconds > 0))
+        return true;
+    why->passed = time;
+    if (c->npieces == 0 || !c->member[0].layout->pool->explained)
+        return true;
+    if (!why->named && !name_colours(c, err))
+        return false;
+    why->mark = ++c->member[0].layout->pool->intervals;
+    why->nlist = 0;
+    for (size_t i = 0; i < c->npieces; i++)
+        if ((r = reasons_of(c, &c->piece[i])) &&
+            !add_piece(c, &c->piece[i], r, seconds, err))
+            return false;
+    for (size_t i = 0; why->nlist && i < c->npieces; i++)
+        if (c->piece[i].sent != NONE && c->piece[i].flow != NONE)
+            count_flows(c, &c->piece[i], seconds);
+    for (size_t i = 0; i < c->npieces; i++)
+        if ((r = reasons_of(c, &c->piece[i])))
+            add_waits(c, &c->piece[i], r, seconds);
+    for (size_t i = 0; i < why->nlist; i++)
+        why->head[why->list[i].tight] = NONE;
+    return true;
+}
