@@ -131,15 +131,18 @@ void flow_load_take(struct flow_links *links, uint32_t link, double *bytes, doub
 
 /**
  * A flow of many that are enumerated, or a fan of flows, which differ only in one link:
- * as those from all hosts below a switch to one host differ in the first one. Fans make
- * the enumeration several times as fast. Arrays are valid until the next call.
+ * as those from all hosts below a switch to one host differ in the first one. Fans of one
+ * set have the same links to choose from, but each may skip some, as the host itself. A
+ * fan costs as much as the colours that its links have, mostly one or two.
  */
 struct flow_route {
-    const uint32_t *link; /* in any order */
+    const uint32_t *link; /* in any order; valid until the next call */
     uint32_t n;
-    const uint32_t *fan; /* a flow for each link of fan[nfan], over that link and those of
-                            link[n]; nfan = 0: it is one flow, over those of link[n] */
-    uint32_t nfan;
+    /* A flow for each link of fan[nfan] but fan[skip..skip + nskip), over that link and
+       those of link[n]; nfan = 0: it is one flow, over those of link[n]. */
+    const uint32_t *fan; /* valid until the next rewind */
+    uint32_t nfan, skip, nskip;
+    uint32_t set;    /* of a fan: its number, from 0 on; a set has one fan[nfan] */
     uint32_t group;  /* flows that start together, as those of one exchange: flows of
                         different groups are of different classes */
     uint32_t weight; /* number of flows on each such route; at least 1 */
@@ -192,7 +195,8 @@ struct flow_classes {
  * will. `most` bounds the classes: flows without symmetry have as many classes as
  * flows.
  *
- * Memory: O(links + classes and their routes). Time: passes * flows * links of a route.
+ * Memory: O(links + classes and their routes + links of the sets of fans). Time: passes *
+ * flows and fans * links of a route.
  * Colours are hashes of 64 bits: the chance that any two of n that differ are taken for
  * the same is n^2 / 2^65.
  *
@@ -206,8 +210,7 @@ struct flow_classes *flow_classes_find(uint32_t n, const double *capacity,
                                        struct rec_error *err) REC_MUST_CHECK;
 /** `classes` may be NULL. */
 void flow_classes_free(struct flow_classes *classes);
-/** The class of a flow, or of the first one of a fan; FLOW_NONE: the source has no such
- * flow. */
+/** The class of a flow, which is no fan; FLOW_NONE: the source has no such flow. */
 uint32_t flow_classes_of(const struct flow_classes *classes,
                          const struct flow_route *route);
 /** One of the flows of class k; its links are valid as long as the classes are. */

@@ -304,6 +304,37 @@ bool net_rounds_make(const struct net *net, const struct net_exchange *exchange,
 /** Leaves {0}. */
 void net_rounds_free(struct net_rounds *rounds);
 
+/* ---- each to each ------------------------------------------------------------- */
+
+/** A route, or a fan: routes that differ in nothing but one link, their tip. Arrays are
+ * valid until the next call. */
+struct net_fan {
+    const uint32_t *route;  /* a route, or the first one of the fan, its tip included */
+    uint32_t n;             /* links of it */
+    const uint32_t *shared; /* the links that all have: n - 1 of a fan, n of a route */
+    /* A route for each tip of tip[ntips] but for tip[skip..skip + nskip); ntips = 0: it is
+       no fan. The tips of a port are always the same, and valid as long as the struct
+       net_each; tips differ in nothing but their number and their faults. */
+    const uint32_t *tip;
+    uint32_t ntips, skip, nskip;
+    uint32_t port;
+};
+
+/** The routes from each of some servers to each other one: n^2 of them, but as fans for
+ * kinds that have some, so that there are n times the ports. */
+struct net_each;
+
+/** server[n] are different servers, borrowed. Time: O(n log n). NULL: *err. */
+struct net_each *net_each_new(const struct net *net, const uint32_t *server, uint32_t n,
+                              struct rec_error *err) REC_MUST_CHECK;
+/** `each` may be NULL. */
+void net_each_free(struct net_each *each);
+/** How many ports there are. */
+uint32_t net_each_ports(const struct net_each *each);
+/** The next fan or route; false: there is none left. net_each_rewind() begins anew. */
+bool net_each_next(struct net_each *each, struct net_fan *fan);
+void net_each_rewind(struct net_each *each);
+
 /** What is sent in a step of a placed graph. */
 struct net_traffic {
     uint64_t flows;       /* deps with bytes > 0 that cross servers */

@@ -30,6 +30,15 @@ enum net_algorithm {
 /** The rounds of an exchange while they are being made (lib/net/rounds.h). */
 struct net_maker;
 
+/** Whether routes differ in nothing but one link, for many servers at once. */
+enum net_fans {
+    NET_NO_FANS,
+    NET_FANS_FROM, /* the routes from the servers of a port (number / port) to a server:
+                      they differ in the first link */
+    NET_FANS_TO,   /* the routes to the servers of a port (number % port) from a server:
+                      they differ in the last link */
+};
+
 /** What kinds with links keep. All is 0 for kinds without links. */
 struct net_routes {
     uint32_t nodes, links; /* how many there are; 0 links: nothing is shared */
@@ -37,6 +46,11 @@ struct net_routes {
     uint32_t node;         /* servers of a node whose inside is faster, numbered one after
                               another; 0 or 1: there are none */
     enum net_algorithm algorithm;
+    /* Fans: not of the routes inside a node, or without nodes from a server to itself. The
+       link in which a route differs is the same whatever the other server, and is like the
+       others of its port. */
+    enum net_fans fans;
+    uint32_t port;
     bool in_switch; /* there is a switch above the servers, so that it may add up */
     /* For lower bounds; those of different servers may be taken together. */
     double latency;   /* the least of a route between two servers, seconds */

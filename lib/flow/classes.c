@@ -23,6 +23,22 @@ struct found {
     uint32_t first, n; /* links of one of its flows, in via[] */
 };
 
+/** Links of a set of fans that have one colour. */
+struct shade {
+    uint64_t colour;
+    uint64_t now, sum; /* of the flows over one of them: of this fan, of all so far */
+    uint32_t links;
+    uint32_t skipped; /* of this fan */
+};
+
+/** What a pass knows of a set of fans. */
+struct set {
+    const uint32_t *fan; /* NULL: it had none so far */
+    uint32_t n;
+    size_t first; /* their part of shade_of[] */
+    size_t shade, shades;
+};
+
 struct flow_search {
     struct tint *tint; /* per link */
     uint32_t nlinks;
@@ -31,6 +47,12 @@ struct flow_search {
     size_t nfound, found_room;
     uint32_t *via;
     size_t nvia, via_room;
+    struct set *set;
+    size_t nsets, set_room;
+    uint32_t *shade_of; /* per link of each set: its shade, counted from set->shade */
+    size_t nshade_of, shade_of_room;
+    struct shade *shade;
+    size_t nshades, shade_room;
     uint32_t *slot; /* a hash table of found[]; FLOW_NONE: free */
     size_t nslots;  /* a power of two */
     uint32_t *link; /* of all classes, by colour */
@@ -156,35 +178,131 @@ check_route(const struct flow_search *search, const struct flow_route *route,
     for (uint32_t i = 0; i < route->n; i++)
         if (!check_link(search, route->link[i], err))
             return false;
-    for (uint32_t i = 0; i < route->nfan; i++)
-        if (!check_link(search, route->fan[i], err))
-            return false;
+    return route->skip <= route->nfan && route->nskip <= route->nfan - route->skip
+               ? true
+               : rec_fail(err, REC_DATA, "a fan: it skips links that it does not have");
+}
+
+/* The shade of a link of the set that is the last one; a new one, if there is none.
+ * Neighbours mostly have one colour. */
+static bool
+find_shade(struct flow_search *search, struct set *set, uint64_t colour, uint32_t *shade,
+           struct rec_error *err)
+{
+    struct shade *of = search->shade + set->shade;
+    if (set->shades > 0 && of[*shade].colour == colour)
+        return true;
+    for (*shade = 0; *shade < set->shades && of[*shade].colour != colour;)
+        ++*shade;
+    if (*shade < set->shades)
+        return true;
+    if (!rec_grow(&search->shade, &search->shade_room, search->nshades + 1,
+                  sizeof *search->shade, err))
+        return false;
+    search->shade[search->nshades++] = (struct shade){.colour = colour};
+    set->shades++;
     return true;
 }
 
-/* Counts the flows of a fan, each of which has a class. *total: the sum of their colours.
- * Neighbours mostly have one colour, so it is found once for them all. */
+/* The set of a fan. Its links are sorted into shades when its first fan comes. NULL:
+ * *err. */
+static struct set *
+find_set(struct flow_search *search, const struct flow_route *route,
+         struct rec_error *err)
+{
+    size_t before = search->nsets;
+    struct set *set;
+    uint32_t shade = 0;
+    if (route->set >= before) {
+        if (!rec_grow(&search->set, &search->set_room, (size_t)route->set + 1,
+                      sizeof *search->set, err))
+            return NULL;
+        search->nsets = (size_t)route->set + 1;
+        memset(search->set + before, 0, (search->nsets - before) * sizeof *search->set);
+    }
+    set = &search->set[route->set];
+    if (set->fan == route->fan && set->n == route->nfan)
+        return set;
+    if (set->fan) {
+        rec_fail(err, REC_BUG, "flows: two fans of set %u differ", route->set);
+        return NULL;
+    }
+    if (!rec_grow(&search->shade_of, &search->shade_of_room,
+                  search->nshade_of + route->nfan, sizeof *search->shade_of, err))
+        return NULL;
+    *set = (struct set){route->fan, route->nfan, search->nshade_of, search->nshades, 0};
+    search->nshade_of += route->nfan;
+    for (uint32_t i = 0; i < route->nfan; i++) {
+        if (!check_link(search, route->fan[i], err) ||
+            !find_shade(search, set, search->tint[route->fan[i]].colour, &shade, err))
+            return NULL;
+        search->shade_of[set->first + i] = shade;
+        search->shade[set->shade + shade].links++;
+    }
+    return set;
+}
+
+/* A link of the set whose shade this is, none of those that the fan skips. */
+static uint32_t
+link_of_shade(const struct flow_search *search, const struct set *set, uint32_t shade,
+              const struct flow_route *route)
+{
+    uint32_t i = 0;
+    while (search->shade_of[set->first + i] != shade ||
+           (i >= route->skip && i < route->skip + route->nskip))
+        i++;
+    return set->fan[i];
+}
+
+/* Counts the flows of a fan: those over links of one colour have one class. *total: the
+ * sum of their colours. What they add to the links of the fan, these get at the end. */
 static bool
 count_fan(struct flow_search *search, const struct flow_route *route, uint64_t rest,
           uint32_t most, uint64_t *total, struct rec_error *err)
 {
-    uint64_t colour = 0, tint = 0;
-    uint32_t class = FLOW_NONE;
-    for (uint32_t i = 0; i < route->nfan; i++) {
-        struct tint *one = &search->tint[route->fan[i]];
-        if (class == FLOW_NONE || one->colour != tint) {
-            tint = one->colour;
-            colour = rec_mix(rest + tint);
-            class = find_class(search, colour, route, route->fan[i], most, err);
-            if (class == FLOW_NONE)
-                return false;
-            colour *= route->weight;
-        }
-        search->found[class].flows += route->weight;
-        one->sum += colour;
-        *total += colour;
+    struct set *set = find_set(search, route, err);
+    const uint32_t *shade_of;
+    struct shade *shade;
+    if (!set)
+        return false;
+    shade_of = search->shade_of + set->first;
+    shade = search->shade + set->shade;
+    for (uint32_t i = route->skip; i < route->skip + route->nskip; i++)
+        shade[shade_of[i]].skipped++;
+    for (uint32_t k = 0; k < set->shades; k++) {
+        double flows = (double)(shade[k].links - shade[k].skipped) * route->weight;
+        uint64_t colour = rec_mix(rest + shade[k].colour);
+        size_t at = find_slot(search, colour);
+        uint32_t class = search->slot[at];
+        shade[k].skipped = 0;
+        shade[k].now = 0;
+        if (!(flows > 0))
+            continue;
+        if (class == FLOW_NONE)
+            class = find_class(search, colour, route,
+                               link_of_shade(search, set, k, route), most, err);
+        if (class == FLOW_NONE)
+            return false;
+        search->found[class].flows += flows;
+        shade[k].now = colour * route->weight;
+        shade[k].sum += shade[k].now;
+        *total += colour * (uint64_t)flows;
     }
+    for (uint32_t i = route->skip; i < route->skip + route->nskip; i++)
+        search->tint[route->fan[i]].sum -= shade[shade_of[i]].now;
     return true;
+}
+
+/* The links of fans get what their shades have. */
+static void
+end_sets(struct flow_search *search)
+{
+    for (size_t s = 0; s < search->nsets; s++) {
+        const struct set *set = &search->set[s];
+        for (uint32_t i = 0; i < set->n; i++)
+            search->tint[set->fan[i]].sum +=
+                search->shade[set->shade + search->shade_of[set->first + i]].sum;
+    }
 }
 
 /* Enumerates all flows. *flows: how many there are. */
@@ -199,6 +317,7 @@ pass(struct flow_search *search, const struct flow_source *source, uint32_t most
     for (size_t i = 0; i < search->nslots; i++)
         search->slot[i] = FLOW_NONE;
     search->nfound = search->nvia = 0;
+    search->nsets = search->nshade_of = search->nshades = 0;
     source->rewind(source->self);
     while (source->next(source->self, &route)) {
         uint64_t rest, total = 0;
@@ -227,6 +346,7 @@ pass(struct flow_search *search, const struct flow_source *source, uint32_t most
         for (uint32_t i = 0; i < route.n; i++)
             search->tint[route.link[i]].sum += total;
     }
+    end_sets(search);
     *flows = 0;
     for (size_t i = 0; i < search->nfound; i++)
         *flows += search->found[i].flows;
@@ -383,6 +503,9 @@ flow_classes_free(struct flow_classes *classes)
         free(classes->search->sorted);
         free(classes->search->found);
         free(classes->search->via);
+        free(classes->search->set);
+        free(classes->search->shade_of);
+        free(classes->search->shade);
         free(classes->search->slot);
         free(classes->search->link);
         free(classes->search->crossing);
@@ -403,8 +526,6 @@ flow_classes_of(const struct flow_classes *classes, const struct flow_route *rou
     if (!check_route(search, route, NULL))
         return FLOW_NONE;
     sum = sum_of(search, route, colour_apart(route));
-    if (route->nfan > 0)
-        sum += search->tint[route->fan[0]].colour;
     return search->slot[find_slot(search, rec_mix(sum))];
 }
 
@@ -419,65 +540,4 @@ flow_classes_example(const struct flow_classes *classes, uint32_t k,
                                  .weight = 1,
                                  .bytes = found->bytes,
                                  .delay = found->delay};
-}
-
-/* ---- running them --------------------------------------------------------------- */
-
-struct ending {
-    double *finish, last;
-};
-
-static void
-note_end(void *context, uint64_t id, double time)
-{
-    struct ending *ending = context;
-    ending->finish[id] = time;
-    ending->last = time;
-}
-
-/* A class that starts. */
-struct start {
-    double time;
-    uint32_t class;
-};
-
-static int
-by_time(const void *a, const void *b)
-{
-    const struct start *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->class > y->class) - (x->class < y->class);
-}
-
-bool
-flow_classes_run(const struct flow_classes *classes, double *finish, double *last,
-                 struct rec_error *err)
-{
-    struct ending ending = {finish, 0};
-    struct start *start = malloc((classes->n + (size_t)1) * sizeof *start);
-    struct flow_links *links = flow_links_new(classes->ncolours, classes->capacity, err);
-    bool ok = start && links;
-
-    if (!start)
-        rec_fail_memory(err);
-    for (uint32_t i = 0; ok && i < classes->n; i++) {
-        start[i] = (struct start){classes->of[i].delay, i};
-        finish[i] = (double)INFINITY;
-    }
-    if (ok && classes->n > 0)
-        qsort(start, classes->n, sizeof *start, by_time);
-    for (uint32_t i = 0; ok && i < classes->n; i++) {
-        const struct flow_class *class = &classes->of[start[i].class];
-        const struct flow_spec spec = {start[i].class, class->bytes, class->flows,
-                                       class->link,    class->n,     class->crossing};
-        uint32_t flow;
-        ok = flow_advance(links, start[i].time, note_end, &ending, err) &&
-             flow_start(links, start[i].time, &spec, &flow, err);
-    }
-    ok = ok && flow_advance(links, (double)INFINITY, note_end, &ending, err);
-    *last = ok && flow_still(links, 0) != FLOW_NONE ? (double)INFINITY : ending.last;
-    flow_links_free(links);
-    free(start);
-    return ok;
 }

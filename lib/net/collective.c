@@ -36,23 +36,52 @@ struct load {
     struct cost direct;
 };
 
+/* A link carries a share more. */
+static inline void
+load_link(struct load *l, uint32_t on, double share)
+{
+    struct net_link link;
+    if (!(l->shares[on] > 0)) {
+        l->used[l->nused++] = on;
+        net_link(l->net, on, &link);
+        l->delay[on] = link.latency;
+    }
+    l->shares[on] += share;
+}
+
+static void
+add_route(struct load *l, const uint32_t *route, uint32_t n, double share)
+{
+    double latency = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        load_link(l, route[i], share);
+        latency += l->delay[route[i]];
+    }
+    l->latency = fmax(l->latency, latency);
+}
+
 static void
 add(struct load *l, uint32_t from, uint32_t to, double share)
 {
-    uint32_t n = net_route(l->net, from, to, l->route);
-    struct net_link link;
-    double latency = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t on = l->route[i];
-        if (!(l->shares[on] > 0)) {
-            l->used[l->nused++] = on;
-            net_link(l->net, on, &link);
-            l->delay[on] = link.latency;
-        }
-        l->shares[on] += share;
-        latency += l->delay[on];
+    add_route(l, l->route, net_route(l->net, from, to, l->route), share);
+}
+
+/* Routes that differ in their tips; the first one stands for the latency of all. */
+static void
+add_fan(struct load *l, const struct net_fan *fan)
+{
+    uint32_t flows = fan->ntips - fan->nskip, first = fan->skip > 0 ? 0 : fan->nskip;
+    add_route(l, fan->route, fan->n, 1);
+    if (flows < 2)
+        return;
+    for (uint32_t i = 0; i + 1 < fan->n; i++)
+        load_link(l, fan->shared[i], flows - 1);
+    for (uint32_t i = first + 1; i < fan->ntips; i++) {
+        if (i == fan->skip)
+            i += fan->nskip;
+        if (i < fan->ntips)
+            load_link(l, fan->tip[i], 1);
     }
-    l->latency = fmax(l->latency, latency);
 }
 
 /* Ends a round. */
@@ -77,38 +106,53 @@ carry(struct load *l)
 }
 
 /* What it costs that each server sends to each other one. */
-static const struct cost *
-direct(struct load *l, const uint32_t *server, uint32_t n)
+static bool
+direct(struct load *l, const uint32_t *server, uint32_t n, struct cost *cost,
+       struct rec_error *err)
 {
     if (n != l->n || memcmp(server, l->server, n * sizeof *server) != 0) {
-        for (uint32_t i = 0; i < n; i++)
-            for (uint32_t j = 0; j < n; j++)
-                if (i != j)
-                    add(l, server[i], server[j], 1);
+        struct net_each *each = net_each_new(l->net, server, n, err);
+        struct net_fan fan;
+        if (!each)
+            return false;
+        while (net_each_next(each, &fan))
+            if (fan.ntips > 0)
+                add_fan(l, &fan);
+            else
+                add_route(l, fan.route, fan.n, 1);
+        net_each_free(each);
         l->server = server;
         l->n = n;
         l->direct = carry(l);
     }
-    return &l->direct;
+    *cost = l->direct;
+    return true;
 }
 
-static struct cost
-cost_of(struct load *l, const struct net_exchange *e, const struct net_round *round)
+/* What a round costs. */
+static bool
+cost_of(struct load *l, const struct net_exchange *e, const struct net_round *round,
+        struct cost *cost, struct rec_error *err)
 {
     if (!round->transfer)
-        return *direct(l, e->server, e->n);
+        return direct(l, e->server, e->n, cost, err);
     for (uint32_t i = 0; i < round->n; i++)
         add(l, round->transfer[i].from, round->transfer[i].to, round->transfer[i].share);
-    return carry(l);
+    *cost = carry(l);
+    return true;
 }
 
-/* The time of a round: latencies, and what the slowest link takes. */
-static double
-one_round(struct load *l, const struct net_exchange *e, const struct net_round *round)
+/* Adds the time of a round: latencies, and what the slowest link takes. */
+static bool
+one_round(struct load *l, const struct net_exchange *e, const struct net_round *round,
+          double *seconds, struct rec_error *err)
 {
-    struct cost cost = cost_of(l, e, round);
-    return round->times * (round->latencies / round->times * cost.latency +
-                           round->each * cost.shares / cost.capacity);
+    struct cost cost;
+    if (!cost_of(l, e, round, &cost, err))
+        return false;
+    *seconds += round->times * (round->latencies / round->times * cost.latency +
+                                round->each * cost.shares / cost.capacity);
+    return true;
 }
 
 /* ---- lower bounds --------------------------------------------------------------- */
@@ -156,7 +200,8 @@ one_alone(struct load *l, const struct net_exchange *e, double *seconds,
     if (!net_rounds_make(l->net, e, &l->rounds, err))
         return false;
     for (uint32_t i = 0; i < l->rounds.n; i++)
-        *seconds += one_round(l, e, &l->rounds.round[i]);
+        if (!one_round(l, e, &l->rounds.round[i], seconds, err))
+            return false;
     return true;
 }
 
@@ -210,7 +255,9 @@ add_rounds(struct load *l, const struct net_exchange *e, struct net_why *on,
         return false;
     for (uint32_t i = 0; i < l->rounds.n; i++) {
         const struct net_round *round = &l->rounds.round[i];
-        struct cost cost = cost_of(l, e, round);
+        struct cost cost;
+        if (!cost_of(l, e, round, &cost, err))
+            return false;
         struct net_why *one = &on[cost.link];
         why->latency += round->latencies * cost.latency;
         one->link = cost.link;

@@ -93,6 +93,8 @@ set_routes(struct dragonfly *f, const struct rec_reader *reader, struct rec_erro
     r->links = f->first_global + (uint32_t)global;
     r->nodes = (uint32_t)(servers + routers);
     r->longest = 5;
+    r->fans = NET_FANS_FROM; /* the way is chosen by the router, and by the destination */
+    r->port = f->count[2];
     r->latency = 2 * f->latency;
     r->bandwidth = r->leaving = f->bandwidth;
     return true;

@@ -147,6 +147,10 @@ set_routes(struct fat_tree *f)
     r->links = f->base + f->tree.links;
     r->nodes = servers + f->inner + f->tree.nodes;
     r->longest = 2 * f->tree.n + (shared ? 2 : 0);
+    /* The way up is chosen by the destination, so all of a leaf, or of an adapter that
+       GPUs share, go the same way. */
+    r->fans = NET_FANS_FROM;
+    r->port = shared ? f->gpus / f->adapters : f->tree.down[0];
     r->latency = 2 * f->tree.latency + (shared ? f->inside_latency : 0);
     if (islands)
         r->latency = fmin(r->latency, f->inside_latency);

@@ -54,6 +54,8 @@ read(const struct rec_reader *reader, const struct rec *rec, struct rec_error *e
     routes->nodes = i.servers + 1;
     routes->links = 2 * i.servers;
     routes->longest = 2;
+    routes->fans = NET_FANS_FROM;
+    routes->port = i.servers;
     routes->latency = i.latency;
     routes->bandwidth = routes->leaving = i.bandwidth;
     i.net.measured.node = i.servers;

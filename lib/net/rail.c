@@ -49,6 +49,9 @@ set_routes(struct rail *f)
     r->links = f->base + each * f->tree.links;
     r->nodes = servers + f->inner + each * f->tree.nodes;
     r->longest = 2 + 2 * f->tree.n;
+    /* With a spine, what leads to a rail of another group depends on the node there. */
+    r->fans = f->tree.n == 1 ? NET_FANS_TO : NET_NO_FANS;
+    r->port = each;
     r->latency = 2 * f->tree.latency;
     r->bandwidth = r->leaving = f->tree.bandwidth;
     if (each > 1) {

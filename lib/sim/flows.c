@@ -183,20 +183,21 @@ sim_flows_free(struct sim_flows *flows)
 static bool
 mark_links(const struct sim_member *member, bool *is_used)
 {
-    const struct net *net = member->net;
-    uint32_t n = member->layout->where.nslots;
-    uint32_t *route = malloc(((size_t)net_longest_route(net) + 1) * sizeof *route);
-    if (!route)
+    struct rec_error err;
+    struct net_each *each =
+        net_each_new(member->net, member->servers, member->layout->where.nslots, &err);
+    struct net_fan fan;
+    if (!each)
         return false;
-    for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = 0; b < n; b++) {
-            uint32_t hops =
-                a == b ? 0
-                       : net_route(net, member->servers[a], member->servers[b], route);
-            for (uint32_t i = 0; i < hops; i++)
-                is_used[route[i]] = true;
-        }
-    free(route);
+    while (net_each_next(each, &fan)) {
+        for (uint32_t i = 0; i < fan.n; i++)
+            is_used[fan.route[i]] = true;
+        for (uint32_t i = 0; i < fan.skip; i++)
+            is_used[fan.tip[i]] = true;
+        for (uint32_t i = fan.skip + fan.nskip; i < fan.ntips; i++)
+            is_used[fan.tip[i]] = true;
+    }
+    net_each_free(each);
     return true;
 }
 

@@ -7,8 +7,7 @@
  *               one rate at every instant, whenever groups start, and how often they do
  *
  * 16,384 servers that send to each other are 268 million flows, which are enumerated and
- * never stored. Where routes to a server, or from one, differ only in their first or last
- * link, they are enumerated as fans. That they do is tried on all of them.
+ * never stored: as fans, where the cluster has some (struct net_each).
  */
 #ifndef SIM_FOLD_H
 #define SIM_FOLD_H

@@ -31,7 +31,7 @@ struct fabric {
     bool fans; /* fans of flows, in a tree and over a spine */
     uint32_t from,
         to;        /* the next flow; with fans, `from` is an edge switch or an index */
-    uint32_t part; /* of the fans from there to one GPU */
+    uint32_t part; /* what has come of the fan from there to one GPU */
     uint32_t link[6];
     uint32_t *fan; /* links from GPUs: by edge switch, or by index */
 };
@@ -152,30 +152,27 @@ fabric_rewind(void *self)
     f->from = f->to = f->part = 0;
 }
 
-/* From all GPUs of an edge switch to one GPU: those before it and behind it, if it is
- * one of them. Returns the number of flows, and a first one in *from; *at: in fan[]. */
-static inline uint32_t
-fabric_tree_fan(const struct fabric *f, uint32_t *from, uint32_t *at)
+/* From all GPUs of an edge switch, or of one index, to one GPU, but for those that go
+ * another way: the GPU itself, or that of its node. */
+static inline void
+fabric_make_fan(struct fabric *f, struct flow_route *route)
 {
-    uint32_t size = f->k / 2 * f->below, first = f->from * size, end = first + size;
-    if (f->gpu[f->to].edge == f->from && f->part == 0)
-        end = f->to;
-    else if (f->gpu[f->to].edge == f->from)
-        first = f->to + 1;
-    else if (f->part == 1)
-        return 0;
-    *from = *at = first;
-    return end - first;
-}
-
-/* From the GPUs of one index in the nodes before that of a GPU, and in those behind. */
-static inline uint32_t
-fabric_rail_fan(const struct fabric *f, uint32_t *from, uint32_t *at)
-{
-    uint32_t node = f->to / RAIL_GPUS, first = f->part == 0 ? 0 : node + 1;
-    *from = first * RAIL_GPUS + f->from;
-    *at = f->from * f->nodes + first;
-    return f->part == 0 ? node : f->nodes - first;
+    uint32_t size = f->k ? f->k / 2 * f->below : f->nodes, first = f->from * size, from;
+    uint32_t skip = f->k ? f->to - first : f->to / RAIL_GPUS;
+    bool skips = f->k == 0 || f->gpu[f->to].edge == f->from;
+    *route = (struct flow_route){.link = f->link + 1,
+                                 .fan = f->fan + first,
+                                 .nfan = size,
+                                 .skip = skips ? skip : 0,
+                                 .nskip = skips,
+                                 .set = f->from,
+                                 .weight = 1,
+                                 .bytes = f->bytes};
+    from = skips && skip == 0;
+    if (size > route->nskip)
+        route->n = fabric_route(f, f->k ? first + from : from * RAIL_GPUS + f->from,
+                                f->to, f->link) -
+                   1;
 }
 
 static inline bool
@@ -184,28 +181,17 @@ fabric_next_fan(struct fabric *f, struct flow_route *route)
     uint32_t groups = f->k ? f->k * f->k / 2 : RAIL_GPUS;
     for (; f->from < groups; f->from++, f->to = 0) {
         for (; f->to < f->ngpus; f->to++, f->part = 0) {
-            for (; f->part < 2; f->part++) {
-                uint32_t from, at,
-                    n = (f->k ? fabric_tree_fan : fabric_rail_fan)(f, &from, &at);
-                if (n == 0)
-                    continue;
-                *route =
-                    (struct flow_route){.link = f->link + 1,
-                                        .n = fabric_route(f, from, f->to, f->link) - 1,
-                                        .fan = f->fan + at,
-                                        .nfan = n,
-                                        .weight = 1,
-                                        .bytes = f->bytes};
-                f->part++;
-                return true;
+            if (f->part++ == 0) {
+                fabric_make_fan(f, route);
+                if (route->nfan > route->nskip)
+                    return true;
             }
-            if (f->k == 0 && f->part == 2 && f->to % RAIL_GPUS != f->from) {
+            if (f->k == 0 && f->part++ <= 2 && f->to % RAIL_GPUS != f->from) {
                 uint32_t from = f->to / RAIL_GPUS * RAIL_GPUS + f->from;
                 *route = (struct flow_route){.link = f->link,
                                              .n = fabric_route(f, from, f->to, f->link),
                                              .weight = 1,
                                              .bytes = f->bytes};
-                f->part++;
                 return true;
             }
         }

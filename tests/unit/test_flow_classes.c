@@ -388,6 +388,9 @@ test_refused(void **state)
            "a flow: there is no link 2, only 2 links");
     refuse((struct flow_route){VIA(0), .weight = 1, .fan = (uint32_t[]){1, 3}, .nfan = 2},
            good, REC_DATA, "a flow: there is no link 3, only 2 links");
+    refuse((struct flow_route){VIA(0), .weight = 1, .fan = (uint32_t[]){1}, .nfan = 1,
+                               .skip = 1, .nskip = 1},
+           good, REC_DATA, "a fan: it skips links that it does not have");
     assert_null(flow_classes_find(2, good, NULL, &source, 1, &error));
     assert_int_equal(error.code, REC_NO);
     assert_string_equal(error.text,

@@ -90,6 +90,73 @@ static const struct {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
+/* Equal for lists of routes that have the same links, in any order. */
+static uint64_t
+sum_route(const uint32_t *link, uint32_t n, uint64_t more)
+{
+    for (uint32_t i = 0; i < n; i++)
+        more += rec_mix(link[i]);
+    return rec_mix(more);
+}
+
+/* The routes of a fan, written out. The links in which they differ are alike. */
+static uint64_t
+sum_fan(const struct net *net, const struct net_fan *fan, uint32_t *routes)
+{
+    struct net_link first, one;
+    uint64_t sum = 0;
+    *routes += fan->ntips == 0;
+    if (fan->ntips == 0)
+        return sum_route(fan->route, fan->n, 0);
+    for (uint32_t i = 0; i < fan->ntips; i++) {
+        net_link(net, fan->tip[0], &first);
+        net_link(net, fan->tip[i], &one);
+        assert_true(one.capacity == first.capacity && one.latency == first.latency);
+        if (i >= fan->skip && i < fan->skip + fan->nskip)
+            continue;
+        sum += sum_route(fan->shared, fan->n - 1, rec_mix(fan->tip[i]));
+        ++*routes;
+    }
+    return sum;
+}
+
+/* Fans are the routes from each server to each other one, of all servers and of a few. */
+static void
+test_fans(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        struct net *net = cluster(rows[r].text);
+        uint32_t n = net_servers(net), *server = calloc(n, sizeof *server), m, hops;
+        uint32_t *link = calloc(net_longest_route(net) + 1, sizeof *link);
+        for (uint32_t step = 1; step < 6; step += 2) {
+            struct rec_error error;
+            struct net_each *each;
+            struct net_fan fan;
+            uint64_t ours = 0, sum = 0;
+            uint32_t routes = m = 0;
+            for (uint32_t i = 0; i < n; i += step) /* backwards */
+                server[m++] = n - 1 - i;
+            assert_non_null(each = net_each_new(net, server, m, &error));
+            while (net_each_next(each, &fan))
+                ours += sum_fan(net, &fan, &routes);
+            assert_int_equal(routes, m * (m - 1));
+            for (uint32_t i = 0; i < m; i++)
+                for (uint32_t j = 0; j < m; j++)
+                    if (i != j) {
+                        hops = net_route(net, server[i], server[j], link);
+                        sum += sum_route(link, hops, 0);
+                    }
+            if (ours != sum)
+                fail_msg("%s, every %u: the routes differ", rows[r].text, step);
+            net_each_free(each);
+        }
+        free(link);
+        free(server);
+        net_free(net);
+    }
+}
+
 /* Each route is a path from one server to the other over links that there are, without a
  * link twice, and no longer than the longest; links join two different nodes, and no two
  * have both ends in common. */
@@ -527,7 +594,7 @@ main(void)
         cmocka_unit_test(test_message),    cmocka_unit_test(test_twice),
         cmocka_unit_test(test_shortest),   cmocka_unit_test(test_geometry),
         cmocka_unit_test(test_bounds),     cmocka_unit_test(test_written),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_fans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
