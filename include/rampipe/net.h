@@ -312,8 +312,8 @@ struct net_fan {
     const uint32_t *route;  /* a route, or the first one of the fan, its tip included */
     uint32_t n;             /* links of it */
     const uint32_t *shared; /* the links that all have: n - 1 of a fan, n of a route */
-    /* A route for each tip of tip[ntips] but for tip[skip..skip + nskip); ntips = 0: it is
-       no fan. The tips of a port are always the same, and valid as long as the struct
+    /* A route for each tip of tip[ntips] but for tip[skip..skip + nskip); ntips = 0: it
+       is no fan. The tips of a port are always the same, and valid as long as the struct
        net_each; tips differ in nothing but their number and their faults. */
     const uint32_t *tip;
     uint32_t ntips, skip, nskip;

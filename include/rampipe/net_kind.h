@@ -46,9 +46,9 @@ struct net_routes {
     uint32_t node;         /* servers of a node whose inside is faster, numbered one after
                               another; 0 or 1: there are none */
     enum net_algorithm algorithm;
-    /* Fans: not of the routes inside a node, or without nodes from a server to itself. The
-       link in which a route differs is the same whatever the other server, and is like the
-       others of its port. */
+    /* Fans: of all routes but those inside a node, or without nodes from a server to
+       itself. The link in which a route differs is the same whatever the other server,
+       and is like the others of its port. */
     enum net_fans fans;
     uint32_t port;
     bool in_switch; /* there is a switch above the servers, so that it may add up */

@@ -4,9 +4,10 @@
  * The model of sim_step(): a server has a lane or several, which run beside each other.
  * Each lane runs one op at a time: the ready op of highest priority, which preempts
  * others, unless these end within 1e-12 of the time; or strictly in an order that is
- * given, and then it waits for its next op, also if later ones are ready. Each dep leaves at the end of its source, and a courier says
- * when it arrives. An op is ready when the deps of all its parents have arrived. The step
- * ends when all ops and all deps are done, sync deps included.
+ * given, and then it waits for its next op, also if later ones are ready. Each dep leaves
+ * at the end of its source, and a courier says when it arrives. An op is ready when the
+ * deps of all its parents have arrived. The step ends when all ops and all deps are done,
+ * sync deps included.
  *
  * A coll (struct graph_coll) is an exchange of a group of ops: it starts when all of them
  * have ended, and ends when the courier says so; the deps that leave it then arrive at
