@@ -179,8 +179,8 @@ struct net_why {
     double latency; /* seconds of it */
     /* The link that takes most of the others: */
     uint32_t link;
-    double seconds; /* that it takes, in all rounds in which it is the slowest; 0: there is
-                       no such link */
+    double seconds; /* that it takes, in all rounds in which it is the slowest; 0: no link
+                       is */
     double bytes;   /* over it in these rounds */
     double flows;   /* transfers that cross it at once in these rounds, at most */
 };

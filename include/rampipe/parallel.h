@@ -12,7 +12,8 @@
  * context, e expert, D data parallel degree; m microbatches of a replica.
  *
  * Sources: Shoeybi et al., "Megatron-LM", 2019 (tensor parallelism); Narayanan et al.,
- * "Efficient Large-Scale Language Model Training", SC 2021 (interleaved pipelines, FLOPs);
+ * "Efficient Large-Scale Language Model Training", SC 2021 (interleaved pipelines,
+ * FLOPs);
  * Korthikanti et al., "Reducing Activation Recomputation", 2022 (sequence parallelism,
  * memory of activations); Qi et al., "Zero Bubble Pipeline Parallelism", 2024.
  */
@@ -47,7 +48,7 @@ enum parallel_split {
 
 struct parallel_op {
     const char *name;
-    enum parallel_class class;
+    enum parallel_class does;
     enum parallel_split split;
     double rows;       /* of a product, a token */
     double k, n;       /* of a product; of attention the widths of a key and a value, of

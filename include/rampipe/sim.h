@@ -258,6 +258,7 @@ struct sim_layouts {
     struct sim_faults *faults;
     /* Where what the links carry is added up, borrowed; NULL: nobody asks. */
     struct sim_loads *loads;
+    bool explains; /* exchanges that take equally long stay apart: each is explained */
     /* Steps under way whose exchanges are explained; counts intervals for these. */
     uint32_t explained, intervals;
 };

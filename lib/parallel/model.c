@@ -16,11 +16,11 @@ value_width(const struct input_transformer *t)
 /* ---- ops ------------------------------------------------------------------- */
 
 static struct parallel_op *
-add(struct parallel_kind *kind, const char *name, enum parallel_class class,
+add(struct parallel_kind *kind, const char *name, enum parallel_class does,
     enum parallel_split split)
 {
     struct parallel_op *op = &kind->op[kind->nops++];
-    *op = (struct parallel_op){.name = name, .class = class, .split = split, .rows = 1};
+    *op = (struct parallel_op){.name = name, .does = does, .split = split, .rows = 1};
     return op;
 }
 
@@ -340,9 +340,9 @@ kind_work(const struct parallel_model *m, const struct parallel_kind *kind, doub
     for (unsigned i = 0; i < kind->nops; i++) {
         const struct parallel_op *op = &kind->op[i];
         bool small = op->split == PARALLEL_TOKENS || op->split == PARALLEL_WHOLE;
-        if (op->class == PARALLEL_PRODUCT && (!small || m->t.kv_rank > 0))
+        if (op->does == PARALLEL_PRODUCT && (!small || m->t.kv_rank > 0))
             sum += op->rows * op->k * op->n;
-        if (op->class == PARALLEL_SCORES || op->class == PARALLEL_ATTENTION)
+        if (op->does == PARALLEL_SCORES || op->does == PARALLEL_ATTENTION)
             sum += keys(m, kind, share) * m->t.heads * (op->k + op->n);
     }
     return sum;

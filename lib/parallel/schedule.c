@@ -130,7 +130,8 @@ check_v(const struct parallel_pipe *pipe, struct rec_error *err)
                     pipe->chunks);
 }
 
-/* The order of 1F1B, in which device r runs the weight gradient of microbatch i behind the
+/* The order of 1F1B, in which device r runs the weight gradient of microbatch i behind
+ * the
  * backward pass of microbatch i + r (ZB-H1): so each device holds p microbatches, and has
  * weight gradients left for the holes at the end. */
 static bool

@@ -5,7 +5,8 @@
  * The order is found by playing the pipeline with the given times. Whenever a device is
  * free it takes a backward pass that is ready, else a forward pass, else a weight
  * gradient. A microbatch is held from its forward pass to its weight gradient, and a
- * device holds at most as many as the first device of 1F1B: p of them, or 2p half ones. */
+ * device holds at most as many as the first device of 1F1B: p of them, or 2p half ones.
+ * */
 #include "private.h"
 
 #include <math.h>
@@ -42,8 +43,8 @@ ready(const struct play *p, uint32_t r, enum parallel_pass pass, uint32_t chunk)
     uint32_t i = d->next[pass][chunk], last = pipe->stages * pipe->chunks - 1, other;
     uint32_t stage = parallel_stage(p->shape, pipe->stages, r, chunk);
     double at;
-    /* The first chunk leaves room for one of the second, so that the oldest microbatch can
-     * always go on. */
+    /* The first chunk leaves room for one of the second, so that the oldest microbatch
+     * can always go on. */
     if (i == pipe->microbatches ||
         (pass == PARALLEL_FORWARD && d->held >= 2 * pipe->stages - (chunk == 0 ? 1 : 0)))
         return INFINITY;
@@ -59,8 +60,8 @@ ready(const struct play *p, uint32_t r, enum parallel_pass pass, uint32_t chunk)
     return isnan(at) ? INFINITY : at;
 }
 
-/* What device r does next, and from when on. Of what is ready when it is free the first in
- * this order: backward, forward, weights; the later chunk first. */
+/* What device r does next, and from when on. Of what is ready when it is free the first
+ * in this order: backward, forward, weights; the later chunk first. */
 static double
 choose(const struct play *p, uint32_t r, struct parallel_item *item)
 {

@@ -207,7 +207,8 @@ static bool
 find_exchanges(struct sim_layout *layout, const struct net *net, struct rec_error *err)
 {
     struct sim_layouts *pool = layout->pool;
-    enum graph_same same = pool && pool->sharing ? GRAPH_SAME_NEXT : net_same(net);
+    enum graph_same same =
+        pool && (pool->sharing || pool->explains) ? GRAPH_SAME_NEXT : net_same(net);
     if (layout->exchanges.of_dep)
         return true;
     if (!graph_exchanges_make(layout->where.graph, layout->where.slot,

@@ -53,6 +53,7 @@ sim_replay_new(const struct sim_replay_sink *sink, double until, struct rec_erro
         return NULL;
     }
     r->sink = *sink;
+    r->pool.explains = sink->explain != NULL;
     r->until = until;
     r->stream.await = true;
     r->stream.laid = take_layout;

@@ -238,7 +238,8 @@ largest(const uint32_t *list, uint32_t n)
     return most;
 }
 
-/* Passes of 1 s, m >= 2p. 1F1B with a whole backward pass of 2 s: each device works 3m, and
+/* Passes of 1 s, m >= 2p. 1F1B with a whole backward pass of 2 s: each device works 3m,
+ * and
  * waits (p - 1) forward and 2 (p - 1) back. With a split one the way back is as long as
  * that forward, (p - 1), and weight gradients fill 2 (p - 1) of the holes: a third of the
  * bubble, in the same memory of p microbatches. In the shape of a V the first input comes
