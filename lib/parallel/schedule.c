@@ -64,7 +64,7 @@ grouped(const struct parallel_pipe *pipe, uint64_t i, enum parallel_pass pass)
     uint32_t at = (uint32_t)(i - (uint64_t)first * v), chunk = at / size;
     return (struct parallel_item){
         first + at % size, (uint16_t)(pass == PARALLEL_FORWARD ? chunk : v - 1 - chunk),
-        pass};
+        (uint8_t)pass};
 }
 
 /* `warm` forwards; then one forward and one backward in turn; then what is left of
