@@ -205,8 +205,7 @@ run(struct cli *cli, const struct sim_args *args)
                                    .started =
                                        args->timeline_given ? write_timeline : NULL,
                                    .load = args->links_given ? write_load : NULL,
-                                   .explain =
-                                       args->explain_given ? write_reason : NULL,
+                                   .explain = args->explain_given ? write_reason : NULL,
                                    .context = &sim};
     struct sim_replay *replay = NULL;
     struct sim_flows *flows = NULL;
@@ -243,10 +242,11 @@ run(struct cli *cli, const struct sim_args *args)
     }
     ok = ok && status == 0 && event_clock_end(&clock, until, &cli->err);
     if (ok && args->links_given && sim.why.unfinished)
-        cli_warn(cli,
-                 "jobs are unfinished: %llu. Of the step that they were in, the links have "
-                 "the bytes of the part that was over, by time",
-                 (unsigned long long)sim.why.unfinished);
+        cli_warn(
+            cli,
+            "jobs are unfinished: %llu. Of the step that they were in, the links have "
+            "the bytes of the part that was over, by time",
+            (unsigned long long)sim.why.unfinished);
     event_clock_free(&clock);
     sim_replay_free(replay);
     sim_flows_free(flows);

@@ -94,8 +94,8 @@ name_op(const struct graph_op *op)
 
 /* The op that sends, or the coll, the kind, and the op that gets it, by the first dep. */
 static void
-put_exchange(struct rec_writer *writer, const struct sim_layout *layout, uint32_t exchange,
-             const char **dst)
+put_exchange(struct rec_writer *writer, const struct sim_layout *layout,
+             uint32_t exchange, const char **dst)
 {
     static const char *const kinds[] = {"message", "collective", "sync", "sync"};
     const struct graph_exchanges *e = &layout->exchanges;

@@ -177,10 +177,11 @@ struct net_why {
     double latency; /* seconds of it */
     /* The link that takes most of the others: */
     uint32_t link;
-    double seconds; /* that it takes, in all rounds in which it is the slowest; 0: there is
+    double
+        seconds;  /* that it takes, in all rounds in which it is the slowest; 0: there is
                        no such link */
-    double bytes;   /* over it in these rounds */
-    double flows;   /* transfers that cross it at once in these rounds, at most */
+    double bytes; /* over it in these rounds */
+    double flows; /* transfers that cross it at once in these rounds, at most */
 };
 /** Fills *why for an exchange that has servers, whatever a table has measured. */
 bool net_alone_why(const struct net *net, const struct net_exchange *exchange,

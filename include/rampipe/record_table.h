@@ -781,7 +781,8 @@ REC_ROW(EXPLAIN, ALONE, "explain",
     REC_FIELD("OP", ID, "the op that sends, or of which parts do; or the coll")
     REC_FIELD("KIND", TEXT,
           "message, collective, sync (of the parts of an op), or the kind of a coll")
-    REC_FIELD("START", AMOUNT, "when the first of it leaves, seconds from START of the job")
+    REC_FIELD("START", AMOUNT,
+          "when the first of it leaves, seconds from START of the job")
     REC_FIELD("TIME", AMOUNT, "from then on until all of it has arrived, seconds")
     REC_FIELD("ALONE", AMOUNT,
           "the same if nothing else is sent, all of it leaves at once and no link has a "
@@ -789,7 +790,8 @@ REC_ROW(EXPLAIN, ALONE, "explain",
     REC_FIELD("BY", TEXT,
           "what holds it back: link, latency, table (a measured time), or form (the "
           "formula of a cluster without links)"),
-    REC_KEY("dst", ID, "the op that gets it, or of which parts do; none of a sync or coll")
+    REC_KEY("dst", ID,
+          "the op that gets it, or of which parts do; none of a sync or coll")
     REC_KEY("held", AMOUNT,
           "the part of TIME for which that holds it back; where several links do, the "
           "one that does so longest is told")

@@ -535,8 +535,8 @@ under_way(const struct flow_links *links, const struct link *l)
     for (uint32_t i = 0; i < l->n; i++) {
         const struct bundle *bundle = &links->bundle[l->rider[i].bundle];
         double sent = bundle->sent.high + bundle->was * (links->now - bundle->since);
-        bytes += links->crossing[l->rider[i].step] *
-                 (sent - bundle->before / bundle->weight);
+        bytes +=
+            links->crossing[l->rider[i].step] * (sent - bundle->before / bundle->weight);
     }
     return bytes;
 }

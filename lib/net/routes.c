@@ -42,7 +42,8 @@ net_format_level(const struct net *net, uint32_t node, char name[NET_NODE_MAX])
     struct rec_str rest, word;
     size_t len = 0;
     if (node < net_servers(net) || net->kind->server_name) {
-        strcpy(name, node < net_servers(net) ? net->level[net->nlevels - 1].name : "node");
+        strcpy(name,
+               node < net_servers(net) ? net->level[net->nlevels - 1].name : "node");
         return;
     }
     rest = (struct rec_str){text, net_format_node(net, node, text)};

@@ -224,8 +224,7 @@ sim_carrier_advance(struct sim_carrier *c, double time, sim_arrived *arrived,
 {
     c->arrived = arrived;
     c->context = context;
-    if (!pass(c, time, err) ||
-        !flow_advance(c->links, time, end_piece, c, err))
+    if (!pass(c, time, err) || !flow_advance(c->links, time, end_piece, c, err))
         return false;
     if (c->fold && c->starts.n && c->starts.event[0].time <= time &&
         !sim_folded_refresh(c, NULL, time, err))

@@ -33,10 +33,10 @@ struct sent {
 
 /* What explains exchanges: an interval between two events. */
 struct why {
-    bool asked;    /* a member has reasons */
-    bool named;    /* name[] is that of the present colours */
-    double passed; /* until then, seconds */
-    uint32_t mark; /* counts intervals */
+    bool asked;     /* a member has reasons */
+    bool named;     /* name[] is that of the present colours */
+    double passed;  /* until then, seconds */
+    uint32_t mark;  /* counts intervals */
     uint32_t *name; /* per link, or colour: the link that stands for it */
     uint32_t *head; /* per link, or colour: those that it holds back, of list[] */
     struct listed {

@@ -28,7 +28,7 @@ struct meeting {
     struct mark *first, *mark; /* per run, where the first and the last window begin */
     double *mean;              /* per run: its mean step in the window before, seconds */
     struct sim_loads *busy;    /* when links are busy; NULL: nobody asks */
-    double *before;            /* per link: that of the windows before the last, seconds */
+    double *before; /* per link: that of the windows before the last, seconds */
 };
 
 static double

@@ -10,7 +10,7 @@ struct explanation {
     const struct sim_member *member;
     struct sim_reason *reason; /* those that were sent */
     uint32_t n;
-    double *alone; /* per exchange of the layout, seconds */
+    double *alone;       /* per exchange of the layout, seconds */
     double *start, *end; /* without sharing: the same of each, seconds; NAN: not sent */
 };
 
@@ -186,7 +186,7 @@ form_of(const struct explanation *x, uint32_t exchange, struct sim_reason *reaso
     return ok;
 }
 
-/* ---- both ---------------------------------------------------------------------------- */
+/* ---- both ---------------------------------------------------------------------- */
 
 static int
 by_start(const void *a, const void *b)

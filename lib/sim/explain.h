@@ -1,4 +1,4 @@
-/* lib/sim/explain.h - the reasons of the exchanges of a job's first step, put together. */
+/* lib/sim/explain.h - why the exchanges of a job's first step take as long as they do. */
 #ifndef SIM_EXPLAIN_H
 #define SIM_EXPLAIN_H
 
@@ -11,6 +11,7 @@ typedef bool sim_explained(void *context, const struct sim_reason *reason,
 /** Tells of the exchanges of a step of a member, in order of their starts. `reasons`
  * NULL: jobs share no links, and each exchange takes its time alone. */
 bool sim_explain(const struct sim_member *member, const struct sim_reasons *reasons,
-                 sim_explained *tell, void *context, struct rec_error *err) REC_MUST_CHECK;
+                 sim_explained *tell, void *context,
+                 struct rec_error *err) REC_MUST_CHECK;
 
 #endif

@@ -75,8 +75,7 @@ explain(struct sim_replay *r, uint32_t index, const struct sim_done *done, doubl
 {
     struct live *live = &r->live[index];
     struct telling telling = {r, done};
-    struct sim_member member = {
-        .number = index, .layout = live->layout, .net = r->net};
+    struct sim_member member = {.number = index, .layout = live->layout, .net = r->net};
     double length = live->reasons ? live->reasons->length : live->cost.step.seconds;
     if (!r->sink.explain || !live->layout || is_waiting(live) ||
         (live->reasons && !live->reasons->some) ||
@@ -341,7 +340,8 @@ sim_jobs_leave(struct sim_replay *r, uint32_t index, struct rec_error *err)
     if (!leave_company(r, index, r->until, err))
         return false;
     done = describe(r, &r->live[index]);
-    return explain(r, index, &done, r->until, err) && (!r->sink.unfinished ||
+    return explain(r, index, &done, r->until, err) &&
+           (!r->sink.unfinished ||
             r->sink.unfinished(r->sink.context, &done, r->until, err)) &&
            sim_jobs_forget(r, index, err);
 }

@@ -96,7 +96,8 @@ sim_loads_of_step(const struct sim_member *member, struct sim_shares *shares,
     struct sim_member one = *member;
     struct sim_loads *loads = sim_loads_new(member->net, err);
     struct sim_cost cost;
-    bool ok = (one.loads = loads) && !(one.reasons = NULL) && sim_member_observe(&one, NULL, &cost, err);
+    bool ok = (one.loads = loads) && !(one.reasons = NULL) &&
+              sim_member_observe(&one, NULL, &cost, err);
     if (ok && isinf(cost.step.seconds)) {
         sim_loads_clear(loads);
         one.health = SIM_LINKS_WELL;

@@ -23,7 +23,8 @@ struct sim_loads {
     uint32_t n;
     double *bytes, *busy; /* bytes; seconds in which something moved */
     double *one, *other;  /* room for as many of both */
-    bool by_steps; /* bytes come from the steps of jobs, and only the time from carriers */
+    bool
+        by_steps; /* bytes come from the steps of jobs, and only the time from carriers */
 };
 
 /** Nothing is carried yet. NULL: *err. */

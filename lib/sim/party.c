@@ -60,8 +60,7 @@ static double
 part_of_step(const struct sim_party *p, double time)
 {
     const struct sim_run *run = p->run;
-    double length =
-        run->steps > 0 ? run->sum.seconds / run->steps : p->alone.seconds;
+    double length = run->steps > 0 ? run->sum.seconds / run->steps : p->alone.seconds;
     return fmin((time - run->begun) / length, 1);
 }
 

@@ -98,8 +98,8 @@ static size_t
 slot_of(const struct sim_reasons_table *t, uint32_t exchange, uint32_t link)
 {
     size_t i = rec_mix((uint64_t)exchange << 32 | link) & (t->nslots - 1);
-    while (t->slot[i] != NONE && (t->held[t->slot[i]].exchange != exchange ||
-                                  t->held[t->slot[i]].link != link))
+    while (t->slot[i] != NONE &&
+           (t->held[t->slot[i]].exchange != exchange || t->held[t->slot[i]].link != link))
         i = (i + 1) & (t->nslots - 1);
     return i;
 }
@@ -270,9 +270,9 @@ add_piece(struct sim_carrier *c, const struct piece *piece, struct sim_reasons *
     held->seconds += seconds;
     if (!rec_grow(&why->list, &why->list_room, why->nlist + 1, sizeof *why->list, err))
         return false;
-    why->list[why->nlist] = (struct listed){
-        r, (uint32_t)(held - r->now.held), (uint32_t)(c->sent[piece->sent].token >> 32), tight,
-        why->head[tight]};
+    why->list[why->nlist] = (struct listed){r, (uint32_t)(held - r->now.held),
+                                            (uint32_t)(c->sent[piece->sent].token >> 32),
+                                            tight, why->head[tight]};
     why->head[tight] = (uint32_t)why->nlist++;
     return true;
 }

@@ -14,12 +14,12 @@
 /** An exchange on a link. */
 struct sim_held {
     uint32_t exchange, link;
-    double seconds;           /* for which the link held a flow of it back */
-    double bytes;             /* of it on the link */
-    double own, job, others;  /* flows on the link in that time, itself included: of the
+    double seconds;          /* for which the link held a flow of it back */
+    double bytes;            /* of it on the link */
+    double own, job, others; /* flows on the link in that time, itself included: of the
                                  exchange, of others of the job, of other jobs;
                                  flow-seconds */
-    uint32_t mark, next;      /* of the present interval */
+    uint32_t mark, next;     /* of the present interval */
 };
 
 /** A step. Starts as {0}. */

@@ -27,10 +27,10 @@ struct live {
     struct sim_cost cost;
     double start, finish; /* seconds; INFINITY: not known */
     double waited;        /* for its servers, seconds */
-    double alone;    /* a step if no other job sends and all links are well, seconds */
-    double healthy;  /* the same if all servers are healthy; NAN: all are */
+    double alone;   /* a step if no other job sends and all links are well, seconds */
+    double healthy; /* the same if all servers are healthy; NAN: all are */
     struct sim_reasons *reasons; /* of its first step; owned; NULL: nobody asks */
-    uint64_t number; /* of its start; 0: it has no alloc yet */
+    uint64_t number;             /* of its start; 0: it has no alloc yet */
     struct claim *claim; /* owned; NULL: no job shares links, or there is no alloc yet */
 };
 

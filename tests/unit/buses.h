@@ -176,9 +176,9 @@ buses_close(void *carrier)
     free(carrier);
 }
 
-static const struct sim_sharing buses_sharing = {
-    "buses", &buses_row, buses_share, buses_open, buses_take, buses_close, NULL, NULL,
-    NULL};
+static const struct sim_sharing buses_sharing = {"buses",    &buses_row, buses_share,
+                                                 buses_open, buses_take, buses_close,
+                                                 NULL,       NULL,       NULL};
 
 /* ---- a replay of a text ---------------------------------------------------- */
 

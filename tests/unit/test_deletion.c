@@ -426,7 +426,7 @@ static const struct {
     {"fit", "rdsf"},      {"fabric", "rdsf"},    {"series", "rdsf"},
     {"piece", "rdsf"},    {"checked", "rdsf"},   {"collective", "rdsf"},
     {"transfer", "rf"},   {"server", "rsf"},     {"fault", "rf"},
-    {"load", "rdf"},     {"explain", "rdsf"},
+    {"load", "rdf"},      {"explain", "rdsf"},
 };
 
 /* The list is exact: nothing else passes, and what it names does. */

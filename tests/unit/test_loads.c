@@ -1,8 +1,8 @@
 /*
  * What links carry (sim --links) against what is sent: on random networks, for each link,
- * the bytes of all messages whose routes, listed here one by one, go through it. That does
- * not depend on who shares the links, on whether steps are simulated, and on whether flows
- * are folded, as those of a coll of more than 64 servers are.
+ * the bytes of all messages whose routes, listed here one by one, go through it. That
+ * does not depend on who shares the links, on whether steps are simulated, and on whether
+ * flows are folded, as those of a coll of more than 64 servers are.
  */
 #include "buses.h"
 
@@ -154,12 +154,9 @@ test_conservation(void **state)
     static const struct {
         const char *kind;
         uint32_t n;
-    } tried[] = {{"island:12,8,0.5,1", 6},
-                 {"fat-tree:3x4,8,0.25,1,taper=2", 6},
-                 {"rail:2,2,3,8,0.25,64,1", 6},
-                 {"torus:3x4,8,0.5,1", 6},
-                 {"dragonfly:3,2,2,8,0.5,1", 6},
-                 {"fat-tree:10x14,8,0.25,1,taper=2", 70},
+    } tried[] = {{"island:12,8,0.5,1", 6},       {"fat-tree:3x4,8,0.25,1,taper=2", 6},
+                 {"rail:2,2,3,8,0.25,64,1", 6},  {"torus:3x4,8,0.5,1", 6},
+                 {"dragonfly:3,2,2,8,0.5,1", 6}, {"fat-tree:10x14,8,0.25,1,taper=2", 70},
                  {"island:140,8,0.5,1", 70}};
     (void)state;
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
