@@ -206,6 +206,14 @@ said_everywhere() { # tool option value...: the option's names
     done
 }
 
+@test "house: no stray file stands beside README" {
+    command -v git >/dev/null && git -C "$ROOT" rev-parse 2>/dev/null || skip "this is no clone"
+    run bash -c "git -C '$ROOT' ls-files | grep -v / |
+        grep -vxE '\.clang-format|\.gitignore|Makefile|LICENSE|(CHANGELOG|HACKING|README)\.md'"
+    echo "$output"
+    [ -z "$output" ]
+}
+
 @test "house: no line of C is longer than 90 columns, comments and strings included" {
     cd "$ROOT"
     LC_ALL=C.UTF-8 run -1 grep -rnE '^.{91,}$' --include='*.[ch]' lib include tools tests

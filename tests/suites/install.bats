@@ -8,7 +8,8 @@ setup_file() {
     export root=$BATS_FILE_TMPDIR/root
     plain_make install DESTDIR="$root" PREFIX=/usr PROGRAM_PREFIX=rp- >/dev/null
 }
-setup() { trap - DEBUG; cd "$BATS_TEST_TMPDIR" || return 1; }
+# bats keeps its trace here: it names the command that failed.
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 
 # The options to link with the installed tree. Its path is the relative "root": pkg-config doubles the
 # blanks in a sysroot.
