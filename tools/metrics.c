@@ -13,9 +13,12 @@ enum { BINS_MOST = 1000000000 /* bins that --histogram takes */ };
 /* The options, read. */
 struct wanted {
     size_t format;
-    double seconds; /* width of the intervals of --series; 0: no series */
-    double slo;     /* seconds; NAN: none */
-    uint64_t bins;  /* 0: no histogram */
+    double seconds;     /* width of the intervals of --series; 0: no series */
+    double slo;         /* seconds; NAN: none */
+    uint64_t bins;      /* 0: no histogram */
+    const char *family; /* the one that is asked for; NULL: what the stream has */
+    const char *by;     /* what makes groups; NULL: nothing does */
+    uint64_t most;      /* groups of that family */
     struct rec_limit limit;
 };
 
@@ -39,7 +42,7 @@ make_reducer(struct cli *cli, const struct metrics_family *family,
              const struct metrics_args *args, const struct wanted *wanted)
 {
     struct metrics *reducer =
-        metrics_new(family, args->by_arg, wanted->seconds, args->runs_given, &cli->err);
+        metrics_new(family, wanted->by, wanted->seconds, args->runs_given, &cli->err);
     if (!reducer)
         return NULL;
     metrics_limit(reducer, wanted->limit);
@@ -143,13 +146,38 @@ name_of(const struct metrics *reducer)
     return metrics_family_name(metrics_family_of(reducer));
 }
 
+/* Links and exchanges come beside the results of jobs, and are reduced when they are
+ * asked for. */
+static bool
+is_beside(const struct metrics *reducer)
+{
+    return strcmp(name_of(reducer), "links") == 0 ||
+           strcmp(name_of(reducer), "exchanges") == 0;
+}
+
+/* The reducer of the family that is asked for. NULL: cli->err. */
+static struct metrics *
+find_asked(struct cli *cli, struct metrics *const reducer[], const char *family)
+{
+    bool links = strcmp(family, "links") == 0;
+    for (size_t i = 0; reducer[i]; i++)
+        if (strcmp(name_of(reducer[i]), family) == 0 && metrics_cases(reducer[i]) > 0)
+            return reducer[i];
+    rec_fail(&cli->err, REC_NO, "no %s records came: say %ssim --contention --%s",
+             links ? "load" : "explain", cli->prefix, links ? "links" : "explain");
+    return NULL;
+}
+
 /* The reducer of the family that the stream belongs to. NULL: cli->err. */
 static struct metrics *
-choose(struct cli *cli, struct metrics *const reducer[])
+choose(struct cli *cli, struct metrics *const reducer[], const struct wanted *wanted)
 {
     struct metrics *chosen = NULL;
+    if (wanted->family)
+        return find_asked(cli, reducer, wanted->family);
     for (size_t i = 0; reducer[i]; i++) {
-        if (metrics_cases(reducer[i]) == 0 || is_covered(reducer, i))
+        if (metrics_cases(reducer[i]) == 0 || is_covered(reducer, i) ||
+            is_beside(reducer[i]))
             continue;
         if (chosen) {
             rec_fail(&cli->err, REC_DATA,
@@ -164,6 +192,27 @@ choose(struct cli *cli, struct metrics *const reducer[])
     return chosen;
 }
 
+/* --links and --explain: another family, and groups of its own. */
+static bool
+read_family(struct cli *cli, const struct metrics_args *args, struct wanted *wanted)
+{
+    bool asked = args->links_given || args->explain_given;
+    wanted->by = args->by_arg;
+    if (!asked)
+        return !args->most_given || cli_usage(cli, "--most needs --links or --explain");
+    wanted->family = args->links_given ? "links" : "exchanges";
+    if (!wanted->by)
+        wanted->by = args->links_given ? "link" : "exchange";
+    if (args->links_given && args->explain_given)
+        return cli_usage(cli, "give --links or --explain, not both");
+    if (args->runs_given || args->series_given || args->histogram_given ||
+        args->compare_given)
+        return cli_usage(
+            cli, "--links and --explain print figures of one run: give no --runs, "
+                 "--series, --histogram, --compare");
+    return cli_count(cli, "most", args->most_arg, 1, 1 << 30, &wanted->most);
+}
+
 static bool
 read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wanted)
 {
@@ -172,6 +221,7 @@ read_options(struct cli *cli, const struct metrics_args *args, struct wanted *wa
     *wanted = (struct wanted){.format = person ? METRICS_TABLE : METRICS_TSV, .slo = NAN};
     return (!args->format_given ||
             cli_choice(cli, "format", args->format_arg, formats, &wanted->format)) &&
+           read_family(cli, args, wanted) &&
            cli_limit(cli, args->limit_arg, &wanted->limit) &&
            (!args->series_given ||
             read_seconds(cli, "series", args->series_arg, &wanted->seconds)) &&
@@ -238,11 +288,16 @@ print(struct cli *cli, struct metrics *reducer, const struct metrics_args *args,
         !rec_limit(&wanted->limit, bins, "rows", &cli->err) ||
         !metrics_end(reducer, &cli->err) || !cli_open_writer(cli, false))
         return false;
+    if (wanted->family &&
+        !metrics_rank(
+            reducer, args->links_given ? "utilisation" : "beyond the times alone",
+            args->links_given ? "mean" : "value", (size_t)wanted->most, &cli->err))
+        return false;
     if (args->series_given)
         return metrics_print_series(cli, reducer, format);
     if (args->histogram_given)
         return metrics_print_histogram(cli, reducer, (size_t)wanted->bins, format);
-    return metrics_print(cli, reducer, args->by_arg, format);
+    return metrics_print(cli, reducer, wanted->by, format);
 }
 
 /* ---- two streams --------------------------------------------------------- */
@@ -275,7 +330,8 @@ match(struct cli *cli, struct metrics *const reducer[], struct metrics *predicti
 {
     const char *other = NULL;
     for (size_t i = 0; reducer[i]; i++) {
-        if (metrics_cases(reducer[i]) == 0 || is_covered(reducer, i))
+        if (metrics_cases(reducer[i]) == 0 || is_covered(reducer, i) ||
+            is_beside(reducer[i]))
             continue;
         if (metrics_family_of(reducer[i]) == metrics_family_of(actual))
             return reducer[i];
@@ -325,7 +381,8 @@ run(struct cli *cli, const struct metrics_args *args)
     struct wanted wanted;
     bool ok = read_options(cli, args, &wanted) && cli_open_reader(cli) &&
               (reducer = make_reducers(cli, args, &wanted)) &&
-              read_all(cli, NULL, reducer, args) && (chosen = choose(cli, reducer)) &&
+              read_all(cli, NULL, reducer, args) &&
+              (chosen = choose(cli, reducer, &wanted)) &&
               (args->compare_given ? compare(cli, chosen, args, &wanted)
                                    : print(cli, chosen, args, &wanted));
 

@@ -154,6 +154,11 @@ int metrics_take(struct metrics *metrics, const struct rec_reader *reader,
 /** Call it when all records are taken. It sorts the groups by name: numbers by value, and
  * before other names. The total stays first. */
 bool metrics_end(struct metrics *metrics, struct rec_error *err) REC_MUST_CHECK;
+/** Orders the groups by a statistic of a figure, the largest first, and forgets all
+ * behind the first `most`; the total stays. Call it after metrics_end(), not for a
+ * reducer of runs. */
+bool metrics_rank(struct metrics *metrics, const char *figure, const char *statistic,
+                  size_t most, struct rec_error *err) REC_MUST_CHECK;
 void metrics_free(struct metrics *metrics);
 
 /* ---- results, after metrics_end() ---------------------------------------- */

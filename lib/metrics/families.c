@@ -2,7 +2,8 @@
 #include "private.h"
 
 static const struct metrics_family *const families[] = {
-    &metrics_jobs, &metrics_training, &metrics_queries, &metrics_tasks, &metrics_bounds};
+    &metrics_jobs,   &metrics_training, &metrics_queries,  &metrics_tasks,
+    &metrics_bounds, &metrics_links,    &metrics_exchanges};
 
 const struct metrics_family *
 metrics_family(size_t i)

@@ -6,6 +6,7 @@
 #include "engine.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- statistics of a distribution ---------------------------------------- */
 
@@ -350,5 +351,56 @@ metrics_interval(const struct metrics *m, size_t interval, size_t i,
     fill_terms(m, &m->group[0], sums_of(m, interval, sums), m->seconds, term);
     *value = (struct metrics_value){quotient->name, quotient->unit,
                                     ratio(term[quotient->amount], term[quotient->per])};
+    return true;
+}
+
+/* ---- the largest groups --------------------------------------------------------- */
+
+struct ranked {
+    double value;
+    struct group group;
+};
+
+static int
+by_value(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->value != y->value && !(isnan(x->value) && isnan(y->value)))
+        return isnan(y->value) || x->value > y->value ? -1 : 1;
+    return metrics_compare_names(x->group.name, y->group.name);
+}
+
+static double
+value_of(struct metrics *m, size_t group, const char *name, const char *statistic)
+{
+    struct metrics_figure figure;
+    for (size_t i = 0; metrics_figure(m, group, i, &figure); i++)
+        for (size_t k = 0; strcmp(figure.name, name) == 0 && k < figure.n; k++)
+            if (strcmp(figure.statistic[k], statistic) == 0)
+                return figure.value[k];
+    return NAN;
+}
+
+bool
+metrics_rank(struct metrics *m, const char *figure, const char *statistic, size_t most,
+             struct rec_error *err)
+{
+    size_t n = m->ngroups - 1;
+    struct ranked *list = malloc((n + 1) * sizeof *list);
+    if (!list)
+        return rec_fail_memory(err);
+    for (size_t i = 0; i < n; i++)
+        list[i] = (struct ranked){value_of(m, i + 1, figure, statistic), m->group[i + 1]};
+    if (n > 0)
+        qsort(list, n, sizeof *list, by_value);
+    for (size_t i = 0; i < n; i++) {
+        m->group[i + 1] = list[i].group;
+        for (size_t k = 0; i >= most && k < m->family->nquantities; k++)
+            metrics_dist_free(&list[i].group.dist[k]);
+        if (i >= most)
+            free(list[i].group.dist);
+    }
+    m->ngroups = 1 + (n < most ? n : most);
+    free(list);
     return true;
 }

@@ -347,7 +347,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
 
 static bool
 name_group(const struct rec *rec, const double key[], const char *by,
-           char text[REC_NUM_MAX], struct rec_str *name)
+           char text[METRICS_NAME_MAX], struct rec_str *name)
 {
     bool done = rec->type == REC_DONE;
     double fraction;
@@ -360,7 +360,7 @@ name_group(const struct rec *rec, const double key[], const char *by,
         fraction = key[KEY_DEADLINE] / (key[KEY_STEPS] * key[KEY_SEQUENTIAL]);
         if (isnan(fraction))
             return true;
-        snprintf(text, REC_NUM_MAX, "%.3g", fraction);
+        snprintf(text, METRICS_NAME_MAX, "%.3g", fraction);
         *name = rec_str(text);
     } else
         return false;

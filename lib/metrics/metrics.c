@@ -436,7 +436,7 @@ find_group(struct metrics *m, const struct rec *rec, const double key[], uint32_
            struct rec_error *err)
 {
     struct rec_str name = rec_str("-");
-    char text[REC_NUM_MAX];
+    char text[METRICS_NAME_MAX];
 
     *group = 0;
     if (!m->by)

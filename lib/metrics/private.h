@@ -15,7 +15,8 @@
 #include "rampipe/metrics.h"
 
 #define METRICS_MOMENTS 8
-#define METRICS_MOST 48 /* keys, sums, terms, quantities, figures of a family */
+#define METRICS_NAME_MAX 2048 /* room for the name of a group that is made */
+#define METRICS_MOST 48       /* keys, sums, terms, quantities, figures of a family */
 
 #define METRICS_COUNT(list) (sizeof(list) / sizeof *(list))
 #define METRICS_LIST(list) \
@@ -124,7 +125,7 @@ struct metrics_family {
      * with name->ptr NULL: the record is in no group but the total. `text` is room for a
      * name that is made. */
     bool (*name_group)(const struct rec *rec, const double key[], const char *by,
-                       char text[REC_NUM_MAX], struct rec_str *name);
+                       char text[METRICS_NAME_MAX], struct rec_str *name);
     /* Computes the terms that follow the sums in term[], and may change the sums. The
      * sums are those of a group, or of an interval, that lasts `seconds`. `seen` has the
      * first and the last instant of each moment. `part`: they are of a group, not the
@@ -134,6 +135,6 @@ struct metrics_family {
 };
 
 extern const struct metrics_family metrics_jobs, metrics_training, metrics_queries,
-    metrics_tasks, metrics_bounds;
+    metrics_tasks, metrics_bounds, metrics_links, metrics_exchanges;
 
 #endif

@@ -214,7 +214,7 @@ note(void *kept, const struct rec_reader *reader, const struct rec *rec,
 
 static bool
 name_group(const struct rec *rec, const double key[], const char *by,
-           char text[REC_NUM_MAX], struct rec_str *name)
+           char text[METRICS_NAME_MAX], struct rec_str *name)
 {
     (void)key, (void)text;
     if (rec->type != REC_ATTEMPT)

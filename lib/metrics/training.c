@@ -195,7 +195,7 @@ take(void *kept, const struct rec_reader *reader, const struct rec *rec,
 
 static bool
 name_group(const struct rec *rec, const double key[], const char *by,
-           char text[REC_NUM_MAX], struct rec_str *name)
+           char text[METRICS_NAME_MAX], struct rec_str *name)
 {
     (void)key, (void)text;
     if (strcmp(by, "model") != 0)

@@ -1,5 +1,4 @@
-/* lib/sim/explain.h - the reasons of the exchanges of a job's first step, put together.
- * */
+/* lib/sim/explain.h - why the exchanges of a job's first step take as long as they do. */
 #ifndef SIM_EXPLAIN_H
 #define SIM_EXPLAIN_H
 

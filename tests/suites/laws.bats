@@ -21,6 +21,7 @@ setup_file() {
     pd2graph small.txt | ramp-alloc --shape 2x2x2 >placed.rec
     grep -q '^block' alloc.rec
     sim alloc.rec >done.rec
+    { grep '^#rampipe' alloc.rec && sim --contention --links --explain laid.rec | grep -E '^(load|explain)' && echo '#end'; } >why.rec
     { head -n 150 "$ROOT/traces/spot.rec" | grep -v '^#end' && echo '#end'; } >spot.rec
     tracegen fit --stats spot.rec >model.rec
     sim elastic --until 4000 spot.rec >elastic.rec

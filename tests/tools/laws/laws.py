@@ -37,6 +37,8 @@ sim --timeline                                          alloc.rec
 graph2et --prefix again                                 placed.rec
 sim --until 30                                          alloc.rec
 sim elastic                                             spot.rec
+metrics --links --by level                              why.rec
+metrics --explain --by kind                             why.rec
 sim elastic --rules published --victims oldest          spot.rec
 sim redundant --profile bert.tsv --steps 0              spot.rec
 sim serve --trace                                       queries.rec
