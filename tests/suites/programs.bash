@@ -9,7 +9,9 @@ make_programs() {
     partition --degree 2 graph.rec >parts.rec
     ramp-alloc --shape 2x2x2 parts.rec >alloc.rec
     sim alloc.rec >done.rec
-    printf '#rampipe\t1\nload\ta\tb\t1\t1\t2\t1\tlinks=2\n#end\n' >why.rec
+    printf '#rampipe\t1\n' >why.rec
+    for to in b c d e; do printf 'load\ta\t%s\t1e9\t1\t2\t1e9\tlinks=4\n' $to; done >>why.rec
+    echo "#end" >>why.rec
     { printf '#rampipe\t1\ncluster\tisland\t4\t3e11\t2e-6\t8e10\n' && grep -v '^#' parts.rec && echo '#end'; } >island.rec
     { printf '#rampipe\t1\ncluster\tcustom\ta,b,c\t8e10\talgorithm=ring\n' &&
         printf 'link\t%s\ts\t3e11\t1e-6\tboth=1\n' a b c && printf 'route\ta\tb\ts,c,s\n#end\n'; } >net.rec
