@@ -17,6 +17,8 @@ struct sim {
     struct cli *cli;
     struct done_memo *memo;
     struct why why;
+    bool timeline;
+    uint64_t slowed; /* jobs whose steps took longer than the one in the timeline */
 };
 
 /* What the observer needs to write a timeline of a job's first step. */
@@ -136,6 +138,7 @@ static bool
 write_done(void *context, const struct sim_done *done, struct rec_error *err)
 {
     struct sim *sim = context;
+    sim->slowed += sim->timeline && done->cost->step.seconds > done->alone * (1 + 1e-9);
     return done_write(sim->memo, done, sim->cli->writer, err);
 }
 
@@ -199,7 +202,7 @@ write_load(void *context, const struct net *net, const struct sim_load *load,
 static bool
 run(struct cli *cli, const struct sim_args *args)
 {
-    struct sim sim = {.cli = cli};
+    struct sim sim = {.cli = cli, .timeline = args->timeline_given};
     struct sim_replay_sink sink = {.done = write_done,
                                    .unfinished = write_unfinished,
                                    .started =
@@ -247,6 +250,11 @@ run(struct cli *cli, const struct sim_args *args)
             "jobs are unfinished: %llu. Of the step that they were in, the links have "
             "the bytes of the part that was over, by time",
             (unsigned long long)sim.why.unfinished);
+    if (ok && sim.slowed)
+        cli_warn(cli,
+                 "--timeline shows first steps as if nothing slowed them, but the steps "
+                 "of %llu jobs took longer: %ssim --explain says why",
+                 (unsigned long long)sim.slowed, cli->prefix);
     event_clock_free(&clock);
     sim_replay_free(replay);
     sim_flows_free(flows);
