@@ -240,10 +240,11 @@ test_cost(void **state)
     for (int i = 0; i < 4; i++)
         layout[i] = add_layout(&pool, &g[i]);
     {
-        struct sim_member two[] = {{0, layout[0], net, at, SIM_AS_IT_IS},
-                                   {1, layout[0], net, there, SIM_AS_IT_IS}};
-        struct sim_member same[] = {{7, layout[0], net, far, SIM_AS_IT_IS},
-                                    {3, layout[0], net, farther, SIM_AS_IT_IS}};
+        struct sim_member two[] = {{0, layout[0], net, at, SIM_AS_IT_IS, NULL, NULL},
+                                   {1, layout[0], net, there, SIM_AS_IT_IS, NULL, NULL}};
+        struct sim_member same[] = {
+            {7, layout[0], net, far, SIM_AS_IT_IS, NULL, NULL},
+            {3, layout[0], net, farther, SIM_AS_IT_IS, NULL, NULL}};
         seen.opened = seen.closed = 0;
         assert_true(sim_company_cost(&company, two, NULL, 1, step, &err));
         assert_true(sim_layout_cost(layout[0], net, at, &alone, &err));
@@ -268,9 +269,10 @@ test_cost(void **state)
         assert_true(seen.opened > opened);
     }
     {
-        struct sim_member both[] = {{0, layout[1], net, at, SIM_AS_IT_IS},
-                                    {1, layout[2], net, farther, SIM_AS_IT_IS},
-                                    {2, layout[0], net, there, SIM_AS_IT_IS}};
+        struct sim_member both[] = {
+            {0, layout[1], net, at, SIM_AS_IT_IS, NULL, NULL},
+            {1, layout[2], net, farther, SIM_AS_IT_IS, NULL, NULL},
+            {2, layout[0], net, there, SIM_AS_IT_IS, NULL, NULL}};
         struct sim_member turned[] = {both[2], both[0]};
         assert_true(sim_company_cost(&company, both, NULL, 3, step, &err));
         assert_same(step[0].seconds, 11);
