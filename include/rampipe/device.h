@@ -42,9 +42,11 @@ double device_element(enum device_precision precision);
 struct device {
     const char *name;
     double peak[DEVICE_NPRECISIONS]; /* FLOP/s without sparsity; 0: not supported */
-    double bandwidth;                /* of its memory, bytes/s */
-    double memory;                   /* bytes */
-    const char *source;              /* of these numbers; "": unknown */
+    double fp8, fp4;                 /* likewise, of matrix products in training steps */
+    uint64_t processors; /* streaming multiprocessors, compute units; 0: unknown */
+    double bandwidth;    /* of its memory, bytes/s */
+    double memory;       /* bytes */
+    const char *source;  /* of these numbers; "": unknown */
 };
 
 /** The share of the peak that a class of ops reaches. */

@@ -47,7 +47,10 @@ take_device(struct device_table *table, const struct rec_reader *reader,
     for (int p = 0; p < DEVICE_NPRECISIONS; p++)
         if (!rec_key_number(reader, rec, device_precisions[p], &device.peak[p], err))
             return false;
-    if (!rec_get_number(reader, rec, 2, &device.bandwidth, err) ||
+    if (!rec_key_number(reader, rec, "fp8", &device.fp8, err) ||
+        !rec_key_number(reader, rec, "fp4", &device.fp4, err) ||
+        !rec_key_count(reader, rec, "processors", &device.processors, err) ||
+        !rec_get_number(reader, rec, 2, &device.bandwidth, err) ||
         !rec_get_number(reader, rec, 3, &device.memory, err))
         return false;
     if (device.bandwidth <= 0)
