@@ -12,10 +12,10 @@
  * context, e expert, D data parallel degree; m microbatches of a replica.
  *
  * Sources: Shoeybi et al., "Megatron-LM", 2019 (tensor parallelism); Narayanan et al.,
- * "Efficient Large-Scale Language Model Training", SC 2021 (interleaved pipelines,
- * FLOPs);
- * Korthikanti et al., "Reducing Activation Recomputation", 2022 (sequence parallelism,
- * memory of activations); Qi et al., "Zero Bubble Pipeline Parallelism", 2024.
+ * "Efficient Large-Scale Language Model Training", SC 2021 (interleaved pipelines, counts
+ * of operations); Korthikanti et al., "Reducing Activation Recomputation", 2022 (sequence
+ * parallelism, memory of activations); Qi et al., "Zero Bubble Pipeline Parallelism",
+ * 2024.
  */
 #ifndef RAMPIPE_PARALLEL_H
 #define RAMPIPE_PARALLEL_H
@@ -36,14 +36,15 @@ enum parallel_class {
 
 /** What the ranks of a tensor group divide among them. */
 enum parallel_split {
-    PARALLEL_TOKENS,     /* with sequence parallelism the tokens, else nothing */
-    PARALLEL_WHOLE,      /* nothing: each rank does all of it */
-    PARALLEL_COLUMNS,    /* n */
-    PARALLEL_INNER,      /* k: the results are summed */
-    PARALLEL_HEADS,      /* the heads; those of keys and values at most to one */
-    PARALLEL_VOCABULARY, /* the words */
-    PARALLEL_EXPERTS     /* the experts over expert ranks, then their columns or inner
-                            over the expert tensor group */
+    PARALLEL_TOKENS,       /* with sequence parallelism the tokens, else nothing */
+    PARALLEL_WHOLE,        /* nothing: each rank does all of it */
+    PARALLEL_COLUMNS,      /* n */
+    PARALLEL_INNER,        /* k: the results are summed */
+    PARALLEL_HEADS,        /* the heads; those of keys and values at most to one */
+    PARALLEL_VOCABULARY,   /* the words */
+    PARALLEL_EXPERTS,      /* the experts over expert ranks, and their columns over the
+                            expert tensor group */
+    PARALLEL_EXPERTS_INNER /* likewise, and k */
 };
 
 struct parallel_op {

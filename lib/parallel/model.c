@@ -163,7 +163,7 @@ mlp(struct parallel_kind *kind, const struct input_transformer *t, double f, dou
               rows * (2 * up + f));
     op->kept = ELEMENT * rows * f;
     op = product(kind, experts ? "experts down" : "MLP down",
-                 experts ? PARALLEL_EXPERTS : PARALLEL_INNER, f, h, t->mlp_bias);
+                 experts ? PARALLEL_EXPERTS_INNER : PARALLEL_INNER, f, h, t->mlp_bias);
     op->rows = rows;
     op->params *= count;
 }
